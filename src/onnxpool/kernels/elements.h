@@ -1,0 +1,139 @@
+/* What Cython cannot say: 16-bit floating-point conversions, byte order and the floating-point control word.
+ *
+ * A row function converts n contiguous elements. Every instruction set gives the same bits: NaNs become quiet and keep
+ * their leading payload bits, subnormals are exact, narrowing rounds to nearest even.
+ */
+#ifndef ONNXPOOL_ELEMENTS_H
+#define ONNXPOOL_ELEMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__F16C__) || defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+static inline uint32_t bits_of_float(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float float_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline float widen_float16(uint16_t half) {
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, magnitude = (uint32_t)(half & 0x7fff) << 13;
+    uint32_t exponent = magnitude & 0x0f800000;
+    if (exponent == 0x0f800000) /* infinity or NaN */
+        return float_of_bits(sign | (magnitude + 0x70000000) | (magnitude & 0x007fffff ? 0x00400000 : 0));
+    if (exponent == 0) /* zero or subnormal: 2^-14 is taken off again, exactly */
+        return float_of_bits(sign | bits_of_float(float_of_bits(magnitude + 0x38800000) - 0x1p-14f));
+    return float_of_bits(sign | (magnitude + 0x38000000));
+}
+
+static inline uint16_t narrow_float16(float value) {
+    uint32_t bits = bits_of_float(value), sign = (bits >> 16) & 0x8000, magnitude = bits & 0x7fffffff;
+    if (magnitude > 0x7f800000) /* NaN */
+        return (uint16_t)(sign | 0x7e00 | ((magnitude >> 13) & 0x1ff));
+    if (magnitude >= 0x47800000) /* 65536 and more */
+        return (uint16_t)(sign | 0x7c00);
+    if (magnitude < 0x38800000) /* below 2^-14: adding 0.5 leaves units of 2^-24 in the low bits, rounded to even */
+        return (uint16_t)(sign | (bits_of_float(float_of_bits(magnitude) + 0.5f) - 0x3f000000));
+    return (uint16_t)(sign | ((magnitude - 0x38000000 + 0xfff + ((magnitude >> 13) & 1)) >> 13));
+}
+
+static inline uint16_t narrow_bfloat16(float value) {
+    uint32_t bits = bits_of_float(value);
+    if ((bits & 0x7fffffff) > 0x7f800000) /* NaN */
+        return (uint16_t)((bits >> 16) | 0x40);
+    return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+static void widen_float16_row(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
+    ptrdiff_t i = 0;
+#if defined(__AVX512F__)
+    for (; i + 16 <= n; i += 16)
+        _mm512_storeu_ps(y + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(x + i))));
+#elif defined(__F16C__)
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
+#endif
+    for (; i < n; i++)
+        y[i] = widen_float16(x[i]);
+}
+
+static void narrow_float16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
+    ptrdiff_t i = 0;
+#if defined(__AVX512F__)
+    for (; i + 16 <= n; i += 16)
+        _mm256_storeu_si256((__m256i *)(y + i),
+                            _mm512_cvtps_ph(_mm512_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#elif defined(__F16C__)
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
+    for (; i < n; i++)
+        y[i] = narrow_float16(x[i]);
+}
+
+static void widen_bfloat16_row(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
+    for (ptrdiff_t i = 0; i < n; i++)
+        y[i] = float_of_bits((uint32_t)x[i] << 16);
+}
+
+static void narrow_bfloat16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
+    for (ptrdiff_t i = 0; i < n; i++)
+        y[i] = narrow_bfloat16(x[i]);
+}
+
+/* A double as the float whose later narrowing to 16 bits rounds the double itself: the last bit is sticky. */
+static inline float round_to_odd(double value) {
+    float nearest = (float)value;
+    uint32_t bits = bits_of_float(nearest);
+    if ((double)nearest == value || value != value)
+        return nearest;
+    if ((nearest < 0 ? -(double)nearest : (double)nearest) > (value < 0 ? -value : value))
+        bits--;
+    return float_of_bits(bits | 1);
+}
+
+/* Copies one element of 1, 2, 4 or 8 bytes from anywhere to anywhere, turning its byte order where asked. */
+static inline void move_element(const char *from, char *to, ptrdiff_t itemsize, int swapped) {
+    if (!swapped) {
+        memcpy(to, from, (size_t)itemsize);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < itemsize; i++)
+        to[i] = from[itemsize - 1 - i];
+}
+
+/* Default rounding, no flush-to-zero, for as long as a worker computes; the caller's state comes back afterwards. */
+#if defined(__SSE2__)
+typedef unsigned int float_state;
+static inline float_state enter_default_floats(void) {
+    float_state saved = _mm_getcsr();
+    _mm_setcsr(0x1f80);
+    return saved;
+}
+static inline void leave_default_floats(float_state saved) { _mm_setcsr(saved); }
+#elif defined(__aarch64__)
+typedef uint64_t float_state;
+static inline float_state enter_default_floats(void) {
+    float_state saved, clear = 0;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(saved));
+    __asm__ volatile("msr fpcr, %0" : : "r"(clear));
+    return saved;
+}
+static inline void leave_default_floats(float_state saved) { __asm__ volatile("msr fpcr, %0" : : "r"(saved)); }
+#else
+typedef int float_state;
+static inline float_state enter_default_floats(void) { return 0; }
+static inline void leave_default_floats(float_state saved) { (void)saved; }
+#endif
+
+#endif

@@ -1,0 +1,13 @@
+from libc.stdint cimport uint16_t
+
+cdef extern from "elements.h" nogil:
+    ctypedef struct float_state:
+        pass
+    void widen_float16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
+    void narrow_float16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
+    void widen_bfloat16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
+    void narrow_bfloat16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
+    float round_to_odd(double value) noexcept
+    void move_element(const char* source, char* target, Py_ssize_t itemsize, bint swapped) noexcept
+    float_state enter_default_floats() noexcept
+    void leave_default_floats(float_state saved) noexcept

@@ -1,0 +1,100 @@
+"""What a kernel is told: the problem x[outer, axis 0, ..., axis n-1, inner], its tiles, and the arrays of one call."""
+from .passes cimport Axis, Span, first_tap, taps_inside
+from .rows cimport Rule
+
+cdef enum:
+    MAX_AXES = 64  # as many as NumPy has
+
+cdef enum Format:
+    PLAIN      # elements are what the loads and stores read and write
+    FLOAT16    # elements are widened to float on the way in and narrowed on the way out
+    BFLOAT16
+
+cdef enum Running:
+    MAX_I8
+    MAX_U8
+    MAX_F32
+    MAX_F64
+    SUM_I32
+    SUM_I64
+    SUM_F32
+    SUM_F64
+    SUM_WIDE
+
+# Elements to running values; NULL where they are the same.
+ctypedef void (*Load)(const void* x, void* y, Py_ssize_t n, const Rule* rule) noexcept nogil
+# Running values to elements, True if a sum left its safe range; NULL where they are the same.
+ctypedef bint (*Store)(const void* x, void* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil
+
+
+cdef struct Stage:
+    Running running
+    Load load
+    Store store
+
+
+cdef struct Job:
+    Stage fast, mend                  # mend takes a tile again in which a sum left its safe range
+    Format format
+    bint mends, counted               # counted: sums are divided
+    int axes
+    Py_ssize_t itemsize, valuesize    # of an element; of what loads and stores see
+    Py_ssize_t outer, channels, inner # channels: the outer items of one image
+    Py_ssize_t tile_outer, tile_inner
+    Py_ssize_t tile[MAX_AXES]         # windows of a tile along each axis
+    Py_ssize_t tasks
+    Py_ssize_t block, work, row, marks, scratch  # values in each part of the scratch memory; its bytes
+    Axis axis[MAX_AXES]
+
+
+cdef struct Array:
+    char* data
+    bint swapped, aligned
+    Py_ssize_t image, channel, inner  # strides in bytes
+    Py_ssize_t axis[MAX_AXES]
+
+
+cdef struct Call:
+    Array x, y
+    Rule rule
+
+
+cdef struct Tile:
+    Py_ssize_t outer_begin, outer_end, inner_begin, inner_end
+    Span span[MAX_AXES]
+
+
+cdef inline Py_ssize_t parts(Py_ssize_t whole, Py_ssize_t part) noexcept nogil:
+    return (whole + part - 1) // part
+
+
+cdef inline Span span_of(const Axis* axis, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Span span = Span(begin, end, axis.size, 0)
+    cdef Py_ssize_t window = begin, taps, first
+    while window < end:
+        taps = taps_inside(axis, window)
+        if taps:
+            first = first_tap(axis, window)
+            span.low = min(span.low, first)
+            span.high = max(span.high, first + (taps - 1) * axis.hop + 1)
+        # Between its ends the interior needs no look.
+        window = min(end, axis.end) - 1 if axis.begin <= window < min(end, axis.end) - 1 else window + 1
+    if span.high <= span.low:
+        span.low = span.high = 0
+    return span
+
+
+cdef inline void locate(const Job* job, Py_ssize_t task, Tile* tile) noexcept nogil:
+    """Tasks count through the tiles as elements lie in memory: inner fastest, then the last axis, outer slowest."""
+    cdef Py_ssize_t count = parts(job.inner, job.tile_inner), place = task % count
+    cdef int a
+    tile.inner_begin = place * job.tile_inner
+    tile.inner_end = min(job.inner, tile.inner_begin + job.tile_inner)
+    task //= count
+    for a in range(job.axes - 1, -1, -1):
+        count = parts(job.axis[a].out, job.tile[a])
+        place = task % count
+        tile.span[a] = span_of(&job.axis[a], place * job.tile[a], min(job.axis[a].out, (place + 1) * job.tile[a]))
+        task //= count
+    tile.outer_begin = task * job.tile_outer
+    tile.outer_end = min(job.outer, tile.outer_begin + job.tile_outer)

@@ -1,0 +1,250 @@
+"""Passes: one axis of x[pre, size, post] is reduced to y[pre, out, post].
+
+A window is its first tap, the distance between its taps (`hop`) and how many of them are inside the input. Outputs in
+the interior [begin, end) have all taps and lie `step` apart, so they go through a loop together; the others, at the
+border, have a first tap and a number of taps each. Padding is not known here.
+
+Up to FEW taps are combined in registers. Longer windows go one of two ways, to the same bits (see reductions.pxd):
+windows that share most of their taps look up sums of 1, 2, 4, ... neighbours (`double_up`), others are read once
+(`cascade`).
+"""
+from libc.stdint cimport int64_t
+
+from .reductions cimport combine, few, nothing, running_t
+
+cdef enum:
+    FEW = 8       # taps that `few` combines
+    CHUNK = 64    # neighbouring windows that a cascade takes together
+    BLOCK = 1024  # taps that a lone window halves at a time; a power of two
+    LEVELS = 56   # rows that a cascade can hold back: more than log2 of any number of taps
+
+
+cdef struct Axis:
+    Py_ssize_t size, out       # elements in, windows out
+    Py_ssize_t begin, end      # the interior
+    Py_ssize_t start           # first tap of window `begin`
+    Py_ssize_t step, hop       # from window to window, from tap to tap
+    Py_ssize_t taps, most      # of a window in the interior; of the fullest window
+    double count               # by which an interior window divides a sum
+    const int64_t* first       # of each border window: its first tap,
+    const int64_t* inside      # its number of taps
+    const double* counts       # and by which it divides
+
+
+cdef struct Span:
+    Py_ssize_t begin, end      # windows of a tile along one axis
+    Py_ssize_t low, high       # the elements they need
+
+
+cdef struct Run:
+    Py_ssize_t windows         # that one loop takes
+    Py_ssize_t n, step         # the loop: n values, read `step` apart
+
+
+cdef inline bint is_interior(const Axis* axis, Py_ssize_t window) noexcept nogil:
+    return axis.begin <= window < axis.end
+
+
+cdef inline Py_ssize_t border_of(const Axis* axis, Py_ssize_t window) noexcept nogil:
+    return window if window < axis.begin else window - (axis.end - axis.begin)
+
+
+cdef inline Py_ssize_t first_tap(const Axis* axis, Py_ssize_t window) noexcept nogil:
+    if is_interior(axis, window):
+        return axis.start + (window - axis.begin) * axis.step
+    return axis.first[border_of(axis, window)]
+
+
+cdef inline Py_ssize_t taps_inside(const Axis* axis, Py_ssize_t window) noexcept nogil:
+    return axis.taps if is_interior(axis, window) else axis.inside[border_of(axis, window)]
+
+
+cdef inline void steps(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
+                       int taps) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(n):
+        y[j] = few(x + j * step, hop, taps)
+
+
+cdef inline void strides(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
+                         int taps) noexcept nogil:
+    # A constant step lets the compiler load vectors.
+    if step == 1:
+        steps(x, y, n, 1, hop, taps)
+    elif step == 2:
+        steps(x, y, n, 2, hop, taps)
+    else:
+        steps(x, y, n, step, hop, taps)
+
+
+cdef inline void sweep(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
+                Py_ssize_t taps) noexcept nogil:
+    """y[j] = T(taps) of x[j * step], x[j * step + hop], ... for j < n and at most FEW taps."""
+    cdef Py_ssize_t j
+    if taps == 0:
+        for j in range(n):
+            y[j] = nothing(y[j])
+    elif taps == 1:
+        strides(x, y, n, step, hop, 1)
+    elif taps == 2:
+        strides(x, y, n, step, hop, 2)
+    elif taps == 3:
+        strides(x, y, n, step, hop, 3)
+    elif taps == 4:
+        strides(x, y, n, step, hop, 4)
+    elif taps == 5:
+        strides(x, y, n, step, hop, 5)
+    elif taps == 6:
+        strides(x, y, n, step, hop, 6)
+    elif taps == 7:
+        strides(x, y, n, step, hop, 7)
+    else:
+        strides(x, y, n, step, hop, 8)
+
+
+cdef inline void merge(running_t* earlier, const running_t* later, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(n):
+        earlier[j] = combine(earlier[j], later[j])
+
+
+cdef inline running_t halve(const running_t* x, Py_ssize_t hop, Py_ssize_t taps, running_t* scratch) noexcept nogil:
+    """T(taps) of one window by combining neighbours until one is left; scratch holds `taps` values."""
+    cdef running_t tail = x[0]
+    cdef bint has_tail = False
+    while taps > 1:
+        if taps & 1:
+            tail = combine(x[(taps - 1) * hop], tail) if has_tail else x[(taps - 1) * hop]
+            has_tail = True
+        taps >>= 1
+        sweep(x, scratch, taps, 2 * hop, hop, 2)
+        x = scratch
+        scratch += taps
+        hop = 1
+    return combine(x[0], tail) if has_tail else x[0]
+
+
+cdef inline void cascade(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop, Py_ssize_t taps,
+                  running_t* scratch) noexcept nogil:
+    """As `sweep` for any number of taps and n <= CHUNK; scratch holds LEVELS * CHUNK + BLOCK values."""
+    cdef Py_ssize_t group = FEW if n > 1 else BLOCK
+    cdef Py_ssize_t done, held = 0, here, part
+    cdef running_t* rows = scratch + BLOCK
+    for done in range((taps + group - 1) // group):
+        part = min(group, taps - done * group)
+        if n > 1:
+            sweep(x + done * group * hop, rows + held * CHUNK, n, step, hop, part)
+        else:
+            rows[held * CHUNK] = halve(x + done * group * hop, hop, part, scratch)
+        held += 1
+        here = done
+        # Two sums of equally many taps become one, as a carry runs through a binary counter.
+        while part == group and (here & 1) == 1:
+            merge(rows + (held - 2) * CHUNK, rows + (held - 1) * CHUNK, n)
+            held -= 1
+            here >>= 1
+    while held > 1:
+        merge(rows + (held - 2) * CHUNK, rows + (held - 1) * CHUNK, n)
+        held -= 1
+    sweep(rows, y, n, 1, 1, min(taps, 1))
+
+
+cdef inline void windows(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
+                         Py_ssize_t taps, running_t* scratch) noexcept nogil:
+    cdef Py_ssize_t done = 0
+    if taps <= FEW:
+        sweep(x, y, n, step, hop, taps)
+        return
+    while done < n:
+        cascade(x + done * step, y + done, min(n - done, CHUNK), step, hop, taps, scratch)
+        done += CHUNK
+
+
+cdef inline void place(const running_t* table, running_t* y, Py_ssize_t n, Py_ssize_t step, bint fresh) noexcept nogil:
+    cdef Py_ssize_t j
+    if fresh:
+        sweep(table, y, n, step, 1, 1)
+    else:
+        for j in range(n):
+            y[j] = combine(table[j * step], y[j])
+
+
+cdef inline Run run_at(const Axis* axis, Py_ssize_t window, Py_ssize_t end, Py_ssize_t post) noexcept nogil:
+    """The windows from `window` on, none beyond `end`, that one loop can take."""
+    cdef Run run = Run(1, post, 1)
+    if is_interior(axis, window):
+        if axis.step == 1:
+            run.windows = min(end, axis.end) - window
+            run.n = run.windows * post
+        elif post == 1:
+            run.windows = run.n = min(end, axis.end) - window
+            run.step = axis.step
+    return run
+
+
+cdef inline void double_up(const running_t* x, running_t* y, const Axis* axis, Span span, Py_ssize_t post,
+                    running_t* scratch) noexcept nogil:
+    """One slice of `reduce_axis` by tables of 1, 2, 4, ... neighbours; scratch holds two tables of the slice's size.
+
+    A window of n taps is the sum of one entry for each bit of n, the higher bits first in place and last in time.
+    """
+    cdef Py_ssize_t length = (span.high - span.low) * post, hop = axis.hop * post, reach = 1
+    cdef Py_ssize_t window, taps
+    cdef Run run
+    cdef const running_t* table = x
+    cdef running_t* spare = scratch
+    cdef running_t* other = scratch + length
+    while True:
+        window = span.begin
+        while window < span.end:
+            run = run_at(axis, window, span.end, post)
+            taps = taps_inside(axis, window)
+            if taps & reach:
+                place(table + (first_tap(axis, window) - span.low) * post + (taps & ~(2 * reach - 1)) * hop,
+                      y + (window - span.begin) * post, run.n, run.step, not taps & (reach - 1))
+            elif taps == 0:
+                sweep(x, y + (window - span.begin) * post, post, 1, 1, 0)
+            window += run.windows
+        if 2 * reach > axis.most:
+            return
+        length -= reach * hop
+        sweep(table, spare, length, 1, reach * hop, 2)
+        table, spare, other = spare, other, spare
+        reach *= 2
+
+
+cdef inline bint share_taps(const Axis* axis, Py_ssize_t windows, Py_ssize_t length) noexcept nogil:
+    """Whether tables of neighbours cost less than reading every window."""
+    cdef Py_ssize_t levels = 0
+    while axis.most >> levels:
+        levels += 1
+    return axis.most > FEW and windows * axis.most > 2 * levels * length
+
+
+cdef inline void reduce_axis(const running_t* x, running_t* y, Py_ssize_t pre, const Axis* whole, Span span, Py_ssize_t post,
+                      running_t* scratch) noexcept nogil:
+    """y[pre, span windows, post] from x[pre, span elements, post].
+
+    scratch holds LEVELS * CHUNK + BLOCK values and twice (span elements) * post.
+    """
+    cdef Axis axis = whole[0]
+    cdef Py_ssize_t length = span.high - span.low, count = span.end - span.begin, window, p
+    cdef Run run
+    if pre > 1 and axis.begin <= span.begin and span.end <= axis.end and (count == 1 or count * axis.step == length):
+        # No border and no gap: the windows of one slice go on in the next, as if on one long axis.
+        axis.begin, axis.end, axis.start = 0, pre * count, 0
+        axis.step = length if count == 1 else axis.step
+        span = Span(0, pre * count, 0, pre * length)
+        pre = 1
+    if share_taps(&axis, span.end - span.begin, span.high - span.low):
+        for p in range(pre):
+            double_up(x + p * length * post, y + p * count * post, &axis, span, post, scratch)
+        return
+    for p in range(pre):
+        window = span.begin
+        while window < span.end:
+            run = run_at(&axis, window, span.end, post)
+            windows(x + (p * length + first_tap(&axis, window) - span.low) * post,
+                    y + (p * count + window - span.begin) * post,
+                    run.n, run.step, axis.hop * post, taps_inside(&axis, window), scratch)
+            window += run.windows

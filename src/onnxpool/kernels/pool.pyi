@@ -1,0 +1,19 @@
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ..tiling import Tiling
+from ..windows import Axis
+
+class Pool:
+    def __init__(
+        self, reduction: str, dtype: str, p: float, safe: tuple[float, float], images: int, channels: int,
+        axes: Sequence[Axis], tiling: Tiling, channels_last: bool, interleaved: bool,
+    ) -> None: ...
+    @property
+    def tasks(self) -> int: ...
+    def run(
+        self, x: NDArray[Any], y: NDArray[Any], threads: int,
+        quantisation: tuple[int, float, float, float, int] | None = None,
+    ) -> None: ...

@@ -1,0 +1,127 @@
+"""Reductions: what a row of running values holds, and how two of them become one.
+
+A running maximum and a running sum are types of their own, so that a loop written once for `running_t` is compiled
+for each, and no sum can meet a maximum. `combine(a, b)` takes `a` from earlier taps than `b`.
+
+The order of every reduction is fixed by the number of taps alone, T(n) = combine(T(m), T(n - m)) with m the largest
+power of two below n, where the second part starts m taps later. So instruction set, threads, tiles and layout cannot
+change a bit of a result, and the error of a sum grows with log2(n).
+"""
+from libc.math cimport INFINITY, frexp, isfinite, ldexp
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+
+cdef struct MaxI8:
+    int8_t value
+
+cdef struct MaxU8:
+    uint8_t value
+
+cdef struct MaxF32:
+    float value
+
+cdef struct MaxF64:
+    double value
+
+cdef struct SumI32:
+    int32_t value
+
+cdef struct SumI64:
+    int64_t value
+
+cdef struct SumF32:
+    float value
+
+cdef struct SumF64:
+    double value
+
+cdef struct SumWide:
+    # value * 2^exponent with 0.5 <= |value| < 1, or 0, or not finite: it neither overflows nor underflows.
+    double value
+    int64_t exponent
+
+ctypedef fused running_t:
+    MaxI8
+    MaxU8
+    MaxF32
+    MaxF64
+    SumI32
+    SumI64
+    SumF32
+    SumF64
+    SumWide
+
+
+cdef inline SumWide wide(double value, int64_t exponent) noexcept nogil:
+    cdef SumWide result
+    cdef int shift = 0
+    result.value = frexp(value, &shift)
+    result.exponent = exponent + shift if value != 0 and isfinite(value) else 0
+    return result
+
+
+cdef inline SumWide add_wide(SumWide a, SumWide b) noexcept nogil:
+    cdef int64_t distance = a.exponent - b.exponent
+    if a.value == 0 or b.value == 0 or not isfinite(a.value) or not isfinite(b.value):
+        return a if b.value == 0 else b if a.value == 0 else wide(a.value + b.value, 0)
+    if distance >= 0:
+        return wide(a.value + (ldexp(b.value, <int> -distance) if distance < 128 else 0.0), a.exponent)
+    return wide(b.value + (ldexp(a.value, <int> distance) if distance > -128 else 0.0), b.exponent)
+
+
+cdef inline running_t combine(running_t a, running_t b) noexcept nogil:
+    cdef running_t result
+    if running_t is SumWide:
+        return add_wide(a, b)
+    elif running_t is MaxI8 or running_t is MaxU8:
+        result.value = b.value if b.value > a.value else a.value
+        return result
+    elif running_t is MaxF32 or running_t is MaxF64:
+        # b wins only if it is greater or NaN: ties keep the first, and a NaN stays.
+        result.value = b.value if (b.value > a.value) | (b.value != b.value) else a.value
+        return result
+    else:
+        result.value = a.value + b.value
+        return result
+
+
+cdef inline running_t nothing(running_t like) noexcept nogil:
+    """The value of a window without a tap."""
+    cdef running_t result
+    if running_t is MaxI8:
+        result.value = -128
+    elif running_t is MaxU8:
+        result.value = 0
+    elif running_t is MaxF32 or running_t is MaxF64:
+        result.value = -INFINITY
+    elif running_t is SumWide:
+        result = wide(0, 0)
+    else:
+        result.value = 0
+    return result
+
+
+cdef inline running_t pair(const running_t* x, Py_ssize_t hop) noexcept nogil:
+    return combine(x[0], x[hop])
+
+
+cdef inline running_t four(const running_t* x, Py_ssize_t hop) noexcept nogil:
+    return combine(pair(x, hop), pair(x + 2 * hop, hop))
+
+
+cdef inline running_t few(const running_t* x, Py_ssize_t hop, int taps) noexcept nogil:
+    """T(taps) for 1 to 8 taps at x[0], x[hop], ...; `taps` is a constant where it is called in a loop."""
+    if taps == 1:
+        return x[0]
+    if taps == 2:
+        return pair(x, hop)
+    if taps == 3:
+        return combine(pair(x, hop), x[2 * hop])
+    if taps == 4:
+        return four(x, hop)
+    if taps == 5:
+        return combine(four(x, hop), x[4 * hop])
+    if taps == 6:
+        return combine(four(x, hop), pair(x + 4 * hop, hop))
+    if taps == 7:
+        return combine(four(x, hop), combine(pair(x + 4 * hop, hop), x[6 * hop]))
+    return combine(four(x, hop), four(x + 4 * hop, hop))

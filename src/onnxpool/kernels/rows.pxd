@@ -1,0 +1,183 @@
+"""Rows: elements become running values on the way in, and running values become elements on the way out.
+
+A sum leaves its safe range when it overflowed, or when an underflow may have taken digits from it. Its element is then
+left not finite, and `True` is returned: the tile is taken again with `SumWide`, whose rows mend only such elements.
+"""
+from libc.math cimport NAN, cbrt, exp2, fabs, floor, frexp, isfinite, ldexp, log2, pow, rintf, sqrt
+from libc.stdint cimport int8_t, int64_t, uint8_t
+
+from .elements cimport round_to_odd
+from .reductions cimport SumF32, SumF64, SumI32, SumI64, SumWide, add_wide, wide
+
+cdef struct Rule:
+    double p                # of the Lp norm; 0 for a mean
+    double low, high        # the safe range of a sum of powers
+    bint to_odd             # the float result will be narrowed to 16 bits
+    int64_t bias            # of a quantised mean: zero point of x times taps,
+    float scale             # what one unit of the sum is worth in units of y,
+    float lowest, highest   # the range of y less its zero point,
+    int zero                # and the zero point of y
+
+ctypedef fused float_t:
+    float
+    double
+
+ctypedef fused byte_t:
+    int8_t
+    uint8_t
+
+ctypedef fused integer_sum_t:
+    SumI32
+    SumI64
+
+
+cdef inline double power(double x, double p) noexcept nogil:
+    cdef double base = fabs(x), result = 1
+    cdef int64_t n
+    if p == 1:
+        return base
+    if p == 2:
+        return base * base
+    if p == 3:
+        return base * base * base
+    if p != floor(p) or p > 64:
+        return pow(base, p)
+    n = <int64_t> p
+    while n:
+        if n & 1:
+            result *= base
+        base *= base
+        n >>= 1
+    return result
+
+
+cdef inline SumWide wide_power(double x, double p) noexcept nogil:
+    cdef SumWide base = wide(fabs(x), 0), result = wide(1, 0)
+    cdef double exponent
+    cdef int64_t n
+    if base.value == 0 or not isfinite(base.value):
+        return base
+    if p != floor(p) or p > 1 << 20:
+        exponent = p * (log2(base.value) + base.exponent)
+        return wide(exp2(exponent - floor(exponent)), <int64_t> floor(exponent))
+    n = <int64_t> p
+    while n:
+        if n & 1:
+            result = wide(result.value * base.value, result.exponent + base.exponent)
+        base = wide(base.value * base.value, 2 * base.exponent)
+        n >>= 1
+    return result
+
+
+cdef inline double root(double value, int64_t exponent, double p) noexcept nogil:
+    """(value * 2^exponent) ** (1 / p)"""
+    cdef int shift = 0
+    cdef double whole
+    if value == 0 or not isfinite(value):
+        return value
+    value = frexp(value, &shift)
+    exponent += shift
+    # The exponent is divided apart, so that only its remainder, below p, goes through exp2.
+    whole = floor(exponent / p)
+    value = pow(value, 1 / p) * exp2((exponent - whole * p) / p)
+    return ldexp(value, <int> max(-5000.0, min(5000.0, whole)))
+
+
+cdef inline double norm(double total, double p) noexcept nogil:
+    if p == 1:
+        return total
+    if p == 2:
+        return sqrt(total)
+    if p == 3:
+        return cbrt(total)
+    return root(total, 0, p)
+
+
+cdef inline void load_magnitudes(const float_t* x, float_t* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(n):
+        y[j] = fabs(x[j])
+
+
+cdef inline void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
+    cdef Py_ssize_t j
+    if rule.p == 2:
+        for j in range(n):
+            y[j].value = <double> x[j] * <double> x[j]
+    else:
+        for j in range(n):
+            y[j].value = power(x[j], rule.p)
+
+
+cdef inline void load_integers(const byte_t* x, integer_sum_t* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(n):
+        y[j].value = x[j]
+
+
+cdef inline void load_wide(const float_t* x, SumWide* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(n):
+        y[j] = wide_power(x[j], rule.p) if rule.p else wide(x[j], 0)
+
+
+cdef inline bint store_means_f32(const SumF32* x, float* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef float divisor = <float> count
+    cdef int unsafe = 0
+    for j in range(n):
+        y[j] = x[j].value / divisor
+        unsafe |= (y[j] - y[j]) != 0
+    return unsafe
+
+
+cdef inline bint store_means_f64(const SumF64* x, double* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef int unsafe = 0
+    for j in range(n):
+        y[j] = x[j].value / count
+        unsafe |= (y[j] - y[j]) != 0
+    return unsafe
+
+
+cdef inline void store_float(double value, float_t* y, const Rule* rule) noexcept nogil:
+    if float_t is float:
+        y[0] = round_to_odd(value) if rule.to_odd else <float> value
+    else:
+        y[0] = value
+
+
+cdef inline bint store_norms(const SumF64* x, float_t* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef bint unsafe = False
+    for j in range(n):
+        if rule.low <= x[j].value <= rule.high:
+            store_float(norm(x[j].value, rule.p), y + j, rule)
+        else:
+            store_float(NAN, y + j, rule)
+            unsafe = True
+    return unsafe
+
+
+cdef inline bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(n):
+        if isfinite(y[j]):
+            continue
+        if rule.p:
+            store_float(root(x[j].value, x[j].exponent, rule.p), y + j, rule)
+        else:
+            store_float(ldexp(x[j].value / count, <int> max(-5000, min(5000, x[j].exponent))), y + j, rule)
+    return False
+
+
+cdef inline bint store_quantised(const integer_sum_t* x, byte_t* y, Py_ssize_t n, double count,
+                          const Rule* rule) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef float value
+    for j in range(n):
+        value = <float> (<int64_t> x[j].value - rule.bias) * rule.scale
+        value = rule.lowest if value < rule.lowest else value
+        value = rule.highest if value > rule.highest else value
+        y[j] = <byte_t> (<int> rintf(value) + rule.zero)
+    return False

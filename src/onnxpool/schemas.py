@@ -1,0 +1,195 @@
+"""THE TABLE: operator x version -> attributes, dtypes, outputs. Opset numbers are known here and nowhere else.
+
+A row of a history says only what its version changed. The rows follow the ONNX operator schemas and, for the domain
+com.microsoft, onnxruntime's contributed operators.
+"""
+
+from typing import Any, NamedTuple
+
+from .attributes import Attribute, Choice, Flag, Float, Int, Ints, integer
+from .errors import PoolError, PoolTypeError
+
+LATEST = {"": 28, "com.microsoft": 1}  # the newest opset of each domain that this table knows
+
+FLOATS = ("float16", "float32", "float64")
+BFLOAT = ("bfloat16",)
+BYTES = ("int8", "uint8")
+AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+QUANTISED_INPUTS = ("X", "x_scale", "x_zero_point", "y_scale", "y_zero_point")
+
+
+class Version(NamedTuple):
+    """An operator as one version of it is: everything a version decides."""
+
+    operator: str
+    since: int
+    attributes: dict[str, Attribute]
+    dtypes: tuple[str, ...]
+    outputs: int
+
+    @property
+    def label(self) -> str:
+        """How messages name it, such as AveragePool-19."""
+        return f"{self.operator}-{self.since}"
+
+
+class Schema(NamedTuple):
+    """An operator in all its versions, oldest first."""
+
+    operator: str
+    domain: str
+    inputs: tuple[str, ...]
+    versions: tuple[Version, ...]
+
+
+def since(version: int, *, dtypes: tuple[str, ...] = (), outputs: int = 1, **attributes: Attribute) -> Version:
+    """What a version adds: dtypes and attributes, or attributes anew; `outputs` is how many it has at least."""
+    return Version("", version, attributes, dtypes, outputs)
+
+
+def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, ...] = ("X",)) -> Schema:
+    """The versions of an operator, each made of all rows up to its own."""
+    versions: list[Version] = []
+    attributes: dict[str, Attribute] = {}
+    dtypes: tuple[str, ...] = ()
+    outputs = 1
+    for row in rows:
+        attributes = {**attributes, **row.attributes}
+        dtypes += row.dtypes
+        outputs = max(outputs, row.outputs)
+        versions.append(Version(operator, row.since, attributes, dtypes, outputs))
+    return Schema(operator, domain, inputs, tuple(versions))
+
+
+KERNEL = Ints(minimum=1, required=True)
+PER_AXIS = Ints(minimum=1)
+WINDOWS: dict[str, Attribute] = {
+    "kernel_shape": KERNEL, "strides": PER_AXIS, "pads": Ints(minimum=0, sides=2), "auto_pad": Choice(AUTO_PADS),
+}
+
+SCHEMAS = {schema.operator: schema for schema in (
+    history(
+        "AveragePool",
+        since(1, dtypes=FLOATS, **WINDOWS),
+        since(7, count_include_pad=Flag()),
+        since(10, ceil_mode=Flag()),
+        since(11),
+        since(19, dilations=PER_AXIS),
+        since(22, dtypes=BFLOAT),
+    ),
+    history(
+        "MaxPool",
+        since(1, dtypes=FLOATS, **WINDOWS),
+        since(8, storage_order=Flag(), outputs=2),
+        since(10, ceil_mode=Flag(), dilations=PER_AXIS),
+        since(11),
+        since(12, dtypes=BYTES),
+        since(22, dtypes=BFLOAT),
+    ),
+    history(
+        "LpPool",
+        since(1, dtypes=FLOATS, **{**WINDOWS, "kernel_shape": PER_AXIS}, p=Float(2.0)),
+        since(2, kernel_shape=KERNEL, p=Int(2, minimum=1)),
+        since(11),
+        since(18, ceil_mode=Flag(), dilations=PER_AXIS),
+        since(22, dtypes=BFLOAT),
+    ),
+    history("GlobalAveragePool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),
+    history("GlobalMaxPool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),
+    history(
+        "GlobalLpPool",
+        since(1, dtypes=FLOATS, p=Float(2.0)),
+        since(2, p=Int(2, minimum=1)),
+        since(22, dtypes=BFLOAT),
+    ),
+    history(
+        "QLinearGlobalAveragePool",
+        since(1, dtypes=BYTES, channels_last=Flag()),
+        domain="com.microsoft", inputs=QUANTISED_INPUTS,
+    ),
+)}
+
+
+def resolve(operator: str, opset: object) -> Version:
+    """The version of an operator that an opset uses: the newest not after it."""
+    schema = SCHEMAS[operator]
+    latest = LATEST[schema.domain]
+    if opset is None:
+        opset = latest
+    number = integer(f"{operator}: opset", opset, 1)
+    if number > latest:
+        raise PoolError(f"{operator}: opset={number} is not known, the newest known is {latest}; "
+                        f"give opset <= {latest} if the operator is the same there")
+    known = [version for version in schema.versions if version.since <= number]
+    if not known:
+        raise PoolError(f"{operator}: opset={number} has no {operator}, it exists since opset "
+                        f"{schema.versions[0].since}; give opset >= {schema.versions[0].since}")
+    return known[-1]
+
+
+def introduced(operator: str, attribute: str) -> int | None:
+    """The first version that has an attribute."""
+    return next((v.since for v in SCHEMAS[operator].versions if attribute in v.attributes), None)
+
+
+def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
+    """The attributes that were given (not None), each checked against the version."""
+    checked = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in version.attributes:
+            first = introduced(version.operator, name)
+            raise PoolError(
+                f"{version.label}: {name}={value!r} given, but {name} exists since {version.operator}-{first}; "
+                f"leave it out or give opset >= {first}" if first else
+                f"{version.label}: unknown attribute {name}={value!r}; it has {', '.join(version.attributes) or 'none'}")
+        checked[name] = version.attributes[name].check(f"{version.label}: {name}", value)
+    for name, attribute in version.attributes.items():
+        if attribute.required and name not in checked:
+            raise PoolError(f"{version.label}: {name} is not given; it is required")
+    return checked
+
+
+def check_dtype(version: Version, name: str) -> None:
+    """Refuses a dtype that the version does not have."""
+    if name in version.dtypes:
+        return
+    first = next((v.since for v in SCHEMAS[version.operator].versions if name in v.dtypes), None)
+    way_out = f"cast to one of {', '.join(version.dtypes)}"
+    if first:
+        raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}; "
+                            f"{way_out}, or give opset >= {first}")
+    raise PoolTypeError(f"{version.label}: dtype {name} is not accepted; {way_out}")
+
+
+def supported() -> list[dict[str, Any]]:
+    """
+    List every operator and version with its attributes and dtypes, as data.
+
+    Returns
+    -------
+    list of dict
+        One for each version, with the keys ``operator``, ``domain``, ``version``, ``attributes`` (a dict of name to
+        ``type``, ``required`` and ``default``), ``dtypes`` and ``outputs``.
+
+    Examples
+    --------
+    >>> import onnxpool
+    >>> [row["version"] for row in onnxpool.supported() if row["operator"] == "AveragePool"]
+    [1, 7, 10, 11, 19, 22]
+    """
+    return [
+        {
+            "operator": schema.operator,
+            "domain": schema.domain,
+            "version": version.since,
+            "attributes": {
+                name: {"type": kind.type, "required": kind.required, "default": kind.default}
+                for name, kind in version.attributes.items()
+            },
+            "dtypes": list(version.dtypes),
+            "outputs": version.outputs,
+        }
+        for schema in SCHEMAS.values() for version in schema.versions
+    ]

@@ -1,0 +1,132 @@
+"""How many threads: the argument, else the context, the setting, the environment, what the machine grants."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from .attributes import integer
+
+MOST = 256  # threads that anyone can ask for
+SERIAL_BYTES = 1 << 18  # of arrays below which a team costs more than it saves: measured, docs/architecture.md
+
+_scoped: ContextVar[int | None] = ContextVar("onnxpool.num_threads", default=None)
+_setting: int | None = None
+
+
+def quota(group: Path = Path("/sys/fs/cgroup")) -> float:
+    """The processors that the control group may use; infinity if it has no limit."""
+    try:
+        granted, period = (group / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        try:
+            granted = (group / "cpu" / "cpu.cfs_quota_us").read_text().strip()
+            period = (group / "cpu" / "cpu.cfs_period_us").read_text().strip()
+        except OSError:
+            return float("inf")
+    try:
+        return int(granted) / int(period) if int(granted) > 0 else float("inf")
+    except (ValueError, ZeroDivisionError):
+        return float("inf")
+
+
+def granted() -> int:
+    """The processors that this process may use."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, int(min(cpus, quota())))
+
+
+def _default() -> int:
+    most = granted()
+    for name in ("ONNXPOOL_NUM_THREADS", "OMP_NUM_THREADS"):
+        first = os.environ.get(name, "").split(",")[0].strip()
+        if first.isascii() and first.isdigit() and int(first) > 0:
+            return min(int(first), most)
+    return most
+
+
+DEFAULT = _default()
+
+
+def _checked(value: object) -> int:
+    return min(integer("onnxpool: num_threads", value, 1), MOST)
+
+
+def set_num_threads(n: int) -> None:
+    """
+    Set how many threads a call uses that is not told otherwise.
+
+    Parameters
+    ----------
+    n : int
+        At least 1; more than 256 count as 256.
+
+    Raises
+    ------
+    PoolError, PoolTypeError
+        If `n` is no integer of at least 1.
+
+    Examples
+    --------
+    >>> import onnxpool
+    >>> onnxpool.set_num_threads(2)
+    >>> onnxpool.get_num_threads()
+    2
+    """
+    global _setting
+    _setting = _checked(n)
+
+
+def get_num_threads() -> int:
+    """
+    Return how many threads a call uses here that is not told otherwise.
+
+    Returns
+    -------
+    int
+        The number of the enclosing ``with onnxpool.num_threads(n)``, else of `set_num_threads`, else of the environment
+        variable ``ONNXPOOL_NUM_THREADS`` or ``OMP_NUM_THREADS``, else the processors granted to the process.
+
+    Examples
+    --------
+    >>> import onnxpool
+    >>> onnxpool.get_num_threads() >= 1
+    True
+    """
+    return _scoped.get() or _setting or DEFAULT
+
+
+@contextmanager
+def num_threads(n: int) -> Iterator[None]:
+    """
+    Use `n` threads for the calls within a ``with`` block of this thread or task.
+
+    Parameters
+    ----------
+    n : int
+        At least 1; more than 256 count as 256.
+
+    Raises
+    ------
+    PoolError, PoolTypeError
+        If `n` is no integer of at least 1.
+
+    Examples
+    --------
+    >>> import onnxpool
+    >>> with onnxpool.num_threads(1):
+    ...     onnxpool.get_num_threads()
+    1
+    """
+    token = _scoped.set(_checked(n))
+    try:
+        yield
+    finally:
+        _scoped.reset(token)
+
+
+def team(asked: object, size: int) -> int:
+    """The threads of one call on so many bytes of arrays: 1, or what was asked for."""
+    threads = get_num_threads() if asked is None else _checked(asked)
+    return threads if size >= SERIAL_BYTES else 1

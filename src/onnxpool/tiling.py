@@ -1,0 +1,89 @@
+"""Tiling: how many windows of each axis a kernel takes at a time, so that what it holds stays in the cache.
+
+A tile never changes a bit of a result (see kernels/reductions.pxd); it only decides what is near when.
+"""
+
+import math
+from typing import NamedTuple
+
+from .windows import Axis
+
+BLOCK = 1 << 17  # bytes of running values that a tile may hold between two passes
+ROW = 1 << 10  # bytes: channels are not split below this
+TASKS = 16  # that a large problem is cut into at least, for threads to share
+SHARED_WORK = 1 << 18  # elements in and out above which a problem is large
+HALO = 1.3  # how much more two half tiles may load than a whole one
+
+
+class Tiling(NamedTuple):
+    """The extents of a tile, and how many values the kernel's scratch memory needs for it."""
+
+    outer: int
+    windows: tuple[int, ...]
+    inner: int
+    block: int
+    row: int
+    work: int
+    marks: int
+
+
+def needed(axis: Axis, windows: int) -> int:
+    """The most elements that so many neighbouring windows need."""
+    return min(axis.size, (windows - 1) * axis.stride + axis.span)
+
+
+def passes(axes: tuple[Axis, ...], windows: list[int], inner: int) -> tuple[int, int]:
+    """The largest block between two passes of one outer item, and the largest slice of a pass."""
+    loaded = [needed(axis, count) for axis, count in zip(axes, windows, strict=True)]
+    block = work = 0
+    post = inner
+    for a in range(len(axes) - 1, -1, -1):
+        work = max(work, loaded[a] * post)
+        post *= windows[a]
+        pre = 1
+        for b in range(a):
+            pre *= loaded[b]
+        block = max(block, pre * post)
+    return block, 2 * work
+
+
+def halo(axis: Axis, windows: int) -> float:
+    """How much more is loaded along an axis when a tile is halved."""
+    return 2 * needed(axis, -(-windows // 2)) / needed(axis, windows)
+
+
+def split(axes: tuple[Axis, ...], windows: list[int]) -> bool:
+    """Halves the tile along the axis where it costs least, the first of equals; False if no axis is worth it."""
+    costs = [(halo(axis, count), a) for a, (axis, count) in enumerate(zip(axes, windows, strict=True)) if count > 1]
+    if not costs or min(costs)[0] > HALO:
+        return False
+    a = min(costs)[1]
+    windows[a] = -(-windows[a] // 2)
+    return True
+
+
+def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int) -> Tiling:
+    """The tiling of x[outer, axes, inner] whose running values take `itemsize` bytes."""
+    windows = [axis.out for axis in axes]
+    part = inner
+
+    def tasks(group: int) -> int:
+        count = -(-outer // group) * -(-inner // part)
+        for axis, extent in zip(axes, windows, strict=True):
+            count *= -(-axis.out // extent)
+        return count
+
+    while passes(axes, windows, part)[0] * itemsize > BLOCK:
+        if part * itemsize >= 2 * ROW:
+            part = -(-part // 2)
+        elif not split(axes, windows):
+            break
+    work = outer * inner * (math.prod(axis.size for axis in axes) + math.prod(axis.out for axis in axes))
+    shared = work >= SHARED_WORK
+    while shared and tasks(1) < TASKS and split(axes, windows):
+        pass
+    block, scratch = passes(axes, windows, part)
+    group = max(1, min(BLOCK // (block * itemsize), outer // TASKS if shared else outer))
+    loaded = [needed(axis, count) for axis, count in zip(axes, windows, strict=True)]
+    row = max(loaded[-1], windows[-1]) * part
+    return Tiling(group, tuple(windows), part, block * group, row, scratch, sum(loaded[:-1]))
