@@ -1,6 +1,7 @@
 """What a kernel is told: the problem x[outer, axis 0, ..., axis n-1, inner], its tiles, and the arrays of one call."""
-from .passes cimport Axis, Span, first_tap, taps_inside
-from .rows cimport Rule
+from libc.stdint cimport int64_t
+
+from .geometry cimport Axis, Span, first_tap, taps_inside
 
 cdef enum:
     MAX_AXES = 64  # as many as NumPy has
@@ -20,6 +21,15 @@ cdef enum Running:
     SUM_F32
     SUM_F64
     SUM_WIDE
+
+cdef struct Rule:
+    double p                # of the Lp norm; 0 for a mean
+    double low, high        # the safe range of a sum of powers
+    bint to_odd             # the float result will be narrowed to 16 bits
+    int64_t bias            # of a quantised mean: zero point of x times taps,
+    float scale             # what one unit of the sum is worth in units of y,
+    float lowest, highest   # the range of y less its zero point,
+    int zero                # and the zero point of y
 
 # Elements to running values; NULL where they are the same.
 ctypedef void (*Load)(const void* x, void* y, Py_ssize_t n, const Rule* rule) noexcept nogil

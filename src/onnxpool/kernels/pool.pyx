@@ -26,13 +26,14 @@ from .job cimport (
     Call,
     Job,
     Load,
+    Rule,
     Stage,
     Store,
     Tile,
     locate,
     parts,
 )
-from .passes cimport BLOCK, CHUNK, LEVELS, Axis
+from .geometry cimport Axis
 from .reductions cimport (
     MaxF32,
     MaxF64,
@@ -44,19 +45,10 @@ from .reductions cimport (
     SumI64,
     SumWide,
 )
-from .rows cimport (
-    Rule,
-    load_integers,
-    load_magnitudes,
-    load_powers,
-    load_wide,
-    mend_floats,
-    store_means_f32,
-    store_means_f64,
-    store_norms,
-    store_quantised,
-)
-from .tiles cimport Scratch, pool_tile
+
+include "passes.pxi"
+include "rows.pxi"
+include "tiles.pxi"
 
 cnp.import_array()
 
@@ -176,8 +168,7 @@ cdef class Pool:
         Where the arrays have their channels, and whether channels are the innermost loop.
     """
     cdef Job job
-    cdef double p
-    cdef (double, double) safe
+    cdef double p, low, high
     cdef object kept
     cdef int channel, first
     cdef bint interleaved
@@ -185,7 +176,7 @@ cdef class Pool:
     def __cinit__(self, str reduction, str dtype, double p, safe, images, channels, axes, tiling,
                   bint channels_last, bint interleaved):
         memset(&self.job, 0, sizeof(Job))
-        self.p, self.safe = p, safe
+        self.p, self.low, self.high = p, safe[0], safe[1]
         self.channel = len(axes) + 1 if channels_last and axes else 1
         self.first = 1 if channels_last else 2
         self.interleaved = interleaved
@@ -271,8 +262,7 @@ cdef class Pool:
         describe(&call.x, x, job, self.channel, self.interleaved, self.first)
         describe(&call.y, y, job, self.channel, self.interleaved, self.first)
         memset(&call.rule, 0, sizeof(Rule))
-        call.rule.p = self.p
-        call.rule.low, call.rule.high = self.safe
+        call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.to_odd = job.format != PLAIN
         if quantisation is not None:
             (call.rule.bias, call.rule.scale, call.rule.lowest, call.rule.highest, call.rule.zero) = quantisation

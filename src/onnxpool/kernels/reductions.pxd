@@ -76,8 +76,9 @@ cdef inline running_t combine(running_t a, running_t b) noexcept nogil:
         result.value = b.value if b.value > a.value else a.value
         return result
     elif running_t is MaxF32 or running_t is MaxF64:
-        # b wins only if it is greater or NaN: ties keep the first, and a NaN stays.
-        result.value = b.value if (b.value > a.value) | (b.value != b.value) else a.value
+        # Ties keep the first, and a NaN stays: b wins if it is greater, or a NaN. As two steps, each an instruction.
+        result.value = b.value if b.value > a.value else a.value
+        result.value = b.value if b.value != b.value else result.value
         return result
     else:
         result.value = a.value + b.value

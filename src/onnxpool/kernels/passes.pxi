@@ -8,8 +8,7 @@ Up to FEW taps are combined in registers. Longer windows go one of two ways, to 
 windows that share most of their taps look up sums of 1, 2, 4, ... neighbours (`double_up`), others are read once
 (`cascade`).
 """
-from libc.stdint cimport int64_t
-
+from .geometry cimport Axis, Run, Span, first_tap, run_at, taps_inside
 from .reductions cimport combine, few, nothing, running_t
 
 cdef enum:
@@ -18,45 +17,6 @@ cdef enum:
     BLOCK = 1024  # taps that a lone window halves at a time; a power of two
     LEVELS = 56   # rows that a cascade can hold back: more than log2 of any number of taps
 
-
-cdef struct Axis:
-    Py_ssize_t size, out       # elements in, windows out
-    Py_ssize_t begin, end      # the interior
-    Py_ssize_t start           # first tap of window `begin`
-    Py_ssize_t step, hop       # from window to window, from tap to tap
-    Py_ssize_t taps, most      # of a window in the interior; of the fullest window
-    double count               # by which an interior window divides a sum
-    const int64_t* first       # of each border window: its first tap,
-    const int64_t* inside      # its number of taps
-    const double* counts       # and by which it divides
-
-
-cdef struct Span:
-    Py_ssize_t begin, end      # windows of a tile along one axis
-    Py_ssize_t low, high       # the elements they need
-
-
-cdef struct Run:
-    Py_ssize_t windows         # that one loop takes
-    Py_ssize_t n, step         # the loop: n values, read `step` apart
-
-
-cdef inline bint is_interior(const Axis* axis, Py_ssize_t window) noexcept nogil:
-    return axis.begin <= window < axis.end
-
-
-cdef inline Py_ssize_t border_of(const Axis* axis, Py_ssize_t window) noexcept nogil:
-    return window if window < axis.begin else window - (axis.end - axis.begin)
-
-
-cdef inline Py_ssize_t first_tap(const Axis* axis, Py_ssize_t window) noexcept nogil:
-    if is_interior(axis, window):
-        return axis.start + (window - axis.begin) * axis.step
-    return axis.first[border_of(axis, window)]
-
-
-cdef inline Py_ssize_t taps_inside(const Axis* axis, Py_ssize_t window) noexcept nogil:
-    return axis.taps if is_interior(axis, window) else axis.inside[border_of(axis, window)]
 
 
 cdef inline void steps(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
@@ -68,16 +28,16 @@ cdef inline void steps(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_
 
 cdef inline void strides(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
                          int taps) noexcept nogil:
-    # A constant step lets the compiler load vectors.
+    # Constants let the compiler load vectors.
     if step == 1:
         steps(x, y, n, 1, hop, taps)
-    elif step == 2:
-        steps(x, y, n, 2, hop, taps)
+    elif step == 2 and hop == 1:
+        steps(x, y, n, 2, 1, taps)
     else:
         steps(x, y, n, step, hop, taps)
 
 
-cdef inline void sweep(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
+cdef void sweep(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
                 Py_ssize_t taps) noexcept nogil:
     """y[j] = T(taps) of x[j * step], x[j * step + hop], ... for j < n and at most FEW taps."""
     cdef Py_ssize_t j
@@ -108,7 +68,7 @@ cdef inline void merge(running_t* earlier, const running_t* later, Py_ssize_t n)
         earlier[j] = combine(earlier[j], later[j])
 
 
-cdef inline running_t halve(const running_t* x, Py_ssize_t hop, Py_ssize_t taps, running_t* scratch) noexcept nogil:
+cdef running_t halve(const running_t* x, Py_ssize_t hop, Py_ssize_t taps, running_t* scratch) noexcept nogil:
     """T(taps) of one window by combining neighbours until one is left; scratch holds `taps` values."""
     cdef running_t tail = x[0]
     cdef bint has_tail = False
@@ -124,7 +84,7 @@ cdef inline running_t halve(const running_t* x, Py_ssize_t hop, Py_ssize_t taps,
     return combine(x[0], tail) if has_tail else x[0]
 
 
-cdef inline void cascade(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop, Py_ssize_t taps,
+cdef void cascade(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop, Py_ssize_t taps,
                   running_t* scratch) noexcept nogil:
     """As `sweep` for any number of taps and n <= CHUNK; scratch holds LEVELS * CHUNK + BLOCK values."""
     cdef Py_ssize_t group = FEW if n > 1 else BLOCK
@@ -149,7 +109,7 @@ cdef inline void cascade(const running_t* x, running_t* y, Py_ssize_t n, Py_ssiz
     sweep(rows, y, n, 1, 1, min(taps, 1))
 
 
-cdef inline void windows(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
+cdef void windows(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
                          Py_ssize_t taps, running_t* scratch) noexcept nogil:
     cdef Py_ssize_t done = 0
     if taps <= FEW:
@@ -169,20 +129,7 @@ cdef inline void place(const running_t* table, running_t* y, Py_ssize_t n, Py_ss
             y[j] = combine(table[j * step], y[j])
 
 
-cdef inline Run run_at(const Axis* axis, Py_ssize_t window, Py_ssize_t end, Py_ssize_t post) noexcept nogil:
-    """The windows from `window` on, none beyond `end`, that one loop can take."""
-    cdef Run run = Run(1, post, 1)
-    if is_interior(axis, window):
-        if axis.step == 1:
-            run.windows = min(end, axis.end) - window
-            run.n = run.windows * post
-        elif post == 1:
-            run.windows = run.n = min(end, axis.end) - window
-            run.step = axis.step
-    return run
-
-
-cdef inline void double_up(const running_t* x, running_t* y, const Axis* axis, Span span, Py_ssize_t post,
+cdef void double_up(const running_t* x, running_t* y, const Axis* axis, Span span, Py_ssize_t post,
                     running_t* scratch) noexcept nogil:
     """One slice of `reduce_axis` by tables of 1, 2, 4, ... neighbours; scratch holds two tables of the slice's size.
 
@@ -221,7 +168,7 @@ cdef inline bint share_taps(const Axis* axis, Py_ssize_t windows, Py_ssize_t len
     return axis.most > FEW and windows * axis.most > 2 * levels * length
 
 
-cdef inline void reduce_axis(const running_t* x, running_t* y, Py_ssize_t pre, const Axis* whole, Span span, Py_ssize_t post,
+cdef void reduce_axis(const running_t* x, running_t* y, Py_ssize_t pre, const Axis* whole, Span span, Py_ssize_t post,
                       running_t* scratch) noexcept nogil:
     """y[pre, span windows, post] from x[pre, span elements, post].
 

@@ -7,16 +7,8 @@ from libc.math cimport NAN, cbrt, exp2, fabs, floor, frexp, isfinite, ldexp, log
 from libc.stdint cimport int8_t, int64_t, uint8_t
 
 from .elements cimport round_to_odd
+from .job cimport Rule
 from .reductions cimport SumF32, SumF64, SumI32, SumI64, SumWide, add_wide, wide
-
-cdef struct Rule:
-    double p                # of the Lp norm; 0 for a mean
-    double low, high        # the safe range of a sum of powers
-    bint to_odd             # the float result will be narrowed to 16 bits
-    int64_t bias            # of a quantised mean: zero point of x times taps,
-    float scale             # what one unit of the sum is worth in units of y,
-    float lowest, highest   # the range of y less its zero point,
-    int zero                # and the zero point of y
 
 ctypedef fused float_t:
     float
@@ -93,13 +85,13 @@ cdef inline double norm(double total, double p) noexcept nogil:
     return root(total, 0, p)
 
 
-cdef inline void load_magnitudes(const float_t* x, float_t* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
+cdef void load_magnitudes(const float_t* x, float_t* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(n):
         y[j] = fabs(x[j])
 
 
-cdef inline void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
+cdef void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     if rule.p == 2:
         for j in range(n):
@@ -109,19 +101,19 @@ cdef inline void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Ru
             y[j].value = power(x[j], rule.p)
 
 
-cdef inline void load_integers(const byte_t* x, integer_sum_t* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
+cdef void load_integers(const byte_t* x, integer_sum_t* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(n):
         y[j].value = x[j]
 
 
-cdef inline void load_wide(const float_t* x, SumWide* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
+cdef void load_wide(const float_t* x, SumWide* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(n):
         y[j] = wide_power(x[j], rule.p) if rule.p else wide(x[j], 0)
 
 
-cdef inline bint store_means_f32(const SumF32* x, float* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
+cdef bint store_means_f32(const SumF32* x, float* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     cdef float divisor = <float> count
     cdef int unsafe = 0
@@ -131,7 +123,7 @@ cdef inline bint store_means_f32(const SumF32* x, float* y, Py_ssize_t n, double
     return unsafe
 
 
-cdef inline bint store_means_f64(const SumF64* x, double* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
+cdef bint store_means_f64(const SumF64* x, double* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     cdef int unsafe = 0
     for j in range(n):
@@ -147,7 +139,7 @@ cdef inline void store_float(double value, float_t* y, const Rule* rule) noexcep
         y[0] = value
 
 
-cdef inline bint store_norms(const SumF64* x, float_t* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
+cdef bint store_norms(const SumF64* x, float_t* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     cdef bint unsafe = False
     for j in range(n):
@@ -159,7 +151,7 @@ cdef inline bint store_norms(const SumF64* x, float_t* y, Py_ssize_t n, double c
     return unsafe
 
 
-cdef inline bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
+cdef bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(n):
         if isfinite(y[j]):
@@ -171,7 +163,7 @@ cdef inline bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double 
     return False
 
 
-cdef inline bint store_quantised(const integer_sum_t* x, byte_t* y, Py_ssize_t n, double count,
+cdef bint store_quantised(const integer_sum_t* x, byte_t* y, Py_ssize_t n, double count,
                           const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     cdef float value

@@ -13,7 +13,7 @@ from .elements cimport (
     widen_float16_row,
 )
 from .job cimport BFLOAT16, FLOAT16, MAX_AXES, PLAIN, Array, Call, Job, Stage, Tile
-from .passes cimport Axis, Span, border_of, first_tap, is_interior, reduce_axis, taps_inside
+from .geometry cimport Axis, Span, border_of, first_tap, is_interior, taps_inside
 from .reductions cimport running_t
 
 
@@ -29,7 +29,7 @@ cdef inline bint is_dense(const Array* array, Py_ssize_t axis_stride, Py_ssize_t
             and (length == 1 or axis_stride == inner * itemsize))
 
 
-cdef inline void gather(const Array* array, const char* source, char* target, Py_ssize_t stride, Py_ssize_t length,
+cdef void gather(const Array* array, const char* source, char* target, Py_ssize_t stride, Py_ssize_t length,
                  Py_ssize_t inner, Py_ssize_t itemsize) noexcept nogil:
     cdef Py_ssize_t i, c
     for i in range(length):
@@ -38,7 +38,7 @@ cdef inline void gather(const Array* array, const char* source, char* target, Py
                          array.swapped)
 
 
-cdef inline void scatter(const Array* array, const char* source, char* target, Py_ssize_t stride, Py_ssize_t length,
+cdef void scatter(const Array* array, const char* source, char* target, Py_ssize_t stride, Py_ssize_t length,
                   Py_ssize_t inner, Py_ssize_t itemsize) noexcept nogil:
     cdef Py_ssize_t i, c
     for i in range(length):
@@ -62,7 +62,7 @@ cdef inline const char* read_row(const Job* job, const Array* array, const char*
     return scratch.values
 
 
-cdef inline void write_row(const Job* job, const Array* array, const char* values, char* target, Py_ssize_t stride,
+cdef void write_row(const Job* job, const Array* array, const char* values, char* target, Py_ssize_t stride,
                            Py_ssize_t length, Py_ssize_t inner, Scratch* scratch) noexcept nogil:
     cdef bint dense = is_dense(array, stride, length, inner, job.itemsize)
     cdef char* narrow = target if dense else scratch.elements
@@ -81,7 +81,7 @@ cdef inline char* outer_item(const Job* job, const Array* array, Py_ssize_t item
             + inner * array.inner)
 
 
-cdef inline bint mark(const Axis* axis, Span span, char* marks) noexcept nogil:
+cdef bint mark(const Axis* axis, Span span, char* marks) noexcept nogil:
     """Marks the elements that some window of the span reads."""
     cdef Py_ssize_t window, tap
     if axis.step == 1 or (axis.hop == 1 and axis.step <= axis.taps):
@@ -94,7 +94,7 @@ cdef inline bint mark(const Axis* axis, Span span, char* marks) noexcept nogil:
     return True
 
 
-cdef inline running_t* load_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
+cdef running_t* load_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
                           running_t* row, running_t* work, Scratch* scratch) noexcept nogil:
     """The last axis: block[outer, elements of the other axes, windows, inner]. Rows that no window reads stay as they are."""
     cdef int last = job.axes - 1, a
@@ -145,7 +145,7 @@ cdef inline bint passes_through(const Axis* axis) noexcept nogil:
     return axis.most == 1 and axis.step == 1 and axis.begin == 0 and axis.end == axis.out == axis.size
 
 
-cdef inline running_t* reduce_block(const Job* job, const Tile* tile, running_t* block, running_t* spare,
+cdef running_t* reduce_block(const Job* job, const Tile* tile, running_t* block, running_t* spare,
                              running_t* work) noexcept nogil:
     """The axes before the last, from the last on: block[outer, windows of each axis, inner]."""
     cdef int a, b
@@ -166,7 +166,7 @@ cdef inline double count_of(const Axis* axis, Py_ssize_t window) noexcept nogil:
     return axis.count if is_interior(axis, window) else axis.counts[border_of(axis, window)]
 
 
-cdef inline bint store_row(const Job* job, const Call* call, const Stage* stage, const running_t* row, char* values,
+cdef bint store_row(const Job* job, const Call* call, const Stage* stage, const running_t* row, char* values,
                            Span span, Py_ssize_t inner, double count) noexcept nogil:
     cdef const Axis* axis = &job.axis[job.axes - 1]
     cdef Py_ssize_t window = span.begin, n
@@ -181,7 +181,7 @@ cdef inline bint store_row(const Job* job, const Call* call, const Stage* stage,
     return unsafe
 
 
-cdef inline bint store_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const running_t* block,
+cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const running_t* block,
                      bint mending, Scratch* scratch) noexcept nogil:
     """True if a sum left its safe range."""
     cdef int last = job.axes - 1, a
@@ -227,7 +227,7 @@ cdef inline bint store_rows(const Job* job, const Call* call, const Stage* stage
     return unsafe
 
 
-cdef inline bint pool_tile(running_t* memory, const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const Stage* stage, const Tile* tile,
                     bint mending, Scratch* scratch) noexcept nogil:
     cdef running_t* spare = memory + job.block
     cdef running_t* row = spare + job.block
