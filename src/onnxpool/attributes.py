@@ -3,7 +3,7 @@
 import math
 import numbers
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,14 +27,32 @@ def integer(where: str, value: Any, minimum: int) -> int:
     return int(value)
 
 
-class Ints(NamedTuple):
-    """One integer for each spatial axis, or for each of its `sides`; a single integer stands for all."""
+class Attribute:
+    """A kind of attribute: its ONNX type, its default, whether it must be given."""
 
-    minimum: int
-    required: bool = False
-    sides: int = 1
+    __slots__ = ("default", "required")
+    type: ClassVar[str]
+    default: Any
+    required: bool
+
+    def __init__(self, default: Any = None, required: bool = False) -> None:
+        self.default = default
+        self.required = required
+
+    def check(self, where: str, value: Any) -> Any:
+        """The value as operators keep it; an error that begins with `where` if it is not allowed."""
+        raise AssertionError(f"{type(self).__name__} does not say what it takes")
+
+
+class Ints(Attribute):
+    """One integer for each spatial axis, or two for its sides; a single integer stands for all."""
+
+    __slots__ = ("minimum",)
     type = "ints"
-    default = None
+
+    def __init__(self, minimum: int, required: bool = False) -> None:
+        super().__init__(required=required)
+        self.minimum = minimum
 
     def check(self, where: str, value: Any) -> int | tuple[int, ...]:
         """The integers as an int or a tuple."""
@@ -50,12 +68,14 @@ class Ints(NamedTuple):
         return tuple(integer(f"{where}[{i}]", item, self.minimum) for i, item in enumerate(value))
 
 
-class Flag(NamedTuple):
+class Flag(Attribute):
     """0 or 1; the bools stand for them."""
 
-    default: int = 0
+    __slots__ = ()
     type = "int"
-    required = False
+
+    def __init__(self) -> None:
+        super().__init__(0)
 
     def check(self, where: str, value: Any) -> int:
         """The value as an int."""
@@ -66,25 +86,26 @@ class Flag(NamedTuple):
         return int(value)
 
 
-class Int(NamedTuple):
+class Int(Attribute):
     """An integer of at least `minimum`."""
 
-    default: int
-    minimum: int
+    __slots__ = ("minimum",)
     type = "int"
-    required = False
+
+    def __init__(self, default: int, minimum: int) -> None:
+        super().__init__(default)
+        self.minimum = minimum
 
     def check(self, where: str, value: Any) -> int:
         """The value as an int."""
         return integer(where, value, self.minimum)
 
 
-class Float(NamedTuple):
+class Float(Attribute):
     """A float above 0; infinity is one."""
 
-    default: float
+    __slots__ = ()
     type = "float"
-    required = False
 
     def check(self, where: str, value: Any) -> float:
         """The value as a float."""
@@ -96,27 +117,22 @@ class Float(NamedTuple):
         return float(value)
 
 
-class Choice(NamedTuple):
+class Choice(Attribute):
     """One of a few strings; the empty string stands for the first."""
 
-    values: tuple[str, ...]
+    __slots__ = ("values",)
     type = "string"
-    required = False
 
-    @property
-    def default(self) -> str:
-        """The first of the strings."""
-        return self.values[0]
+    def __init__(self, *values: str) -> None:
+        super().__init__(values[0])
+        self.values = values
 
     def check(self, where: str, value: Any) -> str:
-        """The value itself."""
+        """The value, or what the empty string stands for."""
         if not isinstance(value, str):
             raise PoolTypeError(f"{where} must be a str, got {value!r} of type {type(value).__name__}; "
                                 f"give one of {', '.join(self.values)}")
         if value not in (*self.values, ""):
             raise PoolError(f"{where} must be one of {', '.join(self.values)}, got {value!r}; "
                             f"the names are case-sensitive")
-        return value or self.default
-
-
-Attribute = Ints | Flag | Int | Float | Choice
+        return value or self.values[0]

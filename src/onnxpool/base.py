@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 
 from . import schemas, windows
 from .attributes import Flag, integer
-from .errors import PoolError, PoolTypeError
+from .errors import PoolError
 from .execution import Array, Plan, as_array, native
 
 
@@ -77,7 +77,7 @@ class Operator:
     def reduction(self) -> tuple[str, float]:
         """The name of the reduction, and the p of a norm (else 0)."""
         p = self._version.attributes.get("p")
-        return self.reduces, 0.0 if p is None else float(self.attributes.get("p", p.default))
+        return self.reduces, float(self.attributes.get("p", p.default)) if p else 0.0
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{self.label} is immutable: cannot set {name}; make a new operator")
@@ -175,7 +175,7 @@ class Operator:
 
 
 def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Operator:
-    return cls(**dict(keywords))  # type: ignore[call-arg]  # the constructors of subclasses differ
+    return cls(**dict(keywords))
 
 
 @lru_cache(maxsize=1024)
@@ -233,7 +233,7 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     schema = schemas.SCHEMAS.get(node.op_type)
     if schema is None or schema.domain != domain:
         known = ", ".join(f"{s.domain + ':' if s.domain else ''}{name}" for name, s in schemas.SCHEMAS.items())
-        raise PoolError(f"{domain + ':' if domain else ''}{node.op_type} is not a pooling operator that onnxpool knows; "
+        raise PoolError(f"{domain + ':' if domain else ''}{node.op_type} is no pooling operator that onnxpool knows; "
                         f"it knows {known}")
     imported = {"" if name == "ai.onnx" else name: opset for name, opset in opsets.items()}
     if domain not in imported:

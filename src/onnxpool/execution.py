@@ -11,7 +11,7 @@ from .errors import PoolError, PoolTypeError
 from .windows import Axis
 
 if TYPE_CHECKING:
-    from .operators import Operator
+    from .base import Operator
 
 Array = NDArray[Any]
 
@@ -76,6 +76,7 @@ class Plan:
     dtype: np.dtype[Any]
     axes: tuple[Axis, ...]
     output_shape: tuple[int, ...]
+    _pools: dict[bool, kernels.Pool]
 
     def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any],
                  axes: tuple[Axis, ...]) -> None:
@@ -136,10 +137,11 @@ class Plan:
         if x.shape != self.shape:
             raise PoolError(f"{label}: this plan is for shape {self.shape}, got {x.shape}; plan anew for that shape")
         if x.dtype != self.dtype and native(x.dtype) != self.dtype:
-            raise PoolTypeError(f"{label}: this plan is for dtype {self.dtype}, got {x.dtype}; plan anew for that dtype")
+            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {x.dtype}; plan anew for that dtype")
         parameters = None
         if inputs or self.operator.quantised:
-            parameters = quantisation.parameters(label, self.dtype, math.prod(axis.kernel for axis in self.axes), inputs)
+            taps = math.prod(axis.kernel for axis in self.axes)
+            parameters = quantisation.parameters(label, self.dtype, taps, inputs)
         if out is not None:
             check_out(label, out, self.output_shape, self.dtype)
         interleaved = self._interleaved(x)
@@ -190,9 +192,9 @@ class Plan:
         axes = self.axes or (POINT,)
         outer, inner = (images, channels) if interleaved else (images * channels, 1)
         name, p = self.operator.reduction
-        return kernels.Pool(
-            name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes,
-            tiling.choose(axes, outer, inner, running_bytes(name, self.dtype)), last and len(self.shape) > 2, interleaved)
+        tiles = tiling.choose(axes, outer, inner, running_bytes(name, self.dtype))
+        return kernels.Pool(name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes, tiles,
+                            last and len(self.shape) > 2, interleaved)
 
 
 POINT = Axis(1, 1, 1, 1, 1, (0, 0), 0, 1, 0, 1, 1, 1, 1, 1.0, *(np.empty(0, t) for t in (np.int64, np.int64, float)))

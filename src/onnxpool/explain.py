@@ -14,9 +14,9 @@ MOST_SHOWN = 8  # windows of an axis that are listed one by one
 def window(axis: Axis, index: int) -> tuple[int, int, float]:
     """First tap, number of taps inside, and divisor of one window."""
     if axis.begin <= index < axis.end:
-        return axis.start + (index - axis.begin) * axis.step, axis.taps, axis.count
+        return axis.start + (index - axis.begin) * axis.step, axis.taps, axis.divisor
     border = index if index < axis.begin else index - (axis.end - axis.begin)
-    return int(axis.first[border]), int(axis.inside[border]), float(axis.counts[border])
+    return int(axis.first[border]), int(axis.inside[border]), float(axis.divisors[border])
 
 
 def taps_text(axis: Axis, index: int) -> str:
@@ -39,8 +39,8 @@ def axis_lines(axis: Axis, number: int, divided: bool) -> list[str]:
     lines = [f"axis {number}: kernel {axis.kernel}, stride {axis.stride}, dilation {axis.dilation}, "
              f"pads {axis.pads[0]}+{axis.pads[1]}, {axis.size} -> {axis.out}",
              f"  windows {', '.join(texts)}" + (f", divided by {', '.join(counts)}" if divided else "")]
-    unread = axis.size - max(sum(window(axis, i)[:2][0:1]) + (window(axis, i)[1] - 1) * axis.hop + 1
-                             for i in (max(0, axis.out - 1), max(0, axis.end - 1)))
+    ends = [first + (taps - 1) * axis.hop + 1 for first, taps, _ in (window(axis, i) for i in range(axis.out)) if taps]
+    unread = axis.size - max(ends, default=0)
     if unread > 0:
         lines.append(f"  the last {unread} of {axis.size} elements are in no window")
     empty = int((axis.inside == 0).sum())

@@ -22,10 +22,10 @@ class AveragePool(Operator):
                   auto_pad=auto_pad, ceil_mode=ceil_mode, count_include_pad=count_include_pad)
 
 
-def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None, dilations: Ints
-                 | None = None, auto_pad: str | None = None, ceil_mode: int | None = None, count_include_pad: int |
-                 None = None, opset: int | None = None, channels_last: bool = False, out: Array | None = None,
-                 num_threads: int | None = None) -> Array:
+def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
+                 dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,
+                 count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
+                 out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Average each window of the spatial axes.
 
@@ -70,7 +70,7 @@ def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pad
 
     Notes
     -----
-    ONNX AveragePool, versions 1, 7, 10, 11, 19 and 22. Padding is not part of a window unless `count_include_pad` says so.
+    ONNX AveragePool, versions 1, 7, 10, 11, 19 and 22. Padding is no part of a window unless `count_include_pad` is 1.
 
     Examples
     --------
@@ -97,10 +97,10 @@ class MaxPool(Operator):
                   auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order)
 
 
-def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None, dilations: Ints |
-             None = None, auto_pad: str | None = None, ceil_mode: int | None = None, storage_order: int | None = None,
-             opset: int | None = None, channels_last: bool = False, out: Array | None = None, num_threads: int | None =
-             None) -> Array:
+def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
+             dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,
+             storage_order: int | None = None, opset: int | None = None, channels_last: bool = False,
+             out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Take the maximum of each window of the spatial axes.
 
@@ -165,16 +165,17 @@ class LpPool(Operator):
     __slots__ = ()
     reduces = "norm"
 
-    def __init__(self, *, kernel_shape: Ints | None = None, p: float | None = None, strides: Ints | None = None, pads:
-                 Ints | None = None, dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None
-                 = None, opset: int | None = None, channels_last: bool = False) -> None:
-        self._set(opset, channels_last, kernel_shape=kernel_shape, p=p, strides=strides, pads=pads,
-                  dilations=dilations, auto_pad=auto_pad, ceil_mode=ceil_mode)
+    def __init__(self, *, kernel_shape: Ints | None = None, p: float | None = None, strides: Ints | None = None,
+                 pads: Ints | None = None, dilations: Ints | None = None, auto_pad: str | None = None,
+                 ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False) -> None:
+        self._set(opset, channels_last, kernel_shape=kernel_shape, p=p, strides=strides, pads=pads, dilations=dilations,
+                  auto_pad=auto_pad, ceil_mode=ceil_mode)
 
 
-def lp_pool(x: Any, kernel_shape: Ints, *, p: float | None = None, strides: Ints | None = None, pads: Ints | None =
-            None, dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None, opset: int
-            | None = None, channels_last: bool = False, out: Array | None = None, num_threads: int | None = None) -> Array:
+def lp_pool(x: Any, kernel_shape: Ints, *, p: float | None = None, strides: Ints | None = None,
+            pads: Ints | None = None, dilations: Ints | None = None, auto_pad: str | None = None,
+            ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False,
+            out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Take the Lp norm of each window of the spatial axes.
 
@@ -356,8 +357,8 @@ class GlobalLpPool(Operator):
         self._set(opset, channels_last, p=p)
 
 
-def global_lp_pool(x: Any, *, p: float | None = None, opset: int | None = None, channels_last: bool = False, out: Array
-                   | None = None, num_threads: int | None = None) -> Array:
+def global_lp_pool(x: Any, *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
+                   out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Take the Lp norm of all spatial elements of each channel.
 
@@ -412,7 +413,7 @@ class QLinearGlobalAveragePool(Operator):
     quantised = True
 
     def __init__(self, *, opset: int | None = None, channels_last: int = 0) -> None:
-        self._set(opset, channels_last, channels_last=channels_last)
+        self._set(opset, channels_last)
 
 
 def qlinear_global_average_pool(x: Any, x_scale: Any, x_zero_point: Any, y_scale: Any, y_zero_point: Any, *,

@@ -14,7 +14,6 @@ LATEST = {"": 28, "com.microsoft": 1}  # the newest opset of each domain that th
 FLOATS = ("float16", "float32", "float64")
 BFLOAT = ("bfloat16",)
 BYTES = ("int8", "uint8")
-AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 QUANTISED_INPUTS = ("X", "x_scale", "x_zero_point", "y_scale", "y_zero_point")
 
 
@@ -42,9 +41,10 @@ class Schema(NamedTuple):
     versions: tuple[Version, ...]
 
 
-def since(version: int, *, dtypes: tuple[str, ...] = (), outputs: int = 1, **attributes: Attribute) -> Version:
-    """What a version adds: dtypes and attributes, or attributes anew; `outputs` is how many it has at least."""
-    return Version("", version, attributes, dtypes, outputs)
+def since(version: int, attributes: dict[str, Attribute] | None = None, *, dtypes: tuple[str, ...] = (),
+          outputs: int = 1) -> Version:
+    """What a version adds: attributes (or attributes anew) and dtypes; `outputs` is how many it has at least."""
+    return Version("", version, attributes or {}, dtypes, outputs)
 
 
 def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, ...] = ("X",)) -> Schema:
@@ -61,50 +61,49 @@ def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, 
     return Schema(operator, domain, inputs, tuple(versions))
 
 
-KERNEL = Ints(minimum=1, required=True)
 PER_AXIS = Ints(minimum=1)
+KERNEL = Ints(minimum=1, required=True)
+FLOAT_P, INT_P = Float(2.0), Int(2, minimum=1)
 WINDOWS: dict[str, Attribute] = {
-    "kernel_shape": KERNEL, "strides": PER_AXIS, "pads": Ints(minimum=0, sides=2), "auto_pad": Choice(AUTO_PADS),
+    "kernel_shape": KERNEL,
+    "strides": PER_AXIS,
+    "pads": Ints(minimum=0),
+    "auto_pad": Choice("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"),
 }
 
 SCHEMAS = {schema.operator: schema for schema in (
     history(
         "AveragePool",
-        since(1, dtypes=FLOATS, **WINDOWS),
-        since(7, count_include_pad=Flag()),
-        since(10, ceil_mode=Flag()),
+        since(1, WINDOWS, dtypes=FLOATS),
+        since(7, {"count_include_pad": Flag()}),
+        since(10, {"ceil_mode": Flag()}),
         since(11),
-        since(19, dilations=PER_AXIS),
+        since(19, {"dilations": PER_AXIS}),
         since(22, dtypes=BFLOAT),
     ),
     history(
         "MaxPool",
-        since(1, dtypes=FLOATS, **WINDOWS),
-        since(8, storage_order=Flag(), outputs=2),
-        since(10, ceil_mode=Flag(), dilations=PER_AXIS),
+        since(1, WINDOWS, dtypes=FLOATS),
+        since(8, {"storage_order": Flag()}, outputs=2),
+        since(10, {"ceil_mode": Flag(), "dilations": PER_AXIS}),
         since(11),
         since(12, dtypes=BYTES),
         since(22, dtypes=BFLOAT),
     ),
     history(
         "LpPool",
-        since(1, dtypes=FLOATS, **{**WINDOWS, "kernel_shape": PER_AXIS}, p=Float(2.0)),
-        since(2, kernel_shape=KERNEL, p=Int(2, minimum=1)),
+        since(1, {**WINDOWS, "kernel_shape": PER_AXIS, "p": FLOAT_P}, dtypes=FLOATS),
+        since(2, {"kernel_shape": KERNEL, "p": INT_P}),
         since(11),
-        since(18, ceil_mode=Flag(), dilations=PER_AXIS),
+        since(18, {"ceil_mode": Flag(), "dilations": PER_AXIS}),
         since(22, dtypes=BFLOAT),
     ),
     history("GlobalAveragePool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),
     history("GlobalMaxPool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),
-    history(
-        "GlobalLpPool",
-        since(1, dtypes=FLOATS, p=Float(2.0)),
-        since(2, p=Int(2, minimum=1)),
-        since(22, dtypes=BFLOAT),
-    ),
+    history("GlobalLpPool", since(1, {"p": FLOAT_P}, dtypes=FLOATS), since(2, {"p": INT_P}), since(22, dtypes=BFLOAT)),
     history(
         "QLinearGlobalAveragePool",
-        since(1, dtypes=BYTES, channels_last=Flag()),
+        since(1, {"channels_last": Flag()}, dtypes=BYTES),
         domain="com.microsoft", inputs=QUANTISED_INPUTS,
     ),
 )}
@@ -132,6 +131,16 @@ def introduced(operator: str, attribute: str) -> int | None:
     return next((v.since for v in SCHEMAS[operator].versions if attribute in v.attributes), None)
 
 
+def foreign(version: Version, name: str, value: object) -> PoolError:
+    """The error for an attribute that the version does not have."""
+    first = introduced(version.operator, name)
+    if first is None:
+        return PoolError(f"{version.label}: unknown attribute {name}={value!r}; "
+                         f"it has {', '.join(version.attributes) or 'none'}")
+    return PoolError(f"{version.label}: {name}={value!r} given, but {name} exists since {version.operator}-{first}; "
+                     f"leave it out or give opset >= {first}")
+
+
 def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
     """The attributes that were given (not None), each checked against the version."""
     checked = {}
@@ -139,15 +148,11 @@ def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
         if value is None:
             continue
         if name not in version.attributes:
-            first = introduced(version.operator, name)
-            raise PoolError(
-                f"{version.label}: {name}={value!r} given, but {name} exists since {version.operator}-{first}; "
-                f"leave it out or give opset >= {first}" if first else
-                f"{version.label}: unknown attribute {name}={value!r}; it has {', '.join(version.attributes) or 'none'}")
+            raise foreign(version, name, value)
         checked[name] = version.attributes[name].check(f"{version.label}: {name}", value)
     for name, attribute in version.attributes.items():
         if attribute.required and name not in checked:
-            raise PoolError(f"{version.label}: {name} is not given; it is required")
+            raise PoolError(f"{version.label}: {name} is not given, but required; give {name}")
     return checked
 
 

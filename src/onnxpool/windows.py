@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .attributes import INT64_MAX
 from .errors import PoolError
 
 MOST_WINDOWS = 2**40  # of an output: no machine has the memory for more
@@ -21,7 +20,7 @@ class Axis(NamedTuple):
 
     Windows [begin, end) have all their taps inside the input, the first of them at element `start` and each `step`
     after the one before: the interior. For every other window, in order, `first` is its first tap inside, `inside`
-    how many are inside, and `counts` by how many it divides a sum.
+    how many are inside, and `divisors` by what it divides a sum.
     """
 
     size: int
@@ -37,10 +36,10 @@ class Axis(NamedTuple):
     hop: int
     taps: int
     most: int
-    count: float
+    divisor: float
     first: NDArray[np.int64]
     inside: NDArray[np.int64]
-    counts: NDArray[np.float64]
+    divisors: NDArray[np.float64]
 
     @property
     def span(self) -> int:
@@ -67,15 +66,15 @@ def axis_windows(size: int, out: int, kernel: int, stride: int, dilation: int, p
 
     outside, inner = taps_before(0), taps_before(size)
     inside = np.maximum(inner - outside, 0)
-    counts = taps_before(size + pads[1]) if include_pad else inside
+    divisors = taps_before(size + pads[1]) if include_pad else inside
     several = end - begin > 1
     most = max([kernel] if end > begin else inside.tolist(), default=0)
     return Axis(
         size, out, kernel, stride, dilation, pads, begin, end,
         start=begin * stride - pads[0] if end > begin else 0, step=stride if several else 1,
-        hop=dilation if most > 1 else 1, taps=kernel if end > begin else 0, most=most, count=float(kernel),
+        hop=dilation if most > 1 else 1, taps=kernel if end > begin else 0, most=most, divisor=float(kernel),
         first=np.where(inside > 0, place + outside * dilation, 0).astype(np.int64),
-        inside=inside.astype(np.int64), counts=counts.astype(np.float64))
+        inside=inside.astype(np.int64), divisors=divisors.astype(np.float64))
 
 
 def per_axis(value: int | tuple[int, ...], rank: int) -> tuple[int, ...]:

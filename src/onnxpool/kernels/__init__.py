@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import os
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from . import cpu
 
@@ -34,4 +35,7 @@ def load(isa: str) -> ModuleType:
 
 
 isa = choose()
-Pool = load(isa).Pool
+if TYPE_CHECKING:
+    from .pool import Pool as Pool
+else:
+    Pool = load(isa).Pool

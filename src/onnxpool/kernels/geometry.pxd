@@ -7,10 +7,10 @@ cdef struct Axis:
     Py_ssize_t start           # first tap of window `begin`
     Py_ssize_t step, hop       # from window to window, from tap to tap
     Py_ssize_t taps, most      # of a window in the interior; of the fullest window
-    double count               # by which an interior window divides a sum
+    double divisor               # by which an interior window divides a sum
     const int64_t* first       # of each border window: its first tap,
     const int64_t* inside      # its number of taps
-    const double* counts       # and by which it divides
+    const double* divisors       # and by which it divides
 
 
 cdef struct Span:

@@ -46,12 +46,12 @@ cdef struct Stage:
 cdef struct Job:
     Stage fast, mend                  # mend takes a tile again in which a sum left its safe range
     Format format
-    bint mends, counted               # counted: sums are divided
+    bint mends, divides               # divides: a sum is stored over its divisor
     int axes
     Py_ssize_t itemsize, valuesize    # of an element; of what loads and stores see
-    Py_ssize_t outer, channels, inner # channels: the outer items of one image
+    Py_ssize_t outer, channels, inner  # channels: the outer items of one image
     Py_ssize_t tile_outer, tile_inner
-    Py_ssize_t tile[MAX_AXES]         # windows of a tile along each axis
+    Py_ssize_t tile[MAX_AXES]          # windows of a tile along each axis
     Py_ssize_t tasks
     Py_ssize_t block, work, row, marks, scratch  # values in each part of the scratch memory; its bytes
     Axis axis[MAX_AXES]

@@ -18,7 +18,6 @@ cdef enum:
     LEVELS = 56   # rows that a cascade can hold back: more than log2 of any number of taps
 
 
-
 cdef inline void steps(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
                        int taps) noexcept nogil:
     cdef Py_ssize_t j
@@ -106,11 +105,11 @@ cdef void cascade(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t ste
     while held > 1:
         merge(rows + (held - 2) * CHUNK, rows + (held - 1) * CHUNK, n)
         held -= 1
-    sweep(rows, y, n, 1, 1, min(taps, 1))
+    sweep(rows, y, n, 1, 1, 1)
 
 
 cdef void windows(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
-                         Py_ssize_t taps, running_t* scratch) noexcept nogil:
+                  Py_ssize_t taps, running_t* scratch) noexcept nogil:
     cdef Py_ssize_t done = 0
     if taps <= FEW:
         sweep(x, y, n, step, hop, taps)

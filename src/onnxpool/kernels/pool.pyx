@@ -200,8 +200,8 @@ cdef class Pool:
             axis = &self.job.axis[i]
             axis.size, axis.out, axis.begin, axis.end = source.size, source.out, source.begin, source.end
             axis.start, axis.step, axis.hop = source.start, source.step, source.hop
-            axis.taps, axis.most, axis.count = source.taps, source.most, source.count
-            for name, dtype in (("first", np.int64), ("inside", np.int64), ("counts", np.float64)):
+            axis.taps, axis.most, axis.divisor = source.taps, source.most, source.divisor
+            for name, dtype in (("first", np.int64), ("inside", np.int64), ("divisors", np.float64)):
                 array = np.ascontiguousarray(getattr(source, name), dtype)
                 self.kept.append(array)
                 if name == "first":
@@ -209,7 +209,7 @@ cdef class Pool:
                 elif name == "inside":
                     axis.inside = <const int64_t*> cnp.PyArray_DATA(array)
                 else:
-                    axis.counts = <const double*> cnp.PyArray_DATA(array)
+                    axis.divisors = <const double*> cnp.PyArray_DATA(array)
 
     cdef _set_tiles(self, tiling):
         cdef int a
@@ -236,7 +236,7 @@ cdef class Pool:
             self.job.fast = quantised_stage(dtype, taps > MOST_TAPS_I32)
         self.job.mend = mend_stage(dtype)
         self.job.mends = reduction in ("mean", "norm") and self.p != INFINITY
-        self.job.counted = reduction == "mean"
+        self.job.divides = reduction == "mean"
 
     cdef _set_scratch(self, tiling):
         cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends else 8

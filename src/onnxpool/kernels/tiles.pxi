@@ -63,7 +63,7 @@ cdef inline const char* read_row(const Job* job, const Array* array, const char*
 
 
 cdef void write_row(const Job* job, const Array* array, const char* values, char* target, Py_ssize_t stride,
-                           Py_ssize_t length, Py_ssize_t inner, Scratch* scratch) noexcept nogil:
+                    Py_ssize_t length, Py_ssize_t inner, Scratch* scratch) noexcept nogil:
     cdef bint dense = is_dense(array, stride, length, inner, job.itemsize)
     cdef char* narrow = target if dense else scratch.elements
     if job.format == FLOAT16:
@@ -81,22 +81,21 @@ cdef inline char* outer_item(const Job* job, const Array* array, Py_ssize_t item
             + inner * array.inner)
 
 
-cdef bint mark(const Axis* axis, Span span, char* marks) noexcept nogil:
+cdef void mark(const Axis* axis, Span span, char* marks) noexcept nogil:
     """Marks the elements that some window of the span reads."""
     cdef Py_ssize_t window, tap
     if axis.step == 1 or (axis.hop == 1 and axis.step <= axis.taps):
         memset(marks, 1, span.high - span.low)
-        return False
+        return
     memset(marks, 0, span.high - span.low)
     for window in range(span.begin, span.end):
         for tap in range(taps_inside(axis, window)):
             marks[first_tap(axis, window) + tap * axis.hop - span.low] = 1
-    return True
 
 
 cdef running_t* load_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
                           running_t* row, running_t* work, Scratch* scratch) noexcept nogil:
-    """The last axis: block[outer, elements of the other axes, windows, inner]. Rows that no window reads stay as they are."""
+    """The last axis: block[outer, elements of the other axes, windows, inner], but for rows that no window reads."""
     cdef int last = job.axes - 1, a
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, stride = call.x.axis[last]
     cdef Py_ssize_t length = tile.span[last].high - tile.span[last].low
@@ -162,21 +161,22 @@ cdef running_t* reduce_block(const Job* job, const Tile* tile, running_t* block,
     return block
 
 
-cdef inline double count_of(const Axis* axis, Py_ssize_t window) noexcept nogil:
-    return axis.count if is_interior(axis, window) else axis.counts[border_of(axis, window)]
+cdef inline double divisor_of(const Axis* axis, Py_ssize_t window) noexcept nogil:
+    return axis.divisor if is_interior(axis, window) else axis.divisors[border_of(axis, window)]
 
 
 cdef bint store_row(const Job* job, const Call* call, const Stage* stage, const running_t* row, char* values,
-                           Span span, Py_ssize_t inner, double count) noexcept nogil:
+                    Span span, Py_ssize_t inner, double divisor) noexcept nogil:
     cdef const Axis* axis = &job.axis[job.axes - 1]
     cdef Py_ssize_t window = span.begin, n
     cdef bint unsafe = False
-    if not job.counted:
+    if not job.divides:
         return stage.store(row, values, (span.end - span.begin) * inner, 1, &call.rule)
     while window < span.end:
         n = min(span.end, axis.end) - window if is_interior(axis, window) else 1
-        unsafe |= stage.store(row + (window - span.begin) * inner, values + (window - span.begin) * inner * job.valuesize,
-                              n * inner, count * count_of(axis, window), &call.rule)
+        unsafe |= stage.store(row + (window - span.begin) * inner,
+                              values + (window - span.begin) * inner * job.valuesize, n * inner,
+                              divisor * divisor_of(axis, window), &call.rule)
         window += n
     return unsafe
 
@@ -191,24 +191,24 @@ cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const
     cdef Py_ssize_t place[MAX_AXES]
     cdef char* target
     cdef char* values
-    cdef double count
+    cdef double divisor
     cdef bint unsafe = False
     for a in range(last):
         place[a] = tile.span[a].begin
     for item in range(tile.outer_begin, tile.outer_end):
         while True:
             target = outer_item(job, &call.y, item, tile.inner_begin) + span.begin * stride
-            count = 1
+            divisor = 1
             for a in range(last):
                 target += place[a] * call.y.axis[a]
-                count *= count_of(&job.axis[a], place[a]) if job.counted else 1
+                divisor *= divisor_of(&job.axis[a], place[a]) if job.divides else 1
             values = target
             if mending:
                 values = <char*> read_row(job, &call.y, target, stride, length, inner, scratch)
             elif job.format != PLAIN or not is_dense(&call.y, stride, length, inner, job.itemsize):
                 values = scratch.values
             if stage.store:
-                unsafe |= store_row(job, call, stage, block, values, span, inner, count)
+                unsafe |= store_row(job, call, stage, block, values, span, inner, divisor)
                 write_row(job, &call.y, values, target, stride, length, inner, scratch)
             elif values == target:
                 memcpy(target, block, length * inner * sizeof(running_t))
