@@ -161,11 +161,11 @@ def check_dtype(version: Version, name: str) -> None:
     if name in version.dtypes:
         return
     first = next((v.since for v in SCHEMAS[version.operator].versions if name in v.dtypes), None)
-    way_out = f"cast to one of {', '.join(version.dtypes)}"
+    accepted = ", ".join(version.dtypes)
     if first:
-        raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}; "
-                            f"{way_out}, or give opset >= {first}")
-    raise PoolTypeError(f"{version.label}: dtype {name} is not accepted; {way_out}")
+        raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}, here only "
+                            f"{accepted}; cast to one of these or give opset >= {first}")
+    raise PoolTypeError(f"{version.label}: dtype {name} is not accepted, only {accepted}; cast to one of these")
 
 
 def supported() -> list[dict[str, Any]]:

@@ -51,7 +51,7 @@ cdef inline SumWide wide_power(double x, double p) noexcept nogil:
         return base
     if p != floor(p) or p > 1 << 20:
         exponent = p * (log2(base.value) + base.exponent)
-        return wide(exp2(exponent - floor(exponent)), <int64_t> floor(exponent))
+        return wide(exp2(exponent - floor(exponent)), floor(exponent))
     n = <int64_t> p
     while n:
         if n & 1:
@@ -61,7 +61,7 @@ cdef inline SumWide wide_power(double x, double p) noexcept nogil:
     return result
 
 
-cdef inline double root(double value, int64_t exponent, double p) noexcept nogil:
+cdef inline double root(double value, double exponent, double p) noexcept nogil:
     """(value * 2^exponent) ** (1 / p)"""
     cdef int shift = 0
     cdef double whole
@@ -159,7 +159,7 @@ cdef bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double count, 
         if rule.p:
             store_float(root(x[j].value, x[j].exponent, rule.p), y + j, rule)
         else:
-            store_float(ldexp(x[j].value / count, <int> max(-5000, min(5000, x[j].exponent))), y + j, rule)
+            store_float(ldexp(x[j].value / count, <int> max(-5000.0, min(5000.0, x[j].exponent))), y + j, rule)
     return False
 
 

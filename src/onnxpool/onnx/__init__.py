@@ -1,0 +1,1 @@
+"""What needs the onnx package. Importing onnxpool does not import it."""
