@@ -70,8 +70,8 @@ cdef Stage max_stage(str dtype):
 
 cdef Stage magnitude_stage(str dtype):
     if dtype == "float64":
-        return Stage(MAX_F64, <Load> load_magnitudes[double], NULL)
-    return Stage(MAX_F32, <Load> load_magnitudes[float], NULL)
+        return Stage(MAX_F64, <Load> load_magnitudes[double], <Store> store_magnitudes[double])
+    return Stage(MAX_F32, <Load> load_magnitudes[float], <Store> store_magnitudes[float])
 
 
 cdef Stage mean_stage(str dtype):

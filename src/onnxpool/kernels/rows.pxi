@@ -3,7 +3,7 @@
 A sum leaves its safe range when it overflowed, or when an underflow may have taken digits from it. Its element is then
 left not finite, and `True` is returned: the tile is taken again with `SumWide`, whose rows mend only such elements.
 """
-from libc.math cimport NAN, cbrt, exp2, fabs, floor, frexp, isfinite, ldexp, log2, pow, rintf, sqrt
+from libc.math cimport NAN, cbrt, exp2, fabs, floor, fma, frexp, isfinite, ldexp, log2, pow, rintf, sqrt
 from libc.stdint cimport int8_t, int64_t, uint8_t
 
 from .elements cimport round_to_odd
@@ -45,13 +45,15 @@ cdef inline double power(double x, double p) noexcept nogil:
 
 cdef inline SumWide wide_power(double x, double p) noexcept nogil:
     cdef SumWide base = wide(fabs(x), 0), result = wide(1, 0)
-    cdef double exponent
+    cdef double exponent, fraction
     cdef int64_t n
     if base.value == 0 or not isfinite(base.value):
         return base
     if p != floor(p) or p > 1 << 20:
-        exponent = p * (log2(base.value) + base.exponent)
-        return wide(exp2(exponent - floor(exponent)), floor(exponent))
+        # p times the exponent is kept to the last bit: a digit lost there would show in the root.
+        exponent = p * base.exponent
+        fraction = (exponent - floor(exponent)) + fma(p, base.exponent, -exponent) + p * log2(base.value)
+        return wide(exp2(fraction - floor(fraction)), floor(exponent) + floor(fraction))
     n = <int64_t> p
     while n:
         if n & 1:
@@ -71,7 +73,7 @@ cdef inline double root(double value, double exponent, double p) noexcept nogil:
     exponent += shift
     # The exponent is divided apart, so that only its remainder, below p, goes through exp2.
     whole = floor(exponent / p)
-    value = pow(value, 1 / p) * exp2((exponent - whole * p) / p)
+    value = pow(value, 1 / p) * exp2(fma(-whole, p, exponent) / p)
     return ldexp(value, <int> max(-5000.0, min(5000.0, whole)))
 
 
@@ -89,6 +91,14 @@ cdef void load_magnitudes(const float_t* x, float_t* y, Py_ssize_t n, const Rule
     cdef Py_ssize_t j
     for j in range(n):
         y[j] = fabs(x[j])
+
+
+cdef bint store_magnitudes(const float_t* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
+    """The largest magnitude of no element is 0."""
+    cdef Py_ssize_t j
+    for j in range(n):
+        y[j] = 0 if x[j] < 0 else x[j]
+    return False
 
 
 cdef void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
@@ -113,21 +123,21 @@ cdef void load_wide(const float_t* x, SumWide* y, Py_ssize_t n, const Rule* rule
         y[j] = wide_power(x[j], rule.p) if rule.p else wide(x[j], 0)
 
 
-cdef bint store_means_f32(const SumF32* x, float* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
+cdef bint store_means_f32(const SumF32* x, float* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
-    cdef float divisor = <float> count
+    cdef float by = <float> divisor
     cdef int unsafe = 0
     for j in range(n):
-        y[j] = x[j].value / divisor
+        y[j] = x[j].value / by
         unsafe |= (y[j] - y[j]) != 0
     return unsafe
 
 
-cdef bint store_means_f64(const SumF64* x, double* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
+cdef bint store_means_f64(const SumF64* x, double* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     cdef int unsafe = 0
     for j in range(n):
-        y[j] = x[j].value / count
+        y[j] = x[j].value / divisor
         unsafe |= (y[j] - y[j]) != 0
     return unsafe
 
@@ -139,7 +149,7 @@ cdef inline void store_float(double value, float_t* y, const Rule* rule) noexcep
         y[0] = value
 
 
-cdef bint store_norms(const SumF64* x, float_t* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
+cdef bint store_norms(const SumF64* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     cdef bint unsafe = False
     for j in range(n):
@@ -151,7 +161,7 @@ cdef bint store_norms(const SumF64* x, float_t* y, Py_ssize_t n, double count, c
     return unsafe
 
 
-cdef bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil:
+cdef bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(n):
         if isfinite(y[j]):
@@ -159,7 +169,7 @@ cdef bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double count, 
         if rule.p:
             store_float(root(x[j].value, x[j].exponent, rule.p), y + j, rule)
         else:
-            store_float(ldexp(x[j].value / count, <int> max(-5000.0, min(5000.0, x[j].exponent))), y + j, rule)
+            store_float(ldexp(x[j].value / divisor, <int> max(-5000.0, min(5000.0, x[j].exponent))), y + j, rule)
     return False
 
 
