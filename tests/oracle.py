@@ -1,0 +1,305 @@
+"""What every pooling operator must return: plain loops over windows and exact arithmetic.
+
+Nothing here shares code with the library. A float is held as a whole number of its type's smallest
+subnormal, so sums are Python integers and exact; powers and roots are decimals of 40 digits.
+"""
+
+import decimal
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+AVERAGE = ("AveragePool", "GlobalAveragePool")
+MAX = ("MaxPool", "GlobalMaxPool")
+LP = ("LpPool", "GlobalLpPool")
+QLINEAR_GLOBAL = "QLinearGlobalAveragePool"
+
+DTYPES = {
+    name: np.dtype(getattr(ml_dtypes, name, None) or name)
+    for name in ("float16", "bfloat16", "float32", "float64", "int8", "uint8")
+}
+
+DECIMALS = decimal.Context(prec=40, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+
+
+class Format(NamedTuple):
+    """A binary floating-point format: its smallest subnormal is 2**-unit, finite values lie below 2**top."""
+
+    unit: int
+    precision: int
+    top: int
+
+    def units(self, value):
+        """A finite value as a whole number of smallest subnormals."""
+        numerator, denominator = value.as_integer_ratio()
+        return numerator * ((1 << self.unit) // denominator)
+
+
+FORMATS = {
+    "float16": Format(24, 11, 16),
+    "bfloat16": Format(133, 8, 128),
+    "float32": Format(149, 24, 128),
+    "float64": Format(1074, 53, 1024),
+}
+
+
+class GeometryError(ValueError):
+    """The attributes do not fit the input; the library must refuse the call with PoolError."""
+
+
+# Windows
+
+
+class Axis(NamedTuple):
+    """One spatial axis: per output position, the input positions inside its window, and how many positions
+    count_include_pad=1 counts there."""
+
+    taps: tuple
+    counted: tuple
+
+
+def placement(size, span, stride, pads, auto_pad, ceil_mode):
+    """The padding at the begin and at the end of an axis, and the number of windows that span `span`."""
+    if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        count = -(-size // stride)
+        needed = max(0, (count - 1) * stride + span - size)
+        small, large = needed // 2, needed - needed // 2
+        return (small, large, count) if auto_pad == "SAME_UPPER" else (large, small, count)
+    begin, end = (0, 0) if auto_pad == "VALID" else pads
+    room = size + begin + end - span
+    if ceil_mode:
+        count = max(0, -(-room // stride)) + 1
+        if (count - 1) * stride >= size + begin:  # the last window would start in the padding at the end
+            count -= 1
+        return begin, end, count
+    if room < 0:
+        raise GeometryError(f"a window of {span} does not fit into {size}+{begin}+{end}")
+    return begin, end, room // stride + 1
+
+
+@lru_cache(maxsize=4096)
+def axis_windows(size, kernel, stride, dilation, pads, auto_pad, ceil_mode):
+    """All windows along one axis."""
+    if size == 0:
+        raise GeometryError("an empty spatial axis")
+    begin, end, count = placement(size, (kernel - 1) * dilation + 1, stride, pads, auto_pad, ceil_mode)
+    taps, counted = [], []
+    for output in range(count):
+        start = output * stride - begin
+        window = range(start, start + kernel * dilation, dilation)
+        taps.append(tuple(t for t in window if 0 <= t < size))
+        counted.append(sum(t < size + end for t in window))
+    return Axis(tuple(taps), tuple(counted))
+
+
+def per_axis(value, rank, default):
+    """An attribute as one number per axis: absent is the default, a single number stands for every axis."""
+    if value is None:
+        return (default,) * rank
+    return (value,) * rank if isinstance(value, int) else tuple(value)
+
+
+def axes_of(operator, spatial, attributes):
+    """The windows of every spatial axis."""
+    if operator not in ("AveragePool", "MaxPool", "LpPool"):
+        if 0 in spatial:
+            raise GeometryError("an empty spatial axis")
+        return [Axis((tuple(range(size)),), (size,)) for size in spatial]
+    rank = len(spatial)
+    if rank == 0:
+        raise GeometryError("no spatial axis")
+    kernel = per_axis(attributes["kernel_shape"], rank, None)
+    strides = per_axis(attributes.get("strides"), rank, 1)
+    dilations = per_axis(attributes.get("dilations"), rank, 1)
+    pads = per_axis(attributes.get("pads"), 2 * rank, 0)
+    auto_pad = attributes.get("auto_pad") or "NOTSET"
+    if auto_pad != "NOTSET" and any(pads):
+        raise GeometryError("pads together with auto_pad")
+    ceil_mode = attributes.get("ceil_mode") or 0
+    ends = zip(pads[:rank], pads[rank:], strict=True)
+    return [
+        axis_windows(*row, auto_pad, ceil_mode) for row in zip(spatial, kernel, strides, dilations, ends, strict=True)
+    ]
+
+
+def flat_windows(axes, spatial):
+    """Per output in row-major order, the positions of its taps in the flattened plane, row-major too."""
+    windows = []
+    for window in product(*(axis.taps for axis in axes)):
+        flat = [0]
+        for taps, size in zip(window, spatial, strict=True):
+            flat = [base * size + tap for base in flat for tap in taps]
+        windows.append(flat)
+    return windows
+
+
+def divisors(axes, windows, count_include_pad):
+    """Per output, what its sum is divided by; 0 says that the window holds nothing."""
+    if not count_include_pad:
+        return [len(window) for window in windows]
+    return [math.prod(counts) for counts in product(*(axis.counted for axis in axes))]
+
+
+# Reductions: one plane (a list of numbers) to a list of cells
+
+
+class Mean(NamedTuple):
+    """The mean total / divisor, where `magnitude` is the sum of |x|; both count smallest subnormals."""
+
+    total: int
+    magnitude: int
+    divisor: int
+    taps: int
+
+
+class Norm(NamedTuple):
+    """A norm, as a decimal number of smallest subnormals."""
+
+    value: decimal.Decimal
+    taps: int
+
+
+def maxima(plane, windows, nothing):
+    """The first maximal element of each window; NaN wins; `nothing` if the window is empty."""
+    cells = []
+    for window in windows:
+        values = [plane[i] for i in window]
+        if any(v != v for v in values):
+            cells.append(math.nan)
+        else:
+            cells.append(max(values, default=nothing))  # max() keeps the first of equal elements
+    return cells
+
+
+def means(plane, windows, counts, form):
+    """The mean of each window: NaN of nothing, a plain float where infinities or NaN take part."""
+    exact = [form.units(v) if math.isfinite(v) else None for v in plane]
+    cells = []
+    for window, count in zip(windows, counts, strict=True):
+        special = [plane[i] for i in window if exact[i] is None]
+        if special:
+            cells.append(sum(special))  # inf + -inf is NaN
+        elif count == 0:
+            cells.append(math.nan)
+        else:
+            values = [exact[i] for i in window]
+            cells.append(Mean(sum(values), sum(map(abs, values)), count, len(values)))
+    return cells
+
+
+def norms(plane, windows, p, form):
+    """(sum |x|**p) ** (1/p) of each window; p = inf is the largest |x|; 0 of nothing."""
+    with decimal.localcontext(DECIMALS) as context:
+        exponent = context.create_decimal(p)
+        sizes = [context.create_decimal(form.units(abs(v))) if math.isfinite(v) else None for v in plane]
+        powers = sizes if math.isinf(p) else [v if v is None else v**exponent if v else v for v in sizes]
+        zero = decimal.Decimal(0)
+        cells = []
+        for window in windows:
+            special = [abs(plane[i]) for i in window if sizes[i] is None]
+            values = [powers[i] for i in window]
+            if special:
+                cells.append(sum(special))
+            elif math.isinf(p):
+                cells.append(Norm(max(values, default=zero), len(values)))
+            else:
+                cells.append(Norm(root(sum(values, zero), exponent), len(values)))
+    return cells
+
+
+def root(total, p):
+    """total ** (1/p) in the current decimal context."""
+    if p == 1 or not total:
+        return total
+    return total.sqrt() if p == 2 else total ** (1 / p)
+
+
+def quantised_mean(plane, x_scale, x_zero_point, y_scale, y_zero_point, limits):
+    """The quantised global mean of a plane: an exact integer sum, then float32 step by step."""
+    total = sum(plane) - x_zero_point * len(plane)
+    scale = np.float32(x_scale) / (np.float32(y_scale) * np.float32(len(plane)))
+    value = np.float32(total) * scale
+    low, high = np.float32(limits.min - y_zero_point), np.float32(limits.max - y_zero_point)
+    return int(np.rint(min(max(value, low), high))) + y_zero_point
+
+
+# A whole call
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a call must return: one cell per output, channels first and row-major.
+
+    A cell is a Mean, a Norm, or the very number expected (all cells of the max and quantised operators are).
+    """
+
+    operator: str
+    dtype: np.dtype
+    shape: tuple
+    channels_last: bool
+    cells: list
+    p: float | None = None
+
+    def cells_of(self, y):
+        """A result flattened in the order of the cells."""
+        return (np.moveaxis(y, -1, 1) if self.channels_last else y).reshape(-1)
+
+    def result(self):
+        """The expected result as an array, every cell rounded to float64 and then to the dtype."""
+        numbers = [as_number(cell, self.dtype.name) for cell in self.cells]
+        with np.errstate(over="ignore"):
+            y = np.array(numbers, np.float64).astype(self.dtype)
+        if not self.channels_last:
+            return y.reshape(self.shape)
+        first = (self.shape[0], self.shape[-1], *self.shape[1:-1])
+        return np.moveaxis(y.reshape(first), 1, -1)
+
+
+def as_number(cell, name):
+    """A cell as the nearest Python number."""
+    if isinstance(cell, Mean):
+        return cell.total / (cell.divisor << FORMATS[name].unit)
+    if isinstance(cell, Norm):
+        return float(DECIMALS.divide(cell.value, decimal.Decimal(1 << FORMATS[name].unit)))
+    return cell
+
+
+def native(dtype):
+    """The dtype in this machine's byte order (bfloat16 knows no other)."""
+    return dtype if dtype.name == "bfloat16" else dtype.newbyteorder("=")
+
+
+def expect(operator, inputs, attributes=None, *, channels_last=False):
+    """The truth about one call; raises GeometryError where the library must refuse."""
+    x, *quantisation = inputs
+    attributes = attributes or {}
+    if x.ndim < 2:
+        raise GeometryError("no batch and channel axes")
+    dtype = native(x.dtype)
+    first = np.moveaxis(x, -1, 1) if channels_last else x
+    spatial = first.shape[2:]
+    axes = axes_of(operator, spatial, attributes)
+    wide = first.astype(np.float64 if dtype.name in FORMATS else np.int64)
+    planes = wide.reshape(math.prod(first.shape[:2]), math.prod(spatial)).tolist()
+    windows = flat_windows(axes, spatial)
+    p = None
+    if operator in MAX:
+        nothing = -math.inf if dtype.name in FORMATS else int(np.iinfo(dtype).min)
+        cells = [maxima(plane, windows, nothing) for plane in planes]
+    elif operator in AVERAGE:
+        counts = divisors(axes, windows, attributes.get("count_include_pad"))
+        cells = [means(plane, windows, counts, FORMATS[dtype.name]) for plane in planes]
+    elif operator in LP:
+        p = attributes.get("p", 2)
+        cells = [norms(plane, windows, p, FORMATS[dtype.name]) for plane in planes]
+    else:
+        numbers = [np.asarray(value).item() for value in quantisation]
+        cells = [[quantised_mean(plane, *numbers, np.iinfo(dtype))] for plane in planes]
+    outputs = tuple(len(axis.taps) for axis in axes)
+    shape = (x.shape[0], *outputs, x.shape[-1]) if channels_last else (*x.shape[:2], *outputs)
+    return Truth(operator, dtype, shape, channels_last, [cell for row in cells for cell in row], p)

@@ -1,0 +1,121 @@
+"""Whether a result agrees with the truth: the one place that says how far each operator may be off."""
+
+import decimal
+import math
+from typing import NamedTuple
+
+import numpy as np
+from oracle import AVERAGE, DECIMALS, FORMATS, LP, Mean, Norm
+
+# Errors of means are compared in units of 2**-(bits of the accumulator + FRACTION).
+FRACTION = 20
+
+# The float type that sums are kept in, as (bits of the significand, exponent of its smallest subnormal).
+ACCUMULATORS = {"float16": (24, 149), "bfloat16": (24, 149), "float32": (24, 149), "float64": (53, 1074)}
+
+
+class Verdict(NamedTuple):
+    """How a result compares: the worst error in units of what is allowed, and a description of a mismatch."""
+
+    worst: float
+    problem: str | None
+
+
+def mean_limit(taps):
+    """How far a mean of so many taps may be off, in units of u * mean|x|."""
+    return 2 * math.log2(taps) + 4 if taps else 0
+
+
+def norm_limit(dtype_name, p, taps):
+    """How far a p-norm of so many taps may be off, in ulps of the result."""
+    if math.isinf(p):
+        return 0
+    if dtype_name == "float64":
+        return (2 * math.log2(max(taps, 1)) + 8) * max(1, 1 / p)
+    return 1 if p in (1, 2) else 4
+
+
+def same_number(value, expected):
+    """Equal, or both NaN."""
+    return value == expected or (value != value and expected != expected)
+
+
+def mean_error(value, mean, name):
+    """The error of a finite mean in units of the bound; a result that is not finite is infinitely wrong."""
+    if not math.isfinite(value):
+        return math.inf
+    form = FORMATS[name]
+    bits, accumulator_unit = ACCUMULATORS[name]
+    units = form.units(value)
+    error = abs(units * mean.divisor - mean.total)
+    if error == 0:
+        return 0.0
+    scale = bits + FRACTION
+    # Every term below is doubled, because roundings are half an ulp.
+    allowed = 2 * mean.magnitude * math.ceil(mean_limit(mean.taps) * 2**FRACTION)
+    allowed += mean.divisor << max(0, scale + form.unit - accumulator_unit)  # rounding among the subnormals
+    if form.precision < bits:
+        largest = max(abs(units), abs(mean.total) // mean.divisor)
+        allowed += (mean.divisor << max(0, largest.bit_length() - form.precision)) << scale
+    return ratio(error << (scale + 1), allowed)
+
+
+def ratio(error, allowed):
+    """The quotient of two whole numbers, however large."""
+    return math.inf if error >> 1000 > allowed else error / allowed
+
+
+def norm_error(value, norm, name, p):
+    """The error of a norm in units of the bound; an infinity stands for the first number beyond the finite ones."""
+    if math.isnan(value) or math.copysign(1, value) < 0:
+        return math.inf
+    form = FORMATS[name]
+    beyond = 1 << (form.unit + form.top)
+    units = form.units(value) if math.isfinite(value) else beyond
+    if units == beyond and norm.value >= beyond:
+        return 0.0
+    ulp = 1 << max(0, int(norm.value).bit_length() - form.precision)
+    with decimal.localcontext(DECIMALS) as context:
+        error = float(abs(context.create_decimal(units) - norm.value) / ulp)
+    limit = norm_limit(name, p, norm.taps)
+    if error == 0:
+        return 0.0
+    return error / limit if limit else math.inf
+
+
+def cell_error(value, cell, truth):
+    """The error of one output in units of the bound."""
+    if isinstance(cell, Mean):
+        return mean_error(value, cell, truth.dtype.name)
+    if isinstance(cell, Norm):
+        return norm_error(value, cell, truth.dtype.name, truth.p)
+    return 0.0 if same_number(value, cell) else math.inf
+
+
+def bits_differ(values, cells, dtype):
+    """Per output, whether its bits differ from the expected ones; any NaN is as good as another."""
+    expected = np.array(cells, np.float64 if dtype.name in FORMATS else np.int64).astype(dtype)
+    pattern = np.dtype(f"u{dtype.itemsize}")
+    return (values.view(pattern) != expected.view(pattern)) & ~((values != values) & (expected != expected))
+
+
+def judge(truth, y):
+    """Compare a result with the truth."""
+    if y.dtype != truth.dtype:
+        return Verdict(math.inf, f"dtype {y.dtype!r}, expected {truth.dtype!r}")
+    if y.shape != truth.shape:
+        return Verdict(math.inf, f"shape {y.shape}, expected {truth.shape}")
+    values = truth.cells_of(np.ascontiguousarray(y))
+    if truth.operator in AVERAGE + LP:
+        numbers = values.astype(np.float64).tolist()
+        errors = [cell_error(value, cell, truth) for value, cell in zip(numbers, truth.cells, strict=True)]
+    else:
+        differ = bits_differ(np.ascontiguousarray(values), truth.cells, truth.dtype)
+        errors = np.where(differ, math.inf, 0.0).tolist()
+    worst = max(errors, default=0.0)
+    if worst <= 1:
+        return Verdict(worst, None)
+    where = errors.index(worst)
+    wrong = sum(error > 1 for error in errors)
+    position = f"output {where} of {len(errors)} (channels first), {wrong} wrong"
+    return Verdict(worst, f"{position}: got {values[where]!r}, expected {truth.cells_of(truth.result())[where]!r}")
