@@ -10,7 +10,9 @@ from numpy.typing import DTypeLike
 from . import schemas, windows
 from .attributes import Flag, integer
 from .errors import PoolError
-from .execution import Array, Plan, as_array, native
+from .execution import Plan, as_array, native
+from .pooling import WindowPlan
+from .windows import Axis
 
 
 class Operator:
@@ -29,11 +31,12 @@ class Operator:
         Whether arrays are (N, *spatial, C) instead of (N, C, *spatial).
     """
 
-    __slots__ = ("_given", "_version", "channels_last", "opset")
+    __slots__ = ("_given", "_version", "channels_last", "opset", "return_indices")
 
-    quantised: ClassVar[bool] = False
     reduces: ClassVar[str] = "max"
     windowed: ClassVar[bool] = True
+    quantised: ClassVar[bool] = False
+    zero_points_optional: ClassVar[bool] = False
 
     registry: ClassVar[dict[str, type["Operator"]]] = {}
 
@@ -41,11 +44,12 @@ class Operator:
     _version: schemas.Version
     channels_last: bool
     opset: int
+    return_indices: bool
 
     def __init_subclass__(cls) -> None:
         Operator.registry[cls.__name__] = cls
 
-    def _set(self, opset: int | None, channels_last: bool | int, **given: Any) -> None:
+    def _set(self, opset: int | None, channels_last: bool | int, *, return_indices: bool = False, **given: Any) -> None:
         """What every constructor ends in."""
         name = type(self).__name__
         version = schemas.resolve(name, opset)
@@ -53,9 +57,11 @@ class Operator:
         if self.windowed and isinstance(checked.get("kernel_shape"), tuple):
             windows.check_lengths(version.label, checked, len(checked["kernel_shape"]))
         last = bool(Flag().check(f"{version.label}: channels_last", channels_last))
+        indices = bool(Flag().check(f"{version.label}: return_indices", return_indices))
+        schemas.check_outputs(version, 1 + indices)
         resolved = schemas.LATEST[schemas.SCHEMAS[name].domain] if opset is None else int(opset)
         for key, value in (("_given", tuple(checked.items())), ("_version", version), ("channels_last", last),
-                           ("opset", resolved)):
+                           ("opset", resolved), ("return_indices", indices)):
             object.__setattr__(self, key, value)
 
     @property
@@ -73,11 +79,20 @@ class Operator:
         """The operator and its version, such as AveragePool-19."""
         return self._version.label
 
-    @property
-    def reduction(self) -> tuple[str, float]:
-        """The name of the reduction, and the p of a norm (else 0)."""
+    def reduction(self, axes: tuple[Axis, ...]) -> tuple[str, float]:
+        """The name of the reduction of such windows, and the p of a norm (else 0)."""
         p = self._version.attributes.get("p")
         return self.reduces, float(self.attributes.get("p", p.default)) if p else 0.0
+
+    def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
+        """The plan for a checked shape and dtype."""
+        first = 1 if self.channels_last and len(shape) > 2 else 2
+        sizes = shape[first:first + len(shape) - 2]
+        if self.windowed:
+            axes = windows.resolve(self.label, self.attributes, sizes, first)
+        else:
+            axes = windows.whole_windows(self.label, sizes, first)
+        return WindowPlan(self, shape, dtype, axes, self.reduction(axes))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{self.label} is immutable: cannot set {name}; make a new operator")
@@ -85,8 +100,13 @@ class Operator:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"{self.label} is immutable: cannot delete {name}")
 
+    def _keywords(self) -> dict[str, Any]:
+        """The arguments that make an equal operator."""
+        keywords = {**self.attributes, "opset": self.opset, "channels_last": self.channels_last}
+        return {**keywords, "return_indices": True} if self.return_indices else keywords
+
     def _key(self) -> tuple[Any, ...]:
-        return type(self), self._given, self.opset, self.channels_last
+        return type(self), self._given, self.opset, self.channels_last, self.return_indices
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Operator) and self._key() == other._key()
@@ -95,12 +115,10 @@ class Operator:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        keywords = {**self.attributes, "opset": self.opset, "channels_last": self.channels_last}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in keywords.items())})"
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._keywords().items())})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        keywords = {**self.attributes, "opset": self.opset, "channels_last": self.channels_last}
-        return _remake, (type(self), tuple(keywords.items()))
+        return _remake, (type(self), tuple(self._keywords().items()))
 
     def plan(self, shape: Sequence[int], dtype: DTypeLike) -> Plan:
         """
@@ -145,7 +163,7 @@ class Operator:
         """
         return self.plan(shape, self._version.dtypes[0]).output_shape
 
-    def __call__(self, x: Any, *inputs: Any, out: Array | None = None, num_threads: int | None = None) -> Array:
+    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         """
         Pool an array.
 
@@ -188,13 +206,7 @@ def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> P
     if len(shape) < least:
         raise PoolError(f"{label}: X has {len(shape)} axes, shape {shape}, but takes at least {least}; "
                         f"give (N, C{', *spatial' if least == 3 else ''})")
-    first = 1 if operator.channels_last and len(shape) > 2 else 2
-    sizes = shape[first:first + len(shape) - 2]
-    if operator.windowed:
-        axes = windows.resolve(label, operator.attributes, sizes, first)
-    else:
-        axes = windows.whole_windows(label, sizes, first)
-    return Plan(operator, shape, dtype, axes)
+    return operator._make_plan(shape, dtype)
 
 
 def from_node(node: Any, opsets: dict[str, int]) -> Operator:
@@ -243,4 +255,8 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     given = {name: value.decode() if isinstance(value, bytes) else value for name, value in given.items()}
     version = schemas.resolve(node.op_type, imported[domain])
     schemas.check_attributes(version, given)
-    return _remake(Operator.registry[node.op_type], (*given.items(), ("opset", imported[domain])))
+    keywords = {**given, "opset": imported[domain]}
+    if sum(map(bool, node.output)) > 1:
+        schemas.check_outputs(version, 2)
+        keywords["return_indices"] = True
+    return _remake(Operator.registry[node.op_type], tuple(keywords.items()))

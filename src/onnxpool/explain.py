@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from .windows import Axis
 
 if TYPE_CHECKING:
-    from .execution import Plan
+    from .pooling import WindowPlan
 
 MOST_SHOWN = 8  # windows of an axis that are listed one by one
 
@@ -49,13 +49,13 @@ def axis_lines(axis: Axis, number: int, divided: bool) -> list[str]:
     return lines
 
 
-def explain(plan: "Plan") -> str:
-    """The text of `Plan.explain`."""
+def explain(plan: "WindowPlan") -> str:
+    """The text of `WindowPlan.explain`."""
     operator = plan.operator
     first = 1 if operator.channels_last else 2
     lines = [f"{operator.label}, {plan.dtype.name} {plan.shape} -> {plan.output_shape}"]
     for i, axis in enumerate(plan.axes):
-        lines += axis_lines(axis, first + i, operator.reduction[0] == "mean")
+        lines += axis_lines(axis, first + i, plan.reduction[0].startswith("mean"))
     if not plan.axes:
         lines.append("no spatial axis: every element is a window")
     if not math.prod(plan.output_shape):

@@ -1,12 +1,14 @@
 """The scales and zero points of quantised operators, checked, as the numbers a kernel takes."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .attributes import is_integer
 from .errors import PoolError, PoolTypeError
+
+Rule = tuple[int, float, float, float, float, int]  # bias, scale, y scale, lowest, highest and zero point of y
 
 NAMES = ("x_scale", "x_zero_point", "y_scale", "y_zero_point")
 
@@ -46,21 +48,42 @@ def zero_point(label: str, name: str, value: Any, dtype: np.dtype[Any]) -> int:
     return int(array)
 
 
-def parameters(label: str, dtype: np.dtype[Any], taps: int,
-               inputs: tuple[Any, ...]) -> tuple[int, float, float, float, int]:
-    """
-    What a quantised mean of `taps` values takes: bias, scale, lowest, highest and zero point of y.
+class Quantisation(NamedTuple):
+    """The scales and zero points of x and y, and the range of their dtype."""
 
-    The steps in float32, and their order, are those of onnxruntime's QLinearGlobalAveragePool.
-    """
+    x_scale: np.float32
+    x_zero: int
+    y_scale: np.float32
+    y_zero: int
+    low: int
+    high: int
+
+    def whole(self, label: str, taps: int) -> Rule:
+        """
+        What the mean of an integer sum of `taps` values takes.
+
+        The steps in float32, and their order, are those of onnxruntime's QLinearGlobalAveragePool.
+        """
+        with np.errstate(all="ignore"):
+            ratio = np.float32(self.x_scale / np.float32(self.y_scale * np.float32(taps)))
+        if not (math.isfinite(ratio) and ratio > 0):
+            raise PoolError(f"{label}: x_scale={self.x_scale} over y_scale={self.y_scale} times {taps} taps is {ratio} "
+                            f"in float32, but must be finite and above 0; give scales that are closer together")
+        return (self.x_zero * taps, float(ratio), 1.0, float(self.low - self.y_zero), float(self.high - self.y_zero),
+                self.y_zero)
+
+    def in_order(self) -> Rule:
+        """What the mean of a float32 sum of real values takes, as onnxruntime's QLinearAveragePool computes it."""
+        return self.x_zero, float(self.x_scale), float(self.y_scale), float(self.low), float(self.high), self.y_zero
+
+
+def read(label: str, dtype: np.dtype[Any], inputs: tuple[Any, ...], optional: bool) -> Quantisation:
+    """The quantisation that the inputs after X say; `optional` zero points are 0 where they are missing."""
+    if optional and len(inputs) == len(NAMES) - 1:
+        inputs = (*inputs, None)
     if len(inputs) != len(NAMES):
-        raise PoolError(f"{label}: takes X, {', '.join(NAMES)}, got {1 + len(inputs)} inputs; give all five")
-    x_scale, y_scale = (scale(label, NAMES[i], inputs[i]) for i in (0, 2))
-    x_zero, y_zero = (zero_point(label, NAMES[i], inputs[i], dtype) for i in (1, 3))
-    with np.errstate(all="ignore"):
-        ratio = np.float32(x_scale / np.float32(y_scale * np.float32(taps)))
-    if not (math.isfinite(ratio) and ratio > 0):
-        raise PoolError(f"{label}: x_scale={x_scale} over y_scale={y_scale} times {taps} taps is {ratio} in float32, "
-                        f"but must be finite and above 0; give scales that are closer together")
+        raise PoolError(f"{label}: takes X, {', '.join(NAMES)}, got {1 + len(inputs)} inputs; give all of them")
+    scales = [scale(label, NAMES[i], inputs[i]) for i in (0, 2)]
+    zeros = [0 if optional and inputs[i] is None else zero_point(label, NAMES[i], inputs[i], dtype) for i in (1, 3)]
     limits = np.iinfo(dtype)
-    return x_zero * taps, float(ratio), float(limits.min - y_zero), float(limits.max - y_zero), y_zero
+    return Quantisation(scales[0], zeros[0], scales[1], zeros[1], int(limits.min), int(limits.max))

@@ -102,6 +102,16 @@ SCHEMAS = {schema.operator: schema for schema in (
     history("GlobalMaxPool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),
     history("GlobalLpPool", since(1, {"p": FLOAT_P}, dtypes=FLOATS), since(2, {"p": INT_P}), since(22, dtypes=BFLOAT)),
     history(
+        "QLinearAveragePool",
+        since(1, {**WINDOWS, "ceil_mode": Flag(), "channels_last": Flag(), "count_include_pad": Flag()}, dtypes=BYTES),
+        domain="com.microsoft", inputs=QUANTISED_INPUTS,
+    ),
+    history(
+        "NhwcMaxPool",
+        since(1, {**WINDOWS, "ceil_mode": Flag(), "dilations": PER_AXIS}, dtypes=BYTES),
+        domain="com.microsoft", inputs=("x",),
+    ),
+    history(
         "QLinearGlobalAveragePool",
         since(1, {"channels_last": Flag()}, dtypes=BYTES),
         domain="com.microsoft", inputs=QUANTISED_INPUTS,
@@ -166,6 +176,17 @@ def check_dtype(version: Version, name: str) -> None:
         raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}, here only "
                             f"{accepted}; cast to one of these or give opset >= {first}")
     raise PoolTypeError(f"{version.label}: dtype {name} is not accepted, only {accepted}; cast to one of these")
+
+
+def check_outputs(version: Version, count: int) -> None:
+    """Refuses more outputs than the version has."""
+    if count <= version.outputs:
+        return
+    first = next((v.since for v in SCHEMAS[version.operator].versions if count <= v.outputs), None)
+    if first is None:
+        raise PoolError(f"{version.label}: {count} outputs asked for, but it has {version.outputs}; ask for fewer")
+    raise PoolError(f"{version.label}: return_indices given, but Indices exist since {version.operator}-{first}; "
+                    f"leave it out or give opset >= {first}")
 
 
 def supported() -> list[dict[str, Any]]:

@@ -32,9 +32,11 @@ def needed(axis: Axis, windows: int) -> int:
     return min(axis.size, (windows - 1) * axis.stride + axis.span)
 
 
-def passes(axes: tuple[Axis, ...], windows: list[int], inner: int) -> tuple[int, int]:
+def passes(axes: tuple[Axis, ...], windows: list[int], inner: int, in_order: bool) -> tuple[int, int]:
     """The largest block between two passes of one outer item, and the largest slice of a pass."""
     loaded = [needed(axis, count) for axis, count in zip(axes, windows, strict=True)]
+    if in_order:
+        return max(math.prod(loaded), math.prod(windows)) * inner, 0
     block = work = 0
     post = inner
     for a in range(len(axes) - 1, -1, -1):
@@ -62,8 +64,11 @@ def split(axes: tuple[Axis, ...], windows: list[int]) -> bool:
     return True
 
 
-def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int) -> Tiling:
-    """The tiling of x[outer, axes, inner] whose running values take `itemsize` bytes."""
+def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_order: bool = False) -> Tiling:
+    """The tiling of x[outer, axes, inner] whose running values take `itemsize` bytes.
+
+    In order, a tile holds all elements of its windows instead of reducing rows as they come.
+    """
     windows = [axis.out for axis in axes]
     part = inner
 
@@ -73,7 +78,7 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int) -> Til
             count *= -(-axis.out // extent)
         return count
 
-    while passes(axes, windows, part)[0] * itemsize > BLOCK:
+    while passes(axes, windows, part, in_order)[0] * itemsize > BLOCK:
         if part * itemsize >= 2 * ROW:
             part = -(-part // 2)
         elif not split(axes, windows):
@@ -82,7 +87,7 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int) -> Til
     shared = work >= SHARED_WORK
     while shared and tasks(1) < TASKS and split(axes, windows):
         pass
-    block, scratch = passes(axes, windows, part)
+    block, scratch = passes(axes, windows, part, in_order)
     group = max(1, min(BLOCK // (block * itemsize), outer // TASKS if shared else outer))
     loaded = [needed(axis, count) for axis, count in zip(axes, windows, strict=True)]
     row = max(loaded[-1], windows[-1]) * part

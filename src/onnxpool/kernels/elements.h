@@ -102,14 +102,30 @@ static inline float round_to_odd(double value) {
     return float_of_bits(bits | 1);
 }
 
-/* Copies one element of 1, 2, 4 or 8 bytes from anywhere to anywhere, turning its byte order where asked. */
-static inline void move_element(const char *from, char *to, ptrdiff_t itemsize, int swapped) {
-    if (!swapped) {
-        memcpy(to, from, (size_t)itemsize);
+/* Copies n elements of 1, 2, 4 or 8 bytes from anywhere to anywhere, turning their byte order where asked. */
+static void move_elements(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, ptrdiff_t n,
+                          ptrdiff_t itemsize, int swapped) {
+    ptrdiff_t i;
+    if (from_stride == itemsize && to_stride == itemsize && !swapped) {
+        memcpy(to, from, (size_t)(n * itemsize));
         return;
     }
-    for (ptrdiff_t i = 0; i < itemsize; i++)
-        to[i] = from[itemsize - 1 - i];
+#define MOVE(type, turn)                               \
+    for (i = 0; i < n; i++) {                          \
+        type bits;                                     \
+        memcpy(&bits, from + i * from_stride, sizeof bits); \
+        bits = swapped ? turn : bits;                  \
+        memcpy(to + i * to_stride, &bits, sizeof bits); \
+    }
+    if (itemsize == 1)
+        MOVE(uint8_t, bits)
+    else if (itemsize == 2)
+        MOVE(uint16_t, (uint16_t)(bits << 8 | bits >> 8))
+    else if (itemsize == 4)
+        MOVE(uint32_t, __builtin_bswap32(bits))
+    else
+        MOVE(uint64_t, __builtin_bswap64(bits))
+#undef MOVE
 }
 
 /* Default rounding, no flush-to-zero, for as long as a worker computes; the caller's state comes back afterwards. */

@@ -16,6 +16,8 @@ cdef enum Running:
     MAX_U8
     MAX_F32
     MAX_F64
+    MAX_KEY
+    MAX_PAIR
     SUM_I32
     SUM_I64
     SUM_F32
@@ -26,29 +28,45 @@ cdef struct Rule:
     double p                # of the Lp norm; 0 for a mean
     double low, high        # the safe range of a sum of powers
     bint to_odd             # the float result will be narrowed to 16 bits
-    int64_t bias            # of a quantised mean: zero point of x times taps,
-    float scale             # what one unit of the sum is worth in units of y,
-    float lowest, highest   # the range of y less its zero point,
+    int64_t bias            # of a quantised mean: zero point of x, times taps if the sum is of integers,
+    float scale, y_scale    # what one unit of the sum is worth, in units of y or real,
+    float lowest, highest   # the range of y (less its zero point, if the sum is of integers),
     int zero                # and the zero point of y
 
+
+cdef struct Row:
+    Py_ssize_t inner        # values of each place
+    Py_ssize_t place        # of the first value within its channel, in row-major order
+    Py_ssize_t base, plane  # flat index of place 0 of the first value's channel, and from channel to channel
+
+
 # Elements to running values; NULL where they are the same.
-ctypedef void (*Load)(const void* x, void* y, Py_ssize_t n, const Rule* rule) noexcept nogil
+ctypedef void (*Load)(const void* x, void* y, Py_ssize_t n, const Row* row, const Rule* rule) noexcept nogil
 # Running values to elements, True if a sum left its safe range; NULL where they are the same.
 ctypedef bint (*Store)(const void* x, void* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil
+cdef struct Order:
+    Py_ssize_t rows, columns          # of the last two axes if they count column by column, else 0
+
+
+# Running values to flat indices; NULL where none are asked for.
+ctypedef void (*Index)(const void* x, int64_t* y, Py_ssize_t n, const Row* row, const Order* order) noexcept nogil
 
 
 cdef struct Stage:
     Running running
     Load load
     Store store
+    Index index
 
 
 cdef struct Job:
     Stage fast, mend                  # mend takes a tile again in which a sum left its safe range
-    Format format
-    bint mends, divides               # divides: a sum is stored over its divisor
+    bint mends, divides, in_order     # divides: a sum is stored over its divisor; in_order: taps are added one by one
     int axes
-    Py_ssize_t itemsize, valuesize    # of an element; of what loads and stores see
+    Py_ssize_t valuesize              # of what loads and stores see
+    Py_ssize_t plane                  # elements of one channel of one image
+    Py_ssize_t pace[MAX_AXES]         # places from one element of an axis to the next
+    Order order
     Py_ssize_t outer, channels, inner  # channels: the outer items of one image
     Py_ssize_t tile_outer, tile_inner
     Py_ssize_t tile[MAX_AXES]          # windows of a tile along each axis
@@ -59,13 +77,15 @@ cdef struct Job:
 
 cdef struct Array:
     char* data
+    Format format
     bint swapped, aligned
+    Py_ssize_t itemsize
     Py_ssize_t image, channel, inner  # strides in bytes
     Py_ssize_t axis[MAX_AXES]
 
 
 cdef struct Call:
-    Array x, y
+    Array x, y, indices
     Rule rule
 
 

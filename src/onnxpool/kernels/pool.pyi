@@ -9,11 +9,11 @@ from ..windows import Axis
 class Pool:
     def __init__(
         self, reduction: str, dtype: str, p: float, safe: tuple[float, float], images: int, channels: int,
-        axes: Sequence[Axis], tiling: Tiling, channels_last: bool, interleaved: bool,
+        axes: Sequence[Axis], tiling: Tiling, channels_last: bool, interleaved: bool, by_columns: bool = False,
     ) -> None: ...
     @property
     def tasks(self) -> int: ...
     def run(
         self, x: NDArray[Any], y: NDArray[Any], threads: int,
-        quantisation: tuple[int, float, float, float, int] | None = None,
+        quantisation: tuple[int, float, float, float, float, int] | None = None, indices: NDArray[Any] | None = None,
     ) -> None: ...

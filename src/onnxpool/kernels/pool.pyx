@@ -4,7 +4,7 @@ import numpy as np
 cimport numpy as cnp
 from cython.parallel cimport prange, threadid
 from libc.math cimport INFINITY
-from libc.stdint cimport int8_t, int64_t, uint8_t
+from libc.stdint cimport INT32_MAX, int8_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -15,6 +15,8 @@ from .job cimport (
     MAX_F32,
     MAX_F64,
     MAX_I8,
+    MAX_KEY,
+    MAX_PAIR,
     MAX_U8,
     PLAIN,
     SUM_F32,
@@ -24,6 +26,8 @@ from .job cimport (
     SUM_WIDE,
     Array,
     Call,
+    Format,
+    Index,
     Job,
     Load,
     Rule,
@@ -38,6 +42,8 @@ from .reductions cimport (
     MaxF32,
     MaxF64,
     MaxI8,
+    MaxKey,
+    MaxPair,
     MaxU8,
     SumF32,
     SumF64,
@@ -48,58 +54,87 @@ from .reductions cimport (
 
 include "passes.pxi"
 include "rows.pxi"
+include "keys.pxi"
 include "tiles.pxi"
+include "in_order.pxi"
 
 cnp.import_array()
 
 FORMATS = {"float16": FLOAT16, "bfloat16": BFLOAT16}
-ITEMSIZES = {"int8": 1, "uint8": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+VALUESIZES = {"int8": 1, "uint8": 1, "float16": 4, "bfloat16": 4, "float32": 4, "float64": 8}  # of their values
 # More taps of a byte than this could overflow a sum in 32 bits.
 MOST_TAPS_I32 = 2**31 // 256
 
 
 cdef Stage max_stage(str dtype):
     if dtype == "int8":
-        return Stage(MAX_I8, NULL, NULL)
+        return Stage(MAX_I8, NULL, NULL, NULL)
     if dtype == "uint8":
-        return Stage(MAX_U8, NULL, NULL)
+        return Stage(MAX_U8, NULL, NULL, NULL)
     if dtype == "float64":
-        return Stage(MAX_F64, NULL, NULL)
-    return Stage(MAX_F32, NULL, NULL)
+        return Stage(MAX_F64, NULL, NULL, NULL)
+    return Stage(MAX_F32, NULL, NULL, NULL)
 
 
 cdef Stage magnitude_stage(str dtype):
     if dtype == "float64":
-        return Stage(MAX_F64, <Load> load_magnitudes[double], <Store> store_magnitudes[double])
-    return Stage(MAX_F32, <Load> load_magnitudes[float], <Store> store_magnitudes[float])
+        return Stage(MAX_F64, <Load> load_magnitudes[double], <Store> store_magnitudes[double], NULL)
+    return Stage(MAX_F32, <Load> load_magnitudes[float], <Store> store_magnitudes[float], NULL)
 
 
 cdef Stage mean_stage(str dtype):
     if dtype == "float64":
-        return Stage(SUM_F64, NULL, <Store> store_means_f64)
-    return Stage(SUM_F32, NULL, <Store> store_means_f32)
+        return Stage(SUM_F64, NULL, <Store> store_means_f64, NULL)
+    return Stage(SUM_F32, NULL, <Store> store_means_f32, NULL)
 
 
 cdef Stage norm_stage(str dtype):
     if dtype == "float64":
-        return Stage(SUM_F64, <Load> load_powers[double], <Store> store_norms[double])
-    return Stage(SUM_F64, <Load> load_powers[float], <Store> store_norms[float])
+        return Stage(SUM_F64, <Load> load_powers[double], <Store> store_norms[double], NULL)
+    return Stage(SUM_F64, <Load> load_powers[float], <Store> store_norms[float], NULL)
 
 
 cdef Stage mend_stage(str dtype):
     if dtype == "float64":
-        return Stage(SUM_WIDE, <Load> load_wide[double], <Store> mend_floats[double])
-    return Stage(SUM_WIDE, <Load> load_wide[float], <Store> mend_floats[float])
+        return Stage(SUM_WIDE, <Load> load_wide[double], <Store> mend_floats[double], NULL)
+    return Stage(SUM_WIDE, <Load> load_wide[float], <Store> mend_floats[float], NULL)
 
 
 cdef Stage quantised_stage(str dtype, bint long_sums):
     if dtype == "int8" and long_sums:
-        return Stage(SUM_I64, <Load> load_integers[int8_t, SumI64], <Store> store_quantised[SumI64, int8_t])
+        return Stage(SUM_I64, <Load> load_integers[int8_t, SumI64], <Store> store_quantised[SumI64, int8_t], NULL)
     if dtype == "int8":
-        return Stage(SUM_I32, <Load> load_integers[int8_t, SumI32], <Store> store_quantised[SumI32, int8_t])
+        return Stage(SUM_I32, <Load> load_integers[int8_t, SumI32], <Store> store_quantised[SumI32, int8_t], NULL)
     if long_sums:
-        return Stage(SUM_I64, <Load> load_integers[uint8_t, SumI64], <Store> store_quantised[SumI64, uint8_t])
-    return Stage(SUM_I32, <Load> load_integers[uint8_t, SumI32], <Store> store_quantised[SumI32, uint8_t])
+        return Stage(SUM_I64, <Load> load_integers[uint8_t, SumI64], <Store> store_quantised[SumI64, uint8_t], NULL)
+    return Stage(SUM_I32, <Load> load_integers[uint8_t, SumI32], <Store> store_quantised[SumI32, uint8_t], NULL)
+
+
+cdef Stage indexed_stage(str dtype, bint long_places):
+    if dtype == "float64":
+        return Stage(MAX_PAIR, <Load> load_pairs, <Store> store_ranked_f64, <Index> store_indices[MaxPair])
+    if dtype == "int8":
+        if long_places:
+            return Stage(MAX_PAIR, <Load> load_long_pairs[int8_t], <Store> store_ranked[MaxPair, int8_t],
+                         <Index> store_indices[MaxPair])
+        return Stage(MAX_KEY, <Load> load_keys[int8_t], <Store> store_ranked[MaxKey, int8_t],
+                     <Index> store_indices[MaxKey])
+    if dtype == "uint8":
+        if long_places:
+            return Stage(MAX_PAIR, <Load> load_long_pairs[uint8_t], <Store> store_ranked[MaxPair, uint8_t],
+                         <Index> store_indices[MaxPair])
+        return Stage(MAX_KEY, <Load> load_keys[uint8_t], <Store> store_ranked[MaxKey, uint8_t],
+                     <Index> store_indices[MaxKey])
+    if long_places:
+        return Stage(MAX_PAIR, <Load> load_long_pairs[float], <Store> store_ranked[MaxPair, float],
+                     <Index> store_indices[MaxPair])
+    return Stage(MAX_KEY, <Load> load_keys[float], <Store> store_ranked[MaxKey, float], <Index> store_indices[MaxKey])
+
+
+cdef Stage in_order_stage(str dtype):
+    if dtype == "int8":
+        return Stage(SUM_F32, <Load> load_dequantised[int8_t], <Store> store_requantised[int8_t], NULL)
+    return Stage(SUM_F32, <Load> load_dequantised[uint8_t], <Store> store_requantised[uint8_t], NULL)
 
 
 cdef bint run_stage(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint mending,
@@ -112,6 +147,10 @@ cdef bint run_stage(const Job* job, const Call* call, const Stage* stage, const 
         return pool_tile(<MaxF32*> memory, job, call, stage, tile, mending, scratch)
     if stage.running == MAX_F64:
         return pool_tile(<MaxF64*> memory, job, call, stage, tile, mending, scratch)
+    if stage.running == MAX_KEY:
+        return pool_tile(<MaxKey*> memory, job, call, stage, tile, mending, scratch)
+    if stage.running == MAX_PAIR:
+        return pool_tile(<MaxPair*> memory, job, call, stage, tile, mending, scratch)
     if stage.running == SUM_I32:
         return pool_tile(<SumI32*> memory, job, call, stage, tile, mending, scratch)
     if stage.running == SUM_I64:
@@ -129,7 +168,8 @@ cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memo
     cdef Scratch scratch
     scratch.values = memory
     scratch.elements = scratch.values + job.row * 8
-    scratch.marks = scratch.elements + job.row * 8
+    scratch.indices = scratch.elements + job.row * 8
+    scratch.marks = scratch.indices + job.row * 8
     memory = scratch.marks + parts(job.marks, 64) * 64
     locate(job, task, &tile)
     if run_stage(job, call, &job.fast, &tile, False, memory, &scratch) and job.mends:
@@ -137,9 +177,12 @@ cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memo
     leave_default_floats(saved)
 
 
-cdef void describe(Array* array, cnp.ndarray source, const Job* job, int channel, bint interleaved, int first):
+cdef void describe(Array* array, cnp.ndarray source, Format format, const Job* job, int channel, bint interleaved,
+                   int first):
     """The strides of an array by the names they have in a job; `first` is its first spatial axis."""
     cdef int a
+    array.format = format
+    array.itemsize = cnp.PyArray_ITEMSIZE(source)
     array.data = <char*> cnp.PyArray_DATA(source)
     array.swapped = not cnp.PyArray_ISNOTSWAPPED(source)
     array.aligned = cnp.PyArray_ISALIGNED(source)
@@ -155,7 +198,7 @@ cdef class Pool:
 
     Parameters
     ----------
-    reduction : {"max", "mean", "norm", "quantised_mean"}
+    reduction : {"max", "indexed_max", "mean", "norm", "quantised_mean", "mean_in_order"}
     dtype : str
     p : float
         Of the norm; infinity is the largest magnitude.
@@ -166,23 +209,25 @@ cdef class Pool:
     tiling : onnxpool.tiling.Tiling
     channels_last, interleaved : bool
         Where the arrays have their channels, and whether channels are the innermost loop.
+    by_columns : bool
+        Whether indices count the last two axes column by column.
     """
     cdef Job job
     cdef double p, low, high
     cdef object kept
     cdef int channel, first
     cdef bint interleaved
+    cdef Format format
 
     def __cinit__(self, str reduction, str dtype, double p, safe, images, channels, axes, tiling,
-                  bint channels_last, bint interleaved):
+                  bint channels_last, bint interleaved, bint by_columns=False):
         memset(&self.job, 0, sizeof(Job))
         self.p, self.low, self.high = p, safe[0], safe[1]
         self.channel = len(axes) + 1 if channels_last and axes else 1
         self.first = 1 if channels_last else 2
         self.interleaved = interleaved
-        self.job.itemsize = ITEMSIZES[dtype]
-        self.job.format = FORMATS.get(dtype, PLAIN)
-        self.job.valuesize = 4 if self.job.format != PLAIN else self.job.itemsize
+        self.format = FORMATS.get(dtype, PLAIN)
+        self.job.valuesize = VALUESIZES[dtype]
         self.job.channels = 1 if interleaved else channels
         self.job.outer = images * self.job.channels
         self.job.inner = channels if interleaved else 1
@@ -190,6 +235,9 @@ cdef class Pool:
         self._set_tiles(tiling)
         self._set_stages(reduction, dtype)
         self._set_scratch(tiling)
+        if by_columns and self.job.axes > 1:
+            self.job.order.rows = self.job.axis[self.job.axes - 2].size
+            self.job.order.columns = self.job.axis[self.job.axes - 1].size
 
     cdef _set_axes(self, axes):
         cdef Axis* axis
@@ -222,8 +270,11 @@ cdef class Pool:
     cdef _set_stages(self, str reduction, str dtype):
         cdef int a
         taps = 1
-        for a in range(self.job.axes):
+        self.job.plane = 1
+        for a in range(self.job.axes - 1, -1, -1):
             taps *= self.job.axis[a].most
+            self.job.pace[a] = self.job.plane
+            self.job.plane *= self.job.axis[a].size
         if reduction == "max":
             self.job.fast = max_stage(dtype)
         elif reduction == "norm" and self.p == INFINITY:
@@ -232,26 +283,31 @@ cdef class Pool:
             self.job.fast = mean_stage(dtype)
         elif reduction == "norm":
             self.job.fast = norm_stage(dtype)
+        elif reduction == "indexed_max":
+            self.job.fast = indexed_stage(dtype, self.job.plane > INT32_MAX)
+        elif reduction == "mean_in_order":
+            self.job.fast = in_order_stage(dtype)
         else:
             self.job.fast = quantised_stage(dtype, taps > MOST_TAPS_I32)
         self.job.mend = mend_stage(dtype)
         self.job.mends = reduction in ("mean", "norm") and self.p != INFINITY
-        self.job.divides = reduction == "mean"
+        self.job.divides = reduction in ("mean", "mean_in_order")
+        self.job.in_order = reduction == "mean_in_order"
 
     cdef _set_scratch(self, tiling):
-        cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends else 8
+        cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends or self.job.fast.running == MAX_PAIR else 8
         self.job.block, self.job.row = tiling.block, tiling.row
         self.job.work = max(LEVELS * CHUNK + BLOCK, tiling.work)
         self.job.marks = tiling.marks
-        self.job.scratch = parts(2 * 8 * self.job.row + parts(self.job.marks, 64) * 64
+        self.job.scratch = parts(3 * 8 * self.job.row + parts(self.job.marks, 64) * 64
                                  + (2 * self.job.block + self.job.row + self.job.work) * width, 64) * 64 + 64
 
     @property
     def tasks(self):
         return self.job.tasks
 
-    def run(self, cnp.ndarray x, cnp.ndarray y, int threads, quantisation=None):
-        """Reduces x into y; both have the shape and dtype of the job, and y does not overlap x."""
+    def run(self, cnp.ndarray x, cnp.ndarray y, int threads, quantisation=None, cnp.ndarray indices=None):
+        """Reduces x into y; all have the shape and dtype of the job, and none overlaps x."""
         cdef Call call
         cdef char* memory
         cdef Py_ssize_t task
@@ -259,13 +315,16 @@ cdef class Pool:
         cdef const Call* arrays = &call
         if cnp.PyArray_SIZE(y) == 0:
             return
-        describe(&call.x, x, job, self.channel, self.interleaved, self.first)
-        describe(&call.y, y, job, self.channel, self.interleaved, self.first)
+        describe(&call.x, x, self.format, job, self.channel, self.interleaved, self.first)
+        describe(&call.y, y, self.format, job, self.channel, self.interleaved, self.first)
+        if indices is not None:
+            describe(&call.indices, indices, PLAIN, job, self.channel, self.interleaved, self.first)
         memset(&call.rule, 0, sizeof(Rule))
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
-        call.rule.to_odd = job.format != PLAIN
+        call.rule.to_odd = self.format != PLAIN
         if quantisation is not None:
-            (call.rule.bias, call.rule.scale, call.rule.lowest, call.rule.highest, call.rule.zero) = quantisation
+            (call.rule.bias, call.rule.scale, call.rule.y_scale, call.rule.lowest, call.rule.highest,
+             call.rule.zero) = quantisation
         threads = min(threads, job.tasks)
         memory = <char*> malloc(threads * job.scratch)
         if memory == NULL:

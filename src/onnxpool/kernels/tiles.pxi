@@ -3,16 +3,17 @@ what is left is stored.
 
 The last axis comes first so that equal maxima resolve to the first in row-major order.
 """
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from .elements cimport (
-    move_element,
+    move_elements,
     narrow_bfloat16_row,
     narrow_float16_row,
     widen_bfloat16_row,
     widen_float16_row,
 )
-from .job cimport BFLOAT16, FLOAT16, MAX_AXES, PLAIN, Array, Call, Job, Stage, Tile
+from .job cimport BFLOAT16, FLOAT16, MAX_AXES, PLAIN, Array, Call, Job, Row, Stage, Tile
 from .geometry cimport Axis, Span, border_of, first_tap, is_interior, taps_inside
 from .reductions cimport running_t
 
@@ -21,64 +22,81 @@ cdef struct Scratch:
     char* marks     # which elements of each axis but the last some window reads
     char* elements  # a row of elements, gathered or to be scattered
     char* values    # the row widened, or to be narrowed
+    char* indices   # a row of flat indices
 
 
-cdef inline bint is_dense(const Array* array, Py_ssize_t axis_stride, Py_ssize_t length, Py_ssize_t inner,
-                          Py_ssize_t itemsize) noexcept nogil:
-    return (array.aligned and not array.swapped and (inner == 1 or array.inner == itemsize)
-            and (length == 1 or axis_stride == inner * itemsize))
+cdef inline bint is_dense(const Array* array, Py_ssize_t axis_stride, Py_ssize_t length,
+                          Py_ssize_t inner) noexcept nogil:
+    return (array.aligned and not array.swapped and (inner == 1 or array.inner == array.itemsize)
+            and (length == 1 or axis_stride == inner * array.itemsize))
 
 
 cdef void gather(const Array* array, const char* source, char* target, Py_ssize_t stride, Py_ssize_t length,
-                 Py_ssize_t inner, Py_ssize_t itemsize) noexcept nogil:
-    cdef Py_ssize_t i, c
+                 Py_ssize_t inner) noexcept nogil:
+    cdef Py_ssize_t i, size = array.itemsize
+    if inner == 1:
+        move_elements(source, stride, target, size, length, size, array.swapped)
+        return
     for i in range(length):
-        for c in range(inner):
-            move_element(source + i * stride + c * array.inner, target + (i * inner + c) * itemsize, itemsize,
-                         array.swapped)
+        move_elements(source + i * stride, array.inner, target + i * inner * size, size, inner, size, array.swapped)
 
 
 cdef void scatter(const Array* array, const char* source, char* target, Py_ssize_t stride, Py_ssize_t length,
-                  Py_ssize_t inner, Py_ssize_t itemsize) noexcept nogil:
-    cdef Py_ssize_t i, c
+                  Py_ssize_t inner) noexcept nogil:
+    cdef Py_ssize_t i, size = array.itemsize
+    if inner == 1:
+        move_elements(source, size, target, stride, length, size, array.swapped)
+        return
     for i in range(length):
-        for c in range(inner):
-            move_element(source + (i * inner + c) * itemsize, target + i * stride + c * array.inner, itemsize,
-                         array.swapped)
+        move_elements(source + i * inner * size, size, target + i * stride, array.inner, inner, size, array.swapped)
 
 
-cdef inline const char* read_row(const Job* job, const Array* array, const char* source, Py_ssize_t stride,
-                                 Py_ssize_t length, Py_ssize_t inner, Scratch* scratch) noexcept nogil:
+cdef const char* read_row(const Array* array, const char* source, Py_ssize_t stride, Py_ssize_t length,
+                          Py_ssize_t inner, Scratch* scratch) noexcept nogil:
     """The elements of a row as plain values side by side: where they are if they lie so, else in the scratch memory."""
-    if not is_dense(array, stride, length, inner, job.itemsize):
-        gather(array, source, scratch.elements, stride, length, inner, job.itemsize)
+    if not is_dense(array, stride, length, inner):
+        gather(array, source, scratch.elements, stride, length, inner)
         source = scratch.elements
-    if job.format == PLAIN:
+    if array.format == PLAIN:
         return source
-    if job.format == FLOAT16:
+    if array.format == FLOAT16:
         widen_float16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
     else:
         widen_bfloat16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
     return scratch.values
 
 
-cdef void write_row(const Job* job, const Array* array, const char* values, char* target, Py_ssize_t stride,
-                    Py_ssize_t length, Py_ssize_t inner, Scratch* scratch) noexcept nogil:
-    cdef bint dense = is_dense(array, stride, length, inner, job.itemsize)
+cdef void write_row(const Array* array, const char* values, char* target, Py_ssize_t stride, Py_ssize_t length,
+                    Py_ssize_t inner, Scratch* scratch) noexcept nogil:
+    """Values side by side become the elements of a row; nothing is to do if the values are there already."""
+    cdef bint dense = is_dense(array, stride, length, inner)
     cdef char* narrow = target if dense else scratch.elements
-    if job.format == FLOAT16:
+    if array.format == FLOAT16:
         narrow_float16_row(<const float*> values, <unsigned short*> narrow, length * inner)
-    elif job.format == BFLOAT16:
+    elif array.format == BFLOAT16:
         narrow_bfloat16_row(<const float*> values, <unsigned short*> narrow, length * inner)
+    elif dense:
+        if values != target:
+            memcpy(target, values, length * inner * array.itemsize)
     else:
         narrow = <char*> values
     if not dense:
-        scatter(array, narrow, target, stride, length, inner, job.itemsize)
+        scatter(array, narrow, target, stride, length, inner)
 
 
 cdef inline char* outer_item(const Job* job, const Array* array, Py_ssize_t item, Py_ssize_t inner) noexcept nogil:
     return (array.data + (item // job.channels) * array.image + (item % job.channels) * array.channel
             + inner * array.inner)
+
+
+cdef inline Row row_of(const Job* job, const Tile* tile, Py_ssize_t item) noexcept nogil:
+    """Where the rows of an outer item are in the flat order of N, C and the spatial axes."""
+    cdef Row row
+    row.inner = tile.inner_end - tile.inner_begin
+    row.place = 0
+    row.base = (item * job.inner + tile.inner_begin) * job.plane
+    row.plane = job.plane
+    return row
 
 
 cdef void mark(const Axis* axis, Span span, char* marks) noexcept nogil:
@@ -93,50 +111,69 @@ cdef void mark(const Axis* axis, Span span, char* marks) noexcept nogil:
             marks[first_tap(axis, window) + tap * axis.hop - span.low] = 1
 
 
-cdef running_t* load_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
-                          running_t* row, running_t* work, Scratch* scratch) noexcept nogil:
-    """The last axis: block[outer, elements of the other axes, windows, inner], but for rows that no window reads."""
+cdef inline bint next_element(Py_ssize_t* place, const Tile* tile, int axes) noexcept nogil:
+    """Steps to the next of the tile's elements along the first axes; False, and back at the first, after the last."""
+    cdef int a
+    for a in range(axes - 1, -1, -1):
+        place[a] += 1
+        if place[a] < tile.span[a].high:
+            return True
+        place[a] = tile.span[a].low
+    return False
+
+
+cdef inline bint next_window(Py_ssize_t* place, const Tile* tile, int axes) noexcept nogil:
+    """As `next_element`, for the tile's windows."""
+    cdef int a
+    for a in range(axes - 1, -1, -1):
+        place[a] += 1
+        if place[a] < tile.span[a].end:
+            return True
+        place[a] = tile.span[a].begin
+    return False
+
+
+cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
+                    running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+    """The last axis: block[outer, elements of the other axes, windows, inner], but for rows that no window reads.
+
+    In order, rows are not reduced: block[outer, elements of all axes, inner].
+    """
     cdef int last = job.axes - 1, a
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, stride = call.x.axis[last]
-    cdef Py_ssize_t length = tile.span[last].high - tile.span[last].low
-    cdef Py_ssize_t width = (tile.span[last].end - tile.span[last].begin) * inner, item
+    cdef Py_ssize_t stride = call.x.axis[last], length = tile.span[last].high - tile.span[last].low
+    cdef Py_ssize_t width = length if job.in_order else tile.span[last].end - tile.span[last].begin, item
     cdef Py_ssize_t place[MAX_AXES]
     cdef char* marks[MAX_AXES]
     cdef const char* source
-    cdef const char* image
-    cdef bint wanted = True
+    cdef bint wanted
+    cdef Row row
     marks[0] = scratch.marks
     for a in range(last):
         if tile.span[a].low == tile.span[a].high:
-            return block
+            return
         mark(&job.axis[a], tile.span[a], marks[a])
         marks[a + 1] = marks[a] + tile.span[a].high - tile.span[a].low
-        place[a] = 0
+        place[a] = tile.span[a].low
     for item in range(tile.outer_begin, tile.outer_end):
-        image = outer_item(job, &call.x, item, tile.inner_begin) + tile.span[last].low * stride
+        row = row_of(job, tile, item)
         while True:
-            source = image
+            source = outer_item(job, &call.x, item, tile.inner_begin) + tile.span[last].low * stride
+            row.place = tile.span[last].low
             wanted = True
             for a in range(last):
-                source += (tile.span[a].low + place[a]) * call.x.axis[a]
-                wanted &= marks[a][place[a]]
+                source += place[a] * call.x.axis[a]
+                row.place += place[a] * job.pace[a]
+                wanted &= marks[a][place[a] - tile.span[a].low]
             if wanted:
-                source = read_row(job, &call.x, source, stride, length, inner, scratch)
+                source = read_row(&call.x, source, stride, length, row.inner, scratch)
                 if stage.load:
-                    stage.load(source, row, length * inner, &call.rule)
-                    source = <const char*> row
-                reduce_axis(<const running_t*> source, block, 1, &job.axis[last], tile.span[last], inner, work)
-            block += width
-            a = last - 1
-            while a >= 0:
-                place[a] += 1
-                if place[a] < tile.span[a].high - tile.span[a].low:
-                    break
-                place[a] = 0
-                a -= 1
-            if a < 0:
+                    stage.load(source, block if job.in_order else values, length * row.inner, &row, &call.rule)
+                    source = <const char*> values
+                if not job.in_order:
+                    reduce_axis(<const running_t*> source, block, 1, &job.axis[last], tile.span[last], row.inner, work)
+            block += width * row.inner
+            if not next_element(place, tile, last):
                 break
-    return block
 
 
 cdef inline bint passes_through(const Axis* axis) noexcept nogil:
@@ -181,48 +218,53 @@ cdef bint store_row(const Job* job, const Call* call, const Stage* stage, const 
     return unsafe
 
 
+cdef inline char* window_row(const Job* job, const Array* array, const Tile* tile, Py_ssize_t item,
+                             const Py_ssize_t* place) noexcept nogil:
+    cdef int last = job.axes - 1, a
+    cdef char* target = outer_item(job, array, item, tile.inner_begin) + tile.span[last].begin * array.axis[last]
+    for a in range(last):
+        target += place[a] * array.axis[a]
+    return target
+
+
 cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const running_t* block,
                      bint mending, Scratch* scratch) noexcept nogil:
     """True if a sum left its safe range."""
     cdef int last = job.axes - 1, a
     cdef Span span = tile.span[last]
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, stride = call.y.axis[last], item
-    cdef Py_ssize_t length = span.end - span.begin
+    cdef Py_ssize_t stride = call.y.axis[last], length = span.end - span.begin, item
     cdef Py_ssize_t place[MAX_AXES]
+    cdef const char* values
     cdef char* target
-    cdef char* values
     cdef double divisor
     cdef bint unsafe = False
+    cdef Row row
     for a in range(last):
         place[a] = tile.span[a].begin
     for item in range(tile.outer_begin, tile.outer_end):
+        row = row_of(job, tile, item)
         while True:
-            target = outer_item(job, &call.y, item, tile.inner_begin) + span.begin * stride
-            divisor = 1
-            for a in range(last):
-                target += place[a] * call.y.axis[a]
-                divisor *= divisor_of(&job.axis[a], place[a]) if job.divides else 1
-            values = target
-            if mending:
-                values = <char*> read_row(job, &call.y, target, stride, length, inner, scratch)
-            elif job.format != PLAIN or not is_dense(&call.y, stride, length, inner, job.itemsize):
-                values = scratch.values
-            if stage.store:
-                unsafe |= store_row(job, call, stage, block, values, span, inner, divisor)
-                write_row(job, &call.y, values, target, stride, length, inner, scratch)
-            elif values == target:
-                memcpy(target, block, length * inner * sizeof(running_t))
+            target = window_row(job, &call.y, tile, item, place)
+            if not stage.store:
+                values = <const char*> block
             else:
-                write_row(job, &call.y, <const char*> block, target, stride, length, inner, scratch)
-            block += length * inner
-            a = last - 1
-            while a >= 0:
-                place[a] += 1
-                if place[a] < tile.span[a].end:
-                    break
-                place[a] = tile.span[a].begin
-                a -= 1
-            if a < 0:
+                divisor = 1
+                for a in range(last):
+                    divisor *= divisor_of(&job.axis[a], place[a]) if job.divides else 1
+                if mending:
+                    values = read_row(&call.y, target, stride, length, row.inner, scratch)
+                elif call.y.format == PLAIN and is_dense(&call.y, stride, length, row.inner):
+                    values = target
+                else:
+                    values = scratch.values
+                unsafe |= store_row(job, call, stage, block, <char*> values, span, row.inner, divisor)
+            write_row(&call.y, values, target, stride, length, row.inner, scratch)
+            if stage.index:
+                stage.index(block, <int64_t*> scratch.indices, length * row.inner, &row, &job.order)
+                write_row(&call.indices, scratch.indices, window_row(job, &call.indices, tile, item, place),
+                          call.indices.axis[last], length, row.inner, scratch)
+            block += length * row.inner
+            if not next_window(place, tile, last):
                 break
     return unsafe
 
@@ -230,7 +272,10 @@ cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const
 cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const Stage* stage, const Tile* tile,
                     bint mending, Scratch* scratch) noexcept nogil:
     cdef running_t* spare = memory + job.block
-    cdef running_t* row = spare + job.block
-    cdef running_t* work = row + job.row
-    load_rows(job, call, stage, tile, memory, row, work, scratch)
+    cdef running_t* values = spare + job.block
+    cdef running_t* work = values + job.row
+    load_rows(job, call, stage, tile, memory, values, work, scratch)
+    if job.in_order:
+        add_in_order(job, tile, memory, spare)
+        return store_rows(job, call, stage, tile, spare, mending, scratch)
     return store_rows(job, call, stage, tile, reduce_block(job, tile, memory, spare, work), mending, scratch)

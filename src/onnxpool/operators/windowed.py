@@ -1,10 +1,12 @@
-"""One function and one class for each ONNX operator: signature, docstring, one call."""
+"""Operators that reduce windows of the spatial axes."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from .base import Operator
-from .execution import Array
+from ..base import Operator
+from ..errors import PoolError
+from ..execution import Array
+from ..windows import Axis
 
 Ints = int | Sequence[int]
 
@@ -81,26 +83,32 @@ def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pad
     """
     op = AveragePool(kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
                      ceil_mode=ceil_mode, count_include_pad=count_include_pad, opset=opset, channels_last=channels_last)
-    return op(x, out=out, num_threads=num_threads)
+    y: Array = op(x, out=out, num_threads=num_threads)
+    return y
 
 
 class MaxPool(Operator):
     """The ONNX operator MaxPool with its attributes: see `max_pool`, whose arguments it takes."""
 
     __slots__ = ()
-    reduces = "max"
 
     def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,
-                 storage_order: int | None = None, opset: int | None = None, channels_last: bool = False) -> None:
+                 storage_order: int | None = None, return_indices: bool = False, opset: int | None = None,
+                 channels_last: bool = False) -> None:
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
-                  auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order)
+                  auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices)
+
+    def reduction(self, axes: tuple[Axis, ...]) -> tuple[str, float]:
+        """A maximum, with its index if Indices are asked for."""
+        return ("indexed_max" if self.return_indices else "max"), 0.0
 
 
 def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, opset: int | None = None, channels_last: bool = False,
-             out: Array | None = None, num_threads: int | None = None) -> Array:
+             storage_order: int | None = None, return_indices: bool = False, opset: int | None = None,
+             channels_last: bool = False, out: Array | tuple[Array | None, Array | None] | None = None,
+             num_threads: int | None = None) -> Any:
     """
     Take the maximum of each window of the spatial axes.
 
@@ -121,20 +129,25 @@ def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: I
     ceil_mode : {0, 1}, optional
         1 keeps a last window that is only partly inside, by default 0 (since version 10).
     storage_order : {0, 1}, optional
-        Of Indices, which are not returned, so it changes nothing (since version 8).
+        1 counts Indices column by column within the last two axes, by default 0 (since version 8).
+    return_indices : bool, optional
+        Whether to return Indices too (since version 8).
     opset : int, optional
         Of the model, by default the newest known.
     channels_last : bool, optional
         Whether `x` and the result are (N, *spatial, C).
-    out : ndarray, optional
-        Where the result is stored; it is returned. It may overlap `x`.
+    out : ndarray, or tuple of two with Indices, optional
+        Where the results are stored; they are returned. They may overlap `x`, but not each other.
     num_threads : int, optional
         By default `get_num_threads()`.
 
     Returns
     -------
-    ndarray of shape (N, C, *out), or (N, *out, C) if `channels_last`
+    y : ndarray of shape (N, C, *out), or (N, *out, C) if `channels_last`
         Of the dtype of `x`.
+    indices : int64 ndarray of the shape of `y`
+        Only with `return_indices`: where each maximum is in `x`, flat in the order of N, C and the spatial axes, also
+        if `channels_last`; -1 for a window wholly in padding.
 
     Raises
     ------
@@ -153,9 +166,12 @@ def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: I
     >>> x = np.array([[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]], np.float32)
     >>> onnxpool.max_pool(x, 2).tolist()
     [[[[5.0, 6.0], [8.0, 9.0]]]]
+    >>> onnxpool.max_pool(x, 2, return_indices=True)[1].tolist()
+    [[[[4, 5], [7, 8]]]]
     """
     op = MaxPool(kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
-                 ceil_mode=ceil_mode, storage_order=storage_order, opset=opset, channels_last=channels_last)
+                 ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices, opset=opset,
+                 channels_last=channels_last)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -231,209 +247,38 @@ def lp_pool(x: Any, kernel_shape: Ints, *, p: float | None = None, strides: Ints
     """
     op = LpPool(kernel_shape=kernel_shape, p=p, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
                 ceil_mode=ceil_mode, opset=opset, channels_last=channels_last)
-    return op(x, out=out, num_threads=num_threads)
+    y: Array = op(x, out=out, num_threads=num_threads)
+    return y
 
 
-class GlobalAveragePool(Operator):
-    """The ONNX operator GlobalAveragePool with its attributes: see `global_average_pool`, whose arguments it takes."""
+class NhwcMaxPool(Operator):
+    """The operator NhwcMaxPool of com.microsoft with its attributes: see `nhwc_max_pool`, whose arguments it takes."""
 
     __slots__ = ()
-    reduces = "mean"
-    windowed = False
 
-    def __init__(self, *, opset: int | None = None, channels_last: bool = False) -> None:
-        self._set(opset, channels_last)
+    def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
+                 dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,
+                 opset: int | None = None, channels_last: bool = True) -> None:
+        self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
+                  auto_pad=auto_pad, ceil_mode=ceil_mode)
+        if not self.channels_last:
+            raise PoolError(f"{self.label}: channels_last=False, but its arrays are (N, *spatial, C); use MaxPool")
 
 
-def global_average_pool(x: Any, *, opset: int | None = None, channels_last: bool = False, out: Array | None = None,
-                        num_threads: int | None = None) -> Array:
+def nhwc_max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
+                  dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,
+                  opset: int | None = None, out: Array | None = None, num_threads: int | None = None) -> Array:
     """
-    Average all spatial elements of each channel.
+    Take the maximum of each window of the spatial axes of an 8-bit array with its channels last.
 
     Parameters
     ----------
-    x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        float16, float32 or float64; bfloat16 since version 22.
-    opset : int, optional
-        Of the model, by default the newest known.
-    channels_last : bool, optional
-        Whether `x` and the result are (N, *spatial, C).
-    out : ndarray, optional
-        Where the result is stored; it is returned. It may overlap `x`.
-    num_threads : int, optional
-        By default `get_num_threads()`.
-
-    Returns
-    -------
-    ndarray of shape (N, C, *ones), or (N, *ones, C) if `channels_last`
-        Of the dtype of `x`.
-
-    Raises
-    ------
-    PoolError
-        For an attribute, shape or value that the version does not allow.
-    PoolTypeError
-        For a dtype or kind of argument that it does not allow.
-
-    Notes
-    -----
-    ONNX GlobalAveragePool, versions 1 and 22.
-
-    Examples
-    --------
-    >>> import numpy as np, onnxpool
-    >>> x = np.array([[[[1, 2], [3, 6]]]], np.float32)
-    >>> onnxpool.global_average_pool(x).tolist()
-    [[[[3.0]]]]
-    """
-    op = GlobalAveragePool(opset=opset, channels_last=channels_last)
-    return op(x, out=out, num_threads=num_threads)
-
-
-class GlobalMaxPool(Operator):
-    """The ONNX operator GlobalMaxPool with its attributes: see `global_max_pool`, whose arguments it takes."""
-
-    __slots__ = ()
-    reduces = "max"
-    windowed = False
-
-    def __init__(self, *, opset: int | None = None, channels_last: bool = False) -> None:
-        self._set(opset, channels_last)
-
-
-def global_max_pool(x: Any, *, opset: int | None = None, channels_last: bool = False, out: Array | None = None,
-                    num_threads: int | None = None) -> Array:
-    """
-    Take the maximum of all spatial elements of each channel.
-
-    Parameters
-    ----------
-    x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        float16, float32 or float64; bfloat16 since version 22.
-    opset : int, optional
-        Of the model, by default the newest known.
-    channels_last : bool, optional
-        Whether `x` and the result are (N, *spatial, C).
-    out : ndarray, optional
-        Where the result is stored; it is returned. It may overlap `x`.
-    num_threads : int, optional
-        By default `get_num_threads()`.
-
-    Returns
-    -------
-    ndarray of shape (N, C, *ones), or (N, *ones, C) if `channels_last`
-        Of the dtype of `x`.
-
-    Raises
-    ------
-    PoolError
-        For an attribute, shape or value that the version does not allow.
-    PoolTypeError
-        For a dtype or kind of argument that it does not allow.
-
-    Notes
-    -----
-    ONNX GlobalMaxPool, versions 1 and 22.
-
-    Examples
-    --------
-    >>> import numpy as np, onnxpool
-    >>> x = np.array([[[[1, 2], [3, 6]]]], np.float32)
-    >>> onnxpool.global_max_pool(x).tolist()
-    [[[[6.0]]]]
-    """
-    op = GlobalMaxPool(opset=opset, channels_last=channels_last)
-    return op(x, out=out, num_threads=num_threads)
-
-
-class GlobalLpPool(Operator):
-    """The ONNX operator GlobalLpPool with its attributes: see `global_lp_pool`, whose arguments it takes."""
-
-    __slots__ = ()
-    reduces = "norm"
-    windowed = False
-
-    def __init__(self, *, p: float | None = None, opset: int | None = None, channels_last: bool = False) -> None:
-        self._set(opset, channels_last, p=p)
-
-
-def global_lp_pool(x: Any, *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
-                   out: Array | None = None, num_threads: int | None = None) -> Array:
-    """
-    Take the Lp norm of all spatial elements of each channel.
-
-    Parameters
-    ----------
-    x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        float16, float32 or float64; bfloat16 since version 22.
-    p : int or float, optional
-        Order of the norm, by default 2: a float above 0 at version 1, an int of at least 1 since version 2.
-    opset : int, optional
-        Of the model, by default the newest known.
-    channels_last : bool, optional
-        Whether `x` and the result are (N, *spatial, C).
-    out : ndarray, optional
-        Where the result is stored; it is returned. It may overlap `x`.
-    num_threads : int, optional
-        By default `get_num_threads()`.
-
-    Returns
-    -------
-    ndarray of shape (N, C, *ones), or (N, *ones, C) if `channels_last`
-        Of the dtype of `x`.
-
-    Raises
-    ------
-    PoolError
-        For an attribute, shape or value that the version does not allow.
-    PoolTypeError
-        For a dtype or kind of argument that it does not allow.
-
-    Notes
-    -----
-    ONNX GlobalLpPool, versions 1, 2 and 22.
-
-    Examples
-    --------
-    >>> import numpy as np, onnxpool
-    >>> x = np.array([[[[3, 0], [0, -4]]]], np.float32)
-    >>> onnxpool.global_lp_pool(x).tolist()
-    [[[[5.0]]]]
-    """
-    op = GlobalLpPool(p=p, opset=opset, channels_last=channels_last)
-    return op(x, out=out, num_threads=num_threads)
-
-
-class QLinearGlobalAveragePool(Operator):
-    """The operator QLinearGlobalAveragePool: see `qlinear_global_average_pool`, whose attributes it takes."""
-
-    __slots__ = ()
-    reduces = "quantised_mean"
-    windowed = False
-    quantised = True
-
-    def __init__(self, *, opset: int | None = None, channels_last: int = 0) -> None:
-        self._set(opset, channels_last)
-
-
-def qlinear_global_average_pool(x: Any, x_scale: Any, x_zero_point: Any, y_scale: Any, y_zero_point: Any, *,
-                                opset: int | None = None, channels_last: int = 0, out: Array | None = None,
-                                num_threads: int | None = None) -> Array:
-    """
-    Average all spatial elements of each channel of a quantised array.
-
-    Parameters
-    ----------
-    x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
+    x : array_like of shape (N, *spatial, C)
         int8 or uint8.
-    x_scale, y_scale : float32 scalar
-        Real value of one unit of `x` and of the result; finite and above 0.
-    x_zero_point, y_zero_point : scalar of the dtype of `x`
-        The units that stand for real 0.
+    kernel_shape, strides, pads, dilations, auto_pad, ceil_mode
+        As `max_pool`.
     opset : int, optional
         Of the domain com.microsoft.
-    channels_last : {0, 1}, optional
-        1 if `x` and the result are (N, *spatial, C).
     out : ndarray, optional
         Where the result is stored; it is returned. It may overlap `x`.
     num_threads : int, optional
@@ -441,27 +286,27 @@ def qlinear_global_average_pool(x: Any, x_scale: Any, x_zero_point: Any, y_scale
 
     Returns
     -------
-    ndarray of shape (N, C, *ones), or (N, *ones, C) if `channels_last`
+    ndarray of shape (N, *out, C)
         Of the dtype of `x`.
 
     Raises
     ------
     PoolError
-        For a shape, scale or zero point that the operator does not allow.
+        For an attribute, shape or value that the version does not allow.
     PoolTypeError
         For a dtype or kind of argument that it does not allow.
 
     Notes
     -----
-    com.microsoft QLinearGlobalAveragePool, version 1: bit-exact with onnxruntime wherever its 32-bit sum does not
-    overflow; the sum here is exact.
+    com.microsoft NhwcMaxPool, version 1.
 
     Examples
     --------
     >>> import numpy as np, onnxpool
-    >>> x = np.array([[[[10, 20], [30, 40]]]], np.uint8)
-    >>> onnxpool.qlinear_global_average_pool(x, 0.5, 0, 0.25, 0).tolist()
-    [[[[50]]]]
+    >>> onnxpool.nhwc_max_pool(np.array([[[1], [3], [2]]], np.uint8), 2).tolist()
+    [[[3], [3]]]
     """
-    op = QLinearGlobalAveragePool(opset=opset, channels_last=channels_last)
-    return op(x, x_scale, x_zero_point, y_scale, y_zero_point, out=out, num_threads=num_threads)
+    op = NhwcMaxPool(kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
+                     ceil_mode=ceil_mode, opset=opset)
+    y: Array = op(x, out=out, num_threads=num_threads)
+    return y

@@ -1,0 +1,148 @@
+"""Pooling: the plan of an operator that reduces windows."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import kernels, quantisation, threads, tiling
+from .errors import PoolError, PoolTypeError
+from .execution import Array, Plan, allocate, check_out
+from .explain import explain
+from .windows import Axis
+
+if TYPE_CHECKING:
+    from .base import Operator
+
+POINT = Axis(1, 1, 1, 1, 1, (0, 0), 0, 1, 0, 1, 1, 1, 1, 1.0, *(np.empty(0, t) for t in (np.int64, np.int64, float)))
+
+# Powers of two between which the magnitudes of each dtype lie.
+EXPONENTS = {"float16": (-24, 16), "bfloat16": (-133, 128), "float32": (-149, 128), "float64": (-1074, 1024)}
+SAFE = 960  # a double holds sums of powers of two from -SAFE to SAFE without loss, up to 2^63 of them
+
+
+def safe_range(dtype: str, p: float) -> tuple[float, float]:
+    """The sums of p-th powers that are sure to have neither overflowed nor lost digits to an underflow."""
+    low, high = EXPONENTS.get(dtype, (0, 0))
+    if p * max(-low, high) <= SAFE:
+        return 0.0, math.inf
+    return 2.0**-SAFE, 2.0**SAFE
+
+
+def running_bytes(reduction: str, dtype: np.dtype[Any]) -> int:
+    """The bytes of a running value."""
+    if reduction == "max":
+        return 4 if dtype.itemsize == 2 else dtype.itemsize
+    if reduction == "indexed_max":
+        return 16 if dtype.itemsize == 8 else 8
+    return 8 if reduction == "norm" else max(4, dtype.itemsize)
+
+
+def memory_order(x: Array, channels_last: bool) -> tuple[int, ...]:
+    """The axes of a result, slowest in memory first: channels where x has them, the others as they are."""
+    channel = x.ndim - 1 if channels_last else 1
+    others = [axis for axis in range(x.ndim) if axis != channel]
+    return (*others, channel) if interleaved(x, channels_last) else (0, channel, *others[1:])
+
+
+def interleaved(x: Array, channels_last: bool) -> bool:
+    """Whether the channels of x lie closer together than its pixels."""
+    if x.ndim <= 2:
+        return False
+    channel, pixel = (-1, -2) if channels_last else (1, -1)
+    if x.shape[channel] == 1:
+        return False
+    if x.shape[pixel] == 1 or x.flags.c_contiguous:
+        return channels_last
+    return abs(x.strides[channel]) < abs(x.strides[pixel])
+
+
+class WindowPlan(Plan):
+    """The plan of an operator that reduces windows; `axes` are the windows of each spatial axis."""
+
+    __slots__ = ("_pools", "axes", "reduction")
+
+    axes: tuple[Axis, ...]
+    reduction: tuple[str, float]
+    _pools: dict[bool, kernels.Pool]
+
+    def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], axes: tuple[Axis, ...],
+                 reduction: tuple[str, float]) -> None:
+        super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={})
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """The shape of the result."""
+        spatial = tuple(axis.out for axis in self.axes)
+        if self._channels_last:
+            return (self.shape[0], *spatial, self.shape[-1])
+        return (*self.shape[:2], *spatial)
+
+    @property
+    def _channels_last(self) -> bool:
+        return self.operator.channels_last and len(self.shape) > 2
+
+    def explain(self) -> str:
+        return explain(self)
+
+    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
+        x = self._checked(x)
+        rule = self._rule(inputs)
+        indexed = self.reduction[0] == "indexed_max"
+        wanted = self._check_outs(out, indexed)
+        results = [self._result(x, *pair) for pair in wanted]
+        inside = interleaved(x, self.operator.channels_last)
+        team = threads.team(num_threads, x.nbytes)
+        if x.size:
+            self._pool(inside).run(x, results[0], team, rule, results[1] if indexed else None)
+        for i, (given, _) in enumerate(wanted):
+            if given is not None and given is not results[i]:
+                np.copyto(given, results[i])
+                results[i] = given
+        return tuple(results) if indexed else results[0]
+
+    def _rule(self, inputs: tuple[Any, ...]) -> tuple[int, float, float, float, float, int] | None:
+        """What the further inputs ask of a kernel."""
+        if not self.operator.quantised:
+            self._no_inputs(inputs)
+            return None
+        given = quantisation.read(self.operator.label, self.dtype, inputs, self.operator.zero_points_optional)
+        if self.reduction[0] == "mean_in_order":
+            return given.in_order()
+        return given.whole(self.operator.label, math.prod(axis.kernel for axis in self.axes))
+
+    def _check_outs(self, out: Any, indexed: bool) -> list[tuple[Array | None, np.dtype[Any]]]:
+        """The arrays that were given for the results, each None if it was not, with the dtype of each."""
+        label = self.operator.label
+        dtypes = [self.dtype, np.dtype(np.int64)] if indexed else [self.dtype]
+        given = (None,) * len(dtypes) if out is None else out if indexed else (out,)
+        if not isinstance(given, tuple) or len(given) != len(dtypes):
+            raise PoolTypeError(f"{label}: out with Indices must be a tuple of two arrays, got {type(out).__name__}; "
+                                f"give (y, indices)")
+        for array, dtype in zip(given, dtypes, strict=True):
+            if array is not None:
+                check_out(label, array, self.output_shape, dtype)
+        if indexed and given[0] is not None and given[1] is not None and np.may_share_memory(*given):
+            raise PoolError(f"{label}: out[0] and out[1] share memory; give two arrays")
+        return list(zip(given, dtypes, strict=True))
+
+    def _result(self, x: Array, given: Array | None, dtype: np.dtype[Any]) -> Array:
+        """Where a kernel stores a result: in the given array, unless it overlaps x."""
+        if given is not None and not np.may_share_memory(x, given):
+            return given
+        return allocate(self.operator.label, self.output_shape, dtype, memory_order(x, self._channels_last))
+
+    def _pool(self, inside: bool) -> kernels.Pool:
+        pool = self._pools.get(inside)
+        if pool is None:
+            pool = self._pools[inside] = self._make_pool(inside)
+        return pool
+
+    def _make_pool(self, inside: bool) -> kernels.Pool:
+        images, channels = self.shape[0], self.shape[-1] if self._channels_last else self.shape[1]
+        axes = self.axes or (POINT,)
+        outer, inner = (images, channels) if inside else (images * channels, 1)
+        name, p = self.reduction
+        tiles = tiling.choose(axes, outer, inner, running_bytes(name, self.dtype), name == "mean_in_order")
+        return kernels.Pool(name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes, tiles,
+                            self._channels_last, inside, bool(self.operator.attributes.get("storage_order")))
