@@ -152,7 +152,6 @@ def cells(node: "models.NodeRun", seconds: float, check: bool) -> list[str]:
         shape_text(node.input_shape),
         shape_text(node.output_shape),
         node.dtype,
-        node.by,
         str(node.calls),
         f"{1e6 * node.seconds:.1f}",
         f"{100 * node.seconds / seconds:.2f} %",
@@ -165,14 +164,14 @@ def cells(node: "models.NodeRun", seconds: float, check: bool) -> list[str]:
 def show(done: "models.Run", *, check: bool) -> None:
     """Prints the table and the summary."""
     if done.nodes:
-        head = ["node", "operator", "attributes", "in", "out", "dtype", "by", "calls", "us", "share"]
+        head = ["node", "operator", "attributes", "in", "out", "dtype", "calls", "us", "share"]
         head += ["onnxruntime differs by"] if check else []
         rows = [[*head, ""], *(cells(node, done.seconds, check) for node in done.nodes)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
             # Texts to the left, numbers to the right; the last column is a remark of any length.
-            left = [text.ljust(width) for text, width in zip(row[:7], widths, strict=False)]
-            right = [text.rjust(width) for text, width in zip(row[7:-1], widths[7:], strict=False)]
+            left = [text.ljust(width) for text, width in zip(row[:6], widths, strict=False)]
+            right = [text.rjust(width) for text, width in zip(row[6:-1], widths[6:], strict=False)]
             print("  ".join([*left, *right, row[-1]]).rstrip())
     pooling = sum(node.seconds for node in done.nodes)
     calls = sum(node.calls for node in done.nodes)

@@ -1,5 +1,6 @@
 """What all operators share: attributes checked once, plans made and kept, nodes read."""
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -13,6 +14,8 @@ from .errors import PoolError
 from .execution import Plan, as_array, native
 from .pooling import WindowPlan
 from .windows import Axis
+
+INFINITE_P = 2.0**60  # and above: the p-th root of any number of taps rounds to 1, so the norm is the largest magnitude
 
 
 class Operator:
@@ -81,13 +84,18 @@ class Operator:
 
     def reduction(self, axes: tuple[Axis, ...]) -> tuple[str, float]:
         """The name of the reduction of such windows, and the p of a norm (else 0)."""
-        p = self._version.attributes.get("p")
-        return self.reduces, float(self.attributes.get("p", p.default)) if p else 0.0
+        kind = self._version.attributes.get("p")
+        p = float(self.attributes.get("p", kind.default)) if kind else 0.0
+        return self.reduces, p if p < INFINITE_P else math.inf
+
+    def _spatial(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+        """The sizes of the spatial axes, and which axis is the first of them."""
+        first = 1 if self.channels_last and len(shape) > 2 else 2
+        return shape[first:first + len(shape) - 2], first
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
         """The plan for a checked shape and dtype."""
-        first = 1 if self.channels_last and len(shape) > 2 else 2
-        sizes = shape[first:first + len(shape) - 2]
+        sizes, first = self._spatial(shape)
         if self.windowed:
             axes = windows.resolve(self.label, self.attributes, sizes, first)
         else:

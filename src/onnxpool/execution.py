@@ -150,12 +150,12 @@ class Plan:
     def _checked(self, x: Any) -> Array:
         """X, of the plan's shape and dtype."""
         label = self.operator.label
-        x = as_array(label, x)
-        if x.shape != self.shape:
-            raise PoolError(f"{label}: this plan is for shape {self.shape}, got {x.shape}; plan anew for that shape")
-        if x.dtype != self.dtype and native(x.dtype) != self.dtype:
-            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {x.dtype}; plan anew for that dtype")
-        return x
+        array = as_array(label, x)
+        if array.shape != self.shape:
+            raise PoolError(f"{label}: this plan is for shape {self.shape}, got {array.shape}; plan anew for that shape")
+        if array.dtype != self.dtype and native(array.dtype) != self.dtype:
+            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {array.dtype}; plan anew for that dtype")
+        return array
 
     def _no_inputs(self, inputs: tuple[Any, ...]) -> None:
         if inputs:

@@ -98,6 +98,13 @@ SCHEMAS = {schema.operator: schema for schema in (
         since(18, {"ceil_mode": Flag(), "dilations": PER_AXIS}),
         since(22, dtypes=BFLOAT),
     ),
+    history(
+        "MaxUnpool",
+        since(9, {"kernel_shape": KERNEL, "strides": PER_AXIS, "pads": Ints(minimum=0)}, dtypes=FLOATS),
+        since(11),
+        since(22, dtypes=BFLOAT),
+        inputs=("X", "I", "output_shape"),
+    ),
     history("GlobalAveragePool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),
     history("GlobalMaxPool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),
     history("GlobalLpPool", since(1, {"p": FLOAT_P}, dtypes=FLOATS), since(2, {"p": INT_P}), since(22, dtypes=BFLOAT)),

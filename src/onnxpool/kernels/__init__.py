@@ -37,5 +37,6 @@ def load(isa: str) -> ModuleType:
 isa = choose()
 if TYPE_CHECKING:
     from .pool import Pool as Pool
+    from .pool import unpool as unpool
 else:
-    Pool = load(isa).Pool
+    Pool, unpool = load(isa).Pool, load(isa).unpool

@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..tiling import Tiling
@@ -17,3 +18,8 @@ class Pool:
         self, x: NDArray[Any], y: NDArray[Any], threads: int,
         quantisation: tuple[int, float, float, float, float, int] | None = None, indices: NDArray[Any] | None = None,
     ) -> None: ...
+
+def unpool(
+    x: NDArray[Any], indices: NDArray[np.int64], y: NDArray[Any], addressed: tuple[int, ...], channels_last: bool,
+    threads: int,
+) -> int: ...

@@ -57,6 +57,7 @@ include "rows.pxi"
 include "keys.pxi"
 include "tiles.pxi"
 include "in_order.pxi"
+include "unpool.pxi"
 
 cnp.import_array()
 

@@ -43,8 +43,6 @@ class NodeRun:
         Those that the node gives.
     input_shape, output_shape : tuple of int
     dtype : str
-    by : str
-        What computed it: "onnxpool" or "reference evaluator".
     calls : int
         More than 1 in the body of a loop or of a function.
     seconds : float
@@ -62,7 +60,6 @@ class NodeRun:
     input_shape: tuple[int, ...]
     output_shape: tuple[int, ...]
     dtype: str
-    by: str
     calls: int = 0
     seconds: float = 0.0
     difference: float | None = None
@@ -118,12 +115,11 @@ class Journal:
         self.check, self.aside = check, 0.0
         self.runs: dict[Any, NodeRun] = {}
 
-    def run(self, node: "PoolingNode", operator: Any, inputs: Sequence[Array], outputs: Sequence[Array], by: str) \
-            -> NodeRun:
+    def run(self, node: "PoolingNode", operator: Any, inputs: Sequence[Array], outputs: Sequence[Array]) -> NodeRun:
         """The entry of a node for the shape and dtype of its input."""
         x, y = np.asarray(inputs[0]), outputs[0]
         made = NodeRun(node.title, type(operator).__name__, operator.version, operator.attributes, x.shape, y.shape,
-                       x.dtype.name, by)
+                       x.dtype.name)
         return self.runs.setdefault((node, x.shape, x.dtype), made)
 
 
@@ -153,32 +149,19 @@ class PoolingNode(OpRun):
             operator = self._made(node)
         start = perf_counter()
         try:
-            outputs, by = indices_by_reference(node, self.run_params, inputs), "reference evaluator"
-            if outputs is None:
-                result = operator(*inputs)
-                outputs, by = result if isinstance(result, tuple) else (result,), "onnxpool"
+            result = operator(*inputs)
         except (onnxpool.PoolError, onnxpool.PoolTypeError) as error:
             # Not the error itself: OpRun takes a TypeError for its own and hides the text.
             raise ModelError(f"node {self.title!r}: {error}") from error
         stop = perf_counter()
-        entry = self.journal.run(self, operator, inputs, outputs, by)
+        outputs: tuple[Array, ...] = result if isinstance(result, tuple) else (result,)
+        entry = self.journal.run(self, operator, inputs, outputs)
         entry.calls += 1
         entry.seconds += stop - start
         if self.journal.check:
             compare(entry, node, self.run_params["opsets"], inputs, outputs)
         self.journal.aside += perf_counter() - stop
         return outputs
-
-
-def indices_by_reference(node: onnx.NodeProto, run_params: dict[str, Any], inputs: Sequence[Any]) \
-        -> tuple[Array, ...] | None:
-    """MaxPool's outputs if its Indices are asked for, which onnxpool does not return yet: goes when it does."""
-    if len(node.output) < 2 or not node.output[1]:
-        return None
-    from onnx.reference.ops import load_op
-    implementation: Any = load_op("", node.op_type, run_params["opsets"][node.domain])
-    result: tuple[Array, ...] = implementation(node, run_params).run(*inputs)
-    return result
 
 
 def pooling_nodes(journal: Journal) -> list[type[OpRun]]:

@@ -6,6 +6,7 @@ from .quantised import (
     qlinear_average_pool,
     qlinear_global_average_pool,
 )
+from .unpooled import MaxUnpool, max_unpool
 from .whole import (
     GlobalAveragePool,
     GlobalLpPool,
@@ -23,6 +24,7 @@ __all__ = [
     "GlobalMaxPool",
     "LpPool",
     "MaxPool",
+    "MaxUnpool",
     "NhwcMaxPool",
     "QLinearAveragePool",
     "QLinearGlobalAveragePool",
@@ -32,6 +34,7 @@ __all__ = [
     "global_max_pool",
     "lp_pool",
     "max_pool",
+    "max_unpool",
     "nhwc_max_pool",
     "qlinear_average_pool",
     "qlinear_global_average_pool",

@@ -1,0 +1,116 @@
+"""Unpooling: the plan of MaxUnpool, which puts maxima back where indices say they came from."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import kernels, threads
+from .errors import PoolError, PoolTypeError
+from .execution import Array, Plan, allocate, as_array, check_out
+from .windows import MOST_WINDOWS, check_lengths, check_sizes, per_axis
+
+
+def inferred_sizes(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], first: int) -> tuple[int, ...]:
+    """The spatial shape that indices address: (size - 1) * stride + kernel, less the pads."""
+    rank = len(sizes)
+    check_lengths(label, attributes, rank)
+    check_sizes(label, sizes, first)
+    kernel = per_axis(attributes["kernel_shape"], rank)
+    strides = per_axis(attributes.get("strides", 1), rank)
+    pads = per_axis(attributes.get("pads", 0), 2 * rank)
+    out = tuple((size - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i, size in enumerate(sizes))
+    for i, size in enumerate(out):
+        if size < 1:
+            raise PoolError(f"{label}: pads[{i}]={pads[i]} and pads[{i + rank}]={pads[i + rank]} leave {size} of axis "
+                            f"{first + i}, which needs at least 1 element; lower pads")
+    if math.prod(out) > MOST_WINDOWS:
+        raise PoolError(f"{label}: strides={strides} and kernel_shape={kernel} make a result of spatial shape {out}, "
+                        f"more than {MOST_WINDOWS} elements; lower strides or kernel_shape")
+    return out
+
+
+class UnpoolPlan(Plan):
+    """The plan of MaxUnpool; `addressed` is the spatial shape that indices address."""
+
+    __slots__ = ("addressed",)
+
+    addressed: tuple[int, ...]
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """The shape of the result where none is given."""
+        return self._whole(self.addressed)
+
+    def _whole(self, spatial: tuple[int, ...]) -> tuple[int, ...]:
+        if self.operator.channels_last:
+            return (self.shape[0], *spatial, self.shape[-1])
+        return (*self.shape[:2], *spatial)
+
+    def explain(self) -> str:
+        """What the plan does."""
+        return f"{super().explain()} -> {self.output_shape}\nindices address {self._whole(self.addressed)}"
+
+    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
+        """As `Plan` says; the inputs are X, I and, optionally, output_shape."""
+        label = self.operator.label
+        if len(inputs) not in (1, 2):
+            raise PoolError(f"{label}: takes X, I and output_shape, got {1 + len(inputs)} inputs; give two or three")
+        x = np.ascontiguousarray(self._checked(x), self.dtype)
+        indices = self._indices(inputs[0])
+        shape = self._stored_shape(inputs[1] if len(inputs) == 2 else None)
+        team = threads.team(num_threads, x.nbytes + indices.nbytes)
+        y = out
+        if out is not None:
+            check_out(label, out, shape, self.dtype)
+        if out is None or not out.flags.carray or out.dtype != self.dtype or any(
+                np.may_share_memory(out, array) for array in (x, indices)):
+            y = allocate(label, shape, self.dtype)
+        bad = kernels.unpool(x, indices, y, self.addressed, self.operator.channels_last, team)
+        if bad >= 0:
+            raise self._bad_index(indices, bad)
+        if out is None or y is out:
+            return y
+        np.copyto(out, y)
+        return out
+
+    def _indices(self, given: Any) -> Array:
+        label = self.operator.label
+        indices = as_array(label, given, "I")
+        if indices.dtype.newbyteorder("=") != np.int64:
+            raise PoolTypeError(f"{label}: I has dtype {indices.dtype}, but must be int64; cast it")
+        if indices.shape != self.shape:
+            raise PoolError(f"{label}: I has shape {indices.shape}, X has {self.shape}; give an index for each element")
+        return np.ascontiguousarray(indices, np.int64)
+
+    def _stored_shape(self, given: Any) -> tuple[int, ...]:
+        """The shape of the result: as given, but not smaller than what indices address."""
+        label = self.operator.label
+        if given is None:
+            return self.output_shape
+        array = as_array(label, given, "output_shape")
+        if not np.issubdtype(array.dtype, np.integer) or array.dtype == np.uint64:
+            raise PoolTypeError(f"{label}: output_shape has dtype {array.dtype}, but must be int64; cast it")
+        if array.shape != (len(self.shape),):
+            raise PoolError(f"{label}: output_shape has shape {array.shape}, but X has {len(self.shape)} axes; "
+                            f"give one size for each")
+        shape = tuple(int(size) for size in array)
+        for axis, (size, least) in enumerate(zip(shape, self.output_shape, strict=True)):
+            fixed = axis in (0, len(shape) - 1 if self.operator.channels_last else 1)
+            if size < least or (fixed and size != least):
+                raise PoolError(f"{label}: output_shape[{axis}]={size}, but axis {axis} takes "
+                                f"{'exactly' if fixed else 'at least'} {least}; give such a size")
+        if math.prod(shape) > MOST_WINDOWS:
+            raise PoolError(f"{label}: output_shape={shape} has more than {MOST_WINDOWS} elements; give a smaller one")
+        return shape
+
+    def _bad_index(self, indices: Array, position: int) -> PoolError:
+        last = self.operator.channels_last
+        logical = np.moveaxis(indices, -1, 1) if last else indices
+        place = [int(i) for i in np.unravel_index(position, logical.shape)]
+        value = logical[tuple(place)]
+        if last:
+            place = [place[0], *place[2:], place[1]]
+        limit = math.prod(self.output_shape)
+        return PoolError(f"{self.operator.label}: I{place}={value} is out of range [0, {limit}); give indices that are "
+                         f"flat in the order of N, C and the spatial axes of {self.output_shape}")
