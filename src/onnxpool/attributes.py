@@ -102,18 +102,23 @@ class Int(Attribute):
 
 
 class Float(Attribute):
-    """A float above 0; infinity is one."""
+    """A float above 0; infinity is one unless it has to be finite."""
 
-    __slots__ = ()
+    __slots__ = ("finite",)
     type = "float"
+
+    def __init__(self, default: float, finite: bool = False) -> None:
+        super().__init__(default)
+        self.finite = finite
 
     def check(self, where: str, value: Any) -> float:
         """The value as a float."""
         if not isinstance(value, (float, np.floating)):
             raise PoolTypeError(f"{where} must be a float, got {value!r} of type {type(value).__name__}; "
                                 f"give a float above 0, such as {self.default}")
-        if math.isnan(value) or value <= 0:
-            raise PoolError(f"{where} must be above 0, got {value}; give a float above 0, such as {self.default}")
+        if math.isnan(value) or value <= 0 or (self.finite and math.isinf(value)):
+            raise PoolError(f"{where} must be above 0{' and finite' if self.finite else ''}, got {value}; "
+                            f"give a float above 0, such as {self.default}")
         return float(value)
 
 

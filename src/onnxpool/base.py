@@ -72,6 +72,13 @@ class Operator:
         """The attributes that were given, by ONNX name."""
         return dict(self._given)
 
+    def value(self, attribute: str) -> Any:
+        """What an attribute is: as given, or by default, or fixed in a version that has it not yet."""
+        kind = self._version.attributes.get(attribute)
+        if kind is None:
+            return self._version.fixed[attribute]
+        return self.attributes.get(attribute, kind.default)
+
     @property
     def version(self) -> int:
         """The version of the operator that its opset uses."""
@@ -84,8 +91,7 @@ class Operator:
 
     def reduction(self, axes: tuple[Axis, ...]) -> tuple[str, float]:
         """The name of the reduction of such windows, and the p of a norm (else 0)."""
-        kind = self._version.attributes.get("p")
-        p = float(self.attributes.get("p", kind.default)) if kind else 0.0
+        p = float(self.value("p")) if "p" in self._version.attributes else 0.0
         return self.reduces, p if p < INFINITE_P else math.inf
 
     def _spatial(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
@@ -260,11 +266,12 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
         raise PoolError(f"{node.op_type}: domain {domain!r} is not among the model's opset imports {opsets}; "
                         f"add it with a version")
     given = {a.name: get_attribute_value(a) for a in node.attribute}
-    given = {name: value.decode() if isinstance(value, bytes) else value for name, value in given.items()}
+    given = {name: value.decode(errors="replace") if isinstance(value, bytes) else value
+             for name, value in given.items()}
     version = schemas.resolve(node.op_type, imported[domain])
     schemas.check_attributes(version, given)
     keywords = {**given, "opset": imported[domain]}
-    if sum(map(bool, node.output)) > 1:
+    if any(node.output[1:]):
         schemas.check_outputs(version, 2)
         keywords["return_indices"] = True
     return _remake(Operator.registry[node.op_type], tuple(keywords.items()))

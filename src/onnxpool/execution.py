@@ -21,7 +21,7 @@ def as_array(label: str, x: object, name: str = "X") -> Array:
         return x
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         raise PoolTypeError(f"{label}: {name} is a {type(x).__name__}, whose meaning pooling would lose; "
-                            f"give an ndarray, such as numpy.asarray(x)")
+                            f"give an ndarray, such as x.filled(...) or numpy.array(x, subok=False)")
     return np.asarray(x)
 
 
@@ -33,7 +33,7 @@ def native(dtype: DTypeLike) -> np.dtype[Any]:
 
 def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Refuses an `out` that is not exactly the result's array."""
-    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+    if type(out) is not np.ndarray and (not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray)):
         raise PoolTypeError(f"{label}: out is a {type(out).__name__}; give an ndarray of shape {shape}")
     if native(out.dtype) != dtype:
         raise PoolTypeError(f"{label}: out has dtype {out.dtype}, the result has {dtype}; give an array of that dtype")
@@ -152,9 +152,9 @@ class Plan:
         label = self.operator.label
         array = as_array(label, x)
         if array.shape != self.shape:
-            raise PoolError(f"{label}: this plan is for shape {self.shape}, got {array.shape}; plan anew for that shape")
+            raise PoolError(f"{label}: this plan is for shape {self.shape}, got {array.shape}; plan anew for that")
         if array.dtype != self.dtype and native(array.dtype) != self.dtype:
-            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {array.dtype}; plan anew for that dtype")
+            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {array.dtype}; plan anew for that")
         return array
 
     def _no_inputs(self, inputs: tuple[Any, ...]) -> None:

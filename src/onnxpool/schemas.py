@@ -25,6 +25,7 @@ class Version(NamedTuple):
     attributes: dict[str, Attribute]
     dtypes: tuple[str, ...]
     outputs: int
+    fixed: dict[str, Any]  # values, in this version, of attributes that only later versions have
 
     @property
     def label(self) -> str:
@@ -42,9 +43,9 @@ class Schema(NamedTuple):
 
 
 def since(version: int, attributes: dict[str, Attribute] | None = None, *, dtypes: tuple[str, ...] = (),
-          outputs: int = 1) -> Version:
+          outputs: int = 1, fixed: dict[str, Any] | None = None) -> Version:
     """What a version adds: attributes (or attributes anew) and dtypes; `outputs` is how many it has at least."""
-    return Version("", version, attributes or {}, dtypes, outputs)
+    return Version("", version, attributes or {}, dtypes, outputs, fixed or {})
 
 
 def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, ...] = ("X",)) -> Schema:
@@ -57,13 +58,14 @@ def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, 
         attributes = {**attributes, **row.attributes}
         dtypes += row.dtypes
         outputs = max(outputs, row.outputs)
-        versions.append(Version(operator, row.since, attributes, dtypes, outputs))
+        versions.append(Version(operator, row.since, attributes, dtypes, outputs, row.fixed))
     return Schema(operator, domain, inputs, tuple(versions))
 
 
 PER_AXIS = Ints(minimum=1)
 KERNEL = Ints(minimum=1, required=True)
 FLOAT_P, INT_P = Float(2.0), Int(2, minimum=1)
+SCALE = Float(1.0, finite=True)
 WINDOWS: dict[str, Attribute] = {
     "kernel_shape": KERNEL,
     "strides": PER_AXIS,
@@ -104,6 +106,22 @@ SCHEMAS = {schema.operator: schema for schema in (
         since(11),
         since(22, dtypes=BFLOAT),
         inputs=("X", "I", "output_shape"),
+    ),
+    history(
+        "MaxRoiPool",
+        since(1, {"pooled_shape": KERNEL, "spatial_scale": SCALE}, dtypes=FLOATS),
+        since(22, dtypes=BFLOAT),
+        inputs=("X", "rois"),
+    ),
+    history(
+        "RoiAlign",
+        since(10, {
+            "mode": Choice("avg", "max"), "output_height": Int(1, minimum=1), "output_width": Int(1, minimum=1),
+            "sampling_ratio": Int(0, minimum=0), "spatial_scale": SCALE,
+        }, dtypes=FLOATS, fixed={"coordinate_transformation_mode": "output_half_pixel"}),
+        since(16, {"coordinate_transformation_mode": Choice("half_pixel", "output_half_pixel")}),
+        since(22, dtypes=BFLOAT),
+        inputs=("X", "rois", "batch_indices"),
     ),
     history("GlobalAveragePool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),
     history("GlobalMaxPool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),

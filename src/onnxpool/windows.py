@@ -84,7 +84,7 @@ def per_axis(value: int | tuple[int, ...], rank: int) -> tuple[int, ...]:
 
 def check_lengths(label: str, attributes: dict[str, Any], rank: int) -> None:
     """Refuses an attribute that has not one value for each axis or side."""
-    for name, sides in (("kernel_shape", 1), ("strides", 1), ("dilations", 1), ("pads", 2)):
+    for name, sides in (("kernel_shape", 1), ("pooled_shape", 1), ("strides", 1), ("dilations", 1), ("pads", 2)):
         value = attributes.get(name)
         if isinstance(value, tuple) and len(value) != sides * rank:
             raise PoolError(f"{label}: {name}={value} has {len(value)} values, but {rank} spatial axes take "

@@ -37,6 +37,7 @@ def load(isa: str) -> ModuleType:
 isa = choose()
 if TYPE_CHECKING:
     from .pool import Pool as Pool
+    from .pool import pool_regions as pool_regions
     from .pool import unpool as unpool
 else:
-    Pool, unpool = load(isa).Pool, load(isa).unpool
+    Pool, unpool, pool_regions = load(isa).Pool, load(isa).unpool, load(isa).pool_regions

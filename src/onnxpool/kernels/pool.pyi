@@ -23,3 +23,9 @@ def unpool(
     x: NDArray[Any], indices: NDArray[np.int64], y: NDArray[Any], addressed: tuple[int, ...], channels_last: bool,
     threads: int,
 ) -> int: ...
+
+def pool_regions(
+    kind: str, x: NDArray[Any], y: NDArray[Any], rois: NDArray[Any], images: NDArray[np.int64], dtype: str,
+    scale: float, offset: float, at_least_one: bool, sampling: int, grid_limit: int, channels_last: bool,
+    threads: int,
+) -> None: ...

@@ -58,6 +58,7 @@ include "keys.pxi"
 include "tiles.pxi"
 include "in_order.pxi"
 include "unpool.pxi"
+include "regions.pxi"
 
 cnp.import_array()
 
@@ -65,6 +66,7 @@ FORMATS = {"float16": FLOAT16, "bfloat16": BFLOAT16}
 VALUESIZES = {"int8": 1, "uint8": 1, "float16": 4, "bfloat16": 4, "float32": 4, "float64": 8}  # of their values
 # More taps of a byte than this could overflow a sum in 32 bits.
 MOST_TAPS_I32 = 2**31 // 256
+REGION_ROW = 1 << 14  # values of a row of a region that are taken together
 
 
 cdef Stage max_stage(str dtype):

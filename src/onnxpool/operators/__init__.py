@@ -6,6 +6,7 @@ from .quantised import (
     qlinear_average_pool,
     qlinear_global_average_pool,
 )
+from .regions import MaxRoiPool, RoiAlign, max_roi_pool, roi_align
 from .unpooled import MaxUnpool, max_unpool
 from .whole import (
     GlobalAveragePool,
@@ -24,18 +25,22 @@ __all__ = [
     "GlobalMaxPool",
     "LpPool",
     "MaxPool",
+    "MaxRoiPool",
     "MaxUnpool",
     "NhwcMaxPool",
     "QLinearAveragePool",
     "QLinearGlobalAveragePool",
+    "RoiAlign",
     "average_pool",
     "global_average_pool",
     "global_lp_pool",
     "global_max_pool",
     "lp_pool",
     "max_pool",
+    "max_roi_pool",
     "max_unpool",
     "nhwc_max_pool",
     "qlinear_average_pool",
     "qlinear_global_average_pool",
+    "roi_align",
 ]

@@ -1,0 +1,1 @@
+"""The benchmarks, for asv: see docs/benchmarking.md."""

@@ -1,0 +1,76 @@
+"""What surrounds the kernels: the cost of a call, of the import, and of memory."""
+
+from itertools import cycle
+
+import numpy as np
+
+from .workloads import Call, array
+
+KERNEL = {"kernel_shape": (2, 2), "strides": (2, 2)}
+
+
+class CallOverhead:
+    """Ways to call a pool that is too small to count: MaxPool 2x2 on 1x3x8x8."""
+
+    def setup(self):
+        import onnxpool
+        self.x = array((1, 3, 8, 8), "float32")
+        self.function = onnxpool.max_pool
+        self.operator = onnxpool.MaxPool(**KERNEL)
+        self.plan = self.operator.plan(self.x.shape, self.x.dtype)
+        self.out = self.plan(self.x)
+        self.plan(self.x, out=self.out)
+
+    def time_function(self):
+        self.function(self.x, (2, 2), strides=(2, 2))
+
+    def time_object(self):
+        self.operator(self.x)
+
+    def time_plan(self):
+        self.plan(self.x)
+
+    def time_plan_into_output(self):
+        self.plan(self.x, out=self.out)
+
+    def time_plan_on_one_thread(self):
+        self.plan(self.x, out=self.out, num_threads=1)
+
+
+class Making:
+    """What is done once for many calls."""
+
+    def setup(self):
+        import onnxpool
+        self.cls = onnxpool.MaxPool
+        self.operator = self.cls(**KERNEL)
+        self.heights = cycle(range(2, 4098))  # more shapes than any version keeps plans of
+
+    def time_operator(self):
+        self.cls(**KERNEL)
+
+    def time_plan_of_a_new_shape(self):
+        self.operator.plan((1, 3, next(self.heights), 8), np.float32)
+
+
+class Import:
+    """A fresh interpreter that imports, beside one that imports only what onnxpool needs."""
+
+    def timeraw_import(self):
+        return "import onnxpool"
+
+    def timeraw_import_numpy(self):
+        return "import numpy"
+
+
+class Memory:
+    """Most memory of a process that pools once: no padded copies, no matrix of windows."""
+
+    params = (["vgg_max2x2s2_b4", "spp_max13x13s1", "avg31x31s1", "gap_112_b8"], ["first", "last"])
+    param_names = ("workload", "layout")
+
+    def setup(self, name, layout):
+        self.call = Call(name, "float32", layout, "2")
+
+    def peakmem_plan(self, name, layout):
+        self.call()

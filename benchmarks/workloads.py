@@ -1,0 +1,93 @@
+"""What is timed: pools as networks have them, and what their arrays and prepared calls are.
+
+Nothing here depends on the installed version of onnxpool, so that results of all versions can be compared. Renaming
+or changing a workload restarts its history.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Workload(NamedTuple):
+    """An operator with its attributes, on an input of shape (N, C, *spatial)."""
+
+    operator: str
+    shape: tuple[int, ...]
+    attributes: dict[str, Any]
+
+
+WORKLOADS = {
+    "tiny_max2x2": Workload("MaxPool", (1, 3, 8, 8), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    "stem_max3x3s2_b1": Workload(
+        "MaxPool", (1, 64, 112, 112), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}),
+    "stem_max3x3s2_b8": Workload(
+        "MaxPool", (8, 64, 112, 112), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}),
+    "vgg_max2x2s2_b4": Workload("MaxPool", (4, 64, 224, 224), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    "sppf_max5x5s1": Workload("MaxPool", (8, 256, 20, 20), {"kernel_shape": [5, 5], "pads": [2] * 4}),
+    "spp_max13x13s1": Workload("MaxPool", (8, 256, 20, 20), {"kernel_shape": [13, 13], "pads": [6] * 4}),
+    "max3d_3s2": Workload(
+        "MaxPool", (2, 64, 16, 56, 56), {"kernel_shape": [3] * 3, "strides": [2] * 3, "pads": [1] * 6}),
+    "max_dilated": Workload(
+        "MaxPool", (4, 64, 64, 64), {"kernel_shape": [3, 3], "dilations": [2, 2], "pads": [2] * 4}),
+    "inception_avg3x3s1": Workload("AveragePool", (8, 192, 35, 35), {"kernel_shape": [3, 3], "pads": [1] * 4}),
+    "inception_avg3x3s1_include": Workload(
+        "AveragePool", (8, 192, 35, 35), {"kernel_shape": [3, 3], "pads": [1] * 4, "count_include_pad": 1}),
+    "densenet_avg2x2s2": Workload("AveragePool", (8, 256, 56, 56), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    "avg3x3s2_ceil": Workload(
+        "AveragePool", (8, 64, 113, 113), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+    "avg31x31s1": Workload("AveragePool", (1, 16, 256, 256), {"kernel_shape": [31, 31], "pads": [15] * 4}),
+    "avg1d_k4s4": Workload("AveragePool", (8, 256, 16000), {"kernel_shape": [4], "strides": [4]}),
+    "avg1d_k25s5": Workload("AveragePool", (4, 64, 16000), {"kernel_shape": [25], "strides": [5]}),
+    "avg3d_2s2": Workload("AveragePool", (2, 64, 16, 56, 56), {"kernel_shape": [2] * 3, "strides": [2] * 3}),
+    "avg_dilated": Workload(
+        "AveragePool", (4, 64, 64, 64), {"kernel_shape": [3, 3], "dilations": [2, 2], "pads": [2] * 4}),
+    "gap_7x7_b1": Workload("GlobalAveragePool", (1, 2048, 7, 7), {}),
+    "gap_7x7_b32": Workload("GlobalAveragePool", (32, 2048, 7, 7), {}),
+    "gap_112_b8": Workload("GlobalAveragePool", (8, 64, 112, 112), {}),
+    "gmp_7x7_b32": Workload("GlobalMaxPool", (32, 2048, 7, 7), {}),
+    "gmp_112_b8": Workload("GlobalMaxPool", (8, 64, 112, 112), {}),
+    "glp2_7x7_b32": Workload("GlobalLpPool", (32, 2048, 7, 7), {"p": 2}),
+    "glp3_56_b8": Workload("GlobalLpPool", (8, 64, 56, 56), {"p": 3}),
+    "lp2_3x3s2": Workload("LpPool", (8, 64, 56, 56), {"kernel_shape": [3, 3], "strides": [2, 2], "p": 2}),
+    "qgap_7x7_b32": Workload("QLinearGlobalAveragePool", (32, 2048, 7, 7), {}),
+    "qgap_56_b8": Workload("QLinearGlobalAveragePool", (8, 256, 56, 56), {}),
+    "qavg3x3s1": Workload("QLinearAveragePool", (8, 192, 35, 35), {"kernel_shape": [3, 3], "pads": [1] * 4}),
+    "qavg2x2s2": Workload("QLinearAveragePool", (8, 256, 56, 56), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+}
+
+
+def array(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """An input with the values that activations have, all bytes of it for the integer types."""
+    rng = np.random.default_rng(0)
+    if dtype in ("int8", "uint8"):
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    values = rng.standard_normal(shape, np.float32)
+    if dtype == "bfloat16":
+        import ml_dtypes
+        return values.astype(ml_dtypes.bfloat16)
+    return values.astype(dtype, copy=False)
+
+
+class Call:
+    """A workload made ready: a plan, its inputs and the output that it writes into."""
+
+    def __init__(self, name: str, dtype: str, layout: str, threads: str) -> None:
+        import onnxpool
+        work = WORKLOADS[name]
+        operator = getattr(onnxpool, work.operator, None)
+        if operator is None:
+            raise NotImplementedError(f"this version has no {work.operator}")  # asv leaves the benchmark out
+        x = array(work.shape, dtype)
+        if layout == "last":
+            x = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+        zero = np.zeros((), x.dtype)
+        scales = (np.float32(0.05), zero, np.float32(0.04), zero) if work.operator.startswith("QLinear") else ()
+        self.plan = operator(**work.attributes, channels_last=layout == "last").plan(x.shape, x.dtype)
+        self.inputs, self.threads = (x, *scales), int(threads)
+        self.out = self.plan(*self.inputs, num_threads=self.threads)
+        self()  # what happens once, in memory or in an import, is not the time of a call
+
+    def __call__(self) -> None:
+        self.plan(*self.inputs, out=self.out, num_threads=self.threads)

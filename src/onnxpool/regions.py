@@ -1,0 +1,138 @@
+"""Regions: the plan of MaxRoiPool and RoiAlign, which pool parts of images that a second input names."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import kernels, threads
+from .errors import PoolError, PoolTypeError
+from .execution import Array, Plan, allocate, as_array, check_out
+from .pooling import memory_order
+from .windows import check_sizes
+
+MOST_SAMPLES = 2**22  # of one region: sampling_ratio 0 takes their number from the data
+
+
+class Regions(NamedTuple):
+    """How regions are cut, and what of them is taken."""
+
+    kind: str
+    pooled: tuple[int, int]
+    scale: float
+    sampling: int = 0
+    offset: float = 0.0
+    at_least_one: bool = True
+
+
+class RegionPlan(Plan):
+    """The plan of an operator on regions; `regions` is how they are cut."""
+
+    __slots__ = ("regions",)
+
+    regions: Regions
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """The shape of the result for one region; the first axis counts regions."""
+        return self._shape(1)
+
+    def _shape(self, count: int) -> tuple[int, ...]:
+        if self.operator.channels_last:
+            return (count, *self.regions.pooled, self.shape[-1])
+        return (count, self.shape[1], *self.regions.pooled)
+
+    def explain(self) -> str:
+        """What the plan does."""
+        return f"{super().explain()} -> {self._shape(1)} for each region\n{self.regions}"
+
+    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
+        """As `Plan` says; the inputs are X, rois and, for RoiAlign, batch_indices."""
+        label = self.operator.label
+        align = self.regions.kind != "roi_max"
+        if len(inputs) != 1 + align:
+            raise PoolError(f"{label}: takes X, rois{' and batch_indices' if align else ''}, got {1 + len(inputs)} "
+                            f"inputs; give all of them")
+        x = self._checked(x)
+        rois = self._rois(inputs[0], 4 if align else 5)
+        images = self._images(inputs[1], len(rois)) if align else self._image_column(rois[:, 0])
+        corners = np.ascontiguousarray(rois[:, -4:])
+        grid = self._check_samples(corners) if align else 1
+        shape = self._shape(len(rois))
+        if out is not None:
+            check_out(label, out, shape, self.dtype)
+        last = self.operator.channels_last
+        overlapping = out is not None and np.may_share_memory(x, out)
+        y = allocate(label, shape, self.dtype, memory_order(x, last)) if out is None or overlapping else out
+        if y.size:
+            team = threads.team(num_threads, y.nbytes * 4)
+            cut = self.regions
+            kernels.pool_regions(cut.kind, x, y, corners, images, self.dtype.name, cut.scale, cut.offset,
+                                 cut.at_least_one, cut.sampling, grid, last, team)
+        if out is None or y is out:
+            return y
+        np.copyto(out, y)
+        return out
+
+    def _rois(self, given: Any, columns: int) -> Array:
+        """The regions, copied so that nobody changes them once they are checked."""
+        label = self.operator.label
+        rois = as_array(label, given, "rois")
+        if rois.dtype.newbyteorder("=") != self.dtype:
+            raise PoolTypeError(f"{label}: rois has dtype {rois.dtype}, but X has {self.dtype}; give both the same")
+        if rois.ndim != 2 or rois.shape[1] != columns:
+            raise PoolError(f"{label}: rois has shape {rois.shape}, but must be (number of regions, {columns}); "
+                            f"give one row for each region")
+        copy = np.array(rois, np.float64 if self.dtype == np.float64 else np.float32, order="C")
+        bad = np.argwhere(~np.isfinite(copy))
+        if len(bad):
+            row, column = (int(i) for i in bad[0])
+            raise PoolError(f"{label}: rois[{row}, {column}]={copy[row, column]} must be finite; drop that region")
+        return copy
+
+    def _check_images(self, images: Array, name: str) -> Array:
+        bad = np.flatnonzero((images < 0) | (images >= self.shape[0]) | (images != np.floor(images)))
+        if len(bad):
+            raise PoolError(f"{self.operator.label}: {name.format(int(bad[0]))}={images[bad[0]]} is no image of X, "
+                            f"which has {self.shape[0]}; give whole numbers in [0, {self.shape[0]})")
+        return images.astype(np.int64)
+
+    def _image_column(self, column: Array) -> Array:
+        return self._check_images(column, "rois[{}, 0]")
+
+    def _images(self, given: Any, count: int) -> Array:
+        label = self.operator.label
+        images = as_array(label, given, "batch_indices")
+        if images.dtype.newbyteorder("=") != np.int64:
+            raise PoolTypeError(f"{label}: batch_indices has dtype {images.dtype}, but must be int64; cast it")
+        if images.shape != (count,):
+            raise PoolError(f"{label}: batch_indices has shape {images.shape}, but there are {count} regions; "
+                            f"give one index for each")
+        return self._check_images(np.array(images, np.int64), "batch_indices[{}]")
+
+    def _check_samples(self, corners: Array) -> int:
+        """The most samples of a bin along an axis; refuses a region that has too many in all."""
+        pooled = np.array(self.regions.pooled, np.float64)
+        with np.errstate(over="ignore"):
+            sizes = (corners[:, [3, 2]].astype(np.float64) - corners[:, [1, 0]]) * self.regions.scale
+        if self.regions.at_least_one:
+            sizes = np.maximum(sizes, 1)
+        if self.regions.sampling:
+            grid = np.full_like(sizes, self.regions.sampling)
+        else:
+            grid = np.maximum(np.ceil(sizes / pooled * (1 + 1e-6)), 0)
+        samples = grid.prod(axis=1) * math.prod(self.regions.pooled)
+        bad = np.flatnonzero(~(samples <= MOST_SAMPLES))
+        if len(bad):
+            raise PoolError(f"{self.operator.label}: rois[{int(bad[0])}] takes {samples[bad[0]]:.4g} samples, more "
+                            f"than the limit of {MOST_SAMPLES}; give a smaller region or sampling_ratio")
+        return int(min(grid.max(initial=1) + 1, MOST_SAMPLES))
+
+
+def check_planes(label: str, shape: tuple[int, ...], channels_last: bool) -> None:
+    """Refuses arrays that are not images."""
+    if len(shape) != 4:
+        raise PoolError(f"{label}: X has {len(shape)} axes, shape {shape}, but takes 4; "
+                        f"give {'(N, H, W, C)' if channels_last else '(N, C, H, W)'}")
+    first = 1 if channels_last else 2
+    check_sizes(label, shape[first:first + 2], first)
