@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from oracle import DTYPES, FORMATS, QLINEAR_GLOBAL, native
+from oracle import DTYPES, FORMATS, NHWC_MAX, QLINEAR_AVERAGE, QLINEAR_GLOBAL
 
 FUNCTIONS = {
     "AveragePool": "average_pool",
@@ -18,20 +18,36 @@ FUNCTIONS = {
     "GlobalMaxPool": "global_max_pool",
     "GlobalLpPool": "global_lp_pool",
     QLINEAR_GLOBAL: "qlinear_global_average_pool",
+    QLINEAR_AVERAGE: "qlinear_average_pool",
+    NHWC_MAX: "nhwc_max_pool",
+    "MaxPool Indices": "max_pool",
+    "MaxUnpool": "max_unpool",
+    "MaxRoiPool": "max_roi_pool",
+    "RoiAlign": "roi_align",
 }
+INDICES = "MaxPool Indices"  # the calls of MaxPool that ask for its second output
+UNPOOL = "MaxUnpool"
+REGIONS = ("MaxRoiPool", "RoiAlign")
+QLINEAR = (QLINEAR_GLOBAL, QLINEAR_AVERAGE)
 WINDOWED = ("AveragePool", "MaxPool", "LpPool")
+SLIDING = (*WINDOWED, INDICES, QLINEAR_AVERAGE, NHWC_MAX)
+POOLS = tuple(name for name in FUNCTIONS if name not in (INDICES, UNPOOL, *REGIONS))  # one array to one array
 
 # The first opset of each attribute that not every version of its operator has.
 SINCE = {
     "AveragePool": {"count_include_pad": 7, "ceil_mode": 10, "dilations": 19},
     "MaxPool": {"storage_order": 8, "ceil_mode": 10, "dilations": 10},
     "LpPool": {"ceil_mode": 18, "dilations": 18},
+    INDICES: {"storage_order": 8, "ceil_mode": 10, "dilations": 10},
+    QLINEAR_AVERAGE: {"count_include_pad": 1, "dilations": None},
+    NHWC_MAX: {},
 }
+FIRST_OPSETS = {INDICES: 8, UNPOOL: 9, "RoiAlign": 10}
 BFLOAT16_SINCE = 22
 INTEGER_MAX_SINCE = 12
 INTEGER_P_SINCE = 2
 NEWEST_OPSET = 28
-VERSION_STARTS = (22, 1, 2, 7, 8, 10, 11, 12, 18, 19)
+VERSION_STARTS = (22, 1, 2, 7, 8, 9, 10, 11, 12, 16, 18, 19)
 
 MOST_ELEMENTS = 3000
 MOST_TAPS = 40_000
@@ -79,7 +95,7 @@ class Call:
     values: str
     memory: str
     channels_last: bool
-    quantisation: tuple = ()
+    further: tuple = ()  # the inputs after x
     out: str = "absent"
     num_threads: int | None = None
     style: str = "function"
@@ -87,20 +103,23 @@ class Call:
     @property
     def inputs(self):
         """The operator's inputs in ONNX order."""
-        return (self.x, *self.quantisation)
+        return (self.x, *self.further)
 
     def run(self, library, out=None):
         """Make the call in its style."""
         options = {"out": out, "num_threads": self.num_threads}
-        keywords = {"channels_last": int(self.channels_last) if self.quantisation else self.channels_last}
-        if self.opset is not None:
-            keywords["opset"] = self.opset
+        keywords = {} if self.opset is None else {"opset": self.opset}
+        if self.operator != NHWC_MAX:
+            keywords["channels_last"] = int(self.channels_last) if self.operator in QLINEAR else self.channels_last
+        if self.operator == INDICES:
+            keywords["return_indices"] = True
         if self.style == "function":
             attributes = dict(self.attributes)
-            kernel = (attributes.pop("kernel_shape"),) if "kernel_shape" in attributes else ()
-            function = getattr(library, FUNCTIONS[self.operator])
-            return function(*self.inputs, *kernel, **attributes, **keywords, **options)
-        made = getattr(library, self.operator)(**self.attributes, **keywords)
+            window = [attributes.pop(name) for name in ("kernel_shape", "pooled_shape") if name in attributes]
+            before = 2 if self.operator == UNPOOL else len(self.inputs)
+            arguments = (*self.inputs[:before], *window, *self.inputs[before:])
+            return getattr(library, FUNCTIONS[self.operator])(*arguments, **attributes, **keywords, **options)
+        made = getattr(library, self.operator.split()[0])(**self.attributes, **keywords)
         if self.style == "plan":
             made = made.plan(self.x.shape, self.x.dtype)
         return made(*self.inputs, **options)
@@ -111,7 +130,7 @@ class Call:
         given |= {"out": self.out, "num_threads": self.num_threads}
         arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
         x = f"{self.x.dtype.name}{list(self.x.shape)} of {self.values} values in {self.memory} memory"
-        extra = "".join(f", {value!r}" for value in self.quantisation)
+        extra = "".join(f", {value!r}" for value in self.further)
         return f"{self.operator} ({self.style}) of {x}{extra}: {arguments}"
 
 
@@ -119,22 +138,23 @@ class Call:
 
 
 def draw_opset(choices, operator):
-    """An opset, with a preference for the first of each version; the quantised operator has only one."""
-    if operator == QLINEAR_GLOBAL:
+    """An opset, with a preference for the first of each version; those of com.microsoft have only one."""
+    if operator in (*QLINEAR, NHWC_MAX):
         return None
+    first = FIRST_OPSETS.get(operator, 1)
     if choices.chance(30):
-        return choices.integer(1, NEWEST_OPSET)
-    return choices.pick((None, *VERSION_STARTS))
+        return choices.integer(first, NEWEST_OPSET)
+    return choices.pick((None, *(start for start in VERSION_STARTS if start >= first)))
 
 
 def draw_dtype(choices, operator, opset):
     """A dtype that this version of the operator allows."""
-    if operator == QLINEAR_GLOBAL:
+    if operator in (*QLINEAR, NHWC_MAX):
         return DTYPES[choices.pick(("uint8", "int8"))]
     names = ["float32", "float64", "float16"]
     if opset is None or opset >= BFLOAT16_SINCE:
         names.append("bfloat16")
-    if operator == "MaxPool" and (opset is None or opset >= INTEGER_MAX_SINCE):
+    if operator in ("MaxPool", INDICES) and (opset is None or opset >= INTEGER_MAX_SINCE):
         names += ["uint8", "int8"]
     return DTYPES[choices.pick(names)]
 
@@ -148,7 +168,7 @@ def draw_p(choices, opset):
 
 def draw_shape(choices, operator, channels_last):
     """A shape of at most MOST_ELEMENTS elements; N and C may be 0."""
-    rank = choices.pick((2, 1, 3, 4, 5) if operator in WINDOWED else (2, 1, 3, 4, 5, 0))
+    rank = choices.pick((2, 1, 3, 4, 5, 0) if operator in POOLS and operator not in SLIDING else (2, 1, 3, 4, 5))
     if operator == QLINEAR_GLOBAL:
         rank = max(rank, 1)
     batch = 0 if choices.chance(3) else choices.pick((1, 2, 3))
@@ -179,7 +199,8 @@ def draw_window(choices, operator, opset, spatial):
     """The attributes of a windowed operator."""
 
     def knows(attribute):
-        return opset is None or opset >= SINCE[operator].get(attribute, 1)
+        since = SINCE[operator].get(attribute, 1)
+        return since is not None and (opset is None or opset >= since)
 
     dilated = knows("dilations") and choices.chance(40)
     rows = [draw_axis(choices, size, dilated) for size in spatial]
@@ -209,7 +230,7 @@ def draw_window(choices, operator, opset, spatial):
 
 def draw_attributes(choices, operator, opset, spatial):
     """The attributes of any of the operators."""
-    given = draw_window(choices, operator, opset, spatial) if operator in WINDOWED else {}
+    given = draw_window(choices, operator, opset, spatial) if operator in SLIDING else {}
     if operator in ("LpPool", "GlobalLpPool"):
         p = draw_p(choices, opset)
         if p is not None:
@@ -334,8 +355,8 @@ def layouts(x, channels_last):
     return ways
 
 
-def draw_quantisation(choices, dtype):
-    """x_scale, x_zero_point, y_scale, y_zero_point."""
+def draw_quantisation(choices, dtype, optional):
+    """x_scale, x_zero_point, y_scale, y_zero_point; missing zero points are None."""
     limits = np.iinfo(dtype)
     zero_points = [choices.pick((0, 1, -1, limits.min, limits.max, choices.integer(limits.min, limits.max)))]
     zero_points.append(choices.integer(limits.min, limits.max))
@@ -343,20 +364,23 @@ def draw_quantisation(choices, dtype):
     scales = [np.float32(choices.pick((1.0, 0.5, 0.1, 0.0173, 3.7, choices.integer(1, 10**6) / 10**6))) for _ in "xy"]
     values = (scales[0], zero_points[0], scales[1], zero_points[1])
     one_element = choices.chance(20)
-    return tuple(np.array([value]) if one_element else np.array(value) for value in values)
+    given = [np.array([value]) if one_element else np.array(value) for value in values]
+    for place in (1, 3):
+        if optional and choices.chance(10):
+            given[place] = None
+    return tuple(given)
 
 
-def draw_call(choices, operators=(*WINDOWED, *WINDOWED, *FUNCTIONS)):
-    """One call, legal by its version's attributes and dtypes; its geometry may be one to refuse."""
-    operator = choices.pick(operators)
+def draw_pool(choices, operator):
+    """One call of a pool, legal by its version's attributes and dtypes; its geometry may be one to refuse."""
     opset = draw_opset(choices, operator)
     dtype = draw_dtype(choices, operator, opset)
-    channels_last = choices.chance(50)
+    channels_last = operator == NHWC_MAX or choices.chance(50)
     shape = draw_shape(choices, operator, channels_last)
     spatial = shape[1:-1] if channels_last else shape[2:]
     attributes = draw_attributes(choices, operator, opset, spatial)
     planes = shape[0] * shape[-1 if channels_last else 1]
-    if operator in WINDOWED and planes * taps_bound(attributes, spatial) > MOST_TAPS:
+    if operator in SLIDING and planes * taps_bound(attributes, spatial) > MOST_TAPS:
         attributes["strides"] = tuple(max(2, size // 2) for size in spatial)
     x, values = draw_values(choices, dtype, shape)
     ways = layouts(x, channels_last)
@@ -369,19 +393,18 @@ def draw_call(choices, operators=(*WINDOWED, *WINDOWED, *FUNCTIONS)):
         values=values,
         memory=memory,
         channels_last=channels_last,
-        quantisation=draw_quantisation(choices, dtype) if operator == QLINEAR_GLOBAL else (),
+        further=draw_quantisation(choices, dtype, operator == QLINEAR_AVERAGE) if operator in QLINEAR else (),
         out=choices.pick(("absent", "contiguous", "strided")),
         num_threads=choices.pick(THREADS),
         style=choices.pick(STYLES),
     )
 
 
-def make_out(call, shape):
-    """The array for the result that the call asks for, and the whole memory it lies in."""
-    dtype = native(call.x.dtype)
-    if call.out == "absent":
+def make_out(kind, shape, dtype):
+    """The array for a result that a call asks for, and the whole memory it lies in."""
+    if kind == "absent":
         return None, None
-    if call.out == "strided":
+    if kind == "strided":
         return gapped(shape, dtype)
     out = junk(shape, dtype)
     return out, out

@@ -12,9 +12,11 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 import numpy as np
-from calls import JUNK, SeededChoices, draw_call, make_out
-from oracle import GeometryError, expect
+from calls import FUNCTIONS, JUNK, SeededChoices, make_out
+from calls_family import WEIGHTED, draw_call
+from oracle import GeometryError
 from tolerance import judge
+from truths import truths
 
 import onnxpool
 
@@ -32,41 +34,55 @@ class Outcome(NamedTuple):
 
 def check(call):
     """Make one call and compare everything about it with the truth."""
-    before = call.x.tobytes()
+    before = contents(call)
     try:
-        truth = expect(call.operator, call.inputs, call.attributes, channels_last=call.channels_last)
+        expected = truths(call)
     except GeometryError as reason:
-        return check_refusal(call, reason)
-    out, memory = make_out(call, truth.shape)
-    if out is not None and out.size == 0:
-        memory = None
+        return check_refusal(call, reason, before)
+    outs, memories = zip(*(make_out(call.out, truth.shape, truth.dtype) for truth in expected), strict=True)
     try:
-        y = call.run(onnxpool, out)
+        given = outs if len(outs) > 1 and outs[0] is not None else outs[0]
+        result = call.run(onnxpool, given)
     except Exception as error:  # any failure of a legal call is a finding
         return Outcome(math.inf, problem=f"raised {type(error).__name__}: {error}")
+    results = result if len(outs) > 1 else (result,)
+    if not isinstance(results, tuple) or len(results) != len(outs):
+        return Outcome(math.inf, problem=f"returned {type(result).__name__}, not {len(outs)} arrays")
+    if contents(call) != before:
+        return Outcome(math.inf, problem="wrote to its input")
+    outcomes = [check_result(*row) for row in zip(expected, results, outs, memories, strict=True)]
+    return max(outcomes, key=lambda outcome: (outcome.problem is not None, outcome.worst))
+
+
+def contents(call):
+    """The bytes of all inputs."""
+    return [array.tobytes() for array in call.inputs if array is not None]
+
+
+def check_result(truth, y, out, memory):
+    """Compare one result with the truth, and look at the memory around it."""
     if out is not None and y is not out:
         return Outcome(math.inf, problem="did not return out itself")
     if not isinstance(y, np.ndarray):
         return Outcome(math.inf, problem=f"returned {type(y).__name__}, not an array")
-    if call.x.tobytes() != before:
-        return Outcome(math.inf, problem="wrote to its input")
     worst, problem = judge(truth, y)
-    if problem is None and call.out == "strided" and memory is not None:
+    if problem is None and memory is not None and memory is not out and out.size:
         out.view(f"u{out.dtype.itemsize}")[...] = int.from_bytes(bytes([JUNK]) * out.dtype.itemsize)
         if memory.tobytes() != bytes([JUNK]) * memory.nbytes:
             return Outcome(math.inf, problem="wrote between the elements of out")
     return Outcome(worst, problem=problem)
 
 
-def check_refusal(call, reason):
+def check_refusal(call, reason, before):
     """Make a call that does not fit its input; the library must say so."""
     try:
         y = call.run(onnxpool)
     except onnxpool.PoolError:
-        return Outcome(refused=True)
+        return Outcome(refused=True, problem=None if contents(call) == before else "wrote to its input")
     except Exception as error:  # any other kind of failure is a finding
         return Outcome(math.inf, True, f"PoolError expected ({reason}), raised {type(error).__name__}: {error}")
-    return Outcome(math.inf, True, f"PoolError expected ({reason}), got a result of shape {y.shape}")
+    shape = y[0].shape if isinstance(y, tuple) else y.shape
+    return Outcome(math.inf, True, f"PoolError expected ({reason}), got a result of shape {shape}")
 
 
 class Report:
@@ -116,6 +132,10 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=20_000)
     parser.add_argument("--seed", type=int, help="of the campaign (default: random)")
+    known = f"of {', '.join(FUNCTIONS)} (default: all); repeat them together with --only"
+    parser.add_argument(
+        "--operators", nargs="+", choices=tuple(FUNCTIONS), default=WEIGHTED, metavar="OPERATOR", help=known
+    )
     parser.add_argument("--only", type=int, metavar="SEED", help="make the one call of this seed")
     options = parser.parse_args(arguments)
     seed = secrets.randbelow(10**9) if options.seed is None else options.seed
@@ -125,7 +145,7 @@ def main(arguments=None):
     report = Report()
     told = time.monotonic()
     for one in seeds:
-        call = draw_call(SeededChoices(one))
+        call = draw_call(SeededChoices(one), options.operators)
         report.add(one, call, check(call))
         if time.monotonic() - told > PROGRESS_SECONDS:
             told = time.monotonic()

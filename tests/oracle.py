@@ -15,9 +15,12 @@ import ml_dtypes
 import numpy as np
 
 AVERAGE = ("AveragePool", "GlobalAveragePool")
-MAX = ("MaxPool", "GlobalMaxPool")
+MAX = ("MaxPool", "GlobalMaxPool", "NhwcMaxPool")
 LP = ("LpPool", "GlobalLpPool")
 QLINEAR_GLOBAL = "QLinearGlobalAveragePool"
+QLINEAR_AVERAGE = "QLinearAveragePool"
+NHWC_MAX = "NhwcMaxPool"
+SLIDING = ("AveragePool", "MaxPool", "LpPool", QLINEAR_AVERAGE, NHWC_MAX)
 
 DTYPES = {
     name: np.dtype(getattr(ml_dtypes, name, None) or name)
@@ -106,7 +109,7 @@ def per_axis(value, rank, default):
 
 def axes_of(operator, spatial, attributes):
     """The windows of every spatial axis."""
-    if operator not in ("AveragePool", "MaxPool", "LpPool"):
+    if operator not in SLIDING:
         if 0 in spatial:
             raise GeometryError("an empty spatial axis")
         return [Axis((tuple(range(size)),), (size,)) for size in spatial]
@@ -228,6 +231,32 @@ def quantised_mean(plane, x_scale, x_zero_point, y_scale, y_zero_point, limits):
     return int(np.rint(min(max(value, low), high))) + y_zero_point
 
 
+def quantised_means(plane, windows, counts, x_scale, x_zero_point, y_scale, y_zero_point, limits):
+    """The quantised mean of each window: real values summed in order, each step rounded to float32."""
+    x_scale, y_scale = np.float32(x_scale), np.float32(y_scale)
+    cells = []
+    with np.errstate(over="ignore"):
+        real = x_scale * (np.array(plane, np.int64) - x_zero_point).astype(np.float32)
+        for window, count in zip(windows, counts, strict=True):
+            total = np.add.accumulate(real[window])[-1] if window else np.float32(0)  # accumulate never regroups
+            mean = total / np.float32(count) if count else np.float32(0)
+            value = mean / y_scale + np.float32(y_zero_point)
+            cells.append(int(min(max(np.rint(value), limits.min), limits.max)))
+    return cells
+
+
+def covers_all(attributes, spatial):
+    """Whether the one window is the whole input, without any padding."""
+    rank = len(spatial)
+    if per_axis(attributes["kernel_shape"], rank, None) != tuple(spatial):
+        return False
+    strides = per_axis(attributes.get("strides"), rank, 1)
+    pads = per_axis(attributes.get("pads"), 2 * rank, 0)
+    auto_pad, ceil_mode = attributes.get("auto_pad") or "NOTSET", attributes.get("ceil_mode") or 0
+    rows = zip(spatial, strides, zip(pads[:rank], pads[rank:], strict=True), strict=True)
+    return all(placement(size, size, stride, ends, auto_pad, ceil_mode)[:2] == (0, 0) for size, stride, ends in rows)
+
+
 # A whole call
 
 
@@ -264,6 +293,8 @@ def as_number(cell, name):
     """A cell as the nearest Python number."""
     if isinstance(cell, Mean):
         return cell.total / (cell.divisor << FORMATS[name].unit)
+    if isinstance(cell, tuple) and not isinstance(cell, Norm):
+        return cell.value  # of a sample
     if isinstance(cell, Norm):
         return float(DECIMALS.divide(cell.value, decimal.Decimal(1 << FORMATS[name].unit)))
     return cell
@@ -298,8 +329,13 @@ def expect(operator, inputs, attributes=None, *, channels_last=False):
         p = attributes.get("p", 2)
         cells = [norms(plane, windows, p, FORMATS[dtype.name]) for plane in planes]
     else:
-        numbers = [np.asarray(value).item() for value in quantisation]
-        cells = [[quantised_mean(plane, *numbers, np.iinfo(dtype))] for plane in planes]
+        numbers = [0 if value is None else np.asarray(value).item() for value in quantisation]
+        numbers.append(np.iinfo(dtype))
+        if operator == QLINEAR_GLOBAL or covers_all(attributes, spatial):
+            cells = [[quantised_mean(plane, *numbers)] for plane in planes]
+        else:
+            counts = divisors(axes, windows, attributes.get("count_include_pad"))
+            cells = [quantised_means(plane, windows, counts, *numbers) for plane in planes]
     outputs = tuple(len(axis.taps) for axis in axes)
     shape = (x.shape[0], *outputs, x.shape[-1]) if channels_last else (*x.shape[:2], *outputs)
     return Truth(operator, dtype, shape, channels_last, [cell for row in cells for cell in row], p)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from calls import FUNCTIONS, STYLES, THREADS, WINDOWED, Choices, draw_call
+from calls import FUNCTIONS, POOLS, STYLES, THREADS, WINDOWED, Choices
+from calls_family import draw_call
 from campaign import check
 from hypothesis import HealthCheck, assume, given, settings
 from oracle import DTYPES, GeometryError, expect
@@ -36,7 +37,7 @@ def any_call(draw, operators=tuple(FUNCTIONS)):
 
 
 @st.composite
-def legal_call(draw, operators=tuple(FUNCTIONS)):
+def legal_call(draw, operators=POOLS):
     """A call that fits its input, without `out`."""
     call = draw_call(DrawnChoices(draw), operators)
     try:

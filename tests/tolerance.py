@@ -6,12 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 from oracle import AVERAGE, DECIMALS, FORMATS, LP, Mean, Norm
+from oracle_regions import Sample
 
 # Errors of means are compared in units of 2**-(bits of the accumulator + FRACTION).
 FRACTION = 20
 
 # The float type that sums are kept in, as (bits of the significand, exponent of its smallest subnormal).
 ACCUMULATORS = {"float16": (24, 149), "bfloat16": (24, 149), "float32": (24, 149), "float64": (53, 1074)}
+
+# How far an interpolated value may be off, relative to the largest element that it is made of.
+INTERPOLATION = {"float16": 1e-6, "bfloat16": 1e-6, "float32": 1e-6, "float64": 1e-14}
+OVERFLOWING = ("float64",)  # the dtypes whose sums of samples may leave the range of the accumulator
 
 
 class Verdict(NamedTuple):
@@ -83,12 +88,31 @@ def norm_error(value, norm, name, p):
     return error / limit if limit else math.inf
 
 
+def sample_error(value, sample, name):
+    """The error of an interpolated value in units of the bound; infinities and NaN must be as they are."""
+    if same_number(value, sample.value):
+        return 0.0
+    form = FORMATS[name]
+    rounding = 2.0**-form.precision if name in ("float16", "bfloat16") else 0.0
+    allowed = sample.magnitude * (INTERPOLATION[name] + rounding) + 3 * math.ldexp(1.0, -form.unit)
+    largest = math.ldexp(2.0 - 2.0 ** (1 - form.precision), form.top - 1)
+    if not math.isfinite(sample.value):
+        return math.inf
+    if not math.isfinite(value):
+        if name in OVERFLOWING:
+            return 0.0 if sample.magnitude * sample.count >= largest else math.inf
+        return 0.0 if not math.isnan(value) and abs(sample.value) + allowed >= largest else math.inf
+    return abs(value - sample.value) / allowed
+
+
 def cell_error(value, cell, truth):
     """The error of one output in units of the bound."""
     if isinstance(cell, Mean):
         return mean_error(value, cell, truth.dtype.name)
     if isinstance(cell, Norm):
         return norm_error(value, cell, truth.dtype.name, truth.p)
+    if isinstance(cell, Sample):
+        return sample_error(value, cell, truth.dtype.name)
     return 0.0 if same_number(value, cell) else math.inf
 
 
@@ -106,7 +130,7 @@ def judge(truth, y):
     if y.shape != truth.shape:
         return Verdict(math.inf, f"shape {y.shape}, expected {truth.shape}")
     values = truth.cells_of(np.ascontiguousarray(y))
-    if truth.operator in AVERAGE + LP:
+    if truth.operator in (*AVERAGE, *LP, "RoiAlign"):
         numbers = values.astype(np.float64).tolist()
         errors = [cell_error(value, cell, truth) for value, cell in zip(numbers, truth.cells, strict=True)]
     else:

@@ -15,7 +15,7 @@ from .execution import Plan, as_array, native
 from .pooling import WindowPlan
 from .windows import Axis
 
-INFINITE_P = 2.0**60  # and above: the p-th root of any number of taps rounds to 1, so the norm is the largest magnitude
+INFINITE_P = 2.0**52  # and above: the p-th root of the number of taps is 1, so the norm is the largest magnitude
 
 
 class Operator:

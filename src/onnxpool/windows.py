@@ -56,8 +56,8 @@ def axis_windows(size: int, out: int, kernel: int, stride: int, dilation: int, p
     if out - (end - begin) > MOST_BORDER:
         raise PoolError(f"{out - (end - begin)} windows reach into padding, more than the limit of {MOST_BORDER}; "
                         f"lower pads or kernel_shape")
-    largest = out * stride + span + sum(pads) + size
-    whole: Any = np.int64 if largest < 2**62 else object
+    largest = max(pads[0], out * stride) + size + pads[1] + dilation
+    whole: Any = np.int64 if largest < 2**63 else object
     window = np.concatenate([np.arange(begin), np.arange(end, out)]).astype(whole)
     place = window * stride - pads[0]
 

@@ -45,7 +45,8 @@ ctypedef void (*Load)(const void* x, void* y, Py_ssize_t n, const Row* row, cons
 # Running values to elements, True if a sum left its safe range; NULL where they are the same.
 ctypedef bint (*Store)(const void* x, void* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil
 cdef struct Order:
-    Py_ssize_t rows, columns          # of the last two axes if they count column by column, else 0
+    int axes                          # to be counted with the first one fastest; 0 for row-major order
+    Py_ssize_t size[MAX_AXES]
 
 
 # Running values to flat indices; NULL where none are asked for.

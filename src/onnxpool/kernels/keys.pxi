@@ -132,18 +132,22 @@ cdef bint store_ranked_f64(const MaxPair* x, double* y, Py_ssize_t n, double div
     return False
 
 
-cdef inline int64_t by_columns(int64_t place, const Order* order) noexcept nogil:
-    """The place as it is counted with the columns of the last two axes one after another."""
-    cdef int64_t row = place // order.columns % order.rows, column = place % order.columns
-    return place + column * order.rows + row - (row * order.columns + column)
+cdef inline int64_t column_major(int64_t place, const Order* order) noexcept nogil:
+    """The place as it is counted with the first axis fastest: Horner's rule, from the last axis on."""
+    cdef int64_t result = 0
+    cdef int a
+    for a in range(order.axes - 1, -1, -1):
+        result = result * order.size[a] + place % order.size[a]
+        place //= order.size[a]
+    return result
 
 
 cdef void store_indices(const key_t* x, int64_t* y, Py_ssize_t n, const Row* row, const Order* order) noexcept nogil:
     cdef Py_ssize_t i, c, inner = row.inner
     cdef int64_t base = row.base, plane = row.plane
-    if order.columns:
+    if order.axes:
         for i in range(n):
-            y[i] = base + i % inner * plane + by_columns(place_in(x[i]), order) if x[i].value != NO_KEY else -1
+            y[i] = base + i % inner * plane + column_major(place_in(x[i]), order) if x[i].value != NO_KEY else -1
     elif inner == 1:
         for i in range(n):
             y[i] = base + place_in(x[i]) if x[i].value != NO_KEY else -1

@@ -10,7 +10,7 @@ from ..windows import Axis
 class Pool:
     def __init__(
         self, reduction: str, dtype: str, p: float, safe: tuple[float, float], images: int, channels: int,
-        axes: Sequence[Axis], tiling: Tiling, channels_last: bool, interleaved: bool, by_columns: bool = False,
+        axes: Sequence[Axis], tiling: Tiling, channels_last: bool, interleaved: bool, column_major: bool = False,
     ) -> None: ...
     @property
     def tasks(self) -> int: ...

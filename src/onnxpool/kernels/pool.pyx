@@ -60,7 +60,13 @@ include "in_order.pxi"
 include "unpool.pxi"
 include "regions.pxi"
 
+cdef extern from "team.h":
+    void watch_forks()
+    int enter_team(int threads)
+    void leave_team(int threads)
+
 cnp.import_array()
+watch_forks()
 
 FORMATS = {"float16": FLOAT16, "bfloat16": BFLOAT16}
 VALUESIZES = {"int8": 1, "uint8": 1, "float16": 4, "bfloat16": 4, "float32": 4, "float64": 8}  # of their values
@@ -212,8 +218,8 @@ cdef class Pool:
     tiling : onnxpool.tiling.Tiling
     channels_last, interleaved : bool
         Where the arrays have their channels, and whether channels are the innermost loop.
-    by_columns : bool
-        Whether indices count the last two axes column by column.
+    column_major : bool
+        Whether indices count the first spatial axis fastest.
     """
     cdef Job job
     cdef double p, low, high
@@ -223,7 +229,8 @@ cdef class Pool:
     cdef Format format
 
     def __cinit__(self, str reduction, str dtype, double p, safe, images, channels, axes, tiling,
-                  bint channels_last, bint interleaved, bint by_columns=False):
+                  bint channels_last, bint interleaved, bint column_major=False):
+        cdef int a
         memset(&self.job, 0, sizeof(Job))
         self.p, self.low, self.high = p, safe[0], safe[1]
         self.channel = len(axes) + 1 if channels_last and axes else 1
@@ -238,9 +245,9 @@ cdef class Pool:
         self._set_tiles(tiling)
         self._set_stages(reduction, dtype)
         self._set_scratch(tiling)
-        if by_columns and self.job.axes > 1:
-            self.job.order.rows = self.job.axis[self.job.axes - 2].size
-            self.job.order.columns = self.job.axis[self.job.axes - 1].size
+        self.job.order.axes = self.job.axes if column_major else 0
+        for a in range(self.job.axes):
+            self.job.order.size[a] = self.job.axis[a].size
 
     cdef _set_axes(self, axes):
         cdef Axis* axis
@@ -328,9 +335,10 @@ cdef class Pool:
         if quantisation is not None:
             (call.rule.bias, call.rule.scale, call.rule.y_scale, call.rule.lowest, call.rule.highest,
              call.rule.zero) = quantisation
-        threads = min(threads, job.tasks)
+        threads = enter_team(threads if job.tasks > 1 else 1)
         memory = <char*> malloc(threads * job.scratch)
         if memory == NULL:
+            leave_team(threads)
             raise MemoryError(f"onnxpool: no {threads * job.scratch} bytes of scratch memory")
         with nogil:
             if threads == 1:
@@ -339,4 +347,5 @@ cdef class Pool:
             else:
                 for task in prange(job.tasks, num_threads=threads, schedule="static"):
                     run_task(job, arrays, task, memory + threadid() * job.scratch)
+        leave_team(threads)
         free(memory)

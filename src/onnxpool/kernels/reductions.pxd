@@ -52,8 +52,8 @@ cdef struct SumF64:
 
 cdef struct SumWide:
     # value * 2^exponent with 0.5 <= |value| < 1, or 0, or not finite: it neither overflows nor underflows.
-    # The exponent is a whole number; as a double it holds that of any power.
-    double value, exponent
+    double value
+    int64_t exponent
 
 ctypedef fused running_t:
     MaxI8
@@ -69,7 +69,7 @@ ctypedef fused running_t:
     SumWide
 
 
-cdef inline SumWide wide(double value, double exponent) noexcept nogil:
+cdef inline SumWide wide(double value, int64_t exponent) noexcept nogil:
     cdef SumWide result
     cdef int shift = 0
     result.value = frexp(value, &shift)
@@ -78,7 +78,7 @@ cdef inline SumWide wide(double value, double exponent) noexcept nogil:
 
 
 cdef inline SumWide add_wide(SumWide a, SumWide b) noexcept nogil:
-    cdef double distance = a.exponent - b.exponent
+    cdef int64_t distance = a.exponent - b.exponent
     if a.value == 0 or b.value == 0 or not isfinite(a.value) or not isfinite(b.value):
         return a if b.value == 0 else b if a.value == 0 else wide(a.value + b.value, 0)
     if distance >= 0:

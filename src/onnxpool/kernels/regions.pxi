@@ -1,7 +1,7 @@
 """Regions: MaxRoiPool and RoiAlign. A region of a plane is cut into bins, and every bin of an axis knows its taps.
 
-Maxima and averages of a region are separable like any pool: the rows of a bin are combined over the columns of the
-whole region, then the columns of each bin. Only RoiAlign's maximum, of weighted corners, has to visit each sample.
+Maxima and averages of a region are separable like any pool: in each row the columns of each bin, then the rows. Only
+RoiAlign's maximum, of weighted corners, has to visit each sample.
 """
 from libc.math cimport ceil, floor, round
 from libc.stdlib cimport calloc
@@ -44,10 +44,13 @@ cdef struct Regions:
 
 
 cdef void add_weight(Bins* bins, Py_ssize_t b, Py_ssize_t* count, Py_ssize_t at, double weight) noexcept nogil:
-    """Samples advance, so an element that was met before is one of the last two."""
+    """Samples advance, so an element that was met before is one of the last four taps.
+
+    A weight of 0 stays a tap of its own: times an infinity it is NaN, as in the formula.
+    """
     cdef Py_ssize_t i
-    for i in range(max(bins.first[b], count[0] - 2), count[0]):
-        if bins.taps[i].at == at:
+    for i in range(max(bins.first[b], count[0] - 4), count[0]):
+        if bins.taps[i].at == at and (bins.taps[i].weight == 0) == (weight == 0):
             bins.taps[i].weight += weight
             return
     bins.taps[count[0]] = Tap(at, at, weight, 0)
@@ -99,6 +102,10 @@ cdef void align_bins(Bins* bins, const Regions* job, real_t begin, real_t end, P
             add_sample(bins, b, &count, begin + b * bin_size + (i + <real_t> 0.5) * bin_size / bins.samples, size,
                        job.kind == ALIGN_MAX)
     bins.first[pooled] = count
+    if job.kind == ALIGN_AVG:
+        # Divided here, so that no sum overflows where the mean would not.
+        for i in range(count):
+            bins.taps[i].weight /= bins.samples
 
 
 cdef void roi_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
@@ -152,26 +159,20 @@ cdef const region_t* region_row(const Regions* job, const char* plane, const Bin
 
 
 cdef void separable_bin_row(const Regions* job, const char* plane, const Bins* rows, const Bins* columns, Py_ssize_t b,
-                            Py_ssize_t inner, region_t* out, region_t* sums, Scratch* scratch) noexcept nogil:
-    """One row of bins: out[pooled_width, inner]."""
-    cdef Py_ssize_t i, c, j, n = (columns.high - columns.low) * inner
-    cdef region_t* target
-    cdef bint empty
-    cdef double count = max(rows.samples * columns.samples, 1)
+                            Py_ssize_t inner, region_t* out, region_t* part, Scratch* scratch) noexcept nogil:
+    """One row of bins: out[pooled_width, inner]. Columns come first, so equal maxima resolve in row-major order."""
+    cdef Py_ssize_t i, c, j, k
+    cdef const region_t* row
+    for j in range(job.pooled_width * inner):
+        out[j].value = 0
     for i in range(rows.first[b], rows.first[b + 1]):
-        add_tap(region_row(job, plane, columns, rows.taps[i].at, inner, out, scratch), sums, n, rows.taps[i].weight,
-                i == rows.first[b])
-    for c in range(job.pooled_width):
-        target = out + c * inner
-        empty = rows.first[b] == rows.first[b + 1] or columns.first[c] == columns.first[c + 1]
-        for j in range(inner if empty else 0):
-            target[j].value = 0
-        for i in range(columns.first[c], columns.first[c] if empty else columns.first[c + 1]):
-            add_tap(sums + (columns.taps[i].at - columns.low) * inner, target, inner, columns.taps[i].weight,
-                    i == columns.first[c])
-        if region_t is SumF32 or region_t is SumF64:
-            for j in range(inner):
-                target[j].value = target[j].value / count
+        row = region_row(job, plane, columns, rows.taps[i].at, inner, out, scratch)
+        for c in range(job.pooled_width):
+            for k in range(columns.first[c], columns.first[c + 1]):
+                add_tap(row + (columns.taps[k].at - columns.low) * inner, part, inner, columns.taps[k].weight,
+                        k == columns.first[c])
+            if columns.first[c] < columns.first[c + 1]:
+                add_tap(part, out + c * inner, inner, rows.taps[i].weight, i == rows.first[b])
 
 
 cdef inline region_t scaled(region_t value, region_t weight) noexcept nogil:
@@ -311,14 +312,15 @@ def pool_regions(str kind, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.n
     most = max(job.width, job.pooled_width)
     job.chunk = min(job.channels, max(64, REGION_ROW // most))
     job.row = most * job.chunk * sizeof(double)
-    # A bin has a tap for each element at most, and two for each sample; corner pairs are not merged.
-    job.height_taps = job.pooled_height * (grid_limit if kind == "align_max" else job.height + 2)
-    job.width_taps = job.pooled_width * (grid_limit if kind == "align_max" else job.width + 2)
+    # A bin has a tap for each sample, or two for each element at most (see add_weight).
+    job.height_taps = job.pooled_height * (grid_limit if kind == "align_max" else 2 * job.height + 2)
+    job.width_taps = job.pooled_width * (grid_limit if kind == "align_max" else 2 * job.width + 2)
     job.scratch = parts((job.pooled_height + job.pooled_width + 2) * sizeof(Py_ssize_t)
                         + (job.height_taps + job.width_taps) * sizeof(Tap) + 4 * job.row, 64) * 64
-    threads = threads if count > 1 else 1
+    threads = enter_team(threads if count > 1 else 1)
     memory = <char*> calloc(threads, job.scratch)
     if memory == NULL:
+        leave_team(threads)
         raise MemoryError(f"onnxpool: no {threads * job.scratch} bytes of scratch memory")
     with nogil:
         for r in prange(count, num_threads=threads, schedule="dynamic", use_threads_if=threads > 1):
@@ -326,4 +328,5 @@ def pool_regions(str kind, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.n
                 run_region(fixed, rois_f64 + 4 * r, r, image[r], memory + threadid() * job.scratch)
             else:
                 run_region(fixed, rois_f32 + 4 * r, r, image[r], memory + threadid() * job.scratch)
+    leave_team(threads)
     free(memory)

@@ -45,16 +45,16 @@ cdef inline double power(double x, double p) noexcept nogil:
 
 cdef inline SumWide wide_power(double x, double p) noexcept nogil:
     cdef SumWide base = wide(fabs(x), 0), result = wide(1, 0)
-    cdef double exponent, fraction
-    cdef int64_t n
+    cdef double part, fraction
+    cdef int64_t n = <int64_t> floor(p)
     if base.value == 0 or not isfinite(base.value):
         return base
     if p != floor(p) or p > 1 << 20:
-        # p times the exponent is kept to the last bit: a digit lost there would show in the root.
-        exponent = p * base.exponent
-        fraction = (exponent - floor(exponent)) + fma(p, base.exponent, -exponent) + p * log2(base.value)
-        return wide(exp2(fraction - floor(fraction)), floor(exponent) + floor(fraction))
-    n = <int64_t> p
+        # The whole parts of p times the exponent are exact, p being below 2^52: a digit lost would show in the root.
+        part = (p - n) * base.exponent
+        fraction = (part - floor(part)) + fma(p - n, base.exponent, -part) + p * log2(base.value)
+        return wide(exp2(fraction - floor(fraction)),
+                    n * base.exponent + <int64_t> floor(part) + <int64_t> floor(fraction))
     while n:
         if n & 1:
             result = wide(result.value * base.value, result.exponent + base.exponent)
@@ -63,18 +63,24 @@ cdef inline SumWide wide_power(double x, double p) noexcept nogil:
     return result
 
 
-cdef inline double root(double value, double exponent, double p) noexcept nogil:
+cdef inline int bounded(int64_t exponent) noexcept nogil:
+    """An exponent as `ldexp` takes it: what is cut off is far beyond a double's range."""
+    return <int> max(<int64_t> -5000, min(<int64_t> 5000, exponent))
+
+
+cdef inline double root(double value, int64_t exponent, double p) noexcept nogil:
     """(value * 2^exponent) ** (1 / p)"""
     cdef int shift = 0
-    cdef double whole
+    cdef int64_t whole
+    cdef double rest
     if value == 0 or not isfinite(value):
         return value
     value = frexp(value, &shift)
     exponent += shift
-    # The exponent is divided apart, so that only its remainder, below p, goes through exp2.
-    whole = floor(exponent / p)
-    value = pow(value, 1 / p) * exp2(fma(-whole, p, exponent) / p)
-    return ldexp(value, <int> max(-5000.0, min(5000.0, whole)))
+    # The exponent is divided apart and exactly, so that only its remainder, about p, goes through exp2.
+    whole = <int64_t> floor(exponent / p)
+    rest = fma(-whole, p - floor(p), exponent - whole * <int64_t> floor(p))
+    return ldexp(pow(value, 1 / p) * exp2(rest / p), bounded(whole))
 
 
 cdef inline double norm(double total, double p) noexcept nogil:
@@ -170,7 +176,7 @@ cdef bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double divisor
         if rule.p:
             store_float(root(x[j].value, x[j].exponent, rule.p), y + j, rule)
         else:
-            store_float(ldexp(x[j].value / divisor, <int> max(-5000.0, min(5000.0, x[j].exponent))), y + j, rule)
+            store_float(ldexp(x[j].value / divisor, bounded(x[j].exponent)), y + j, rule)
     return False
 
 

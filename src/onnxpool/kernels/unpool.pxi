@@ -109,6 +109,7 @@ def unpool(cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, addressed, bint ch
     job.plane_step = 1 if channels_last else job.size
     job.out_channel = 1 if channels_last else y_size
     job.image_step, job.out_image = job.channels * job.size, job.channels * y_size
+    threads = enter_team(threads if job.planes > 1 else 1)
     with nogil:
         if itemsize == 1:
             bad = unpool_as(&job, <uint8_t*> source, places, <uint8_t*> target, volume, threads)
@@ -118,4 +119,5 @@ def unpool(cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, addressed, bint ch
             bad = unpool_as(&job, <uint32_t*> source, places, <uint32_t*> target, volume, threads)
         else:
             bad = unpool_as(&job, <uint64_t*> source, places, <uint64_t*> target, volume, threads)
+    leave_team(threads)
     return bad

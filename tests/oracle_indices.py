@@ -1,0 +1,48 @@
+"""Which elements MaxPool must name in its second output: plain loops over windows."""
+
+import math
+
+import numpy as np
+from oracle import GeometryError, Truth, axes_of, flat_windows
+
+NOTHING = -1  # what an empty window names
+
+
+def first_maximum(plane, window):
+    """The place of the first NaN of a window, else of its first maximal element; both in the window's order."""
+    for place in window:
+        if plane[place] != plane[place]:
+            return place
+    return max(window, key=plane.__getitem__, default=NOTHING)  # max() keeps the first of equal elements
+
+
+def column_major(place, spatial):
+    """The place of the same element if the first axis of its plane changed fastest."""
+    columns, step = 0, math.prod(spatial)
+    for size in reversed(spatial):
+        step //= size
+        place, position = divmod(place, size)
+        columns += position * step
+    return columns
+
+
+def expect_indices(x, attributes, *, channels_last=False):
+    """The truth about the indices of one call; raises GeometryError where the library must refuse."""
+    if x.ndim < 3:
+        raise GeometryError("no spatial axis")
+    first = np.moveaxis(x, -1, 1) if channels_last else x
+    spatial = first.shape[2:]
+    axes = axes_of("MaxPool", spatial, attributes)
+    windows = flat_windows(axes, spatial)
+    size = math.prod(spatial)
+    planes = first.astype(np.float64).reshape(math.prod(first.shape[:2]), size).tolist()
+    cells = []
+    for number, plane in enumerate(planes):
+        for window in windows:
+            place = first_maximum(plane, window)
+            if place != NOTHING and attributes.get("storage_order"):
+                place = column_major(place, spatial)
+            cells.append(place if place == NOTHING else number * size + place)
+    outputs = tuple(len(axis.taps) for axis in axes)
+    shape = (x.shape[0], *outputs, x.shape[-1]) if channels_last else (*x.shape[:2], *outputs)
+    return Truth("Indices", np.dtype(np.int64), shape, channels_last, cells)

@@ -1,0 +1,22 @@
+"""What any random call must return."""
+
+from calls import INDICES, UNPOOL
+from oracle import expect
+from oracle_indices import expect_indices
+from oracle_regions import expect_max_roi_pool, expect_roi_align
+from oracle_unpool import expect_unpool
+
+
+def truths(call):
+    """The truth about each output of a call; raises GeometryError where the library must refuse."""
+    layout = {"channels_last": call.channels_last}
+    if call.operator == INDICES:
+        values = expect("MaxPool", call.inputs, call.attributes, **layout)
+        return values, expect_indices(call.x, call.attributes, **layout)
+    if call.operator == UNPOOL:
+        return (expect_unpool(call.inputs, call.attributes, **layout),)
+    if call.operator == "MaxRoiPool":
+        return (expect_max_roi_pool(call.inputs, call.attributes, **layout),)
+    if call.operator == "RoiAlign":
+        return (expect_roi_align(call.inputs, call.attributes, call.opset, **layout),)
+    return (expect(call.operator, call.inputs, call.attributes, **layout),)
