@@ -281,7 +281,7 @@ FINITE: dict[str, tuple[Callable[[NDArray[Any]], Any], NDArray[Any], float]] = {
     "norm_p_most": (lambda x: onnxpool.lp_pool(x, 2, p=2**63 - 1), full(np.float16, 3), 3),
     "norm_p_2_to_55_large": (lambda x: onnxpool.lp_pool(x, 2, p=2**55), full(np.float64, -1e300), 1e300),
     "norm_p_2_to_55_small": (lambda x: onnxpool.lp_pool(x, 2, p=2**55), full(np.float64, -1e-300), 1e-300),
-    "norm_p_2_to_44_large": (lambda x: onnxpool.lp_pool(x, 2, p=2**44), full(np.float64, 1e300), 1e300),
+    "norm_p_2_to_44_large": (lambda x: onnxpool.lp_pool(x, 2, p=2**44), full(np.float64, 1e300), 1e300 * 4 ** 2**-44),
     "norm_p_1e30": (lambda x: onnxpool.lp_pool(x, 2, p=1e30, opset=1), full(np.float64, 1e300), 1e300),
     "global_norm_p_1000": (lambda x: onnxpool.global_lp_pool(x, p=1000), full(np.float64, 4), 4 * 4**0.001),
     "norm_p_1_of_negatives": (lambda x: onnxpool.lp_pool(x, 2, p=1), full(np.float32, -4), 16),

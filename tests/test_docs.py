@@ -1,0 +1,50 @@
+"""Examples in the documentation run, and the tables in it are what the library says of itself."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import onnxpool
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(onnxpool.__path__, "onnxpool.")
+    if ".kernels." not in module.name and not module.name.endswith("__main__")
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_in_docstrings_run(module: str) -> None:
+    """Every example in a docstring gives what it shows."""
+    threads = onnxpool.get_num_threads()
+    result = doctest.testmod(importlib.import_module(module))
+    onnxpool.set_num_threads(threads)
+    assert result.failed == 0
+
+
+def test_every_operator_has_an_example() -> None:
+    """Each public function shows a call and its result."""
+    functions = [name for name in onnxpool.__all__ if name.islower() and name[0] != "_"]
+    finder = doctest.DocTestFinder(recurse=False)
+    without = [name for name in functions if not any(test.examples for test in finder.find(getattr(onnxpool, name)))]
+    assert without == []
+
+
+def test_examples_in_the_readme_run() -> None:
+    """Every example in the README gives what it shows."""
+    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_the_readme_lists_what_is_supported() -> None:
+    """The README's table has each operator with its versions."""
+    text = (ROOT / "README.md").read_text()
+    listed = re.findall(r"^\| `\w+` \| (?:com\.microsoft )?(\w+)[^|]* \| ([\d, ]+) \|", text, re.MULTILINE)
+    versions: dict[str, list[int]] = {}
+    for row in onnxpool.supported():
+        versions.setdefault(row["operator"], []).append(row["version"])
+    assert {name: [int(v) for v in numbers.split(",")] for name, numbers in listed} == versions
