@@ -73,6 +73,17 @@ cdef void add_in_order(const Job* job, const Tile* tile, const running_t* x, run
                 break
 
 
+cdef inline bint next_window(Py_ssize_t* window, const Tile* tile, int axes) noexcept nogil:
+    """Steps to the next of the tile's windows along the first axes; False, and back at the first, after the last."""
+    cdef int a
+    for a in range(axes - 1, -1, -1):
+        window[a] += 1
+        if window[a] < tile.span[a].end:
+            return True
+        window[a] = tile.span[a].begin
+    return False
+
+
 cdef inline bint next_tap(const Job* job, const Py_ssize_t* window, Py_ssize_t* tap, int axes) noexcept nogil:
     cdef int a
     for a in range(axes - 1, -1, -1):

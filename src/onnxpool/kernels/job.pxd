@@ -63,6 +63,8 @@ cdef struct Stage:
 cdef struct Job:
     Stage fast, mend                  # mend takes a tile again in which a sum left its safe range
     bint mends, divides, in_order     # divides: a sum is stored over its divisor; in_order: taps are added one by one
+    bint uniform                      # whether all windows divide by the same,
+    double divisor                    # and by what
     int axes
     Py_ssize_t valuesize              # of what loads and stores see
     Py_ssize_t plane                  # elements of one channel of one image

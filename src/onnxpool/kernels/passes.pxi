@@ -8,7 +8,7 @@ Up to FEW taps are combined in registers. Longer windows go one of two ways, to 
 windows that share most of their taps look up sums of 1, 2, 4, ... neighbours (`double_up`), others are read once
 (`cascade`).
 """
-from .geometry cimport Axis, Run, Span, first_tap, run_at, taps_inside
+from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_inside
 from .reductions cimport combine, few, nothing, running_t
 
 cdef enum:
@@ -19,46 +19,51 @@ cdef enum:
 
 
 cdef inline void steps(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
-                       int taps) noexcept nogil:
+                       Py_ssize_t pace, int taps) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(n):
-        y[j] = few(x + j * step, hop, taps)
+        y[j * pace] = few(x + j * step, hop, taps)
 
 
 cdef inline void strides(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
-                         int taps) noexcept nogil:
+                         Py_ssize_t pace, int taps) noexcept nogil:
     # Constants let the compiler load vectors.
-    if step == 1:
-        steps(x, y, n, 1, hop, taps)
-    elif step == 2 and hop == 1:
-        steps(x, y, n, 2, 1, taps)
+    if pace == 1 and step == 1:
+        steps(x, y, n, 1, hop, 1, taps)
+    elif pace == 1 and step == 2 and hop == 1:
+        steps(x, y, n, 2, 1, 1, taps)
     else:
-        steps(x, y, n, step, hop, taps)
+        steps(x, y, n, step, hop, pace, taps)
 
 
-cdef void sweep(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
-                Py_ssize_t taps) noexcept nogil:
-    """y[j] = T(taps) of x[j * step], x[j * step + hop], ... for j < n and at most FEW taps."""
+cdef void sweep_apart(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
+                      Py_ssize_t taps, Py_ssize_t pace) noexcept nogil:
+    """y[j * pace] = T(taps) of x[j * step], x[j * step + hop], ... for j < n and at most FEW taps."""
     cdef Py_ssize_t j
     if taps == 0:
         for j in range(n):
-            y[j] = nothing(y[j])
+            y[j * pace] = nothing(y[j * pace])
     elif taps == 1:
-        strides(x, y, n, step, hop, 1)
+        strides(x, y, n, step, hop, pace, 1)
     elif taps == 2:
-        strides(x, y, n, step, hop, 2)
+        strides(x, y, n, step, hop, pace, 2)
     elif taps == 3:
-        strides(x, y, n, step, hop, 3)
+        strides(x, y, n, step, hop, pace, 3)
     elif taps == 4:
-        strides(x, y, n, step, hop, 4)
+        strides(x, y, n, step, hop, pace, 4)
     elif taps == 5:
-        strides(x, y, n, step, hop, 5)
+        strides(x, y, n, step, hop, pace, 5)
     elif taps == 6:
-        strides(x, y, n, step, hop, 6)
+        strides(x, y, n, step, hop, pace, 6)
     elif taps == 7:
-        strides(x, y, n, step, hop, 7)
+        strides(x, y, n, step, hop, pace, 7)
     else:
-        strides(x, y, n, step, hop, 8)
+        strides(x, y, n, step, hop, pace, 8)
+
+
+cdef inline void sweep(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
+                       Py_ssize_t taps) noexcept nogil:
+    sweep_apart(x, y, n, step, hop, taps, 1)
 
 
 cdef inline void merge(running_t* earlier, const running_t* later, Py_ssize_t n) noexcept nogil:
@@ -167,30 +172,79 @@ cdef inline bint share_taps(const Axis* axis, Py_ssize_t windows, Py_ssize_t len
     return axis.most > FEW and windows * axis.most > 2 * levels * length
 
 
+cdef void halve_rows(const running_t* x, running_t* y, Py_ssize_t rows, Py_ssize_t length,
+                     running_t* scratch) noexcept nogil:
+    """y[row] = T(length) of x[row, length]: neighbours of all rows at once, as long as rows are even."""
+    while length > FEW and length % 2 == 0:
+        length //= 2
+        sweep(x, scratch, rows * length, 2, 1, 2)
+        x = scratch
+        scratch += rows * length
+    windows(x, y, rows, length, 1, length, scratch)
+
+
+cdef void reduce_border(const running_t* x, running_t* y, Py_ssize_t pre, const Axis* axis, Span span, Py_ssize_t post,
+                        running_t* scratch) noexcept nogil:
+    """The windows of `reduce_axis` that are not in the interior."""
+    cdef Py_ssize_t length = span.high - span.low, count = span.end - span.begin, window = span.begin, p, taps
+    cdef const running_t* first
+    cdef running_t* target
+    while window < span.end:
+        if is_interior(axis, window):
+            window = axis.end
+            continue
+        taps = taps_inside(axis, window)
+        first = x + (first_tap(axis, window) - span.low) * post
+        target = y + (window - span.begin) * post
+        if post == 1 and taps <= FEW:
+            sweep_apart(first, target, pre, length, axis.hop, taps, count)
+        else:
+            for p in range(pre):
+                windows(first + p * length * post, target + p * count * post, post, 1, axis.hop * post, taps, scratch)
+        window += 1
+
+
+cdef void reduce_interior(const running_t* x, running_t* y, Py_ssize_t pre, const Axis* axis, Span span,
+                          Py_ssize_t begin, Py_ssize_t end, Py_ssize_t post, running_t* scratch) noexcept nogil:
+    """The windows [begin, end) of `reduce_axis`, which are all in the interior."""
+    cdef Py_ssize_t length = span.high - span.low, count = span.end - span.begin, p, window
+    cdef Run run
+    for p in range(pre):
+        window = begin
+        while window < end:
+            run = run_at(axis, window, end, post)
+            windows(x + (p * length + first_tap(axis, window) - span.low) * post,
+                    y + (p * count + window - span.begin) * post, run.n, run.step, axis.hop * post, axis.taps, scratch)
+            window += run.windows
+
+
 cdef void reduce_axis(const running_t* x, running_t* y, Py_ssize_t pre, const Axis* whole, Span span, Py_ssize_t post,
                       running_t* scratch) noexcept nogil:
     """y[pre, span windows, post] from x[pre, span elements, post].
 
-    scratch holds LEVELS * CHUNK + BLOCK values and twice (span elements) * post.
+    scratch holds twice (span elements) * post and pre * (span elements) values, and LEVELS * CHUNK + BLOCK more if a
+    window has more than FEW taps.
     """
     cdef Axis axis = whole[0]
-    cdef Py_ssize_t length = span.high - span.low, count = span.end - span.begin, window, p
-    cdef Run run
-    if pre > 1 and axis.begin <= span.begin and span.end <= axis.end and (count == 1 or count * axis.step == length):
-        # No border and no gap: the windows of one slice go on in the next, as if on one long axis.
-        axis.begin, axis.end, axis.start = 0, pre * count, 0
-        axis.step = length if count == 1 else axis.step
-        span = Span(0, pre * count, 0, pre * length)
-        pre = 1
-    if share_taps(&axis, span.end - span.begin, span.high - span.low):
+    cdef Py_ssize_t length = span.high - span.low, count = span.end - span.begin, p
+    cdef Py_ssize_t begin = max(axis.begin, span.begin), end = min(axis.end, span.end)
+    if share_taps(&axis, count, length):
         for p in range(pre):
             double_up(x + p * length * post, y + p * count * post, &axis, span, post, scratch)
         return
-    for p in range(pre):
-        window = span.begin
-        while window < span.end:
-            run = run_at(&axis, window, span.end, post)
-            windows(x + (p * length + first_tap(&axis, window) - span.low) * post,
-                    y + (p * count + window - span.begin) * post,
-                    run.n, run.step, axis.hop * post, taps_inside(&axis, window), scratch)
-            window += run.windows
+    if begin < end:
+        axis.step = length if count == 1 else axis.step
+        if count * axis.step == length:
+            # Windows continue without a gap from slice to slice, as if on one long axis. What this leaves where a slice
+            # has a border is replaced below.
+            end += (pre - 1) * count
+            axis.end = end
+            pre, p = 1, pre
+        else:
+            p = pre
+        if count == 1 and post == 1 and axis.hop == 1 and axis.taps == length:
+            halve_rows(x, y, p, length, scratch)
+            return
+        reduce_interior(x, y, pre, &axis, span, begin, end, post, scratch)
+        pre = p
+    reduce_border(x, y, pre, whole, span, post, scratch)

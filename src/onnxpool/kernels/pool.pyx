@@ -302,12 +302,20 @@ cdef class Pool:
         self.job.mend = mend_stage(dtype)
         self.job.mends = reduction in ("mean", "norm") and self.p != INFINITY
         self.job.divides = reduction in ("mean", "mean_in_order")
+        self.job.uniform, self.job.divisor = True, 1
+        for a in range(self.job.axes):
+            self.job.uniform &= self.job.axis[a].begin == 0 and self.job.axis[a].end == self.job.axis[a].out
+            self.job.divisor *= self.job.axis[a].divisor
         self.job.in_order = reduction == "mean_in_order"
 
     cdef _set_scratch(self, tiling):
+        cdef int a
         cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends or self.job.fast.running == MAX_PAIR else 8
         self.job.block, self.job.row = tiling.block, tiling.row
-        self.job.work = max(LEVELS * CHUNK + BLOCK, tiling.work)
+        self.job.work = tiling.work
+        for a in range(self.job.axes):
+            if self.job.axis[a].most > FEW:
+                self.job.work = tiling.work + LEVELS * CHUNK + BLOCK
         self.job.marks = tiling.marks
         self.job.scratch = parts(3 * 8 * self.job.row + parts(self.job.marks, 64) * 64
                                  + (2 * self.job.block + self.job.row + self.job.work) * width, 64) * 64 + 64

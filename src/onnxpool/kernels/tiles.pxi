@@ -89,48 +89,56 @@ cdef inline char* outer_item(const Job* job, const Array* array, Py_ssize_t item
             + inner * array.inner)
 
 
-cdef inline Row row_of(const Job* job, const Tile* tile, Py_ssize_t item) noexcept nogil:
-    """Where the rows of an outer item are in the flat order of N, C and the spatial axes."""
-    cdef Row row
-    row.inner = tile.inner_end - tile.inner_begin
-    row.place = 0
-    row.base = (item * job.inner + tile.inner_begin) * job.plane
-    row.plane = job.plane
-    return row
+cdef inline Py_ssize_t extent(Span span, bint windows) noexcept nogil:
+    return span.end - span.begin if windows else span.high - span.low
 
 
-cdef void mark(const Axis* axis, Span span, char* marks) noexcept nogil:
-    """Marks the elements that some window of the span reads."""
+cdef Py_ssize_t rows_together(const Job* job, const Array* array, const Tile* tile, bint windows) noexcept nogil:
+    """How many rows of the tile, of its windows or else its elements, lie one after another as if they were one."""
+    cdef int last = job.axes - 1, a
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = extent(tile.span[last], windows), rows = 1
+    cdef Py_ssize_t pitch = length * inner * array.itemsize
+    if inner != job.inner or not is_dense(array, array.axis[last], length, inner):
+        return 1
+    for a in range(last - 1, -1, -1):
+        if extent(tile.span[a], windows) > 1 and array.axis[a] != pitch:
+            return rows
+        if job.fast.index and not windows and job.pace[a] != rows * length:
+            return rows  # places have a gap where the elements have none
+        rows *= extent(tile.span[a], windows)
+        pitch *= extent(tile.span[a], windows)
+    if job.fast.index or (job.channels > 1 and array.channel != pitch) or array.image != pitch * job.channels:
+        return rows
+    return rows * (tile.outer_end - tile.outer_begin)
+
+
+cdef inline Row locate_row(const Job* job, const Tile* tile, Py_ssize_t row, bint windows, Py_ssize_t* item,
+                           Py_ssize_t* place) noexcept nogil:
+    """Which outer item, and which windows or else elements of the axes before the last, a row of the tile is of."""
+    cdef Row result
+    cdef int a
+    for a in range(job.axes - 2, -1, -1):
+        place[a] = row % extent(tile.span[a], windows) + (tile.span[a].begin if windows else tile.span[a].low)
+        row //= extent(tile.span[a], windows)
+    item[0] = tile.outer_begin + row
+    result.inner = tile.inner_end - tile.inner_begin
+    result.place = 0
+    result.base = (item[0] * job.inner + tile.inner_begin) * job.plane
+    result.plane = job.plane
+    return result
+
+
+cdef bint mark(const Axis* axis, Span span, char* marks) noexcept nogil:
+    """Marks the elements that some window of the span reads; True if that may not be all."""
     cdef Py_ssize_t window, tap
     if axis.step == 1 or (axis.hop == 1 and axis.step <= axis.taps):
         memset(marks, 1, span.high - span.low)
-        return
+        return False
     memset(marks, 0, span.high - span.low)
     for window in range(span.begin, span.end):
         for tap in range(taps_inside(axis, window)):
             marks[first_tap(axis, window) + tap * axis.hop - span.low] = 1
-
-
-cdef inline bint next_element(Py_ssize_t* place, const Tile* tile, int axes) noexcept nogil:
-    """Steps to the next of the tile's elements along the first axes; False, and back at the first, after the last."""
-    cdef int a
-    for a in range(axes - 1, -1, -1):
-        place[a] += 1
-        if place[a] < tile.span[a].high:
-            return True
-        place[a] = tile.span[a].low
-    return False
-
-
-cdef inline bint next_window(Py_ssize_t* place, const Tile* tile, int axes) noexcept nogil:
-    """As `next_element`, for the tile's windows."""
-    cdef int a
-    for a in range(axes - 1, -1, -1):
-        place[a] += 1
-        if place[a] < tile.span[a].end:
-            return True
-        place[a] = tile.span[a].begin
-    return False
+    return True
 
 
 cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
@@ -141,7 +149,9 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
     """
     cdef int last = job.axes - 1, a
     cdef Py_ssize_t stride = call.x.axis[last], length = tile.span[last].high - tile.span[last].low
-    cdef Py_ssize_t width = length if job.in_order else tile.span[last].end - tile.span[last].begin, item
+    cdef Py_ssize_t width = length if job.in_order else tile.span[last].end - tile.span[last].begin
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, rows = tile.outer_end - tile.outer_begin, done = 0, n
+    cdef Py_ssize_t together = rows_together(job, &call.x, tile, False), item
     cdef Py_ssize_t place[MAX_AXES]
     cdef char* marks[MAX_AXES]
     cdef const char* source
@@ -149,31 +159,31 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
     cdef Row row
     marks[0] = scratch.marks
     for a in range(last):
-        if tile.span[a].low == tile.span[a].high:
-            return
-        mark(&job.axis[a], tile.span[a], marks[a])
+        if mark(&job.axis[a], tile.span[a], marks[a]):
+            together = 1
         marks[a + 1] = marks[a] + tile.span[a].high - tile.span[a].low
-        place[a] = tile.span[a].low
-    for item in range(tile.outer_begin, tile.outer_end):
-        row = row_of(job, tile, item)
-        while True:
-            source = outer_item(job, &call.x, item, tile.inner_begin) + tile.span[last].low * stride
-            row.place = tile.span[last].low
-            wanted = True
-            for a in range(last):
-                source += place[a] * call.x.axis[a]
-                row.place += place[a] * job.pace[a]
-                wanted &= marks[a][place[a] - tile.span[a].low]
-            if wanted:
-                source = read_row(&call.x, source, stride, length, row.inner, scratch)
-                if stage.load:
-                    stage.load(source, block if job.in_order else values, length * row.inner, &row, &call.rule)
-                    source = <const char*> values
-                if not job.in_order:
-                    reduce_axis(<const running_t*> source, block, 1, &job.axis[last], tile.span[last], row.inner, work)
-            block += width * row.inner
-            if not next_element(place, tile, last):
-                break
+        rows *= tile.span[a].high - tile.span[a].low
+    while done < rows:
+        row = locate_row(job, tile, done, False, &item, place)
+        source = outer_item(job, &call.x, item, tile.inner_begin) + tile.span[last].low * call.x.axis[last]
+        row.place = tile.span[last].low
+        wanted = True
+        for a in range(last):
+            source += place[a] * call.x.axis[a]
+            row.place += place[a] * job.pace[a]
+            wanted &= marks[a][place[a] - tile.span[a].low]
+        n = min(together - done % together, max(1, job.row // max(1, length * inner)))
+        if n > 1:
+            stride = inner * call.x.itemsize  # rows that lie together are one long row
+        if wanted:
+            source = read_row(&call.x, source, stride, n * length, inner, scratch)
+            if stage.load:
+                stage.load(source, block if job.in_order else values, n * length * inner, &row, &call.rule)
+                source = <const char*> values
+            if not job.in_order:
+                reduce_axis(<const running_t*> source, block, n, &job.axis[last], tile.span[last], inner, work)
+        block += n * width * inner
+        done += n
 
 
 cdef inline bint passes_through(const Axis* axis) noexcept nogil:
@@ -203,12 +213,16 @@ cdef inline double divisor_of(const Axis* axis, Py_ssize_t window) noexcept nogi
 
 
 cdef bint store_row(const Job* job, const Call* call, const Stage* stage, const running_t* row, char* values,
-                    Span span, Py_ssize_t inner, double divisor) noexcept nogil:
-    cdef const Axis* axis = &job.axis[job.axes - 1]
-    cdef Py_ssize_t window = span.begin, n
+                    const Tile* tile, const Py_ssize_t* place) noexcept nogil:
+    """A row whose windows are divided by numbers of their own; True if a sum left its safe range."""
+    cdef int last = job.axes - 1, a
+    cdef const Axis* axis = &job.axis[last]
+    cdef Span span = tile.span[last]
+    cdef Py_ssize_t window = span.begin, inner = tile.inner_end - tile.inner_begin, n
+    cdef double divisor = 1
     cdef bint unsafe = False
-    if not job.divides:
-        return stage.store(row, values, (span.end - span.begin) * inner, 1, &call.rule)
+    for a in range(last):
+        divisor *= divisor_of(&job.axis[a], place[a])
     while window < span.end:
         n = min(span.end, axis.end) - window if is_interior(axis, window) else 1
         unsafe |= stage.store(row + (window - span.begin) * inner,
@@ -231,41 +245,42 @@ cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const
                      bint mending, Scratch* scratch) noexcept nogil:
     """True if a sum left its safe range."""
     cdef int last = job.axes - 1, a
-    cdef Span span = tile.span[last]
-    cdef Py_ssize_t stride = call.y.axis[last], length = span.end - span.begin, item
+    cdef Py_ssize_t stride = call.y.axis[last], length = tile.span[last].end - tile.span[last].begin
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, rows = tile.outer_end - tile.outer_begin, done = 0, n
+    cdef Py_ssize_t together = rows_together(job, &call.y, tile, True), item
     cdef Py_ssize_t place[MAX_AXES]
     cdef const char* values
     cdef char* target
-    cdef double divisor
-    cdef bint unsafe = False
+    cdef bint unsafe = False, alike = not job.divides or job.uniform
     cdef Row row
+    if stage.index:
+        together = min(together, rows_together(job, &call.indices, tile, True))
     for a in range(last):
-        place[a] = tile.span[a].begin
-    for item in range(tile.outer_begin, tile.outer_end):
-        row = row_of(job, tile, item)
-        while True:
-            target = window_row(job, &call.y, tile, item, place)
-            if not stage.store:
-                values = <const char*> block
-            else:
-                divisor = 1
-                for a in range(last):
-                    divisor *= divisor_of(&job.axis[a], place[a]) if job.divides else 1
-                if mending:
-                    values = read_row(&call.y, target, stride, length, row.inner, scratch)
-                elif call.y.format == PLAIN and is_dense(&call.y, stride, length, row.inner):
-                    values = target
-                else:
-                    values = scratch.values
-                unsafe |= store_row(job, call, stage, block, <char*> values, span, row.inner, divisor)
-            write_row(&call.y, values, target, stride, length, row.inner, scratch)
-            if stage.index:
-                stage.index(block, <int64_t*> scratch.indices, length * row.inner, &row, &job.order)
-                write_row(&call.indices, scratch.indices, window_row(job, &call.indices, tile, item, place),
-                          call.indices.axis[last], length, row.inner, scratch)
-            block += length * row.inner
-            if not next_window(place, tile, last):
-                break
+        rows *= tile.span[a].end - tile.span[a].begin
+    while done < rows:
+        row = locate_row(job, tile, done, True, &item, place)
+        n = min(together - done % together, max(1, job.row // (length * inner))) if alike else 1
+        target = window_row(job, &call.y, tile, item, place)
+        values = target
+        if n > 1:
+            stride = inner * call.y.itemsize  # rows that lie together are one long row
+        if not stage.store:
+            values = <const char*> block
+        elif mending:
+            values = read_row(&call.y, target, stride, n * length, inner, scratch)
+        elif call.y.format != PLAIN or not is_dense(&call.y, stride, n * length, inner):
+            values = scratch.values
+        if stage.store and alike:
+            unsafe |= stage.store(block, <char*> values, n * length * inner, job.divisor, &call.rule)
+        elif stage.store:
+            unsafe |= store_row(job, call, stage, block, <char*> values, tile, place)
+        write_row(&call.y, values, target, stride, n * length, inner, scratch)
+        if stage.index:
+            stage.index(block, <int64_t*> scratch.indices, n * length * inner, &row, &job.order)
+            write_row(&call.indices, scratch.indices, window_row(job, &call.indices, tile, item, place),
+                      call.indices.axis[last] if n == 1 else inner * call.indices.itemsize, n * length, inner, scratch)
+        block += n * length * inner
+        done += n
     return unsafe
 
 
