@@ -1,5 +1,6 @@
 """What onnxruntime answers for one node."""
 
+import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper
 from onnxruntime.capi import onnxruntime_pybind11_state as errors
@@ -15,6 +16,9 @@ KINDS = {
     "int64": TensorProto.INT64,
 }
 IR_VERSION = 8
+SILENT = 4
+
+onnxruntime.set_default_logger_severity(SILENT)
 
 
 def ask(operator, inputs, outputs, attributes, *, opset, domain=""):
@@ -33,6 +37,31 @@ def ask(operator, inputs, outputs, attributes, *, opset, domain=""):
     model = helper.make_model(graph, opset_imports=versions, ir_version=IR_VERSION)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    options.log_severity_level = 4
+    options.log_severity_level = SILENT
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return session.run(None, given)
+
+
+def agreed_window(call):
+    """Whether onnxruntime does what ONNX says for a call of a windowed operator that the library accepts.
+
+    It has three spatial axes at most and no windows of pads alone; partial windows of a kernel larger than the
+    input are others (D10), and SAME_* forgets dilations and shifts windows smaller than a stride.
+    """
+    spatial = call.x.shape[1:-1] if call.channels_last else call.x.shape[2:]
+    kernel, strides, dilations = (
+        np.broadcast_to(call.attributes.get(name, 1), len(spatial)) for name in ("kernel_shape", "strides", "dilations")
+    )
+    spans = (kernel - 1) * dilations + 1
+    if len(spatial) > 3 or call.x.size == 0 or (spans > spatial).any():
+        return False
+    if np.max(call.attributes.get("pads", 0)) >= kernel.min():
+        return False
+    same = call.attributes.get("auto_pad", "").startswith("SAME")
+    return not (same and ((dilations > 1).any() or (strides > kernel).any()))
+
+
+def explicit(call):
+    """The attributes as a node has them, with a kernel size for each axis."""
+    kernel = np.broadcast_to(call.attributes["kernel_shape"], call.x.ndim - 2)
+    return {**call.attributes, "kernel_shape": kernel.tolist()}

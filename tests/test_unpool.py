@@ -11,7 +11,7 @@ from calls_family import draw_call
 from hypothesis import assume, given
 from oracle import DTYPES, GeometryError
 from oracle_unpool import expect_unpool
-from peer import ask
+from peer import ask, explicit
 from test_oracle_agreement import plain_window, pools, same_bits, same_values
 from truths import truths
 
@@ -280,9 +280,8 @@ def test_onnxruntime_agrees():
             truths(call)
         except GeometryError:
             continue
-        kernel = np.broadcast_to(call.attributes["kernel_shape"], rank).tolist()
-        attributes = {**call.attributes, "kernel_shape": kernel}
-        if sum(attributes.get("pads", ())) and min(kernel) <= max(attributes["pads"]):
+        attributes = explicit(call)
+        if sum(attributes.get("pads", ())) and min(attributes["kernel_shape"]) <= max(attributes["pads"]):
             continue  # onnxruntime refuses pads of the kernel's size
         native = [a.astype(a.dtype.newbyteorder("=")) for a in call.inputs]
         native = [np.ascontiguousarray(np.moveaxis(a, -1, 1) if call.channels_last else a) for a in native]

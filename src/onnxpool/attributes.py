@@ -123,21 +123,22 @@ class Float(Attribute):
 
 
 class Choice(Attribute):
-    """One of a few strings; the empty string stands for the first."""
+    """One of a few strings; if `blank`, the empty string stands for the first."""
 
-    __slots__ = ("values",)
+    __slots__ = ("blank", "values")
     type = "string"
 
-    def __init__(self, *values: str) -> None:
+    def __init__(self, *values: str, blank: bool = False) -> None:
         super().__init__(values[0])
         self.values = values
+        self.blank = blank
 
     def check(self, where: str, value: Any) -> str:
         """The value, or what the empty string stands for."""
         if not isinstance(value, str):
             raise PoolTypeError(f"{where} must be a str, got {value!r} of type {type(value).__name__}; "
                                 f"give one of {', '.join(self.values)}")
-        if value not in (*self.values, ""):
+        if value not in self.values and not (self.blank and value == ""):
             raise PoolError(f"{where} must be one of {', '.join(self.values)}, got {value!r}; "
                             f"the names are case-sensitive")
         return value or self.values[0]

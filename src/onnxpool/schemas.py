@@ -70,7 +70,7 @@ WINDOWS: dict[str, Attribute] = {
     "kernel_shape": KERNEL,
     "strides": PER_AXIS,
     "pads": Ints(minimum=0),
-    "auto_pad": Choice("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"),
+    "auto_pad": Choice("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", blank=True),
 }
 
 SCHEMAS = {schema.operator: schema for schema in (

@@ -13,7 +13,6 @@ ctypedef fused real_t:
 ctypedef fused region_t:
     MaxF32
     MaxF64
-    SumF32
     SumF64
 
 cdef enum RegionKind:
@@ -39,7 +38,7 @@ cdef struct Regions:
     Array x, y
     Py_ssize_t height, width, channels, inner, chunk, pooled_height, pooled_width, sampling, grid_limit
     double scale, offset
-    bint at_least_one
+    bint at_least_one, narrow              # narrow: values are floats
     Py_ssize_t height_taps, width_taps, scratch, row
 
 
@@ -79,7 +78,7 @@ cdef void add_sample(Bins* bins, Py_ssize_t b, Py_ssize_t* count, real_t place, 
         bins.taps[count[0]] = Tap(low, high, <real_t> 1 - part, part)
         count[0] += 1
     else:
-        add_weight(bins, b, count, low, <real_t> 1 - part)
+        add_weight(bins, b, count, low, 1 - <double> part)
         add_weight(bins, b, count, high, part)
 
 
@@ -135,9 +134,7 @@ cdef void bound(Bins* bins, Py_ssize_t pooled, Py_ssize_t size) noexcept nogil:
 
 
 cdef inline region_t weighted(region_t value, double weight) noexcept nogil:
-    if region_t is SumF32:
-        value.value = value.value * <float> weight
-    elif region_t is SumF64:
+    if region_t is SumF64:
         value.value = value.value * weight
     return value
 
@@ -153,20 +150,40 @@ cdef void add_tap(const region_t* x, region_t* y, Py_ssize_t n, double weight, b
 
 
 cdef const region_t* region_row(const Regions* job, const char* plane, const Bins* columns, Py_ssize_t row,
-                                Py_ssize_t inner, region_t* like, Scratch* scratch) noexcept nogil:
-    return <const region_t*> read_row(&job.x, plane + row * job.x.axis[0] + columns.low * job.x.axis[1], job.x.axis[1],
-                                      columns.high - columns.low, inner, scratch)
+                                Py_ssize_t inner, region_t* wide, Scratch* scratch) noexcept nogil:
+    """A row over the columns of the region; averages of floats are taken in double, `wide` being room for the row."""
+    cdef Py_ssize_t j, length = columns.high - columns.low
+    cdef const char* values = read_row(&job.x, plane + row * job.x.axis[0] + columns.low * job.x.axis[1], job.x.axis[1],
+                                       length, inner, scratch)
+    if region_t is SumF64:
+        if job.narrow:
+            for j in range(length * inner):
+                wide[j].value = (<const float*> values)[j]
+            return wide
+    return <const region_t*> values
+
+
+cdef const char* narrow_values(const Regions* job, region_t* values, Py_ssize_t n) noexcept nogil:
+    """Averages that were taken in double, as floats in their place; 16-bit results are rounded only once."""
+    cdef Py_ssize_t j
+    cdef float* narrow = <float*> values
+    if region_t is SumF64:
+        if job.narrow:
+            for j in range(n):
+                narrow[j] = <float> values[j].value if job.y.format == PLAIN else round_to_odd(values[j].value)
+    return <const char*> values
 
 
 cdef void separable_bin_row(const Regions* job, const char* plane, const Bins* rows, const Bins* columns, Py_ssize_t b,
-                            Py_ssize_t inner, region_t* out, region_t* part, Scratch* scratch) noexcept nogil:
+                            Py_ssize_t inner, region_t* out, region_t* part, region_t* wide,
+                            Scratch* scratch) noexcept nogil:
     """One row of bins: out[pooled_width, inner]. Columns come first, so equal maxima resolve in row-major order."""
     cdef Py_ssize_t i, c, j, k
     cdef const region_t* row
     for j in range(job.pooled_width * inner):
         out[j].value = 0
     for i in range(rows.first[b], rows.first[b + 1]):
-        row = region_row(job, plane, columns, rows.taps[i].at, inner, out, scratch)
+        row = region_row(job, plane, columns, rows.taps[i].at, inner, wide, scratch)
         for c in range(job.pooled_width):
             for k in range(columns.first[c], columns.first[c + 1]):
                 add_tap(row + (columns.taps[k].at - columns.low) * inner, part, inner, columns.taps[k].weight,
@@ -226,6 +243,7 @@ cdef void pool_region(region_t* like, const Regions* job, Py_ssize_t region, Py_
     cdef Scratch scratch
     cdef region_t* sums = <region_t*> (memory + 2 * job.row)
     cdef region_t* out = <region_t*> (memory + 3 * job.row)
+    cdef region_t* wide = <region_t*> (memory + 4 * job.row)
     cdef Py_ssize_t channel = 0, inner, b
     cdef const char* plane
     cdef char* target
@@ -239,8 +257,8 @@ cdef void pool_region(region_t* like, const Regions* job, Py_ssize_t region, Py_
             if job.kind == ALIGN_MAX:
                 corner_bin_row(job, plane, rows, columns, b, inner, out, sums, &scratch)
             else:
-                separable_bin_row(job, plane, rows, columns, b, inner, out, sums, &scratch)
-            write_row(&job.y, <const char*> out, target + b * job.y.axis[0], job.y.axis[1], job.pooled_width, inner,
+                separable_bin_row(job, plane, rows, columns, b, inner, out, sums, wide, &scratch)
+            write_row(&job.y, narrow_values(job, out, job.pooled_width * inner), target + b * job.y.axis[0], job.y.axis[1], job.pooled_width, inner,
                       &scratch)
         channel += inner
 
@@ -263,16 +281,12 @@ cdef void run_region(const Regions* job, const real_t* roi, Py_ssize_t region, P
         align_bins(&columns, job, roi[0], roi[2], job.pooled_width, job.width)
     bound(&rows, job.pooled_height, job.height)
     bound(&columns, job.pooled_width, job.width)
-    if real_t is float:
-        if job.kind == ALIGN_AVG:
-            pool_region(<SumF32*> NULL, job, region, image, &rows, &columns, memory)
-        else:
-            pool_region(<MaxF32*> NULL, job, region, image, &rows, &columns, memory)
+    if job.kind == ALIGN_AVG:
+        pool_region(<SumF64*> NULL, job, region, image, &rows, &columns, memory)
+    elif real_t is float:
+        pool_region(<MaxF32*> NULL, job, region, image, &rows, &columns, memory)
     else:
-        if job.kind == ALIGN_AVG:
-            pool_region(<SumF64*> NULL, job, region, image, &rows, &columns, memory)
-        else:
-            pool_region(<MaxF64*> NULL, job, region, image, &rows, &columns, memory)
+        pool_region(<MaxF64*> NULL, job, region, image, &rows, &columns, memory)
     leave_default_floats(saved)
 
 
@@ -307,7 +321,7 @@ def pool_regions(str kind, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.n
     job.height, job.width = x.shape[first], x.shape[first + 1]
     job.pooled_height, job.pooled_width = y.shape[first], y.shape[first + 1]
     job.channels = x.shape[3 if channels_last else 1]
-    job.scale, job.offset, job.at_least_one = scale, offset, at_least_one
+    job.scale, job.offset, job.at_least_one, job.narrow = scale, offset, at_least_one, not wide
     job.sampling, job.grid_limit = sampling, grid_limit
     most = max(job.width, job.pooled_width)
     job.chunk = min(job.channels, max(64, REGION_ROW // most))
@@ -316,7 +330,7 @@ def pool_regions(str kind, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.n
     job.height_taps = job.pooled_height * (grid_limit if kind == "align_max" else 2 * job.height + 2)
     job.width_taps = job.pooled_width * (grid_limit if kind == "align_max" else 2 * job.width + 2)
     job.scratch = parts((job.pooled_height + job.pooled_width + 2) * sizeof(Py_ssize_t)
-                        + (job.height_taps + job.width_taps) * sizeof(Tap) + 4 * job.row, 64) * 64
+                        + (job.height_taps + job.width_taps) * sizeof(Tap) + 5 * job.row, 64) * 64
     threads = enter_team(threads if count > 1 else 1)
     memory = <char*> calloc(threads, job.scratch)
     if memory == NULL:
