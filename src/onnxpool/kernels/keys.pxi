@@ -3,7 +3,7 @@
 A key orders as its value does, a NaN above all and both zeros alike; of equal keys the first place wins. The sign of a
 zero travels below the place, where it decides nothing.
 """
-from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint32_t
 
 from .job cimport Order, Row, Rule
 from .reductions cimport NO_KEY, MaxKey, MaxPair
@@ -17,24 +17,29 @@ ctypedef fused key_t:
     MaxKey
     MaxPair
 
-cdef enum:
-    INFINITE_F32 = 0x7F800000       # the bits of an infinity: a NaN has a greater magnitude
+cdef extern from *:
+    """
+    /* The bits of an infinity: a NaN has a greater magnitude. */
+    #define INFINITE_F32 INT32_C(0x7F800000)
+    #define INFINITE_F64 INT64_C(0x7FF0000000000000)
+    """
+    int32_t INFINITE_F32
+    int64_t INFINITE_F64
 
-cdef int64_t INFINITE_F64 = 0x7FF0000000000000
 
-
-cdef inline int64_t rank_at(const narrow_t* x) noexcept nogil:
+cdef inline int32_t rank_at(const narrow_t* x) noexcept nogil:
     """An integer that orders as the value does."""
     cdef int32_t bits, magnitude
     if narrow_t is float:
         bits = (<const int32_t*> x)[0]
         magnitude = bits & INT32_MAX
-        return INT32_MAX if magnitude > INFINITE_F32 else -magnitude if bits < 0 else magnitude
+        magnitude = INT32_MAX if magnitude > INFINITE_F32 else magnitude
+        return -magnitude if (bits < 0) & (magnitude != INT32_MAX) else magnitude
     else:
         return x[0]
 
 
-cdef inline int64_t sign_at(const narrow_t* x) noexcept nogil:
+cdef inline int32_t sign_at(const narrow_t* x) noexcept nogil:
     """1 for a negative zero."""
     if narrow_t is float:
         return (<const int32_t*> x)[0] == INT32_MIN
@@ -42,8 +47,9 @@ cdef inline int64_t sign_at(const narrow_t* x) noexcept nogil:
         return 0
 
 
-cdef inline int64_t key_at(const narrow_t* x, int64_t place) noexcept nogil:
-    return rank_at(x) * (<int64_t> 1 << 32) + ((INT32_MAX - place) << 1) + sign_at(x)
+cdef inline int64_t key_at(const narrow_t* x, int32_t place) noexcept nogil:
+    cdef uint32_t low = (<uint32_t> (INT32_MAX - place) << 1) | <uint32_t> sign_at(x)
+    return <int64_t> rank_at(x) * (<int64_t> 1 << 32) + <int64_t> low
 
 
 cdef inline MaxPair pair_at(const double* x, int64_t place) noexcept nogil:
@@ -55,15 +61,16 @@ cdef inline MaxPair pair_at(const double* x, int64_t place) noexcept nogil:
 
 
 cdef void load_keys(const narrow_t* x, MaxKey* y, Py_ssize_t n, const Row* row, const Rule* rule) noexcept nogil:
-    cdef Py_ssize_t i, c, inner = row.inner
-    cdef int64_t place = row.place
+    cdef int32_t i, c, inner = <int32_t> row.inner, place = <int32_t> row.place
     if inner == 1:
-        for i in range(n):
+        for i in range(<int32_t> n):
             y[i].value = key_at(x + i, place + i)
         return
-    for i in range(n // inner):
+    for i in range(<int32_t> (n // inner)):
         for c in range(inner):
-            y[i * inner + c].value = key_at(x + i * inner + c, place + i)
+            y[c].value = key_at(x + c, place + i)
+        x += inner
+        y += inner
 
 
 cdef void load_pairs(const double* x, MaxPair* y, Py_ssize_t n, const Row* row, const Rule* rule) noexcept nogil:
@@ -87,10 +94,11 @@ cdef void load_long_pairs(const narrow_t* x, MaxPair* y, Py_ssize_t n, const Row
 
 
 cdef inline int32_t rank_in(key_t key) noexcept nogil:
+    """That of a window without a tap is below all others."""
     if key_t is MaxKey:
         return <int32_t> (key.value >> 32)
     else:
-        return <int32_t> key.value
+        return <int32_t> max(key.value, <int64_t> INT32_MIN)
 
 
 cdef inline int32_t sign_in(key_t key) noexcept nogil:
@@ -109,26 +117,27 @@ cdef inline int64_t place_in(key_t key) noexcept nogil:
 
 cdef bint store_ranked(const key_t* x, narrow_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
-    cdef int32_t rank, bits
+    cdef int32_t rank, mask
     for j in range(n):
         rank = rank_in(x[j])
         if narrow_t is float:
-            bits = (-rank if rank < 0 else rank) | (INT32_MIN if (rank < 0) | (sign_in(x[j]) != 0) else 0)
-            (<int32_t*> y)[j] = <int32_t> (INFINITE_F32 | INT32_MIN) if x[j].value == NO_KEY else bits
+            rank = max(rank, -INFINITE_F32)
+            mask = rank >> 31
+            (<int32_t*> y)[j] = ((rank ^ mask) - mask) | ((mask | -sign_in(x[j])) & INT32_MIN)
         elif narrow_t is int8_t:
-            y[j] = <int8_t> (-128 if x[j].value == NO_KEY else rank)
+            y[j] = <int8_t> max(rank, -128)
         else:
-            y[j] = <uint8_t> (0 if x[j].value == NO_KEY else rank)
+            y[j] = <uint8_t> max(rank, 0)
     return False
 
 
 cdef bint store_ranked_f64(const MaxPair* x, double* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
-    cdef int64_t rank, bits
+    cdef int64_t rank, mask
     for j in range(n):
-        rank = x[j].value
-        bits = (-rank if rank < 0 else rank) | (INT64_MIN if (rank < 0) | (sign_in(x[j]) != 0) else 0)
-        (<int64_t*> y)[j] = INFINITE_F64 | INT64_MIN if rank == NO_KEY else bits
+        rank = max(x[j].value, -INFINITE_F64)
+        mask = rank >> 63
+        (<int64_t*> y)[j] = ((rank ^ mask) - mask) | ((mask | -(x[j].place & 1)) & INT64_MIN)
     return False
 
 

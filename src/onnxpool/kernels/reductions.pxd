@@ -119,7 +119,7 @@ cdef inline running_t nothing(running_t like) noexcept nogil:
     elif running_t is MaxKey:
         result.value = NO_KEY
     elif running_t is MaxPair:
-        result.value = result.place = NO_KEY
+        result.value, result.place = NO_KEY, 0
     elif running_t is SumWide:
         result = wide(0, 0)
     else:

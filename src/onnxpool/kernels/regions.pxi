@@ -258,8 +258,8 @@ cdef void pool_region(region_t* like, const Regions* job, Py_ssize_t region, Py_
                 corner_bin_row(job, plane, rows, columns, b, inner, out, sums, &scratch)
             else:
                 separable_bin_row(job, plane, rows, columns, b, inner, out, sums, wide, &scratch)
-            write_row(&job.y, narrow_values(job, out, job.pooled_width * inner), target + b * job.y.axis[0], job.y.axis[1], job.pooled_width, inner,
-                      &scratch)
+            write_row(&job.y, narrow_values(job, out, job.pooled_width * inner), target + b * job.y.axis[0],
+                      job.y.axis[1], job.pooled_width, inner, &scratch)
         channel += inner
 
 
