@@ -9,8 +9,8 @@ from typing import NamedTuple
 from .windows import Axis
 
 BLOCK = 1 << 17  # bytes of running values that a tile may hold between two passes
-ROW = 1 << 10  # bytes: channels are not split below this
-ROWS = 1 << 13  # values of neighbouring rows that are loaded and reduced together
+ROW = 1 << 9  # bytes: channels are not split below this
+ROWS = 1 << 15  # bytes of running values of neighbouring rows that are loaded and reduced together
 TASKS = 16  # that a large problem is cut into at least, for threads to share
 SHARED_WORK = 1 << 18  # elements in and out above which a problem is large
 HALO = 1.3  # how much more two half tiles may load than a whole one
@@ -92,5 +92,5 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     group = max(1, min(BLOCK // (block * itemsize), outer // TASKS if shared else outer))
     loaded = [needed(axis, count) for axis, count in zip(axes, windows, strict=True)]
     row = max(loaded[-1], windows[-1]) * part
-    row = max(row, min(ROWS, group * part * math.prod(loaded)))
+    row = max(row, min(ROWS // itemsize, group * part * math.prod(loaded)))
     return Tiling(group, tuple(windows), part, block * group, row, max(scratch, row, block * group), sum(loaded[:-1]))

@@ -3,7 +3,18 @@
 A key orders as its value does, a NaN above all and both zeros alike; of equal keys the first place wins. The sign of a
 zero travels below the place, where it decides nothing.
 """
-from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport (
+    INT32_MAX,
+    INT32_MIN,
+    INT64_MAX,
+    INT64_MIN,
+    int8_t,
+    int32_t,
+    int64_t,
+    uint8_t,
+    uint32_t,
+    uint64_t,
+)
 
 from .job cimport Order, Row, Rule
 from .reductions cimport NO_KEY, MaxKey, MaxPair
@@ -29,12 +40,13 @@ cdef extern from *:
 
 cdef inline int32_t rank_at(const narrow_t* x) noexcept nogil:
     """An integer that orders as the value does."""
-    cdef int32_t bits, magnitude
+    cdef int32_t magnitude, negative, nan
     if narrow_t is float:
-        bits = (<const int32_t*> x)[0]
-        magnitude = bits & INT32_MAX
-        magnitude = INT32_MAX if magnitude > INFINITE_F32 else magnitude
-        return -magnitude if (bits < 0) & (magnitude != INT32_MAX) else magnitude
+        # All in bits, for vectors: `negative` and `nan` are masks.
+        magnitude = (<const int32_t*> x)[0] & INT32_MAX
+        negative = (<const int32_t*> x)[0] >> 31
+        nan = -<int32_t> (magnitude > INFINITE_F32)
+        return (((magnitude ^ negative) - negative) | nan) & (INT32_MAX | ~nan)
     else:
         return x[0]
 
@@ -49,7 +61,7 @@ cdef inline int32_t sign_at(const narrow_t* x) noexcept nogil:
 
 cdef inline int64_t key_at(const narrow_t* x, int32_t place) noexcept nogil:
     cdef uint32_t low = (<uint32_t> (INT32_MAX - place) << 1) | <uint32_t> sign_at(x)
-    return <int64_t> rank_at(x) * (<int64_t> 1 << 32) + <int64_t> low
+    return <int64_t> (<uint64_t> <int64_t> rank_at(x) << 32 | low)
 
 
 cdef inline MaxPair pair_at(const double* x, int64_t place) noexcept nogil:
