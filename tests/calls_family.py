@@ -24,6 +24,7 @@ from oracle_unpool import inferred
 
 MOST_CELLS = 4000  # of one result
 MOST_SAMPLES = 6000  # of one call of RoiAlign
+MOST_BINS = 60  # so many that floor and ceil of float32 products decide which elements a bin holds
 BAD_PLACES = (-1, -2, 2**31, 2**40, 2**63 - 1, -(2**63))
 SCALES = (1.0, 0.5, 0.0625, 0.1, 2.0, 1 / 3)
 
@@ -209,7 +210,8 @@ def draw_regions(choices, operator):
     rois, places = draw_rois(choices, dtype, len(x), size, scale, operator == "MaxRoiPool")
     further = [draw_memory(choices, rois)]
     if operator == "MaxRoiPool":
-        given = {"pooled_shape": (choices.integer(1, 6), choices.integer(1, 6))}
+        most = MOST_BINS if channels * len(rois) <= 4 and choices.chance(30) else 6
+        given = {"pooled_shape": (choices.integer(1, most), choices.integer(1, most))}
         if scale != 1 or choices.chance(20):
             given["spatial_scale"] = scale
     else:

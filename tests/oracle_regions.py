@@ -5,6 +5,7 @@ decide which elements belong to a bin; values are Python numbers.
 """
 
 import math
+import sys
 from itertools import product
 from typing import NamedTuple
 
@@ -146,12 +147,15 @@ def products(plane, vertical, horizontal):
 
 def mean(values, count):
     """The exact sum over a count, rounded twice; infinities and NaN as IEEE says."""
-    if not all(map(math.isfinite, values)):
-        return sum(values)
+    special = [value for value in values if not math.isfinite(value)]
+    if special:
+        return sum(special)
     try:
         return math.fsum(values) / count
-    except OverflowError:  # on the way, not in the mean itself
-        return math.ldexp(math.fsum(math.ldexp(value, -SPARE) for value in values) / count, SPARE)
+    except OverflowError:  # on the way; the mean itself exceeds the largest number at most by its rounding
+        value = math.fsum(math.ldexp(value, -SPARE) for value in values) / count
+        reach = math.ldexp(sys.float_info.max, -SPARE)
+        return math.ldexp(min(max(value, -reach), reach), SPARE)
 
 
 def bin_value(plane, rows, columns, mode):

@@ -1,6 +1,7 @@
 """The shape that a call's results have, by arithmetic alone, however absurd its attributes are."""
 
 import math
+from operator import index
 
 import numpy as np
 from calls import INDICES, QLINEAR, REGIONS, UNPOOL
@@ -77,8 +78,10 @@ def region_shape(call, first):
         require(rois.ndim == 2 and rois.shape[1] == 4 and places[0].shape == (len(rois),), "rois")
         require(native(places[0].dtype) == np.int64, "batch indices that are no int64")
         check_places(places[0], first[0])
-        height, width = (call.attributes.get(name) or 1 for name in ("output_height", "output_width"))
-        ratio = call.attributes.get("sampling_ratio") or 0
+        names = {"output_height": 1, "output_width": 1, "sampling_ratio": 0}
+        given = [call.attributes.get(name) for name in names]
+        pairs = zip(given, names.values(), strict=True)
+        height, width, ratio = (index(default if value is None else value) for value, default in pairs)
         require(len(rois) == 0 or height * width * ratio**2 <= MOST_SAMPLES, "too many samples")
     return (len(rois), first[1], height, width)
 

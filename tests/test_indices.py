@@ -22,7 +22,7 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 SIGNED = (*FLOATS, "int8")
 ALL = (*SIGNED, "uint8")
 LAYOUTS = {"channels first": False, "channels last": True}
-PEER_SEEDS = 4000
+PEER_SEEDS = 6000
 NEWEST_PEER_OPSET = 22
 WIDTHS = range(1, 71)
 
@@ -297,4 +297,4 @@ def test_onnxruntime_agrees():
         same_bits(ours[0], y)
         np.testing.assert_array_equal(ours[1], indices, call.describe())
         ran[call.attributes.get("storage_order", 0), x.ndim - 2] += 1
-    assert min(ran.values()) > PEER_SEEDS // 250
+    assert min(ran.values()) > 10

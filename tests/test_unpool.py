@@ -108,9 +108,9 @@ def test_value(case, channels_last):
 def test_another_plane(threads, channels_last):
     """Indices count over all images and channels, so a value may go to another plane, at every thread count (U11)."""
     generator = np.random.default_rng(11)
-    x = generator.standard_normal((4, 6, 32, 32)).astype(np.float32)
-    indices = generator.permutation(4 * 6 * 64 * 64)[: x.size].reshape(x.shape)
-    wanted = np.zeros((4, 6, 64, 64), np.float32)
+    x = generator.standard_normal((4, 6, 128, 128)).astype(np.float32)
+    indices = generator.permutation(4 * 6 * 256 * 256)[: x.size].reshape(x.shape)
+    wanted = np.zeros((4, 6, 256, 256), np.float32)
     wanted.reshape(-1)[indices] = x
     moved = [np.moveaxis(a, 1, -1) if channels_last else a for a in (x, indices)]
     y = unpooled(*moved, HALVES, num_threads=threads, channels_last=channels_last)
@@ -121,7 +121,7 @@ def test_another_plane(threads, channels_last):
 @pytest.mark.parametrize("threads", THREADS)
 def test_duplicates_at_every_thread_count(threads, channels_last):
     """Of values for one place the last in N, C, spatial order stays, in any layout and at any thread count (U03)."""
-    x = np.arange(4 * 6 * 64 * 64, dtype=np.float32).reshape(4, 6, 64, 64)
+    x = np.arange(4 * 6 * 128 * 128, dtype=np.float32).reshape(4, 6, 128, 128)
     indices = np.random.default_rng(3).integers(0, 50, x.shape)
     lasting = dict(zip(indices.ravel().tolist(), x.ravel().tolist(), strict=True))
     moved = [np.moveaxis(a, 1, -1) if channels_last else a for a in (x, indices)]
@@ -150,8 +150,8 @@ def test_bad_index_is_refused(bad, threads):
 
 def test_bad_index_in_a_large_input():
     """One bad index among many, wherever it is, is found before anything is written."""
-    x = np.ones((2, 3, 128, 128), np.float32)
-    for spot in (0, 1, 40_000, x.size - 1):
+    x = np.ones((2, 3, 256, 256), np.float32)
+    for spot in (0, 1, 140_000, x.size - 1):
         indices = np.arange(x.size).reshape(x.shape)
         indices.reshape(-1)[spot] = x.size
         out = np.full(x.shape, CANARY, np.float32)

@@ -22,7 +22,10 @@ def as_array(label: str, x: object, name: str = "X") -> Array:
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         raise PoolTypeError(f"{label}: {name} is a {type(x).__name__}, whose meaning pooling would lose; "
                             f"give an ndarray, such as x.filled(...) or numpy.array(x, subok=False)")
-    return np.asarray(x)
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        raise PoolTypeError(f"{label}: {name} cannot be made an array: {error}; give an ndarray") from None
 
 
 def native(dtype: DTypeLike) -> np.dtype[Any]:
@@ -54,6 +57,9 @@ def machine_memory() -> int:
 def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tuple[int, ...] | None = None) -> Array:
     """An array for a result; `order` lists its axes from the slowest in memory to the fastest."""
     needed = math.prod(shape) * dtype.itemsize
+    if math.prod(max(size, 1) for size in shape) * dtype.itemsize > np.iinfo(np.intp).max:
+        raise PoolError(f"{label}: a result of shape {shape} is more than an array can be; shrink pads or the output's "
+                        f"shape")
     if needed > machine_memory():
         raise PoolError(f"{label}: the result of shape {shape} takes {needed} bytes, but this machine has "
                         f"{machine_memory()}; shrink pads or the output's shape, or pass out=")
