@@ -66,6 +66,29 @@ cdef inline void sweep(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_
     sweep_apart(x, y, n, step, hop, taps, 1)
 
 
+cdef inline void blocks(const running_t* x, running_t* y, Py_ssize_t count, Py_ssize_t n, Py_ssize_t step,
+                        Py_ssize_t hop, int taps) noexcept nogil:
+    cdef Py_ssize_t window, j
+    for window in range(count):
+        for j in range(n):
+            y[window * n + j] = few(x + window * step + j, hop, taps)
+
+
+cdef void sweep_blocks(const running_t* x, running_t* y, Py_ssize_t count, Py_ssize_t n, Py_ssize_t step,
+                       Py_ssize_t hop, Py_ssize_t taps) noexcept nogil:
+    """As `sweep` for `count` windows of n neighbours each, read `step` apart; 2 to 4 taps without a call for each."""
+    cdef Py_ssize_t window
+    if taps == 2:
+        blocks(x, y, count, n, step, hop, 2)
+    elif taps == 3:
+        blocks(x, y, count, n, step, hop, 3)
+    elif taps == 4:
+        blocks(x, y, count, n, step, hop, 4)
+    else:
+        for window in range(count):
+            sweep(x + window * step, y + window * n, n, 1, hop, taps)
+
+
 cdef inline void merge(running_t* earlier, const running_t* later, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(n):
@@ -211,6 +234,11 @@ cdef void reduce_interior(const running_t* x, running_t* y, Py_ssize_t pre, cons
     cdef Run run
     for p in range(pre):
         window = begin
+        if post > 1 and axis.step > 1 and axis.taps <= FEW:
+            sweep_blocks(x + (p * length + first_tap(axis, begin) - span.low) * post,
+                         y + (p * count + begin - span.begin) * post, end - begin, post, axis.step * post,
+                         axis.hop * post, axis.taps)
+            continue
         while window < end:
             run = run_at(axis, window, end, post)
             windows(x + (p * length + first_tap(axis, window) - span.low) * post,

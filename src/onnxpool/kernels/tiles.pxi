@@ -191,9 +191,9 @@ cdef inline bint passes_through(const Axis* axis) noexcept nogil:
     return axis.most == 1 and axis.step == 1 and axis.begin == 0 and axis.end == axis.out == axis.size
 
 
-cdef running_t* reduce_block(const Job* job, const Tile* tile, running_t* block, running_t* spare,
+cdef running_t* reduce_block(const Job* job, const Tile* tile, running_t* block, running_t* spare, running_t* target,
                              running_t* work) noexcept nogil:
-    """The axes before the last, from the last on: block[outer, windows of each axis, inner]."""
+    """The axes before the last, from the last on: block[outer, windows of each axis, inner], in `target` if it can."""
     cdef int a, b
     cdef Py_ssize_t pre, post = tile.inner_end - tile.inner_begin
     for a in range(job.axes - 2, -1, -1):
@@ -203,9 +203,28 @@ cdef running_t* reduce_block(const Job* job, const Tile* tile, running_t* block,
         pre = tile.outer_end - tile.outer_begin
         for b in range(a):
             pre *= tile.span[b].high - tile.span[b].low
+        if a == 0 and target != NULL:
+            spare = target
         reduce_axis(block, spare, pre, &job.axis[a], tile.span[a], post, work)
         block, spare = spare, block
     return block
+
+
+cdef char* where_stored(const Job* job, const Call* call, const Stage* stage, const Tile* tile) noexcept nogil:
+    """Where in y the windows of a tile lie just as its last pass leaves them; NULL if they do not."""
+    cdef Py_ssize_t rows = tile.outer_end - tile.outer_begin, item
+    cdef Py_ssize_t place[MAX_AXES]
+    cdef int a
+    for a in range(job.axes - 1):
+        rows *= tile.span[a].end - tile.span[a].begin
+    if stage.store or stage.index or call.y.format != PLAIN or rows_together(job, &call.y, tile, True) < rows:
+        return NULL
+    if rows == 1 and not is_dense(&call.y, call.y.axis[job.axes - 1],
+                                  tile.span[job.axes - 1].end - tile.span[job.axes - 1].begin,
+                                  tile.inner_end - tile.inner_begin):
+        return NULL
+    locate_row(job, tile, 0, True, &item, place)
+    return window_row(job, &call.y, tile, item, place)
 
 
 cdef inline double divisor_of(const Axis* axis, Py_ssize_t window) noexcept nogil:
@@ -289,8 +308,12 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     cdef running_t* spare = memory + job.block
     cdef running_t* values = spare + job.block
     cdef running_t* work = values + job.row
-    load_rows(job, call, stage, tile, memory, values, work, scratch)
+    cdef running_t* target = <running_t*> where_stored(job, call, stage, tile)
+    cdef running_t* block = target if job.axes == 1 and target != NULL else memory
+    load_rows(job, call, stage, tile, block, values, work, scratch)
     if job.in_order:
         add_in_order(job, tile, memory, spare)
-        return store_rows(job, call, stage, tile, spare, mending, scratch)
-    return store_rows(job, call, stage, tile, reduce_block(job, tile, memory, spare, work), mending, scratch)
+        block = spare
+    else:
+        block = reduce_block(job, tile, block, spare, target, work)
+    return block != target and store_rows(job, call, stage, tile, block, mending, scratch)
