@@ -13,7 +13,8 @@ ROW = 1 << 9  # bytes: channels are not split below this
 ROWS = 1 << 15  # bytes of running values of neighbouring rows that are loaded and reduced together
 TASKS = 16  # that a large problem is cut into at least, for threads to share
 SHARED_WORK = 1 << 18  # elements in and out above which a problem is large
-HALO = 1.3  # how much more two half tiles may load than a whole one
+HALO = 1.3  # how much more two half tiles may load than a whole one,
+FREE_HALO = 1.1  # and how much of that is better than a part of the channels, whose rows have to be gathered
 
 
 class Tiling(NamedTuple):
@@ -55,10 +56,10 @@ def halo(axis: Axis, windows: int) -> float:
     return 2 * needed(axis, -(-windows // 2)) / needed(axis, windows)
 
 
-def split(axes: tuple[Axis, ...], windows: list[int]) -> bool:
-    """Halves the tile along the axis where it costs least, the first of equals; False if no axis is worth it."""
+def split(axes: tuple[Axis, ...], windows: list[int], most: float) -> bool:
+    """Halves the tile along the axis where it costs least, the first of equals; False if all cost more than `most`."""
     costs = [(halo(axis, count), a) for a, (axis, count) in enumerate(zip(axes, windows, strict=True)) if count > 1]
-    if not costs or min(costs)[0] > HALO:
+    if not costs or min(costs)[0] > most:
         return False
     a = min(costs)[1]
     windows[a] = -(-windows[a] // 2)
@@ -80,13 +81,15 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
         return count
 
     while passes(axes, windows, part, in_order)[0] * itemsize > BLOCK:
+        if split(axes, windows, FREE_HALO):
+            continue
         if part * itemsize >= 2 * ROW:
             part = -(-part // 2)
-        elif not split(axes, windows):
+        elif not split(axes, windows, HALO):
             break
     work = outer * inner * (math.prod(axis.size for axis in axes) + math.prod(axis.out for axis in axes))
     shared = work >= SHARED_WORK
-    while shared and tasks(1) < TASKS and split(axes, windows):
+    while shared and tasks(1) < TASKS and split(axes, windows, HALO):
         pass
     block, scratch = passes(axes, windows, part, in_order)
     group = max(1, min(BLOCK // (block * itemsize), outer // TASKS if shared else outer))

@@ -93,8 +93,8 @@ cdef Stage magnitude_stage(str dtype):
 
 cdef Stage mean_stage(str dtype):
     if dtype == "float64":
-        return Stage(SUM_F64, NULL, <Store> store_means_f64, NULL)
-    return Stage(SUM_F32, NULL, <Store> store_means_f32, NULL)
+        return Stage(SUM_F64, NULL, <Store> store_means[SumF64, double], NULL)
+    return Stage(SUM_F32, NULL, <Store> store_means[SumF32, float], NULL)
 
 
 cdef Stage norm_stage(str dtype):

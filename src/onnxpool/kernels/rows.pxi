@@ -18,6 +18,10 @@ ctypedef fused byte_t:
     int8_t
     uint8_t
 
+ctypedef fused mean_t:
+    SumF32
+    SumF64
+
 ctypedef fused integer_sum_t:
     SumI32
     SumI64
@@ -130,22 +134,20 @@ cdef void load_wide(const float_t* x, SumWide* y, Py_ssize_t n, const Row* row, 
         y[j] = wide_power(x[j], rule.p) if rule.p else wide(x[j], 0)
 
 
-cdef bint store_means_f32(const SumF32* x, float* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
+cdef bint store_means(const mean_t* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
+    """Sums over their divisor; a power of two multiplies instead, to the same bits and faster."""
     cdef Py_ssize_t j
-    cdef float by = <float> divisor
-    cdef int unsafe = 0
-    for j in range(n):
-        y[j] = x[j].value / by
-        unsafe |= (y[j] - y[j]) != 0
-    return unsafe
-
-
-cdef bint store_means_f64(const SumF64* x, double* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
-    cdef Py_ssize_t j
-    cdef int unsafe = 0
-    for j in range(n):
-        y[j] = x[j].value / divisor
-        unsafe |= (y[j] - y[j]) != 0
+    cdef float_t by = <float_t> divisor, factor
+    cdef int unsafe = 0, shift = 0
+    if n > 32 and frexp(divisor, &shift) == 0.5 and shift < 64:
+        factor = <float_t> (1 / divisor)
+        for j in range(n):
+            y[j] = <float_t> x[j].value * factor
+            unsafe |= (y[j] - y[j]) != 0
+    else:
+        for j in range(n):
+            y[j] = <float_t> x[j].value / by
+            unsafe |= (y[j] - y[j]) != 0
     return unsafe
 
 
