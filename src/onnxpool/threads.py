@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 
 from .attributes import integer
 
@@ -15,14 +14,19 @@ _scoped: ContextVar[int | None] = ContextVar("onnxpool.num_threads", default=Non
 _setting: int | None = None
 
 
-def quota(group: Path = Path("/sys/fs/cgroup")) -> float:
+def _read(path: str) -> str:
+    # pathlib would cost half of this package's import time.
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def quota(group: str = "/sys/fs/cgroup") -> float:
     """The processors that the control group may use; infinity if it has no limit."""
     try:
-        granted, period = (group / "cpu.max").read_text().split()
+        granted, period = _read(f"{group}/cpu.max").split()
     except (OSError, ValueError):
         try:
-            granted = (group / "cpu" / "cpu.cfs_quota_us").read_text().strip()
-            period = (group / "cpu" / "cpu.cfs_period_us").read_text().strip()
+            granted, period = _read(f"{group}/cpu/cpu.cfs_quota_us"), _read(f"{group}/cpu/cpu.cfs_period_us")
         except OSError:
             return float("inf")
     try:
