@@ -14,7 +14,7 @@ INT64_MAX = 2**63 - 1
 
 def is_integer(value: object) -> bool:
     """Whether a value is an integer, which a bool is not."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+    return type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)))
 
 
 def integer(where: str, value: Any, minimum: int) -> int:

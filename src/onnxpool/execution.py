@@ -38,7 +38,7 @@ def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[A
     """Refuses an `out` that is not exactly the result's array."""
     if type(out) is not np.ndarray and (not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray)):
         raise PoolTypeError(f"{label}: out is a {type(out).__name__}; give an ndarray of shape {shape}")
-    if native(out.dtype) != dtype:
+    if out.dtype != dtype and native(out.dtype) != dtype:
         raise PoolTypeError(f"{label}: out has dtype {out.dtype}, the result has {dtype}; give an array of that dtype")
     if out.shape != shape:
         raise PoolError(f"{label}: out has shape {out.shape}, the result has {shape}; give an array of that shape")
@@ -84,6 +84,8 @@ class Plan:
         The only shape of X that it takes.
     dtype : numpy.dtype
         The only dtype of X that it takes, in native byte order.
+    output_shape : tuple of int
+        The shape of the result, or of that for one region.
 
     Examples
     --------
@@ -93,14 +95,17 @@ class Plan:
     [[[[5.0, 7.0], [13.0, 15.0]]]]
     """
 
-    __slots__ = ("dtype", "operator", "shape")
+    __slots__ = ("dtype", "label", "operator", "shape")
 
+    label: str
     operator: "Operator"
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    output_shape: tuple[int, ...]
 
     def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], **resolved: Any) -> None:
-        for name, value in {"operator": operator, "shape": shape, "dtype": dtype, **resolved}.items():
+        for name, value in {"operator": operator, "label": operator.label, "shape": shape, "dtype": dtype,
+                            **resolved}.items():
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -111,11 +116,6 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"{self.operator!r}.plan({self.shape}, {self.dtype.name!r})"
-
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        """The shape of the result."""
-        raise AssertionError(f"{type(self).__name__} does not know its output shape")
 
     def explain(self) -> str:
         """
@@ -129,7 +129,7 @@ class Plan:
         axis 2: kernel 3, stride 1, dilation 1, pads 1+1, 4 -> 4
           windows 0-1, 0-2, 1-3, 2-3, divided by 2, 3, 3, 2
         """
-        return f"{self.operator.label}, {self.dtype.name} {self.shape}"
+        return f"{self.label}, {self.dtype.name} {self.shape}"
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         """
@@ -155,7 +155,7 @@ class Plan:
 
     def _checked(self, x: Any) -> Array:
         """X, of the plan's shape and dtype."""
-        label = self.operator.label
+        label = self.label
         array = as_array(label, x)
         if array.shape != self.shape:
             raise PoolError(f"{label}: this plan is for shape {self.shape}, got {array.shape}; plan anew for that")
@@ -165,7 +165,15 @@ class Plan:
 
     def _no_inputs(self, inputs: tuple[Any, ...]) -> None:
         if inputs:
-            raise PoolError(f"{self.operator.label}: takes only X, got {1 + len(inputs)} inputs; leave the others out")
+            raise PoolError(f"{self.label}: takes only X, got {1 + len(inputs)} inputs; leave the others out")
+
+
+def delivered(result: Array, out: Array | None) -> Array:
+    """The result where it was asked for."""
+    if out is None or out is result:
+        return result
+    np.copyto(out, result)
+    return out
 
 
 def _replan(operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:

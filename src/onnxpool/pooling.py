@@ -7,13 +7,14 @@ import numpy as np
 
 from . import kernels, quantisation, threads, tiling
 from .errors import PoolError, PoolTypeError
-from .execution import Array, Plan, allocate, check_out
+from .execution import Array, Plan, allocate, check_out, delivered
 from .explain import explain
 from .windows import Axis
 
 if TYPE_CHECKING:
     from .base import Operator
 
+INDEX = np.dtype(np.int64)
 POINT = Axis(1, 1, 1, 1, 1, (0, 0), 0, 1, 0, 1, 1, 1, 1, 1.0, *(np.empty(0, t) for t in (np.int64, np.int64, float)))
 
 # Powers of two between which the magnitudes of each dtype lie.
@@ -60,23 +61,19 @@ def interleaved(x: Array, channels_last: bool) -> bool:
 class WindowPlan(Plan):
     """The plan of an operator that reduces windows; `axes` are the windows of each spatial axis."""
 
-    __slots__ = ("_pools", "axes", "reduction")
+    __slots__ = ("_pools", "axes", "output_shape", "reduction")
 
     axes: tuple[Axis, ...]
+    output_shape: tuple[int, ...]
     reduction: tuple[str, float]
     _pools: dict[bool, kernels.Pool]
 
     def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], axes: tuple[Axis, ...],
                  reduction: tuple[str, float]) -> None:
-        super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={})
-
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        """The shape of the result."""
-        spatial = tuple(axis.out for axis in self.axes)
-        if self._channels_last:
-            return (self.shape[0], *spatial, self.shape[-1])
-        return (*self.shape[:2], *spatial)
+        spatial = tuple(axis.out for axis in axes)
+        last = operator.channels_last and len(shape) > 2
+        super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={},
+                         output_shape=(shape[0], *spatial, shape[-1]) if last else (*shape[:2], *spatial))
 
     @property
     def _channels_last(self) -> bool:
@@ -87,50 +84,48 @@ class WindowPlan(Plan):
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         x = self._checked(x)
-        rule = self._rule(inputs)
-        indexed = self.reduction[0] == "indexed_max"
-        wanted = self._check_outs(out, indexed)
-        results = [self._result(x, *pair) for pair in wanted]
-        inside = interleaved(x, self.operator.channels_last)
+        rule = self._rule(inputs) if inputs or self.operator.quantised else None
         team = threads.team(num_threads, x.nbytes)
+        indexed = self.reduction[0] == "indexed_max"
+        y_out, indices_out = self._out_pair(out) if indexed else (out, None)
+        y = self._result(x, y_out, self.dtype)
+        indices = self._result(x, indices_out, INDEX) if indexed else None
         if x.size:
-            self._pool(inside).run(x, results[0], team, rule, results[1] if indexed else None)
-        for i, (given, _) in enumerate(wanted):
-            if given is not None and given is not results[i]:
-                np.copyto(given, results[i])
-                results[i] = given
-        return tuple(results) if indexed else results[0]
+            self._pool(interleaved(x, self.operator.channels_last)).run(x, y, team, rule, indices)
+        y = delivered(y, y_out)
+        return y if indices is None else (y, delivered(indices, indices_out))
 
-    def _rule(self, inputs: tuple[Any, ...]) -> tuple[int, float, float, float, float, int] | None:
+    def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
         """What the further inputs ask of a kernel."""
         if not self.operator.quantised:
             self._no_inputs(inputs)
             return None
-        given = quantisation.read(self.operator.label, self.dtype, inputs, self.operator.zero_points_optional)
+        given = quantisation.read(self.label, self.dtype, inputs, self.operator.zero_points_optional)
         if self.reduction[0] == "mean_in_order":
             return given.in_order()
-        return given.whole(self.operator.label, math.prod(axis.kernel for axis in self.axes))
+        return given.whole(self.label, math.prod(axis.kernel for axis in self.axes))
 
-    def _check_outs(self, out: Any, indexed: bool) -> list[tuple[Array | None, np.dtype[Any]]]:
-        """The arrays that were given for the results, each None if it was not, with the dtype of each."""
-        label = self.operator.label
-        dtypes = [self.dtype, np.dtype(np.int64)] if indexed else [self.dtype]
-        given = (None,) * len(dtypes) if out is None else out if indexed else (out,)
-        if not isinstance(given, tuple) or len(given) != len(dtypes):
-            raise PoolTypeError(f"{label}: out with Indices must be a tuple of two arrays, got {type(out).__name__}; "
-                                f"give (y, indices)")
-        for array, dtype in zip(given, dtypes, strict=True):
+    def _out_pair(self, out: Any) -> tuple[Array | None, Array | None]:
+        """The arrays that were given for a maximum and its indices, each None if it was not."""
+        if out is None:
+            return None, None
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise PoolTypeError(f"{self.label}: out with Indices must be a tuple of two arrays, got "
+                                f"{type(out).__name__}; give (y, indices)")
+        for array, dtype in zip(out, (self.dtype, INDEX), strict=True):
             if array is not None:
-                check_out(label, array, self.output_shape, dtype)
-        if indexed and given[0] is not None and given[1] is not None and np.may_share_memory(*given):
-            raise PoolError(f"{label}: out[0] and out[1] share memory; give two arrays")
-        return list(zip(given, dtypes, strict=True))
+                check_out(self.label, array, self.output_shape, dtype)
+        if out[0] is not None and out[1] is not None and np.may_share_memory(*out):
+            raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays")
+        return out
 
-    def _result(self, x: Array, given: Array | None, dtype: np.dtype[Any]) -> Array:
-        """Where a kernel stores a result: in the given array, unless it overlaps x."""
-        if given is not None and not np.may_share_memory(x, given):
-            return given
-        return allocate(self.operator.label, self.output_shape, dtype, memory_order(x, self._channels_last))
+    def _result(self, x: Array, out: Array | None, dtype: np.dtype[Any]) -> Array:
+        """Where a kernel stores a result: in the array that was given, unless it overlaps x."""
+        if out is not None:
+            check_out(self.label, out, self.output_shape, dtype)
+            if not np.may_share_memory(x, out):
+                return out
+        return allocate(self.label, self.output_shape, dtype, memory_order(x, self._channels_last))
 
     def _pool(self, inside: bool) -> kernels.Pool:
         pool = self._pools.get(inside)

@@ -1,15 +1,18 @@
 """Regions: the plan of MaxRoiPool and RoiAlign, which pool parts of images that a second input names."""
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from . import kernels, threads
 from .errors import PoolError, PoolTypeError
-from .execution import Array, Plan, allocate, as_array, check_out
+from .execution import Array, Plan, allocate, as_array, check_out, delivered
 from .pooling import memory_order
 from .windows import check_sizes
+
+if TYPE_CHECKING:
+    from .base import Operator
 
 MOST_SAMPLES = 2**22  # of one region: sampling_ratio 0 takes their number from the data
 
@@ -28,27 +31,21 @@ class Regions(NamedTuple):
 class RegionPlan(Plan):
     """The plan of an operator on regions; `regions` is how they are cut."""
 
-    __slots__ = ("regions",)
+    __slots__ = ("output_shape", "regions")
 
     regions: Regions
 
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        """The shape of the result for one region; the first axis counts regions."""
-        return self._shape(1)
-
-    def _shape(self, count: int) -> tuple[int, ...]:
-        if self.operator.channels_last:
-            return (count, *self.regions.pooled, self.shape[-1])
-        return (count, self.shape[1], *self.regions.pooled)
+    def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], regions: Regions) -> None:
+        one = (1, *regions.pooled, shape[-1]) if operator.channels_last else (1, shape[1], *regions.pooled)
+        super().__init__(operator, shape, dtype, regions=regions, output_shape=one)
 
     def explain(self) -> str:
         """What the plan does."""
-        return f"{super().explain()} -> {self._shape(1)} for each region\n{self.regions}"
+        return f"{super().explain()} -> {self.output_shape} for each region\n{self.regions}"
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         """As `Plan` says; the inputs are X, rois and, for RoiAlign, batch_indices."""
-        label = self.operator.label
+        label = self.label
         align = self.regions.kind != "roi_max"
         if len(inputs) != 1 + align:
             raise PoolError(f"{label}: takes X, rois{' and batch_indices' if align else ''}, got {1 + len(inputs)} "
@@ -58,7 +55,7 @@ class RegionPlan(Plan):
         images = self._images(inputs[1], len(rois)) if align else self._image_column(rois[:, 0])
         corners = np.ascontiguousarray(rois[:, -4:])
         grid = self._check_samples(corners) if align else 1
-        shape = self._shape(len(rois))
+        shape = (len(rois), *self.output_shape[1:])
         if out is not None:
             check_out(label, out, shape, self.dtype)
         last = self.operator.channels_last
@@ -69,14 +66,11 @@ class RegionPlan(Plan):
             cut = self.regions
             kernels.pool_regions(cut.kind, x, y, corners, images, self.dtype.name, cut.scale, cut.offset,
                                  cut.at_least_one, cut.sampling, grid, last, team)
-        if out is None or y is out:
-            return y
-        np.copyto(out, y)
-        return out
+        return delivered(y, out)
 
     def _rois(self, given: Any, columns: int) -> Array:
         """The regions, copied so that nobody changes them once they are checked."""
-        label = self.operator.label
+        label = self.label
         rois = as_array(label, given, "rois")
         if rois.dtype.newbyteorder("=") != self.dtype:
             raise PoolTypeError(f"{label}: rois has dtype {rois.dtype}, but X has {self.dtype}; give both the same")
@@ -93,7 +87,7 @@ class RegionPlan(Plan):
     def _check_images(self, images: Array, name: str) -> Array:
         bad = np.flatnonzero((images < 0) | (images >= self.shape[0]) | (images != np.floor(images)))
         if len(bad):
-            raise PoolError(f"{self.operator.label}: {name.format(int(bad[0]))}={images[bad[0]]} is no image of X, "
+            raise PoolError(f"{self.label}: {name.format(int(bad[0]))}={images[bad[0]]} is no image of X, "
                             f"which has {self.shape[0]}; give whole numbers in [0, {self.shape[0]})")
         return images.astype(np.int64)
 
@@ -101,7 +95,7 @@ class RegionPlan(Plan):
         return self._check_images(column, "rois[{}, 0]")
 
     def _images(self, given: Any, count: int) -> Array:
-        label = self.operator.label
+        label = self.label
         images = as_array(label, given, "batch_indices")
         if images.dtype.newbyteorder("=") != np.int64:
             raise PoolTypeError(f"{label}: batch_indices has dtype {images.dtype}, but must be int64; cast it")
@@ -124,7 +118,7 @@ class RegionPlan(Plan):
         samples = grid.prod(axis=1) * math.prod(self.regions.pooled)
         bad = np.flatnonzero(~(samples <= MOST_SAMPLES))
         if len(bad):
-            raise PoolError(f"{self.operator.label}: rois[{int(bad[0])}] takes {samples[bad[0]]:.4g} samples, more "
+            raise PoolError(f"{self.label}: rois[{int(bad[0])}] takes {samples[bad[0]]:.4g} samples, more "
                             f"than the limit of {MOST_SAMPLES}; give a smaller region or sampling_ratio")
         return int(min(grid.max(initial=1) + 1, MOST_SAMPLES))
 

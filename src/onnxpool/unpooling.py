@@ -1,14 +1,17 @@
 """Unpooling: the plan of MaxUnpool, which puts maxima back where indices say they came from."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import kernels, threads
 from .errors import PoolError, PoolTypeError
-from .execution import Array, Plan, allocate, as_array, check_out
+from .execution import Array, Plan, allocate, as_array, check_out, delivered
 from .windows import MOST_WINDOWS, check_lengths, check_sizes, per_axis
+
+if TYPE_CHECKING:
+    from .base import Operator
 
 
 def inferred_sizes(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], first: int) -> tuple[int, ...]:
@@ -33,27 +36,22 @@ def inferred_sizes(label: str, attributes: dict[str, Any], sizes: tuple[int, ...
 class UnpoolPlan(Plan):
     """The plan of MaxUnpool; `addressed` is the spatial shape that indices address."""
 
-    __slots__ = ("addressed",)
+    __slots__ = ("addressed", "output_shape")
 
     addressed: tuple[int, ...]
 
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        """The shape of the result where none is given."""
-        return self._whole(self.addressed)
-
-    def _whole(self, spatial: tuple[int, ...]) -> tuple[int, ...]:
-        if self.operator.channels_last:
-            return (self.shape[0], *spatial, self.shape[-1])
-        return (*self.shape[:2], *spatial)
+    def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any],
+                 addressed: tuple[int, ...]) -> None:
+        whole = (shape[0], *addressed, shape[-1]) if operator.channels_last else (*shape[:2], *addressed)
+        super().__init__(operator, shape, dtype, addressed=addressed, output_shape=whole)
 
     def explain(self) -> str:
         """What the plan does."""
-        return f"{super().explain()} -> {self.output_shape}\nindices address {self._whole(self.addressed)}"
+        return f"{super().explain()} -> {self.output_shape}\nindices address {self.addressed}"
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         """As `Plan` says; the inputs are X, I and, optionally, output_shape."""
-        label = self.operator.label
+        label = self.label
         if len(inputs) not in (1, 2):
             raise PoolError(f"{label}: takes X, I and output_shape, got {1 + len(inputs)} inputs; give two or three")
         x = np.ascontiguousarray(self._checked(x), self.dtype)
@@ -69,13 +67,10 @@ class UnpoolPlan(Plan):
         bad = kernels.unpool(x, indices, y, self.addressed, self.operator.channels_last, team)
         if bad >= 0:
             raise self._bad_index(indices, bad)
-        if out is None or y is out:
-            return y
-        np.copyto(out, y)
-        return out
+        return delivered(y, out)
 
     def _indices(self, given: Any) -> Array:
-        label = self.operator.label
+        label = self.label
         indices = as_array(label, given, "I")
         if indices.dtype.newbyteorder("=") != np.int64:
             raise PoolTypeError(f"{label}: I has dtype {indices.dtype}, but must be int64; cast it")
@@ -85,7 +80,7 @@ class UnpoolPlan(Plan):
 
     def _stored_shape(self, given: Any) -> tuple[int, ...]:
         """The shape of the result: as given, but not smaller than what indices address."""
-        label = self.operator.label
+        label = self.label
         if given is None:
             return self.output_shape
         array = as_array(label, given, "output_shape")
@@ -112,5 +107,5 @@ class UnpoolPlan(Plan):
         if last:
             place = [place[0], *place[2:], place[1]]
         limit = math.prod(self.output_shape)
-        return PoolError(f"{self.operator.label}: I{place}={value} is out of range [0, {limit}); give indices that are "
+        return PoolError(f"{self.label}: I{place}={value} is out of range [0, {limit}); give indices that are "
                          f"flat in the order of N, C and the spatial axes of {self.output_shape}")
