@@ -261,6 +261,8 @@ cdef void reduce_axis(const running_t* x, running_t* y, Py_ssize_t pre, const Ax
             double_up(x + p * length * post, y + p * count * post, &axis, span, post, scratch)
         return
     if begin < end:
+        # From here on the interior begins where the span's does, whatever the step is taken to be.
+        axis.start, axis.begin = first_tap(whole, begin), begin
         axis.step = length if count == 1 else axis.step
         if count * axis.step == length:
             # Windows continue without a gap from slice to slice, as if on one long axis. What this leaves where a slice
