@@ -6,8 +6,9 @@ import pkgutil
 import re
 from pathlib import Path
 
-import onnxpool
 import pytest
+
+import onnxpool
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted(

@@ -7,6 +7,7 @@ import numpy as np
 
 from .attributes import is_integer
 from .errors import PoolError, PoolTypeError
+from .execution import as_array
 
 Rule = tuple[int, float, float, float, float, int]  # bias, scale, y scale, lowest, highest and zero point of y
 
@@ -17,7 +18,7 @@ def scalar(label: str, name: str, value: Any) -> np.ndarray[Any, Any]:
     """An input that holds one value."""
     if value is None:
         raise PoolError(f"{label}: {name} is not given; it is required")
-    array = np.asarray(value)
+    array = as_array(label, value, name)
     if array.shape not in ((), (1,)):
         raise PoolError(f"{label}: {name} must be a scalar, got shape {array.shape}; quantisation is per tensor")
     return array.reshape(())
