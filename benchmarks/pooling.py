@@ -45,6 +45,24 @@ class Whole(_Family):
     params = (named("GlobalAveragePool", "GlobalMaxPool"), FLOATS, ["first", "last"], ["1", "2"])
 
 
+class Unpooled(_Family):
+    """MaxUnpool."""
+
+    params = (named("MaxUnpool"), FLOATS, ["first", "last"], ["1", "2"])
+
+
+class Regions(_Family):
+    """MaxRoiPool and RoiAlign."""
+
+    params = (named("MaxRoiPool", "RoiAlign"), FLOATS, ["first", "last"], ["1", "2"])
+
+
+class Nhwc(_Family):
+    """NhwcMaxPool of com.microsoft."""
+
+    params = (named("NhwcMaxPool"), BYTES, ["last"], ["1", "2"])
+
+
 class Quantised(_Family):
     """The QLinear operators of com.microsoft."""
 

@@ -54,7 +54,18 @@ WORKLOADS = {
     "qgap_56_b8": Workload("QLinearGlobalAveragePool", (8, 256, 56, 56), {}),
     "qavg3x3s1": Workload("QLinearAveragePool", (8, 192, 35, 35), {"kernel_shape": [3, 3], "pads": [1] * 4}),
     "qavg2x2s2": Workload("QLinearAveragePool", (8, 256, 56, 56), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    "nhwc_stem_max3x3s2_b1": Workload(
+        "NhwcMaxPool", (1, 64, 112, 112), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}),
+    "indices_stem_max3x3s2_b1": Workload("MaxPool", (1, 64, 112, 112), {
+        "kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4, "return_indices": True}),
+    "indices_sppf_max5x5s1": Workload(
+        "MaxPool", (8, 256, 20, 20), {"kernel_shape": [5, 5], "pads": [2] * 4, "return_indices": True}),
+    "unpool2x2s2_b4": Workload("MaxUnpool", (4, 64, 112, 112), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    "rois_7x7_r512": Workload("MaxRoiPool", (2, 256, 50, 50), {"pooled_shape": [7, 7]}),
+    "align_7x7_r512": Workload(
+        "RoiAlign", (2, 256, 50, 50), {"output_height": 7, "output_width": 7, "sampling_ratio": 2}),
 }
+REGIONS = 512  # of the workloads that pool regions
 
 
 def array(shape: tuple[int, ...], dtype: str) -> np.ndarray:
@@ -70,6 +81,25 @@ def array(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return values.astype(dtype, copy=False)
 
 
+def further(operator: str, x: np.ndarray, shape: tuple[int, ...], last: bool) -> tuple[np.ndarray, ...]:
+    """The inputs after x, whose shape with channels first is given."""
+    zero = np.zeros((), x.dtype)
+    if operator.startswith("QLinear"):
+        return np.array(0.05, np.float32), zero, np.array(0.04, np.float32), zero
+    if operator == "MaxUnpool":
+        n, c, h, w = np.ogrid[tuple(slice(size) for size in shape)]
+        places = ((n * shape[1] + c) * 2 * shape[2] + 2 * h) * 2 * shape[3] + 2 * w
+        return (np.ascontiguousarray(np.moveaxis(places, 1, -1) if last else places),)
+    if operator in ("MaxRoiPool", "RoiAlign"):
+        rng = np.random.default_rng(0)
+        corners = np.sort(rng.uniform(0, shape[-1], (REGIONS, 2, 2)), axis=1).reshape(REGIONS, 4)
+        images = rng.integers(0, shape[0], REGIONS)
+        if operator == "RoiAlign":
+            return corners.astype(x.dtype), images
+        return (np.hstack([images[:, None], corners]).astype(x.dtype),)
+    return ()
+
+
 class Call:
     """A workload made ready: a plan, its inputs and the output that it writes into."""
 
@@ -82,10 +112,8 @@ class Call:
         x = array(work.shape, dtype)
         if layout == "last":
             x = np.ascontiguousarray(np.moveaxis(x, 1, -1))
-        zero = np.zeros((), x.dtype)
-        scales = (np.float32(0.05), zero, np.float32(0.04), zero) if work.operator.startswith("QLinear") else ()
         self.plan = operator(**work.attributes, channels_last=layout == "last").plan(x.shape, x.dtype)
-        self.inputs, self.threads = (x, *scales), int(threads)
+        self.inputs, self.threads = (x, *further(work.operator, x, work.shape, layout == "last")), int(threads)
         self.out = self.plan(*self.inputs, num_threads=self.threads)
         self()  # what happens once, in memory or in an import, is not the time of a call
 
