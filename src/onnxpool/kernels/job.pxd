@@ -16,13 +16,16 @@ cdef enum Running:
     MAX_U8
     MAX_F32
     MAX_F64
-    MAX_KEY
-    MAX_PAIR
     SUM_I32
     SUM_I64
     SUM_F32
     SUM_F64
     SUM_WIDE
+    PLACED_I8
+    PLACED_U8
+    PLACED_F32
+    PLACED_F64
+    PLACED_ANY
 
 cdef struct Rule:
     double p                # of the Lp norm; 0 for a mean
@@ -41,27 +44,25 @@ cdef struct Row:
 
 
 # Elements to running values; NULL where they are the same.
-ctypedef void (*Load)(const void* x, void* y, Py_ssize_t n, const Row* row, const Rule* rule) noexcept nogil
+ctypedef void (*Load)(const void* x, void* y, Py_ssize_t n, const Rule* rule) noexcept nogil
 # Running values to elements, True if a sum left its safe range; NULL where they are the same.
 ctypedef bint (*Store)(const void* x, void* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil
+
+
 cdef struct Order:
     int axes                          # to be counted with the first one fastest; 0 for row-major order
     Py_ssize_t size[MAX_AXES]
-
-
-# Running values to flat indices; NULL where none are asked for.
-ctypedef void (*Index)(const void* x, int64_t* y, Py_ssize_t n, const Row* row, const Order* order) noexcept nogil
 
 
 cdef struct Stage:
     Running running
     Load load
     Store store
-    Index index
 
 
 cdef struct Job:
     Stage fast, mend                  # mend takes a tile again in which a sum left its safe range
+    bint indexed                      # whether places are kept as well
     bint mends, divides, in_order     # divides: a sum is stored over its divisor; in_order: taps are added one by one
     bint uniform                      # whether all windows divide by the same,
     double divisor                    # and by what

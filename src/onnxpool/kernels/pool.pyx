@@ -15,9 +15,12 @@ from .job cimport (
     MAX_F32,
     MAX_F64,
     MAX_I8,
-    MAX_KEY,
-    MAX_PAIR,
     MAX_U8,
+    PLACED_ANY,
+    PLACED_F32,
+    PLACED_F64,
+    PLACED_I8,
+    PLACED_U8,
     PLAIN,
     SUM_F32,
     SUM_F64,
@@ -27,7 +30,6 @@ from .job cimport (
     Array,
     Call,
     Format,
-    Index,
     Job,
     Load,
     Rule,
@@ -42,8 +44,6 @@ from .reductions cimport (
     MaxF32,
     MaxF64,
     MaxI8,
-    MaxKey,
-    MaxPair,
     MaxU8,
     SumF32,
     SumF64,
@@ -54,8 +54,9 @@ from .reductions cimport (
 
 include "passes.pxi"
 include "rows.pxi"
-include "keys.pxi"
+include "walks.pxi"
 include "tiles.pxi"
+include "places.pxi"
 include "in_order.pxi"
 include "unpool.pxi"
 include "regions.pxi"
@@ -77,73 +78,72 @@ REGION_ROW = 1 << 14  # values of a row of a region that are taken together
 
 cdef Stage max_stage(str dtype):
     if dtype == "int8":
-        return Stage(MAX_I8, NULL, NULL, NULL)
+        return Stage(MAX_I8, NULL, NULL)
     if dtype == "uint8":
-        return Stage(MAX_U8, NULL, NULL, NULL)
+        return Stage(MAX_U8, NULL, NULL)
     if dtype == "float64":
-        return Stage(MAX_F64, NULL, NULL, NULL)
-    return Stage(MAX_F32, NULL, NULL, NULL)
+        return Stage(MAX_F64, NULL, NULL)
+    return Stage(MAX_F32, NULL, NULL)
 
 
 cdef Stage magnitude_stage(str dtype):
     if dtype == "float64":
-        return Stage(MAX_F64, <Load> load_magnitudes[double], <Store> store_magnitudes[double], NULL)
-    return Stage(MAX_F32, <Load> load_magnitudes[float], <Store> store_magnitudes[float], NULL)
+        return Stage(MAX_F64, <Load> load_magnitudes[double], <Store> store_magnitudes[double])
+    return Stage(MAX_F32, <Load> load_magnitudes[float], <Store> store_magnitudes[float])
 
 
 cdef Stage mean_stage(str dtype):
     if dtype == "float64":
-        return Stage(SUM_F64, NULL, <Store> store_means[SumF64, double], NULL)
-    return Stage(SUM_F32, NULL, <Store> store_means[SumF32, float], NULL)
+        return Stage(SUM_F64, NULL, <Store> store_means[SumF64, double])
+    return Stage(SUM_F32, NULL, <Store> store_means[SumF32, float])
 
 
 cdef Stage norm_stage(str dtype):
     if dtype == "float64":
-        return Stage(SUM_F64, <Load> load_powers[double], <Store> store_norms[double], NULL)
-    return Stage(SUM_F64, <Load> load_powers[float], <Store> store_norms[float], NULL)
+        return Stage(SUM_F64, <Load> load_powers[double], <Store> store_norms[double])
+    return Stage(SUM_F64, <Load> load_powers[float], <Store> store_norms[float])
 
 
 cdef Stage mend_stage(str dtype):
     if dtype == "float64":
-        return Stage(SUM_WIDE, <Load> load_wide[double], <Store> mend_floats[double], NULL)
-    return Stage(SUM_WIDE, <Load> load_wide[float], <Store> mend_floats[float], NULL)
+        return Stage(SUM_WIDE, <Load> load_wide[double], <Store> mend_floats[double])
+    return Stage(SUM_WIDE, <Load> load_wide[float], <Store> mend_floats[float])
 
 
 cdef Stage quantised_stage(str dtype, bint long_sums):
     if dtype == "int8" and long_sums:
-        return Stage(SUM_I64, <Load> load_integers[int8_t, SumI64], <Store> store_quantised[SumI64, int8_t], NULL)
+        return Stage(SUM_I64, <Load> load_integers[int8_t, SumI64], <Store> store_quantised[SumI64, int8_t])
     if dtype == "int8":
-        return Stage(SUM_I32, <Load> load_integers[int8_t, SumI32], <Store> store_quantised[SumI32, int8_t], NULL)
+        return Stage(SUM_I32, <Load> load_integers[int8_t, SumI32], <Store> store_quantised[SumI32, int8_t])
     if long_sums:
-        return Stage(SUM_I64, <Load> load_integers[uint8_t, SumI64], <Store> store_quantised[SumI64, uint8_t], NULL)
-    return Stage(SUM_I32, <Load> load_integers[uint8_t, SumI32], <Store> store_quantised[SumI32, uint8_t], NULL)
+        return Stage(SUM_I64, <Load> load_integers[uint8_t, SumI64], <Store> store_quantised[SumI64, uint8_t])
+    return Stage(SUM_I32, <Load> load_integers[uint8_t, SumI32], <Store> store_quantised[SumI32, uint8_t])
 
 
-cdef Stage indexed_stage(str dtype, bint long_places):
+cdef Stage indexed_stage(str dtype):
     if dtype == "float64":
-        return Stage(MAX_PAIR, <Load> load_pairs, <Store> store_ranked_f64, <Index> store_indices[MaxPair])
+        return Stage(PLACED_F64, NULL, NULL)
     if dtype == "int8":
-        if long_places:
-            return Stage(MAX_PAIR, <Load> load_long_pairs[int8_t], <Store> store_ranked[MaxPair, int8_t],
-                         <Index> store_indices[MaxPair])
-        return Stage(MAX_KEY, <Load> load_keys[int8_t], <Store> store_ranked[MaxKey, int8_t],
-                     <Index> store_indices[MaxKey])
+        return Stage(PLACED_I8, NULL, NULL)
     if dtype == "uint8":
-        if long_places:
-            return Stage(MAX_PAIR, <Load> load_long_pairs[uint8_t], <Store> store_ranked[MaxPair, uint8_t],
-                         <Index> store_indices[MaxPair])
-        return Stage(MAX_KEY, <Load> load_keys[uint8_t], <Store> store_ranked[MaxKey, uint8_t],
-                     <Index> store_indices[MaxKey])
-    if long_places:
-        return Stage(MAX_PAIR, <Load> load_long_pairs[float], <Store> store_ranked[MaxPair, float],
-                     <Index> store_indices[MaxPair])
-    return Stage(MAX_KEY, <Load> load_keys[float], <Store> store_ranked[MaxKey, float], <Index> store_indices[MaxKey])
+        return Stage(PLACED_U8, NULL, NULL)
+    return Stage(PLACED_F32, NULL, NULL)
+
+
+cdef Stage any_indexed_stage(str dtype):
+    if dtype == "float64":
+        return Stage(PLACED_ANY, NULL, NULL)
+    if dtype == "int8":
+        return Stage(PLACED_ANY, <Load> load_any[int8_t], <Store> store_any[int8_t])
+    if dtype == "uint8":
+        return Stage(PLACED_ANY, <Load> load_any[uint8_t], <Store> store_any[uint8_t])
+    return Stage(PLACED_ANY, <Load> load_any[float], <Store> store_any[float])
 
 
 cdef Stage in_order_stage(str dtype):
     if dtype == "int8":
-        return Stage(SUM_F32, <Load> load_dequantised[int8_t], <Store> store_requantised[int8_t], NULL)
-    return Stage(SUM_F32, <Load> load_dequantised[uint8_t], <Store> store_requantised[uint8_t], NULL)
+        return Stage(SUM_F32, <Load> load_dequantised[int8_t], <Store> store_requantised[int8_t])
+    return Stage(SUM_F32, <Load> load_dequantised[uint8_t], <Store> store_requantised[uint8_t])
 
 
 cdef bint run_stage(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint mending,
@@ -156,10 +156,6 @@ cdef bint run_stage(const Job* job, const Call* call, const Stage* stage, const 
         return pool_tile(<MaxF32*> memory, job, call, stage, tile, mending, scratch)
     if stage.running == MAX_F64:
         return pool_tile(<MaxF64*> memory, job, call, stage, tile, mending, scratch)
-    if stage.running == MAX_KEY:
-        return pool_tile(<MaxKey*> memory, job, call, stage, tile, mending, scratch)
-    if stage.running == MAX_PAIR:
-        return pool_tile(<MaxPair*> memory, job, call, stage, tile, mending, scratch)
     if stage.running == SUM_I32:
         return pool_tile(<SumI32*> memory, job, call, stage, tile, mending, scratch)
     if stage.running == SUM_I64:
@@ -168,6 +164,16 @@ cdef bint run_stage(const Job* job, const Call* call, const Stage* stage, const 
         return pool_tile(<SumF32*> memory, job, call, stage, tile, mending, scratch)
     if stage.running == SUM_F64:
         return pool_tile(<SumF64*> memory, job, call, stage, tile, mending, scratch)
+    if stage.running == PLACED_I8:
+        return place_tile(<const PlacedI8*> NULL, memory, job, call, stage, tile, scratch)
+    if stage.running == PLACED_U8:
+        return place_tile(<const PlacedU8*> NULL, memory, job, call, stage, tile, scratch)
+    if stage.running == PLACED_F32:
+        return place_tile(<const PlacedF32*> NULL, memory, job, call, stage, tile, scratch)
+    if stage.running == PLACED_F64:
+        return place_tile(<const PlacedF64*> NULL, memory, job, call, stage, tile, scratch)
+    if stage.running == PLACED_ANY:
+        return place_tile(<const PlacedAny*> NULL, memory, job, call, stage, tile, scratch)
     return pool_tile(<SumWide*> memory, job, call, stage, tile, mending, scratch)
 
 
@@ -294,23 +300,24 @@ cdef class Pool:
         elif reduction == "norm":
             self.job.fast = norm_stage(dtype)
         elif reduction == "indexed_max":
-            self.job.fast = indexed_stage(dtype, self.job.plane > INT32_MAX)
+            self.job.fast = any_indexed_stage(dtype) if self.job.plane > INT32_MAX else indexed_stage(dtype)
         elif reduction == "mean_in_order":
             self.job.fast = in_order_stage(dtype)
         else:
             self.job.fast = quantised_stage(dtype, taps > MOST_TAPS_I32)
-        self.job.mend = mend_stage(dtype)
-        self.job.mends = reduction in ("mean", "norm") and self.p != INFINITY
+        self.job.mend = any_indexed_stage(dtype) if reduction == "indexed_max" else mend_stage(dtype)
+        self.job.mends = reduction in ("mean", "norm", "indexed_max") and self.p != INFINITY
         self.job.divides = reduction in ("mean", "mean_in_order")
         self.job.uniform, self.job.divisor = True, 1
         for a in range(self.job.axes):
             self.job.uniform &= self.job.axis[a].begin == 0 and self.job.axis[a].end == self.job.axis[a].out
             self.job.divisor *= self.job.axis[a].divisor
         self.job.in_order = reduction == "mean_in_order"
+        self.job.indexed = reduction == "indexed_max"
 
     cdef _set_scratch(self, tiling):
         cdef int a
-        cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends or self.job.fast.running == MAX_PAIR else 8
+        cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends or self.job.indexed else 8
         self.job.block, self.job.row = tiling.block, tiling.row
         self.job.work = tiling.work
         for a in range(self.job.axes):
@@ -318,7 +325,8 @@ cdef class Pool:
                 self.job.work = tiling.work + LEVELS * CHUNK + BLOCK
         self.job.marks = tiling.marks
         self.job.scratch = parts(3 * 8 * self.job.row + parts(self.job.marks, 64) * 64
-                                 + (2 * self.job.block + self.job.row + self.job.work) * width, 64) * 64 + 64
+                                 + (2 * parts(self.job.block, 64) * 64 + self.job.row
+                                    + 2 * parts(self.job.work, 64) * 64) * width, 64) * 64 + 64
 
     @property
     def tasks(self):

@@ -10,13 +10,6 @@ change a bit of a result, and the error of a sum grows with log2(n).
 from libc.math cimport INFINITY, frexp, isfinite, ldexp
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 
-cdef extern from *:
-    """
-    #define NO_KEY INT64_MIN /* of a window without a tap: below every key */
-    """
-    int64_t NO_KEY
-
-
 cdef struct MaxI8:
     int8_t value
 
@@ -28,15 +21,6 @@ cdef struct MaxF32:
 
 cdef struct MaxF64:
     double value
-
-cdef struct MaxKey:
-    # A value of at most 32 bits, its place, and its sign if it is zero, as one integer: the greatest value is the
-    # greatest key, and of equal values the one at the first place (keys.pxi).
-    int64_t value
-
-cdef struct MaxPair:
-    # The same for 64-bit values and for places beyond 31 bits.
-    int64_t value, place
 
 cdef struct SumI32:
     int32_t value
@@ -60,8 +44,6 @@ ctypedef fused running_t:
     MaxU8
     MaxF32
     MaxF64
-    MaxKey
-    MaxPair
     SumI32
     SumI64
     SumF32
@@ -90,11 +72,7 @@ cdef inline running_t combine(running_t a, running_t b) noexcept nogil:
     cdef running_t result
     if running_t is SumWide:
         return add_wide(a, b)
-    elif running_t is MaxPair:
-        result.value = b.value if b.value > a.value else a.value
-        result.place = b.place if b.value > a.value else a.place
-        return result
-    elif running_t is MaxI8 or running_t is MaxU8 or running_t is MaxKey:
+    elif running_t is MaxI8 or running_t is MaxU8:
         result.value = b.value if b.value > a.value else a.value
         return result
     elif running_t is MaxF32 or running_t is MaxF64:
@@ -116,10 +94,6 @@ cdef inline running_t nothing(running_t like) noexcept nogil:
         result.value = 0
     elif running_t is MaxF32 or running_t is MaxF64:
         result.value = -INFINITY
-    elif running_t is MaxKey:
-        result.value = NO_KEY
-    elif running_t is MaxPair:
-        result.value, result.place = NO_KEY, 0
     elif running_t is SumWide:
         result = wide(0, 0)
     else:

@@ -4,11 +4,11 @@ A sum leaves its safe range when it overflowed, or when an underflow may have ta
 left not finite, and `True` is returned: the tile is taken again with `SumWide`, whose rows mend only such elements.
 """
 from libc.math cimport NAN, cbrt, exp2, fabs, floor, fma, frexp, isfinite, ldexp, log2, pow, rintf, sqrt
-from libc.stdint cimport INT32_MAX, INT64_MAX, int8_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int64_t, uint8_t
 
 from .elements cimport round_to_odd
-from .job cimport Order, Row, Rule
-from .reductions cimport NO_KEY, MaxKey, MaxPair, SumF32, SumF64, SumI32, SumI64, SumWide, add_wide, wide
+from .job cimport Rule
+from .reductions cimport SumF32, SumF64, SumI32, SumI64, SumWide, add_wide, wide
 
 ctypedef fused float_t:
     float
@@ -97,7 +97,7 @@ cdef inline double norm(double total, double p) noexcept nogil:
     return root(total, 0, p)
 
 
-cdef void load_magnitudes(const float_t* x, float_t* y, Py_ssize_t n, const Row* row, const Rule* rule) noexcept nogil:
+cdef void load_magnitudes(const float_t* x, float_t* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(n):
         y[j] = fabs(x[j])
@@ -111,7 +111,7 @@ cdef bint store_magnitudes(const float_t* x, float_t* y, Py_ssize_t n, double di
     return False
 
 
-cdef void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Row* row, const Rule* rule) noexcept nogil:
+cdef void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     if rule.p == 2:
         for j in range(n):
@@ -121,14 +121,13 @@ cdef void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Row* row,
             y[j].value = power(x[j], rule.p)
 
 
-cdef void load_integers(const byte_t* x, integer_sum_t* y, Py_ssize_t n, const Row* row,
-                        const Rule* rule) noexcept nogil:
+cdef void load_integers(const byte_t* x, integer_sum_t* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(n):
         y[j].value = x[j]
 
 
-cdef void load_wide(const float_t* x, SumWide* y, Py_ssize_t n, const Row* row, const Rule* rule) noexcept nogil:
+cdef void load_wide(const float_t* x, SumWide* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(n):
         y[j] = wide_power(x[j], rule.p) if rule.p else wide(x[j], 0)
@@ -194,7 +193,7 @@ cdef bint store_quantised(const integer_sum_t* x, byte_t* y, Py_ssize_t n, doubl
     return False
 
 
-cdef void load_dequantised(const byte_t* x, SumF32* y, Py_ssize_t n, const Row* row, const Rule* rule) noexcept nogil:
+cdef void load_dequantised(const byte_t* x, SumF32* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     cdef int zero = <int> rule.bias
     for j in range(n):

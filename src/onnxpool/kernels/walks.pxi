@@ -1,0 +1,179 @@
+"""Walks: through the rows of a tile, as many at a time as lie together in memory."""
+from libc.string cimport memcpy, memset
+
+from .elements cimport (
+    move_elements,
+    narrow_bfloat16_row,
+    narrow_float16_row,
+    widen_bfloat16_row,
+    widen_float16_row,
+)
+from .job cimport BFLOAT16, FLOAT16, MAX_AXES, PLAIN, Array, Job, Row, Tile
+from .geometry cimport Axis, Span, first_tap, taps_inside
+
+
+cdef struct Scratch:
+    char* marks     # which elements of each axis but the last some window reads
+    char* elements  # a row of elements, gathered or to be scattered
+    char* values    # the row widened, or to be narrowed
+    char* indices   # a row of flat indices
+
+
+cdef inline bint is_dense(const Array* array, Py_ssize_t axis_stride, Py_ssize_t length,
+                          Py_ssize_t inner) noexcept nogil:
+    return (array.aligned and not array.swapped and (inner == 1 or array.inner == array.itemsize)
+            and (length == 1 or axis_stride == inner * array.itemsize))
+
+
+cdef void gather(const Array* array, const char* source, char* target, Py_ssize_t stride, Py_ssize_t length,
+                 Py_ssize_t inner) noexcept nogil:
+    cdef Py_ssize_t i, size = array.itemsize
+    if inner == 1:
+        move_elements(source, stride, target, size, length, size, array.swapped)
+        return
+    for i in range(length):
+        move_elements(source + i * stride, array.inner, target + i * inner * size, size, inner, size, array.swapped)
+
+
+cdef void scatter(const Array* array, const char* source, char* target, Py_ssize_t stride, Py_ssize_t length,
+                  Py_ssize_t inner) noexcept nogil:
+    cdef Py_ssize_t i, size = array.itemsize
+    if inner == 1:
+        move_elements(source, size, target, stride, length, size, array.swapped)
+        return
+    for i in range(length):
+        move_elements(source + i * inner * size, size, target + i * stride, array.inner, inner, size, array.swapped)
+
+
+cdef const char* read_row(const Array* array, const char* source, Py_ssize_t stride, Py_ssize_t length,
+                          Py_ssize_t inner, Scratch* scratch) noexcept nogil:
+    """The elements of a row as plain values side by side: where they are if they lie so, else in the scratch memory."""
+    if not is_dense(array, stride, length, inner):
+        gather(array, source, scratch.elements, stride, length, inner)
+        source = scratch.elements
+    if array.format == PLAIN:
+        return source
+    if array.format == FLOAT16:
+        widen_float16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
+    else:
+        widen_bfloat16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
+    return scratch.values
+
+
+cdef void write_row(const Array* array, const char* values, char* target, Py_ssize_t stride, Py_ssize_t length,
+                    Py_ssize_t inner, Scratch* scratch) noexcept nogil:
+    """Values side by side become the elements of a row; nothing is to do if the values are there already."""
+    cdef bint dense = is_dense(array, stride, length, inner)
+    cdef char* narrow = target if dense else scratch.elements
+    if array.format == FLOAT16:
+        narrow_float16_row(<const float*> values, <unsigned short*> narrow, length * inner)
+    elif array.format == BFLOAT16:
+        narrow_bfloat16_row(<const float*> values, <unsigned short*> narrow, length * inner)
+    elif dense:
+        if values != target:
+            memcpy(target, values, length * inner * array.itemsize)
+    else:
+        narrow = <char*> values
+    if not dense:
+        scatter(array, narrow, target, stride, length, inner)
+
+
+cdef inline char* outer_item(const Job* job, const Array* array, Py_ssize_t item, Py_ssize_t inner) noexcept nogil:
+    return (array.data + (item // job.channels) * array.image + (item % job.channels) * array.channel
+            + inner * array.inner)
+
+
+cdef inline Py_ssize_t extent(Span span, bint windows) noexcept nogil:
+    return span.end - span.begin if windows else span.high - span.low
+
+
+cdef Py_ssize_t rows_together(const Job* job, const Array* array, const Tile* tile, bint windows) noexcept nogil:
+    """How many rows of the tile, of its windows or else its elements, lie one after another as if they were one."""
+    cdef int last = job.axes - 1, a
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = extent(tile.span[last], windows), rows = 1
+    cdef Py_ssize_t pitch = length * inner * array.itemsize
+    if inner != job.inner or not is_dense(array, array.axis[last], length, inner):
+        return 1
+    for a in range(last - 1, -1, -1):
+        if extent(tile.span[a], windows) > 1 and array.axis[a] != pitch:
+            return rows
+        if job.indexed and not windows and job.pace[a] != rows * length:
+            return rows  # places have a gap where the elements have none
+        rows *= extent(tile.span[a], windows)
+        pitch *= extent(tile.span[a], windows)
+    if job.indexed or (job.channels > 1 and array.channel != pitch) or array.image != pitch * job.channels:
+        return rows
+    return rows * (tile.outer_end - tile.outer_begin)
+
+
+cdef bint mark(const Axis* axis, Span span, char* marks) noexcept nogil:
+    """Marks the elements that some window of the span reads; True if that may not be all."""
+    cdef Py_ssize_t window, tap
+    if axis.step == 1 or (axis.hop == 1 and axis.step <= axis.taps):
+        memset(marks, 1, span.high - span.low)
+        return False
+    memset(marks, 0, span.high - span.low)
+    for window in range(span.begin, span.end):
+        for tap in range(taps_inside(axis, window)):
+            marks[first_tap(axis, window) + tap * axis.hop - span.low] = 1
+    return True
+
+
+cdef struct Walk:
+    bint windows                   # whether rows are of windows or of elements
+    Py_ssize_t rows, together      # in all, and that lie together
+    Py_ssize_t done, n             # before the rows at hand, and of them
+    Py_ssize_t stride              # bytes from place to place in them
+    Py_ssize_t place[MAX_AXES]     # of the first of them, for each axis but the last
+    Py_ssize_t item                # its outer item
+    bint wanted                    # whether any window reads it
+    char* marks[MAX_AXES]
+    Row row
+
+
+cdef Walk walk_rows(const Job* job, const Array* array, const Tile* tile, bint windows, char* marks) noexcept nogil:
+    """A walk before its first rows; those of elements know from their marks whether they are wanted."""
+    cdef Walk walk
+    cdef int a
+    walk.windows, walk.done, walk.n = windows, 0, 0
+    walk.together = rows_together(job, array, tile, windows)
+    walk.rows = tile.outer_end - tile.outer_begin
+    for a in range(job.axes - 1):
+        walk.rows *= extent(tile.span[a], windows)
+        walk.marks[a] = marks
+        if not windows:
+            if mark(&job.axis[a], tile.span[a], marks):
+                walk.together = 1
+            marks += tile.span[a].high - tile.span[a].low
+    return walk
+
+
+cdef char* next_rows(const Job* job, const Array* array, const Tile* tile, Walk* walk) noexcept nogil:
+    """Where the next rows of a walk begin; NULL after the last ones."""
+    cdef int last = job.axes - 1, a
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = extent(tile.span[last], walk.windows), row
+    cdef Py_ssize_t start = tile.span[last].begin if walk.windows else tile.span[last].low
+    cdef char* where
+    walk.done += walk.n
+    if walk.done == walk.rows:
+        return NULL
+    walk.n = min(walk.together - walk.done % walk.together, max(1, job.row // max(1, length * inner)))
+    walk.stride = array.axis[last] if walk.n == 1 else inner * array.itemsize  # as one long row
+    walk.wanted = True
+    walk.row.place = start
+    row = walk.done
+    for a in range(last - 1, -1, -1):
+        walk.place[a] = row % extent(tile.span[a], walk.windows)
+        row //= extent(tile.span[a], walk.windows)
+        if not walk.windows:
+            walk.wanted &= walk.marks[a][walk.place[a]]
+        walk.place[a] += tile.span[a].begin if walk.windows else tile.span[a].low
+        walk.row.place += walk.place[a] * job.pace[a]
+    walk.item = tile.outer_begin + row
+    walk.row.inner = inner
+    walk.row.base = (walk.item * job.inner + tile.inner_begin) * job.plane
+    walk.row.plane = job.plane
+    where = outer_item(job, array, walk.item, tile.inner_begin) + start * array.axis[last]
+    for a in range(last):
+        where += walk.place[a] * array.axis[a]
+    return where
