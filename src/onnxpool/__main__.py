@@ -1,22 +1,12 @@
-"""The command line: ``onnxpool run`` runs an ONNX model with its pooling nodes on onnxpool."""
+"""The command line: ``onnxpool run`` runs an ONNX model, ``onnxpool check`` looks at its pooling nodes."""
 
 import argparse
-import json
-import math
-import os
-import shutil
+import importlib
 import sys
-import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TextIO
 
 from . import __version__
-
-if TYPE_CHECKING:
-    from .onnx import models
-
-OK, DIFFERS, CANNOT = 0, 1, 2  # exit statuses
-INTERRUPTED = 130
+from .commands import CANNOT, INTERRUPTED
 
 DESCRIPTION = "The ONNX pooling operators as an exact, fast CPU library for NumPy arrays."
 RUN = """
@@ -25,31 +15,12 @@ show the pooling nodes with their shapes and times. Without MODEL, run the ResNe
 and compare with its expected output. That model's weights are constants and its output is uniform whatever its
 pooling nodes return: give --check to compare each of them with onnxruntime.
 """
-EXIT = "exit status: 0, or 1 if the expected output is not reached, or 2 if the model cannot be run"
-
-
-class ProgressLine:
-    """Progress on a stream: one line rewritten on a terminal, else a line for every two seconds of work."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self.stream, self.terminal = stream, stream.isatty()
-        self.start = self.shown = time.monotonic()
-        self.every = 0.1 if self.terminal else 2.0
-
-    def __call__(self, done: int, count: int, node: str) -> None:
-        now = time.monotonic()
-        if now - self.shown < self.every:
-            return
-        self.shown = now
-        text = f"onnxpool: {done} of {count} nodes, {now - self.start:.1f} s, now {node}"
-        if self.terminal:
-            text = f"\r{text[:shutil.get_terminal_size().columns - 1]}\x1b[K"
-        print(text, end="" if self.terminal else "\n", file=self.stream, flush=True)
-
-    def close(self) -> None:
-        """Clears the line."""
-        if self.terminal:
-            print("\r\x1b[K", end="", file=self.stream, flush=True)
+CHECK = """
+Show every pooling node of an ONNX model with its windows, without running it, and warn where onnxruntime, OpenVINO,
+onnx's ReferenceEvaluator or onnx's shape inference are known to disagree with the specification or with onnxpool.
+"""
+RUN_EXIT = "exit status: 0, or 1 if the expected output is not reached, or 2 if the model cannot be run"
+CHECK_EXIT = "exit status: 0, or 1 if there are warnings or refused nodes, or 2 if the model cannot be read"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -57,128 +28,20 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser("onnxpool", description=DESCRIPTION)
     top.add_argument("--version", action="version", version=f"onnxpool {__version__}")
     commands = top.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="run an ONNX model", description=RUN, epilog=EXIT)
+    run = commands.add_parser("run", help="run an ONNX model", description=RUN, epilog=RUN_EXIT)
     run.add_argument("model", nargs="?", metavar="MODEL", help="an ONNX file")
     run.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="the array of an input")
     run.add_argument("--output", metavar="FILE.npz", help="where the outputs are stored, by name")
     run.add_argument("--check", action="store_true", help="compare every pooling node with onnxruntime")
     run.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    check = commands.add_parser("check", help="check an ONNX model", description=CHECK, epilog=CHECK_EXIT)
+    check.add_argument("model", metavar="MODEL", help="an ONNX file")
+    check.add_argument("--shape", action="append", default=[], metavar="NAME=SIZE,SIZE,...",
+                       help="the shape of an input that leaves sizes open")
+    check.add_argument("--values", action="store_true",
+                       help="warn too where only unusual values, such as NaN, tell runtimes apart")
+    check.add_argument("--json", action="store_true", help="print JSON instead of text")
     return top
-
-
-def prepare(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The model's path, its inputs, and the outputs expected of it (none but for the default model)."""
-    from .onnx import models
-    if args.output and not os.path.isdir(os.path.dirname(args.output) or "."):
-        raise models.ModelError(f"cannot write {args.output}: no such directory")
-    if args.model is None:
-        if args.input:
-            raise models.ModelError("--input needs a MODEL: the default model brings its own input")
-        path, inputs, expected = models.example()
-        return str(path), inputs, expected
-    inputs = {}
-    for item in args.input:
-        name, _, file = item.partition("=")
-        if not name or not file:
-            raise models.ModelError(f"--input {item}: give --input NAME=FILE.npy")
-        if name in inputs:
-            raise models.ModelError(f"--input {item}: {name!r} is given twice")
-        inputs[name] = models.read_array(file)
-    return args.model, inputs, {}
-
-
-def run(args: argparse.Namespace) -> int:
-    """The command ``run``."""
-    from .onnx import models
-    progress = ProgressLine(sys.stderr)
-    try:
-        path, inputs, expected = prepare(args)
-        done = models.Model(path).run(inputs, check=args.check, progress=progress)
-    finally:
-        progress.close()
-    if args.output:
-        models.write_arrays(args.output, done.outputs)
-    far = max((models.largest_difference(done.outputs[name], want) for name, want in expected.items()), default=None)
-    agrees = all(models.agrees(done.outputs[name], want) for name, want in expected.items())
-    if args.json:
-        print(json.dumps(report(path, done, far, agrees), allow_nan=False))
-    else:
-        show(done, check=args.check)
-        if far is not None:
-            print(f"largest difference to the expected output: {far:.3g} "
-                  f"({'within' if agrees else 'NOT within'} rtol {models.RTOL:g}, atol {models.ATOL:g})")
-    return OK if agrees else DIFFERS
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it: no tuples, and infinity and NaN as text."""
-    if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def report(path: str, done: "models.Run", far: float | None, agrees: bool) -> dict[str, Any]:
-    """A run as JSON."""
-    result = {
-        "model": path,
-        "onnxpool": __version__,
-        "seconds": done.seconds,
-        "pooling_seconds": sum(node.seconds for node in done.nodes),
-        "nodes": [vars(node) for node in done.nodes],
-        "idle": done.idle,
-        "outputs": {name: {"dtype": str(y.dtype), "shape": y.shape} if hasattr(y, "dtype") else {"length": len(y)}
-                    for name, y in done.outputs.items()},
-    }
-    if far is not None:
-        result["expected"] = {"difference": far, "agrees": agrees}
-    whole: dict[str, Any] = plain(result)
-    return whole
-
-
-def attribute_text(value: Any) -> str:
-    """An attribute's value as 3,3."""
-    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-def cells(node: "models.NodeRun", seconds: float, check: bool) -> list[str]:
-    """A node's row of the table."""
-    from .onnx.models import shape_text
-    row = [
-        node.name,
-        f"{node.operator}-{node.version}",
-        " ".join(f"{name}={attribute_text(value)}" for name, value in node.attributes.items()) or "-",
-        shape_text(node.input_shape),
-        shape_text(node.output_shape),
-        node.dtype,
-        str(node.calls),
-        f"{1e6 * node.seconds:.1f}",
-        f"{100 * node.seconds / seconds:.2f} %",
-    ]
-    if check:
-        row.append("cannot run" if node.difference is None else f"{node.difference:.3g}")
-    return [*row, node.remark]
-
-
-def show(done: "models.Run", *, check: bool) -> None:
-    """Prints the table and the summary."""
-    if done.nodes:
-        head = ["node", "operator", "attributes", "in", "out", "dtype", "calls", "us", "share"]
-        head += ["onnxruntime differs by"] if check else []
-        rows = [[*head, ""], *(cells(node, done.seconds, check) for node in done.nodes)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            # Texts to the left, numbers to the right; the last column is a remark of any length.
-            left = [text.ljust(width) for text, width in zip(row[:6], widths, strict=False)]
-            right = [text.rjust(width) for text, width in zip(row[6:-1], widths[6:], strict=False)]
-            print("  ".join([*left, *right, row[-1]]).rstrip())
-    pooling = sum(node.seconds for node in done.nodes)
-    calls = sum(node.calls for node in done.nodes)
-    print(f"{calls} pooling {'call' if calls == 1 else 'calls'}: {1e6 * pooling:.1f} us "
-          f"of {done.seconds:.3f} s ({100 * pooling / done.seconds:.2f} %)")
-    if done.idle:
-        print(f"not reached: {', '.join(done.idle)}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -197,13 +60,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = parser().parse_args(argv)
     try:
-        from .onnx.models import ModelError
+        from .onnx.protos import ModelError
+        command = importlib.import_module(f".commands.{args.command}", __package__)
     except ImportError as error:
         print(f"onnxpool: {args.command} needs the onnx package ({error}): pip install 'onnxpool[onnx]'",
               file=sys.stderr)
         return CANNOT
     try:
-        return run(args)
+        status: int = command.run(args)
+        return status
     except ModelError as error:
         print(f"onnxpool: {error}", file=sys.stderr)
         return CANNOT

@@ -1,6 +1,5 @@
 """Whole ONNX models: every pooling node runs on onnxpool, every other node on onnx's ReferenceEvaluator."""
 
-import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,22 +9,25 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-import onnxpool
+from .protos import (
+    Array,
+    ModelError,
+    accept_inputs,
+    check_wiring,
+    inputs_of,
+    load,
+    one_line,
+    shape_text,
+    title,
+)
+from .reference import Evaluator, PoolingNode, subclasses
 
-Array = NDArray[Any]
 Progress = Callable[[int, int, str], None]  # nodes done, nodes in all, the node that starts now
 
 RTOL, ATOL = 1e-3, 1e-7  # what the onnx package allows its ResNet-50
-LONGEST_REASON = 300  # characters of somebody else's error message
-
-
-class ModelError(ValueError):
-    """A model, file or input that cannot be run; its text is one line."""
 
 
 @dataclass
@@ -75,39 +77,11 @@ class Run(NamedTuple):
     seconds: float
 
 
-class Input(NamedTuple):
-    """An input of a model: `dtype` is None if it is no tensor, a size that the model leaves open is a name or "?"."""
-
-    name: str
-    dtype: np.dtype[Any] | None
-    shape: tuple[int | str, ...] | None
-    optional: bool
-
-    def __str__(self) -> str:
-        kind = "(no tensor)" if self.dtype is None else "string" if self.dtype == object else self.dtype.name
-        return f"{kind} of any shape" if self.shape is None else f"{kind} {shape_text(self.shape)}"
-
-    def accept(self, array: Array) -> Array:
-        """The array as the model takes it, or an error."""
-        if self.dtype is not None and array.dtype.kind == "V" and array.dtype.itemsize == self.dtype.itemsize:
-            array = array.view(self.dtype)  # a .npy file keeps only the size of an ml_dtypes dtype
-        elif self.dtype == object and array.dtype.kind == "U":
-            array = array.astype(object)
-        elif not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
-        fits = self.shape is None or (len(self.shape) == array.ndim and all(
-            want == size for want, size in zip(self.shape, array.shape, strict=True) if isinstance(want, int)))
-        if array.dtype != self.dtype or not fits:
-            raise ModelError(f"input {self.name!r} is {array.dtype.name} {shape_text(array.shape)}, "
-                             f"the model takes {self}: give --input {self.name}=FILE.npy like that")
-        return array
-
-
 class Journal:
     """What the pooling nodes of one model did in its latest run; `aside` is time that does not belong to the model."""
 
     def __init__(self) -> None:
-        self.nodes: list[PoolingNode] = []
+        self.nodes: list[JournalledNode] = []
         self.begin(check=False)
 
     def begin(self, *, check: bool) -> None:
@@ -115,46 +89,27 @@ class Journal:
         self.check, self.aside = check, 0.0
         self.runs: dict[Any, NodeRun] = {}
 
-    def run(self, node: "PoolingNode", operator: Any, inputs: Sequence[Array], outputs: Sequence[Array]) -> NodeRun:
+    def run(self, node: "JournalledNode", operator: Any, inputs: Sequence[Array], outputs: Sequence[Array]) -> NodeRun:
         """The entry of a node for the shape and dtype of its input."""
         x, y = np.asarray(inputs[0]), outputs[0]
-        made = NodeRun(node.title, type(operator).__name__, operator.version, operator.attributes, x.shape, y.shape,
-                       x.dtype.name)
+        made = NodeRun(title(node.onnx_node), type(operator).__name__, operator.version, operator.attributes, x.shape,
+                       y.shape, x.dtype.name)
         return self.runs.setdefault((node, x.shape, x.dtype), made)
 
 
-class PoolingNode(OpRun):
-    """A pooling node within a ReferenceEvaluator: subclasses say which operator, and the journal it reports to."""
+class JournalledNode(PoolingNode):
+    """A pooling node that tells a journal what it does: subclasses say which operator, and the journal."""
 
-    op_schema = None  # else onnx adds the defaults of the newest version to the node's own attributes
     journal: ClassVar[Journal]
 
     def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any], schema: Any = None) -> None:
         super().__init__(onnx_node, run_params, schema)
-        self.title = title(onnx_node)
-        if not self.has_linked_attribute:
-            self._operator = self._made(onnx_node)  # wrong attributes are refused before anything runs
         self.journal.nodes.append(self)
 
-    def _made(self, node: onnx.NodeProto) -> Any:
-        try:
-            return onnxpool.from_node(node, self.run_params["opsets"])
-        except (onnxpool.PoolError, onnxpool.PoolTypeError) as error:
-            raise ModelError(f"node {self.title!r}: {error}") from error
-
-    def _run(self, *inputs: Any, **attributes: Any) -> tuple[Array, ...]:
-        node, operator = self.onnx_node, None if self.has_linked_attribute else self._operator
-        if operator is None:
-            node = unlinked(node, attributes)
-            operator = self._made(node)
+    def _pooled(self, node: onnx.NodeProto, operator: Any, inputs: Sequence[Any]) -> tuple[Array, ...]:
         start = perf_counter()
-        try:
-            result = operator(*inputs)
-        except (onnxpool.PoolError, onnxpool.PoolTypeError) as error:
-            # Not the error itself: OpRun takes a TypeError for its own and hides the text.
-            raise ModelError(f"node {self.title!r}: {error}") from error
+        outputs = super()._pooled(node, operator, inputs)
         stop = perf_counter()
-        outputs: tuple[Array, ...] = result if isinstance(result, tuple) else (result,)
         entry = self.journal.run(self, operator, inputs, outputs)
         entry.calls += 1
         entry.seconds += stop - start
@@ -164,51 +119,10 @@ class PoolingNode(OpRun):
         return outputs
 
 
-def pooling_nodes(journal: Journal) -> list[type[OpRun]]:
-    """A class for each pooling operator of the library, as ReferenceEvaluator takes them in `new_ops`."""
-    operators = sorted({(row["operator"], row["domain"]) for row in onnxpool.supported()})
-    return [type(name, (PoolingNode,), {"op_domain": domain, "journal": journal}) for name, domain in operators]
-
-
-def evaluator_class(journal: Journal) -> type[ReferenceEvaluator]:
-    """A ReferenceEvaluator whose pooling nodes are onnxpool's, those in functions and in bodies of nodes too."""
-    own = pooling_nodes(journal)
-
-    class Evaluator(ReferenceEvaluator):
-        def __init__(self, proto: Any, **options: Any) -> None:
-            super().__init__(proto, **{**options, "new_ops": own})
-
-    return Evaluator
-
-
-def title(node: onnx.NodeProto) -> str:
-    """How to name a node to a reader: it need not have a name, but has an output."""
-    return node.name or next(filter(None, node.output), node.op_type)
-
-
-def shape_text(shape: Sequence[int | str]) -> str:
-    """A shape as (1,3,224,224)."""
-    return f"({','.join(map(str, shape))})"
-
-
-def one_line(error: BaseException) -> str:
-    """What an error of another package says, on one line that is not too long."""
-    if type(error) is TypeError and error.__cause__ is not None:
-        error = error.__cause__  # OpRun and ReferenceEvaluator hide the reason there
-    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : ", "", " ".join(str(error).split()))
-    text = text or type(error).__name__
-    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "..."
-
-
-def unlinked(node: onnx.NodeProto, values: Mapping[str, Any]) -> onnx.NodeProto:
-    """A node of a function with the attributes that refer to the function's replaced by their values."""
-    result = onnx.NodeProto()
-    result.CopyFrom(node)
-    for attribute in result.attribute:
-        if attribute.ref_attr_name:
-            value = values[attribute.name]
-            attribute.CopyFrom(helper.make_attribute(attribute.name, value, attr_type=attribute.type))
-    return result
+def evaluator_class(journal: Journal) -> type[Evaluator]:
+    """An Evaluator whose pooling nodes keep a journal."""
+    kept = type("KeptNode", (JournalledNode,), {"journal": journal, "__module__": __name__})
+    return type("KeptEvaluator", (Evaluator,), {"pooling": subclasses(kept)})
 
 
 def distance(actual: Array, expected: Array) -> Array:
@@ -271,68 +185,6 @@ def by_onnxruntime(node: onnx.NodeProto, opset: int, inputs: Sequence[Any], outp
     return [np.asarray(result) for result in session.run(list(results), feeds)]
 
 
-def merge_domain_names(nodes: Sequence[onnx.NodeProto]) -> None:
-    """Writes the domain "ai.onnx" as "", its other name: ReferenceEvaluator knows only that one."""
-    for node in nodes:
-        if node.domain == "ai.onnx":
-            node.domain = ""
-        for attribute in node.attribute:
-            for graph in (attribute.g, *attribute.graphs):
-                merge_domain_names(graph.node)
-
-
-def load(path: str | Path) -> onnx.ModelProto:
-    """The model in a file, with its weights."""
-    try:
-        model = onnx.load(str(path))
-    except OSError as error:
-        raise ModelError(f"cannot read the model {path}: {error.strerror or one_line(error)}") from error
-    except Exception as error:  # what a parser raises depends on the file format and the protobuf version
-        raise ModelError(f"{path} is not an ONNX model: {one_line(error)}") from error
-    if not model.HasField("graph") or not model.opset_import:
-        raise ModelError(f"{path} is not an ONNX model: it has no graph or no opset")
-    for part in (model.graph, *model.functions):
-        merge_domain_names(part.node)
-    for holder in (model, *model.functions):
-        for opset in holder.opset_import:
-            opset.domain = "" if opset.domain == "ai.onnx" else opset.domain
-    return model
-
-
-def constants_of(graph: onnx.GraphProto) -> set[str]:
-    """The names of a graph's initializers."""
-    return {tensor.name for tensor in graph.initializer} | {tensor.values.name for tensor in graph.sparse_initializer}
-
-
-def check_wiring(graph: onnx.GraphProto) -> None:
-    """Refuses a graph that reads what nothing writes: better before a long run than at its end."""
-    known = constants_of(graph) | {value.name for value in graph.input}
-    for node in graph.node:
-        for name in node.input:
-            if name and name not in known:
-                raise ModelError(f"node {title(node)!r} ({node.op_type}) reads {name!r}, but nothing before writes it")
-        known.update(node.output)
-    for value in graph.output:
-        if value.name not in known:
-            raise ModelError(f"output {value.name!r} is written by no node")
-
-
-def inputs_of(graph: onnx.GraphProto) -> list[Input]:
-    """The inputs that a graph declares."""
-    given = constants_of(graph)
-    found = []
-    for value in graph.input:
-        tensor = value.type.tensor_type
-        sizes = None
-        if tensor.HasField("shape"):
-            # Some exporters write an open size as -1.
-            sizes = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or "?"
-                          for d in tensor.shape.dim)
-        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)) if tensor.elem_type else None
-        found.append(Input(value.name, dtype, sizes, value.name in given))
-    return found
-
-
 class Model:
     """
     An ONNX model with its pooling nodes on onnxpool and its other nodes on onnx's ReferenceEvaluator.
@@ -383,17 +235,6 @@ class Model:
 
         return watched
 
-    def _feeds(self, given: Mapping[str, Array]) -> dict[str, Array]:
-        known = {value.name: value for value in self.inputs}
-        for name in given:
-            if name not in known:
-                raise ModelError(f"the model has no input {name!r}; it has {', '.join(map(repr, known)) or 'none'}")
-        missing = [value for value in self.inputs if value.name not in given and not value.optional]
-        if missing:
-            lines = [f"missing input {value.name!r} {value}: give --input {value.name}=FILE.npy" for value in missing]
-            raise ModelError("; ".join(lines))
-        return {name: known[name].accept(array) for name, array in given.items()}
-
     def run(self, inputs: Mapping[str, Array], *, check: bool = False, progress: Progress | None = None) -> Run:
         """
         Run the model.
@@ -414,14 +255,14 @@ class Model:
         Raises
         ------
         ModelError
-            If an input is missing or does not fit, or a node cannot be run.
+            If a node cannot be run; `InputError` if an input is missing or does not fit.
         """
         if check:
             try:
                 import onnxruntime  # noqa: F401  # before the work, not after it
             except ImportError as error:
                 raise ModelError(f"--check needs the onnxruntime package ({error}): pip install onnxruntime") from error
-        feeds = self._feeds(inputs)
+        feeds = accept_inputs(self.inputs, inputs)
         self._journal.begin(check=check)
         self._progress = progress
         start = perf_counter()
@@ -434,7 +275,7 @@ class Model:
             raise ModelError(one_line(error)) from error
         seconds = perf_counter() - start - self._journal.aside
         reached = {node for node, _, _ in self._journal.runs}
-        idle = [node.title for node in self._journal.nodes if node not in reached]
+        idle = [title(node.onnx_node) for node in self._journal.nodes if node not in reached]
         outputs = dict(zip(self._evaluator.output_names, values, strict=True))
         return Run(outputs, list(self._journal.runs.values()), idle, seconds)
 

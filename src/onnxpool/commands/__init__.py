@@ -1,0 +1,4 @@
+"""The commands of the command line: what needs the onnx package is imported with them."""
+
+OK, DIFFERS, CANNOT = 0, 1, 2  # exit statuses
+INTERRUPTED = 130

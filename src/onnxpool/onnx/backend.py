@@ -1,0 +1,174 @@
+"""
+A backend as ``onnx.backend.base`` defines it: pooling nodes on onnxpool, the others on onnx's ReferenceEvaluator.
+
+The module itself is a backend too, as is usual: ``import onnxpool.onnx.backend as backend; backend.prepare(model)``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.backend.base import Backend, BackendRep, namedtupledict
+
+from onnxpool.schemas import LATEST
+
+from .protos import Input, InputError, ModelError, accept_inputs, canonical, inputs_of
+from .reference import Evaluator
+
+
+class PreparedModel(BackendRep):
+    """A model that is ready to run, as often as wanted and from any thread; `inputs` are those that it takes."""
+
+    def __init__(self, evaluator: Evaluator, inputs: Sequence[Input]) -> None:
+        self._evaluator = evaluator
+        self.inputs = inputs
+        self._outputs = namedtupledict("Outputs", evaluator.output_names)
+
+    def run(self, inputs: Any, **_: Any) -> tuple[Any, ...]:
+        """
+        Run the model.
+
+        Parameters
+        ----------
+        inputs : mapping of str to ndarray, sequence of ndarray, or ndarray
+            A sequence holds an array for each input that has no default, in the order of the model.
+
+        Returns
+        -------
+        tuple
+            The outputs, also by name: ``outputs["y"]``.
+
+        Raises
+        ------
+        InputError
+            If an input is missing or does not fit.
+        NodeError
+            If a pooling node refuses what reaches it.
+        """
+        if not isinstance(inputs, Mapping):
+            names = [value.name for value in self.inputs if not value.optional]
+            arrays = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
+            if len(arrays) != len(names):
+                raise InputError(f"{len(arrays)} inputs given, the model takes {len(names)}: "
+                                 f"{', '.join(map(repr, names)) or 'none'}")
+            inputs = dict(zip(names, arrays, strict=True))
+        values = self._evaluator.run(None, accept_inputs(self.inputs, inputs))
+        outputs: tuple[Any, ...] = self._outputs(*values)
+        return outputs
+
+
+class OnnxPoolBackend(Backend):
+    """
+    The ``onnx.backend.base.Backend`` of onnxpool, for the device "CPU".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onnx.helper import make_node
+    >>> from onnxpool.onnx import backend
+    >>> node = make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2], strides=[2])
+    >>> outputs = backend.run_node(node, [np.array([[[1, 3, 4, 2]]], np.float32)])
+    >>> outputs["y"].tolist(), outputs["i"].tolist()
+    ([[[3.0, 4.0]]], [[[1, 2]]])
+    """
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether the device is a CPU, such as "CPU" or "CPU:0"."""
+        return device.split(":")[0] == "CPU"
+
+    @classmethod
+    def _check_device(cls, device: str) -> None:
+        if not cls.supports_device(device):
+            raise ModelError(f"device={device!r} is not supported, only 'CPU'; give device='CPU'")
+
+    @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+        """Whether `prepare` takes the model."""
+        try:
+            cls.prepare(model, device, **kwargs)
+        except Exception:  # the onnx package has no common base of what it raises
+            return False
+        return True
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
+        """
+        Make a model ready to run.
+
+        Parameters
+        ----------
+        model : ModelProto
+        device : str
+        **kwargs
+            Are not used; onnx's test runner gives its own to every backend.
+
+        Returns
+        -------
+        PreparedModel
+
+        Raises
+        ------
+        onnx.checker.ValidationError
+            If the model is not valid.
+        NodeError
+            If the attributes of a pooling node are not allowed.
+        ModelError
+            If the device is not supported.
+        """
+        cls._check_device(device)
+        model = canonical(model)
+        evaluator = Evaluator(model)
+        super().prepare(model, device, **kwargs)
+        return PreparedModel(evaluator, inputs_of(model.graph))
+
+    @classmethod
+    def run_node(cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None,
+                 **kwargs: Any) -> tuple[Any, ...]:
+        """
+        Run one node.
+
+        Parameters
+        ----------
+        node : NodeProto
+        inputs : mapping of str to ndarray, sequence of ndarray, or ndarray
+            A sequence holds an array for each input that the node names, in order.
+        device : str
+        outputs_info : sequence, optional
+            Is not used.
+        **kwargs
+            ``opset_version`` is the opset of the default domain, by default the newest known.
+
+        Returns
+        -------
+        tuple
+            The outputs, also by name: ``outputs["y"]``.
+
+        Raises
+        ------
+        onnx.checker.ValidationError
+            If the node is not valid.
+        NodeError
+            If a pooling node is refused.
+        ModelError
+            If an input is missing or the device is not supported.
+        """
+        cls._check_device(device)
+        node = canonical(node)
+        opset = kwargs.setdefault("opset_version", min(onnx.defs.onnx_opset_version(), LATEST[""]))
+        names = list(dict.fromkeys(filter(None, node.input)))
+        graph = helper.make_graph([node], "node", [onnx.ValueInfoProto(name=name) for name in names],
+                                  [onnx.ValueInfoProto(name=name) for name in node.output if name])
+        evaluator = Evaluator(graph, opsets={**LATEST, "": opset})
+        if not node.domain:  # the checker knows the other domains only in a model
+            super().run_node(node, inputs, device, outputs_info, **kwargs)
+        return PreparedModel(evaluator, inputs_of(graph)).run(inputs)
+
+
+is_compatible = OnnxPoolBackend.is_compatible
+prepare = OnnxPoolBackend.prepare
+run_model = OnnxPoolBackend.run_model
+run_node = OnnxPoolBackend.run_node
+supports_device = OnnxPoolBackend.supports_device

@@ -1,0 +1,220 @@
+"""ONNX protos: read from files, walked, and brought into the form that onnx's own ReferenceEvaluator knows."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper
+
+Array = NDArray[Any]
+Shape = tuple[int | str, ...]  # a size that a model leaves open is a name or "?"
+Proto = TypeVar("Proto")
+
+LONG_NAME = "ai.onnx"  # of the default domain, which is "" everywhere else
+LONGEST_REASON = 300  # characters of somebody else's error message
+
+
+class ModelError(ValueError):
+    """A model, file or input that cannot be used; its text is one line."""
+
+
+class InputError(ModelError):
+    """An input that is missing, unknown, or unlike what the model takes."""
+
+
+class Input(NamedTuple):
+    """An input of a model: `dtype` is None if it is no tensor, `shape` if it may be any."""
+
+    name: str
+    dtype: np.dtype[Any] | None
+    shape: Shape | None
+    optional: bool
+
+    def __str__(self) -> str:
+        kind = "(no tensor)" if self.dtype is None else "string" if self.dtype == object else self.dtype.name
+        return f"{kind} of any shape" if self.shape is None else f"{kind} {shape_text(self.shape)}"
+
+    def accept(self, value: Any) -> Any:
+        """The value as the model takes it, or an error."""
+        if self.dtype is None:
+            return value
+        array = np.asarray(value)
+        if array.dtype.kind == "V" and array.dtype.itemsize == self.dtype.itemsize:
+            array = array.view(self.dtype)  # a .npy file keeps only the size of an ml_dtypes dtype
+        elif self.dtype == object and array.dtype.kind == "U":
+            array = array.astype(object)
+        elif not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+        fits = self.shape is None or (len(self.shape) == array.ndim and all(
+            want == size for want, size in zip(self.shape, array.shape, strict=True) if isinstance(want, int)))
+        if array.dtype != self.dtype or not fits:
+            raise InputError(f"input {self.name!r} is {array.dtype.name} {shape_text(array.shape)}, "
+                             f"the model takes {self}")
+        return array
+
+
+def accept_inputs(inputs: Iterable[Input], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given, each as the model takes it; inputs that have a default may be left out."""
+    known = {value.name: value for value in inputs}
+    for name in given:
+        if name not in known:
+            raise InputError(f"the model has no input {name!r}; it has {', '.join(map(repr, known)) or 'none'}")
+    missing = [f"{value.name!r} {value}" for value in known.values() if value.name not in given and not value.optional]
+    if missing:
+        raise InputError(f"missing input {', '.join(missing)}")
+    return {name: known[name].accept(value) for name, value in given.items()}
+
+
+def title(node: onnx.NodeProto) -> str:
+    """How to name a node to a reader: it need not have a name, but has an output."""
+    return node.name or next(filter(None, node.output), node.op_type)
+
+
+def shape_text(shape: Sequence[int | str]) -> str:
+    """A shape as (1,3,224,224)."""
+    return f"({','.join(map(str, shape))})"
+
+
+def one_line(error: BaseException) -> str:
+    """What an error of another package says, on one line that is not too long."""
+    if type(error) is TypeError and error.__cause__ is not None:
+        error = error.__cause__  # OpRun and ReferenceEvaluator hide the reason there
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : ", "", " ".join(str(error).split()))
+    text = text or type(error).__name__
+    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "..."
+
+
+def bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """The graphs among a node's attributes, such as the branches of an If."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def every_node(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """The nodes, each followed by those in its bodies."""
+    for node in nodes:
+        yield node
+        for body in bodies(node):
+            yield from every_node(body.node)
+
+
+def nodes_of(proto: Any) -> Iterator[onnx.NodeProto]:
+    """Every node of a model with its functions, of a graph, of a function, or the node itself."""
+    if isinstance(proto, onnx.ModelProto):
+        for part in (proto.graph, *proto.functions):
+            yield from every_node(part.node)
+    elif isinstance(proto, onnx.NodeProto):
+        yield from every_node([proto])
+    else:
+        yield from every_node(proto.node)
+
+
+def imports_of(proto: Any) -> Iterator[onnx.OperatorSetIdProto]:
+    """Every opset import of a model with its functions, or of a function."""
+    yield from getattr(proto, "opset_import", ())
+    for function in getattr(proto, "functions", ()):
+        yield from function.opset_import
+
+
+def give_defaults(model: onnx.ModelProto) -> None:
+    """Writes the defaults of functions' attributes into the nodes that call them."""
+    functions = {(f.domain, f.name): f for f in model.functions}
+    for node in nodes_of(model):
+        function = functions.get((node.domain, node.op_type))
+        if function is not None:
+            given = {attribute.name for attribute in node.attribute}
+            node.attribute.extend(a for a in function.attribute_proto if a.name not in given)
+    for function in model.functions:
+        function.attribute.extend(a.name for a in function.attribute_proto)
+        del function.attribute_proto[:]
+
+
+def canonical(proto: Proto) -> Proto:
+    """The same model, graph, function or node in what ReferenceEvaluator knows; a copy if it is not already.
+
+    It knows neither the domain "ai.onnx" nor defaults of functions' attributes.
+    """
+    if not isinstance(proto, (onnx.ModelProto, onnx.GraphProto, onnx.FunctionProto, onnx.NodeProto)):
+        return proto
+    long = any(part.domain == LONG_NAME for parts in (nodes_of(proto), imports_of(proto)) for part in parts)
+    defaults = any(function.attribute_proto for function in getattr(proto, "functions", ()))
+    if not long and not defaults:
+        return proto
+    copy = type(proto)()
+    copy.CopyFrom(proto)
+    for parts in (nodes_of(copy), imports_of(copy)):
+        for part in parts:
+            part.domain = "" if part.domain == LONG_NAME else part.domain
+    if defaults:
+        give_defaults(copy)
+    return copy
+
+
+def unlinked(node: onnx.NodeProto, values: Mapping[str, Any]) -> onnx.NodeProto:
+    """A node of a function with the attributes that refer to the function's replaced by their values."""
+    result = onnx.NodeProto()
+    result.CopyFrom(node)
+    for attribute in result.attribute:
+        if attribute.ref_attr_name:
+            value = values[attribute.name]
+            attribute.CopyFrom(helper.make_attribute(attribute.name, value, attr_type=attribute.type))
+    return result
+
+
+def load(path: str | Path) -> onnx.ModelProto:
+    """The model in a file, with its weights."""
+    try:
+        model = onnx.load(str(path))
+    except OSError as error:
+        raise ModelError(f"cannot read the model {path}: {error.strerror or one_line(error)}") from error
+    except Exception as error:  # what a parser raises depends on the file format and the protobuf version
+        raise ModelError(f"{path} is not an ONNX model: {one_line(error)}") from error
+    if not model.HasField("graph") or not model.opset_import:
+        raise ModelError(f"{path} is not an ONNX model: it has no graph or no opset")
+    return canonical(model)
+
+
+def opsets_of(proto: onnx.ModelProto | onnx.FunctionProto) -> dict[str, int]:
+    """The opset imports by domain."""
+    return {opset.domain: opset.version for opset in proto.opset_import}
+
+
+def constants_of(graph: onnx.GraphProto) -> set[str]:
+    """The names of a graph's initializers."""
+    return {tensor.name for tensor in graph.initializer} | {tensor.values.name for tensor in graph.sparse_initializer}
+
+
+def check_wiring(graph: onnx.GraphProto) -> None:
+    """Refuses a graph that reads what nothing writes: better before a long run than at its end."""
+    known = constants_of(graph) | {value.name for value in graph.input}
+    for node in graph.node:
+        for name in node.input:
+            if name and name not in known:
+                raise ModelError(f"node {title(node)!r} ({node.op_type}) reads {name!r}, but nothing before writes it")
+        known.update(node.output)
+    for value in graph.output:
+        if value.name not in known:
+            raise ModelError(f"output {value.name!r} is written by no node")
+
+
+def tensor_of(value: onnx.TypeProto) -> tuple[np.dtype[Any] | None, Shape | None]:
+    """The dtype and shape of a type, each None if the type does not say."""
+    tensor = value.tensor_type
+    shape = None
+    if tensor.HasField("shape"):
+        # Some exporters write an open size as -1.
+        shape = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or "?"
+                      for d in tensor.shape.dim)
+    return np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)) if tensor.elem_type else None, shape
+
+
+def inputs_of(graph: onnx.GraphProto) -> list[Input]:
+    """The inputs that a graph declares."""
+    given = constants_of(graph)
+    return [Input(value.name, *tensor_of(value.type), value.name in given) for value in graph.input]

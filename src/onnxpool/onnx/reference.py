@@ -1,0 +1,139 @@
+"""The pooling operators for onnx's ReferenceEvaluator, and an evaluator that has them everywhere."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import onnx
+from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
+
+import onnxpool
+from onnxpool.errors import PoolError, PoolTypeError
+
+from .protos import LONG_NAME, Array, ModelError, canonical, title, unlinked
+
+
+class NodeError(PoolError, ModelError):
+    """
+    A pooling node that is refused, when it is made or when it is run; its text names the node.
+
+    An error of a dtype is one too, though it is no TypeError: ReferenceEvaluator hides the text of those. The
+    operator's own error is its ``__cause__``.
+    """
+
+
+class PoolingNode(OpRun):
+    """A pooling node of a ReferenceEvaluator; the name and `op_domain` of a subclass say which operator."""
+
+    op_schema = None  # else onnx adds the defaults of the newest version to the node's own attributes
+
+    def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any], schema: Any = None) -> None:
+        super().__init__(onnx_node, run_params, schema)
+        # Wrong attributes are refused before anything runs, unless a function's caller gives them.
+        self._operator = None if self.has_linked_attribute else self._made(onnx_node)
+
+    def _made(self, node: onnx.NodeProto) -> Any:
+        """The operator of the node, at the opset of the graph or function that the node is in."""
+        try:
+            return onnxpool.from_node(node, self.run_params["opsets"])
+        except (PoolError, PoolTypeError) as error:
+            raise NodeError(f"node {title(node)!r}: {error}") from error
+
+    def _run(self, *inputs: Any, **attributes: Any) -> tuple[Array, ...]:
+        node, operator = self.onnx_node, self._operator
+        if operator is None:
+            node = unlinked(node, attributes)
+            operator = self._made(node)
+        try:
+            return self._pooled(node, operator, inputs)
+        except (PoolError, PoolTypeError) as error:
+            raise NodeError(f"node {title(node)!r}: {error}") from error
+
+    def _pooled(self, node: onnx.NodeProto, operator: Any, inputs: Sequence[Any]) -> tuple[Array, ...]:
+        """The outputs of the node."""
+        result = operator(*inputs)
+        return result if isinstance(result, tuple) else (result,)
+
+
+def subclasses(base: type[PoolingNode]) -> list[type[OpRun]]:
+    """A subclass for each pooling operator, under each name of its domain."""
+    names = sorted({(row["operator"], row["domain"]) for row in onnxpool.supported()})
+    return [type(operator, (base,), {"op_domain": name, "__module__": base.__module__})
+            for operator, domain in names for name in ([domain] if domain else ["", LONG_NAME])]
+
+
+def new_ops() -> list[type[OpRun]]:
+    """
+    List the pooling operators as ``onnx.reference.ReferenceEvaluator`` takes them.
+
+    Each node runs at the version that the opset imports of its graph or function give: AveragePool and the others of
+    the default domain at every opset up to 28, and those of com.microsoft. ReferenceEvaluator hands its `new_ops` to
+    the bodies of If, Loop and Scan, but not to model-local functions: `Evaluator` reaches these too.
+
+    Returns
+    -------
+    list of type
+        Subclasses of ``onnx.reference.op_run.OpRun``. They raise `NodeError`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onnx.helper import make_node
+    >>> from onnx.reference import ReferenceEvaluator
+    >>> from onnxpool.onnx.reference import new_ops
+    >>> evaluator = ReferenceEvaluator(make_node("GlobalLpPool", ["x"], ["y"], p=1), new_ops=new_ops())
+    >>> evaluator.run(None, {"x": np.ones((1, 1, 3, 3))})[0].item()
+    9.0
+    """
+    return subclasses(PoolingNode)
+
+
+class Evaluator(ReferenceEvaluator):
+    """
+    A ReferenceEvaluator whose pooling nodes run on onnxpool, those in model-local functions too.
+
+    The default domain may be named "ai.onnx", and attributes of functions may have defaults, neither of which
+    ReferenceEvaluator knows.
+
+    Parameters
+    ----------
+    proto : ModelProto, GraphProto, FunctionProto, NodeProto, path_like, bytes or ModelContainer
+    opsets : dict of str to int, optional
+        The opset imports of a GraphProto.
+    functions : list, optional
+        Functions that a GraphProto calls.
+    verbose : int
+    new_ops : list of type, optional
+        Further operators; they come before those of onnxpool.
+    **options
+        What else the installed ReferenceEvaluator takes.
+
+    Raises
+    ------
+    NodeError
+        If the attributes of a pooling node are not those of its version; from `run`, for its inputs.
+
+    Examples
+    --------
+    >>> import numpy as np, onnx.parser
+    >>> from onnxpool.onnx.reference import Evaluator
+    >>> model = onnx.parser.parse_model('''
+    ...     <ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+    ...     agraph (float[1, 1, 4] x) => (float[1, 1, 2] y) { y = local.Halved <size = [2]> (x) }
+    ...     <opset_import: ["" : 21], domain: "local">
+    ...     Halved <size> (a) => (b) { b = AveragePool <kernel_shape: ints = @size, strides: ints = @size> (a) }
+    ... ''')
+    >>> Evaluator(model).run(None, {"x": np.array([[[1, 3, 5, 9]]], np.float32)})[0].tolist()
+    [[[2.0, 7.0]]]
+    """
+
+    pooling: ClassVar[list[type[OpRun]]] = new_ops()  # the evaluators of functions are of the same class
+
+    def __init__(self, proto: Any, opsets: dict[str, int] | None = None, functions: Any = None, verbose: int = 0,
+                 new_ops: Sequence[type[OpRun]] | None = None, **options: Any) -> None:
+        if isinstance(proto, (str, os.PathLike)):
+            proto = onnx.load(os.fspath(proto))
+        elif isinstance(proto, bytes):
+            proto = onnx.load_from_string(proto)
+        super().__init__(canonical(proto), opsets, functions, verbose, [*(new_ops or ()), *self.pooling], **options)

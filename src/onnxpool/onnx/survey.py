@@ -1,0 +1,225 @@
+"""
+What reaches the pooling nodes of a model: dtypes and shapes, inferred without running it.
+
+onnx infers the other nodes, onnxpool its own: onnx's inference of pooling keeps windows that no runtime makes, and knows
+neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, inliner
+
+import onnxpool
+from onnxpool.base import Operator
+from onnxpool.errors import PoolError, PoolTypeError
+from onnxpool.execution import Plan
+from onnxpool.regions import RegionPlan
+
+from .protos import InputError, ModelError, Shape, bodies, nodes_of, one_line, opsets_of, shape_text, tensor_of
+
+OPAQUE = "onnxpool.survey"  # a domain of which onnx knows nothing
+FAMILY = {(row["operator"], row["domain"]) for row in onnxpool.supported()}
+LARGEST_KEPT = 1024  # elements of an initializer that inference may need the values of, such as a shape
+
+Scope = dict[str, onnx.TypeProto]
+
+
+@dataclass
+class Site:
+    """
+    A pooling node of a model, as far as it is known without running it.
+
+    Attributes
+    ----------
+    node : NodeProto
+    opsets : dict of str to int
+    operator : Operator, optional
+        None if onnxpool refuses the node, or if attributes come from a function's caller.
+    dtype : dtype, optional
+    shape, output_shape : tuple of int or str, optional
+        None if the number of axes is not known; sizes that are not known are names or "?".
+    plan : Plan, optional
+        None if a size that decides the windows is not known.
+    error : str
+        Why onnxpool refuses the node.
+    """
+
+    node: onnx.NodeProto
+    opsets: Mapping[str, int]
+    operator: Operator | None = None
+    dtype: np.dtype[Any] | None = None
+    shape: Shape | None = None
+    output_shape: Shape | None = None
+    plan: Plan | None = None
+    error: str = ""
+
+    def __post_init__(self) -> None:
+        if any(attribute.ref_attr_name for attribute in self.node.attribute):
+            return
+        try:
+            self.operator = onnxpool.from_node(self.node, dict(self.opsets))
+        except (PoolError, PoolTypeError) as error:
+            self.error = str(error)
+
+    @property
+    def closed(self) -> bool:
+        """Whether all spatial sizes are known."""
+        return self.operator is not None and self.shape is not None and all(
+            isinstance(size, int) for size in self.operator._spatial(self.shape)[0])
+
+    def resolve(self, inputs: list[tuple[np.dtype[Any] | None, Shape | None]]) -> None:
+        """Enters what follows from the dtypes and shapes of the inputs."""
+        self.dtype, self.shape = inputs[0]
+        operator = self.operator
+        if operator is None or self.shape is None:
+            return
+        sizes_matter = "kernel_shape" in operator._version.attributes
+        if sizes_matter and not self.closed:
+            self.output_shape = self._with_open_sizes(("?",) * len(self.shape))
+            return
+        # Sizes that are not known decide nothing here: any will do.
+        whole = tuple(size if isinstance(size, int) else 1 for size in self.shape)
+        try:
+            plan = operator.plan(whole, self.dtype or operator._version.dtypes[0])
+        except (PoolError, PoolTypeError) as error:
+            self.error = str(error)
+            return
+        self.plan = plan if self.closed else None
+        output = plan.output_shape
+        if isinstance(plan, RegionPlan):
+            rois = inputs[1][1] if len(inputs) > 1 else None
+            self.output_shape = (rois[0] if rois else "?", *self._with_open_sizes(output)[1:])
+        elif len(inputs) > 2 and not operator.quantised:  # MaxUnpool: values say the shape
+            self.output_shape = self._with_open_sizes(("?",) * len(output))
+        else:
+            self.output_shape = self._with_open_sizes(output)
+
+    def _with_open_sizes(self, output: Shape) -> Shape:
+        """An output's shape with the input's batch and channels, known or not."""
+        assert self.operator is not None
+        assert self.shape is not None
+        channel = len(output) - 1 if self.operator.channels_last else 1
+        return tuple(self.shape[i] if i in (0, channel) else size for i, size in enumerate(output))
+
+
+def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None = None) -> list[Site]:
+    """
+    Find the pooling nodes of a model and what reaches them.
+
+    Parameters
+    ----------
+    model : ModelProto
+        In its canonical form; it is not changed. Model-local functions are looked at where they are called.
+    shapes : mapping of str to tuple of int, optional
+        Sizes for inputs that leave some open.
+
+    Returns
+    -------
+    list of Site
+        In the order of the model; nodes in bodies follow their node.
+
+    Raises
+    ------
+    ModelError
+        If the model is not consistent; `InputError` if there is no such input, or it has another shape.
+    """
+    try:
+        work = inliner.inline_local_functions(without_weights(model))
+        give_shapes(work.graph, shapes or {})
+        sites = hide(work)
+        reached: set[int] = set()
+        while True:
+            work = onnx.shape_inference.infer_shapes(work, data_prop=True)
+            before = len(reached)
+            for number, scope, graph, node in hidden(work.graph, {}):
+                if number in reached:
+                    continue
+                inputs = [tensor_of(scope.get(name, onnx.TypeProto())) for name in node.input]
+                if inputs and inputs[0][1] is not None:
+                    reached.add(number)
+                    sites[number].resolve(inputs)
+                    declare(graph, scope, node, sites[number])
+            if len(reached) == before:
+                return sites
+    except ModelError:
+        raise
+    except Exception as error:  # the onnx package has no common base of what it raises
+        raise ModelError(one_line(error)) from error
+
+
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy in which inputs stand for large initializers: inference is done more than once."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    graph = copy.graph
+    large = [tensor for tensor in graph.initializer if np.prod(tensor.dims, dtype=float) > LARGEST_KEPT]
+    declared = {value.name for value in graph.input}
+    graph.input.extend(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+                       for tensor in large if tensor.name not in declared)
+    kept = [tensor for tensor in graph.initializer if np.prod(tensor.dims, dtype=float) <= LARGEST_KEPT]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+    return copy
+
+
+def give_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Closes the open sizes of inputs."""
+    inputs = {value.name: value for value in graph.input}
+    for name, sizes in shapes.items():
+        if name not in inputs:
+            raise InputError(f"the model has no input {name!r}; it has {', '.join(map(repr, inputs)) or 'none'}")
+        tensor = inputs[name].type.tensor_type
+        declared = tensor_of(inputs[name].type)[1]
+        if declared is not None and (len(declared) != len(sizes) or any(
+                isinstance(want, int) and want != size for want, size in zip(declared, sizes, strict=True))):
+            raise InputError(f"input {name!r} cannot have shape {shape_text(sizes)}, the model takes "
+                             f"{shape_text(declared)}")
+        tensor.CopyFrom(helper.make_tensor_type_proto(tensor.elem_type, sizes).tensor_type)
+
+
+def hide(model: onnx.ModelProto) -> list[Site]:
+    """Puts the pooling nodes into a domain that onnx's inference leaves alone, and returns their sites."""
+    sites: list[Site] = []
+    for part in (model.graph, *model.functions):
+        opsets = opsets_of(part if isinstance(part, onnx.FunctionProto) else model)
+        for node in nodes_of(part):
+            if (node.op_type, node.domain) in FAMILY:
+                own = onnx.NodeProto()
+                own.CopyFrom(node)
+                node.domain = OPAQUE
+                node.doc_string = str(len(sites))
+                sites.append(Site(own, opsets))
+    for holder in (model, *model.functions):
+        holder.opset_import.append(helper.make_opsetid(OPAQUE, 1))
+    return sites
+
+
+def hidden(graph: onnx.GraphProto, outer: Scope) -> Iterator[tuple[int, Scope, onnx.GraphProto, onnx.NodeProto]]:
+    """The pooling nodes of a graph and its bodies, with the types that are known where they are."""
+    scope = dict(outer)
+    for tensor in graph.initializer:
+        scope[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        scope[value.name] = value.type
+    for node in graph.node:
+        if node.domain == OPAQUE:
+            yield int(node.doc_string), scope, graph, node
+        for body in bodies(node):
+            yield from hidden(body, scope)
+
+
+def declare(graph: onnx.GraphProto, scope: Scope, node: onnx.NodeProto, site: Site) -> None:
+    """Tells the graph what type the outputs of a pooling node have, whatever was declared."""
+    if site.output_shape is None or site.dtype is None:
+        return
+    sizes = [size if size != "?" else None for size in site.output_shape]
+    for name, dtype in zip(node.output, (site.dtype, np.dtype(np.int64)), strict=False):
+        made = helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), sizes)
+        scope[name] = made.type
+        declared = [value for values in (graph.output, graph.value_info) for value in values if value.name == name]
+        for value in declared or [graph.value_info.add()]:
+            value.CopyFrom(made)
