@@ -15,6 +15,8 @@ from onnx import TensorProto, helper
 
 import onnxpool
 from onnxpool import __main__ as command
+from onnxpool.commands import CANNOT, DIFFERS
+from onnxpool.commands import run as run_command
 from onnxpool.onnx import models
 
 FLOAT, DOUBLE, BYTE, BFLOAT16 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.UINT8, TensorProto.BFLOAT16
@@ -72,7 +74,7 @@ def refused(capsys):
     def go(*arguments):
         status = command.main(["run", *arguments])
         text = capsys.readouterr()
-        assert (status, text.out) == (command.CANNOT, "")
+        assert (status, text.out) == (CANNOT, "")
         assert text.err.startswith("onnxpool: ")
         assert text.err.count("\n") == 1
         return text.err.removeprefix("onnxpool: ").rstrip("\n")
@@ -108,9 +110,9 @@ def test_another_output_than_expected_is_exit_status_1(tmp_path, monkeypatch, ca
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")])
     monkeypatch.setattr(models, "example", lambda: (path, {"x": RAMP}, {"y": np.full((1, 1, 1, 1), 15, np.float32)}))
 
-    assert command.main(["run"]) == command.DIFFERS
+    assert command.main(["run"]) == DIFFERS
     assert "largest difference to the expected output: 1 (NOT within" in capsys.readouterr().out
-    assert command.main(["run", "--json"]) == command.DIFFERS
+    assert command.main(["run", "--json"]) == DIFFERS
     assert json.loads(capsys.readouterr().out)["expected"] == {"difference": 1.0, "agrees": False}
 
 
@@ -329,11 +331,11 @@ def test_an_initializer_is_a_default(tmp_path, ramp, run):
 
 
 @pytest.mark.parametrize(("array", "line"), [
-    (RAMP.astype(np.float64), "input 'x' is float64 (1,1,4,4), the model takes float32 (1,1,4,4): "
-                              "give --input x=FILE.npy like that"),
-    (RAMP[:, :, :3], "input 'x' is float32 (1,1,3,4), the model takes float32 (1,1,4,4): "
-                     "give --input x=FILE.npy like that"),
-    (RAMP[0], "input 'x' is float32 (1,4,4), the model takes float32 (1,1,4,4): give --input x=FILE.npy like that"),
+    (RAMP.astype(np.float64), "input 'x' is float64 (1,1,4,4), the model takes float32 (1,1,4,4); "
+                              "give --input NAME=FILE.npy"),
+    (RAMP[:, :, :3], "input 'x' is float32 (1,1,3,4), the model takes float32 (1,1,4,4); "
+                     "give --input NAME=FILE.npy"),
+    (RAMP[0], "input 'x' is float32 (1,4,4), the model takes float32 (1,1,4,4); give --input NAME=FILE.npy"),
 ])
 def test_an_input_that_does_not_fit(tmp_path, refused, array, line):
     """An array of another dtype, size or rank is refused with both."""
@@ -346,10 +348,10 @@ def test_an_input_that_does_not_fit(tmp_path, refused, array, line):
 def test_a_missing_input(tmp_path, refused):
     """A missing input is named with its dtype, its shape and the option; open sizes keep their names."""
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")], [value("x", shape=[1, 3, 224, 224])])
-    assert refused(path) == "missing input 'x' float32 (1,3,224,224): give --input x=FILE.npy"
+    assert refused(path) == "missing input 'x' float32 (1,3,224,224); give --input NAME=FILE.npy"
 
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")], [value("x", shape=["N", 3, None, -1])])
-    assert refused(path) == "missing input 'x' float32 (N,3,?,?): give --input x=FILE.npy"
+    assert refused(path) == "missing input 'x' float32 (N,3,?,?); give --input NAME=FILE.npy"
 
 
 def test_files_that_are_not_there(tmp_path, refused, ramp):
@@ -435,7 +437,7 @@ def test_a_package_that_is_not_installed(tmp_path, package, line):
     code = f"import sys; sys.modules[{package!r}] = None\nfrom onnxpool.__main__ import main\nsys.exit(main())"
 
     done = process("run", "--check", code=code)
-    assert (done.returncode, done.stdout) == (command.CANNOT, "")
+    assert (done.returncode, done.stdout) == (CANNOT, "")
     assert done.stderr.count("\n") == 1
     assert done.stderr.rstrip().endswith(line)
 
@@ -479,8 +481,8 @@ def test_progress(monkeypatch, terminal, shown):
     """A terminal has one line that changes, any other stream a line for every two seconds of work."""
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: terminal)
-    monkeypatch.setattr(command.time, "monotonic", mock.Mock(side_effect=[0.0, 0.05, 0.5, 2.5, 2.7, 4.6]))
-    line = command.ProgressLine(stream)
+    monkeypatch.setattr(run_command.time, "monotonic", mock.Mock(side_effect=[0.0, 0.05, 0.5, 2.5, 2.7, 4.6]))
+    line = run_command.ProgressLine(stream)
 
     for done, name in enumerate(["first", "a", "b", "c", "d"]):
         line(done, 9, f"{name} (Conv)")

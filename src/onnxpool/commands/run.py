@@ -14,6 +14,7 @@ from ..onnx.protos import InputError, ModelError, shape_text
 from . import DIFFERS, OK
 from .text import attributes_text, plain
 
+
 class ProgressLine:
     """Progress on a stream: one line rewritten on a terminal, else a line for every two seconds of work."""
 

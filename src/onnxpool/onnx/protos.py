@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -122,6 +124,21 @@ def imports_of(proto: Any) -> Iterator[onnx.OperatorSetIdProto]:
         yield from function.opset_import
 
 
+def sort_functions(model: onnx.ModelProto) -> None:
+    """Puts functions after those that they call."""
+    functions = {(f.domain, f.name): f for f in model.functions}
+    calls = {key: {(node.domain, node.op_type) for node in nodes_of(f)} & functions.keys()
+             for key, f in functions.items()}
+    try:
+        ordered = [functions[key] for key in TopologicalSorter(calls).static_order()]
+    except CycleError as error:
+        raise ModelError(f"functions call each other without end: {' -> '.join(name for _, name in error.args[1])}"
+                         ) from error
+    copies = [onnx.FunctionProto.FromString(function.SerializeToString()) for function in ordered]
+    del model.functions[:]
+    model.functions.extend(copies)
+
+
 def give_defaults(model: onnx.ModelProto) -> None:
     """Writes the defaults of functions' attributes into the nodes that call them."""
     functions = {(f.domain, f.name): f for f in model.functions}
@@ -138,21 +155,21 @@ def give_defaults(model: onnx.ModelProto) -> None:
 def canonical(proto: Proto) -> Proto:
     """The same model, graph, function or node in what ReferenceEvaluator knows; a copy if it is not already.
 
-    It knows neither the domain "ai.onnx" nor defaults of functions' attributes.
+    It knows neither the domain "ai.onnx" nor defaults of functions' attributes, nor functions that come after those
+    that call them.
     """
     if not isinstance(proto, (onnx.ModelProto, onnx.GraphProto, onnx.FunctionProto, onnx.NodeProto)):
         return proto
-    long = any(part.domain == LONG_NAME for parts in (nodes_of(proto), imports_of(proto)) for part in parts)
-    defaults = any(function.attribute_proto for function in getattr(proto, "functions", ()))
-    if not long and not defaults:
+    functions = isinstance(proto, onnx.ModelProto) and len(proto.functions) > 0
+    if not functions and not any(part.domain == LONG_NAME for part in chain(nodes_of(proto), imports_of(proto))):
         return proto
     copy = type(proto)()
     copy.CopyFrom(proto)
-    for parts in (nodes_of(copy), imports_of(copy)):
-        for part in parts:
-            part.domain = "" if part.domain == LONG_NAME else part.domain
-    if defaults:
+    for part in chain(nodes_of(copy), imports_of(copy)):
+        part.domain = "" if part.domain == LONG_NAME else part.domain
+    if isinstance(copy, onnx.ModelProto):
         give_defaults(copy)
+        sort_functions(copy)
     return copy
 
 

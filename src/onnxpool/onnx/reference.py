@@ -10,6 +10,7 @@ from onnx.reference.op_run import OpRun
 
 import onnxpool
 from onnxpool.errors import PoolError, PoolTypeError
+from onnxpool.schemas import SCHEMAS
 
 from .protos import LONG_NAME, Array, ModelError, canonical, title, unlinked
 
@@ -58,9 +59,8 @@ class PoolingNode(OpRun):
 
 def subclasses(base: type[PoolingNode]) -> list[type[OpRun]]:
     """A subclass for each pooling operator, under each name of its domain."""
-    names = sorted({(row["operator"], row["domain"]) for row in onnxpool.supported()})
-    return [type(operator, (base,), {"op_domain": name, "__module__": base.__module__})
-            for operator, domain in names for name in ([domain] if domain else ["", LONG_NAME])]
+    return [type(schema.operator, (base,), {"op_domain": domain, "__module__": base.__module__})
+            for schema in SCHEMAS.values() for domain in ((schema.domain,) if schema.domain else ("", LONG_NAME))]
 
 
 def new_ops() -> list[type[OpRun]]:

@@ -1,11 +1,11 @@
 """
 What reaches the pooling nodes of a model: dtypes and shapes, inferred without running it.
 
-onnx infers the other nodes, onnxpool its own: onnx's inference of pooling keeps windows that no runtime makes, and knows
-neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
+onnx infers the other nodes, onnxpool its own: onnx's inference of pooling keeps windows that no runtime makes, and
+knows neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,13 @@ import onnxpool
 from onnxpool.base import Operator
 from onnxpool.errors import PoolError, PoolTypeError
 from onnxpool.execution import Plan
-from onnxpool.regions import RegionPlan
+from onnxpool.schemas import SCHEMAS
+from onnxpool.unpooling import UnpoolPlan
 
 from .protos import InputError, ModelError, Shape, bodies, nodes_of, one_line, opsets_of, shape_text, tensor_of
 
 OPAQUE = "onnxpool.survey"  # a domain of which onnx knows nothing
-FAMILY = {(row["operator"], row["domain"]) for row in onnxpool.supported()}
+FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
 LARGEST_KEPT = 1024  # elements of an initializer that inference may need the values of, such as a shape
 
 Scope = dict[str, onnx.TypeProto]
@@ -65,45 +66,30 @@ class Site:
         except (PoolError, PoolTypeError) as error:
             self.error = str(error)
 
-    @property
-    def closed(self) -> bool:
-        """Whether all spatial sizes are known."""
-        return self.operator is not None and self.shape is not None and all(
-            isinstance(size, int) for size in self.operator._spatial(self.shape)[0])
-
-    def resolve(self, inputs: list[tuple[np.dtype[Any] | None, Shape | None]]) -> None:
+    def resolve(self, inputs: Sequence[tuple[np.dtype[Any] | None, Shape | None]]) -> None:
         """Enters what follows from the dtypes and shapes of the inputs."""
         self.dtype, self.shape = inputs[0]
-        operator = self.operator
-        if operator is None or self.shape is None:
+        operator, shape = self.operator, self.shape
+        if operator is None or shape is None:
             return
-        sizes_matter = "kernel_shape" in operator._version.attributes
-        if sizes_matter and not self.closed:
-            self.output_shape = self._with_open_sizes(("?",) * len(self.shape))
-            return
-        # Sizes that are not known decide nothing here: any will do.
-        whole = tuple(size if isinstance(size, int) else 1 for size in self.shape)
-        try:
-            plan = operator.plan(whole, self.dtype or operator._version.dtypes[0])
-        except (PoolError, PoolTypeError) as error:
-            self.error = str(error)
-            return
-        self.plan = plan if self.closed else None
-        output = plan.output_shape
-        if isinstance(plan, RegionPlan):
+        channel = len(shape) - 1 if operator.channels_last else 1
+        open_sizes = [i for i, size in enumerate(shape) if not isinstance(size, int) and i not in (0, channel)]
+        output: list[int | str] = ["?"] * len(shape)
+        if not open_sizes or "kernel_shape" not in operator._version.attributes:
+            whole = tuple(size if isinstance(size, int) else 1 for size in shape)  # those that are open decide nothing
+            try:
+                plan = operator.plan(whole, self.dtype or operator._version.dtypes[0])
+            except (PoolError, PoolTypeError) as error:
+                self.error = str(error)
+                return
+            self.plan = None if open_sizes else plan
+            if not isinstance(plan, UnpoolPlan) or not "".join(self.node.input[2:]):  # else values give the shape
+                output = list(plan.output_shape)
+        output[0], output[channel] = shape[0], shape[channel]
+        if "rois" in SCHEMAS[self.node.op_type].inputs:
             rois = inputs[1][1] if len(inputs) > 1 else None
-            self.output_shape = (rois[0] if rois else "?", *self._with_open_sizes(output)[1:])
-        elif len(inputs) > 2 and not operator.quantised:  # MaxUnpool: values say the shape
-            self.output_shape = self._with_open_sizes(("?",) * len(output))
-        else:
-            self.output_shape = self._with_open_sizes(output)
-
-    def _with_open_sizes(self, output: Shape) -> Shape:
-        """An output's shape with the input's batch and channels, known or not."""
-        assert self.operator is not None
-        assert self.shape is not None
-        channel = len(output) - 1 if self.operator.channels_last else 1
-        return tuple(self.shape[i] if i in (0, channel) else size for i, size in enumerate(output))
+            output[0] = rois[0] if rois else "?"
+        self.output_shape = tuple(output)
 
 
 def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None = None) -> list[Site]:
