@@ -115,7 +115,7 @@ def test_devices():
 
 
 def test_what_is_compatible():
-    """A model is compatible if it can be prepared: not with a wrong attribute, an unknown operator or a broken graph."""
+    """A model is compatible if it can be prepared: a wrong attribute, an unknown operator, a broken graph cannot."""
     assert backend.is_compatible(model([HALVED]))
     assert backend.is_compatible(model([helper.make_node("Neg", ["x"], ["y"])]))
     for nodes in ([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], p=2)],

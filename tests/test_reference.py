@@ -51,7 +51,8 @@ def test_every_operator_is_there_once_under_each_name():
                                                  (21, [1.5, 1.75]), (LATEST_OPSET, [1.5, 1.75])])
 def test_a_node_has_its_opset(opset, expected):
     """A node runs at the version of its opset: what that does not have is refused before anything runs."""
-    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2], strides=[2], pads=[0, 1], count_include_pad=1)
+    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2], strides=[2], pads=[0, 1],
+                            count_include_pad=1)
     x = np.array([[[1, 2, 3.5]]], np.float32)
     for evaluate in (Evaluator, lambda *a, **k: ReferenceEvaluator(*a, new_ops=new_ops(), **k)):
         if isinstance(expected, str):
@@ -144,7 +145,8 @@ def test_the_default_domain_under_both_names(imported, written):
     model = parser.parse_model(FUNCTIONS)
     branch = helper.make_graph([helper.make_node("MaxPool", ["y"], ["m"], domain=written, kernel_shape=[2, 2])],
                                "branch", [], [helper.make_tensor_value_info("m", TensorProto.FLOAT, None)])
-    model.graph.node.append(helper.make_node("If", ["c"], ["z"], domain=written, then_branch=branch, else_branch=branch))
+    choice = helper.make_node("If", ["c"], ["z"], domain=written, then_branch=branch, else_branch=branch)
+    model.graph.node.append(choice)
     model.graph.initializer.append(helper.make_tensor("c", TensorProto.BOOL, [], [True]))
     model.graph.output.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, [1, 1, 1, 1]))
     model.functions[1].node[0].domain = written
@@ -157,7 +159,7 @@ def test_the_default_domain_under_both_names(imported, written):
 
 
 def test_what_can_be_evaluated(tmp_path):
-    """An Evaluator takes what ReferenceEvaluator takes: a path as text or Path, bytes, a model, graph, function, node."""
+    """An Evaluator takes what ReferenceEvaluator takes: a path (a Path too), bytes, a model, graph, function, node."""
     node = helper.make_node("GlobalMaxPool", ["x"], ["y"])
     model = parser.parse_model("""
         <ir_version: 10, opset_import: ["" : 21]>
@@ -204,7 +206,7 @@ def test_errors_arrive_with_their_text(node, x, text):
 
 
 def test_a_wrong_kind_of_attribute_arrives_with_its_text():
-    """An attribute of the wrong type is refused when the evaluator is made, though ReferenceEvaluator hides TypeErrors."""
+    """An attribute of the wrong type is refused in words, though ReferenceEvaluator hides those of a TypeError."""
     node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape="two")
     for evaluate in (Evaluator, lambda *a, **k: ReferenceEvaluator(*a, new_ops=new_ops(), **k)):
         with pytest.raises(NodeError, match="node 'y': MaxPool-22: kernel_shape"):

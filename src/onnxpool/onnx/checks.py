@@ -83,7 +83,7 @@ def check_site(site: Site, *, values: bool = False) -> NodeCheck:
         rows = disagreements(case, values=values)
     first = 1 if operator is not None and operator.channels_last else 2
     return NodeCheck(
-        title(site.node), site.node.op_type, site.node.domain, None if operator is None else operator.version,
+        title(site.node), site.node.op_type, site.node.domain, site.version,
         attributes_of(site), dtype, site.shape, site.output_shape,
         [axis_numbers(first + i, axis) for i, axis in enumerate(windows)] if isinstance(plan, WindowPlan) else None,
         [] if plan is None else plan.explain().splitlines()[1:], site.error,

@@ -150,7 +150,7 @@ def ort_lacks(case: Case) -> bool:
 
 def ort_refuses_rank(case: Case) -> bool:
     """Whether onnxruntime refuses the number of spatial axes."""
-    return case.rank is not None and (case.rank < 1 or case.rank > 3 and case.name not in QUANTISED_GLOBAL)
+    return case.rank is not None and (case.rank < 1 or (case.rank > 3 and case.name not in QUANTISED_GLOBAL))
 
 
 def ort_refuses_negative(case: Case) -> bool:
@@ -172,7 +172,7 @@ def reference_loses_pads(case: Case) -> bool:
     if case.rank != 2:
         return case.unit and (case.same or case.padded)
     swapped = not case.same and case.unit and case.axes[1].pads[0] != case.axes[0].pads[1]
-    return case.unit and (swapped or case.ceil and case.padded)
+    return case.unit and (swapped or (case.ceil and case.padded))
 
 
 def reference_pads_lower(case: Case) -> bool:
@@ -243,7 +243,7 @@ DISAGREEMENTS = (
         "inference-ceil", INFERENCE, POOLS, lambda case: case.drops and case.version < 22,
         "keeps the window of ceil_mode that starts in the padding, so that a full check refuses the right shape"),
     Disagreement(
-        "reference-missing", REFERENCE, QUANTISED + QUANTISED_GLOBAL + ("GlobalLpPool", "MaxRoiPool"),
+        "reference-missing", REFERENCE, (*QUANTISED, *QUANTISED_GLOBAL, "GlobalLpPool", "MaxRoiPool"),
         lambda case: True,
         "does not have this operator"),
     Disagreement(
@@ -324,13 +324,13 @@ DISAGREEMENTS = (
         "openvino-roi-align", OPENVINO, ("RoiAlign",), lambda case: not case.has("sampling_ratio"),
         "takes another number of samples where sampling_ratio is 0"),
     Disagreement(
-        "ort-nan", ORT, MAXIMUM + ("GlobalMaxPool",), lambda case: case.dtype not in BYTES,
+        "ort-nan", ORT, (*MAXIMUM, "GlobalMaxPool"), lambda case: case.dtype not in BYTES,
         "does not always return NaN for a window with NaN: its place decides", values=True),
     Disagreement(
-        "ort-infinite", ORT, MAXIMUM + ("GlobalMaxPool",), lambda case: case.dtype not in BYTES,
+        "ort-infinite", ORT, (*MAXIMUM, "GlobalMaxPool"), lambda case: case.dtype not in BYTES,
         "can return the lowest finite number for a window of -inf", values=True),
     Disagreement(
-        "ort-norm-range", ORT, NORM + ("GlobalLpPool",), lambda case: True,
+        "ort-norm-range", ORT, (*NORM, "GlobalLpPool"), lambda case: True,
         "returns inf or 0 where powers leave the range of float32, though the norm does not", values=True),
     Disagreement(
         "reference-nan", REFERENCE, POOLS, lambda case: case.dtype not in BYTES,
@@ -339,7 +339,7 @@ DISAGREEMENTS = (
         "reference-norm-range", REFERENCE, NORM, lambda case: True,
         "returns inf or 0 where powers leave the dtype's range, though the norm does not", values=True),
     Disagreement(
-        "openvino-nan", OPENVINO, MAXIMUM + ("GlobalMaxPool",), lambda case: case.dtype not in BYTES,
+        "openvino-nan", OPENVINO, (*MAXIMUM, "GlobalMaxPool"), lambda case: case.dtype not in BYTES,
         "returns the lowest finite number for a window of NaN", values=True),
 )
 

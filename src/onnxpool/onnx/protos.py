@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -124,6 +123,12 @@ def imports_of(proto: Any) -> Iterator[onnx.OperatorSetIdProto]:
         yield from function.opset_import
 
 
+def domains_of(proto: Any) -> Iterator[Any]:
+    """Whatever has a domain: every node, and every opset import."""
+    yield from nodes_of(proto)
+    yield from imports_of(proto)
+
+
 def sort_functions(model: onnx.ModelProto) -> None:
     """Puts functions after those that they call."""
     functions = {(f.domain, f.name): f for f in model.functions}
@@ -161,11 +166,11 @@ def canonical(proto: Proto) -> Proto:
     if not isinstance(proto, (onnx.ModelProto, onnx.GraphProto, onnx.FunctionProto, onnx.NodeProto)):
         return proto
     functions = isinstance(proto, onnx.ModelProto) and len(proto.functions) > 0
-    if not functions and not any(part.domain == LONG_NAME for part in chain(nodes_of(proto), imports_of(proto))):
+    if not functions and not any(part.domain == LONG_NAME for part in domains_of(proto)):
         return proto
     copy = type(proto)()
     copy.CopyFrom(proto)
-    for part in chain(nodes_of(copy), imports_of(copy)):
+    for part in domains_of(copy):
         part.domain = "" if part.domain == LONG_NAME else part.domain
     if isinstance(copy, onnx.ModelProto):
         give_defaults(copy)

@@ -17,7 +17,7 @@ import onnxpool
 from onnxpool.base import Operator
 from onnxpool.errors import PoolError, PoolTypeError
 from onnxpool.execution import Plan
-from onnxpool.schemas import SCHEMAS
+from onnxpool.schemas import SCHEMAS, resolve
 from onnxpool.unpooling import UnpoolPlan
 
 from .protos import InputError, ModelError, Shape, bodies, nodes_of, one_line, opsets_of, shape_text, tensor_of
@@ -38,6 +38,8 @@ class Site:
     ----------
     node : NodeProto
     opsets : dict of str to int
+    version : int, optional
+        The operator's version; None if the opset has none.
     operator : Operator, optional
         None if onnxpool refuses the node, or if attributes come from a function's caller.
     dtype : dtype, optional
@@ -51,6 +53,7 @@ class Site:
 
     node: onnx.NodeProto
     opsets: Mapping[str, int]
+    version: int | None = None
     operator: Operator | None = None
     dtype: np.dtype[Any] | None = None
     shape: Shape | None = None
@@ -59,14 +62,14 @@ class Site:
     error: str = ""
 
     def __post_init__(self) -> None:
-        if any(attribute.ref_attr_name for attribute in self.node.attribute):
-            return
         try:
-            self.operator = onnxpool.from_node(self.node, dict(self.opsets))
+            self.version = resolve(self.node.op_type, self.opsets.get(self.node.domain)).since
+            if not any(attribute.ref_attr_name for attribute in self.node.attribute):
+                self.operator = onnxpool.from_node(self.node, dict(self.opsets))
         except (PoolError, PoolTypeError) as error:
             self.error = str(error)
 
-    def resolve(self, inputs: Sequence[tuple[np.dtype[Any] | None, Shape | None]]) -> None:
+    def reach(self, inputs: Sequence[tuple[np.dtype[Any] | None, Shape | None]]) -> None:
         """Enters what follows from the dtypes and shapes of the inputs."""
         self.dtype, self.shape = inputs[0]
         operator, shape = self.operator, self.shape
@@ -127,7 +130,7 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
                 inputs = [tensor_of(scope.get(name, onnx.TypeProto())) for name in node.input]
                 if inputs and inputs[0][1] is not None:
                     reached.add(number)
-                    sites[number].resolve(inputs)
+                    sites[number].reach(inputs)
                     declare(graph, scope, node, sites[number])
             if len(reached) == before:
                 return sites
