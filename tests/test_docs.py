@@ -34,9 +34,10 @@ def test_every_operator_has_an_example() -> None:
     assert without == []
 
 
-def test_examples_in_the_readme_run() -> None:
-    """Every example in the README gives what it shows."""
-    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+@pytest.mark.parametrize("page", ["README.md", "docs/onnx.md"])
+def test_examples_in_the_pages_run(page: str) -> None:
+    """Every example in the README and in a page gives what it shows."""
+    result = doctest.testfile(str(ROOT / page), module_relative=False)
     assert result.attempted > 0
     assert result.failed == 0
 
