@@ -1,0 +1,341 @@
+"""The table of disagreements, held against onnxruntime and onnx."""
+
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from calls import INDICES, SeededChoices, draw_attributes, draw_opset
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+import onnxpool
+from onnxpool.onnx import models
+from onnxpool.onnx.disagreements import (
+    DISAGREEMENTS,
+    INFERENCE,
+    ORT,
+    REFERENCE,
+    Case,
+    disagreements,
+    ort_lacks,
+)
+from onnxpool.pooling import WindowPlan
+
+MICROSOFT = "com.microsoft"
+# The versions that the table was made with: others may have mended what it warns of.
+INSTALLED = {ORT: (onnxruntime.__version__, "1.31.1"), REFERENCE: (onnx.__version__, "1.23.2"),
+             INFERENCE: (onnx.__version__, "1.23.2")}
+RTOL, ATOL = 1e-5, 1e-6
+
+
+class Example(NamedTuple):
+    """A node with its inputs."""
+
+    operator: str
+    opset: int
+    inputs: tuple
+    attributes: dict
+    outputs: int = 1
+
+    @property
+    def node(self):
+        """The node; an input that is None is left out."""
+        domain = next(row["domain"] for row in onnxpool.supported() if row["operator"] == self.operator)
+        names = ["" if value is None else f"x{i}" for i, value in enumerate(self.inputs)]
+        return helper.make_node(self.operator, names, ["y", "i"][:self.outputs], domain=domain, **self.attributes)
+
+    @property
+    def case(self):
+        """What the table is asked."""
+        operator = onnxpool.from_node(self.node, {"": self.opset, MICROSOFT: 1})
+        x = self.inputs[0]
+        plan = operator.plan(x.shape, x.dtype)
+        return Case(operator, sum(value is not None for value in self.inputs), x.dtype.name, x.shape,
+                    plan.axes if isinstance(plan, WindowPlan) else ())
+
+    def rows(self, who=None):
+        """The rows that hold, of one host or of all."""
+        return [row.name for row in disagreements(self.case, values=True) if who in (None, row.who)]
+
+    def ours(self):
+        """The library's outputs."""
+        result = onnxpool.from_node(self.node, {"": self.opset, MICROSOFT: 1})(*self.inputs)
+        return result if isinstance(result, tuple) else (result,)
+
+    def shown(self):
+        """The example in words, for a failure."""
+        return helper.printable_node(self.node), self.opset, [np.shape(x) for x in self.inputs], self.inputs[0].dtype
+
+
+def values_type(array):
+    """The type of an array as a model declares it."""
+    return helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+
+
+def inferred(example):
+    """An array of the shape that onnx infers for a node."""
+    x = example.inputs[0]
+    graph = helper.make_graph([example.node], "g", [helper.make_tensor_value_info("x0", *values_type(x))],
+                              [helper.make_tensor_value_info("y", values_type(x)[0], None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", example.opset)])
+    (output,) = onnx.shape_inference.infer_shapes(model).graph.output
+    return [np.zeros([size.dim_value for size in output.type.tensor_type.shape.dim])]
+
+
+def referenced(example):
+    """What onnx's own ReferenceEvaluator makes of a node."""
+    node = example.node
+    graph = helper.make_graph([node], "g", [onnx.ValueInfoProto(name=name) for name in node.input],
+                              [onnx.ValueInfoProto(name=name) for name in node.output])
+    feeds = dict(zip(node.input, example.inputs, strict=True))
+    return ReferenceEvaluator(graph, opsets={"": example.opset, MICROSOFT: 1}).run(None, feeds)
+
+
+def agrees(who, example):
+    """Whether a host gives the library's result; a refusal is a disagreement."""
+    ours = example.ours()
+    try:
+        with np.errstate(all="ignore"):
+            if who == ORT:
+                theirs = models.by_onnxruntime(example.node, example.case.version, example.inputs, ours)
+            else:
+                theirs = referenced(example) if who == REFERENCE else inferred(example)
+    except Exception:
+        return False
+    if who == INFERENCE:
+        return theirs[0].shape == ours[0].shape
+    return all(a.shape == b.shape and np.allclose(a.astype(float), b.astype(float), RTOL, ATOL, equal_nan=True)
+               for a, b in zip(ours, theirs, strict=True))
+
+
+def known(who):
+    """Leaves a test out if the host has another version than the table is about."""
+    installed, pinned = INSTALLED[who]
+    if installed != pinned:
+        pytest.skip(f"the table is about {who} {pinned}, installed is {installed}")
+
+
+def ramp(*shape, dtype="float32"):
+    """An array of 1, 2, 3, ..."""
+    return np.arange(1, 1 + np.prod(shape), dtype=dtype).reshape(shape)
+
+
+def made(operator, opset, x, outputs=1, **attributes):
+    """An example of an operator with one input."""
+    return Example(operator, opset, (x,), attributes, outputs)
+
+
+def quantised(operator, x, **attributes):
+    """An example of a quantised operator, with scales of 1 and zero points of 0."""
+    zero = np.array(0, x.dtype)
+    return Example(operator, 1, (x, np.float32(1), zero, np.float32(1), zero), attributes)
+
+
+def unpool(*shape):
+    """A MaxUnpool, with an output_shape if one is given."""
+    places = np.array([[[[0, 3], [12, 15]]]], np.int64)
+    further = (np.array(shape, np.int64),) if shape else ()
+    return Example("MaxUnpool", 11, (ramp(1, 1, 2, 2), places, *further), {"kernel_shape": [2, 2], "strides": [2, 2]})
+
+
+def align(opset, **attributes):
+    """A RoiAlign of one region."""
+    inputs = (ramp(1, 1, 4, 4), np.float32([[0, 0, 3, 3]]), np.array([0], np.int64))
+    return Example("RoiAlign", opset, inputs, {"output_height": 2, "output_width": 2, **attributes})
+
+
+FIVE, SIX, SEVEN, TWO, FOUR = (ramp(1, 1, size) for size in (5, 6, 7, 2, 4))
+PLANE, SMALL = ramp(1, 1, 4, 4), ramp(1, 1, 2, 2)
+DROPS = {"kernel_shape": [3, 3], "strides": [3, 3], "pads": [1, 1, 1, 1]}
+OVERHANGS = {"kernel_shape": [4], "strides": [4]}
+HOLE = {"kernel_shape": [2], "dilations": [3], "pads": [1, 1]}  # one window of padding only
+GAP = {"kernel_shape": [2], "dilations": [2], "pads": [1, 1]}
+NAN = np.float32([[[np.nan, 1, 2, 3]]])
+BYTES = made("MaxPool", 12, PLANE.astype(np.int8), kernel_shape=[2, 2], strides=[2, 2])
+
+# For every row of the table a node for which it holds, and one like it for which it does not.
+EXAMPLES = {
+    "ort-kernel": (made("AveragePool", 22, FIVE.astype(float), kernel_shape=[2]),
+                   made("AveragePool", 22, FIVE, kernel_shape=[2])),
+    "ort-rank": (made("MaxPool", 22, ramp(1, 1, 2, 2, 2, 2), kernel_shape=[1] * 4),
+                 made("MaxPool", 22, ramp(1, 1, 2, 2, 2), kernel_shape=[1] * 3)),
+    "ort-pads": (made("MaxPool", 22, FIVE, kernel_shape=[2], pads=[2, 0]),
+                 made("MaxPool", 22, FIVE, kernel_shape=[2], strides=[2], pads=[1, 0])),
+    "ort-empty-average": (made("AveragePool", 19, TWO, **HOLE), made("AveragePool", 19, TWO, **GAP)),
+    "ort-empty-maximum": (made("MaxPool", 12, TWO, **HOLE), made("MaxPool", 12, TWO, **GAP)),
+    "ort-same-dilations": (made("LpPool", 18, SEVEN, kernel_shape=[3], dilations=[2], auto_pad="SAME_UPPER"),
+                           made("LpPool", 18, SEVEN, kernel_shape=[3], dilations=[2], auto_pad="VALID")),
+    "ort-same-strides": (made("LpPool", 11, SIX, kernel_shape=[1], strides=[3], auto_pad="SAME_UPPER"),
+                         made("LpPool", 11, SIX, kernel_shape=[1], strides=[3], auto_pad="SAME_LOWER")),
+    "ort-same-refused": (made("MaxPool", 11, SIX, kernel_shape=[1], strides=[2], auto_pad="SAME_UPPER"),
+                         made("MaxPool", 11, SIX.astype(float), kernel_shape=[1], strides=[2], auto_pad="SAME_UPPER")),
+    "ort-oversized": (made("AveragePool", 10, TWO, kernel_shape=[4], ceil_mode=1),
+                      made("AveragePool", 10, TWO, kernel_shape=[4], strides=[3], ceil_mode=1)),
+    "ort-quantised-divisor": (
+        quantised("QLinearAveragePool", ramp(1, 1, 5, dtype="uint8"), **OVERHANGS, ceil_mode=1, count_include_pad=1),
+        quantised("QLinearAveragePool", ramp(1, 1, 5, dtype="uint8"), **OVERHANGS, ceil_mode=1)),
+    "ort-quantised-overflow": (quantised("QLinearGlobalAveragePool", np.full((1, 1, 2902, 2902), 255, np.uint8)),
+                               quantised("QLinearGlobalAveragePool", np.full((1, 1, 2901, 2901), 255, np.uint8))),
+    "ort-long-sum": (made("GlobalAveragePool", 1, np.full((1, 1, 1024, 1024), 0.1, np.float32)),
+                     made("GlobalAveragePool", 1, np.full((1, 1, 64, 64), 0.1, np.float32))),
+    "ort-unpool-shape": (unpool(1, 1, 5, 5), unpool()),
+    "old-ort-ceil": (made("MaxPool", 12, SMALL, **DROPS, ceil_mode=1), made("MaxPool", 12, SMALL, **DROPS)),
+    "old-ort-divisor": (made("AveragePool", 11, FIVE, **OVERHANGS, ceil_mode=1, count_include_pad=1),
+                        made("AveragePool", 19, FIVE, **OVERHANGS, ceil_mode=1, count_include_pad=1)),
+    "inference-ceil": (made("MaxPool", 12, SMALL, **DROPS, ceil_mode=1),
+                       made("MaxPool", 22, SMALL, **DROPS, ceil_mode=1)),
+    "reference-missing": (made("GlobalLpPool", 2, PLANE), made("GlobalAveragePool", 1, PLANE)),
+    "reference-average-1": (made("AveragePool", 1, SIX, **OVERHANGS, auto_pad="SAME_UPPER"),
+                            made("AveragePool", 7, SIX, **OVERHANGS, auto_pad="SAME_UPPER")),
+    "reference-ceil-average": (made("AveragePool", 10, FIVE, **OVERHANGS, ceil_mode=1),
+                               made("AveragePool", 10, SEVEN, **OVERHANGS, ceil_mode=1)),
+    "reference-ceil-norm": (made("LpPool", 18, SEVEN, **OVERHANGS, ceil_mode=1),
+                            made("LpPool", 18, SEVEN, **OVERHANGS)),
+    "reference-ceil-dropped": (made("LpPool", 18, SEVEN, kernel_shape=[1], pads=[0, 1], ceil_mode=1),
+                               made("LpPool", 18, SEVEN, kernel_shape=[1], pads=[0, 1])),
+    "reference-oversized": (made("MaxPool", 10, TWO, kernel_shape=[4], ceil_mode=1),
+                            made("MaxPool", 10, TWO, kernel_shape=[4], strides=[3], ceil_mode=1)),
+    "reference-auto-ceil": (made("AveragePool", 10, SEVEN, kernel_shape=[3], auto_pad="VALID", ceil_mode=1),
+                            made("AveragePool", 10, SEVEN, kernel_shape=[3], ceil_mode=1)),
+    "reference-valid-ceil": (made("MaxPool", 10, SIX, kernel_shape=[3], strides=[2], auto_pad="VALID", ceil_mode=1),
+                             made("MaxPool", 10, SEVEN, kernel_shape=[3], strides=[2], auto_pad="VALID", ceil_mode=1)),
+    "reference-auto-dilations": (made("AveragePool", 19, SEVEN, kernel_shape=[3], dilations=[2], auto_pad="VALID"),
+                                 made("AveragePool", 19, SEVEN, kernel_shape=[3], dilations=[2])),
+    "reference-same-strides": (made("LpPool", 11, SIX, kernel_shape=[1], strides=[3], auto_pad="SAME_UPPER"),
+                               made("LpPool", 11, SIX, kernel_shape=[3], strides=[3], auto_pad="SAME_UPPER")),
+    "reference-same-lower": (made("MaxPool", 11, SIX, kernel_shape=[4], strides=[3], auto_pad="SAME_LOWER"),
+                             made("MaxPool", 11, SIX, kernel_shape=[4], strides=[3], auto_pad="SAME_UPPER")),
+    "reference-unit-pads": (made("MaxPool", 11, SMALL, kernel_shape=[2, 2], pads=[0, 0, 1, 1]),
+                            made("MaxPool", 11, SMALL, kernel_shape=[2, 2], pads=[1, 1, 1, 1])),
+    "reference-unit-indices": (made("MaxPool", 11, ramp(1, 2, 4, 4), 2, kernel_shape=[2, 2]),
+                               made("MaxPool", 11, ramp(1, 2, 4, 4), 2, kernel_shape=[2, 2], strides=[2, 2])),
+    "reference-unit-int8": (made("MaxPool", 12, PLANE.astype(np.int8), kernel_shape=[2, 2]),
+                            made("MaxPool", 12, PLANE.astype(np.uint8), kernel_shape=[2, 2])),
+    "reference-empty-maximum": (made("MaxPool", 12, TWO, **HOLE), made("MaxPool", 12, TWO, **GAP)),
+    "reference-global-rank": (made("GlobalMaxPool", 1, ramp(1, 2, 5)), made("GlobalMaxPool", 1, ramp(1, 2, 5, 5))),
+    "reference-roi-align": (align(10, sampling_ratio=2), align(16, sampling_ratio=2)),
+    "openvino-missing": (unpool(), made("MaxPool", 11, FIVE, kernel_shape=[2])),
+    "openvino-float64": (made("LpPool", 11, FIVE.astype(float), kernel_shape=[2]),
+                         made("LpPool", 11, FIVE, kernel_shape=[2])),
+    "openvino-pads": (made("AveragePool", 22, FIVE, kernel_shape=[2], pads=[2, 0]),
+                      made("AveragePool", 22, FIVE, kernel_shape=[2], pads=[1, 0])),
+    "openvino-ceil-average": (made("AveragePool", 19, FIVE, **OVERHANGS, ceil_mode=1, count_include_pad=1),
+                              made("AveragePool", 19, FIVE, **OVERHANGS, ceil_mode=1)),
+    "openvino-ceil-maximum": (made("MaxPool", 22, SMALL, **DROPS, ceil_mode=1), made("MaxPool", 22, SMALL, **DROPS)),
+    "openvino-ceil-norm": (made("LpPool", 18, FIVE, **OVERHANGS, ceil_mode=1), made("LpPool", 18, FIVE, **OVERHANGS)),
+    "openvino-empty-maximum": (made("MaxPool", 12, TWO, **HOLE), made("MaxPool", 12, TWO, **GAP)),
+    "openvino-indices": (made("MaxPool", 11, PLANE, 2, kernel_shape=[2, 2], storage_order=1),
+                         made("MaxPool", 11, PLANE, 2, kernel_shape=[2, 2])),
+    "openvino-roi-align": (align(16), align(16, sampling_ratio=2)),
+    "ort-nan": (made("MaxPool", 11, NAN, kernel_shape=[4]), BYTES),
+    "ort-infinite": (made("GlobalMaxPool", 1, np.full((1, 1, 4), -np.inf, np.float32)), BYTES),
+    "ort-norm-range": (made("LpPool", 11, np.float32([[[1e30, 1e30]]]), kernel_shape=[2]), BYTES),
+    "reference-nan": (made("AveragePool", 7, NAN, kernel_shape=[4]), made("GlobalAveragePool", 1, NAN)),
+    "reference-norm-range": (made("LpPool", 11, np.float32([[[1e30, 1e30]]]), kernel_shape=[2]),
+                             made("GlobalAveragePool", 1, FOUR)),
+    "openvino-nan": (made("MaxPool", 11, NAN, kernel_shape=[4]), BYTES),
+}
+
+
+def test_every_warning_has_an_example():
+    """The table's names are unique, and each has its two nodes."""
+    assert [row.name for row in DISAGREEMENTS] == list(EXAMPLES)
+
+
+@pytest.mark.parametrize("row", DISAGREEMENTS, ids=lambda row: row.name)
+def test_a_warning(row):
+    """A row holds for its example and not for a node like it, and says what the host really does."""
+    example, neighbour = EXAMPLES[row.name]
+    assert row.name in example.rows(), example.shown()
+    assert row.name not in neighbour.rows(), neighbour.shown()
+    if row.who in INSTALLED:
+        known(row.who)
+        assert not agrees(row.who, example), example.shown()
+        if not [other for other in disagreements(neighbour.case) if other.who == row.who]:
+            assert agrees(row.who, neighbour) or (row.who == REFERENCE and neighbour.rows(row.who)), neighbour.shown()
+
+
+def draw(seed):
+    """A random small node that the library takes."""
+    choices = SeededChoices(seed)
+    operator = choices.pick(("MaxPool", "AveragePool", "LpPool", INDICES, "GlobalMaxPool", "GlobalAveragePool",
+                             "QLinearAveragePool", "NhwcMaxPool", "GlobalLpPool"))
+    contributed = operator in ("QLinearAveragePool", "NhwcMaxPool")
+    opset = 1 if contributed else draw_opset(choices, operator) or 22
+    spatial = tuple(choices.integer(2, 9) for _ in range(choices.pick((1, 2, 2, 3))))
+    attributes = draw_attributes(choices, operator, opset, spatial)
+    for name, sides in (("kernel_shape", 1), ("strides", 1), ("dilations", 1), ("pads", 2)):
+        if isinstance(attributes.get(name), int):
+            attributes[name] = [attributes[name]] * sides * len(spatial)
+    if attributes.get("auto_pad") == "":
+        del attributes["auto_pad"]  # which the reference does not know for NOTSET
+    if "p" in attributes:
+        attributes["p"] = type(attributes["p"])(choices.integer(1, 3))  # larger ones leave the range of powers
+    shape = (choices.integer(1, 2), choices.integer(1, 2), *spatial)
+    integers = contributed or (operator in ("MaxPool", INDICES) and opset >= 12 and choices.chance(20))
+    dtype = choices.pick(("int8", "uint8") if integers else ("float32", "float32", "float32", "float64"))
+    x = (choices.generator.permutation(np.prod(shape)).reshape(shape) % 120 + (dtype == "uint8")).astype(dtype)
+    if operator == "QLinearAveragePool":
+        return quantised(operator, x, **attributes)
+    return made(operator.split()[0], opset, x, 2 if operator == INDICES else 1, **attributes)
+
+
+def compare_random_nodes(seeds):
+    """Holds the table against the hosts: where no row holds, they agree with the library."""
+    held = {ORT: 0, REFERENCE: 0}
+    for seed in seeds:
+        example = draw(seed)
+        try:
+            example.ours()
+        except onnxpool.PoolError:
+            continue
+        for who in held:
+            rows = [row for row in disagreements(example.case) if row.who == who]
+            held[who] += not rows
+            assert rows or agrees(who, example), (who, seed, example.shown())
+    return held
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of onnx's own operators
+def test_there_is_no_other_disagreement():
+    """Where the table does not warn, onnxruntime and the reference give the library's results for random nodes."""
+    for who in (ORT, REFERENCE):
+        known(who)
+    assert min(compare_random_nodes(range(600)).values()) > 200
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_there_is_no_other_disagreement_in_many_nodes():
+    """As above, for more nodes."""
+    for who in (ORT, REFERENCE):
+        known(who)
+    compare_random_nodes(range(10_000, 40_000))
+
+
+def kernel_example(operator, version, dtype):
+    """A node that any kernel for the version and dtype runs."""
+    x = ramp(1, 4, 4, 4).astype(dtype)
+    window = {"kernel_shape": [2, 2]}
+    rois = np.array([[0, 0, 0, 3, 3]]).astype(dtype)
+    if operator.startswith("QLinear"):
+        return quantised(operator, x, **({} if "Global" in operator else window))
+    further, attributes = {
+        "MaxUnpool": ((ramp(1, 4, 4, 4, dtype="int64"),), window),
+        "MaxRoiPool": ((rois,), {"pooled_shape": [2, 2]}),
+        "RoiAlign": ((rois[:, 1:], np.array([0])), {"sampling_ratio": 2}),
+    }.get(operator, ((), {} if "Global" in operator else window))
+    return Example(operator, version, (x, *further), attributes)
+
+
+@pytest.mark.parametrize("operator", sorted({row["operator"] for row in onnxpool.supported()}))
+def test_the_kernels_of_onnxruntime(operator):
+    """The table knows of each version and dtype whether onnxruntime has a kernel; bfloat16 has none."""
+    known(ORT)
+    for row in onnxpool.supported():
+        for dtype in row["dtypes"] if row["operator"] == operator else ():
+            if dtype != "bfloat16":
+                example = kernel_example(operator, row["version"], dtype)
+                assert ort_lacks(example.case) != agrees(ORT, example), example.shown()
