@@ -78,7 +78,8 @@ cdef struct onnxpool_handle
 cdef int onnxpool_abi_version() noexcept nogil
 
 # With the GIL; a Python exception is set where the result is NULL. A new handle counts one reference.
-cdef onnxpool_handle* onnxpool_prepare(object plan, tuple inputs) except NULL
+# `inputs`: those of a quantised operator after X, a sequence; else None.
+cdef onnxpool_handle* onnxpool_prepare(object plan, object inputs) except NULL
 cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* geometry) except NULL
 
 # Counts one reference more, or one less. The last release takes the GIL for a moment.

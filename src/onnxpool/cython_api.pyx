@@ -153,8 +153,8 @@ cdef int onnxpool_abi_version() noexcept nogil:
     return ONNXPOOL_ABI_VERSION
 
 
-cdef onnxpool_handle* onnxpool_prepare(object plan, tuple inputs) except NULL:
-    return prepare(plan, inputs or (), None, None, None)
+cdef onnxpool_handle* onnxpool_prepare(object plan, object inputs) except NULL:
+    return prepare(plan, () if inputs is None else tuple(inputs), None, None, None)
 
 
 cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) except NULL:

@@ -94,8 +94,8 @@ cdef element_of(const DLTensor* tensor):
     return np.dtype("bool" if kind == "bool" else f"{kind}{tensor.bits}")
 
 
-cdef tuple extents(const DLTensor* tensor, Py_ssize_t itemsize):
-    """Shape and strides in bytes, both such that NumPy can address every element."""
+cdef tuple extents(const DLTensor* tensor, object itemsize):
+    """Shape and strides in bytes, both such that NumPy can address every element; computed in Python's integers."""
     if not 0 <= tensor.ndim <= MOST_AXES:
         raise PoolError(f"from_dlpack: the tensor has {tensor.ndim} axes, but an array has 0 to {MOST_AXES}")
     if tensor.ndim and tensor.shape == NULL:
@@ -198,7 +198,7 @@ def from_dlpack(obj):
     True
     """
     if PyCapsule_CheckExact(obj):
-        return consume(obj)
+        return consume(obj)  # the caller holds it
     for method in ("__dlpack__", "__dlpack_device__"):
         if not hasattr(obj, method):
             raise PoolTypeError(f"from_dlpack: a {type(obj).__name__} has no {method}; give a tensor that follows "
@@ -208,4 +208,8 @@ def from_dlpack(obj):
         capsule = obj.__dlpack__(max_version=VERSION)
     except TypeError:  # a producer older than DLPack 1.0
         capsule = obj.__dlpack__()
-    return consume(capsule)
+    try:
+        return consume(capsule)
+    except BaseException:
+        capsule = None  # its destructor may run Python code, which must not meet an error on its way
+        raise
