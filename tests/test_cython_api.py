@@ -4,6 +4,7 @@ import ctypes
 import gc
 import math
 import re
+import shutil
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ from typing import Any
 import native
 import numpy as np
 import pytest
-from building import build
+from building import build, compile_c
 from calls import INDICES, NHWC_MAX, POOLS, QLINEAR, SeededChoices, draw_pool, gapped
 from oracle import DTYPES
 from programs import program
@@ -91,6 +92,26 @@ def test_layout_and_numbers_stay(tmp_path: Path) -> None:
     assert probe.constants == CONSTANTS
     assert set(re.findall(r"^    ONNXPOOL_(\w+) =", declared, re.MULTILINE)) == set(CONSTANTS)
     assert probe.version == native.version() == 1
+
+
+def test_the_header_says_the_same(tmp_path: Path) -> None:
+    """C and C++ see the struct at the same offsets, the same numbers, and the same functions."""
+    header = Path(cython_api.__file__).with_name("onnxpool.h").read_text()
+    claims = [f"offsetof(onnxpool_geometry, {name}) == {offset}" for name, offset in OFFSETS.items()]
+    claims += [f"ONNXPOOL_{name} == {number}" for name, number in CONSTANTS.items()]
+    claims += ["sizeof(onnxpool_geometry) == 136"]
+    source = tmp_path / "claims.c"
+    source.write_text("#include <onnxpool.h>\n#include <assert.h>\n#include <stddef.h>\n"
+                      + "".join(f'static_assert({claim}, "{claim}");\n' for claim in claims))
+
+    for language in ("c", "c++") if shutil.which("c++") else ("c",):
+        compile_c(source, "-x", language, "-fsyntax-only", folder=tmp_path)
+    assert set(re.findall(r"\bONNXPOOL_(\w+)(?: =|\s+1$)", header, re.MULTILINE)) == set(CONSTANTS)
+    listed = re.search(r"names\[\] = \{(.*?)\}", header, re.DOTALL)
+    assert listed is not None
+    members = re.findall(r"^    \w.*\(\*(\w+)\)\(", header, re.MULTILINE)
+    assert re.findall(r'"(\w+)"', listed[1]) == members
+    assert {f"onnxpool_{name}" for name in members} == set(SIGNATURES)
 
 
 def test_ctypes_sees_the_same_layout() -> None:
@@ -241,6 +262,22 @@ def test_example_extension(frames: ModuleType, threads: int) -> None:
         frames.max_frames(x, pooled, 5)
 
 
+def test_example_extension_in_c(tmp_path: Path) -> None:
+    """An extension in C finds the functions by the header and gives the same bits."""
+    blocks = build(Path(__file__).parent / "extension" / "blocks.c", tmp_path)
+    image = np.random.default_rng(4).standard_normal((33, 41), np.float32)
+    expected = onnxpool.max_pool(image[None, None], 4, strides=4)
+    y = np.empty_like(expected)
+
+    blocks.max_blocks(image, y, 33, 41, 4)
+
+    assert y.tobytes() == expected.tobytes()
+    with pytest.raises(onnxpool.PoolError, match=r"kernel_shape\[0\]=34"):
+        blocks.max_blocks(image, y, 33, 41, 34)
+    with pytest.raises(ValueError, match="another size"):
+        blocks.max_blocks(image, y, 33, 41, 5)
+
+
 def test_runs_leave_the_gil_to_others() -> None:
     """While a long run is on its way in one thread, another one runs Python."""
     x = np.zeros((64, 64, 96, 96), np.float32)
@@ -274,9 +311,8 @@ def test_one_handle_for_many_threads() -> None:
         for turn in range(100):
             x = inputs[(caller + turn) % len(inputs)]
             y = np.full(plan.output_shape, np.nan, np.float32)
-            if native.run(prepared.address, x.ctypes.data, y.ctypes.data, None, turn % 3) != native.OK:
-                wrong.append(turn)
-            elif y.tobytes() != expected[(caller + turn) % len(inputs)]:
+            status = native.run(prepared.address, x.ctypes.data, y.ctypes.data, None, turn % 3)
+            if (status, y.tobytes()) != (native.OK, expected[(caller + turn) % len(inputs)]):
                 wrong.append(turn)
         return wrong
 

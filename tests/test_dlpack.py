@@ -105,7 +105,7 @@ def test_no_elements_need_no_data(data: Any) -> None:
 
 
 def test_writeable_unless_the_tensor_is_not() -> None:
-    """What is written to the array arrives in the tensor; a read-only tensor, or a legacy one, gives a read-only array."""
+    """What is written to the array arrives in the tensor, unless that is read-only or cannot tell."""
     x = some()
     onnxpool.from_dlpack(Producer(x))[0, 0, 0] = 77
 

@@ -5,18 +5,19 @@ import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
-from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.stdint cimport int64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from .kernels.job cimport MAX_AXES
 from .kernels.operands cimport Operand, Operands, RunPool
 
-from . import kernels, schemas, threads
+from . import kernels, schemas
 from .base import by_name
 from .errors import PoolError, PoolTypeError
 from .execution import Plan, bfloat16
 from .pooling import INDEX, WindowPlan, interleaved
+from .threads import MOST, team
 
 cdef extern from *:
     """
@@ -109,7 +110,7 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     handle.pool = <PyObject*> pool
     Py_INCREF(pool)
     handle.empty, handle.indexed = x.size == 0, plan.reduction[0] == "indexed_max"
-    handle.threads, handle.most_threads = threads.team(None, x.nbytes), threads.team(threads.MOST, x.nbytes)
+    handle.threads, handle.most_threads = team(None, x.nbytes), team(MOST, x.nbytes)
     handle.ndim = x.ndim
     for axis in range(x.ndim):
         handle.shape[axis] = plan.output_shape[axis]

@@ -41,7 +41,8 @@ def bfloat16() -> np.dtype[Any]:
     except ImportError:
         raise PoolTypeError("onnxpool: arrays of bfloat16 need the package ml_dtypes, which is not installed; "
                             "pip install ml_dtypes") from None
-    return np.dtype(bfloat16)
+    dtype: np.dtype[Any] = np.dtype(bfloat16)
+    return dtype
 
 
 def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
