@@ -1,5 +1,6 @@
 """Pooling without the GIL, for Cython, C, Numba and ctypes: `cython_api.pxd` and docs/c-api.md say how."""
 import math
+import sys
 
 import numpy as np
 
@@ -74,7 +75,7 @@ cdef struct onnxpool_handle:
 def memory_of(str label, str name, tuple shape, dtype, strides=None):
     """An array with no memory behind it, to be asked for its shape and strides and nothing else."""
     room = math.prod(max(size, 1) for size in shape) * dtype.itemsize
-    if room > np.iinfo(np.intp).max:
+    if room > sys.maxsize:
         raise PoolError(f"{label}: {name} of shape {shape} is more than an array can be; shrink it")
     if strides is None:
         strides = [dtype.itemsize * math.prod(shape[axis + 1:]) for axis in range(len(shape))]

@@ -3,6 +3,7 @@
 The structures are those of DLPack 1.x (dmlc/dlpack, include/dlpack/dlpack.h).
 """
 import math
+import sys
 
 import numpy as np
 
@@ -107,9 +108,8 @@ cdef tuple extents(const DLTensor* tensor, object itemsize):
         strides = [itemsize * math.prod(shape[axis + 1:]) for axis in range(tensor.ndim)]
     else:
         strides = [itemsize * tensor.strides[axis] for axis in range(tensor.ndim)]
-    limit = np.iinfo(np.intp).max
     reach = sum(max(size - 1, 0) * abs(step) for size, step in zip(shape, strides)) + itemsize
-    if max(reach, itemsize * math.prod(max(size, 1) for size in shape), *map(abs, strides), 0) > limit:
+    if max(reach, itemsize * math.prod(max(size, 1) for size in shape), *map(abs, strides), 0) > sys.maxsize:
         raise PoolError(f"from_dlpack: the tensor has shape {tuple(shape)} and strides {tuple(strides)} in bytes, "
                         f"more than an array can reach")
     return tuple(shape), tuple(strides)
