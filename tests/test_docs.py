@@ -34,12 +34,19 @@ def test_every_operator_has_an_example() -> None:
     assert without == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/onnx.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/c-api.md", "docs/onnx.md"])
 def test_examples_in_the_pages_run(page: str) -> None:
     """Every example in the README and in a page gives what it shows."""
     result = doctest.testfile(str(ROOT / page), module_relative=False)
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_the_cython_example_is_part_of_an_extension() -> None:
+    """The page on Cython shows lines of the extension that the tests build."""
+    shown = re.findall(r"```cython\n(.*?)```", (ROOT / "docs/c-api.md").read_text(), re.DOTALL)
+
+    assert [example in (ROOT / "tests/extension/frames.pyx").read_text() for example in shown] == [True]
 
 
 def test_the_readme_lists_what_is_supported() -> None:

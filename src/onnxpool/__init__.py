@@ -2,6 +2,7 @@
 
 from .base import from_node
 from .config import __version__, show_config
+from .dlpack import from_dlpack
 from .errors import PoolError, PoolTypeError
 from .operators import *  # noqa: F403
 from .operators import __all__ as _operators
@@ -13,6 +14,7 @@ __all__ = [
     "PoolError",
     "PoolTypeError",
     "__version__",
+    "from_dlpack",
     "from_node",
     "get_num_threads",
     "num_threads",

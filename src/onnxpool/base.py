@@ -268,10 +268,15 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     given = {a.name: get_attribute_value(a) for a in node.attribute}
     given = {name: value.decode(errors="replace") if isinstance(value, bytes) else value
              for name, value in given.items()}
-    version = schemas.resolve(node.op_type, imported[domain])
+    return by_name(node.op_type, imported[domain], given, return_indices=any(node.output[1:]))
+
+
+def by_name(name: str, opset: int | None, given: dict[str, Any], channels_last: bool | int = False,
+            return_indices: bool | int = False) -> Operator:
+    """The operator of that name, with what its version does not have refused."""
+    version = schemas.resolve(name, opset)
     schemas.check_attributes(version, given)
-    keywords = {**given, "opset": imported[domain]}
-    if any(node.output[1:]):
-        schemas.check_outputs(version, 2)
-        keywords["return_indices"] = True
-    return _remake(Operator.registry[node.op_type], tuple(keywords.items()))
+    schemas.check_outputs(version, 1 + bool(return_indices))
+    ours = {"channels_last": channels_last, "return_indices": return_indices}
+    keywords = {**given, **{key: value for key, value in ours.items() if value}, "opset": opset}
+    return Operator.registry[name](**{key: value for key, value in keywords.items() if value is not None})

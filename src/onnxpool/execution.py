@@ -34,6 +34,17 @@ def native(dtype: DTypeLike) -> np.dtype[Any]:
     return resolved if resolved.isnative else resolved.newbyteorder("=")
 
 
+def bfloat16() -> np.dtype[Any]:
+    """The dtype that stands for bfloat16: what NumPy has not itself is imported where it is needed, and only there."""
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        raise PoolTypeError("onnxpool: arrays of bfloat16 need the package ml_dtypes, which is not installed; "
+                            "pip install ml_dtypes") from None
+    dtype: np.dtype[Any] = np.dtype(bfloat16)
+    return dtype
+
+
 def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Refuses an `out` that is not exactly the result's array."""
     if type(out) is not np.ndarray and (not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray)):

@@ -36,8 +36,10 @@ def load(isa: str) -> ModuleType:
 
 isa = choose()
 if TYPE_CHECKING:
+    from .pool import RUN_POOL as RUN_POOL
     from .pool import Pool as Pool
     from .pool import pool_regions as pool_regions
     from .pool import unpool as unpool
 else:
-    Pool, unpool, pool_regions = load(isa).Pool, load(isa).unpool, load(isa).pool_regions
+    _kernels = load(isa)
+    Pool, unpool, pool_regions, RUN_POOL = _kernels.Pool, _kernels.unpool, _kernels.pool_regions, _kernels.RUN_POOL

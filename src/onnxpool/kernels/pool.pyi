@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from ..tiling import Tiling
 from ..windows import Axis
 
+RUN_POOL: object  # a capsule: see operands.pxd
+
 class Pool:
     def __init__(
         self, reduction: str, dtype: str, p: float, safe: tuple[float, float], images: int, channels: int,

@@ -2,6 +2,7 @@
 import numpy as np
 
 cimport numpy as cnp
+from cpython.pycapsule cimport PyCapsule_New
 from cython.parallel cimport prange, threadid
 from libc.math cimport INFINITY
 from libc.stdint cimport INT32_MAX, int8_t, int64_t, uint8_t
@@ -40,6 +41,7 @@ from .job cimport (
     parts,
 )
 from .geometry cimport Axis
+from .operands cimport Operand, Operands
 from .reductions cimport (
     MaxF32,
     MaxF64,
@@ -63,8 +65,8 @@ include "regions.pxi"
 
 cdef extern from "team.h":
     void watch_forks()
-    int enter_team(int threads)
-    void leave_team(int threads)
+    int enter_team(int threads) nogil
+    void leave_team(int threads) nogil
 
 cnp.import_array()
 watch_forks()
@@ -192,15 +194,20 @@ cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memo
     leave_default_floats(saved)
 
 
-cdef void describe(Array* array, cnp.ndarray source, Format format, const Job* job, int channel, bint interleaved,
-                   int first):
+cdef Operand operand_of(cnp.ndarray array):
+    return Operand(<char*> cnp.PyArray_DATA(array), <const Py_ssize_t*> cnp.PyArray_STRIDES(array), array.ndim,
+                   cnp.PyArray_ITEMSIZE(array), not cnp.PyArray_ISNOTSWAPPED(array), cnp.PyArray_ISALIGNED(array))
+
+
+cdef void describe(Array* array, const Operand* source, Format format, const Job* job, int channel, bint interleaved,
+                   int first) noexcept nogil:
     """The strides of an array by the names they have in a job; `first` is its first spatial axis."""
     cdef int a
     array.format = format
-    array.itemsize = cnp.PyArray_ITEMSIZE(source)
-    array.data = <char*> cnp.PyArray_DATA(source)
-    array.swapped = not cnp.PyArray_ISNOTSWAPPED(source)
-    array.aligned = cnp.PyArray_ISALIGNED(source)
+    array.itemsize = source.itemsize
+    array.data = source.data
+    array.swapped = source.swapped
+    array.aligned = source.aligned
     array.image = source.strides[0]
     array.channel = 0 if interleaved else source.strides[channel]
     array.inner = source.strides[channel] if interleaved else 0
@@ -334,34 +341,54 @@ cdef class Pool:
 
     def run(self, cnp.ndarray x, cnp.ndarray y, int threads, quantisation=None, cnp.ndarray indices=None):
         """Reduces x into y; all have the shape and dtype of the job, and none overlaps x."""
+        cdef Operands operands
+        cdef bint done
+        if cnp.PyArray_SIZE(y) == 0:
+            return
+        memset(&operands, 0, sizeof(Operands))
+        operands.x, operands.y = operand_of(x), operand_of(y)
+        if indices is not None:
+            operands.indices = operand_of(indices)
+        if quantisation is not None:
+            (operands.rule.bias, operands.rule.scale, operands.rule.y_scale, operands.rule.lowest,
+             operands.rule.highest, operands.rule.zero) = quantisation
+        with nogil:
+            done = self.run_operands(&operands, threads)
+        if not done:
+            raise MemoryError(f"onnxpool: no {threads * self.job.scratch} bytes of scratch memory")
+
+    cdef bint run_operands(self, const Operands* operands, int threads) noexcept nogil:
+        """As `run`, for the holder of no GIL; False if there is no memory."""
         cdef Call call
         cdef char* memory
         cdef Py_ssize_t task
         cdef const Job* job = &self.job
         cdef const Call* arrays = &call
-        if cnp.PyArray_SIZE(y) == 0:
-            return
-        describe(&call.x, x, self.format, job, self.channel, self.interleaved, self.first)
-        describe(&call.y, y, self.format, job, self.channel, self.interleaved, self.first)
-        if indices is not None:
-            describe(&call.indices, indices, PLAIN, job, self.channel, self.interleaved, self.first)
-        memset(&call.rule, 0, sizeof(Rule))
+        describe(&call.x, &operands.x, self.format, job, self.channel, self.interleaved, self.first)
+        describe(&call.y, &operands.y, self.format, job, self.channel, self.interleaved, self.first)
+        if operands.indices.data != NULL:
+            describe(&call.indices, &operands.indices, PLAIN, job, self.channel, self.interleaved, self.first)
+        call.rule = operands.rule
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.to_odd = self.format != PLAIN
-        if quantisation is not None:
-            (call.rule.bias, call.rule.scale, call.rule.y_scale, call.rule.lowest, call.rule.highest,
-             call.rule.zero) = quantisation
         threads = enter_team(threads if job.tasks > 1 else 1)
         memory = <char*> malloc(threads * job.scratch)
         if memory == NULL:
             leave_team(threads)
-            raise MemoryError(f"onnxpool: no {threads * job.scratch} bytes of scratch memory")
-        with nogil:
-            if threads == 1:
-                for task in range(job.tasks):
-                    run_task(job, arrays, task, memory)
-            else:
-                for task in prange(job.tasks, num_threads=threads, schedule="static"):
-                    run_task(job, arrays, task, memory + threadid() * job.scratch)
+            return False
+        if threads == 1:
+            for task in range(job.tasks):
+                run_task(job, arrays, task, memory)
+        else:
+            for task in prange(job.tasks, num_threads=threads, schedule="static"):
+                run_task(job, arrays, task, memory + threadid() * job.scratch)
         leave_team(threads)
         free(memory)
+        return True
+
+
+cdef bint run_pool(void* pool, const Operands* operands, int threads) noexcept nogil:
+    return (<Pool> pool).run_operands(operands, threads)
+
+
+RUN_POOL = PyCapsule_New(<void*> run_pool, "onnxpool.kernels.operands.RunPool", NULL)

@@ -1,0 +1,97 @@
+"""onnxpool's kernels on raw pointers, without the GIL: docs/c-api.md.
+
+This file is an ABI. It is only ever added to: no name, signature, value or field here changes or goes.
+"""
+from libc.stdint cimport int32_t, int64_t
+
+cdef enum:
+    ONNXPOOL_ABI_VERSION = 1
+
+# Operators
+cdef enum:
+    ONNXPOOL_AVERAGE_POOL = 1
+    ONNXPOOL_MAX_POOL = 2
+    ONNXPOOL_LP_POOL = 3
+    ONNXPOOL_GLOBAL_AVERAGE_POOL = 4
+    ONNXPOOL_GLOBAL_MAX_POOL = 5
+    ONNXPOOL_GLOBAL_LP_POOL = 6
+    ONNXPOOL_QLINEAR_AVERAGE_POOL = 7
+    ONNXPOOL_QLINEAR_GLOBAL_AVERAGE_POOL = 8
+    ONNXPOOL_NHWC_MAX_POOL = 9
+
+# Dtypes, by their numbers in ONNX
+cdef enum:
+    ONNXPOOL_FLOAT32 = 1
+    ONNXPOOL_UINT8 = 2
+    ONNXPOOL_INT8 = 3
+    ONNXPOOL_FLOAT16 = 10
+    ONNXPOOL_FLOAT64 = 11
+    ONNXPOOL_BFLOAT16 = 16
+
+# auto_pad
+cdef enum:
+    ONNXPOOL_NOTSET = 0
+    ONNXPOOL_SAME_UPPER = 1
+    ONNXPOOL_SAME_LOWER = 2
+    ONNXPOOL_VALID = 3
+
+# What a run returns
+cdef enum:
+    ONNXPOOL_OK = 0
+    ONNXPOOL_NULL_POINTER = 1  # a handle or array is missing
+    ONNXPOOL_BAD_INDICES = 2   # indices are missing, or given though the handle makes none
+    ONNXPOOL_BAD_THREADS = 3   # fewer than 0 threads
+    ONNXPOOL_NO_MEMORY = 4     # for scratch memory
+
+
+# An attribute, or a number, that is 0 or NULL is not given.
+cdef struct onnxpool_geometry:
+    int64_t size               # sizeof(onnxpool_geometry), which tells what fields the caller knows
+    int32_t operation          # an operator
+    int32_t dtype
+    int32_t opset              # 0: the newest
+    int32_t ndim               # axes of X: N, C and the spatial ones
+    int32_t channels_last
+    int32_t return_indices
+    int32_t storage_order
+    int32_t ceil_mode
+    int32_t count_include_pad
+    int32_t auto_pad
+    double p
+    const int64_t* shape         # of X: ndim values
+    const int64_t* kernel_shape  # ndim - 2 values
+    const int64_t* strides       # ndim - 2 values
+    const int64_t* pads          # 2 (ndim - 2) values
+    const int64_t* dilations     # ndim - 2 values
+    const int64_t* x_strides     # in bytes, ndim values; NULL: in C order
+    const int64_t* y_strides
+    const int64_t* indices_strides
+    float x_scale
+    float y_scale
+    int32_t x_zero_point
+    int32_t y_zero_point
+
+
+# A pool made ready: immutable, counted, free of the GIL, for any number of threads at once.
+cdef struct onnxpool_handle
+
+cdef int onnxpool_abi_version() noexcept nogil
+
+# With the GIL; a Python exception is set where the result is NULL. A new handle counts one reference.
+# `inputs`: those of a quantised operator after X, a sequence; else None.
+cdef onnxpool_handle* onnxpool_prepare(object plan, object inputs) except NULL
+cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* geometry) except NULL
+
+# Counts one reference more, or one less. The last release takes the GIL for a moment.
+cdef void onnxpool_retain(onnxpool_handle* handle) noexcept nogil
+cdef void onnxpool_release(onnxpool_handle* handle) noexcept nogil
+
+# The number of axes of the result; its shape goes to `shape` (at most 64 values) if that is not NULL.
+cdef int onnxpool_output_shape(const onnxpool_handle* handle, int64_t* shape) noexcept nogil
+
+# Pools x into y (and indices); threads: 1 is serial, 0 the number in force when the handle was made.
+cdef int onnxpool_run(const onnxpool_handle* handle, const void* x, void* y, int64_t* indices,
+                      int threads) noexcept nogil
+
+# What a run's return value means, in English.
+cdef const char* onnxpool_message(int status) noexcept nogil

@@ -1,0 +1,294 @@
+"""Pooling without the GIL, for Cython, C, Numba and ctypes: `cython_api.pxd` and docs/c-api.md say how."""
+import math
+import sys
+
+import numpy as np
+
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.stdint cimport int64_t, uintptr_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from .kernels.job cimport MAX_AXES
+from .kernels.operands cimport Operand, Operands, RunPool
+
+from . import kernels, schemas
+from .base import by_name
+from .errors import PoolError, PoolTypeError
+from .execution import Plan, bfloat16
+from .pooling import INDEX, WindowPlan, interleaved
+from .threads import MOST, team
+
+cdef extern from *:
+    """
+    #define onnxpool_add(count, n) __atomic_add_fetch(count, n, __ATOMIC_ACQ_REL)
+    """
+    int64_t onnxpool_add(int64_t* count, int64_t n) noexcept nogil
+
+MOST_SIZE = 4096  # of a geometry that somebody made on purpose
+
+OPERATIONS = {
+    ONNXPOOL_AVERAGE_POOL: "AveragePool",
+    ONNXPOOL_MAX_POOL: "MaxPool",
+    ONNXPOOL_LP_POOL: "LpPool",
+    ONNXPOOL_GLOBAL_AVERAGE_POOL: "GlobalAveragePool",
+    ONNXPOOL_GLOBAL_MAX_POOL: "GlobalMaxPool",
+    ONNXPOOL_GLOBAL_LP_POOL: "GlobalLpPool",
+    ONNXPOOL_QLINEAR_AVERAGE_POOL: "QLinearAveragePool",
+    ONNXPOOL_QLINEAR_GLOBAL_AVERAGE_POOL: "QLinearGlobalAveragePool",
+    ONNXPOOL_NHWC_MAX_POOL: "NhwcMaxPool",
+}
+DTYPES = {
+    ONNXPOOL_FLOAT32: "float32",
+    ONNXPOOL_UINT8: "uint8",
+    ONNXPOOL_INT8: "int8",
+    ONNXPOOL_FLOAT16: "float16",
+    ONNXPOOL_FLOAT64: "float64",
+    ONNXPOOL_BFLOAT16: "bfloat16",
+}
+AUTO_PADS = {
+    ONNXPOOL_NOTSET: "NOTSET",
+    ONNXPOOL_SAME_UPPER: "SAME_UPPER",
+    ONNXPOOL_SAME_LOWER: "SAME_LOWER",
+    ONNXPOOL_VALID: "VALID",
+}
+
+cdef RunPool run_pool = <RunPool> PyCapsule_GetPointer(kernels.RUN_POOL, "onnxpool.kernels.operands.RunPool")
+
+cdef struct Strides:
+    Py_ssize_t x[MAX_AXES]
+    Py_ssize_t y[MAX_AXES]
+    Py_ssize_t indices[MAX_AXES]
+
+cdef struct onnxpool_handle:
+    int64_t references
+    PyObject* pool             # held until the last release
+    bint empty, indexed
+    int threads, most_threads  # in force when it was made; that a run can have
+    int ndim
+    int64_t shape[MAX_AXES]    # of the result
+    Operands operands          # but for their data
+    Strides strides
+
+
+def memory_of(str label, str name, tuple shape, dtype, strides=None):
+    """An array with no memory behind it, to be asked for its shape and strides and nothing else."""
+    room = math.prod(max(size, 1) for size in shape) * dtype.itemsize
+    if room > sys.maxsize:
+        raise PoolError(f"{label}: {name} of shape {shape} is more than an array can be; shrink it")
+    if strides is None:
+        strides = [dtype.itemsize * math.prod(shape[axis + 1:]) for axis in range(len(shape))]
+    return np.lib.stride_tricks.as_strided(np.empty((), dtype), shape, strides)
+
+
+cdef Operand operand_of(array, Py_ssize_t* strides):
+    cdef int axis, ndim = array.ndim
+    cdef Py_ssize_t itemsize = array.itemsize
+    cdef bint aligned = True
+    for axis in range(ndim):
+        strides[axis] = array.strides[axis]
+        aligned &= strides[axis] % itemsize == 0
+    return Operand(NULL, strides, ndim, itemsize, False, aligned)
+
+
+cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_strides) except NULL:
+    cdef onnxpool_handle* handle
+    if not isinstance(plan, WindowPlan):
+        if isinstance(plan, Plan):
+            raise PoolTypeError(f"{plan.label}: its inputs are checked in Python, so it has no handle; call the plan")
+        raise PoolTypeError(f"onnxpool: a handle is made of an operator's plan, got {type(plan).__name__}; "
+                            f"give onnxpool.MaxPool(...).plan(shape, dtype)")
+    rule = plan._rule(inputs)
+    x = memory_of(plan.label, "X", plan.shape, plan.dtype, x_strides)
+    y = memory_of(plan.label, "the result", plan.output_shape, plan.dtype, y_strides)
+    indices = memory_of(plan.label, "Indices", plan.output_shape, INDEX, indices_strides)
+    pool = plan._pool(interleaved(x, plan.operator.channels_last)) if x.size else None
+    handle = <onnxpool_handle*> calloc(1, sizeof(onnxpool_handle))
+    if handle == NULL:
+        raise MemoryError(f"{plan.label}: no {sizeof(onnxpool_handle)} bytes for a handle")
+    handle.references = 1
+    handle.pool = <PyObject*> pool
+    Py_INCREF(pool)
+    handle.empty, handle.indexed = x.size == 0, plan.reduction[0] == "indexed_max"
+    handle.threads, handle.most_threads = team(None, x.nbytes), team(MOST, x.nbytes)
+    handle.ndim = x.ndim
+    for axis in range(x.ndim):
+        handle.shape[axis] = plan.output_shape[axis]
+    handle.operands.x = operand_of(x, handle.strides.x)
+    handle.operands.y = operand_of(y, handle.strides.y)
+    handle.operands.indices = operand_of(indices, handle.strides.indices)
+    if rule is not None:
+        (handle.operands.rule.bias, handle.operands.rule.scale, handle.operands.rule.y_scale,
+         handle.operands.rule.lowest, handle.operands.rule.highest, handle.operands.rule.zero) = rule
+    return handle
+
+
+cdef tuple values(const int64_t* source, Py_ssize_t count):
+    """As many integers, or None if they are not given."""
+    return None if source == NULL else tuple([source[i] for i in range(count)])
+
+
+def named(dict names, str field, code):
+    if code not in names:
+        known = ", ".join(f"{number} ({name})" for number, name in names.items())
+        raise PoolError(f"onnxpool: {field}={code} of a geometry is not known; give {known}")
+    return names[code]
+
+
+cdef onnxpool_geometry known_part(const onnxpool_geometry* given) except *:
+    """A geometry as this version knows it; what only a later version knows must not be given."""
+    cdef onnxpool_geometry geometry
+    cdef Py_ssize_t byte
+    if not sizeof(onnxpool_geometry) <= given.size <= MOST_SIZE:
+        raise PoolError(f"onnxpool: size={given.size} of a geometry, but it has at least {sizeof(onnxpool_geometry)} "
+                        f"bytes; set every field to 0 and size to sizeof(onnxpool_geometry)")
+    for byte in range(<Py_ssize_t> sizeof(onnxpool_geometry), given.size):
+        if (<const char*> given)[byte]:
+            raise PoolError(f"onnxpool: byte {byte} of a geometry is given, but this version knows only "
+                            f"{sizeof(onnxpool_geometry)} bytes; set the others to 0 or take a later onnxpool")
+    memcpy(&geometry, given, sizeof(onnxpool_geometry))
+    return geometry
+
+
+cdef int onnxpool_abi_version() noexcept nogil:
+    return ONNXPOOL_ABI_VERSION
+
+
+cdef onnxpool_handle* onnxpool_prepare(object plan, object inputs) except NULL:
+    return prepare(plan, () if inputs is None else tuple(inputs), None, None, None)
+
+
+cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) except NULL:
+    cdef onnxpool_geometry geometry
+    if given == NULL:
+        raise PoolError("onnxpool: the geometry is NULL; give one")
+    geometry = known_part(given)
+    name = named(OPERATIONS, "operation", geometry.operation)
+    dtype = named(DTYPES, "dtype", geometry.dtype)
+    auto_pad = named(AUTO_PADS, "auto_pad", geometry.auto_pad)
+    if not 2 <= geometry.ndim <= MAX_AXES:
+        raise PoolError(f"{name}: ndim={geometry.ndim} of a geometry; give 2 to {MAX_AXES} axes")
+    if geometry.shape == NULL:
+        raise PoolError(f"{name}: shape of a geometry is NULL; give {geometry.ndim} sizes")
+    spatial = geometry.ndim - 2
+    attributes = {
+        "kernel_shape": values(geometry.kernel_shape, spatial),
+        "strides": values(geometry.strides, spatial),
+        "pads": values(geometry.pads, 2 * spatial),
+        "dilations": values(geometry.dilations, spatial),
+        "auto_pad": auto_pad if geometry.auto_pad else None,
+        "ceil_mode": geometry.ceil_mode or None,
+        "count_include_pad": geometry.count_include_pad or None,
+        "storage_order": geometry.storage_order or None,
+        "p": geometry.p or None,
+    }
+    opset = geometry.opset or None
+    power = schemas.resolve(name, opset).attributes.get("p")
+    if power is not None and power.type == "int" and geometry.p.is_integer():
+        attributes["p"] = int(geometry.p) or None
+    operator = by_name(name, opset, attributes, geometry.channels_last, geometry.return_indices)
+    plan = operator.plan(values(geometry.shape, geometry.ndim), bfloat16() if dtype == "bfloat16" else dtype)
+    scales = (geometry.x_scale, geometry.x_zero_point, geometry.y_scale, geometry.y_zero_point)
+    return prepare(plan, scales if operator.quantised or any(scales) else (), values(geometry.x_strides, geometry.ndim),
+                   values(geometry.y_strides, geometry.ndim), values(geometry.indices_strides, geometry.ndim))
+
+
+cdef void onnxpool_retain(onnxpool_handle* handle) noexcept nogil:
+    if handle != NULL:
+        onnxpool_add(&handle.references, 1)
+
+
+cdef void onnxpool_release(onnxpool_handle* handle) noexcept nogil:
+    if handle == NULL or onnxpool_add(&handle.references, -1) > 0:
+        return
+    with gil:
+        Py_DECREF(<object> handle.pool)
+    free(handle)
+
+
+cdef int onnxpool_output_shape(const onnxpool_handle* handle, int64_t* shape) noexcept nogil:
+    cdef int axis
+    if handle == NULL:
+        return 0
+    if shape != NULL:
+        for axis in range(handle.ndim):
+            shape[axis] = handle.shape[axis]
+    return handle.ndim
+
+
+cdef inline void lie_at(Operand* operand, const void* data) noexcept nogil:
+    operand.data = <char*> data
+    operand.aligned &= <uintptr_t> data % operand.itemsize == 0
+
+
+cdef int onnxpool_run(const onnxpool_handle* handle, const void* x, void* y, int64_t* indices,
+                      int threads) noexcept nogil:
+    cdef Operands operands
+    if handle == NULL or ((x == NULL or y == NULL) and not handle.empty):
+        return ONNXPOOL_NULL_POINTER
+    if threads < 0:
+        return ONNXPOOL_BAD_THREADS
+    if handle.empty:
+        return ONNXPOOL_OK
+    if handle.indexed != (indices != NULL):
+        return ONNXPOOL_BAD_INDICES
+    operands = handle.operands
+    lie_at(&operands.x, x)
+    lie_at(&operands.y, y)
+    lie_at(&operands.indices, indices)
+    threads = min(threads if threads else handle.threads, handle.most_threads)
+    return ONNXPOOL_OK if run_pool(handle.pool, &operands, threads) else ONNXPOOL_NO_MEMORY
+
+
+cdef const char* onnxpool_message(int status) noexcept nogil:
+    if status == ONNXPOOL_OK:
+        return "done"
+    if status == ONNXPOOL_NULL_POINTER:
+        return "a handle or array is NULL"
+    if status == ONNXPOOL_BAD_INDICES:
+        return "indices are NULL, or are given though the handle makes none"
+    if status == ONNXPOOL_BAD_THREADS:
+        return "fewer than 0 threads"
+    if status == ONNXPOOL_NO_MEMORY:
+        return "no scratch memory"
+    return "no status of this version"
+
+
+cdef class Prepared:
+    """
+    A handle for code that runs without the GIL, released with this object.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of an operator that reduces windows; arrays are in C order.
+    *inputs
+        The inputs of a quantised operator after X.
+
+    Raises
+    ------
+    PoolError
+        For a scale or zero point that the operator does not allow.
+    PoolTypeError
+        If `plan` is no such plan.
+
+    Examples
+    --------
+    >>> import onnxpool.cython_api
+    >>> plan = onnxpool.MaxPool(kernel_shape=2).plan((1, 1, 4, 4), "float32")
+    >>> handle = onnxpool.cython_api.Prepared(plan).address
+    """
+
+    cdef onnxpool_handle* handle
+
+    def __cinit__(self, plan, *inputs):
+        self.handle = onnxpool_prepare(plan, inputs)
+
+    def __dealloc__(self):
+        onnxpool_release(self.handle)
+
+    @property
+    def address(self):
+        """The handle, as an int for Numba and ctypes; it is valid as long as this object lives."""
+        return <uintptr_t> self.handle

@@ -1,0 +1,215 @@
+"""Arrays of other frameworks as NumPy arrays, by the DLPack protocol: without a copy, bfloat16 included.
+
+The structures are those of DLPack 1.x (dmlc/dlpack, include/dlpack/dlpack.h).
+"""
+import math
+import sys
+
+import numpy as np
+
+cimport numpy as cnp
+from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_IsValid
+from cpython.ref cimport Py_INCREF, PyObject
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from .errors import PoolError, PoolTypeError
+from .execution import bfloat16
+
+cdef extern from "Python.h":
+    int PyCapsule_SetName(object capsule, const char* name) except -1
+
+cdef extern from "numpy/arrayobject.h":
+    cnp.ndarray PyArray_NewFromDescr(type subtype, cnp.dtype descr, int ndim, const cnp.npy_intp* shape,
+                                     const cnp.npy_intp* strides, void* data, int flags, PyObject* like)
+
+cnp.import_array()
+
+cdef struct DLDevice:
+    int32_t device_type, device_id
+
+cdef struct DLTensor:
+    void* data
+    DLDevice device
+    int32_t ndim
+    uint8_t code, bits
+    uint16_t lanes
+    int64_t* shape
+    int64_t* strides  # in elements; NULL: in C order
+    uint64_t byte_offset
+
+cdef struct DLManagedTensor:
+    DLTensor tensor
+    void* context
+    void (*deleter)(DLManagedTensor*) noexcept
+
+cdef struct DLManagedTensorVersioned:
+    uint32_t major, minor
+    void* context
+    void (*deleter)(DLManagedTensorVersioned*) noexcept
+    uint64_t flags
+    DLTensor tensor
+
+cdef uint64_t READ_ONLY = 1
+VERSION = (1, 0)  # the newest that is asked for; its minor versions only add
+MOST_AXES = 64    # as many as NumPy has
+CPU = {1: "CPU", 3: "CUDA host", 11: "ROCm host"}  # devices whose memory is that of the processor
+OTHER = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 13: "CUDA managed", 14: "oneAPI",
+         15: "WebGPU", 16: "Hexagon", 17: "MAIA"}
+KINDS = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")  # by their codes
+BITS = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64), "bfloat": (16,), "complex": (64, 128),
+        "bool": (8,)}
+
+cdef char[16] nowhere  # where arrays of no elements lie
+
+
+cdef class Owner:
+    """What keeps the memory of an array: it calls the producer's deleter, once."""
+
+    cdef DLManagedTensor* legacy
+    cdef DLManagedTensorVersioned* versioned
+
+    def __dealloc__(self):
+        if self.legacy != NULL and self.legacy.deleter != NULL:
+            self.legacy.deleter(self.legacy)
+        if self.versioned != NULL and self.versioned.deleter != NULL:
+            self.versioned.deleter(self.versioned)
+
+
+def check_device(int kind):
+    if kind not in CPU:
+        raise PoolTypeError(f"from_dlpack: the tensor is on device {OTHER.get(kind, 'type')} ({kind}), but only memory "
+                            f"of the CPU can be read; move it there, such as by .cpu()")
+
+
+cdef element_of(const DLTensor* tensor):
+    """The dtype of a tensor's elements."""
+    kind = KINDS[tensor.code] if tensor.code < len(KINDS) else f"type code {tensor.code}"
+    if tensor.lanes != 1:
+        raise PoolTypeError(f"from_dlpack: the tensor has vectors of {tensor.lanes} lanes as elements, but NumPy has "
+                            f"only scalars; export it with 1 lane")
+    if tensor.bits not in BITS.get(kind, ()):
+        raise PoolTypeError(f"from_dlpack: the tensor has elements of {kind} with {tensor.bits} bits, which NumPy has "
+                            f"not; cast it, such as to float32")
+    if kind == "bfloat":
+        return bfloat16()
+    return np.dtype("bool" if kind == "bool" else f"{kind}{tensor.bits}")
+
+
+cdef tuple extents(const DLTensor* tensor, object itemsize):
+    """Shape and strides in bytes, both such that NumPy can address every element; computed in Python's integers."""
+    if not 0 <= tensor.ndim <= MOST_AXES:
+        raise PoolError(f"from_dlpack: the tensor has {tensor.ndim} axes, but an array has 0 to {MOST_AXES}")
+    if tensor.ndim and tensor.shape == NULL:
+        raise PoolError(f"from_dlpack: the tensor has {tensor.ndim} axes, but no shape")
+    shape = [tensor.shape[axis] for axis in range(tensor.ndim)]
+    if min(shape, default=0) < 0:
+        raise PoolError(f"from_dlpack: the tensor has shape {tuple(shape)}, but no size is below 0")
+    if tensor.strides == NULL:
+        strides = [itemsize * math.prod(shape[axis + 1:]) for axis in range(tensor.ndim)]
+    else:
+        strides = [itemsize * tensor.strides[axis] for axis in range(tensor.ndim)]
+    reach = sum(max(size - 1, 0) * abs(step) for size, step in zip(shape, strides)) + itemsize
+    if max(reach, itemsize * math.prod(max(size, 1) for size in shape), *map(abs, strides), 0) > sys.maxsize:
+        raise PoolError(f"from_dlpack: the tensor has shape {tuple(shape)} and strides {tuple(strides)} in bytes, "
+                        f"more than an array can reach")
+    return tuple(shape), tuple(strides)
+
+
+cdef cnp.ndarray array_of(const DLTensor* tensor, Owner owner, bint writeable):
+    """A view of a tensor's memory, which `owner` keeps."""
+    cdef cnp.npy_intp shape[64]
+    cdef cnp.npy_intp strides[64]
+    cdef char* data = <char*> tensor.data
+    cdef cnp.ndarray array
+    check_device(tensor.device.device_type)
+    dtype = element_of(tensor)
+    sizes, steps = extents(tensor, dtype.itemsize)
+    for axis, (size, step) in enumerate(zip(sizes, steps)):
+        shape[axis], strides[axis] = size, step
+    if 0 in sizes:
+        data = nowhere
+    elif data == NULL:
+        raise PoolError(f"from_dlpack: the tensor has shape {sizes}, but no data")
+    else:
+        data += tensor.byte_offset
+    Py_INCREF(dtype)  # NewFromDescr takes one reference
+    array = PyArray_NewFromDescr(np.ndarray, dtype, tensor.ndim, shape, strides, data,
+                                 cnp.NPY_ARRAY_WRITEABLE if writeable else 0, NULL)
+    cnp.set_array_base(array, owner)
+    return array
+
+
+cdef consume(capsule):
+    """The array of a capsule. The capsule stays its producer's until nothing can fail any more."""
+    cdef Owner owner = Owner()
+    cdef DLManagedTensor* legacy
+    cdef DLManagedTensorVersioned* versioned
+    if PyCapsule_IsValid(capsule, "dltensor_versioned"):
+        versioned = <DLManagedTensorVersioned*> PyCapsule_GetPointer(capsule, "dltensor_versioned")
+        if versioned.major != VERSION[0]:
+            raise PoolError(f"from_dlpack: the tensor is of DLPack {versioned.major}.{versioned.minor}, but only "
+                            f"{VERSION[0]}.x is known; export it with max_version={VERSION}")
+        array = array_of(&versioned.tensor, owner, not versioned.flags & READ_ONLY)
+        PyCapsule_SetName(capsule, "used_dltensor_versioned")
+        owner.versioned = versioned
+        return array
+    if PyCapsule_IsValid(capsule, "dltensor"):
+        legacy = <DLManagedTensor*> PyCapsule_GetPointer(capsule, "dltensor")
+        array = array_of(&legacy.tensor, owner, False)
+        PyCapsule_SetName(capsule, "used_dltensor")
+        owner.legacy = legacy
+        return array
+    if not PyCapsule_CheckExact(capsule):
+        raise PoolTypeError(f"from_dlpack: __dlpack__ gave a {type(capsule).__name__}, but must give a capsule")
+    name = PyCapsule_GetName(capsule)
+    label = "none" if name == NULL else (<bytes> name).decode(errors="replace")
+    raise PoolError(f"from_dlpack: the capsule has the name {label}, but must have dltensor or dltensor_versioned; "
+                    f"a capsule can be read once, so export the tensor again")
+
+
+def from_dlpack(obj):
+    """
+    Read a tensor of another framework as a NumPy array, without a copy.
+
+    Parameters
+    ----------
+    obj : object with ``__dlpack__`` and ``__dlpack_device__``, or DLPack capsule
+        Such as a torch.Tensor, a jax.Array or an onnxruntime.OrtValue, in memory of the CPU. Its memory lives as long
+        as the array.
+
+    Returns
+    -------
+    ndarray
+        Of the tensor's shape and strides; bfloat16 is the dtype of the package ml_dtypes. It is writeable unless the
+        tensor is read-only or comes by a protocol older than DLPack 1.0, which cannot tell.
+
+    Raises
+    ------
+    PoolError
+        If the tensor has a shape that no array can have, or if its capsule was read before.
+    PoolTypeError
+        If `obj` is no tensor, is not in memory of the CPU, or has elements that NumPy has not.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> x = np.arange(4.0)
+    >>> np.shares_memory(onnxpool.from_dlpack(x), x)
+    True
+    """
+    if PyCapsule_CheckExact(obj):
+        return consume(obj)  # the caller holds it
+    for method in ("__dlpack__", "__dlpack_device__"):
+        if not hasattr(obj, method):
+            raise PoolTypeError(f"from_dlpack: a {type(obj).__name__} has no {method}; give a tensor that follows "
+                                f"DLPack, or np.asarray(...) of what does not")
+    check_device(obj.__dlpack_device__()[0])
+    try:
+        capsule = obj.__dlpack__(max_version=VERSION)
+    except TypeError:  # a producer older than DLPack 1.0
+        capsule = obj.__dlpack__()
+    try:
+        return consume(capsule)
+    except BaseException:
+        capsule = None  # its destructor may run Python code, which must not meet an error on its way
+        raise
