@@ -13,6 +13,8 @@ ROW = 1 << 9  # bytes: channels are not split below this
 ROWS = 1 << 15  # bytes of running values of neighbouring rows that are loaded and reduced together
 TASKS = 16  # that a large problem is cut into at least, for threads to share
 SHARED_WORK = 1 << 18  # elements in and out above which a problem is large
+SIDE = 3  # taps along each of the last two axes up to which both are reduced at once,
+VECTOR = 64  # and bytes that channels must fill for it (boxes.pxi)
 HALO = 1.3  # how much more two half tiles may load than a whole one,
 FREE_HALO = 1.1  # and how much of that is better than a part of the channels, whose rows have to be gathered
 
@@ -27,6 +29,7 @@ class Tiling(NamedTuple):
     row: int
     work: int
     marks: int
+    boxes: bool
 
 
 def needed(axis: Axis, windows: int) -> int:
@@ -66,6 +69,14 @@ def split(axes: tuple[Axis, ...], windows: list[int], most: float) -> bool:
     return True
 
 
+def may_box(axes: tuple[Axis, ...], inner: int, itemsize: int) -> bool:
+    """Whether the last two axes may be reduced at once, and that takes fewer loads and stores than one by one."""
+    if len(axes) < 2 or inner * itemsize < VECTOR:
+        return False
+    rows, taps = axes[-2], axes[-1]
+    return rows.most <= SIDE >= taps.most and rows.most * taps.most <= rows.stride * (taps.most + 1) + rows.most
+
+
 def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_order: bool = False) -> Tiling:
     """The tiling of x[outer, axes, inner] whose running values take `itemsize` bytes.
 
@@ -92,8 +103,12 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     while shared and tasks(1) < TASKS and split(axes, windows, HALO):
         pass
     block, scratch = passes(axes, windows, part, in_order)
+    boxes = may_box(axes, inner, itemsize) and not in_order
+    if boxes:
+        scratch = max(scratch, part * needed(axes[-2], windows[-2]) * needed(axes[-1], windows[-1]))
     group = max(1, min(BLOCK // (block * itemsize), outer // TASKS if shared else outer))
     loaded = [needed(axis, count) for axis, count in zip(axes, windows, strict=True)]
     row = max(loaded[-1], windows[-1]) * part
     row = max(row, min(ROWS // itemsize, group * part * math.prod(loaded)))
-    return Tiling(group, tuple(windows), part, block * group, row, max(scratch, row, block * group), sum(loaded[:-1]))
+    return Tiling(group, tuple(windows), part, block * group, row, max(scratch, row, block * group), sum(loaded[:-1]),
+                  boxes)

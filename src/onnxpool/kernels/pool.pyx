@@ -57,6 +57,7 @@ from .reductions cimport (
 include "passes.pxi"
 include "rows.pxi"
 include "walks.pxi"
+include "boxes.pxi"
 include "tiles.pxi"
 include "places.pxi"
 include "in_order.pxi"
@@ -327,6 +328,7 @@ cdef class Pool:
         cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends or self.job.indexed else 8
         self.job.block, self.job.row = tiling.block, tiling.row
         self.job.work = tiling.work
+        self.job.boxes = tiling.boxes
         for a in range(self.job.axes):
             if self.job.axis[a].most > FEW:
                 self.job.work = tiling.work + LEVELS * CHUNK + BLOCK

@@ -36,22 +36,22 @@ cdef inline bint passes_through(const Axis* axis) noexcept nogil:
     return axis.most == 1 and axis.step == 1 and axis.begin == 0 and axis.end == axis.out == axis.size
 
 
-cdef running_t* reduce_block(const Job* job, const Tile* tile, running_t* block, running_t* spare, running_t* target,
-                             running_t* work) noexcept nogil:
-    """The axes before the last, from the last on: block[outer, windows of each axis, inner], in `target` if it can."""
+cdef running_t* reduce_block(const Job* job, const Tile* tile, int axes, running_t* block, running_t* spare,
+                             running_t* target, running_t* work) noexcept nogil:
+    """The first `axes` axes, from the last of them on: block[outer, windows of each axis, inner], in `target` if it
+    can."""
     cdef int a, b
     cdef Py_ssize_t pre, post = tile.inner_end - tile.inner_begin
-    for a in range(job.axes - 2, -1, -1):
-        post *= tile.span[a + 1].end - tile.span[a + 1].begin
-        if passes_through(&job.axis[a]):
-            continue
-        pre = tile.outer_end - tile.outer_begin
-        for b in range(a):
-            pre *= tile.span[b].high - tile.span[b].low
-        if a == 0 and target != NULL:
-            spare = target
-        reduce_axis(block, spare, pre, &job.axis[a], tile.span[a], post, work)
-        block, spare = spare, block
+    for a in range(job.axes - 1, -1, -1):
+        if a < axes and not passes_through(&job.axis[a]):
+            pre = tile.outer_end - tile.outer_begin
+            for b in range(a):
+                pre *= tile.span[b].high - tile.span[b].low
+            if a == 0 and target != NULL:
+                spare = target
+            reduce_axis(block, spare, pre, &job.axis[a], tile.span[a], post, work)
+            block, spare = spare, block
+        post *= tile.span[a].end - tile.span[a].begin
     return block
 
 
@@ -133,11 +133,16 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     cdef running_t* values = spare + job.block
     cdef running_t* work = values + job.row
     cdef running_t* target = <running_t*> where_stored(job, call, stage, tile)
-    cdef running_t* block = target if job.axes == 1 and target != NULL else memory
-    load_rows(job, call, stage, tile, block, values, work, scratch)
+    cdef bint boxed = fits_boxes(job, tile, sizeof(running_t))
+    cdef int left = job.axes - (2 if boxed else 1)  # axes after the load
+    cdef running_t* block = target if left == 0 and target != NULL else memory
+    if boxed:
+        load_boxes(job, call, stage, tile, block, work, scratch)
+    else:
+        load_rows(job, call, stage, tile, block, values, work, scratch)
     if job.in_order:
         add_in_order(job, tile, memory, spare)
         block = spare
     else:
-        block = reduce_block(job, tile, block, spare, target, work)
+        block = reduce_block(job, tile, left, block, spare, target, work)
     return block != target and store_rows(job, call, stage, tile, block, mending, scratch)
