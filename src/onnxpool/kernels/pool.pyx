@@ -66,6 +66,12 @@ cdef extern from "team.h":
     int enter_team(int threads)
     void leave_team(int threads)
 
+cdef extern from "interrupts.h":
+    ctypedef struct Interrupts:
+        pass
+    bint interrupted(Interrupts* state) nogil
+    int raised_by_handler(const Interrupts* state) except -1
+
 cnp.import_array()
 watch_forks()
 
@@ -339,6 +345,7 @@ cdef class Pool:
         cdef Py_ssize_t task
         cdef const Job* job = &self.job
         cdef const Call* arrays = &call
+        cdef Interrupts signals
         if cnp.PyArray_SIZE(y) == 0:
             return
         describe(&call.x, x, self.format, job, self.channel, self.interleaved, self.first)
@@ -356,12 +363,17 @@ cdef class Pool:
         if memory == NULL:
             leave_team(threads)
             raise MemoryError(f"onnxpool: no {threads * job.scratch} bytes of scratch memory")
+        memset(&signals, 0, sizeof(Interrupts))
         with nogil:
             if threads == 1:
                 for task in range(job.tasks):
+                    if interrupted(&signals):
+                        break
                     run_task(job, arrays, task, memory)
             else:
                 for task in prange(job.tasks, num_threads=threads, schedule="static"):
-                    run_task(job, arrays, task, memory + threadid() * job.scratch)
+                    if not interrupted(&signals):
+                        run_task(job, arrays, task, memory + threadid() * job.scratch)
         leave_team(threads)
         free(memory)
+        raised_by_handler(&signals)
