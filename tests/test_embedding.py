@@ -15,7 +15,7 @@ X86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="sets the con
 
 def scenario(theme: str, name: str, *arguments: object, **variables: str) -> None:
     """Runs a function of a file of scenarios, which must end well."""
-    run = launch(str(HERE / f"scenarios_{theme}.py"), name, *map(str, arguments), seconds=100, **variables)
+    run = launch(str(HERE / f"scenarios_{theme}.py"), name, *map(str, arguments), seconds=200, **variables)
     assert run.returncode == 0, run.stderr
 
 
@@ -113,5 +113,5 @@ def test_other_runtimes(runtime: str, order: str) -> None:
     first = f"import {runtime}; " if order == "before" else ""
     text = f"{first}import scenarios_threads; scenarios_threads.beside({runtime!r}, {order!r})"
     path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
-    run = launch("-c", text, seconds=100, PYTHONPATH=path)
+    run = launch("-c", text, seconds=200, PYTHONPATH=path)
     assert run.returncode == 0, run.stderr
