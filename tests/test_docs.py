@@ -34,10 +34,12 @@ def test_every_operator_has_an_example() -> None:
     assert without == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/c-api.md", "docs/onnx.md"])
-def test_examples_in_the_pages_run(page: str) -> None:
-    """Every example in the README and in a page gives what it shows."""
+@pytest.mark.parametrize("page", ["README.md", "docs/c-api.md", "docs/embedding.md", "docs/onnx.md"])
+def test_examples_in_pages_run(page: str) -> None:
+    """Every example in the README and the guides gives what it shows."""
+    threads = onnxpool.get_num_threads()
     result = doctest.testfile(str(ROOT / page), module_relative=False)
+    onnxpool.set_num_threads(threads)
     assert result.attempted > 0
     assert result.failed == 0
 
@@ -57,3 +59,18 @@ def test_the_readme_lists_what_is_supported() -> None:
     for row in onnxpool.supported():
         versions.setdefault(row["operator"], []).append(row["version"])
     assert {name: [int(v) for v in numbers.split(",")] for name, numbers in listed} == versions
+
+
+def test_promises_name_their_tests() -> None:
+    """Each row of the guide to embedding names tests that exist, and scenarios that they run."""
+    text = (ROOT / "docs" / "embedding.md").read_text()
+    rows = [row for row in re.findall(r"^\| (.*) \| (.*) \|$", text, re.MULTILINE) if row[1] != "shown by"]
+    assert len(rows) > 15
+    source = "".join(path.read_text() for path in (ROOT / "tests").glob("scenarios_*.py"))
+    for promise, shown in rows:
+        tests = re.findall(r"`(test_\w+\.py)::(test_\w+)`", shown)
+        assert tests, promise
+        for file, name in tests:
+            assert f"\ndef {name}(" in (ROOT / "tests" / file).read_text(), name
+        for name in re.findall(r"`([a-z]+_\w+)`", shown):
+            assert f"\ndef {name}(" in source, name

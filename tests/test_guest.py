@@ -1,5 +1,6 @@
 """Being a good guest in somebody else's process: imports, objects, arrays that belong to the caller."""
 
+import copy
 import pickle
 import threading
 import tracemalloc
@@ -10,10 +11,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import scenarios_threads
 from numpy.typing import NDArray
 from programs import program
 
 import onnxpool
+from onnxpool.base import Operator
 
 # Imports
 
@@ -85,6 +88,26 @@ def test_objects_are_values(name: str) -> None:
         assert hash(twin) == hash(operator)
         assert repr(twin) == repr(operator)
         assert twin(*inputs(name)).tobytes() == operator(*inputs(name)).tobytes()
+
+
+COPIES: list[Callable[[Any], Any]] = [copy.copy, copy.deepcopy]
+COPIES += [lambda one, p=p: pickle.loads(pickle.dumps(one, p)) for p in range(pickle.HIGHEST_PROTOCOL + 1)]
+
+
+def test_every_operator_and_plan_is_copied_whole() -> None:
+    """Operators and plans survive every protocol of pickle, copy and deepcopy, and the copies compute the same bits."""
+    jobs = scenarios_threads.jobs()
+    assert {type(operator).__name__ for operator, _ in jobs} == set(Operator.registry)
+    for operator, arrays in jobs:
+        expected = operator(*arrays).tobytes()
+        for original in (operator, operator.plan(arrays[0].shape, arrays[0].dtype)):
+            for duplicate in COPIES:
+                twin = duplicate(original)
+                assert type(twin) is type(original)
+                assert repr(twin) == repr(original)
+                assert twin(*arrays).tobytes() == expected
+                with pytest.raises(AttributeError):
+                    twin.opset = 1
 
 
 def test_objects_differ_by_everything_that_matters() -> None:

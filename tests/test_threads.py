@@ -1,9 +1,13 @@
-"""How many threads run: who decides, who is heard first, and what a fork or a crowd of callers changes."""
+"""How many threads run: who decides, and who is heard first."""
 
+import math
 from functools import cache
+from pathlib import Path
 
 import pytest
 from programs import THREAD_COUNTS, program
+
+from onnxpool import threads
 
 COUNT = "import onnxpool; print(onnxpool.get_num_threads())"
 ABSURD = 10**5
@@ -52,6 +56,43 @@ def test_affinity_limits_the_thread_count() -> None:
     text = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n" + COUNT
 
     assert program(text) == "1"
+
+
+@pytest.mark.parametrize(
+    ("membership", "files", "expected"),
+    [
+        ("0::/", {"cpu.max": "150000 100000"}, 1.5),
+        ("0::/", {"cpu.max": "max 100000"}, math.inf),
+        ("0::/", {}, math.inf),
+        ("0::/", {"cpu.max": "nonsense"}, math.inf),
+        ("0::/", {"cpu.max": "1000 0"}, math.inf),
+        ("0::/a.slice/b.service", {"a.slice/b.service/cpu.max": "200000 100000"}, 2),
+        ("0::/a.slice/b.service", {"a.slice/cpu.max": "50000 100000", "a.slice/b.service/cpu.max": "max 100000"}, 0.5),
+        ("0::/not/mounted", {"cpu.max": "300000 100000"}, 3),
+        ("3:cpu,cpuacct:/", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, math.inf),
+        ("3:cpu,cpuacct:/x", {"cpu/x/cpu.cfs_quota_us": "250000", "cpu/x/cpu.cfs_period_us": "100000"}, 2.5),
+        ("9:cpuset:/x\n1:name=systemd:/x", {"cpu.max": "100000 100000"}, math.inf),
+        ("", {"cpu.max": "100000 100000"}, math.inf),
+    ],
+)
+def test_control_groups_limit_processors(
+    membership: str, files: dict[str, str], expected: float, tmp_path: Path
+) -> None:
+    """The least quota counts of the process's group and of those around it, in both versions of control groups."""
+    for name, text in {**files, "membership": membership + "\n"}.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+
+    assert threads.quota(str(tmp_path), str(tmp_path / "membership")) == expected
+
+
+def test_quota_becomes_whole_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of a processor makes no thread, but there is always one."""
+    cpus = threads.granted()
+    for quota, expected in ((0.5, 1), (1.5, 1), (2.0, min(2, cpus)), (math.inf, cpus)):
+        monkeypatch.setattr(threads, "quota", lambda quota=quota: quota)
+        assert threads.granted() == expected
 
 
 SETTINGS = """
@@ -142,52 +183,3 @@ def test_a_team_is_one_thread_or_the_number_asked_for(shape: tuple[int, ...]) ->
     text = TEAM.format(setting=f"x = np.ones({shape}, np.float32)", argument=7)
 
     assert int(program(text)) in (1, 7)
-
-
-CROWD = """
-import os, threading
-import numpy as np, onnxpool
-callers = 8
-x = np.ones((8, 16, 64, 64), np.float32)
-both = threading.Barrier(callers + 1)
-def call():
-    both.wait()
-    for _ in range(20):
-        onnxpool.average_pool(x, 3, num_threads=2)
-    both.wait()
-    both.wait()
-crowd = [threading.Thread(target=call) for _ in range(callers)]
-alone = len(os.listdir('/proc/self/task'))
-for caller in crowd:
-    caller.start()
-both.wait()
-both.wait()
-print(len(os.listdir('/proc/self/task')) - alone - callers)
-both.wait()
-for caller in crowd:
-    caller.join()
-"""
-
-
-def test_many_callers_do_not_multiply_teams() -> None:
-    """Eight Python threads that call at once do not each keep a team of their own."""
-    assert int(program(CROWD)) < 4
-
-
-FORK = """
-import os, signal, warnings
-import numpy as np, onnxpool
-warnings.simplefilter('ignore', DeprecationWarning)  # newer Pythons warn of any fork of a process with threads
-x = np.arange(8 * 16 * 64 * 64, dtype=np.float32).reshape(8, 16, 64, 64)
-expected = onnxpool.average_pool(x, 3, num_threads=2).tobytes()
-child = os.fork()
-if child == 0:
-    signal.alarm(10)  # a child that hangs dies of it
-    os._exit(0 if onnxpool.average_pool(x, 3, num_threads=2).tobytes() == expected else 1)
-print(os.waitpid(child, 0)[1])
-"""
-
-
-def test_parallel_calls_work_in_a_forked_child() -> None:
-    """After a parallel call and a fork, the child's first parallel call answers, with the same bits."""
-    assert program(FORK) == "0"

@@ -100,10 +100,11 @@ class WindowPlan(Plan):
         if not self.operator.quantised:
             self._no_inputs(inputs)
             return None
-        given = quantisation.read(self.label, self.dtype, inputs, self.operator.zero_points_optional)
-        if self.reduction[0] == "mean_in_order":
-            return given.in_order()
-        return given.whole(self.label, math.prod(axis.kernel for axis in self.axes))
+        with kernels.cpu.DefaultFloats():
+            given = quantisation.read(self.label, self.dtype, inputs, self.operator.zero_points_optional)
+            if self.reduction[0] == "mean_in_order":
+                return given.in_order()
+            return given.whole(self.label, math.prod(axis.kernel for axis in self.axes))
 
     def _out_pair(self, out: Any) -> tuple[Array | None, Array | None]:
         """The arrays that were given for a maximum and its indices, each None if it was not."""

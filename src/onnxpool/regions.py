@@ -54,7 +54,8 @@ class RegionPlan(Plan):
         rois = self._rois(inputs[0], 4 if align else 5)
         images = self._images(inputs[1], len(rois)) if align else self._image_column(rois[:, 0])
         corners = np.ascontiguousarray(rois[:, -4:])
-        grid = self._check_samples(corners) if align else 1
+        with kernels.cpu.DefaultFloats():
+            grid = self._check_samples(corners) if align else 1
         shape = (len(rois), *self.output_shape[1:])
         if out is not None:
             check_out(label, out, shape, self.dtype)

@@ -16,23 +16,39 @@ _setting: int | None = None
 
 def _read(path: str) -> str:
     # pathlib would cost half of this package's import time.
-    with open(path, encoding="ascii") as file:
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
         return file.read()
 
 
-def quota(group: str = "/sys/fs/cgroup") -> float:
-    """The processors that the control group may use; infinity if it has no limit."""
+def _limit(group: str) -> float:
+    """The processors that one control group, a folder, grants; infinity if it has no limit."""
     try:
         granted, period = _read(f"{group}/cpu.max").split()
     except (OSError, ValueError):
         try:
-            granted, period = _read(f"{group}/cpu/cpu.cfs_quota_us"), _read(f"{group}/cpu/cpu.cfs_period_us")
+            granted, period = _read(f"{group}/cpu.cfs_quota_us"), _read(f"{group}/cpu.cfs_period_us")
         except OSError:
             return float("inf")
     try:
         return int(granted) / int(period) if int(granted) > 0 else float("inf")
     except (ValueError, ZeroDivisionError):
         return float("inf")
+
+
+def quota(root: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgroup") -> float:
+    """The processors that this process's control groups grant, with those around them; infinity if none has a limit."""
+    try:
+        lines = _read(membership).splitlines()
+    except OSError:
+        return float("inf")
+    least = float("inf")
+    for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        folder = f"{root}/cpu" if controllers else root
+        names = path.strip("/").split("/")
+        least = min(least, *(_limit("/".join([folder, *names[:depth]])) for depth in range(len(names) + 1)))
+    return least
 
 
 def granted() -> int:

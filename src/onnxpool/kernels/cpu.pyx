@@ -1,4 +1,5 @@
-"""What this processor and this build can do."""
+"""What this processor and this build can do, and the floating-point state of a thread."""
+from .elements cimport enter_default_floats, float_state, leave_default_floats
 
 cdef extern from *:
     """
@@ -32,3 +33,14 @@ def supports(str isa):
 def openmp():
     """The date of the OpenMP standard (yyyymm) that the kernels are built with; 0 without."""
     return onnxpool_openmp
+
+
+cdef class DefaultFloats:
+    """Default rounding, no traps, no flushing of subnormals: in this thread, for as long as a `with` block runs."""
+    cdef float_state saved
+
+    def __enter__(self):
+        self.saved = enter_default_floats()
+
+    def __exit__(self, *error):
+        leave_default_floats(self.saved)

@@ -69,6 +69,12 @@ cdef extern from "team.h":
     int enter_team(int threads) nogil
     void leave_team(int threads) nogil
 
+cdef extern from "interrupts.h":
+    ctypedef struct Interrupts:
+        pass
+    bint interrupted(Interrupts* state) nogil
+    int raised_by_handler(const Interrupts* state) except -1
+
 cnp.import_array()
 watch_forks()
 
@@ -344,10 +350,12 @@ cdef class Pool:
     def run(self, cnp.ndarray x, cnp.ndarray y, int threads, quantisation=None, cnp.ndarray indices=None):
         """Reduces x into y; all have the shape and dtype of the job, and none overlaps x."""
         cdef Operands operands
+        cdef Interrupts signals
         cdef bint done
         if cnp.PyArray_SIZE(y) == 0:
             return
         memset(&operands, 0, sizeof(Operands))
+        memset(&signals, 0, sizeof(Interrupts))
         operands.x, operands.y = operand_of(x), operand_of(y)
         if indices is not None:
             operands.indices = operand_of(indices)
@@ -355,12 +363,13 @@ cdef class Pool:
             (operands.rule.bias, operands.rule.scale, operands.rule.y_scale, operands.rule.lowest,
              operands.rule.highest, operands.rule.zero) = quantisation
         with nogil:
-            done = self.run_operands(&operands, threads)
+            done = self.run_operands(&operands, threads, &signals)
         if not done:
             raise MemoryError(f"onnxpool: no {threads * self.job.scratch} bytes of scratch memory")
+        raised_by_handler(&signals)
 
-    cdef bint run_operands(self, const Operands* operands, int threads) noexcept nogil:
-        """As `run`, for the holder of no GIL; False if there is no memory."""
+    cdef bint run_operands(self, const Operands* operands, int threads, Interrupts* signals) noexcept nogil:
+        """As `run`, for the holder of no GIL; False if there is no memory. Without `signals` it goes on to the end."""
         cdef Call call
         cdef char* memory
         cdef Py_ssize_t task
@@ -380,17 +389,20 @@ cdef class Pool:
             return False
         if threads == 1:
             for task in range(job.tasks):
+                if signals != NULL and interrupted(signals):
+                    break
                 run_task(job, arrays, task, memory)
         else:
             for task in prange(job.tasks, num_threads=threads, schedule="static"):
-                run_task(job, arrays, task, memory + threadid() * job.scratch)
+                if signals == NULL or not interrupted(signals):
+                    run_task(job, arrays, task, memory + threadid() * job.scratch)
         leave_team(threads)
         free(memory)
         return True
 
 
 cdef bint run_pool(void* pool, const Operands* operands, int threads) noexcept nogil:
-    return (<Pool> pool).run_operands(operands, threads)
+    return (<Pool> pool).run_operands(operands, threads, NULL)
 
 
 RUN_POOL = PyCapsule_New(<void*> run_pool, "onnxpool.kernels.operands.RunPool", NULL)

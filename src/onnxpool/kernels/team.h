@@ -2,7 +2,8 @@
  *
  * libgomp keeps a pool of workers for each thread that ever ran a region. So one region runs at a time, at most
  * MOST_POOLS threads have a pool, and a pool is given up before a fork: its workers do not exist in the child, which
- * would wait for them for ever.
+ * would wait for them for ever. libgomp ends the process if it cannot start a worker, so a pool grows only after as many
+ * threads were started and ended here.
  */
 #ifndef ONNXPOOL_TEAM_H
 #define ONNXPOOL_TEAM_H
@@ -10,12 +11,16 @@
 #ifdef _OPENMP
 #include <omp.h>
 #include <pthread.h>
+#include <stdlib.h>
 
-enum { MOST_POOLS = 2 };
+enum { MOST_POOLS = 2, MOST_THREADS = 256 }; /* the latter as in threads.py */
 
-static int regions_running, pools_alive, pause_failed;
-static __thread int has_pool;
+static int regions_running, pools_alive;
+static int paused;   /* by the fork that is under way */
+static int orphaned; /* this process was forked with a pool that could not be given up */
+static __thread int has_pool, pool_size;
 static pthread_key_t pool_key;
+static pthread_attr_t worker_attributes;
 
 static void forget_pool(void *value) {
     (void)value;
@@ -23,35 +28,92 @@ static void forget_pool(void *value) {
 }
 
 static void before_fork(void) {
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 9
-    pause_failed = omp_pause_resource_all(omp_pause_soft);
+#if defined(__clang__)
+    paused = 1; /* its runtime does so itself */
+#elif __GNUC__ >= 9
+    paused = !orphaned && omp_pause_resource_all(omp_pause_soft) == 0;
+#else
+    paused = !has_pool;
 #endif
+    if (paused)
+        pool_size = 0;
 }
 
 static void after_fork_in_child(void) {
     regions_running = 0;
     pools_alive = has_pool;
+    orphaned = !paused;
+}
+
+/* The stacks of libgomp's workers, in bytes; 0 is the system's choice. */
+static size_t worker_stack(void) {
+    const char *names[] = {"OMP_STACKSIZE", "GOMP_STACKSIZE"};
+    for (int i = 0; i < 2; i++) {
+        char *unit = 0;
+        const char *text = getenv(names[i]);
+        unsigned long long size = text ? strtoull(text, &unit, 10) : 0;
+        if (unit && unit != text) {
+            while (*unit == ' ')
+                unit++;
+            int shift = *unit == 'B' || *unit == 'b' ? 0 : *unit == 'M' || *unit == 'm' ? 20
+                        : *unit == 'G' || *unit == 'g' ? 30 : 10;
+            return size << shift >> shift == size ? (size_t)(size << shift) : 0;
+        }
+    }
+    return 0;
 }
 
 static void watch_forks(void) {
     pthread_key_create(&pool_key, forget_pool);
     pthread_atfork(before_fork, 0, after_fork_in_child);
+    pthread_attr_init(&worker_attributes);
+    if (worker_stack())
+        pthread_attr_setstacksize(&worker_attributes, worker_stack());
+}
+
+static void *pass(void *gate) {
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return 0;
+}
+
+/* Whether so many threads can be had at once. */
+static int can_start(int count) {
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t threads[MOST_THREADS];
+    int started = 0;
+    pthread_mutex_lock(&gate);
+    while (started < count && started < MOST_THREADS
+           && pthread_create(&threads[started], &worker_attributes, pass, &gate) == 0)
+        started++;
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], 0);
+    return started == count;
+}
+
+/* Whether this thread has a pool, or may have one now, of that many threads with itself. */
+static int get_pool(int threads) {
+    int fresh = !has_pool;
+    if ((fresh && __atomic_fetch_add(&pools_alive, 1, __ATOMIC_RELAXED) >= MOST_POOLS)
+        || (threads > pool_size && !can_start(threads - (pool_size ? pool_size : 1)))) {
+        if (fresh)
+            __atomic_fetch_sub(&pools_alive, 1, __ATOMIC_RELAXED);
+        return 0;
+    }
+    if (fresh)
+        pthread_setspecific(pool_key, &has_pool);
+    has_pool = 1;
+    pool_size = threads;
+    return 1;
 }
 
 /* The threads that a call gets: what it asks for, or 1. A team must be left again. */
 static int enter_team(int threads) {
-    if (threads < 2 || pause_failed || omp_in_parallel())
+    if (threads < 2 || orphaned || omp_in_parallel())
         return 1;
-    if (__atomic_fetch_add(&regions_running, 1, __ATOMIC_ACQUIRE) == 0) {
-        if (has_pool)
-            return threads;
-        if (__atomic_fetch_add(&pools_alive, 1, __ATOMIC_RELAXED) < MOST_POOLS) {
-            has_pool = 1;
-            pthread_setspecific(pool_key, &has_pool);
-            return threads;
-        }
-        __atomic_fetch_sub(&pools_alive, 1, __ATOMIC_RELAXED);
-    }
+    if (__atomic_fetch_add(&regions_running, 1, __ATOMIC_ACQUIRE) == 0 && get_pool(threads))
+        return threads;
     __atomic_fetch_sub(&regions_running, 1, __ATOMIC_RELEASE);
     return 1;
 }

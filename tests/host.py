@@ -1,0 +1,76 @@
+"""What the scenarios share: a call that wants a team of threads, a call that takes long, children that must end well.
+
+A scenario is a function of a file scenarios_*.py. `python FILE NAME` runs it in a process of its own, which ends with 0
+if all that its docstring says held. test_embedding.py runs them.
+"""
+
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import onnxpool
+
+LARGE = np.random.default_rng(3).standard_normal((8, 16, 64, 65), np.float32)  # enough for a team of threads
+SMALL = LARGE[:1, :3, :9, :8]
+LIMIT = 60  # seconds after which a child that hangs is ended
+PROMPT = 2.0  # seconds in which a signal must arrive, on a machine that is busy with other things too
+
+
+def parallel(x: Any = LARGE) -> bytes:
+    return onnxpool.average_pool(x, 3, pads=1, num_threads=2).tobytes()
+
+
+def running() -> int:
+    """The threads of this process."""
+    return len(os.listdir("/proc/self/task"))
+
+
+def parallel_call_works() -> None:
+    """The call, on two threads, gives the bits of a serial one."""
+    serial = onnxpool.average_pool(LARGE, 3, pads=1, num_threads=1).tobytes()
+    assert parallel() == serial
+
+
+def first_parallel_call_works() -> None:
+    """As `parallel_call_works`, in a process that must get a worker for it."""
+    before = running()
+    parallel_call_works()
+    assert running() == before + 1, (before, running())
+
+
+def long_call(team: int, images: int = 64) -> Any:
+    """A call that takes many seconds and little memory: its input is one value."""
+    x = np.broadcast_to(np.float32(3), (images, 64, 512, 512))
+    return onnxpool.lp_pool(x, 8, strides=8, p=2.5, opset=1, num_threads=team)
+
+
+def fork(work: Callable[[], None]) -> int:
+    """A child that ends with 0 if the work was done."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of any fork of a process with threads
+        child = os.fork()
+    if child:
+        return child
+    signal.alarm(LIMIT)
+    try:
+        work()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def ended_well(*children: int) -> None:
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * len(children)
+
+
+def main(scenarios: dict[str, Any]) -> None:
+    warnings.simplefilter("error")
+    name, *arguments = sys.argv[1:]
+    scenarios[name](*(int(argument) if argument.isdigit() else argument for argument in arguments))

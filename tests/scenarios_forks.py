@@ -1,0 +1,169 @@
+"""Scenarios of forks: see host.py."""
+
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+from host import (
+    LARGE,
+    LIMIT,
+    ended_well,
+    first_parallel_call_works,
+    fork,
+    long_call,
+    main,
+    parallel,
+    parallel_call_works,
+    running,
+)
+
+import onnxpool
+
+
+def fork_after_a_parallel_call() -> None:
+    """The child's first parallel call works, with a team; so does the parent's next one."""
+    parallel_call_works()
+    ended_well(fork(first_parallel_call_works))
+    first_parallel_call_works()
+
+
+def fork_before_any_call() -> None:
+    """A child of a process that never pooled pools in parallel."""
+    ended_well(fork(first_parallel_call_works), fork(first_parallel_call_works))
+    first_parallel_call_works()
+
+
+def fork_twice() -> None:
+    """A child that pooled forks too: its child, its sibling and all of them again work in parallel."""
+    def child() -> None:
+        first_parallel_call_works()
+        ended_well(fork(first_parallel_call_works))
+        first_parallel_call_works()
+
+    parallel_call_works()
+    ended_well(fork(child))
+    ended_well(fork(child), fork(child))
+    parallel_call_works()
+
+
+def fork_with_threads_in_kernels() -> None:
+    """While four threads pool without a pause, each child of a fifth pools in parallel, and the four stay right."""
+    expected = parallel()
+    stop = threading.Event()
+
+    def work() -> int:
+        wrong = 0
+        while not stop.is_set():
+            wrong += parallel() != expected
+        return wrong
+
+    with ThreadPoolExecutor(4) as pool:
+        crowd = [pool.submit(work) for _ in range(4)]
+        for _ in range(10):
+            ended_well(fork(first_parallel_call_works))
+        stop.set()
+        assert [caller.result() for caller in crowd] == [0] * 4
+
+
+def fork_from_another_thread() -> None:
+    """A thread with a team of its own forks, beside the main thread's team."""
+    parallel_call_works()
+
+    def work() -> None:
+        parallel_call_works()
+        ended_well(fork(first_parallel_call_works))
+        parallel_call_works()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work).result()
+    parallel_call_works()
+
+
+def fork_in_a_handler() -> None:
+    """A handler that runs during a parallel call may fork: the child pools on one thread, and the call ends well."""
+    children: list[int] = []
+    signal.signal(signal.SIGALRM, lambda *_: children.append(fork(serial_only)))
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    long_call(2, images=8)
+    assert children
+    ended_well(*children)
+    ended_well(fork(first_parallel_call_works))
+
+
+def serial_only() -> None:
+    before = running()
+    parallel_call_works()
+    assert running() == before
+    ended_well(fork(parallel_call_works))
+
+
+def multiprocess(method: str) -> None:
+    """The processes of a multiprocessing pool get operators and plans, and pool in parallel."""
+    expected = parallel()
+    operator = onnxpool.AveragePool(kernel_shape=3, pads=[1, 1, 1, 1])
+    plan = operator.plan(LARGE.shape, LARGE.dtype)
+    context = multiprocessing.get_context(method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with context.Pool(2) as pool:
+            results = pool.starmap_async(call, [(operator, LARGE), (plan, LARGE)] * 2).get(LIMIT)
+        assert results == [expected] * 4
+        with ProcessPoolExecutor(2, mp_context=context) as executor:
+            results = list(executor.map(call, [operator, plan] * 2, [LARGE] * 4, timeout=LIMIT))
+        assert results == [expected] * 4
+    parallel_call_works()
+
+
+def call(operator: Callable[..., Any], x: Any) -> bytes:
+    y: bytes = operator(x, num_threads=2).tobytes()
+    return y
+
+
+def prefork_server() -> None:
+    """A master warms up and forks workers that serve one socket with threads; a worker that is killed is replaced."""
+    expected = parallel()
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer(connection: socket.socket) -> None:
+        with connection:
+            while connection.recv(1):
+                connection.sendall(b"%d %d\n" % (parallel() == expected, os.getpid()))
+
+    def serve() -> None:
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+        while True:
+            threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+    def ask(requests: int) -> set[int]:
+        with socket.create_connection(listener.getsockname(), timeout=LIMIT) as client, client.makefile() as lines:
+            answers = []
+            for _ in range(requests):
+                client.sendall(b"?")
+                answers.append(lines.readline().split())
+        assert all(right == "1" for right, _ in answers)
+        return {int(worker) for _, worker in answers}
+
+    workers = [fork(serve) for _ in range(3)]
+    with ThreadPoolExecutor(8) as clients:
+        seen = set().union(*clients.map(ask, [20] * 16))
+        assert seen <= set(workers)
+        parallel_call_works()
+        lost = workers.pop(0)
+        os.kill(lost, signal.SIGKILL)
+        assert os.waitpid(lost, 0)[1] == signal.SIGKILL
+        workers.append(fork(serve))
+        seen = set().union(*clients.map(ask, [20] * 16))
+        assert seen <= set(workers)
+    for worker in workers:
+        os.kill(worker, signal.SIGTERM)
+    ended_well(*workers)
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,190 @@
+"""Scenarios of signals and of floating-point states: see host.py."""
+
+import ctypes
+import ctypes.util
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from host import (
+    LARGE,
+    LIMIT,
+    PROMPT,
+    ended_well,
+    first_parallel_call_works,
+    fork,
+    long_call,
+    main,
+    parallel,
+    parallel_call_works,
+    running,
+)
+
+import onnxpool
+
+
+def interrupt(team: int) -> None:
+    """Ctrl-C ends a long call within moments, as KeyboardInterrupt; teams and forks work afterwards."""
+    sent: list[float] = []
+
+    def press() -> None:
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    for _ in range(2):
+        threading.Timer(0.3, press).start()
+        try:
+            long_call(team)
+        except KeyboardInterrupt:
+            late = time.monotonic() - sent.pop()
+        else:
+            raise AssertionError("the call was not interrupted")
+        assert late < PROMPT, late
+        print(f"{1000 * late:.0f} ms")
+
+    def elsewhere() -> None:
+        before = running()
+        parallel_call_works()
+        assert running() == before + 1
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(elsewhere).result()
+    ended_well(fork(first_parallel_call_works))
+
+
+def handler_during_a_call(team: int) -> None:
+    """A handler that does not raise runs during the call, may pool itself, and changes no result."""
+    seen: list[tuple[float, bytes]] = []
+    signal.signal(signal.SIGALRM, lambda *_: seen.append((time.monotonic(), parallel())))
+    expected, pooled = long_call(team, 2 * team), parallel()
+    start = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    result = long_call(team, 2 * team)
+    end = time.monotonic()
+    assert result.tobytes() == expected.tobytes()
+    assert [bits for _, bits in seen] == [pooled]
+    assert seen[0][0] - start < 0.75 * (end - start), (start, seen[0][0], end)
+
+
+def interrupt_beside_a_call() -> None:
+    """Ctrl-C reaches the main thread at once while another thread computes, and the other's result is right."""
+    expected = long_call(2, 4).tobytes()
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(long_call, 2, 4)
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        start = time.monotonic()
+        try:
+            time.sleep(LIMIT)
+        except KeyboardInterrupt:
+            assert time.monotonic() - start < PROMPT
+        else:
+            raise AssertionError("the sleep was not interrupted")
+        assert other.result().tobytes() == expected
+
+
+# Floating-point state
+
+DEFAULT = 0x1f80  # of the control word MXCSR
+STATES = {
+    "default": DEFAULT,
+    "flush to zero": 0x9f80,
+    "subnormals are zeros": 0x1fc0,
+    "both": 0x9fc0,
+    "down": 0x3f80,
+    "up": 0x5f80,
+    "towards zero": 0x7f80,
+    "up, both": 0xdfc0,
+    "unmasked": DEFAULT & ~0x0e80,  # invalid, division by zero, overflow, underflow raise SIGFPE
+}
+ROUNDINGS = {0x2000: 0x400, 0x4000: 0x800, 0x6000: 0xc00}  # of MXCSR, and of the x87 control word
+MXCSR = 28  # its offset in fenv_t
+MATH = ctypes.CDLL(ctypes.util.find_library("m"))
+
+
+def control_word() -> int:
+    environment = (ctypes.c_uint8 * 32)()
+    assert MATH.fegetenv(environment) == 0
+    return int.from_bytes(bytes(environment[MXCSR:MXCSR + 4]), "little")
+
+
+@contextmanager
+def state(word: int) -> Iterator[None]:
+    """Runs a block with a floating-point control word, which must be as it was at the end, its flags included."""
+    before = (ctypes.c_uint8 * 32)()
+    changed = (ctypes.c_uint8 * 32)()
+    MATH.fegetenv(before)
+    MATH.fegetenv(changed)
+    changed[MXCSR:MXCSR + 4] = list(word.to_bytes(4, "little"))
+    control = int.from_bytes(bytes(changed[:2]), "little") & ~0xc00 | ROUNDINGS.get(word & 0x6000, 0)
+    changed[:2] = list(control.to_bytes(2, "little"))
+    MATH.fesetenv(changed)
+    try:
+        yield
+        after = control_word()
+    finally:
+        MATH.fesetenv(before)
+    assert after == word, (hex(after), hex(word))
+
+
+def delicate() -> list[tuple[Any, list[Any]]]:
+    """Calls whose results show rounding, subnormals, infinities and NaN, on one thread and on two."""
+    random = np.random.default_rng(7)
+    x = LARGE[:2] / 3
+    tiny = (x * np.float32(1e-38)).astype(np.float32)
+    wild = x.copy()
+    wild[0, 0, :2, :2] = [[np.inf, np.nan], [-np.inf, 3e38]]
+    whole = random.integers(-128, 127, LARGE.shape, np.int8, endpoint=True)
+    quantised = [np.float32(0.1), np.int8(3), np.float32(0.0373), np.int8(-4)]
+    images = np.array([0, 1, 1, 0])
+    rois = np.array([[0.3, 1.1, 40.2, 51.7]] * 4, np.float32)
+    calls: list[tuple[Any, list[Any]]] = []
+    for data in (x, tiny, wild, tiny.astype(np.float64) * 1e-270, (LARGE[:4] * 1e-5).astype(np.float16)):
+        for name in ("AveragePool", "LpPool", "MaxPool"):
+            calls.append((getattr(onnxpool, name)(kernel_shape=3, pads=1), [data]))
+        calls += [(onnxpool.GlobalAveragePool(), [data]), (onnxpool.GlobalLpPool(p=3), [data])]
+    calls += [(onnxpool.RoiAlign(output_height=3, output_width=3, spatial_scale=0.7, mode=mode),
+               [data, rois, images]) for data in (x, tiny) for mode in ("avg", "max")]
+    calls.append((onnxpool.MaxRoiPool(pooled_shape=(3, 3), spatial_scale=0.7),
+                  [x, np.concatenate([images.astype(np.float32)[:, None], rois], 1)]))
+    ties = (random.integers(-4, 4, (64, 16, 6, 1)) * 6 + 3).astype(np.int8)  # means of their sixths end in a half
+    ties[:, :, 1:] = 0
+    calls += [(onnxpool.QLinearAveragePool(kernel_shape=3), [whole, *quantised]),
+              (onnxpool.QLinearAveragePool(kernel_shape=1), [whole, np.float32(0.1), 0, 0.2, 0]),
+              (onnxpool.QLinearGlobalAveragePool(), [whole, *quantised]),
+              (onnxpool.QLinearGlobalAveragePool(), [ties, 1.0, 0, 1.0, 0])]
+    return calls
+
+
+def float_state() -> None:
+    """Whatever control word the caller has, results have the bits of the default one, and the word stays, flags too.
+
+    So too where the workers were started under another word than they work under.
+    """
+    calls = [(operator.plan(arrays[0].shape, arrays[0].dtype), arrays) for operator, arrays in delicate()]
+    expected = [call(*arrays, num_threads=1).tobytes() for call, arrays in calls]
+    for name, word in STATES.items():
+        for team in (1, 2):
+            with state(word):
+                results = [call(*arrays, num_threads=team) for call, arrays in calls]
+            wrong = [call for (call, _), y, bits in zip(calls, results, expected, strict=True) if y.tobytes() != bits]
+            assert not wrong, (name, team, wrong)
+    assert [call(*arrays, num_threads=2).tobytes() for call, arrays in calls] == expected
+
+
+def workers_of_another_state() -> None:
+    """Workers that were started while the caller flushed subnormals to zero keep them in a later call."""
+    tiny = np.full(LARGE.shape, 1e-40, np.float32)
+    with state(STATES["both"]):
+        parallel(tiny)
+    assert (onnxpool.max_pool(tiny, 3, num_threads=2) == np.float32(1e-40)).all()
+    assert (onnxpool.average_pool(tiny, 3, num_threads=2) == np.float32(1e-40)).all()
+
+
+if __name__ == "__main__":
+    main(globals())

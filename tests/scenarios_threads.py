@@ -1,0 +1,220 @@
+"""Scenarios of threads and of runtimes with threads of their own: see host.py."""
+
+import asyncio
+import contextvars
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from host import LARGE, LIMIT, SMALL, ended_well, fork, main, parallel_call_works, running
+
+import onnxpool
+
+
+def jobs() -> list[tuple[Any, list[Any]]]:
+    """An operator of every kind with its inputs; the last one is large."""
+    whole = (SMALL * 40).astype(np.int8)
+    return [
+        (onnxpool.AveragePool(kernel_shape=3, pads=1, count_include_pad=1), [SMALL]),
+        (onnxpool.AveragePool(kernel_shape=(2, 3), opset=19), [SMALL.astype(np.float16)]),
+        (onnxpool.MaxPool(kernel_shape=2, strides=2), [SMALL]),
+        (onnxpool.GlobalAveragePool(), [SMALL.astype(np.float64)]),
+        (onnxpool.GlobalMaxPool(channels_last=True), [SMALL]),
+        (onnxpool.GlobalLpPool(p=3), [SMALL]),
+        (onnxpool.LpPool(kernel_shape=3), [SMALL]),
+        (onnxpool.NhwcMaxPool(kernel_shape=2), [np.ascontiguousarray(np.moveaxis(whole, 1, -1))]),
+        (onnxpool.QLinearAveragePool(kernel_shape=2), [whole, 0.1, 3, 0.05, -4]),
+        (onnxpool.QLinearGlobalAveragePool(), [whole, 0.1, 3, 0.05, -4]),
+        (onnxpool.MaxUnpool(kernel_shape=1), [SMALL, np.arange(SMALL.size).reshape(SMALL.shape)]),
+        (onnxpool.MaxRoiPool(pooled_shape=(2, 2)), [SMALL, np.array([[0, 1, 1, 6, 7]], np.float32)]),
+        (onnxpool.RoiAlign(output_height=2, output_width=3),
+         [SMALL, np.array([[0.3, 1.1, 6.2, 7]], np.float32), np.array([0])]),
+        (onnxpool.MaxPool(kernel_shape=3), [LARGE]),
+    ]
+
+
+def many_threads() -> None:
+    """64 threads with 10,000 calls each, of all operators, share objects and arrays and get the bits of one."""
+    callers, turns, seldom = 64, 10_000, 500
+    operators = jobs()
+    work = [(operator.plan(arrays[0].shape, arrays[0].dtype), arrays) for operator, arrays in operators] + operators
+    expected = [call(*arrays, num_threads=1).tobytes() for call, arrays in work]
+    start = threading.Barrier(callers)
+
+    def turn(caller: int) -> int:
+        wrong = 0
+        start.wait()
+        for turn in range(turns):
+            job = len(work) - 1 if turn % seldom == caller else (caller + turn) % (len(work) - 1)
+            call, arrays = work[job]
+            wrong += call(*arrays, num_threads=2).tobytes() != expected[job]
+        return wrong
+
+    with ThreadPoolExecutor(callers) as pool:
+        assert sum(pool.map(turn, range(callers))) == 0
+
+
+def many_callers_few_threads() -> None:
+    """40 threads that ask for teams of 4, first in turn and then at once, have two teams between them."""
+    callers, size = 40, 4
+    before = running()
+    start, end = threading.Barrier(callers + 1), threading.Barrier(callers + 1)
+    alone, most = threading.Lock(), 0
+
+    def work() -> None:
+        with alone:
+            onnxpool.average_pool(LARGE, 3, num_threads=size)
+        start.wait()
+        for _ in range(20):
+            onnxpool.average_pool(LARGE, 3, num_threads=size)
+        end.wait()
+        end.wait()
+
+    crowd = [threading.Thread(target=work) for _ in range(callers)]
+    for caller in crowd:
+        caller.start()
+    start.wait()
+    while end.n_waiting < callers:
+        most = max(most, running())
+    end.wait()
+    most = max(most, running())
+    end.wait()
+    for caller in crowd:
+        caller.join()
+    assert before + callers < most <= before + callers + 2 * (size - 1), most - before - callers
+    deadline = time.monotonic() + LIMIT
+    while running() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert running() == before
+
+
+def limits_in_tasks() -> None:
+    """A limit holds for the task that set it, for its children and `to_thread`, whatever other tasks set meanwhile."""
+    async def task(limit: int) -> None:
+        for _ in range(10):
+            with onnxpool.num_threads(limit):
+                await asyncio.sleep(0.001)
+                assert onnxpool.get_num_threads() == limit
+                assert await asyncio.to_thread(onnxpool.get_num_threads) == limit
+                assert await asyncio.create_task(child()) == limit
+                with onnxpool.num_threads(limit + 10):
+                    await asyncio.sleep(0.001)
+                    assert onnxpool.get_num_threads() == limit + 10
+            assert onnxpool.get_num_threads() == outside
+            await asyncio.sleep(0)
+
+    async def child() -> int:
+        await asyncio.sleep(0.001)
+        return onnxpool.get_num_threads()
+
+    async def main() -> None:
+        await asyncio.gather(*(task(limit) for limit in range(1, 9)))
+
+    outside = onnxpool.get_num_threads()
+    asyncio.run(main())
+    assert onnxpool.get_num_threads() == outside
+
+
+def limits_in_threads() -> None:
+    """A limit holds for the thread that set it, and for others only if they run in a copy of its context."""
+    callers = 8
+    inside = threading.Barrier(callers)
+
+    def work(limit: int) -> int:
+        with onnxpool.num_threads(limit):
+            inside.wait()
+            seen = onnxpool.get_num_threads()
+            inside.wait()
+        assert onnxpool.get_num_threads() == 5
+        return seen
+
+    onnxpool.set_num_threads(5)
+    with ThreadPoolExecutor(callers) as pool, onnxpool.num_threads(3):
+        assert list(pool.map(work, range(1, callers + 1))) == list(range(1, callers + 1))
+        assert onnxpool.get_num_threads() == 3
+        assert pool.submit(onnxpool.get_num_threads).result() == 5
+        context = contextvars.copy_context()
+        assert pool.submit(context.run, onnxpool.get_num_threads).result() == 3
+
+
+def parallel_calls() -> None:
+    """Parallel calls have the bits of serial ones, whatever the environment says, and the process lives."""
+    parallel_call_works()
+    onnxpool.average_pool(LARGE, 3)
+    ended_well(fork(parallel_call_works))
+
+
+def no_room_for_threads() -> None:
+    """Where no thread can be started calls are serial and right, and parallel again once there is room."""
+    parallel_call_works()
+    before = running()
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    serial = onnxpool.average_pool(LARGE, 3, pads=1, num_threads=1).tobytes()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), limits[1]))
+    assert onnxpool.average_pool(LARGE, 3, pads=1, num_threads=64).tobytes() == serial
+    assert running() == before
+    resource.setrlimit(resource.RLIMIT_AS, limits)
+    assert onnxpool.average_pool(LARGE, 3, pads=1, num_threads=64).tobytes() == serial
+    assert running() == before + 62
+
+
+def use_onnxruntime() -> Callable[[], None]:
+    import onnx
+    import onnxruntime as ort
+
+    node = onnx.helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, LARGE.shape) for name in "xy"]
+    graph = onnx.helper.make_graph([node], "pool", values[:1], values[1:])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 19)], ir_version=9)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 2
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+    def use() -> None:
+        y = session.run(None, {"x": LARGE})[0]
+        np.testing.assert_allclose(y, onnxpool.average_pool(LARGE, 3, pads=1, num_threads=2), rtol=1e-4, atol=1e-6)
+
+    return use
+
+
+def use_torch() -> Callable[[], None]:
+    import torch
+
+    torch.set_num_threads(2)
+
+    def use() -> None:
+        y = torch.nn.functional.max_pool2d(torch.from_numpy(LARGE), 3).numpy()
+        assert y.tobytes() == onnxpool.max_pool(LARGE, 3, strides=3, num_threads=2).tobytes()
+        mine = torch.from_numpy(onnxpool.average_pool(LARGE, 3, pads=1, num_threads=2))
+        assert torch.isfinite(mine).all()
+
+    return use
+
+
+def beside(runtime: str, order: str) -> None:
+    """Another runtime, imported before or after and with threads of its own, and onnxpool take turns, and fork."""
+    prepare = {"onnxruntime": use_onnxruntime, "torch": use_torch}[runtime]
+    assert (runtime in sys.modules) == (order == "before")
+    if order == "after":
+        parallel_call_works()
+    use = prepare()
+    for _ in range(5):
+        use()
+        parallel_call_works()
+    with ThreadPoolExecutor(4) as pool:
+        for future in [pool.submit(task) for task in (use, parallel_call_works) * 4]:
+            future.result()
+    ended_well(fork(parallel_call_works))
+    use()
+    parallel_call_works()
+
+
+if __name__ == "__main__":
+    main(globals())
