@@ -315,6 +315,7 @@ def pool_regions(str kind, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.n
     cdef bint wide = dtype == "float64"
     cdef char* memory
     cdef const Regions* fixed = &job
+    cdef Interrupts signals
     job.kind = {"roi_max": ROI_MAX, "align_avg": ALIGN_AVG, "align_max": ALIGN_MAX}[kind]
     describe_regions(&job.x, x, FORMATS.get(dtype, PLAIN), channels_last)
     describe_regions(&job.y, y, FORMATS.get(dtype, PLAIN), channels_last)
@@ -336,11 +337,15 @@ def pool_regions(str kind, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.n
     if memory == NULL:
         leave_team(threads)
         raise MemoryError(f"onnxpool: no {threads * job.scratch} bytes of scratch memory")
+    memset(&signals, 0, sizeof(Interrupts))
     with nogil:
         for r in prange(count, num_threads=threads, schedule="dynamic", use_threads_if=threads > 1):
-            if wide:
+            if interrupted(&signals):
+                pass
+            elif wide:
                 run_region(fixed, rois_f64 + 4 * r, r, image[r], memory + threadid() * job.scratch)
             else:
                 run_region(fixed, rois_f32 + 4 * r, r, image[r], memory + threadid() * job.scratch)
     leave_team(threads)
     free(memory)
+    raised_by_handler(&signals)
