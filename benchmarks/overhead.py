@@ -1,10 +1,10 @@
-"""What surrounds the kernels: the cost of a call, of the import, and of memory."""
+"""What surrounds the kernels: the cost of a call and of the import."""
 
 from itertools import cycle
 
 import numpy as np
 
-from .workloads import Call, array
+from .workloads import array
 
 KERNEL = {"kernel_shape": (2, 2), "strides": (2, 2)}
 
@@ -61,16 +61,3 @@ class Import:
 
     def timeraw_import_numpy(self):
         return "import numpy"
-
-
-class Memory:
-    """Most memory of a process that pools once: no padded copies, no matrix of windows."""
-
-    params = (["vgg_max2x2s2_b4", "spp_max13x13s1", "avg31x31s1", "gap_112_b8"], ["first", "last"])
-    param_names = ("workload", "layout")
-
-    def setup(self, name, layout):
-        self.call = Call(name, "float32", layout, "2")
-
-    def peakmem_plan(self, name, layout):
-        self.call()

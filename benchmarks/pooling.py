@@ -1,14 +1,13 @@
 """Time of each operator's workloads, by dtype, layout and threads: prepared plans into preallocated outputs."""
 
-from .workloads import WORKLOADS, Call
+from .workloads import BYTES, FLOATS, FURTHER, LAYOUTS, POOLS, SHAPES, Call
 
-FLOATS = ["float32", "float16", "bfloat16", "float64"]
-BYTES = ["int8", "uint8"]
+THREADS = ["1", "2"]
 
 
-def named(*operators):
+def named(*operators, among=POOLS | FURTHER):
     """The workloads of some operators."""
-    return [name for name, work in WORKLOADS.items() if work.operator in operators]
+    return [name for name, work in among.items() if work.operator in operators]
 
 
 class _Family:
@@ -24,46 +23,59 @@ class _Family:
 class Max(_Family):
     """MaxPool."""
 
-    params = (named("MaxPool"), FLOATS + BYTES, ["first", "last"], ["1", "2"])
+    params = (named("MaxPool"), FLOATS + BYTES, LAYOUTS, THREADS)
 
 
 class Average(_Family):
     """AveragePool."""
 
-    params = (named("AveragePool"), FLOATS, ["first", "last"], ["1", "2"])
+    params = (named("AveragePool"), FLOATS, LAYOUTS, THREADS)
 
 
 class Norm(_Family):
     """LpPool and GlobalLpPool."""
 
-    params = (named("LpPool", "GlobalLpPool"), FLOATS, ["first", "last"], ["1", "2"])
+    params = (named("LpPool", "GlobalLpPool"), FLOATS, LAYOUTS, THREADS)
 
 
 class Whole(_Family):
     """GlobalAveragePool and GlobalMaxPool."""
 
-    params = (named("GlobalAveragePool", "GlobalMaxPool"), FLOATS, ["first", "last"], ["1", "2"])
+    params = (named("GlobalAveragePool", "GlobalMaxPool"), FLOATS, LAYOUTS, THREADS)
 
 
 class Unpooled(_Family):
     """MaxUnpool."""
 
-    params = (named("MaxUnpool"), FLOATS, ["first", "last"], ["1", "2"])
+    params = (named("MaxUnpool"), FLOATS, LAYOUTS, THREADS)
 
 
 class Regions(_Family):
     """MaxRoiPool and RoiAlign."""
 
-    params = (named("MaxRoiPool", "RoiAlign"), FLOATS, ["first", "last"], ["1", "2"])
+    params = (named("MaxRoiPool", "RoiAlign"), FLOATS, LAYOUTS, THREADS)
 
 
 class Nhwc(_Family):
     """NhwcMaxPool of com.microsoft."""
 
-    params = (named("NhwcMaxPool"), BYTES, ["last"], ["1", "2"])
+    params = (named("NhwcMaxPool"), BYTES, ["last"], THREADS)
 
 
 class Quantised(_Family):
     """The QLinear operators of com.microsoft."""
 
-    params = (named("QLinearGlobalAveragePool", "QLinearAveragePool"), BYTES, ["first", "last"], ["1", "2"])
+    params = (named("QLinearGlobalAveragePool", "QLinearAveragePool"), BYTES, LAYOUTS, THREADS)
+
+
+class UnusualMax(_Family):
+    """MaxPool where networks rarely have it: odd sizes, few channels, large windows, views, many axes."""
+
+    params = (named("MaxPool", among=SHAPES), ["float32", "float16", "uint8"], LAYOUTS, THREADS)
+
+
+class UnusualAverage(_Family):
+    """AveragePool and the global pools there."""
+
+    params = (named("AveragePool", "GlobalAveragePool", "GlobalMaxPool", among=SHAPES),
+              ["float32", "float16"], LAYOUTS, THREADS)

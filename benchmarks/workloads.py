@@ -1,4 +1,4 @@
-"""What is timed: pools as networks have them, and what their arrays and prepared calls are.
+"""What is timed: pools as networks have them and as nobody expects them, their arrays and prepared calls.
 
 Nothing here depends on the installed version of onnxpool, so that results of all versions can be compared. Renaming
 or changing a workload restarts its history.
@@ -8,6 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+FLOATS = ["float32", "float16", "bfloat16", "float64"]
+BYTES = ["int8", "uint8"]
+LAYOUTS = ["first", "last"]
+
 
 class Workload(NamedTuple):
     """An operator with its attributes, on an input of shape (N, C, *spatial)."""
@@ -15,9 +19,27 @@ class Workload(NamedTuple):
     operator: str
     shape: tuple[int, ...]
     attributes: dict[str, Any]
+    memory: str = ""  # how the input lies there, if not in one piece: "transposed", "sliced" or "stepped"
+
+    @property
+    def dtypes(self) -> list[str]:
+        """Those that the operator has."""
+        if self.operator.startswith(("QLinear", "Nhwc")):
+            return BYTES
+        return FLOATS + BYTES if self.operator == "MaxPool" else FLOATS
+
+    @property
+    def layouts(self) -> list[str]:
+        """Those that the operator has."""
+        return ["last"] if self.operator == "NhwcMaxPool" else LAYOUTS
 
 
-WORKLOADS = {
+def square(size: int, axes: int = 2) -> dict[str, Any]:
+    """A window that is as large along every axis, at every place of the input."""
+    return {"kernel_shape": [size] * axes, "pads": [size // 2] * 2 * axes}
+
+
+POOLS = {
     "tiny_max2x2": Workload("MaxPool", (1, 3, 8, 8), {"kernel_shape": [2, 2], "strides": [2, 2]}),
     "stem_max3x3s2_b1": Workload(
         "MaxPool", (1, 64, 112, 112), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}),
@@ -54,6 +76,8 @@ WORKLOADS = {
     "qgap_56_b8": Workload("QLinearGlobalAveragePool", (8, 256, 56, 56), {}),
     "qavg3x3s1": Workload("QLinearAveragePool", (8, 192, 35, 35), {"kernel_shape": [3, 3], "pads": [1] * 4}),
     "qavg2x2s2": Workload("QLinearAveragePool", (8, 256, 56, 56), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+}
+FURTHER = {
     "nhwc_stem_max3x3s2_b1": Workload(
         "NhwcMaxPool", (1, 64, 112, 112), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}),
     "indices_stem_max3x3s2_b1": Workload("MaxPool", (1, 64, 112, 112), {
@@ -65,23 +89,106 @@ WORKLOADS = {
     "align_7x7_r512": Workload(
         "RoiAlign", (2, 256, 50, 50), {"output_height": 7, "output_width": 7, "sampling_ratio": 2}),
 }
+SHAPES = {
+    "max3x3s2_odd": Workload("MaxPool", (4, 64, 57, 61), {**square(3), "strides": [2, 2]}),
+    "avg3x3s1_odd": Workload("AveragePool", (4, 64, 37, 43), square(3)),
+    "avg2x2s2_odd": Workload("AveragePool", (4, 64, 57, 61), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    "max3x3s2_c3": Workload("MaxPool", (4, 3, 224, 224), {**square(3), "strides": [2, 2]}),
+    "avg3x3s1_c3": Workload("AveragePool", (4, 3, 224, 224), square(3)),
+    "max3x3s1_c1": Workload("MaxPool", (8, 1, 224, 224), square(3)),
+    "avg2x2s2_c1": Workload("AveragePool", (8, 1, 224, 224), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    "max5x1": Workload("MaxPool", (4, 64, 56, 56), {"kernel_shape": [5, 1], "pads": [2, 0, 2, 0]}),
+    "max1x7": Workload("MaxPool", (4, 64, 56, 56), {"kernel_shape": [1, 7], "pads": [0, 3, 0, 3]}),
+    "avg5x1": Workload("AveragePool", (4, 64, 56, 56), {"kernel_shape": [5, 1], "pads": [2, 0, 2, 0]}),
+    "avg1x7": Workload("AveragePool", (4, 64, 56, 56), {"kernel_shape": [1, 7], "pads": [0, 3, 0, 3]}),
+    "max3x3s3": Workload("MaxPool", (4, 64, 112, 112), {"kernel_shape": [3, 3], "strides": [3, 3]}),
+    "avg5x5s3": Workload("AveragePool", (4, 64, 112, 112), {"kernel_shape": [5, 5], "strides": [3, 3]}),
+    "max3x3s2_asymmetric": Workload(
+        "MaxPool", (4, 64, 112, 112), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [0, 0, 1, 1]}),
+    "avg3x3s1_asymmetric": Workload(
+        "AveragePool", (8, 192, 35, 35), {"kernel_shape": [3, 3], "pads": [2, 0, 0, 1]}),
+    "max2x2s1_4x4": Workload("MaxPool", (64, 512, 4, 4), {"kernel_shape": [2, 2]}),
+    "avg3x3s1_5x5": Workload("AveragePool", (32, 512, 5, 5), square(3)),
+    "gap_3x3": Workload("GlobalAveragePool", (64, 1024, 3, 3), {}),
+    "max3x3s1_plane": Workload("MaxPool", (1, 1, 2048, 2048), square(3)),
+    "max3x3s2_plane": Workload("MaxPool", (1, 1, 2048, 2048), {**square(3), "strides": [2, 2]}),
+    "avg2x2s2_plane": Workload("AveragePool", (1, 1, 2048, 2048), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    "gap_plane": Workload("GlobalAveragePool", (1, 1, 2048, 2048), {}),
+    "gmp_plane": Workload("GlobalMaxPool", (1, 1, 2048, 2048), {}),
+    "max3x3s2_transposed": Workload("MaxPool", (4, 64, 56, 56), {**square(3), "strides": [2, 2]}, "transposed"),
+    "avg3x3s1_transposed": Workload("AveragePool", (4, 64, 56, 56), square(3), "transposed"),
+    "max3x3s2_sliced": Workload("MaxPool", (4, 64, 56, 56), {**square(3), "strides": [2, 2]}, "sliced"),
+    "avg3x3s1_sliced": Workload("AveragePool", (4, 64, 56, 56), square(3), "sliced"),
+    "gap_sliced": Workload("GlobalAveragePool", (4, 64, 56, 56), {}, "sliced"),
+    "avg2x2s2_stepped": Workload(
+        "AveragePool", (4, 64, 56, 56), {"kernel_shape": [2, 2], "strides": [2, 2]}, "stepped"),
+    "max3d_k3s1": Workload("MaxPool", (1, 32, 32, 32, 32), square(3, 3)),
+    "max4d_k3s1": Workload("MaxPool", (1, 32, 16, 16, 16, 8), square(3, 4)),
+    "max5d_k3s1": Workload("MaxPool", (1, 32, 8, 8, 8, 8, 8), square(3, 5)),
+    "avg3d_k2s2": Workload("AveragePool", (1, 32, 32, 32, 32), {"kernel_shape": [2] * 3, "strides": [2] * 3}),
+    "avg4d_k2s2": Workload("AveragePool", (1, 32, 16, 16, 16, 8), {"kernel_shape": [2] * 4, "strides": [2] * 4}),
+    "avg5d_k2s2": Workload("AveragePool", (1, 32, 8, 8, 8, 8, 8), {"kernel_shape": [2] * 5, "strides": [2] * 5}),
+    "max3x3s1": Workload("MaxPool", (1, 16, 256, 256), square(3)),
+    "max31x31s1": Workload("MaxPool", (1, 16, 256, 256), square(31)),
+    "max127x127s1": Workload("MaxPool", (1, 16, 256, 256), square(127)),
+    "avg3x3s1": Workload("AveragePool", (1, 16, 256, 256), square(3)),
+    "avg127x127s1": Workload("AveragePool", (1, 16, 256, 256), square(127)),
+    "max_undilated": Workload("MaxPool", (4, 64, 64, 64), square(3)),
+    "avg_undilated": Workload("AveragePool", (4, 64, 64, 64), square(3)),
+}
+GROUPS = {  # in words, for tables
+    "pools of networks": POOLS,
+    "indices, unpooling and regions": FURTHER,
+    "unusual shapes": SHAPES,
+}
+WORKLOADS = POOLS | FURTHER | SHAPES
+BOUNDS = {  # how many times as long as a simpler workload of as many elements one may take
+    ("max31x31s1", "max3x3s1"): 4.0,
+    ("max127x127s1", "max3x3s1"): 6.0,
+    ("avg31x31s1", "avg3x3s1"): 4.0,
+    ("avg127x127s1", "avg3x3s1"): 6.0,
+    ("max_dilated", "max_undilated"): 1.2,
+    ("avg_dilated", "avg_undilated"): 1.2,
+    ("max4d_k3s1", "max3d_k3s1"): 1.5,
+    ("max5d_k3s1", "max3d_k3s1"): 1.5,
+    ("avg4d_k2s2", "avg3d_k2s2"): 1.5,
+    ("avg5d_k2s2", "avg3d_k2s2"): 1.5,
+}
 REGIONS = 512  # of the workloads that pool regions
 
 
 def array(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     """An input with the values that activations have, all bytes of it for the integer types."""
     rng = np.random.default_rng(0)
-    if dtype in ("int8", "uint8"):
+    if dtype in BYTES:
         limits = np.iinfo(dtype)
         return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-    values = rng.standard_normal(shape, np.float32)
+    values = rng.standard_normal(shape, np.float64 if dtype == "float64" else np.float32)
     if dtype == "bfloat16":
         import ml_dtypes
         return values.astype(ml_dtypes.bfloat16)
     return values.astype(dtype, copy=False)
 
 
-def further(operator: str, x: np.ndarray, shape: tuple[int, ...], last: bool) -> tuple[np.ndarray, ...]:
+def lay(x: np.ndarray, layout: str, memory: str) -> np.ndarray:
+    """The same values in a layout, as they lie in memory."""
+    if layout == "last":
+        x = np.moveaxis(x, 1, -1)
+    if memory == "transposed":  # the other layout's order
+        order = (1, -1) if layout == "first" else (-1, 1)
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(x, *order)), *reversed(order))
+    if memory == "sliced":  # a part of every axis of a larger array
+        room, part = [size + 3 for size in x.shape], (slice(1, -2),) * x.ndim
+    elif memory == "stepped":  # every other element
+        room, part = [*x.shape[:-1], 2 * x.shape[-1]], (..., slice(None, None, 2))
+    else:
+        return np.ascontiguousarray(x)
+    view = np.zeros(room, x.dtype)[part]
+    view[...] = x
+    return view
+
+
+def further(operator: str, x: np.ndarray, shape: tuple[int, ...], layout: str) -> tuple[np.ndarray, ...]:
     """The inputs after x, whose shape with channels first is given."""
     zero = np.zeros((), x.dtype)
     if operator.startswith("QLinear"):
@@ -89,7 +196,7 @@ def further(operator: str, x: np.ndarray, shape: tuple[int, ...], last: bool) ->
     if operator == "MaxUnpool":
         n, c, h, w = np.ogrid[tuple(slice(size) for size in shape)]
         places = ((n * shape[1] + c) * 2 * shape[2] + 2 * h) * 2 * shape[3] + 2 * w
-        return (np.ascontiguousarray(np.moveaxis(places, 1, -1) if last else places),)
+        return (lay(places, layout, ""),)
     if operator in ("MaxRoiPool", "RoiAlign"):
         rng = np.random.default_rng(0)
         corners = np.sort(rng.uniform(0, shape[-1], (REGIONS, 2, 2)), axis=1).reshape(REGIONS, 4)
@@ -109,13 +216,17 @@ class Call:
         operator = getattr(onnxpool, work.operator, None)
         if operator is None:
             raise NotImplementedError(f"this version has no {work.operator}")  # asv leaves the benchmark out
-        x = array(work.shape, dtype)
-        if layout == "last":
-            x = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+        x = lay(array(work.shape, dtype), layout, work.memory)
         self.plan = operator(**work.attributes, channels_last=layout == "last").plan(x.shape, x.dtype)
-        self.inputs, self.threads = (x, *further(work.operator, x, work.shape, layout == "last")), int(threads)
+        self.inputs, self.threads = (x, *further(work.operator, x, work.shape, layout)), int(threads)
         self.out = self.plan(*self.inputs, num_threads=self.threads)
         self()  # what happens once, in memory or in an import, is not the time of a call
+
+    @property
+    def bytes(self) -> int:
+        """How many are read and written."""
+        outs = self.out if isinstance(self.out, tuple) else (self.out,)
+        return sum(a.nbytes for a in (*self.inputs, *outs))
 
     def __call__(self) -> None:
         self.plan(*self.inputs, out=self.out, num_threads=self.threads)

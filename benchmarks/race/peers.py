@@ -1,0 +1,26 @@
+"""The other libraries."""
+
+import importlib
+
+from . import onednn, onnx_peers, torch_peer
+
+PEERS = {  # by the name that tables have
+    "onnxruntime": onnx_peers.onnxruntime,
+    "torch": torch_peer.torch,
+    "openvino": onnx_peers.openvino,
+    "onednn": onednn.onednn,
+}
+
+
+def missing(name: str) -> str | None:
+    """Why a peer cannot take part here at all, if it cannot."""
+    try:
+        if name == "onednn":
+            onednn.library()
+            onednn.openmp()
+        else:
+            importlib.import_module(name)
+            importlib.import_module("torch" if name == "torch" else "onnx")
+    except (ImportError, OSError) as error:
+        return f"{type(error).__name__}: {error}"
+    return None

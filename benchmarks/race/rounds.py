@@ -1,0 +1,122 @@
+"""How times are taken: in rounds, one library after the other, until the best of each is sure."""
+
+import gc
+import time
+from collections.abc import Callable
+from itertools import repeat
+from threading import Barrier, Thread
+from typing import NamedTuple
+
+import numpy as np
+
+SLICE, PATIENCE = 0.005, 0.2  # seconds: of a look at what other threads do, and of waiting for them
+SPLIT = 1 << 20  # bytes from which a copy is shared among threads
+SURE = 0.03  # a best time that a second round confirms this well is not an accident
+CLOSE = 0.15  # a race that is decided by less is worth more rounds
+HOPELESS = 5  # times the fastest, if that is longer than a round: one call is enough
+OURS, COPY = "onnxpool", "copy"
+
+
+class Pace(NamedTuple):
+    """How long to measure."""
+
+    seconds: float  # of a round of one library
+    least: int  # rounds
+    most: int
+    limit: float  # seconds after which no round is added to the least
+
+
+FULL = Pace(0.015, 3, 8, 0.6)
+QUICK = Pace(0.001, 1, 1, 0.0)
+
+
+class Timed(NamedTuple):
+    """A way to make a number of calls that says how many seconds each took."""
+
+    burst: Callable[[int], float]
+
+    @classmethod
+    def calls(cls, call: Callable[[], object]) -> "Timed":
+        """One call after another."""
+        def burst(reps: int) -> float:
+            start = time.perf_counter()
+            for _ in repeat(None, reps):
+                call()
+            return (time.perf_counter() - start) / reps
+        return cls(burst)
+
+
+def copying(count: int, threads: int) -> Timed:
+    """Copies that read and write so many bytes together, as fast as the machine makes them."""
+    source, target = np.ones((2, max(1, count // 2)), np.uint8)
+    if threads == 1 or count < SPLIT:
+        return Timed.calls(lambda: np.copyto(target, source))
+    parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
+
+    def burst(reps: int) -> float:
+        # Each thread copies its part over and over, so no call waits for a thread to start.
+        ready = Barrier(threads + 1)
+
+        def copy(to: np.ndarray, part: np.ndarray) -> None:
+            ready.wait()
+            for _ in repeat(None, reps):
+                np.copyto(to, part)
+        workers = [Thread(target=copy, args=part) for part in parts]
+        for worker in workers:
+            worker.start()
+        ready.wait()
+        start = time.perf_counter()
+        for worker in workers:
+            worker.join()
+        return (time.perf_counter() - start) / reps
+    return Timed(burst)
+
+
+def settle() -> None:
+    """Wait until no thread of this process runs: those of another library spin for a while after a call."""
+    until = time.perf_counter() + PATIENCE
+    while time.perf_counter() < until:
+        used = time.process_time()
+        time.sleep(SLICE)
+        if time.process_time() - used < SLICE / 4:
+            return
+
+
+def sure(times: list[float]) -> bool:
+    """Whether a second round confirms the best one."""
+    best = sorted(times)[:2]
+    return len(best) == 2 and best[1] <= best[0] * (1 + SURE)
+
+
+def undecided(times: dict[str, list[float]]) -> list[str]:
+    """Whose times still matter: ours, the copy's and those of the leading peers, if one is unsure or the race close."""
+    best = {name: min(rounds) for name, rounds in times.items()}
+    peers = sorted(set(times) - {OURS, COPY}, key=best.__getitem__)
+    close = [name for name in peers if abs(best[name] / best[OURS] - 1) < CLOSE]
+    leaders = list(dict.fromkeys([OURS, COPY, *peers[:1], *close]))
+    return leaders if close or not all(sure(times[name]) for name in leaders) else []
+
+
+def race(entries: dict[str, Timed], pace: Pace) -> dict[str, list[float]]:
+    """Seconds per call of each, one number per round; every entry has been called before."""
+    gc.collect()
+    gc.disable()
+    until = time.perf_counter() + pace.limit
+    try:
+        first = {}
+        for name, entry in entries.items():
+            settle()
+            first[name] = entry.burst(1)
+        hopeless = max(pace.seconds, HOPELESS * min(first.values()))
+        times = {name: [seconds] if seconds > hopeless else [] for name, seconds in first.items()}
+        running = [name for name in entries if not times[name] or name in (OURS, COPY)]
+        for done in range(1, pace.most + 1):
+            for name in running:
+                settle()
+                entries[name].burst(1)
+                times[name].append(entries[name].burst(max(1, int(pace.seconds / first[name]))))
+            if done >= pace.least:
+                running = undecided(times) if time.perf_counter() < until else []
+    finally:
+        gc.enable()
+    return times

@@ -1,0 +1,68 @@
+"""Ratios that say more than times: to a copy, of a large window to a small one, of two threads to one."""
+
+from .race.rounds import Timed, copying, settle
+from .workloads import BOUNDS, LAYOUTS, Call
+
+THREADS = ["1", "2"]
+STREAMS = [  # bound by bandwidth
+    "stem_max3x3s2_b8", "vgg_max2x2s2_b4", "densenet_avg2x2s2", "avg1d_k4s4", "gap_112_b8", "gmp_112_b8",
+]
+IN_CACHE = ["stem_max3x3s2_b1", "sppf_max5x5s1", "inception_avg3x3s1", "max3x3s1", "avg31x31s1", "tiny_max2x2"]
+ROUNDS, SECONDS = 8, 0.02
+
+
+def ratio(above, below):
+    """The best time of one over the best time of the other, in rounds that alternate."""
+    best = {}
+    for _ in range(ROUNDS):
+        for timed in (above, below):
+            settle()
+            once = timed.burst(1)
+            best[timed] = min(best.get(timed, once), timed.burst(max(1, int(SECONDS / once))))
+    return best[above] / best[below]
+
+
+class Bandwidth:
+    """The time of a copy of as many bytes, over the time of the call."""
+
+    params = (STREAMS, ["float32", "float16"], LAYOUTS, THREADS)
+    param_names = ("workload", "dtype", "layout", "threads")
+
+    def setup(self, name, dtype, layout, threads):
+        self.call = Call(name, dtype, layout, threads)
+        self.copy = copying(self.call.bytes, int(threads))
+
+    def track_share_of_copy(self, *params):
+        return 100 * ratio(self.copy, Timed.calls(self.call))
+
+    track_share_of_copy.unit = "%"
+
+
+class Growth:
+    """The time of a large window, a dilated one or one over many axes, over that of a simpler one."""
+
+    params = ([f"{large}/{small}" for large, small in BOUNDS], ["float32", "float16"], LAYOUTS, THREADS)
+    param_names = ("workloads", "dtype", "layout", "threads")
+
+    def setup(self, names, dtype, layout, threads):
+        self.calls = [Timed.calls(Call(name, dtype, layout, threads)) for name in names.split("/")]
+
+    def track_growth(self, *params):
+        return ratio(*self.calls)
+
+    track_growth.unit = "ratio"
+
+
+class SecondThread:
+    """The time with one thread over that with two."""
+
+    params = (IN_CACHE, ["float32", "float16"], LAYOUTS)
+    param_names = ("workload", "dtype", "layout")
+
+    def setup(self, name, dtype, layout):
+        self.calls = [Timed.calls(Call(name, dtype, layout, threads)) for threads in THREADS]
+
+    def track_speedup(self, *params):
+        return ratio(*self.calls)
+
+    track_speedup.unit = "ratio"

@@ -1,0 +1,147 @@
+"""The benchmarks run, on arrays so small that it takes no time."""
+
+import inspect
+import json
+from itertools import product
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import memory, overhead, pooling, ratios, workloads
+from benchmarks.race import __main__ as race
+from benchmarks.race import report, rounds
+from benchmarks.race.peers import PEERS, missing
+from benchmarks.race.problem import Problem
+from benchmarks.workloads import WORKLOADS, Call, Workload
+
+KINDS = ("time_", "peakmem_", "track_")
+
+
+def shrunk(work: Workload) -> Workload:
+    """The same windows on few images and channels, and on no more than two windows and a rest of each axis."""
+    n, channels, *spatial = work.shape
+    axes = len(spatial)
+    kernel = work.attributes.get("kernel_shape", [3] * axes)
+    gaps, steps = (work.attributes.get(name, [1] * axes) for name in ("dilations", "strides"))
+    least = [(k - 1) * gap + step + 2 for k, gap, step in zip(kernel, gaps, steps, strict=True)]
+    shape = (min(n, 2), min(channels, 3), *map(min, spatial, least))
+    return work._replace(shape=shape)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, work in WORKLOADS.items():
+        monkeypatch.setitem(WORKLOADS, name, shrunk(work))
+    monkeypatch.setattr(workloads, "REGIONS", 3)
+    monkeypatch.setattr(ratios, "ROUNDS", 1)
+    monkeypatch.setattr(ratios, "SECONDS", 0)
+    monkeypatch.setattr(rounds, "PATIENCE", 0)
+
+
+def benchmarks_of(module: ModuleType) -> list[tuple[type, str]]:
+    """Each class with each of its benchmarks, as asv finds them."""
+    return [(cls, name) for cls_name, cls in vars(module).items()
+            if inspect.isclass(cls) and cls.__module__ == module.__name__ and not cls_name.startswith("_")
+            for name in dir(cls) if name.startswith(KINDS)]
+
+
+ALL = [pair for module in (memory, overhead, pooling, ratios) for pair in benchmarks_of(module)]
+
+
+@pytest.mark.parametrize(("cls", "name"), ALL, ids=[f"{cls.__name__}.{name}" for cls, name in ALL])
+def test_a_benchmark_runs_with_all_its_parameters(cls: type, name: str) -> None:
+    """Each is set up and called once for each of its parameters."""
+    ran = 0
+    for values in product(*getattr(cls, "params", ())):
+        case: Any = cls()
+        try:
+            case.setup(*values)
+            measured = getattr(case, name)(*values)
+        except NotImplementedError:  # asv shows such a case as n/a
+            continue
+        assert measured is None or measured >= 0
+        ran += 1
+    assert ran > 0
+
+
+def test_every_workload_is_in_a_benchmark_and_in_one_group() -> None:
+    """No workload is only written down."""
+    timed = [name for cls, _ in benchmarks_of(pooling) for name in cls.params[0]]  # type: ignore[attr-defined]
+    assert sorted(timed) == sorted(WORKLOADS)
+    assert sorted(name for group in workloads.GROUPS.values() for name in group) == sorted(WORKLOADS)
+
+
+@pytest.mark.parametrize("memory", ["", "transposed", "sliced", "stepped"])
+@pytest.mark.parametrize("layout", workloads.LAYOUTS)
+def test_values_do_not_depend_on_memory(layout: str, memory: str) -> None:
+    """An input laid in another way has the same values, and lies there so."""
+    x = workloads.array((2, 3, 4, 5), "float32")
+    laid = workloads.lay(x, layout, memory)
+    np.testing.assert_array_equal(laid, x if layout == "first" else np.moveaxis(x, 1, -1))
+    assert laid.flags.c_contiguous == (memory == "")
+    other = np.moveaxis(laid, *((1, -1) if layout == "first" else (-1, 1)))
+    assert other.flags.c_contiguous == (memory == "transposed")
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_a_peer_agrees(peer: str) -> None:
+    """Where another library has a workload, it gives our results: the race compares the same work."""
+    if reason := missing(peer):
+        pytest.skip(reason)
+    races, ran = race.Races([peer], rounds.QUICK), 0
+    for name, work in WORKLOADS.items():
+        for dtype, layout in product(work.dtypes, work.layouts):
+            entry, reason = races.enter(peer, name, Problem.of(name, Call(name, dtype, layout, "1"), layout))
+            ran += entry is not None
+            assert reason != "gives another result", (name, dtype, layout)
+    assert ran > 40
+
+
+def test_an_answer_that_is_wrong_disagrees() -> None:
+    """A peer that computes something else takes no part."""
+    problem = Problem.of("avg31x31s1", Call("avg31x31s1", "float32", "first", "1"), "first")
+    assert problem.agrees(problem.answer * np.float32(1.000001))
+    assert not problem.agrees(problem.answer * np.float32(1.001))
+    assert not problem.agrees(problem.answer.astype(np.float64))
+    assert not problem.agrees(problem.answer[:, :, 1:])
+
+
+def test_the_race_writes_what_it_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Text, Markdown and JSON have every row."""
+    page, data = tmp_path / "page.md", tmp_path / "data.json"
+    rows = race.main(["--quick", "--only", "^max_(un)?dilated", "--dtypes", "float32", "uint8",
+                      "--json", str(data), "--markdown", str(page)])
+    assert [row["workload"] for row in json.loads(data.read_text())["rows"]] == [row.workload for row in rows]
+    text, printed = page.read_text(), capsys.readouterr().out
+    assert {row.threads for row in rows} == {1, 2}
+    for row in rows:
+        assert f"\n| {row.workload} | " in text
+        assert report.line(row) in printed
+    assert "| max_dilated | max_undilated | 1.20x |" in text
+
+
+def row(**rounds_of: list[float]) -> report.Row:
+    """A row with such times."""
+    return report.Row("tiny_max2x2", "float32", "first", 1, 1000, {"copy": [0.5], **rounds_of}, {})
+
+
+def test_a_row_is_read_against_the_fastest_peer() -> None:
+    """The best round of each counts."""
+    raced = row(onnxpool=[2.0, 1.0], torch=[3.0, 5.0], onednn=[4.0, 2.5])
+    assert (raced.peer, raced.speedup, raced.share) == ("onednn", 2.5, 0.5)
+    alone = row(onnxpool=[1.0])
+    assert (alone.peer, alone.speedup) == (None, None)
+
+
+def test_a_close_or_unsure_race_goes_on() -> None:
+    """It ends when all leaders' times are confirmed and far apart."""
+    sure = [1.0, 1.01]
+    assert rounds.undecided({"onnxpool": sure, "copy": sure, "torch": [3.0, 3.0]}) == []
+    assert rounds.undecided({"onnxpool": [1.0, 1.2], "copy": sure, "torch": [3.0, 3.0], "onednn": [9.0]}) == [
+        "onnxpool", "copy", "torch"]
+    assert rounds.undecided({"onnxpool": sure, "copy": sure, "torch": [1.1, 1.1], "onednn": [9.0]}) == [
+        "onnxpool", "copy", "torch"]
+    assert rounds.undecided({"onnxpool": sure, "copy": [0.4, 0.5]}) == ["onnxpool", "copy"]
