@@ -5,7 +5,7 @@ No block goes to memory and back between the axes. The order is the same: the ta
 from libc.string cimport memcpy
 
 from .geometry cimport Axis, Span, first_tap, is_interior, taps_inside
-from .job cimport PLAIN, Call, Job, Stage, Tile
+from .job cimport PLAIN, Call, Job, Stage, Tile, stopped
 from .reductions cimport MaxF32, MaxF64, MaxI8, MaxU8, combine, few, nothing, running_t
 
 cdef enum:
@@ -116,7 +116,7 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
     cdef const char* line
     walk.together = 1
     source = next_rows(job, &call.x, tile, &walk)
-    while source != NULL:
+    while source != NULL and not stopped(call):
         if walk.wanted and direct:
             reduce_boxes(<const running_t*> source, block, &job.axis[last - 1], down, &job.axis[last], across,
                          pitch // size, inner)

@@ -4,7 +4,7 @@ Only QLinearAveragePool asks for it: its result is onnxruntime's float32 sum, re
 free here, so a window costs as much as it has taps.
 """
 from .geometry cimport Axis, Run, Span, first_tap, run_at, taps_inside
-from .job cimport MAX_AXES, Job, Tile
+from .job cimport MAX_AXES, Call, Job, Tile, stopped
 from .reductions cimport combine, nothing, running_t
 
 
@@ -38,7 +38,8 @@ cdef void add_row(const running_t* x, running_t* y, const Axis* axis, Span span,
         window += run.windows
 
 
-cdef void add_in_order(const Job* job, const Tile* tile, const running_t* x, running_t* y) noexcept nogil:
+cdef void add_in_order(const Job* job, const Call* call, const Tile* tile, const running_t* x,
+                       running_t* y) noexcept nogil:
     """y[outer, windows of each axis, inner] from x[outer, elements of each axis, inner]."""
     cdef int last = job.axes - 1, a
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, row, item, pitch = inner, volume, j
@@ -54,7 +55,7 @@ cdef void add_in_order(const Job* job, const Tile* tile, const running_t* x, run
         tap[a] = 0
     volume = pitch
     for item in range(tile.outer_end - tile.outer_begin):
-        while True:
+        while not stopped(call):
             for j in range(length):
                 y[j] = nothing(y[j])
             empty = False

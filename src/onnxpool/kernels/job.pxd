@@ -89,9 +89,21 @@ cdef struct Array:
     Py_ssize_t axis[MAX_AXES]
 
 
+cdef extern from "interrupts.h":
+    ctypedef struct Interrupts:
+        pass
+    bint interrupted(Interrupts* state) nogil
+    int raised_by_handler(const Interrupts* state) except -1
+
+
 cdef struct Call:
     Array x, y, indices
     Rule rule
+    Interrupts* signals     # NULL if nothing may end the call early
+
+
+cdef inline bint stopped(const Call* call) noexcept nogil:
+    return call.signals != NULL and interrupted(call.signals)
 
 
 cdef struct Tile:

@@ -9,7 +9,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 
 from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_inside
-from .job cimport Call, Job, Order, Row, Rule, Stage, Tile, parts
+from .job cimport Call, Job, Order, Row, Rule, Stage, Tile, parts, stopped
 
 cdef enum:
     SOME = 5  # taps that `chain` takes at a time
@@ -399,7 +399,7 @@ cdef bint load_places(const Job* job, const Call* call, const Stage* stage, cons
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = span.high - span.low
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef const char* source = next_rows(job, &call.x, tile, &walk)
-    while source != NULL:
+    while source != NULL and not stopped(call):
         if walk.wanted:
             source = read_row(&call.x, source, walk.stride, walk.n * length, inner, scratch)
             if stage.load:

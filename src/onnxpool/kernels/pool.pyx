@@ -31,14 +31,18 @@ from .job cimport (
     Array,
     Call,
     Format,
+    Interrupts,
     Job,
     Load,
     Rule,
     Stage,
     Store,
     Tile,
+    interrupted,
     locate,
     parts,
+    raised_by_handler,
+    stopped,
 )
 from .geometry cimport Axis
 from .operands cimport Operand, Operands
@@ -68,12 +72,6 @@ cdef extern from "team.h":
     void watch_forks()
     int enter_team(int threads) nogil
     void leave_team(int threads) nogil
-
-cdef extern from "interrupts.h":
-    ctypedef struct Interrupts:
-        pass
-    bint interrupted(Interrupts* state) nogil
-    int raised_by_handler(const Interrupts* state) except -1
 
 cnp.import_array()
 watch_forks()
@@ -379,7 +377,7 @@ cdef class Pool:
         describe(&call.y, &operands.y, self.format, job, self.channel, self.interleaved, self.first)
         if operands.indices.data != NULL:
             describe(&call.indices, &operands.indices, PLAIN, job, self.channel, self.interleaved, self.first)
-        call.rule = operands.rule
+        call.rule, call.signals = operands.rule, signals
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.to_odd = self.format != PLAIN
         threads = enter_team(threads if job.tasks > 1 else 1)
@@ -389,12 +387,12 @@ cdef class Pool:
             return False
         if threads == 1:
             for task in range(job.tasks):
-                if signals != NULL and interrupted(signals):
+                if stopped(arrays):
                     break
                 run_task(job, arrays, task, memory)
         else:
             for task in prange(job.tasks, num_threads=threads, schedule="static"):
-                if signals == NULL or not interrupted(signals):
+                if not stopped(arrays):
                     run_task(job, arrays, task, memory + threadid() * job.scratch)
         leave_team(threads)
         free(memory)

@@ -3,7 +3,7 @@ what is left is stored.
 
 The last axis comes first so that equal maxima resolve to the first in row-major order.
 """
-from .job cimport PLAIN, Call, Job, Stage, Tile
+from .job cimport PLAIN, Call, Job, Stage, Tile, stopped
 from .geometry cimport Axis, Span, border_of, is_interior
 from .reductions cimport running_t
 
@@ -19,7 +19,7 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
     cdef Py_ssize_t width = length if job.in_order else span.end - span.begin
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef const char* source = next_rows(job, &call.x, tile, &walk)
-    while source != NULL:
+    while source != NULL and not stopped(call):
         if walk.wanted:
             source = read_row(&call.x, source, walk.stride, walk.n * length, inner, scratch)
             if stage.load:
@@ -141,7 +141,7 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     else:
         load_rows(job, call, stage, tile, block, values, work, scratch)
     if job.in_order:
-        add_in_order(job, tile, memory, spare)
+        add_in_order(job, call, tile, memory, spare)
         block = spare
     else:
         block = reduce_block(job, tile, left, block, spare, target, work)
