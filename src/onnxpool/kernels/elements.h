@@ -54,7 +54,7 @@ static inline uint16_t narrow_bfloat16(float value) {
     return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-static void widen_float16_row(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
+static inline void widen_float16_row(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
     ptrdiff_t i = 0;
 #if defined(__AVX512F__)
     for (; i + 16 <= n; i += 16)
@@ -67,7 +67,7 @@ static void widen_float16_row(const uint16_t *restrict x, float *restrict y, ptr
         y[i] = widen_float16(x[i]);
 }
 
-static void narrow_float16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
+static inline void narrow_float16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
     ptrdiff_t i = 0;
 #if defined(__AVX512F__)
     for (; i + 16 <= n; i += 16)
@@ -81,12 +81,12 @@ static void narrow_float16_row(const float *restrict x, uint16_t *restrict y, pt
         y[i] = narrow_float16(x[i]);
 }
 
-static void widen_bfloat16_row(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
+static inline void widen_bfloat16_row(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
     for (ptrdiff_t i = 0; i < n; i++)
         y[i] = float_of_bits((uint32_t)x[i] << 16);
 }
 
-static void narrow_bfloat16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
+static inline void narrow_bfloat16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
     for (ptrdiff_t i = 0; i < n; i++)
         y[i] = narrow_bfloat16(x[i]);
 }
@@ -103,7 +103,7 @@ static inline float round_to_odd(double value) {
 }
 
 /* Copies n elements of 1, 2, 4 or 8 bytes from anywhere to anywhere, turning their byte order where asked. */
-static void move_elements(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, ptrdiff_t n,
+static inline void move_elements(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, ptrdiff_t n,
                           ptrdiff_t itemsize, int swapped) {
     ptrdiff_t i;
     if (from_stride == itemsize && to_stride == itemsize && !swapped) {

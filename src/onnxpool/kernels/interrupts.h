@@ -24,7 +24,7 @@ typedef struct {
 
 enum { INTERVAL = 50000000 };
 
-static int64_t clock_now(void) {
+static inline int64_t clock_now(void) {
     struct timespec now;
 #ifdef CLOCK_MONOTONIC_COARSE
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -34,7 +34,7 @@ static int64_t clock_now(void) {
     return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
 }
 
-static int may_handle_signals(void) {
+static inline int may_handle_signals(void) {
 #ifdef __linux__
     return syscall(SYS_gettid) == getpid();
 #else
@@ -43,7 +43,7 @@ static int may_handle_signals(void) {
 }
 
 /* Whether no further task is to be run. */
-static int interrupted(Interrupts *state) {
+static inline int interrupted(Interrupts *state) {
     if (__atomic_load_n(&state->raised, __ATOMIC_RELAXED))
         return 1;
 #ifdef _OPENMP
@@ -69,6 +69,6 @@ static int interrupted(Interrupts *state) {
 }
 
 /* With the GIL: -1, and the exception that a handler raised is set, or 0. */
-static int raised_by_handler(const Interrupts *state) { return -state->raised; }
+static inline int raised_by_handler(const Interrupts *state) { return -state->raised; }
 
 #endif
