@@ -210,6 +210,25 @@ def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Opera
     return cls(**dict(keywords))
 
 
+def made(cls: Any, *arguments: Any) -> Operator:
+    """The operator with these arguments, in the order of its signature; one made before, if they are of the same types
+    too, as 2 and 2.0 are not."""
+    kinds = tuple(map(type, arguments))
+    if tuple in kinds:
+        kinds += tuple([type(part) for value in arguments if type(value) is tuple for part in value])
+    try:
+        hash(arguments)
+    except TypeError:
+        return _made.__wrapped__(cls, arguments, kinds)
+    return _made(cls, arguments, kinds)
+
+
+@lru_cache(maxsize=1024)
+def _made(cls: Any, arguments: tuple[Any, ...], kinds: tuple[type, ...]) -> Operator:
+    operator: Operator = cls(**dict(zip(cls.__init__.__kwdefaults__, arguments, strict=True)))
+    return operator
+
+
 @lru_cache(maxsize=1024)
 def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
     """The plan of an operator; the same object for the same question."""

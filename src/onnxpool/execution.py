@@ -2,6 +2,8 @@
 
 import math
 import os
+import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +60,7 @@ def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[A
     return out
 
 
+@lru_cache(maxsize=1)
 def machine_memory() -> int:
     """The bytes of this machine's memory."""
     if not hasattr(os, "sysconf"):
@@ -68,13 +71,13 @@ def machine_memory() -> int:
 def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tuple[int, ...] | None = None) -> Array:
     """An array for a result; `order` lists its axes from the slowest in memory to the fastest."""
     needed = math.prod(shape) * dtype.itemsize
-    if math.prod(max(size, 1) for size in shape) * dtype.itemsize > np.iinfo(np.intp).max:
+    if math.prod(max(size, 1) for size in shape) * dtype.itemsize > sys.maxsize:
         raise PoolError(f"{label}: a result of shape {shape} is more than an array can be; shrink pads or the output's "
                         f"shape")
     if needed > machine_memory():
         raise PoolError(f"{label}: the result of shape {shape} takes {needed} bytes, but this machine has "
                         f"{machine_memory()}; shrink pads or the output's shape, or pass out=")
-    if order is None:
+    if order is None or order == tuple(range(len(shape))):
         return np.empty(shape, dtype)
     places = sorted(range(len(order)), key=order.__getitem__)
     result: Array = np.empty([shape[axis] for axis in order], dtype).transpose(places)

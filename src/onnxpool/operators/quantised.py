@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..base import Operator
+from ..base import Operator, made
 from ..execution import Array
 from ..windows import Axis
 
@@ -69,7 +69,7 @@ def qlinear_global_average_pool(x: Any, x_scale: Any, x_zero_point: Any, y_scale
     >>> onnxpool.qlinear_global_average_pool(x, 0.5, 0, 0.25, 0).tolist()
     [[[[50]]]]
     """
-    op = QLinearGlobalAveragePool(opset=opset, channels_last=channels_last)
+    op = made(QLinearGlobalAveragePool, opset, channels_last)
     y: Array = op(x, x_scale, x_zero_point, y_scale, y_zero_point, out=out, num_threads=num_threads)
     return y
 
@@ -143,8 +143,7 @@ def qlinear_average_pool(x: Any, x_scale: Any, x_zero_point: Any, y_scale: Any, 
     >>> onnxpool.qlinear_average_pool(x, 0.5, 0, 0.25, 0, 2).tolist()
     [[[30, 60]]]
     """
-    op = QLinearAveragePool(kernel_shape=kernel_shape, strides=strides, pads=pads, auto_pad=auto_pad,
-                            ceil_mode=ceil_mode, count_include_pad=count_include_pad, opset=opset,
-                            channels_last=channels_last)
+    op = made(QLinearAveragePool, kernel_shape, strides, pads, auto_pad, ceil_mode, count_include_pad, opset,
+              channels_last)
     y: Array = op(x, x_scale, x_zero_point, y_scale, y_zero_point, out=out, num_threads=num_threads)
     return y

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import Operator
+from ..base import Operator, made
 from ..execution import Array, Plan
 from ..regions import RegionPlan, Regions, check_planes
 from ..windows import check_lengths, per_axis
@@ -97,7 +97,7 @@ def max_roi_pool(x: Any, rois: Any, pooled_shape: int | Sequence[int], *, spatia
     >>> onnxpool.max_roi_pool(x, np.array([[0, 0, 0, 3, 3]], np.float32), (2, 2)).tolist()
     [[[[6.0, 8.0], [14.0, 16.0]]]]
     """
-    op = MaxRoiPool(pooled_shape=pooled_shape, spatial_scale=spatial_scale, opset=opset, channels_last=channels_last)
+    op = made(MaxRoiPool, pooled_shape, spatial_scale, opset, channels_last)
     y: Array = op(x, rois, out=out, num_threads=num_threads)
     return y
 
@@ -161,8 +161,7 @@ def roi_align(x: Any, rois: Any, batch_indices: Any, *, mode: str | None = None,
     >>> onnxpool.roi_align(x, rois, images, output_height=2, output_width=2, opset=10).tolist()
     [[[[4.75, 6.25], [10.75, 12.25]]]]
     """
-    op = RoiAlign(mode=mode, output_height=output_height, output_width=output_width, sampling_ratio=sampling_ratio,
-                  spatial_scale=spatial_scale, coordinate_transformation_mode=coordinate_transformation_mode,
-                  opset=opset, channels_last=channels_last)
+    op = made(RoiAlign, mode, output_height, output_width, sampling_ratio, spatial_scale,
+              coordinate_transformation_mode, opset, channels_last)
     y: Array = op(x, rois, batch_indices, out=out, num_threads=num_threads)
     return y

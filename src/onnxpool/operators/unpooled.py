@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import Operator
+from ..base import Operator, made
 from ..execution import Array, Plan
 from ..unpooling import UnpoolPlan, inferred_sizes
 
@@ -75,7 +75,7 @@ def max_unpool(x: Any, indices: Any, kernel_shape: Ints, output_shape: Any = Non
     >>> onnxpool.max_unpool(y, indices, 2, strides=2).tolist()
     [[[0.0, 5.0, 0.0, 4.0]]]
     """
-    op = MaxUnpool(kernel_shape=kernel_shape, strides=strides, pads=pads, opset=opset, channels_last=channels_last)
+    op = made(MaxUnpool, kernel_shape, strides, pads, opset, channels_last)
     inputs = (indices,) if output_shape is None else (indices, output_shape)
     y: Array = op(x, *inputs, out=out, num_threads=num_threads)
     return y

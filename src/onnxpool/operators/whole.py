@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..base import Operator
+from ..base import Operator, made
 from ..execution import Array
 
 
@@ -58,7 +58,7 @@ def global_average_pool(x: Any, *, opset: int | None = None, channels_last: bool
     >>> onnxpool.global_average_pool(x).tolist()
     [[[[3.0]]]]
     """
-    op = GlobalAveragePool(opset=opset, channels_last=channels_last)
+    op = made(GlobalAveragePool, opset, channels_last)
     y: Array = op(x, out=out, num_threads=num_threads)
     return y
 
@@ -115,7 +115,7 @@ def global_max_pool(x: Any, *, opset: int | None = None, channels_last: bool = F
     >>> onnxpool.global_max_pool(x).tolist()
     [[[[6.0]]]]
     """
-    op = GlobalMaxPool(opset=opset, channels_last=channels_last)
+    op = made(GlobalMaxPool, opset, channels_last)
     y: Array = op(x, out=out, num_threads=num_threads)
     return y
 
@@ -174,6 +174,6 @@ def global_lp_pool(x: Any, *, p: float | None = None, opset: int | None = None, 
     >>> onnxpool.global_lp_pool(x).tolist()
     [[[[5.0]]]]
     """
-    op = GlobalLpPool(p=p, opset=opset, channels_last=channels_last)
+    op = made(GlobalLpPool, p, opset, channels_last)
     y: Array = op(x, out=out, num_threads=num_threads)
     return y

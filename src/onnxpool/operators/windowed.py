@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..base import Operator
+from ..base import Operator, made
 from ..errors import PoolError
 from ..execution import Array
 from ..windows import Axis
@@ -81,8 +81,8 @@ def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pad
     >>> onnxpool.average_pool(x, (2, 2)).tolist()
     [[[[3.0, 4.0], [6.0, 7.0]]]]
     """
-    op = AveragePool(kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
-                     ceil_mode=ceil_mode, count_include_pad=count_include_pad, opset=opset, channels_last=channels_last)
+    op = made(AveragePool, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, count_include_pad, opset,
+              channels_last)
     y: Array = op(x, out=out, num_threads=num_threads)
     return y
 
@@ -169,9 +169,8 @@ def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: I
     >>> onnxpool.max_pool(x, 2, return_indices=True)[1].tolist()
     [[[[4, 5], [7, 8]]]]
     """
-    op = MaxPool(kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
-                 ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices, opset=opset,
-                 channels_last=channels_last)
+    op = made(MaxPool, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, storage_order, return_indices,
+              opset, channels_last)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -245,8 +244,7 @@ def lp_pool(x: Any, kernel_shape: Ints, *, p: float | None = None, strides: Ints
     >>> onnxpool.lp_pool(x, 2).tolist()
     [[[5.0, 4.0]]]
     """
-    op = LpPool(kernel_shape=kernel_shape, p=p, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
-                ceil_mode=ceil_mode, opset=opset, channels_last=channels_last)
+    op = made(LpPool, kernel_shape, p, strides, pads, dilations, auto_pad, ceil_mode, opset, channels_last)
     y: Array = op(x, out=out, num_threads=num_threads)
     return y
 
@@ -306,7 +304,6 @@ def nhwc_max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pa
     >>> onnxpool.nhwc_max_pool(np.array([[[1], [3], [2]]], np.uint8), 2).tolist()
     [[[3], [3]]]
     """
-    op = NhwcMaxPool(kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
-                     ceil_mode=ceil_mode, opset=opset)
+    op = made(NhwcMaxPool, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, opset)
     y: Array = op(x, out=out, num_threads=num_threads)
     return y
