@@ -131,6 +131,29 @@ class Plan:
     def __repr__(self) -> str:
         return f"{self.operator!r}.plan({self.shape}, {self.dtype.name!r})"
 
+    def result_shape(self, *inputs: Any) -> tuple[int, ...]:
+        """
+        Return the shape of the result, which may depend on the values of further inputs.
+
+        Parameters
+        ----------
+        *inputs
+            The operator's inputs after X, in ONNX order.
+
+        Raises
+        ------
+        PoolError, PoolTypeError
+            If an input that the shape depends on is not allowed.
+
+        Examples
+        --------
+        >>> import numpy as np, onnxpool
+        >>> plan = onnxpool.MaxRoiPool(pooled_shape=2).plan((1, 3, 8, 8), np.float32)
+        >>> plan.result_shape(np.zeros((10, 5), np.float32))
+        (10, 3, 2, 2)
+        """
+        return self.output_shape
+
     def explain(self) -> str:
         """
         Tell in words and numbers what the plan does: pads, windows, divisors.

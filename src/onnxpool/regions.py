@@ -43,15 +43,17 @@ class RegionPlan(Plan):
         """What the plan does."""
         return f"{super().explain()} -> {self.output_shape} for each region\n{self.regions}"
 
+    def result_shape(self, *inputs: Any) -> tuple[int, ...]:
+        """One result for each region."""
+        return len(self._rois(self._further(inputs)[0])), *self.output_shape[1:]
+
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         """As `Plan` says; the inputs are X, rois and, for RoiAlign, batch_indices."""
         label = self.label
-        align = self.regions.kind != "roi_max"
-        if len(inputs) != 1 + align:
-            raise PoolError(f"{label}: takes X, rois{' and batch_indices' if align else ''}, got {1 + len(inputs)} "
-                            f"inputs; give all of them")
+        align = self._align
+        inputs = self._further(inputs)
         x = self._checked(x)
-        rois = self._rois(inputs[0], 4 if align else 5)
+        rois = self._rois(inputs[0])
         images = self._images(inputs[1], len(rois)) if align else self._image_column(rois[:, 0])
         corners = np.ascontiguousarray(rois[:, -4:])
         with kernels.cpu.DefaultFloats():
@@ -69,9 +71,20 @@ class RegionPlan(Plan):
                                  cut.at_least_one, cut.sampling, grid, last, team)
         return delivered(y, out)
 
-    def _rois(self, given: Any, columns: int) -> Array:
+    @property
+    def _align(self) -> bool:
+        return self.regions.kind != "roi_max"
+
+    def _further(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The inputs after X, as many as there must be."""
+        if len(inputs) != 1 + self._align:
+            raise PoolError(f"{self.label}: takes X, rois{' and batch_indices' if self._align else ''}, got "
+                            f"{1 + len(inputs)} inputs; give all of them")
+        return inputs
+
+    def _rois(self, given: Any) -> Array:
         """The regions, copied so that nobody changes them once they are checked."""
-        label = self.label
+        label, columns = self.label, 4 if self._align else 5
         rois = as_array(label, given, "rois")
         if rois.dtype.newbyteorder("=") != self.dtype:
             raise PoolTypeError(f"{label}: rois has dtype {rois.dtype}, but X has {self.dtype}; give both the same")

@@ -49,14 +49,19 @@ class UnpoolPlan(Plan):
         """What the plan does."""
         return f"{super().explain()} -> {self.output_shape}\nindices address {self.addressed}"
 
+    def result_shape(self, *inputs: Any) -> tuple[int, ...]:
+        """The shape that is given, or else the one that indices address."""
+        if len(inputs) not in (1, 2):
+            raise PoolError(f"{self.label}: takes X, I and output_shape, got {1 + len(inputs)} inputs; "
+                            f"give two or three")
+        return self._stored_shape(inputs[1] if len(inputs) == 2 else None)
+
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         """As `Plan` says; the inputs are X, I and, optionally, output_shape."""
         label = self.label
-        if len(inputs) not in (1, 2):
-            raise PoolError(f"{label}: takes X, I and output_shape, got {1 + len(inputs)} inputs; give two or three")
+        shape = self.result_shape(*inputs)
         x = np.ascontiguousarray(self._checked(x), self.dtype)
         indices = self._indices(inputs[0])
-        shape = self._stored_shape(inputs[1] if len(inputs) == 2 else None)
         team = threads.team(num_threads, x.nbytes + indices.nbytes)
         y = out
         if out is not None:

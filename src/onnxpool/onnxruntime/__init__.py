@@ -1,0 +1,97 @@
+"""onnxpool's operators in sessions of onnxruntime. Importing onnxpool does not import it."""
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from ..attributes import integer
+from ..errors import PoolError, PoolTypeError
+from ..schemas import LATEST
+from . import bridge, nodes
+
+__all__ = ["register"]
+
+OLDEST = (1, 17)  # the release since which custom operators have a first opset
+OPSETS = {(1, 17): 20, (1, 21): 22}  # release -> newest opset, of those that changed pooling
+MARK = "onnxpool.operators"  # the entry of session options that tells what was registered
+
+_turn = threading.Lock()
+
+
+def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opset: int | None = None) -> None:
+    """
+    Let sessions of onnxruntime run pooling nodes on onnxpool.
+
+    Every element type of an operator comes with it: float16, bfloat16, float32 and float64, or int8 and uint8.
+
+    Parameters
+    ----------
+    session_options : onnxruntime.SessionOptions
+        The sessions made with them run on onnxpool. They can be registered with once.
+    ops : {"missing", "all"} or names of operators, optional
+        "missing", the default, is the main domain's operators wherever onnxruntime has no kernel for a node's version,
+        element type or rank; the other nodes stay with onnxruntime. "all" is the main domain's operators whole. Names,
+        such as ``["MaxPool", "QLinearAveragePool"]``, are these operators whole; those of com.microsoft need a model
+        that imports that domain.
+    opset : int, optional
+        The main domain's opset in the models, as onnxruntime does not tell it to custom operators. Without it, nodes
+        are read as those of the newest version that has attributes of such types, and nodes whose meaning depends on
+        the opset (RoiAlign before 16) stay with onnxruntime.
+
+    Raises
+    ------
+    ImportError
+        If onnxruntime is older than 1.17.
+    PoolError
+        If a name is no operator, or the options have been registered with before.
+    PoolTypeError
+        If an argument is of another kind.
+
+    Examples
+    --------
+    >>> import numpy as np, onnx.parser, onnxruntime, onnxpool.onnxruntime
+    >>> model = onnx.parser.parse_model('''
+    ...     <ir_version: 10, opset_import: ["": 22]>
+    ...     g (double[1,1,4,4] x) => (double[1,1,2,2] y) { y = AveragePool <kernel_shape = [3,3]> (x) }''')
+    >>> options = onnxruntime.SessionOptions()
+    >>> onnxpool.onnxruntime.register(options)
+    >>> session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    >>> session.run(None, {"x": np.arange(16.0).reshape(1, 1, 4, 4)})[0].tolist()
+    [[[[5.0, 6.0], [9.0, 10.0]]]]
+    """
+    if not hasattr(session_options, "register_custom_ops_library"):
+        raise PoolTypeError(f"register: session_options is a {type(session_options).__name__}; "
+                            f"give an onnxruntime.SessionOptions")
+    if opset is not None and integer("register: opset", opset, 1) > LATEST[""]:
+        raise PoolError(f"register: opset={opset} is not known, the newest known is {LATEST['']}; leave it out")
+    names = nodes.chosen(ops, opset)
+    release = release_of_onnxruntime()
+    newest = OPSETS[max(key for key in OPSETS if key <= release)]
+    if marked(session_options):
+        raise PoolError("register: these session options have onnxpool's operators already; make new options")
+    with _turn:
+        bridge.wanted = nodes.kinds(names, opset, newest if ops == "missing" else None)
+        try:
+            session_options.register_custom_ops_library(bridge.__file__)
+        finally:
+            bridge.wanted = None
+    session_options.add_session_config_entry(MARK, " ".join(names))
+
+
+def release_of_onnxruntime() -> tuple[int, ...]:
+    """The release of onnxruntime, such as (1, 31)."""
+    from onnxruntime import __version__ as version  # type: ignore[import-untyped]
+    release = tuple(int(part) for part in version.split(".")[:2])
+    if release < OLDEST:
+        raise ImportError(f"onnxpool.onnxruntime needs onnxruntime {'.'.join(map(str, OLDEST))} or newer, this is "
+                          f"{version}; pip install --upgrade onnxruntime")
+    return release
+
+
+def marked(session_options: Any) -> bool:
+    """Whether session options have been registered with."""
+    try:
+        session_options.get_session_config_entry(MARK)
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,5 @@
+from collections.abc import Sequence
+
+from .nodes import Kind
+
+wanted: Sequence[Kind] | None

@@ -1,0 +1,188 @@
+# A node of a session: how it is made, called and forgotten.
+
+cdef class Kernel:
+    """A node, and the functions that its calls use."""
+
+    cdef OrtApi api
+    cdef object node
+    cdef OrtOp* theirs  # onnxruntime's own operator, where that is preferred and exists
+
+    def __dealloc__(self):
+        if self.theirs != NULL:
+            release_op(self.api, self.theirs)
+
+    cdef object input(self, OrtKernelContext* context, size_t index, const OrtValue** out):
+        """An input as an array on its memory; None if the node leaves it out."""
+        cdef const OrtValue* value = NULL
+        cdef OrtTensorTypeAndShapeInfo* info = NULL
+        cdef int64_t[MOST_AXES] sizes
+        cdef size_t rank = 0
+        check(self.api, get_input(self.api, context, index, &value))
+        out[0] = value
+        if value == NULL:
+            return None
+        check(self.api, get_type_and_shape(self.api, value, &info))
+        try:
+            check(self.api, get_rank(self.api, info, &rank))
+            if rank > MOST_AXES:
+                raise PoolError(f"{self.node.operator.label}: an input has {rank} axes, more than {MOST_AXES}")
+            check(self.api, get_sizes(self.api, info, sizes, rank))
+        finally:
+            release_type_and_shape(self.api, info)
+        return self.array(<OrtValue*>value, sizes, rank, self.node.input_dtypes[index], cnp.NPY_ARRAY_C_CONTIGUOUS)
+
+    cdef object output(self, OrtKernelContext* context, size_t index, tuple shape, OrtValue** out):
+        """An output of a shape, made by onnxruntime, as an array on its memory."""
+        cdef int64_t[MOST_AXES] sizes
+        for i in range(len(shape)):
+            sizes[i] = shape[i]
+        check(self.api, get_output(self.api, context, index, sizes, len(shape), out))
+        return self.array(out[0], sizes, len(shape), self.node.output_dtypes[index], cnp.NPY_ARRAY_CARRAY)
+
+    cdef object array(self, OrtValue* value, const int64_t* sizes, int rank, dtype, int flags):
+        cdef void* data = NULL
+        cdef cnp.npy_intp[MOST_AXES] shape
+        cdef int i
+        check(self.api, get_data(self.api, value, &data))
+        for i in range(rank):
+            shape[i] = sizes[i]
+        Py_INCREF(dtype)  # the array takes this reference
+        array = PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, <PyObject*>dtype, rank, shape, NULL, data, flags, NULL)
+        PyArray_UpdateFlags(array, cnp.NPY_ARRAY_ALIGNED)
+        return array
+
+
+cdef OrtStatus* create(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* info, void** out) noexcept with gil:
+    """A node of a session is made."""
+    cdef Attributes given
+    cdef Kernel kernel
+    where = ""
+    try:
+        given, kernel = Attributes(), Kernel()
+        given.api, given.info, kernel.api = api, info, api
+        where = f"node {given.node_name()!r}: "
+        kind = <object>(<const Operator*>op).kind
+        values = {name: given.value(name.encode()) for name in kind.attributes}
+        kernel.node = kind.node({name: value for name, value in values.items() if value is not None},
+                                given.has_output(1))
+        if kernel.node.theirs is not None:
+            kernel.theirs = their_operator(api, info, kernel.node)
+    except BaseException as error:
+        return refusal(api, error, where)
+    Py_INCREF(kernel)
+    out[0] = <void*>kernel
+    return NULL
+
+
+cdef OrtOp* their_operator(OrtApi api, const OrtKernelInfo* info, node) except? NULL:
+    """onnxruntime's own operator for a node; NULL if it has none of that version and element type."""
+    cdef OrtOp* made = NULL
+    cdef OrtOpAttr* attributes[MOST_ATTRIBUTES]
+    cdef const char* constraints[MOST_PORTS]
+    cdef int types[MOST_PORTS]
+    cdef int count = 0
+    cdef size_t inputs = 0
+    theirs = node.theirs
+    cdef bytes name = theirs.operator.encode()
+    cdef list texts = [constraint.encode() for constraint, _ in theirs.types]
+    for i, (_, number) in enumerate(theirs.types):
+        constraints[i], types[i] = texts[i], number
+    check(api, get_node_input_count(api, info, &inputs))
+    try:
+        for key, value in theirs.attributes.items():
+            attributes[count] = new_attribute(api, key.encode(), value)
+            count += 1
+        if not worked(api, create_op(api, info, name, b"", theirs.version, constraints, types, len(texts),
+                                     <const OrtOpAttr* const*>attributes, count, inputs, len(node.output_dtypes),
+                                     &made)):
+            made = NULL
+    finally:
+        for i in range(count):
+            release_attribute(api, attributes[i])
+    return made
+
+
+cdef OrtOpAttr* new_attribute(OrtApi api, bytes name, value) except NULL:
+    cdef OrtOpAttr* attribute = NULL
+    cdef array.array integers
+    cdef float real
+    cdef bytes text
+    if isinstance(value, str):
+        text = value.encode()
+        check(api, create_attribute(api, name, <const char*>text, len(text), OP_ATTR_STRING, &attribute))
+    elif isinstance(value, float):
+        real = value
+        check(api, create_attribute(api, name, &real, 1, OP_ATTR_FLOAT, &attribute))
+    else:
+        integers = array.array("q", value if isinstance(value, tuple) else (value,))
+        check(api, create_attribute(api, name, integers.data.as_voidptr, len(integers),
+                                    OP_ATTR_INTS if isinstance(value, tuple) else OP_ATTR_INT, &attribute))
+    return attribute
+
+
+cdef void destroy(void* kernel) noexcept nogil:
+    """A session is gone. If Python is gone too, so is the node."""
+    if Py_IsInitialized():
+        forget(kernel)
+
+
+cdef void forget(void* kernel) noexcept with gil:
+    Py_DECREF(<object>kernel)
+
+
+cdef OrtStatus* compute(void* state, OrtKernelContext* context) noexcept with gil:
+    """A node runs."""
+    cdef Kernel kernel = <Kernel>state
+    try:
+        run(kernel, context)
+    except BaseException as error:
+        return refusal(kernel.api, error)
+    return NULL
+
+
+cdef int run(Kernel kernel, OrtKernelContext* context) except -1:
+    cdef const OrtValue* given[MOST_PORTS]
+    cdef OrtValue* made[MOST_PORTS]
+    cdef size_t count = 0, results = len(kernel.node.output_dtypes)
+    cdef OrtStatus* status
+    cdef void* work
+    check(kernel.api, get_input_count(kernel.api, context, &count))
+    inputs = tuple([kernel.input(context, i, &given[i]) for i in range(count)])
+    plan = kernel.node.plan(inputs[0])
+    shape = plan.result_shape(*inputs[1:])
+    outputs = tuple([kernel.output(context, i, shape, &made[i]) for i in range(results)])
+    if kernel.theirs != NULL:
+        while given[count - 1] == NULL:
+            count -= 1
+        with nogil:
+            status = invoke_op(kernel.api, context, kernel.theirs, given, count, made, results)
+        if worked(kernel.api, status):
+            return 0
+    cdef list pieces = nodes.pieces(plan, inputs, outputs if len(outputs) > 1 else outputs[0])
+    if len(pieces) == 1:
+        call(pieces[0])
+        return 0
+    work, count = <void*>pieces, len(pieces)
+    with nogil:
+        status = parallel_for(kernel.api, context, call_piece, count, work)
+    check(kernel.api, status)
+    for piece in pieces:
+        if isinstance(piece, BaseException):
+            raise piece
+    return 0
+
+
+cdef int call(tuple piece) except -1:
+    plan, inputs, out = piece
+    plan(*inputs, out=out, num_threads=1)
+    return 0
+
+
+cdef void call_piece(void* work, size_t index) noexcept with gil:
+    """A thread of onnxruntime does a part of a call; an error takes the place of the part."""
+    cdef list pieces = <list>work
+    try:
+        call(pieces[index])
+        pieces[index] = None  # the arrays must not outlive the call
+    except BaseException as error:
+        pieces[index] = error

@@ -1,0 +1,143 @@
+"""Sessions of onnxruntime on small models, with and without onnxpool's operators."""
+
+import ml_dtypes
+import numpy as np
+import onnxruntime
+from calls import NHWC_MAX, QLINEAR, QLINEAR_AVERAGE, QLINEAR_GLOBAL
+from onnx import TensorProto, helper, numpy_helper
+
+from onnxpool.onnxruntime import register
+
+RELEASE = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
+NEWEST_OPSET = 22 if RELEASE >= (1, 21) else 20
+SILENT = 4
+CONTRIBUTED = (*QLINEAR, NHWC_MAX)
+TYPES = {"bfloat16": TensorProto.BFLOAT16, "float16": TensorProto.FLOAT16, "float32": TensorProto.FLOAT}
+TYPES |= {"float64": TensorProto.DOUBLE, "int8": TensorProto.INT8, "uint8": TensorProto.UINT8}
+TYPES |= {"int64": TensorProto.INT64}
+SMALLEST = {
+    "AveragePool": {"kernel_shape": [2, 2]},
+    "MaxPool": {"kernel_shape": [2, 2]},
+    "LpPool": {"kernel_shape": [2, 2], "p": 3},
+    "GlobalAveragePool": {},
+    "GlobalMaxPool": {},
+    "GlobalLpPool": {"p": 3},
+    "MaxRoiPool": {"pooled_shape": [2, 2]},
+    "MaxUnpool": {"kernel_shape": [2, 2], "strides": [2, 2]},
+    "RoiAlign": {"output_height": 2, "output_width": 2},
+    QLINEAR_AVERAGE: {"kernel_shape": [2, 2]},
+    QLINEAR_GLOBAL: {},
+    NHWC_MAX: {"kernel_shape": [2, 2]},
+}
+
+
+def options(ops=None, *, opset=None, threads=1):
+    """Session options, registered with unless `ops` is None."""
+    made = onnxruntime.SessionOptions()
+    made.log_severity_level = SILENT
+    made.intra_op_num_threads = threads
+    if ops is not None:
+        register(made, ops, opset=opset)
+    return made
+
+
+def session(model, ops=None, **how):
+    """A session of a model."""
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), options(ops, **how), providers=["CPUExecutionProvider"]
+    )
+
+
+def model(nodes, inputs, outputs, opset, *, constants=(), functions=()):
+    """A model of nodes; inputs and outputs are (name, dtype, shape)."""
+    imports = {"": opset} | {node.domain: 1 for node in nodes if node.domain}
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        *([helper.make_tensor_value_info(name, TYPES[dtype], shape) for name, dtype, shape in given]
+          for given in (inputs, outputs)),
+        initializer=[numpy_helper.from_array(array, name) for name, array in dict(constants).items()],
+    )
+    opsets = [helper.make_opsetid(domain, version) for domain, version in imports.items()]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8, functions=functions)
+
+
+def node_model(operator, inputs, attributes, *, opset, outputs=("y",), domain="", dtypes=None, shape=None):
+    """A model of one node on arrays of such dtypes; bfloat16, which cannot be fed, is cast from and to float32."""
+    names = [f"x{i}" if array is not None else "" for i, array in enumerate(inputs)]
+    while names and not names[-1]:
+        names.pop()
+    results = dict(zip(outputs, dtypes or (inputs[0].dtype.name, "int64"), strict=False))
+    given = {name: array.dtype.name for name, array in zip(names, inputs, strict=False) if name}
+    halves = {name for name, dtype in {**given, **results}.items() if dtype == "bfloat16"}
+
+    def inner(name):
+        return name + "_bf16" if name in halves else name
+
+    nodes = [
+        helper.make_node("Cast", [name], [inner(name)], to=TensorProto.BFLOAT16) for name in given if name in halves
+    ]
+    nodes.append(helper.make_node(operator, [inner(name) for name in names], [inner(name) for name in outputs],
+                                  name="pool", domain=domain, **attributes))
+    nodes += [
+        helper.make_node("Cast", [inner(name)], [name], to=TensorProto.FLOAT) for name in results if name in halves
+    ]
+
+    def described(ports, shape):
+        return [(name, "float32" if name in halves else dtype, shape) for name, dtype in ports.items() if name]
+
+    return model(nodes, described(given, shape), described(results, None), opset)
+
+
+def feeds(inputs):
+    """What a model of one node is run on; onnxruntime reads no other byte order than its own."""
+    arrays = {f"x{i}": np.asarray(array) for i, array in enumerate(inputs) if array is not None}
+    return {name: array.astype(np.float32 if array.dtype.name == "bfloat16" else array.dtype.newbyteorder("="))
+            for name, array in arrays.items()}
+
+
+def answers(operator, inputs, attributes, ops, *, register_opset=None, **how):
+    """The outputs of one node as a session computes them, bfloat16 as float32."""
+    made = session(node_model(operator, inputs, attributes, **how), ops, opset=register_opset)
+    return made.run(None, feeds(inputs))
+
+
+def same(actual, expected):
+    """Whether a session's output holds the very values of an array; bfloat16 comes as float32."""
+    expected = expected.astype(np.float32) if expected.dtype.name == "bfloat16" else expected
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(actual, expected)
+    if expected.dtype.kind == "f":
+        numbers = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(actual)[numbers], np.signbit(expected)[numbers])
+
+
+def data(shape, dtype="float32", seed=0):
+    """Random values."""
+    values = np.random.default_rng(seed).standard_normal(shape)
+    return (values * 40).astype(dtype) if np.dtype(dtype).kind in "iu" else values.astype(dtype)
+
+
+def smallest(operator, dtype):
+    """Inputs and attributes of a node, with a float p where the version has that."""
+    dtype = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    x = data((2, 3, 6, 6), dtype)
+    further = {
+        "MaxRoiPool": [np.array([[0, 0, 0, 3, 3], [1, 1, 1, 5, 4]], dtype)],
+        "MaxUnpool": [np.arange(x.size).reshape(x.shape) * 4],
+        "RoiAlign": [np.array([[0, 0, 3, 3], [1, 1, 5, 4]], dtype), np.array([0, 1])],
+    }
+    scales = [np.float32(0.1), np.array(3, dtype), np.float32(0.02), np.array(4, dtype)]
+    return [x, *(scales if operator in QLINEAR else further.get(operator, []))], dict(SMALLEST[operator])
+
+
+def layers():
+    """A network of convolutions and pools as onnxruntime optimises it: in blocks of channels."""
+    pools = {"MaxPool": {"kernel_shape": [2, 2]}, "AveragePool": {"kernel_shape": [3, 3]}, "GlobalAveragePool": {}}
+    made, constants, last = [], {}, "x"
+    for i, (operator, attributes) in enumerate(pools.items()):
+        constants[f"w{i}"] = data((16, 3 if i == 0 else 16, 3, 3), seed=i)
+        made += [helper.make_node("Conv", [last, f"w{i}"], [f"c{i}"]), helper.make_node("Relu", [f"c{i}"], [f"r{i}"]),
+                 helper.make_node(operator, [f"r{i}"], [f"p{i}"], **attributes)]
+        last = f"p{i}"
+    return model(made, [("x", "float32", [1, 3, 32, 32])], [(last, "float32", None)], 12, constants=constants)
