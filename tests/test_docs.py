@@ -34,7 +34,10 @@ def test_every_operator_has_an_example() -> None:
     assert without == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/c-api.md", "docs/embedding.md", "docs/onnx.md"])
+PAGES = ("README.md", "docs/c-api.md", "docs/embedding.md", "docs/onnx.md", "docs/onnxruntime.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_examples_in_pages_run(page: str) -> None:
     """Every example in the README and the guides gives what it shows."""
     threads = onnxpool.get_num_threads()

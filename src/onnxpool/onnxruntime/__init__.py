@@ -51,7 +51,7 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     --------
     >>> import numpy as np, onnx.parser, onnxruntime, onnxpool.onnxruntime
     >>> model = onnx.parser.parse_model('''
-    ...     <ir_version: 10, opset_import: ["": 22]>
+    ...     <ir_version: 8, opset_import: ["": 19]>
     ...     g (double[1,1,4,4] x) => (double[1,1,2,2] y) { y = AveragePool <kernel_shape = [3,3]> (x) }''')
     >>> options = onnxruntime.SessionOptions()
     >>> onnxpool.onnxruntime.register(options)

@@ -179,10 +179,14 @@ cdef int call(tuple piece) except -1:
 
 
 cdef void call_piece(void* work, size_t index) noexcept with gil:
-    """A thread of onnxruntime does a part of a call; an error takes the place of the part."""
+    """A thread of onnxruntime does a part of a call; an error takes its place, and parts not begun are dropped."""
     cdef list pieces = <list>work
+    piece = pieces[index]
+    if piece is None:
+        return
     try:
-        call(pieces[index])
+        call(piece)
         pieces[index] = None  # the arrays must not outlive the call
     except BaseException as error:
+        pieces[:] = [None] * len(pieces)
         pieces[index] = error

@@ -9,7 +9,7 @@ import numpy as np
 from .. import threads
 from ..base import Operator
 from ..errors import PoolError, PoolTypeError
-from ..execution import Array, Plan
+from ..execution import Array, Plan, bfloat16
 from ..pooling import WindowPlan
 from ..schemas import SCHEMAS, resolve
 
@@ -129,15 +129,8 @@ class Kind(NamedTuple):
 
 
 def dtype(name: str) -> DType:
-    """The dtype of a name; NumPy has bfloat16 only with the ml_dtypes package."""
-    if name != "bfloat16":
-        return np.dtype(name)
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise PoolTypeError("bfloat16 needs the ml_dtypes package; pip install ml_dtypes") from None
-    found: DType = np.dtype(ml_dtypes.bfloat16)
-    return found
+    """The dtype of a name."""
+    return bfloat16() if name == "bfloat16" else np.dtype(name)
 
 
 def chosen(ops: object, opset: int | None) -> list[str]:
