@@ -61,18 +61,21 @@ def interleaved(x: Array, channels_last: bool) -> bool:
 class WindowPlan(Plan):
     """The plan of an operator that reduces windows; `axes` are the windows of each spatial axis."""
 
-    __slots__ = ("_pools", "axes", "output_shape", "reduction")
+    __slots__ = ("_pools", "_transposes", "axes", "output_shape", "reduction")
 
     axes: tuple[Axis, ...]
     output_shape: tuple[int, ...]
     reduction: tuple[str, float]
     _pools: dict[bool, kernels.Pool]
+    _transposes: bool  # whether channels are brought side by side
 
     def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], axes: tuple[Axis, ...],
                  reduction: tuple[str, float]) -> None:
         spatial = tuple(axis.out for axis in axes)
         last = operator.channels_last and len(shape) > 2
+        itemsize = running_bytes(reduction[0], dtype)
         super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={},
+                         _transposes=not last and bool(axes) and tiling.transposes(axes, shape[1], itemsize),
                          output_shape=(shape[0], *spatial, shape[-1]) if last else (*shape[:2], *spatial))
 
     @property
@@ -91,7 +94,8 @@ class WindowPlan(Plan):
         y = self._result(x, y_out, self.dtype)
         indices = self._result(x, indices_out, INDEX) if indexed else None
         if x.size:
-            self._pool(interleaved(x, self.operator.channels_last)).run(x, y, team, rule, indices)
+            inside = interleaved(x, self.operator.channels_last) or (self._transposes and x.flags.c_contiguous)
+            self._pool(inside).run(x, y, team, rule, indices)
         y = delivered(y, y_out)
         return y if indices is None else (y, delivered(indices, indices_out))
 
@@ -139,6 +143,7 @@ class WindowPlan(Plan):
         axes = self.axes or (POINT,)
         outer, inner = (images, channels) if inside else (images * channels, 1)
         name, p = self.reduction
-        tiles = tiling.choose(axes, outer, inner, running_bytes(name, self.dtype), name == "mean_in_order")
+        tiles = tiling.choose(axes, outer, inner, running_bytes(name, self.dtype), name == "mean_in_order",
+                              inside and not self._channels_last)
         return kernels.Pool(name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes, tiles,
                             self._channels_last, inside, bool(self.operator.attributes.get("storage_order")))

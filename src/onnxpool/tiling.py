@@ -15,6 +15,8 @@ TASKS = 16  # that a large problem is cut into at least, for threads to share
 SHARED_WORK = 1 << 18  # elements in and out above which a problem is large
 SIDE = 3  # taps along each of the last two axes up to which both are reduced at once,
 VECTOR = 64  # and bytes that channels must fill for it (boxes.pxi)
+PLANAR = 1 << 8  # bytes of channels that are transposed together: as rows, if they are no wider than
+NARROW = 48  # elements
 HALO = 1.3  # how much more two half tiles may load than a whole one,
 FREE_HALO = 1.1  # and how much of that is better than a part of the channels, whose rows have to be gathered
 
@@ -77,13 +79,22 @@ def may_box(axes: tuple[Axis, ...], inner: int, itemsize: int) -> bool:
     return rows.most <= SIDE >= taps.most and rows.most * taps.most <= rows.stride * (taps.most + 1) + rows.most
 
 
-def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_order: bool = False) -> Tiling:
+def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int) -> bool:
+    """Whether rows are so short that channels are better brought side by side, to fill vectors; not for one window."""
+    return (channels * itemsize >= VECTOR and axes[-1].size <= NARROW and axes[-1].out > 1
+            and any(axis.most > 1 for axis in axes))
+
+
+def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_order: bool = False,
+           planar: bool = False) -> Tiling:
     """The tiling of x[outer, axes, inner] whose running values take `itemsize` bytes.
+
+    Planar channels lie apart, and a tile of a few of them costs no more than one of many.
 
     In order, a tile holds all elements of its windows instead of reducing rows as they come.
     """
     windows = [axis.out for axis in axes]
-    part = inner
+    part = min(inner, max(1, PLANAR // itemsize)) if planar else inner
 
     def tasks(group: int) -> int:
         count = -(-outer // group) * -(-inner // part)

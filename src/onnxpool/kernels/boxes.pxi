@@ -108,12 +108,15 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
     cdef Span down = tile.span[last - 1], across = tile.span[last]
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = (across.high - across.low) * inner, row
     cdef Py_ssize_t height = down.high - down.low, size = call.x.itemsize, pitch = call.x.axis[last - 1]
-    cdef Py_ssize_t stride = call.x.axis[last]
+    cdef Py_ssize_t stride = call.x.axis[last], together, n
     cdef bint direct = (not stage.load and call.x.format == PLAIN and pitch % size == 0
                         and is_dense(&call.x, stride, across.high - across.low, inner))
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef const char* source
     cdef const char* line
+    together = min(walk.together, max(1, job.row // max(1, length)))
+    if together > 1 and not is_planar(&call.x, stride, inner):
+        stride = inner * size  # as one long row
     walk.together = 1
     source = next_rows(job, &call.x, tile, &walk)
     while source != NULL and not stopped(call):
@@ -121,12 +124,15 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
             reduce_boxes(<const running_t*> source, block, &job.axis[last - 1], down, &job.axis[last], across,
                          pitch // size, inner)
         elif walk.wanted:
-            for row in range(height):
-                line = read_row(&call.x, source + row * pitch, stride, across.high - across.low, inner, scratch)
+            row = 0
+            while row < height:
+                n = min(height - row, together)
+                line = read_row(&call.x, source + row * pitch, stride, n * (across.high - across.low), inner, scratch)
                 if stage.load:
-                    stage.load(line, work + row * length, length, &call.rule)
+                    stage.load(line, work + row * length, n * length, &call.rule)
                 else:
-                    memcpy(work + row * length, line, length * sizeof(running_t))
+                    memcpy(work + row * length, line, n * length * sizeof(running_t))
+                row += n
             reduce_boxes(<const running_t*> work, block, &job.axis[last - 1], down, &job.axis[last], across, length,
                          inner)
         block += (down.end - down.begin) * (across.end - across.begin) * inner

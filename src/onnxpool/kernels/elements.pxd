@@ -12,3 +12,7 @@ cdef extern from "elements.h" nogil:
                        Py_ssize_t n, Py_ssize_t itemsize, bint swapped) noexcept
     float_state enter_default_floats() noexcept
     void leave_default_floats(float_state saved) noexcept
+
+cdef extern from "transpose.h" nogil:
+    void transpose(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
+                   Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t itemsize) noexcept

@@ -5,6 +5,7 @@ from .elements cimport (
     move_elements,
     narrow_bfloat16_row,
     narrow_float16_row,
+    transpose,
     widen_bfloat16_row,
     widen_float16_row,
 )
@@ -25,11 +26,19 @@ cdef inline bint is_dense(const Array* array, Py_ssize_t axis_stride, Py_ssize_t
             and (length == 1 or axis_stride == inner * array.itemsize))
 
 
+cdef inline bint is_planar(const Array* array, Py_ssize_t axis_stride, Py_ssize_t inner) noexcept nogil:
+    """Whether the places of a row lie side by side, and its channels apart."""
+    return inner > 1 and axis_stride == array.itemsize and array.inner != array.itemsize and not array.swapped
+
+
 cdef void gather(const Array* array, const char* source, char* target, Py_ssize_t stride, Py_ssize_t length,
                  Py_ssize_t inner) noexcept nogil:
     cdef Py_ssize_t i, size = array.itemsize
     if inner == 1:
         move_elements(source, stride, target, size, length, size, array.swapped)
+        return
+    if is_planar(array, stride, inner):
+        transpose(source, array.inner, target, inner * size, inner, length, size)
         return
     for i in range(length):
         move_elements(source + i * stride, array.inner, target + i * inner * size, size, inner, size, array.swapped)
@@ -40,6 +49,9 @@ cdef void scatter(const Array* array, const char* source, char* target, Py_ssize
     cdef Py_ssize_t i, size = array.itemsize
     if inner == 1:
         move_elements(source, size, target, stride, length, size, array.swapped)
+        return
+    if is_planar(array, stride, inner):
+        transpose(source, inner * size, target, array.inner, length, inner, size)
         return
     for i in range(length):
         move_elements(source + i * inner * size, size, target + i * stride, array.inner, inner, size, array.swapped)
@@ -91,9 +103,12 @@ cdef Py_ssize_t rows_together(const Job* job, const Array* array, const Tile* ti
     """How many rows of the tile, of its windows or else its elements, lie one after another as if they were one."""
     cdef int last = job.axes - 1, a
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = extent(tile.span[last], windows), rows = 1
-    cdef Py_ssize_t pitch = length * inner * array.itemsize
-    if inner != job.inner or not is_dense(array, array.axis[last], length, inner):
-        return 1
+    cdef Py_ssize_t pitch = length * array.itemsize
+    cdef bint planar = is_planar(array, array.axis[last], inner)
+    if not planar:
+        if inner != job.inner or not is_dense(array, array.axis[last], length, inner):
+            return 1
+        pitch *= inner
     for a in range(last - 1, -1, -1):
         if extent(tile.span[a], windows) > 1 and array.axis[a] != pitch:
             return rows
@@ -101,7 +116,7 @@ cdef Py_ssize_t rows_together(const Job* job, const Array* array, const Tile* ti
             return rows  # places have a gap where the elements have none
         rows *= extent(tile.span[a], windows)
         pitch *= extent(tile.span[a], windows)
-    if job.indexed or (job.channels > 1 and array.channel != pitch) or array.image != pitch * job.channels:
+    if planar or job.indexed or (job.channels > 1 and array.channel != pitch) or array.image != pitch * job.channels:
         return rows
     return rows * (tile.outer_end - tile.outer_begin)
 
@@ -158,7 +173,9 @@ cdef char* next_rows(const Job* job, const Array* array, const Tile* tile, Walk*
     if walk.done == walk.rows:
         return NULL
     walk.n = min(walk.together - walk.done % walk.together, max(1, job.row // max(1, length * inner)))
-    walk.stride = array.axis[last] if walk.n == 1 else inner * array.itemsize  # as one long row
+    walk.stride = array.axis[last]
+    if walk.n > 1 and not is_planar(array, walk.stride, inner):
+        walk.stride = inner * array.itemsize  # as one long row
     walk.wanted = True
     walk.row.place = start
     row = walk.done

@@ -304,6 +304,6 @@ def nhwc_max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pa
     >>> onnxpool.nhwc_max_pool(np.array([[[1], [3], [2]]], np.uint8), 2).tolist()
     [[[3], [3]]]
     """
-    op = made(NhwcMaxPool, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, opset)
+    op = made(NhwcMaxPool, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, opset, True)
     y: Array = op(x, out=out, num_threads=num_threads)
     return y
