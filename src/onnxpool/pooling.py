@@ -35,7 +35,7 @@ def running_bytes(reduction: str, dtype: np.dtype[Any]) -> int:
     if reduction == "max":
         return 4 if dtype.itemsize == 2 else dtype.itemsize
     if reduction == "indexed_max":
-        return 16 if dtype.itemsize == 8 else 8
+        return 8 if dtype.itemsize == 8 else 4
     return 8 if reduction == "norm" else max(4, dtype.itemsize)
 
 

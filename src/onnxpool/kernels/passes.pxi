@@ -256,6 +256,8 @@ cdef void reduce_axis(const running_t* x, running_t* y, Py_ssize_t pre, const Ax
     cdef Axis axis = whole[0]
     cdef Py_ssize_t length = span.high - span.low, count = span.end - span.begin, p
     cdef Py_ssize_t begin = max(axis.begin, span.begin), end = min(axis.end, span.end)
+    if pre == 0:
+        return
     if share_taps(&axis, count, length):
         for p in range(pre):
             double_up(x + p * length * post, y + p * count * post, &axis, span, post, scratch)

@@ -9,7 +9,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 
 from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_inside
-from .job cimport Call, Job, Order, Row, Rule, Stage, Tile, parts, stopped
+from .job cimport Rule
 
 cdef enum:
     SOME = 5  # taps that `chain` takes at a time
@@ -127,17 +127,18 @@ cdef inline void put(const Rows* rows, Py_ssize_t j, placed_t item) noexcept nog
 
 cdef inline placed_t first_greatest(placed_t a, placed_t b) noexcept nogil:
     cdef placed_t result
-    # A mask as wide as a place, and no branch: the form that compilers make vectors of.
-    if placed_t is PlacedAny:
+    # The forms that compilers make vectors of; bytes leave long tails, which masks keep free of branches.
+    if placed_t is PlacedF32 or placed_t is PlacedF64:
+        result.value = b.value if b.value > a.value else a.value
+        result.place = b.place if b.value > a.value else a.place
+    elif placed_t is PlacedAny:
         result.place = -<int64_t> (not b.value <= a.value) & -<int64_t> (a.value == a.value)
         result.value = b.value if result.place else a.value
-    elif placed_t is PlacedF64:
-        result.place = -<int64_t> (b.value > a.value)
-        result.value = b.value if b.value > a.value else a.value
+        result.place = (a.place & ~result.place) | (b.place & result.place)
     else:
         result.place = -<int32_t> (b.value > a.value)
         result.value = b.value if b.value > a.value else a.value
-    result.place = (a.place & ~result.place) | (b.place & result.place)
+        result.place = (a.place & ~result.place) | (b.place & result.place)
     return result
 
 
@@ -345,6 +346,8 @@ cdef void place_axis(Rows x, Rows y, Py_ssize_t pre, const Axis* whole, Span spa
     cdef Axis axis = whole[0]
     cdef Py_ssize_t length = span.high - span.low, count = span.end - span.begin, p, slices = pre
     cdef Py_ssize_t begin = max(axis.begin, span.begin), end = min(axis.end, span.end)
+    if pre == 0:
+        return
     if share_taps(&axis, count, length):
         for p in range(pre):
             place_by_tables(moved(x, p * length * post, kind), moved(y, p * count * post, kind), &axis, span, post,
@@ -360,118 +363,3 @@ cdef void place_axis(Rows x, Rows y, Py_ssize_t pre, const Axis* whole, Span spa
             take_run(moved(x, p * length * post, kind), moved(y, (p * count + begin - span.begin) * post, kind), &axis,
                      end - begin, axis.start - span.low, axis.hop, axis.taps, place + p * length, post, kind)
     place_border(x, y, pre, whole, span, post, place, kind)
-
-
-cdef inline int64_t column_major(int64_t place, const Order* order) noexcept nogil:
-    """The place as it is counted with the first axis fastest: Horner's rule, from the last axis on."""
-    cdef int64_t result = 0
-    cdef int a
-    for a in range(order.axes - 1, -1, -1):
-        result = result * order.size[a] + place % order.size[a]
-        place //= order.size[a]
-    return result
-
-
-cdef void store_places(Rows rows, int64_t* y, Py_ssize_t n, const Row* row, const Order* order,
-                       const placed_t* kind) noexcept nogil:
-    """Flat indices of places; -1 for that of nothing."""
-    cdef Py_ssize_t i, c, inner = row.inner
-    cdef int64_t base = row.base, plane = row.plane, place
-    if order.axes:
-        for i in range(n):
-            place = at(&rows, i, kind).place
-            y[i] = base + i % inner * plane + column_major(place, order) if place >= 0 else -1
-    elif inner == 1:
-        for i in range(n):
-            place = at(&rows, i, kind).place
-            y[i] = base + place if place >= 0 else -1
-    else:
-        for i in range(n // inner):
-            for c in range(inner):
-                place = at(&rows, i * inner + c, kind).place
-                y[i * inner + c] = base + c * plane + place if place >= 0 else -1
-
-
-cdef bint load_places(const Job* job, const Call* call, const Stage* stage, const Tile* tile, Rows block,
-                      char* values, Rows spare, Rows other, Scratch* scratch, const placed_t* kind) noexcept nogil:
-    """The last axis, as `load_rows` does; True if there is a NaN that `kind` does not know of."""
-    cdef Span span = tile.span[job.axes - 1]
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = span.high - span.low
-    cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
-    cdef const char* source = next_rows(job, &call.x, tile, &walk)
-    while source != NULL and not stopped(call):
-        if walk.wanted:
-            source = read_row(&call.x, source, walk.stride, walk.n * length, inner, scratch)
-            if stage.load:
-                stage.load(source, values, walk.n * length * inner, &call.rule)
-                source = values
-            if placed_t is PlacedF32:
-                if has_nan(<const float*> source, walk.n * length * inner):
-                    return True
-            elif placed_t is PlacedF64:
-                if has_nan(<const double*> source, walk.n * length * inner):
-                    return True
-            place_axis(Rows(<char*> source, NULL), block, walk.n, &job.axis[job.axes - 1], span, inner, walk.row.place,
-                       spare, other, kind)
-        block = moved(block, walk.n * (span.end - span.begin) * inner, kind)
-        source = next_rows(job, &call.x, tile, &walk)
-    return False
-
-
-cdef void store_placed(const Job* job, const Call* call, const Stage* stage, const Tile* tile, Rows block,
-                       Scratch* scratch, const placed_t* kind) noexcept nogil:
-    cdef Span span = tile.span[job.axes - 1]
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, n
-    cdef Walk walk = walk_rows(job, &call.y, tile, True, NULL), other = walk_rows(job, &call.indices, tile, True, NULL)
-    cdef const char* values
-    cdef char* target
-    cdef char* indices
-    cdef bint dense
-    walk.together = other.together = min(walk.together, other.together)
-    target, indices = next_rows(job, &call.y, tile, &walk), next_rows(job, &call.indices, tile, &other)
-    while target != NULL:
-        n = walk.n * (span.end - span.begin)
-        values = block.values
-        if stage.store:
-            stage.store(values, scratch.values, n * inner, 1, &call.rule)
-            values = scratch.values
-        write_row(&call.y, values, target, walk.stride, n, inner, scratch)
-        dense = is_dense(&call.indices, other.stride, n, inner)
-        values = indices if dense else scratch.indices
-        store_places(block, <int64_t*> values, n * inner, &other.row, &job.order, kind)
-        write_row(&call.indices, values, indices, other.stride, n, inner, scratch)
-        block = moved(block, n * inner, kind)
-        target, indices = next_rows(job, &call.y, tile, &walk), next_rows(job, &call.indices, tile, &other)
-
-
-cdef bint place_tile(const placed_t* kind, char* memory, const Job* job, const Call* call, const Stage* stage,
-                     const Tile* tile, Scratch* scratch) noexcept nogil:
-    """As `pool_tile` does, with places; True if a NaN asks for `PlacedAny`."""
-    cdef Py_ssize_t pre, post = tile.inner_end - tile.inner_begin
-    cdef Py_ssize_t[4] counts
-    cdef Rows[4] rows
-    cdef char* target = where_stored(job, call, stage, tile)
-    cdef int a, b
-    counts[0] = counts[1] = parts(job.block, 64) * 64
-    counts[2] = counts[3] = parts(job.work, 64) * 64
-    for a in range(4):
-        rows[a].values = memory
-        rows[a].places = memory + counts[a] * value_size(kind)
-        memory += counts[a] * (value_size(kind) + place_size(kind))
-    if job.axes == 1 and target != NULL:
-        rows[0].values = target
-    if load_places(job, call, stage, tile, rows[0], memory, rows[2], rows[3], scratch, kind):
-        return True
-    for a in range(job.axes - 2, -1, -1):
-        post *= tile.span[a + 1].end - tile.span[a + 1].begin
-        if passes_through(&job.axis[a]):
-            continue
-        pre = tile.outer_end - tile.outer_begin
-        for b in range(a):
-            pre *= tile.span[b].high - tile.span[b].low
-        if a == 0 and target != NULL:
-            rows[1].values = target
-        place_axis(rows[0], rows[1], pre, &job.axis[a], tile.span[a], post, 0, rows[2], rows[3], kind)
-        rows[0], rows[1] = rows[1], rows[0]
-    store_placed(job, call, stage, tile, rows[0], scratch, kind)
-    return False

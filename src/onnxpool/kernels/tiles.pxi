@@ -64,9 +64,8 @@ cdef char* where_stored(const Job* job, const Call* call, const Stage* stage, co
         rows *= tile.span[a].end - tile.span[a].begin
     if stage.store or call.y.format != PLAIN or rows_together(job, &call.y, tile, True) < rows:
         return NULL
-    if not is_dense(&call.y, call.y.axis[job.axes - 1],
-                                  tile.span[job.axes - 1].end - tile.span[job.axes - 1].begin,
-                                  tile.inner_end - tile.inner_begin):
+    if not is_dense(&call.y, call.y.axis[job.axes - 1], extent(tile.span[job.axes - 1], True),
+                    tile.inner_end - tile.inner_begin):
         return NULL
     walk = walk_rows(job, &call.y, tile, True, NULL)
     return next_rows(job, &call.y, tile, &walk)
