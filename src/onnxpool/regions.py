@@ -55,7 +55,7 @@ class RegionPlan(Plan):
         x = self._checked(x)
         rois = self._rois(inputs[0])
         images = self._images(inputs[1], len(rois)) if align else self._image_column(rois[:, 0])
-        corners = np.require(rois[:, -4:], requirements="CA")
+        corners = np.require(rois[:, -4:], requirements=["C", "A"])
         with kernels.cpu.DefaultFloats():
             grid = self._check_samples(corners) if align else 1
         shape = (len(rois), *self.output_shape[1:])

@@ -60,7 +60,7 @@ class UnpoolPlan(Plan):
         """As `Plan` says; the inputs are X, I and, optionally, output_shape."""
         label = self.label
         shape = self.result_shape(*inputs)
-        x = np.require(self._checked(x), self.dtype, "CA")
+        x = np.require(self._checked(x), self.dtype, ["C", "A"])
         indices = self._indices(inputs[0])
         team = threads.team(num_threads, x.nbytes + indices.nbytes)
         y = out
@@ -81,7 +81,7 @@ class UnpoolPlan(Plan):
             raise PoolTypeError(f"{label}: I has dtype {indices.dtype}, but must be int64; cast it")
         if indices.shape != self.shape:
             raise PoolError(f"{label}: I has shape {indices.shape}, X has {self.shape}; give an index for each element")
-        return np.require(indices, np.int64, "CA")
+        return np.require(indices, np.int64, ["C", "A"])
 
     def _stored_shape(self, given: Any) -> tuple[int, ...]:
         """The shape of the result: as given, but not smaller than what indices address."""

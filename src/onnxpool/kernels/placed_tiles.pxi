@@ -253,7 +253,7 @@ cdef bint place_tile(const placed_t* kind, char* memory, const Job* job, const C
     elif load_places(job, call, stage, tile, rows[0], memory, rows[2], rows[3], scratch, kind):
         return True
     for a in range(job.axes - 1, -1, -1):
-        if a < left and not passes_through(&job.axis[a]):
+        if a < left and not passes_through(&job.axis[a]) and not stopped(call):
             pre = tile.outer_end - tile.outer_begin
             for b in range(a):
                 pre *= tile.span[b].high - tile.span[b].low

@@ -36,14 +36,14 @@ cdef inline bint passes_through(const Axis* axis) noexcept nogil:
     return axis.most == 1 and axis.step == 1 and axis.begin == 0 and axis.end == axis.out == axis.size
 
 
-cdef running_t* reduce_block(const Job* job, const Tile* tile, int axes, running_t* block, running_t* spare,
-                             running_t* target, running_t* work) noexcept nogil:
+cdef running_t* reduce_block(const Job* job, const Call* call, const Tile* tile, int axes, running_t* block,
+                             running_t* spare, running_t* target, running_t* work) noexcept nogil:
     """The first `axes` axes, from the last of them on: block[outer, windows of each axis, inner], in `target` if it
     can."""
     cdef int a, b
     cdef Py_ssize_t pre, post = tile.inner_end - tile.inner_begin
     for a in range(job.axes - 1, -1, -1):
-        if a < axes and not passes_through(&job.axis[a]):
+        if a < axes and not passes_through(&job.axis[a]) and not stopped(call):
             pre = tile.outer_end - tile.outer_begin
             for b in range(a):
                 pre *= tile.span[b].high - tile.span[b].low
@@ -139,9 +139,11 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
         load_boxes(job, call, stage, tile, block, work, scratch)
     else:
         load_rows(job, call, stage, tile, block, values, work, scratch)
+    if stopped(call):
+        return False
     if job.in_order:
         add_in_order(job, call, tile, memory, spare)
         block = spare
     else:
-        block = reduce_block(job, tile, left, block, spare, target, work)
+        block = reduce_block(job, call, tile, left, block, spare, target, work)
     return block != target and store_rows(job, call, stage, tile, block, mending, scratch)
