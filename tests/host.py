@@ -50,6 +50,12 @@ def long_call(team: int, images: int = 64) -> Any:
     return onnxpool.lp_pool(x, 8, strides=8, p=2.5, opset=1, num_threads=team)
 
 
+def long_plane(team: int) -> None:
+    """Seconds of one plane, whose windows are added tap by tap."""
+    x = np.ones((1, 1, 2000, 2000), np.uint8)
+    onnxpool.qlinear_average_pool(x, 0.5, None, 0.5, None, 301, num_threads=team)
+
+
 def long_regions(team: int) -> Any:
     """As `long_call`, of regions."""
     x = np.broadcast_to(np.float32(3), (1, 64, 128, 128))

@@ -20,6 +20,7 @@ from host import (
     first_parallel_call_works,
     fork,
     long_call,
+    long_plane,
     long_regions,
     main,
     parallel,
@@ -38,7 +39,7 @@ def interrupt(team: int) -> None:
         sent.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
 
-    for call in (long_call, long_regions):
+    for call in (long_call, long_plane, long_regions):
         threading.Timer(0.3, press).start()
         try:
             call(team)
