@@ -104,7 +104,7 @@ REQUESTS = [
     Malformed("flag", asking(name="peaks", parameters={"binary_data": 1}), "binary_data is 1; it must be true or false"),
     Malformed("no form in JSON", listed(data=[3e38] * 9), "has NaN or infinity, which JSON has not"),
     Malformed("window over the tensor", listed(shape=[1, 1, 1, 9]), "AveragePool-22: kernel_shape[0]=3"),
-    Malformed("large JSON", b" " * 70_000 + GOOD, "the JSON has 70089 bytes, at most 65536 are taken", 413),
+    Malformed("large JSON", b" " * 70_000 + GOOD, f"the JSON has {70_000 + len(GOOD)} bytes, at most 65536", 413),
     Malformed("large body", bytes(3 << 20), "the body has 3145728 bytes, at most 1048576 are taken", 413),
     Malformed("compressed", GOOD, "Content-Encoding 'gzip' is not taken", 415, {"Content-Encoding": "gzip"}),
     Malformed("model", GOOD, "model 'nothing' is not known; there is 'peaks'", 404, path="/v2/models/nothing/infer"),
