@@ -4,7 +4,6 @@ import http.client
 import importlib.util
 import json
 import re
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ import onnx
 import onnx.parser
 import peaks
 import pytest
+import server
 import triton_stand_in
 from numpy.typing import NDArray
 from protocol import DTYPES, Limits, RequestError, Signature, decode
@@ -31,9 +31,6 @@ from tritonclient.utils import InferenceServerException
 import onnxpool
 
 SERVER = Path(__file__).parent.parent / "examples/server"
-RUNTIMES = ["onnx", pytest.param("onnxruntime", marks=pytest.mark.skipif(
-    importlib.util.find_spec("onnxpool.onnxruntime") is None, reason="onnxpool.onnxruntime is not there"))]
-
 ELEMENTS = {"float16": "FP16", "float": "FP32", "double": "FP64", "bfloat16": "BF16", "int8": "INT8", "uint8": "UINT8"}
 
 
@@ -41,13 +38,14 @@ def typed(element: str) -> onnx.ModelProto:
     """A model of two inputs for an element type, with MaxPool and its Indices."""
     return onnx.parser.parse_model(f"""
         <ir_version: 10, opset_import: ["" : 22]>
-        typed_{element} ({element}[N, 2, L] x, bool[N] keep) => ({element}[N, 2, M] y, int64[N, 2, M] i, bool[N] kept) {{
+        typed_{element} ({element}[N, 2, L] x, bool[N] keep)
+            => ({element}[N, 2, M] y, int64[N, 2, M] i, bool[N] kept) {{
             y, i = MaxPool <kernel_shape = [3], strides = [2]> (x)
             kept = Identity (keep)
         }}""")
 
 
-@pytest.fixture(scope="module", params=RUNTIMES)
+@pytest.fixture(scope="module", params=models.RUNTIMES)
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server of models, on each runtime."""
     folder = tmp_path_factory.mktemp("models")
@@ -111,7 +109,8 @@ def test_json_loses_no_bit(client: InferenceServerClient, element: str) -> None:
     """What goes there and back as JSON is as exact as in binary."""
     datatype = ELEMENTS[element]
     x = (np.random.default_rng(2).standard_normal((1, 2, 7)) * 40).astype(DTYPES[datatype])
-    result = client.infer(f"typed_{element}", [tensor("x", x, datatype, False), tensor("keep", np.array([True]), "BOOL", False)],
+    inputs = [tensor("x", x, datatype, False), tensor("keep", np.array([True]), "BOOL", False)]
+    result = client.infer(f"typed_{element}", inputs,
                           outputs=[InferRequestedOutput("y", binary_data=False)], request_id="seven")
     y = onnxpool.max_pool(x, 3, strides=2, opset=22)
 
@@ -196,7 +195,7 @@ def test_a_body_without_a_length_is_limited_too(url: str) -> None:
     connection.close()
 
 
-def test_a_body_that_never_comes_ends(tmp_path: Path) -> None:
+def test_a_body_that_never_comes_ends() -> None:
     """A client that stops sending gets an answer, and its place is free again."""
     with load.server("--seconds", "0.5") as url:
         connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
@@ -317,7 +316,7 @@ def test_load_reports_wrong_answers(monkeypatch: pytest.MonkeyPatch, url: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("runtime", models.RUNTIMES)
 def test_memory_is_flat_under_long_load(runtime: str) -> None:
     """A minute of load leaves memory and files as they were when it was warm."""
     with load.server("--runtime", runtime) as url:
@@ -408,19 +407,44 @@ def test_triton_configuration_is_that_of_the_model() -> None:
     text = (SERVER / "triton/peaks/config.pbtxt").read_text()
     graph = peaks.model().graph
     found = re.findall(r'name: "(\w+)" data_type: TYPE_(\w+) dims: \[ ([-\d, ]+) \]', text)
-    assert found == [(info.name, "FP32", ", ".join(str(size.dim_value or -1) for size in info.type.tensor_type.shape.dim))
-                     for info in [*graph.input, *graph.output]]
+    shapes = [(info.name, info.type.tensor_type.shape.dim) for info in [*graph.input, *graph.output]]
+    assert found == [(name, "FP32", ", ".join(str(size.dim_value or -1) for size in sizes)) for name, sizes in shapes]
 
 
 # The pages
 
 
-def test_the_readme_command_and_request(tmp_path: Path) -> None:
-    """The example's README shows a command, a request and its answer; they are true."""
-    text = (SERVER / "README.md").read_text()
-    body = re.search(r"curl -s \S+ -d '(.*)'\n(.*)\n", text)
-    assert body is not None
-    with load.server() as url, urllib.request.urlopen(url + malformed.INFER, body[1].encode(), timeout=30) as answer:
-        assert json.load(answer) == json.loads(body[2])
-    run = subprocess.run([sys.executable, SERVER / "server.py", "--help"], capture_output=True, text=True, check=True)
-    assert set(re.findall(r"`(--[\w-]+)", text)) <= set(re.findall(r"--[\w-]+", run.stdout))
+@pytest.mark.parametrize("page", [SERVER / "README.md", SERVER.parent.parent / "README.md"], ids=["example", "project"])
+def test_the_request_of_the_pages(page: Path) -> None:
+    """The request that a page shows has the answer that it shows."""
+    shown = re.search(r"curl -s localhost:8000(\S+) -d '(.*)'\n(.*)\n", page.read_text())
+    assert shown is not None
+    with load.server() as url, urllib.request.urlopen(url + shown[1], shown[2].encode(), timeout=30) as answer:
+        assert json.load(answer) == json.loads(shown[3])
+
+
+def test_the_client_of_the_page(url: str) -> None:
+    """The example's README shows a client that runs."""
+    shown, = re.findall(r"```python\n(.*?)```", (SERVER / "README.md").read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(shown.replace("localhost:8000", urlsplit(url).netloc), names)
+    assert names["peaks"].tobytes() == peaks.direct(names["heat"])["peaks"].tobytes()
+    names["client"].close()
+
+
+def test_the_page_names_the_options(capsys: pytest.CaptureFixture[str]) -> None:
+    """Options that the example's README speaks of exist, and each limit is among them."""
+    with pytest.raises(SystemExit):
+        server.arguments(["--help"])
+    there = set(re.findall(r"--[\w-]+", capsys.readouterr().out))
+    named = set(re.findall(r"`(--[\w-]+)", (SERVER / "README.md").read_text()))
+    assert named <= there
+    assert {"--" + name.replace("_", "-") for name in Limits._fields} <= named
+
+
+@pytest.mark.parametrize("option", ["--workers", "--rank", "--seconds"])
+def test_options_are_more_than_0(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A limit of nothing is a mistake."""
+    with pytest.raises(SystemExit):
+        server.arguments([option, "0"])
+    assert f"{option} is 0" in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 import json
 import socket
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from protocol import Limits
@@ -20,7 +22,7 @@ class Malformed(NamedTuple):
     body: bytes
     text: str
     status: int = 400
-    headers: dict[str, str] = {}
+    headers: Mapping[str, str] = MappingProxyType({})
     path: str = INFER
     method: str = "POST"
 
@@ -101,7 +103,7 @@ REQUESTS = [
     Malformed("header length inside", GOOD, "not JSON", headers={HEADER_LENGTH: str(len(GOOD) - 1)}),
     Malformed("output", asking(name="scores"), "output 'scores' is not known; the model has 'peaks'"),
     Malformed("classification", asking(name="peaks", parameters={"classification": 3}), "is not offered"),
-    Malformed("flag", asking(name="peaks", parameters={"binary_data": 1}), "binary_data is 1; it must be true or false"),
+    Malformed("flag", asking(name="peaks", parameters={"binary_data": 1}), "binary_data is 1; it must be true or"),
     Malformed("no form in JSON", listed(data=[3e38] * 9), "has NaN or infinity, which JSON has not"),
     Malformed("window over the tensor", listed(shape=[1, 1, 1, 9]), "AveragePool-22: kernel_shape[0]=3"),
     Malformed("large JSON", b" " * 70_000 + GOOD, f"the JSON has {70_000 + len(GOOD)} bytes, at most 65536", 413),

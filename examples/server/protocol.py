@@ -19,6 +19,7 @@ DTYPES = {
     "BF16": np.dtype(ml_dtypes.bfloat16),
 }
 DATATYPES = {dtype: name for name, dtype in DTYPES.items()}
+FORMS: dict[str, tuple[set[type], str]] = {"b": ({bool}, "true and false"), "f": ({int, float}, "numbers")}  # in JSON
 BINARY_ONLY = ("FP16", "BF16")  # the binary tensor data extension gives them no form in JSON
 
 
@@ -235,7 +236,7 @@ def listed(name: str, data: object, datatype: str, shape: tuple[int, ...]) -> Ar
         raise RequestError(f"{name}: {datatype} has no form in JSON; send binary data")
     values = flattened(name, data, shape)
     dtype = DTYPES[datatype]
-    allowed, kind = {"b": ({bool}, "true and false"), "f": ({int, float}, "numbers")}.get(dtype.kind, ({int}, "integers"))
+    allowed, kind = FORMS.get(dtype.kind, ({int}, "integers"))
     for value in values if set(map(type, values)) - allowed else ():
         if type(value) not in allowed:
             raise RequestError(f"{name} has {shown(value)} in data; {datatype} takes {kind}")

@@ -7,7 +7,6 @@ A server of the Open Inference Protocol, version 2, whose models have their pool
 import argparse
 import asyncio
 import logging
-import os
 import socket
 import tempfile
 from collections.abc import Sequence
@@ -213,7 +212,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000, help="0 is any that is free")
     parser.add_argument("--runtime", choices=RUNTIMES, default="onnx", help="what runs the nodes around the pooling")
-    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="runs at the same time")
+    parser.add_argument("--workers", type=int, default=onnxpool.get_num_threads(), help="runs at the same time")
     parser.add_argument("--threads", type=int, default=1, help="threads of each run")
     for name, value in Limits()._asdict().items():
         parser.add_argument("--" + name.replace("_", "-"), type=type(value), default=value, help="limit")

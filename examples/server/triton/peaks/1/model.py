@@ -1,8 +1,8 @@
 """
 A model of Triton's Python backend: the ``model.onnx`` beside this file, its pooling nodes on onnxpool.
 
-Nothing here is of one model: its inputs and outputs are those of config.pbtxt, whose parameter ``threads`` is the number
-of threads of each instance. Triton gives every instance a process of its own.
+Nothing here is of one model: its inputs and outputs are those of config.pbtxt, whose parameter ``threads`` is how many
+threads pool for each instance. Triton gives every instance a process of its own.
 """
 
 import json
@@ -55,7 +55,8 @@ def made(name: str, array: np.ndarray) -> Any:
     if array.dtype.name != "bfloat16":
         return pb_utils.Tensor(name, array)
     from onnxruntime import OrtValue
-    return pb_utils.Tensor.from_dlpack(name, OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(np.uint16), BFLOAT16))
+    value = OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(np.uint16), BFLOAT16)
+    return pb_utils.Tensor.from_dlpack(name, value)
 
 
 def failed(text: str, code: int) -> Any:
