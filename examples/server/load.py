@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
 
 SHAPES = [(1, 1, 3, 3), (1, 3, 17, 16), (2, 5, 31, 33), (4, 1, 9, 64), (0, 2, 8, 8), (1, 16, 64, 64), (3, 7, 5, 130)]
-WARM_UP = 0.2  # the part of the time after which memory is looked at first
+LOOKS = 10  # how often memory is looked at
 TORN = 0.1  # the part of the malformed requests that end in the middle
 
 
@@ -142,27 +142,29 @@ def server(*options: str) -> Iterator[str]:
 
 
 def run(url: str, seconds: float, clients: int, share: float, seed: int = 0) -> dict[str, Any]:
-    """Put load on a server and tell what happened; memory in MiB, times in milliseconds."""
+    """Put load on a server and tell what happened: times in milliseconds, memory before and at each look."""
     tally, begin = Tally(), time.monotonic()
     before = measured(url)
     threads = [threading.Thread(target=work, args=(url, begin + seconds, share, seed + index, tally))
                for index in range(clients)]
     for thread in threads:
         thread.start()
-    time.sleep(seconds * WARM_UP)
-    warm = measured(url)
+    looks = [before]
+    for look in range(1, LOOKS):
+        time.sleep(max(begin + seconds * look / LOOKS - time.monotonic(), 0))
+        looks.append(measured(url))
     for thread in threads:
         thread.join()
-    after = measured(url)
+    looks.append(measured(url))
+    after = looks[-1]
     took = time.monotonic() - begin
     p50, p99 = np.percentile(np.array(tally.seconds) * 1e3, [50, 99])
-    memory = [round(metrics["process_resident_memory_bytes"] / 2**20, 1) for metrics in (before, warm, after)]
     return {
         "seconds": round(took, 1), "clients": clients, "answered": len(tally.seconds),
         "refused": sum(tally.refused.values()), "torn": tally.torn,
         "requests_per_second": round((len(tally.seconds) + sum(tally.refused.values()) + tally.torn) / took, 1),
         "p50_ms": round(float(p50), 2), "p99_ms": round(float(p99), 2),
-        "memory_before_mib": memory[0], "memory_warm_mib": memory[1], "memory_after_mib": memory[2],
+        "memory_mib": [round(look["process_resident_memory_bytes"] / 2**20, 1) for look in looks],
         "files_before": int(before["process_open_fds"]), "files_after": int(after["process_open_fds"]),
         "under_way_after": int(after["inference_requests_under_way"]),
         "refused_by_kind": dict(tally.refused.most_common()), "wrong": tally.wrong,

@@ -13,6 +13,8 @@ from protocol import DATATYPES, Array, RequestError, Signature
 import onnxpool
 from onnxpool.onnx.reference import Evaluator, NodeError
 
+FATAL = 4  # of onnxruntime's log: what a request did wrong is told to its client instead
+
 
 class Runtime(Protocol):
     """What runs a model, from any thread."""
@@ -54,12 +56,14 @@ class Session:
 
         import onnxpool.onnxruntime
 
-        opsets = {entry.domain.replace("ai.onnx", ""): entry.version for entry in model.opset_import}
+        opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         operators = {row["operator"] for row in onnxpool.supported()
                      if row["domain"] in opsets and row["version"] <= opsets[row["domain"]]}
-        onnxpool.onnxruntime.register(options, ops=operators, opset=opsets[""])
+        onnxpool.onnxruntime.register(options, ops=operators, opset=opsets.get(""))
+        self._options = onnxruntime.RunOptions()
+        options.log_severity_level = self._options.log_severity_level = FATAL
         self._value = onnxruntime.OrtValue
         self._refused = onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument
         self._session = onnxruntime.InferenceSession(model.SerializeToString(), options)
@@ -69,7 +73,7 @@ class Session:
         values = {name: self._of(array) for name, array in feeds.items()}
         try:
             return [onnxpool.from_dlpack(value) if value.element_type() == onnx.TensorProto.BFLOAT16 else value.numpy()
-                    for value in self._session.run_with_ort_values(outputs, values)]
+                    for value in self._session.run_with_ort_values(outputs, values, self._options)]
         except self._refused as error:
             raise RequestError(str(error)) from error
 
