@@ -79,13 +79,13 @@ class Session:
 
     def _of(self, array: Array) -> Any:
         """An array as onnxruntime takes it: aligned, and bfloat16 as numbers of 16 bits."""
-        array = np.require(array, requirements="CA")
+        array = np.require(array, requirements=["C", "A"])
         if array.dtype.name == "bfloat16":
             return self._value.ortvalue_from_numpy_with_onnx_type(array.view(np.uint16), onnx.TensorProto.BFLOAT16)
         return self._value.ortvalue_from_numpy(array)
 
 
-RUNTIMES = {"onnx": Evaluators, "onnxruntime": Session}
+RUNTIMES: dict[str, type[Evaluators] | type[Session]] = {"onnx": Evaluators, "onnxruntime": Session}
 
 
 class Model:

@@ -173,8 +173,8 @@ class Server:
     def answer(self, model: Model, body: bytearray, header_length: str | None) -> Response:
         """The answer to a whole request; this runs in a thread of the pool."""
         with self.metrics.seconds.labels(model.name).time():
-            request = decode(body, header_length, model.inputs, model.outputs, self.limits)
             try:
+                request = decode(body, header_length, model.inputs, model.outputs, self.limits)
                 arrays = model.runtime.run([output.name for output in request.outputs], request.feeds)
                 content, length = encode(model.name, model.version, request, arrays)
             except RequestError:
@@ -183,7 +183,7 @@ class Server:
                 raise RequestError("there is not enough memory for this request; send smaller tensors", 503) from None
             except Exception:
                 log.exception("model %r failed", model.name)
-                raise RequestError("the model failed on these inputs; the server's log says how", 500) from None
+                raise RequestError("the model failed on these inputs; the log of the server says how", 500) from None
         if length is None:
             return Response(content, media_type="application/json")
         return Response(content, headers={HEADER_LENGTH: str(length)}, media_type="application/octet-stream")
