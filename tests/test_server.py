@@ -193,6 +193,17 @@ def test_tensors_without_axes_or_elements(shape: list[int]) -> None:
         assert feeds["x"].shape == array.shape
 
 
+def test_null_is_nothing() -> None:
+    """Clients that write null for what they leave out are understood."""
+    array = malformed.listed(parameters=None)
+    document = {"id": None, "parameters": None, "outputs": None,
+                "inputs": [{**json.loads(array)["inputs"][0], "parameters": None}]}
+    signature = Signature("heat", "FP32", (1, 1, 3, 3))
+    request = decode(json.dumps(document).encode(), None, [signature], [signature], Limits())
+    assert request.feeds["heat"].ravel().tolist() == list(range(9))
+    assert [output.name for output in request.outputs] == ["heat"]
+
+
 # Malformed requests
 
 

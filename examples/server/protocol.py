@@ -113,7 +113,7 @@ def decode(body: bytes | bytearray, header_length: str | None, inputs: Sequence[
     if number is not None and not isinstance(number, str):
         raise RequestError(f"id is {shown(number)}; it must be a string")
     feeds = Reader(data, inputs, limits).feeds(items(document, "inputs"))
-    binary = flag(entries(document.get("parameters", {}), "parameters"), "binary_data_output", "parameters")
+    binary = flag(parameters_of(document, ""), "binary_data_output", "parameters")
     return Request(number, feeds, wanted(items(document, "outputs"), outputs, binary))
 
 
@@ -188,13 +188,14 @@ class Reader:
         if nbytes > self.limits.tensor_bytes:
             raise RequestError(f"{name} of shape {list(shape)} has {nbytes} bytes, at most {self.limits.tensor_bytes} "
                                f"are taken", 413)
-        parameters = entries(tensor.get("parameters", {}), f"{name}: parameters")
+        parameters = parameters_of(tensor, f"{name}: ")
         if "shared_memory_region" in parameters:
             raise RequestError(f"{name} is in shared memory, which this server does not share; send its data")
-        if ("binary_data_size" in parameters) == ("data" in tensor):
+        listing = tensor.get("data")
+        if ("binary_data_size" in parameters) == (listing is not None):
             raise RequestError(f"{name} must have either data or the parameter binary_data_size")
-        if "data" in tensor:
-            return listed(name, tensor["data"], signature.datatype, shape)
+        if listing is not None:
+            return listed(name, listing, signature.datatype, shape)
         return self.binary(name, parameters["binary_data_size"], dtype, shape, nbytes)
 
     def shape(self, signature: Signature, given: object) -> tuple[int, ...]:
@@ -276,7 +277,7 @@ def wanted(asked: list[dict[str, Any]], outputs: Sequence[Signature], binary: bo
             raise RequestError(f"output {shown(name)} is not known; the model has {names(known)}")
         if name in found:
             raise RequestError(f"output {name!r} is asked for twice")
-        parameters = entries(output.get("parameters", {}), f"output {name!r}: parameters")
+        parameters = parameters_of(output, f"output {name!r}: ")
         for parameter in ("classification", "shared_memory_region"):
             if parameters.get(parameter):
                 raise RequestError(f"output {name!r}: {parameter} is not offered; leave it out")
@@ -333,9 +334,17 @@ def entries(value: object, what: str) -> dict[str, Any]:
     return value
 
 
+def parameters_of(value: dict[str, Any], what: str) -> dict[str, Any]:
+    """The parameters of a request, an input or an output; null stands for none, as wherever something may be left out."""
+    parameters = value.get("parameters")
+    return {} if parameters is None else entries(parameters, f"{what}parameters")
+
+
 def items(document: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """A list of objects; without one, none."""
-    value = document.get(key, [])
+    """A list of objects; without one, or with null, none."""
+    value = document.get(key)
+    if value is None:
+        return []
     if not isinstance(value, list):
         raise RequestError(f"{key} is {shown(value)}; it must be a list")
     return [entries(item, f"{key}[{index}]") for index, item in enumerate(value)]
