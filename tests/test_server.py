@@ -4,6 +4,8 @@ import http.client
 import importlib.util
 import json
 import re
+import signal
+import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -255,6 +257,25 @@ def test_more_requests_than_the_most_are_sent_away() -> None:
         assert second.getresponse().status == 200
         first.close()
         second.close()
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, -signal.SIGTERM)])
+def test_signals_end_it_when_requests_are_answered(number: int, status: int) -> None:
+    """A request that is under way has its answer, and nothing is printed."""
+    command = [sys.executable, "-W", "error", str(SERVER / "server.py"), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+        connection.request("POST", malformed.INFER, malformed.GOOD[:10], {"Content-Length": str(len(malformed.GOOD))})
+        while not load.measured(url)["inference_requests_under_way"]:
+            pass
+        process.send_signal(number)
+        connection.send(malformed.GOOD[10:])
+        assert connection.getresponse().status == 200
+        connection.close()
+        assert process.communicate(timeout=30) == ("", "")
+        assert process.returncode == status
 
 
 # Models

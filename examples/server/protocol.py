@@ -335,7 +335,7 @@ def entries(value: object, what: str) -> dict[str, Any]:
 
 
 def parameters_of(value: dict[str, Any], what: str) -> dict[str, Any]:
-    """The parameters of a request, an input or an output; null stands for none, as wherever something may be left out."""
+    """The parameters of a request, an input or an output; null stands for none, as in all that may be left out."""
     parameters = value.get("parameters")
     return {} if parameters is None else entries(parameters, f"{what}parameters")
 

@@ -11,6 +11,7 @@ import socket
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -245,7 +246,8 @@ def main(given: Sequence[str] | None = None) -> None:
     listening.listen(config.backlog)  # so that who reads the line below can connect
     print(f"Serving {', '.join(model.name for model in models)} on http://{options.host}:{listening.getsockname()[1]}",
           flush=True)
-    uvicorn.Server(config).run([listening])
+    with suppress(KeyboardInterrupt):  # raised again by uvicorn when it has ended well
+        uvicorn.Server(config).run([listening])
 
 
 if __name__ == "__main__":
