@@ -1,0 +1,73 @@
+"""What Triton's Python backend gives a model as ``triton_python_backend_utils``, as far as models of ours use it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+class Tensor:
+    """A tensor; one of bfloat16 is there for DLPack alone."""
+
+    def __init__(self, name: str, array: Any) -> None:
+        if not isinstance(array, np.ndarray) or array.dtype.name == "bfloat16":
+            raise TypeError("Tensor takes arrays of NumPy's own types")
+        self._name, self._held = name, array
+
+    @classmethod
+    def from_dlpack(cls, name: str, held: Any) -> "Tensor":
+        """A tensor of another framework."""
+        assert hasattr(held, "__dlpack__")
+        assert hasattr(held, "__dlpack_device__")
+        tensor = cls(name, np.empty(0))
+        tensor._held = held
+        return tensor
+
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    def as_numpy(self) -> Any:
+        """The array of a tensor that NumPy has a type for."""
+        assert isinstance(self._held, np.ndarray)
+        return self._held
+
+    def __dlpack__(self, stream: Any = None) -> Any:
+        """The capsule, of the protocol's first version."""
+        return self._held.__dlpack__(stream=stream)
+
+    def __dlpack_device__(self) -> Any:
+        """The CPU."""
+        return self._held.__dlpack_device__()
+
+
+class TritonError:
+    """An error of one request."""
+
+    INTERNAL, INVALID_ARG = 1, 3
+
+    def __init__(self, message: str, code: int = INTERNAL) -> None:
+        self.text, self.code = message, code
+
+
+class InferenceRequest:
+    """A request."""
+
+    def __init__(self, inputs: Sequence[Tensor], requested: Sequence[str]) -> None:
+        self.inputs, self.requested = inputs, requested
+
+    def requested_output_names(self) -> Sequence[str]:
+        """The outputs that are asked for."""
+        return self.requested
+
+
+class InferenceResponse:
+    """A response: tensors or an error."""
+
+    def __init__(self, output_tensors: Sequence[Tensor] = (), error: TritonError | None = None) -> None:
+        self.outputs, self.error = {tensor.name(): tensor for tensor in output_tensors}, error
+
+
+def get_input_tensor_by_name(request: InferenceRequest, name: str) -> Tensor | None:
+    """An input of a request, None if it has none of that name."""
+    return next((tensor for tensor in request.inputs if tensor.name() == name), None)
