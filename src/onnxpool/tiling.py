@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .windows import Axis
 
-BLOCK = 1 << 18  # bytes of running values that a tile may hold between two passes
+BLOCK = 1 << 17  # bytes of running values that a tile may hold between two passes
 ROW = 1 << 9  # bytes: channels are not split below this
 ROWS = 1 << 15  # bytes of running values of neighbouring rows that are loaded and reduced together
 TASKS = 16  # that a large problem is cut into at least, for threads to share
