@@ -102,6 +102,23 @@ static inline float round_to_odd(double value) {
     return float_of_bits(bits | 1);
 }
 
+/* x / d, correctly rounded, for a finite x that is 0 or not tiny, and r = 1 / d rounded. Two corrections by fused
+ * multiply-adds: the first result is within a unit in the last place, from which one more correction rounds correctly
+ * (Markstein, IBM J. Res. Dev. 34, 1990). Signs of zeros come out right. Where nothing is fused, division is faster. */
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define QUOTIENT(type, fma)                                       \
+    static inline type quotient_##type(type x, type d, type r) { \
+        type q = x * r;                                           \
+        q = fma(fma(q, d, -x), -r, q);                            \
+        return fma(fma(q, d, -x), -r, q);                         \
+    }
+#else
+#define QUOTIENT(type, fma) \
+    static inline type quotient_##type(type x, type d, type r) { return x / d; }
+#endif
+QUOTIENT(float, __builtin_fmaf)
+QUOTIENT(double, __builtin_fma)
+
 /* Copies n elements of 1, 2, 4 or 8 bytes from anywhere to anywhere, turning their byte order where asked. */
 static inline void move_elements(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, ptrdiff_t n,
                           ptrdiff_t itemsize, int swapped) {

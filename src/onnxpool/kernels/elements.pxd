@@ -8,6 +8,8 @@ cdef extern from "elements.h" nogil:
     void widen_bfloat16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
     void narrow_bfloat16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
     float round_to_odd(double value) noexcept
+    float quotient_float(float x, float d, float r) noexcept
+    double quotient_double(double x, double d, double r) noexcept
     void move_elements(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
                        Py_ssize_t n, Py_ssize_t itemsize, bint swapped) noexcept
     float_state enter_default_floats() noexcept

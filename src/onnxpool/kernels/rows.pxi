@@ -6,7 +6,7 @@ left not finite, and `True` is returned: the tile is taken again with `SumWide`,
 from libc.math cimport NAN, cbrt, exp2, fabs, floor, fma, frexp, isfinite, ldexp, log2, pow, rintf, sqrt
 from libc.stdint cimport int8_t, int64_t, uint8_t
 
-from .elements cimport round_to_odd
+from .elements cimport quotient_double, quotient_float, round_to_odd
 from .job cimport Rule
 from .reductions cimport SumF32, SumF64, SumI32, SumI64, SumWide, add_wide, wide
 
@@ -134,19 +134,28 @@ cdef void load_wide(const float_t* x, SumWide* y, Py_ssize_t n, const Rule* rule
 
 
 cdef bint store_means(const mean_t* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
-    """Sums over their divisor; a power of two multiplies instead, to the same bits and faster."""
+    """Sums over their divisor, correctly rounded."""
     cdef Py_ssize_t j
-    cdef float_t by = <float_t> divisor, factor
-    cdef int unsafe = 0, shift = 0
-    if n > 32 and frexp(divisor, &shift) == 0.5 and shift < 64:
-        factor = <float_t> (1 / divisor)
+    cdef float_t by = <float_t> divisor, factor = <float_t> (1 / divisor), value, least
+    cdef int unsafe = 0, tiny = 0, shift = 0
+    if frexp(divisor, &shift) == 0.5 and shift < 64:
+        # A power of two multiplies, to the same bits.
         for j in range(n):
             y[j] = <float_t> x[j].value * factor
             unsafe |= (y[j] - y[j]) != 0
-    else:
+        return unsafe
+    least = <float_t> (1e-20 if float_t is float else 1e-200)
+    for j in range(n):
+        value = <float_t> x[j].value
+        if float_t is float:
+            y[j] = quotient_float(value, by, factor)
+        else:
+            y[j] = quotient_double(value, by, factor)
+        unsafe |= (y[j] - y[j]) != 0
+        tiny |= (value != 0) & (-least < value) & (value < least)
+    if tiny:
         for j in range(n):
             y[j] = <float_t> x[j].value / by
-            unsafe |= (y[j] - y[j]) != 0
     return unsafe
 
 
