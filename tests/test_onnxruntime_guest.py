@@ -218,7 +218,7 @@ def test_nodes_go_with_their_session():
     """A session that is deleted leaves no node behind."""
     def alive():
         gc.collect()
-        return sum(isinstance(thing, nodes.Node) for thing in gc.get_objects())
+        return sum(type(thing) is nodes.Node for thing in gc.get_objects())
 
     before = alive()
     made = [session(layers(), ops) for ops in ("all", "missing") for _ in range(5)]
