@@ -9,8 +9,7 @@ from .job cimport PLAIN, Call, Job, Stage, Tile, stopped
 from .reductions cimport MaxF32, MaxF64, MaxI8, MaxU8, combine, few, nothing, running_t
 
 cdef enum:
-    SIDE = 3     # rows of a box, and taps of a row: up to here T(n) adds one after the other
-    VECTOR = 64  # bytes that are reduced together
+    VECTOR = 64  # bytes that are reduced together, as in tiling.py
 
 
 cdef inline running_t followed(running_t result, const running_t* x, Py_ssize_t hop, int taps) noexcept nogil:
@@ -54,7 +53,7 @@ cdef inline void boxes(const running_t* x, running_t* y, Py_ssize_t windows, Py_
 cdef void some_boxes(const running_t* x, running_t* y, Py_ssize_t windows, Py_ssize_t inner, Py_ssize_t step,
                      Py_ssize_t pitch, Py_ssize_t hop, Py_ssize_t rows, Py_ssize_t taps) noexcept nogil:
     cdef Py_ssize_t j
-    # Constants let the compiler unroll a box.
+    # Constants let the compiler unroll a box. Up to 3 rows T(n) adds one after the other.
     if rows == 0 or taps == 0:
         for j in range(windows * inner):
             y[j] = nothing(y[j])

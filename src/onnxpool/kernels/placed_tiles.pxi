@@ -9,7 +9,7 @@ from .job cimport PLAIN, Call, Job, Order, Row, Stage, Tile, parts, stopped
 
 cdef inline placed_t onto(placed_t best, const Rows* x, Py_ssize_t first, Py_ssize_t hop, int taps, Count count,
                           const placed_t* kind) noexcept nogil:
-    """The best of earlier rows and of up to SIDE taps from `first` on, in the order of places."""
+    """The best of earlier rows and of up to 3 taps from `first` on, in the order of places."""
     best = first_greatest(best, counted(x, first, count.start, kind))
     if taps > 1:
         best = first_greatest(best, counted(x, first + hop, count.start + count.hop, kind))

@@ -330,7 +330,7 @@ cdef class Pool:
 
     cdef _set_scratch(self, tiling):
         cdef int a
-        cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends or self.job.indexed else 8
+        cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends else 8, tables = 2 if self.job.indexed else 1
         self.job.block, self.job.row = tiling.block, tiling.row
         self.job.work = tiling.work
         self.job.boxes = tiling.boxes
@@ -340,7 +340,7 @@ cdef class Pool:
         self.job.marks = tiling.marks
         self.job.scratch = parts(3 * 8 * self.job.row + parts(self.job.marks, 64) * 64
                                  + (2 * parts(self.job.block, 64) * 64 + self.job.row
-                                    + 2 * parts(self.job.work, 64) * 64) * width, 64) * 64 + 64
+                                    + tables * parts(self.job.work, 64) * 64) * width, 64) * 64 + 64
 
     @property
     def tasks(self):
