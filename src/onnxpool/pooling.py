@@ -33,7 +33,7 @@ def safe_range(dtype: str, p: float) -> tuple[float, float]:
 def running_bytes(reduction: str, dtype: np.dtype[Any]) -> int:
     """The bytes of a running value, places not counted."""
     if reduction == "max":
-        return 4 if dtype.itemsize == 2 else dtype.itemsize
+        return dtype.itemsize
     return 8 if reduction == "norm" else max(4, dtype.itemsize)
 
 

@@ -76,7 +76,7 @@ def may_box(axes: tuple[Axis, ...], inner: int, itemsize: int) -> bool:
     if len(axes) < 2 or inner * itemsize < VECTOR:
         return False
     rows, taps = axes[-2], axes[-1]
-    return rows.most <= SIDE >= taps.most and rows.most * taps.most <= rows.stride * (taps.most + 1) + rows.most
+    return rows.most <= SIDE >= taps.most
 
 
 def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int) -> bool:
@@ -102,6 +102,14 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
             count *= -(-axis.out // extent)
         return count
 
+    boxes = may_box(axes, inner, itemsize) and not in_order
+    import os
+    if boxes and len(axes) == 2 and "BB" in os.environ:
+        limit = int(os.environ["BB"])
+        while math.prod(windows) * part * itemsize > limit and windows[0] > 1:
+            windows[0] = -(-windows[0] // 2)
+        while math.prod(windows) * part * itemsize > limit and windows[1] > 4:
+            windows[1] = -(-windows[1] // 2)
     while passes(axes, windows, part, in_order)[0] * itemsize > BLOCK:
         if split(axes, windows, FREE_HALO):
             continue
@@ -114,7 +122,6 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     while shared and tasks(1) < TASKS and split(axes, windows, HALO):
         pass
     block, scratch = passes(axes, windows, part, in_order)
-    boxes = may_box(axes, inner, itemsize) and not in_order
     if boxes:
         scratch = max(scratch, part * needed(axes[-2], windows[-2]) * needed(axes[-1], windows[-1]))
     group = max(1, min(BLOCK // (block * itemsize), outer // TASKS if shared else outer))

@@ -82,13 +82,49 @@ static inline void narrow_float16_row(const float *restrict x, uint16_t *restric
 }
 
 static inline void widen_bfloat16_row(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
-    for (ptrdiff_t i = 0; i < n; i++)
+    ptrdiff_t i = 0;
+#if defined(__AVX512F__)
+    for (; i + 16 <= n; i += 16)
+        _mm512_storeu_si512(y + i, _mm512_slli_epi32(_mm512_cvtepu16_epi32(
+                                       _mm256_loadu_si256((const __m256i *)(x + i))), 16));
+#elif defined(__AVX2__)
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_si256((__m256i *)(y + i), _mm256_slli_epi32(_mm256_cvtepu16_epi32(
+                                                    _mm_loadu_si128((const __m128i *)(x + i))), 16));
+#endif
+    for (; i < n; i++)
         y[i] = float_of_bits((uint32_t)x[i] << 16);
 }
 
 static inline void narrow_bfloat16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
     for (ptrdiff_t i = 0; i < n; i++)
         y[i] = narrow_bfloat16(x[i]);
+}
+
+/* 16-bit floats as keys, integers of the same order; n is the number of NaNs of either sign. Negative NaNs, the lowest
+ * of all, turn over to the top, so that the key of minus infinity is the least integer. */
+static inline int16_t key_of_float16(uint16_t half, int nans) {
+    int16_t bits = (int16_t)half;
+    return (int16_t)((bits ^ ((bits >> 15) & 0x7fff)) - nans);
+}
+
+static inline uint16_t float16_of_key(int16_t key, int nans) {
+    int16_t bits = (int16_t)(key + nans);
+    return (uint16_t)(bits ^ ((bits >> 15) & 0x7fff));
+}
+
+typedef int16_t keys __attribute__((vector_size(64)));
+
+static inline void keys_of_row(const uint16_t *restrict x, int16_t *restrict y, ptrdiff_t n, int nans) {
+    ptrdiff_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        keys bits;
+        memcpy(&bits, x + i, sizeof bits);
+        bits = (bits ^ ((bits >> 15) & 0x7fff)) - (int16_t)nans;
+        memcpy(y + i, &bits, sizeof bits);
+    }
+    for (; i < n; i++)
+        y[i] = key_of_float16(x[i], nans);
 }
 
 /* A double as the float whose later narrowing to 16 bits rounds the double itself: the last bit is sticky. */
@@ -101,6 +137,20 @@ static inline float round_to_odd(double value) {
         bits--;
     return float_of_bits(bits | 1);
 }
+
+/* Magnitudes as integers, whose order is that of the numbers: infinities and NaNs are the largest. */
+#define INFINITE_FLOAT UINT32_C(0x7f800000)
+#define INFINITE_DOUBLE UINT64_C(0x7ff0000000000000)
+static inline uint32_t magnitude_of_float(float value) { return bits_of_float(value) & 0x7fffffff; }
+static inline uint64_t magnitude_of_double(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits & UINT64_C(0x7fffffffffffffff);
+}
+
+/* Below these, 1e-20 and 1e-200, a remainder could lose digits to an underflow. */
+#define TINY_FLOAT UINT32_C(0x1e3ce508)
+#define TINY_DOUBLE UINT64_C(0x16687e92154ef7ac)
 
 /* x / d, correctly rounded, for a finite x that is 0 or not tiny, and r = 1 / d rounded. Two corrections by fused
  * multiply-adds: the first result is within a unit in the last place, from which one more correction rounds correctly

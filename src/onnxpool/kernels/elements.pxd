@@ -1,4 +1,4 @@
-from libc.stdint cimport uint16_t
+from libc.stdint cimport int16_t, uint16_t, uint32_t, uint64_t
 
 cdef extern from "elements.h" nogil:
     ctypedef struct float_state:
@@ -7,9 +7,15 @@ cdef extern from "elements.h" nogil:
     void narrow_float16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
     void widen_bfloat16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
     void narrow_bfloat16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
+    uint16_t float16_of_key(int16_t key, int nans) noexcept
+    void keys_of_row(const uint16_t* x, int16_t* y, Py_ssize_t n, int nans) noexcept
     float round_to_odd(double value) noexcept
     float quotient_float(float x, float d, float r) noexcept
     double quotient_double(double x, double d, double r) noexcept
+    uint32_t INFINITE_FLOAT, TINY_FLOAT
+    uint64_t INFINITE_DOUBLE, TINY_DOUBLE
+    uint32_t magnitude_of_float(float value) noexcept
+    uint64_t magnitude_of_double(double value) noexcept
     void move_elements(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
                        Py_ssize_t n, Py_ssize_t itemsize, bint swapped) noexcept
     float_state enter_default_floats() noexcept

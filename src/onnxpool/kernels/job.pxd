@@ -10,10 +10,13 @@ cdef enum Format:
     PLAIN      # elements are what the loads and stores read and write
     FLOAT16    # elements are widened to float on the way in and narrowed on the way out
     BFLOAT16
+    FLOAT16_KEYS   # elements become integers of the same order on the way in
+    BFLOAT16_KEYS
 
 cdef enum Running:
     MAX_I8
     MAX_U8
+    MAX_I16
     MAX_F32
     MAX_F64
     SUM_I32
@@ -31,6 +34,7 @@ cdef struct Rule:
     double p                # of the Lp norm; 0 for a mean
     double low, high        # the safe range of a sum of powers
     bint to_odd             # the float result will be narrowed to 16 bits
+    int nans                # of either sign that a 16-bit format has
     int64_t bias            # of a quantised mean: zero point of x, times taps if the sum is of integers,
     float scale, y_scale    # what one unit of the sum is worth, in units of y or real,
     float lowest, highest   # the range of y (less its zero point, if the sum is of integers),

@@ -12,10 +12,13 @@ from libc.string cimport memset
 from .elements cimport enter_default_floats, float_state, leave_default_floats
 from .job cimport (
     BFLOAT16,
+    BFLOAT16_KEYS,
     FLOAT16,
+    FLOAT16_KEYS,
     MAX_F32,
     MAX_F64,
     MAX_I8,
+    MAX_I16,
     MAX_U8,
     PLACED_ANY,
     PLACED_F32,
@@ -50,6 +53,7 @@ from .reductions cimport (
     MaxF32,
     MaxF64,
     MaxI8,
+    MaxI16,
     MaxU8,
     SumF32,
     SumF64,
@@ -78,6 +82,7 @@ cnp.import_array()
 watch_forks()
 
 FORMATS = {"float16": FLOAT16, "bfloat16": BFLOAT16}
+KEYS = {"float16": FLOAT16_KEYS, "bfloat16": BFLOAT16_KEYS}  # of their maxima
 VALUESIZES = {"int8": 1, "uint8": 1, "float16": 4, "bfloat16": 4, "float32": 4, "float64": 8}  # of their values
 # More taps of a byte than this could overflow a sum in 32 bits.
 MOST_TAPS_I32 = 2**31 // 256
@@ -85,6 +90,8 @@ REGION_ROW = 1 << 14  # values of a row of a region that are taken together
 
 
 cdef Stage max_stage(str dtype):
+    if dtype in KEYS:
+        return Stage(MAX_I16, NULL, <Store> store_keys)
     if dtype == "int8":
         return Stage(MAX_I8, NULL, NULL)
     if dtype == "uint8":
@@ -112,7 +119,11 @@ cdef Stage norm_stage(str dtype):
     return Stage(SUM_F64, <Load> load_powers[float], <Store> store_norms[float])
 
 
-cdef Stage mend_stage(str dtype):
+cdef Stage mend_stage(str reduction, str dtype):
+    if reduction == "max":
+        return Stage(MAX_F32, NULL, NULL)
+    if reduction == "indexed_max":
+        return any_indexed_stage(dtype)
     if dtype == "float64":
         return Stage(SUM_WIDE, <Load> load_wide[double], <Store> mend_floats[double])
     return Stage(SUM_WIDE, <Load> load_wide[float], <Store> mend_floats[float])
@@ -160,6 +171,8 @@ cdef bint run_stage(const Job* job, const Call* call, const Stage* stage, const 
         return pool_tile(<MaxI8*> memory, job, call, stage, tile, mending, scratch)
     if stage.running == MAX_U8:
         return pool_tile(<MaxU8*> memory, job, call, stage, tile, mending, scratch)
+    if stage.running == MAX_I16:
+        return pool_tile(<MaxI16*> memory, job, call, stage, tile, mending, scratch)
     if stage.running == MAX_F32:
         return pool_tile(<MaxF32*> memory, job, call, stage, tile, mending, scratch)
     if stage.running == MAX_F64:
@@ -185,6 +198,17 @@ cdef bint run_stage(const Job* job, const Call* call, const Stage* stage, const 
     return pool_tile(<SumWide*> memory, job, call, stage, tile, mending, scratch)
 
 
+cdef void mend(const Job* job, const Call* call, const Tile* tile, char* memory, Scratch* scratch) noexcept nogil:
+    """Takes a tile again that the fast stage could not."""
+    cdef Call again
+    if job.fast.running != MAX_I16:
+        run_stage(job, call, &job.mend, tile, True, memory, scratch)
+    elif any_odd_keys(job, call, tile, scratch):
+        again = call[0]
+        again.x.format = again.y.format = FLOAT16 if call.x.format == FLOAT16_KEYS else BFLOAT16
+        run_stage(job, &again, &job.mend, tile, False, memory, scratch)
+
+
 cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memory) noexcept nogil:
     cdef float_state saved = enter_default_floats()
     cdef Tile tile
@@ -196,7 +220,7 @@ cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memo
     memory = scratch.marks + parts(job.marks, 64) * 64
     locate(job, task, &tile)
     if run_stage(job, call, &job.fast, &tile, False, memory, &scratch) and job.mends:
-        run_stage(job, call, &job.mend, &tile, True, memory, &scratch)
+        mend(job, call, &tile, memory, &scratch)
     leave_default_floats(saved)
 
 
@@ -245,7 +269,7 @@ cdef class Pool:
     cdef object kept
     cdef int channel, first
     cdef bint interleaved
-    cdef Format format
+    cdef Format x_format, y_format
 
     def __cinit__(self, str reduction, str dtype, double p, safe, images, channels, axes, tiling,
                   bint channels_last, bint interleaved, bint column_major=False):
@@ -255,7 +279,9 @@ cdef class Pool:
         self.channel = len(axes) + 1 if channels_last and axes else 1
         self.first = 1 if channels_last else 2
         self.interleaved = interleaved
-        self.format = FORMATS.get(dtype, PLAIN)
+        self.x_format = self.y_format = FORMATS.get(dtype, PLAIN)
+        if reduction == "max" and dtype in KEYS:
+            self.x_format, self.y_format = KEYS[dtype], PLAIN
         self.job.valuesize = VALUESIZES[dtype]
         self.job.channels = 1 if interleaved else channels
         self.job.outer = images * self.job.channels
@@ -318,8 +344,9 @@ cdef class Pool:
             self.job.fast = in_order_stage(dtype)
         else:
             self.job.fast = quantised_stage(dtype, taps > MOST_TAPS_I32)
-        self.job.mend = any_indexed_stage(dtype) if reduction == "indexed_max" else mend_stage(dtype)
-        self.job.mends = reduction in ("mean", "norm", "indexed_max") and self.p != INFINITY
+        self.job.mend = mend_stage(reduction, dtype)
+        self.job.mends = self.job.fast.running == MAX_I16 or (
+            reduction in ("mean", "norm", "indexed_max") and self.p != INFINITY)
         self.job.divides = reduction in ("mean", "mean_in_order")
         self.job.uniform, self.job.divisor = True, 1
         for a in range(self.job.axes):
@@ -330,7 +357,7 @@ cdef class Pool:
 
     cdef _set_scratch(self, tiling):
         cdef int a
-        cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends else 8, tables = 2 if self.job.indexed else 1
+        cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends and self.job.fast.running != MAX_I16 else 8, tables = 2 if self.job.indexed else 1
         self.job.block, self.job.row = tiling.block, tiling.row
         self.job.work = tiling.work
         self.job.boxes = tiling.boxes
@@ -374,13 +401,14 @@ cdef class Pool:
         cdef Py_ssize_t task
         cdef const Job* job = &self.job
         cdef const Call* arrays = &call
-        describe(&call.x, &operands.x, self.format, job, self.channel, self.interleaved, self.first)
-        describe(&call.y, &operands.y, self.format, job, self.channel, self.interleaved, self.first)
+        describe(&call.x, &operands.x, self.x_format, job, self.channel, self.interleaved, self.first)
+        describe(&call.y, &operands.y, self.y_format, job, self.channel, self.interleaved, self.first)
         if operands.indices.data != NULL:
             describe(&call.indices, &operands.indices, PLAIN, job, self.channel, self.interleaved, self.first)
         call.rule, call.signals = operands.rule, signals
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
-        call.rule.to_odd = self.format != PLAIN
+        call.rule.to_odd = self.y_format != PLAIN
+        call.rule.nans = nans_of(self.x_format)
         threads = enter_team(threads if job.tasks > 1 else 1)
         memory = <char*> malloc(threads * job.scratch)
         if memory == NULL:

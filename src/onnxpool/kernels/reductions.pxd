@@ -8,13 +8,16 @@ power of two below n, where the second part starts m taps later. So instruction 
 change a bit of a result, and the error of a sum grows with log2(n).
 """
 from libc.math cimport INFINITY, frexp, isfinite, ldexp
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
 cdef struct MaxI8:
     int8_t value
 
 cdef struct MaxU8:
     uint8_t value
+
+cdef struct MaxI16:
+    int16_t value
 
 cdef struct MaxF32:
     float value
@@ -42,6 +45,7 @@ cdef struct SumWide:
 ctypedef fused running_t:
     MaxI8
     MaxU8
+    MaxI16
     MaxF32
     MaxF64
     SumI32
@@ -72,7 +76,7 @@ cdef inline running_t combine(running_t a, running_t b) noexcept nogil:
     cdef running_t result
     if running_t is SumWide:
         return add_wide(a, b)
-    elif running_t is MaxI8 or running_t is MaxU8:
+    elif running_t is MaxI8 or running_t is MaxU8 or running_t is MaxI16:
         result.value = b.value if b.value > a.value else a.value
         return result
     elif running_t is MaxF32 or running_t is MaxF64:
@@ -90,6 +94,8 @@ cdef inline running_t nothing(running_t like) noexcept nogil:
     cdef running_t result
     if running_t is MaxI8:
         result.value = -128
+    elif running_t is MaxI16:
+        result.value = -32768
     elif running_t is MaxU8:
         result.value = 0
     elif running_t is MaxF32 or running_t is MaxF64:

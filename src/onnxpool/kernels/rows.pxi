@@ -4,11 +4,22 @@ A sum leaves its safe range when it overflowed, or when an underflow may have ta
 left not finite, and `True` is returned: the tile is taken again with `SumWide`, whose rows mend only such elements.
 """
 from libc.math cimport NAN, cbrt, exp2, fabs, floor, fma, frexp, isfinite, ldexp, log2, pow, rintf, sqrt
-from libc.stdint cimport int8_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-from .elements cimport quotient_double, quotient_float, round_to_odd
+from .elements cimport (
+    INFINITE_DOUBLE,
+    INFINITE_FLOAT,
+    TINY_DOUBLE,
+    TINY_FLOAT,
+    float16_of_key,
+    magnitude_of_double,
+    magnitude_of_float,
+    quotient_double,
+    quotient_float,
+    round_to_odd,
+)
 from .job cimport Rule
-from .reductions cimport SumF32, SumF64, SumI32, SumI64, SumWide, add_wide, wide
+from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, add_wide, wide
 
 ctypedef fused float_t:
     float
@@ -111,6 +122,27 @@ cdef bint store_magnitudes(const float_t* x, float_t* y, Py_ssize_t n, double di
     return False
 
 
+cdef bint store_keys(const MaxI16* x, uint16_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
+    """True if a result may not be the first of equals: zeros are equal, NaNs are no more than one another."""
+    cdef Py_ssize_t j
+    cdef int unsafe = 0, nans = rule.nans
+    cdef int16_t zero = <int16_t> -nans, most = <int16_t> (32767 - 2 * nans)  # infinity
+    for j in range(n):
+        y[j] = float16_of_key(x[j].value, nans)
+        unsafe |= (x[j].value == zero) | (x[j].value > most)
+    return unsafe
+
+
+cdef bint odd_keys(const MaxI16* x, Py_ssize_t n, int nans) noexcept nogil:
+    """Whether there is a negative zero or a NaN."""
+    cdef Py_ssize_t j
+    cdef int odd = 0
+    cdef int16_t zero = <int16_t> (-1 - nans), most = <int16_t> (32767 - 2 * nans)
+    for j in range(n):
+        odd |= (x[j].value == zero) | (x[j].value > most)
+    return odd
+
+
 cdef void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     if rule.p == 2:
@@ -136,27 +168,33 @@ cdef void load_wide(const float_t* x, SumWide* y, Py_ssize_t n, const Rule* rule
 cdef bint store_means(const mean_t* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
     """Sums over their divisor, correctly rounded."""
     cdef Py_ssize_t j
-    cdef float_t by = <float_t> divisor, factor = <float_t> (1 / divisor), value, least
-    cdef int unsafe = 0, tiny = 0, shift = 0
+    cdef float_t by = <float_t> divisor, factor = <float_t> (1 / divisor)
+    cdef uint32_t most_float = 0, least_float = 0xFFFFFFFF
+    cdef uint64_t most_double = 0, least_double = 0xFFFFFFFFFFFFFFFF
+    cdef int shift = 0
     if frexp(divisor, &shift) == 0.5 and shift < 64:
         # A power of two multiplies, to the same bits.
         for j in range(n):
             y[j] = <float_t> x[j].value * factor
-            unsafe |= (y[j] - y[j]) != 0
-        return unsafe
-    least = <float_t> (1e-20 if float_t is float else 1e-200)
+            if float_t is float:
+                most_float = max(most_float, magnitude_of_float(y[j]))
+            else:
+                most_double = max(most_double, magnitude_of_double(y[j]))
+        return most_float >= INFINITE_FLOAT or most_double >= INFINITE_DOUBLE
     for j in range(n):
-        value = <float_t> x[j].value
         if float_t is float:
-            y[j] = quotient_float(value, by, factor)
+            y[j] = quotient_float(x[j].value, by, factor)
+            most_float = max(most_float, magnitude_of_float(x[j].value))
+            # Zeros wrap around to the largest number: they are not tiny.
+            least_float = min(least_float, magnitude_of_float(x[j].value) - 1)
         else:
-            y[j] = quotient_double(value, by, factor)
-        unsafe |= (y[j] - y[j]) != 0
-        tiny |= (value != 0) & (-least < value) & (value < least)
-    if tiny:
+            y[j] = quotient_double(x[j].value, by, factor)
+            most_double = max(most_double, magnitude_of_double(x[j].value))
+            least_double = min(least_double, magnitude_of_double(x[j].value) - 1)
+    if least_float < TINY_FLOAT or least_double < TINY_DOUBLE:
         for j in range(n):
             y[j] = <float_t> x[j].value / by
-    return unsafe
+    return most_float >= INFINITE_FLOAT or most_double >= INFINITE_DOUBLE
 
 
 cdef inline void store_float(double value, float_t* y, const Rule* rule) noexcept nogil:

@@ -5,7 +5,7 @@ The last axis comes first so that equal maxima resolve to the first in row-major
 """
 from .job cimport PLAIN, Call, Job, Stage, Tile, stopped
 from .geometry cimport Axis, Span, border_of, is_interior
-from .reductions cimport running_t
+from .reductions cimport MaxI16, running_t
 
 
 cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
@@ -29,6 +29,22 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
                 reduce_axis(<const running_t*> source, block, walk.n, &job.axis[job.axes - 1], span, inner, work)
         block += walk.n * width * inner
         source = next_rows(job, &call.x, tile, &walk)
+
+
+cdef bint any_odd_keys(const Job* job, const Call* call, const Tile* tile, Scratch* scratch) noexcept nogil:
+    """Whether a tile holds a negative zero or a NaN."""
+    cdef Span span = tile.span[job.axes - 1]
+    cdef Py_ssize_t n = (tile.inner_end - tile.inner_begin) * (span.high - span.low)
+    cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
+    cdef const char* source = next_rows(job, &call.x, tile, &walk)
+    while source != NULL:
+        if walk.wanted:
+            source = read_row(&call.x, source, walk.stride, walk.n * (span.high - span.low),
+                              tile.inner_end - tile.inner_begin, scratch)
+            if odd_keys(<const MaxI16*> source, walk.n * n, call.rule.nans):
+                return True
+        source = next_rows(job, &call.x, tile, &walk)
+    return False
 
 
 cdef inline bint passes_through(const Axis* axis) noexcept nogil:

@@ -1,7 +1,9 @@
 """Walks: through the rows of a tile, as many at a time as lie together in memory."""
+from libc.stdint cimport int16_t
 from libc.string cimport memcpy, memset
 
 from .elements cimport (
+    keys_of_row,
     move_elements,
     narrow_bfloat16_row,
     narrow_float16_row,
@@ -9,7 +11,19 @@ from .elements cimport (
     widen_bfloat16_row,
     widen_float16_row,
 )
-from .job cimport BFLOAT16, FLOAT16, MAX_AXES, PLAIN, Array, Job, Row, Tile
+from .job cimport (
+    BFLOAT16,
+    BFLOAT16_KEYS,
+    FLOAT16,
+    FLOAT16_KEYS,
+    MAX_AXES,
+    PLAIN,
+    Array,
+    Format,
+    Job,
+    Row,
+    Tile,
+)
 from .geometry cimport Axis, Span, first_tap, taps_inside
 
 
@@ -57,6 +71,11 @@ cdef void scatter(const Array* array, const char* source, char* target, Py_ssize
         move_elements(source + i * inner * size, size, target + i * stride, array.inner, inner, size, array.swapped)
 
 
+cdef inline int nans_of(Format format) noexcept nogil:
+    """How many NaNs of either sign a 16-bit format has."""
+    return 0x3FF if format == FLOAT16 or format == FLOAT16_KEYS else 0x7F
+
+
 cdef const char* read_row(const Array* array, const char* source, Py_ssize_t stride, Py_ssize_t length,
                           Py_ssize_t inner, Scratch* scratch) noexcept nogil:
     """The elements of a row as plain values side by side: where they are if they lie so, else in the scratch memory."""
@@ -65,7 +84,9 @@ cdef const char* read_row(const Array* array, const char* source, Py_ssize_t str
         source = scratch.elements
     if array.format == PLAIN:
         return source
-    if array.format == FLOAT16:
+    if array.format == FLOAT16_KEYS or array.format == BFLOAT16_KEYS:
+        keys_of_row(<const unsigned short*> source, <int16_t*> scratch.values, length * inner, nans_of(array.format))
+    elif array.format == FLOAT16:
         widen_float16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
     else:
         widen_bfloat16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
