@@ -15,6 +15,8 @@ TASKS = 16  # that a large problem is cut into at least, for threads to share
 SHARED_WORK = 1 << 18  # elements in and out above which a problem is large
 SIDE = 3  # taps along each of the last two axes up to which both are reduced at once,
 VECTOR = 64  # and bytes that channels must fill for it (boxes.pxi)
+BOXES = 1 << 16  # bytes of running values of a tile of boxes,
+BOX_ROWS, BOX_WINDOWS = 2, 8  # but so many windows down and across at least
 PLANAR = 1 << 8  # bytes of channels that are transposed together: as rows, if they are no wider than
 NARROW = 48  # elements
 HALO = 1.3  # how much more two half tiles may load than a whole one,
@@ -72,11 +74,8 @@ def split(axes: tuple[Axis, ...], windows: list[int], most: float) -> bool:
 
 
 def may_box(axes: tuple[Axis, ...], inner: int, itemsize: int) -> bool:
-    """Whether the last two axes may be reduced at once, and that takes fewer loads and stores than one by one."""
-    if len(axes) < 2 or inner * itemsize < VECTOR:
-        return False
-    rows, taps = axes[-2], axes[-1]
-    return rows.most <= SIDE >= taps.most
+    """Whether the last two axes may be reduced at once."""
+    return len(axes) > 1 and inner * itemsize >= VECTOR and axes[-2].most <= SIDE >= axes[-1].most
 
 
 def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int) -> bool:
@@ -103,13 +102,10 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
         return count
 
     boxes = may_box(axes, inner, itemsize) and not in_order
-    import os
-    if boxes and len(axes) == 2 and "BB" in os.environ:
-        limit = int(os.environ["BB"])
-        while math.prod(windows) * part * itemsize > limit and windows[0] > 1:
-            windows[0] = -(-windows[0] // 2)
-        while math.prod(windows) * part * itemsize > limit and windows[1] > 4:
-            windows[1] = -(-windows[1] // 2)
+    if boxes:
+        for axis, least in (-2, BOX_ROWS), (-1, BOX_WINDOWS):
+            while math.prod(windows) * part * itemsize > BOXES and windows[axis] > least:
+                windows[axis] = -(-windows[axis] // 2)
     while passes(axes, windows, part, in_order)[0] * itemsize > BLOCK:
         if split(axes, windows, FREE_HALO):
             continue

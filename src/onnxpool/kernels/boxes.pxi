@@ -2,13 +2,22 @@
 
 No block goes to memory and back between the axes. The order is the same: the taps of each row, then the rows.
 """
-from libc.stdint cimport int16_t
+from libc.stdint cimport int16_t, uint16_t
 from libc.string cimport memcpy
 
-from .geometry cimport Axis, Span, first_tap, is_interior, taps_inside
-from .elements cimport keys_of_row, widen_bfloat16_row, widen_float16_row
+from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
+from .elements cimport (
+    float16_of_key,
+    keys_of_row,
+    narrow_bfloat16_row,
+    narrow_float16_row,
+    quotient_double,
+    quotient_float,
+    widen_bfloat16_row,
+    widen_float16_row,
+)
 from .job cimport BFLOAT16, BFLOAT16_KEYS, FLOAT16, FLOAT16_KEYS, PLAIN, Call, Format, Job, Stage, Tile, stopped
-from .reductions cimport MaxF32, MaxF64, MaxI8, MaxI16, MaxU8, SumF32, combine, few, nothing, running_t
+from .reductions cimport MaxF32, MaxF64, MaxI8, MaxI16, MaxU8, SumF32, SumF64, combine, few, nothing, running_t
 
 cdef enum:
     SIDE = 3     # taps of a box at most along each axis, as in tiling.py
@@ -73,122 +82,189 @@ cdef inline void reduce_box(const char** line, Py_ssize_t place, Py_ssize_t hop,
             lanes[3 * width + j] = of_box(first[1] + hop + j, first[2] + hop + j, first[3] + hop + j, hop, rows, taps)
 
 
-cdef inline void boxes(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t inner, Py_ssize_t step,
-                       Py_ssize_t pitch, Py_ssize_t hop, Py_ssize_t below, int rows, int taps, Format format,
-                       int side) noexcept nogil:
-    """y[windows, inner] of boxes `step` bytes apart, and with side 2 those of the next row, `below` values further on.
+cdef inline void put_lanes(const running_t* lanes, char* y, double divisor, Format format, bint finishes) noexcept nogil:
+    """A vector of running values, or of the elements that they become."""
+    cdef float[VECTOR] floats
+    cdef double[VECTOR] doubles
+    cdef uint16_t[VECTOR] halves
+    cdef float by = <float> divisor, factor = <float> (1 / divisor)
+    cdef Py_ssize_t j
+    if running_t is MaxI16:
+        if finishes:
+            for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
+                halves[j] = float16_of_key(lanes[j].value, nans_of(format))
+            memcpy(y, halves, VECTOR)
+            return
+    elif running_t is SumF32:
+        if finishes:
+            for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
+                floats[j] = quotient_float(lanes[j].value, by, factor)
+            if format == FLOAT16:
+                narrow_float16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
+            elif format == BFLOAT16:
+                narrow_bfloat16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
+            else:
+                memcpy(y, floats, VECTOR)
+            return
+    elif running_t is SumF64:
+        if finishes:
+            for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
+                doubles[j] = quotient_double(lanes[j].value, divisor, 1 / divisor)
+            memcpy(y, doubles, VECTOR)
+            return
+    memcpy(y, lanes, VECTOR)
 
-    inner takes a vector at least; with side 2 the windows are even in number.
-    """
+
+cdef struct Boxes:
+    Py_ssize_t windows, inner   # values: y[windows, inner]; with side 2 windows are even in number
+    Py_ssize_t step, pitch, hop  # bytes in x from window to window, from row to row of taps, from tap to tap
+    Py_ssize_t below            # bytes in y to the next row; 0 if it is not taken as well
+    Py_ssize_t rows, taps
+    double divisor
+
+
+cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* unused, int rows, int taps,
+                       Format format, int side, bint finishes) noexcept nogil:
+    """y[windows, inner] of boxes; with side 2 also those of the next row. inner takes a vector at least."""
     cdef running_t[4 * VECTOR] space  # apart from y, so that nothing has to be known about where y is
     cdef running_t* lanes = space
     cdef const char* line[SIDE + 1]
-    cdef Py_ssize_t window, done, width = VECTOR // <Py_ssize_t> sizeof(running_t)
-    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else 2
+    cdef Py_ssize_t window, done, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
+    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else 2, stored = size if finishes else sizeof(running_t)
+    cdef Py_ssize_t hop = these.hop, below = these.below, step = side * these.step
+    cdef double divisor = these.divisor
     cdef int row
     for row in range(SIDE + 1):
-        line[row] = x + row * pitch
-    for window in range(windows // side):
+        line[row] = x + row * these.pitch
+    for window in range(these.windows // side):
         done = 0
         while done < inner:
             done = min(done, inner - width)  # the last vector overlaps the one before
             reduce_box(line, done * size, hop, lanes, rows, taps, format, side)
-            memcpy(y + done, lanes, VECTOR)
+            put_lanes(lanes, y + done * stored, divisor, format, finishes)
             if side == 2:
-                memcpy(y + inner + done, lanes + width, VECTOR)
-                memcpy(y + below + done, lanes + 2 * width, VECTOR)
-                memcpy(y + below + inner + done, lanes + 3 * width, VECTOR)
+                put_lanes(lanes + width, y + (inner + done) * stored, divisor, format, finishes)
+                put_lanes(lanes + 2 * width, y + below + done * stored, divisor, format, finishes)
+                put_lanes(lanes + 3 * width, y + below + (inner + done) * stored, divisor, format, finishes)
             done += width
         for row in range(SIDE + 1):
-            line[row] += side * step
-        y += side * inner
+            line[row] += step
+        y += side * inner * stored
 
 
-cdef inline void some_boxes(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t inner, Py_ssize_t step,
-                            Py_ssize_t pitch, Py_ssize_t hop, Py_ssize_t below, Py_ssize_t rows, Py_ssize_t taps,
-                            Format format) noexcept nogil:
-    cdef Py_ssize_t j
+cdef inline void some_boxes(const char* x, char* y, const Boxes* these, running_t* like, Format format,
+                            bint finishes) noexcept nogil:
     # Constants let the compiler unroll a box. Up to 3 rows T(n) adds one after the other.
-    if rows == 0 or taps == 0:
-        for j in range(windows * inner):
-            y[j] = nothing(y[j])
-    elif below:
-        if rows == 2 and taps == 2:
-            boxes(x, y, windows, inner, step, pitch, hop, below, 2, 2, format, 2)
-        elif rows == 2:
-            boxes(x, y, windows, inner, step, pitch, hop, below, 2, 3, format, 2)
-        elif taps == 2:
-            boxes(x, y, windows, inner, step, pitch, hop, below, 3, 2, format, 2)
+    if these.below:
+        if these.rows == 2 and these.taps == 2:
+            boxes(x, y, these, like, 2, 2, format, 2, finishes)
+        elif these.rows == 2:
+            boxes(x, y, these, like, 2, 3, format, 2, finishes)
+        elif these.taps == 2:
+            boxes(x, y, these, like, 3, 2, format, 2, finishes)
         else:
-            boxes(x, y, windows, inner, step, pitch, hop, below, 3, 3, format, 2)
-    elif rows == 1 and taps == 1:
-        boxes(x, y, windows, inner, step, pitch, hop, 0, 1, 1, format, 1)
-    elif rows == 1 and taps == 2:
-        boxes(x, y, windows, inner, step, pitch, hop, 0, 1, 2, format, 1)
-    elif rows == 1:
-        boxes(x, y, windows, inner, step, pitch, hop, 0, 1, 3, format, 1)
-    elif rows == 2 and taps == 1:
-        boxes(x, y, windows, inner, step, pitch, hop, 0, 2, 1, format, 1)
-    elif rows == 2 and taps == 2:
-        boxes(x, y, windows, inner, step, pitch, hop, 0, 2, 2, format, 1)
-    elif rows == 2:
-        boxes(x, y, windows, inner, step, pitch, hop, 0, 2, 3, format, 1)
-    elif taps == 1:
-        boxes(x, y, windows, inner, step, pitch, hop, 0, 3, 1, format, 1)
-    elif taps == 2:
-        boxes(x, y, windows, inner, step, pitch, hop, 0, 3, 2, format, 1)
+            boxes(x, y, these, like, 3, 3, format, 2, finishes)
+    elif these.rows == 1 and these.taps == 1:
+        boxes(x, y, these, like, 1, 1, format, 1, finishes)
+    elif these.rows == 1 and these.taps == 2:
+        boxes(x, y, these, like, 1, 2, format, 1, finishes)
+    elif these.rows == 1:
+        boxes(x, y, these, like, 1, 3, format, 1, finishes)
+    elif these.rows == 2 and these.taps == 1:
+        boxes(x, y, these, like, 2, 1, format, 1, finishes)
+    elif these.rows == 2 and these.taps == 2:
+        boxes(x, y, these, like, 2, 2, format, 1, finishes)
+    elif these.rows == 2:
+        boxes(x, y, these, like, 2, 3, format, 1, finishes)
+    elif these.taps == 1:
+        boxes(x, y, these, like, 3, 1, format, 1, finishes)
+    elif these.taps == 2:
+        boxes(x, y, these, like, 3, 2, format, 1, finishes)
     else:
-        boxes(x, y, windows, inner, step, pitch, hop, 0, 3, 3, format, 1)
+        boxes(x, y, these, like, 3, 3, format, 1, finishes)
 
 
-cdef void boxes_of(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t inner, Py_ssize_t step,
-                   Py_ssize_t pitch, Py_ssize_t hop, Py_ssize_t below, Py_ssize_t rows, Py_ssize_t taps,
-                   Format format) noexcept nogil:
-    if running_t is MaxI16:
-        if format == PLAIN:
-            some_boxes(x, y, windows, inner, step, pitch, hop, below, rows, taps, PLAIN)
+cdef void boxes_of(const char* x, char* y, const Boxes* these, running_t* like, Format format,
+                   bint finishes) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef running_t* values = <running_t*> y
+    if not these.rows or not these.taps:
+        for j in range(these.windows * these.inner):
+            values[j] = nothing(values[j])
+    elif running_t is MaxI16:
+        if format == FLOAT16_KEYS and finishes:
+            some_boxes(x, y, these, like, FLOAT16_KEYS, True)
+        elif format == BFLOAT16_KEYS and finishes:
+            some_boxes(x, y, these, like, BFLOAT16_KEYS, True)
         elif format == FLOAT16_KEYS:
-            some_boxes(x, y, windows, inner, step, pitch, hop, below, rows, taps, FLOAT16_KEYS)
+            some_boxes(x, y, these, like, FLOAT16_KEYS, False)
+        elif format == BFLOAT16_KEYS:
+            some_boxes(x, y, these, like, BFLOAT16_KEYS, False)
         else:
-            some_boxes(x, y, windows, inner, step, pitch, hop, below, rows, taps, BFLOAT16_KEYS)
-    elif running_t is SumF32 or running_t is MaxF32:
-        if format == FLOAT16:
-            some_boxes(x, y, windows, inner, step, pitch, hop, below, rows, taps, FLOAT16)
+            some_boxes(x, y, these, like, PLAIN, False)
+    elif running_t is SumF32:
+        if format == FLOAT16 and finishes:
+            some_boxes(x, y, these, like, FLOAT16, True)
+        elif format == BFLOAT16 and finishes:
+            some_boxes(x, y, these, like, BFLOAT16, True)
+        elif finishes:
+            some_boxes(x, y, these, like, PLAIN, True)
+        elif format == FLOAT16:
+            some_boxes(x, y, these, like, FLOAT16, False)
         elif format == BFLOAT16:
-            some_boxes(x, y, windows, inner, step, pitch, hop, below, rows, taps, BFLOAT16)
+            some_boxes(x, y, these, like, BFLOAT16, False)
         else:
-            some_boxes(x, y, windows, inner, step, pitch, hop, below, rows, taps, PLAIN)
+            some_boxes(x, y, these, like, PLAIN, False)
+    elif running_t is MaxF32:
+        if format == FLOAT16:
+            some_boxes(x, y, these, like, FLOAT16, False)
+        elif format == BFLOAT16:
+            some_boxes(x, y, these, like, BFLOAT16, False)
+        else:
+            some_boxes(x, y, these, like, PLAIN, False)
+    elif running_t is SumF64:
+        if finishes:
+            some_boxes(x, y, these, like, PLAIN, True)
+        else:
+            some_boxes(x, y, these, like, PLAIN, False)
     else:
-        some_boxes(x, y, windows, inner, step, pitch, hop, below, rows, taps, PLAIN)
+        some_boxes(x, y, these, like, PLAIN, False)
 
 
-cdef void reduce_boxes(const char* x, running_t* y, const Axis* rows, Span down, const Axis* taps, Span across,
-                       Py_ssize_t pitch, Py_ssize_t inner, Format format) noexcept nogil:
-    """y[down windows, across windows, inner] from x[down elements, across elements, inner], rows `pitch` bytes apart."""
-    cdef Py_ssize_t row = down.begin, window, count, side, pixel = inner * (
-        <Py_ssize_t> sizeof(running_t) if format == PLAIN else 2)
-    cdef Py_ssize_t line = (across.end - across.begin) * inner, r
+cdef void reduce_boxes(const char* x, char* y, running_t* like, const Job* job, const Tile* tile, Py_ssize_t pitch,
+                       Py_ssize_t line, Format format, bint finishes) noexcept nogil:
+    """y[windows of the last two axes, inner] from x[elements of both, inner], whose rows are `line` and `pitch` bytes
+    apart; of running values, or finished elements if their sums or keys are not odd."""
+    cdef const Axis* rows = &job.axis[job.axes - 2]
+    cdef const Axis* taps = &job.axis[job.axes - 1]
+    cdef Span down = tile.span[job.axes - 2], across = tile.span[job.axes - 1]
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, row = down.begin, r, window, side
+    cdef Py_ssize_t pixel = inner * (<Py_ssize_t> sizeof(running_t) if format == PLAIN else 2)
+    cdef Py_ssize_t stored = pixel if finishes else inner * <Py_ssize_t> sizeof(running_t)
     cdef bint close = rows.step == rows.hop and taps.step == taps.hop and rows.taps > 1 and taps.taps > 1
     cdef const char* first
-    cdef running_t* target
+    cdef Boxes these
+    these.inner, these.step, these.pitch, these.hop = inner, taps.step * pixel, rows.hop * pitch, taps.hop * pixel
     while row < down.end:
         side = 2 if close and is_interior(rows, row) and row + 1 < min(down.end, rows.end) else 1
+        these.rows = taps_inside(rows, row)
         window = across.begin
         while window < across.end:
-            count = min(across.end, taps.end) - window if is_interior(taps, window) else 1
-            if side == 2 and count > 1:
-                count &= ~1
-            for r in range(1 if side == 2 and count > 1 else side):
+            these.windows = min(across.end, taps.end) - window if is_interior(taps, window) else 1
+            these.taps = taps_inside(taps, window)
+            these.below = line if side == 2 and these.windows > 1 else 0
+            these.divisor = divisor_of(rows, row) * divisor_of(taps, window)
+            if these.below:
+                these.windows &= ~1
+            for r in range(1 if these.below else side):
                 first = x
-                target = y + r * line + (window - across.begin) * inner
-                if taps_inside(rows, row + r):
+                if these.rows:
                     first += (first_tap(rows, row + r) - down.low) * pitch
-                if taps_inside(taps, window):
+                if these.taps:
                     first += (first_tap(taps, window) - across.low) * pixel
-                boxes_of(first, target, count, inner, taps.step * pixel, rows.hop * pitch, taps.hop * pixel,
-                         line if side == 2 and count > 1 else 0, taps_inside(rows, row), taps_inside(taps, window), format)
-            window += count
-        y += side * line
+                boxes_of(first, y + (row + r - down.begin) * line + (window - across.begin) * stored, &these, like,
+                         format, finishes)
+            window += these.windows
         row += side
 
 
@@ -206,6 +282,7 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = (across.high - across.low) * inner, row
     cdef Py_ssize_t height = down.high - down.low, size = call.x.itemsize, pitch = call.x.axis[last - 1]
     cdef Py_ssize_t stride = call.x.axis[last], together, n
+    cdef Py_ssize_t width = (across.end - across.begin) * inner * <Py_ssize_t> sizeof(running_t)
     cdef bint direct = not stage.load and is_dense(&call.x, stride, across.high - across.low, inner)
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef const char* source
@@ -217,8 +294,7 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
     source = next_rows(job, &call.x, tile, &walk)
     while source != NULL and not stopped(call):
         if walk.wanted and direct:
-            reduce_boxes(source, block, &job.axis[last - 1], down, &job.axis[last], across, pitch, inner,
-                         call.x.format)
+            reduce_boxes(source, <char*> block, block, job, tile, pitch, width, call.x.format, False)
         elif walk.wanted:
             row = 0
             while row < height:
@@ -229,8 +305,30 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
                 else:
                     memcpy(work + row * length, line, n * length * sizeof(running_t))
                 row += n
-            reduce_boxes(<const char*> work, block, &job.axis[last - 1], down, &job.axis[last], across,
-                         length * <Py_ssize_t> sizeof(running_t), inner, PLAIN)
+            reduce_boxes(<const char*> work, <char*> block, block, job, tile,
+                         length * <Py_ssize_t> sizeof(running_t), width, PLAIN, False)
         block += (down.end - down.begin) * (across.end - across.begin) * inner
         walk.n = height
         source = next_rows(job, &call.x, tile, &walk)
+
+
+cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+                       running_t* like) noexcept nogil:
+    """From elements to elements, where both lie side by side; False if that could not be, or gave an odd result."""
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item, row, n
+    cdef Span down = tile.span[0], across = tile.span[1]
+    cdef const char* source
+    cdef char* target
+    if (not job.finishes or stage != &job.fast or not is_dense(&call.x, call.x.axis[1], across.high - across.low, inner)
+            or not is_dense(&call.y, call.y.axis[1], across.end - across.begin, inner)):
+        return False
+    n = (across.end - across.begin) * inner
+    for item in range(tile.outer_begin, tile.outer_end):
+        source = outer_item(job, &call.x, item, tile.inner_begin) + down.low * call.x.axis[0] + across.low * call.x.axis[1]
+        target = (outer_item(job, &call.y, item, tile.inner_begin) + down.begin * call.y.axis[0]
+                  + across.begin * call.y.axis[1])
+        reduce_boxes(source, target, like, job, tile, call.x.axis[0], call.y.axis[0], call.x.format, True)
+        for row in range(down.end - down.begin):
+            if odd_results(target + row * call.y.axis[0], n, stage.running, call.x.format):
+                return False
+    return True

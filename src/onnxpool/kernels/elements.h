@@ -96,8 +96,21 @@ static inline void widen_bfloat16_row(const uint16_t *restrict x, float *restric
         y[i] = float_of_bits((uint32_t)x[i] << 16);
 }
 
+typedef uint32_t words __attribute__((vector_size(64)));
+typedef uint16_t half_words __attribute__((vector_size(32)));
+
 static inline void narrow_bfloat16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
-    for (ptrdiff_t i = 0; i < n; i++)
+    ptrdiff_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        words bits, rounded, nan;
+        half_words narrow;
+        memcpy(&bits, x + i, sizeof bits);
+        rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+        nan = (words)((bits & 0x7fffffff) > 0x7f800000);
+        narrow = __builtin_convertvector((nan & (bits >> 16 | 0x40)) | (~nan & rounded), half_words);
+        memcpy(y + i, &narrow, sizeof narrow);
+    }
+    for (; i < n; i++)
         y[i] = narrow_bfloat16(x[i]);
 }
 

@@ -41,6 +41,10 @@ cdef inline Py_ssize_t taps_inside(const Axis* axis, Py_ssize_t window) noexcept
     return axis.taps if is_interior(axis, window) else axis.inside[border_of(axis, window)]
 
 
+cdef inline double divisor_of(const Axis* axis, Py_ssize_t window) noexcept nogil:
+    return axis.divisor if is_interior(axis, window) else axis.divisors[border_of(axis, window)]
+
+
 cdef inline Run run_at(const Axis* axis, Py_ssize_t window, Py_ssize_t end, Py_ssize_t post) noexcept nogil:
     """The windows from `window` on, none beyond `end`, that one loop can take."""
     cdef Run run = Run(1, post, 1)

@@ -361,6 +361,7 @@ cdef class Pool:
         self.job.block, self.job.row = tiling.block, tiling.row
         self.job.work = tiling.work
         self.job.boxes = tiling.boxes
+        self.job.finishes = self.job.axes == 2 and (self.job.fast.running == MAX_I16 or self.job.divides)
         for a in range(self.job.axes):
             if self.job.axis[a].most > FEW:
                 self.job.work = tiling.work + LEVELS * CHUNK + BLOCK

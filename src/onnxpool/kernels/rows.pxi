@@ -18,7 +18,7 @@ from .elements cimport (
     quotient_float,
     round_to_odd,
 )
-from .job cimport Rule
+from .job cimport BFLOAT16, FLOAT16, MAX_I16, SUM_F64, Format, Rule, Running
 from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, add_wide, wide
 
 ctypedef fused float_t:
@@ -141,6 +141,44 @@ cdef bint odd_keys(const MaxI16* x, Py_ssize_t n, int nans) noexcept nogil:
     for j in range(n):
         odd |= (x[j].value == zero) | (x[j].value > most)
     return odd
+
+
+ctypedef fused magnitude_t:
+    uint16_t
+    uint32_t
+    uint64_t
+
+
+cdef bint odd_magnitudes(const magnitude_t* x, Py_ssize_t n, magnitude_t infinity, magnitude_t tiny) noexcept nogil:
+    """Whether a float is not finite, or below `tiny` but not zero."""
+    cdef Py_ssize_t j
+    cdef magnitude_t odd = 0, magnitude, most = <magnitude_t> -1 >> 1
+    for j in range(n):
+        magnitude = x[j] & most
+        odd |= (magnitude >= infinity) | (<magnitude_t> (magnitude - 1) < tiny)
+    return odd != 0
+
+
+cdef bint odd_halves(const uint16_t* x, Py_ssize_t n, uint16_t infinity) noexcept nogil:
+    """Whether a float of 16 bits is a zero or a NaN."""
+    cdef Py_ssize_t j
+    cdef uint16_t odd = 0
+    for j in range(n):
+        odd |= (x[j] == 0) | ((x[j] & 0x7FFF) > infinity)
+    return odd != 0
+
+
+cdef bint odd_results(const char* x, Py_ssize_t n, Running running, Format format) noexcept nogil:
+    """Whether some result of `finish_boxes` has to be looked at more closely: a tiny quotient may have lost digits."""
+    if running == MAX_I16:
+        return odd_halves(<const uint16_t*> x, n, 0x7FFF - nans_of(format))
+    if running == SUM_F64:
+        return odd_magnitudes(<const uint64_t*> x, n, INFINITE_DOUBLE, TINY_DOUBLE)
+    if format == FLOAT16:
+        return odd_magnitudes(<const uint16_t*> x, n, <uint16_t> 0x7C00, <uint16_t> 0)
+    if format == BFLOAT16:
+        return odd_magnitudes(<const uint16_t*> x, n, <uint16_t> 0x7F80, <uint16_t> ((TINY_FLOAT >> 16) + 1))
+    return odd_magnitudes(<const uint32_t*> x, n, INFINITE_FLOAT, TINY_FLOAT)
 
 
 cdef void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Rule* rule) noexcept nogil:

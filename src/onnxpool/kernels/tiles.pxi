@@ -4,7 +4,7 @@ what is left is stored.
 The last axis comes first so that equal maxima resolve to the first in row-major order.
 """
 from .job cimport PLAIN, Call, Job, Stage, Tile, stopped
-from .geometry cimport Axis, Span, border_of, is_interior
+from .geometry cimport Axis, Span, divisor_of, is_interior
 from .reductions cimport MaxI16, running_t
 
 
@@ -87,10 +87,6 @@ cdef char* where_stored(const Job* job, const Call* call, const Stage* stage, co
     return next_rows(job, &call.y, tile, &walk)
 
 
-cdef inline double divisor_of(const Axis* axis, Py_ssize_t window) noexcept nogil:
-    return axis.divisor if is_interior(axis, window) else axis.divisors[border_of(axis, window)]
-
-
 cdef bint store_row(const Job* job, const Call* call, const Stage* stage, const running_t* row, char* values,
                     const Tile* tile, const Py_ssize_t* place) noexcept nogil:
     """A row whose windows are divided by numbers of their own; True if a sum left its safe range."""
@@ -151,6 +147,8 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     cdef bint boxed = fits_boxes(job, tile, sizeof(running_t))
     cdef int left = job.axes - (2 if boxed else 1)  # axes after the load
     cdef running_t* block = target if left == 0 and target != NULL else memory
+    if boxed and finish_boxes(job, call, stage, tile, memory):
+        return False
     if boxed:
         load_boxes(job, call, stage, tile, block, work, scratch)
     else:
