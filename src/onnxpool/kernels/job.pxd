@@ -52,6 +52,9 @@ ctypedef void (*Load)(const void* x, void* y, Py_ssize_t n, const Rule* rule) no
 # Running values to elements, True if a sum left its safe range; NULL where they are the same.
 ctypedef bint (*Store)(const void* x, void* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil
 
+# Sums to elements, each over a divisor of its own.
+ctypedef bint (*Divide)(const void* x, void* y, const void* divisors, Py_ssize_t n) noexcept nogil
+
 
 cdef struct Order:
     int axes                          # to be counted with the first one fastest; 0 for row-major order
@@ -62,6 +65,7 @@ cdef struct Stage:
     Running running
     Load load
     Store store
+    Divide divide           # NULL if only `store` divides
 
 
 cdef struct Job:

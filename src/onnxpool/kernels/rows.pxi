@@ -235,6 +235,20 @@ cdef bint store_means(const mean_t* x, float_t* y, Py_ssize_t n, double divisor,
     return most_float >= INFINITE_FLOAT or most_double >= INFINITE_DOUBLE
 
 
+cdef bint divide_means(const mean_t* x, float_t* y, const float_t* divisors, Py_ssize_t n) noexcept nogil:
+    """As `store_means`, each sum over a divisor of its own."""
+    cdef Py_ssize_t j
+    cdef uint32_t most_float = 0
+    cdef uint64_t most_double = 0
+    for j in range(n):
+        y[j] = <float_t> x[j].value / divisors[j]
+        if float_t is float:
+            most_float = max(most_float, magnitude_of_float(y[j]))
+        else:
+            most_double = max(most_double, magnitude_of_double(y[j]))
+    return most_float >= INFINITE_FLOAT or most_double >= INFINITE_DOUBLE
+
+
 cdef inline void store_float(double value, float_t* y, const Rule* rule) noexcept nogil:
     if float_t is float:
         y[0] = round_to_odd(value) if rule.to_odd else <float> value

@@ -107,17 +107,46 @@ cdef bint store_row(const Job* job, const Call* call, const Stage* stage, const 
     return unsafe
 
 
+cdef void lay_divisors(const Job* job, const Tile* tile, float_t* divisors) noexcept nogil:
+    """The divisors of all windows of a tile, of one outer item and one channel."""
+    cdef int last = job.axes - 1, a
+    cdef Span span = tile.span[last]
+    cdef Py_ssize_t width = span.end - span.begin, rows = 1, row, place, j
+    cdef double divisor
+    for a in range(last):
+        rows *= tile.span[a].end - tile.span[a].begin
+    # The divisors along the last axis stand in the last row until it is its turn.
+    for j in range(width):
+        divisors[(rows - 1) * width + j] = <float_t> divisor_of(&job.axis[last], span.begin + j)
+    for row in range(rows):
+        divisor = 1
+        place = row
+        for a in range(last - 1, -1, -1):
+            divisor *= divisor_of(&job.axis[a], tile.span[a].begin + place % (tile.span[a].end - tile.span[a].begin))
+            place //= tile.span[a].end - tile.span[a].begin
+        for j in range(width):
+            divisors[row * width + j] = <float_t> (divisor * divisors[(rows - 1) * width + j])
+
+
 cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const running_t* block,
-                     bint mending, Scratch* scratch) noexcept nogil:
-    """True if a sum left its safe range."""
+                     bint mending, char* work, Scratch* scratch) noexcept nogil:
+    """True if a sum left its safe range. work has room for as many values as an outer item has windows."""
     cdef Span span = tile.span[job.axes - 1]
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, n
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, n, rows = 1
     cdef Walk walk = walk_rows(job, &call.y, tile, True, NULL)
     cdef bint unsafe = False, alike = not job.divides or job.uniform
     cdef const char* values
     cdef char* target
-    if not alike:
+    cdef bint apart = not alike and inner == 1 and stage.divide != NULL
+    if apart and job.valuesize == sizeof(double):
+        lay_divisors(job, tile, <double*> work)
+    elif apart:
+        lay_divisors(job, tile, <float*> work)
+    elif not alike:
         walk.together = 1
+    if apart:
+        rows = walk.rows // (tile.outer_end - tile.outer_begin)
+        walk.together = min(walk.together, rows)
     target = next_rows(job, &call.y, tile, &walk)
     while target != NULL:
         n = walk.n * (span.end - span.begin)
@@ -130,6 +159,9 @@ cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const
             values = scratch.values
         if stage.store and alike:
             unsafe |= stage.store(block, <char*> values, n * inner, job.divisor, &call.rule)
+        elif apart:
+            unsafe |= stage.divide(block, <char*> values,
+                                   work + walk.done % rows * (span.end - span.begin) * job.valuesize, n)
         elif stage.store:
             unsafe |= store_row(job, call, stage, block, <char*> values, tile, walk.place)
         write_row(&call.y, values, target, walk.stride, n, inner, scratch)
@@ -160,4 +192,4 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
         block = spare
     else:
         block = reduce_block(job, call, tile, left, block, spare, target, work)
-    return block != target and store_rows(job, call, stage, tile, block, mending, scratch)
+    return block != target and store_rows(job, call, stage, tile, block, mending, <char*> work, scratch)
