@@ -15,6 +15,8 @@ TASKS = 16  # that a large problem is cut into at least, for threads to share
 SHARED_WORK = 1 << 18  # elements in and out above which a problem is large
 SIDE = 3  # taps along each of the last two axes up to which both are reduced at once,
 VECTOR = 64  # and bytes that channels must fill for it (boxes.pxi)
+FEW = 8  # elements of a channel that are not worth vectors of their own (planes.pxi),
+LANES = 64 * VECTOR  # and values that are held back while they are combined
 BOXES = 1 << 16  # bytes of running values of a tile of boxes,
 BOX_ROWS, BOX_WINDOWS = 2, 8  # but so many windows down and across at least
 PLANAR = 1 << 8  # bytes of channels that are transposed together: as rows, if they are no wider than
@@ -34,6 +36,7 @@ class Tiling(NamedTuple):
     work: int
     marks: int
     boxes: bool
+    whole: bool
 
 
 def needed(axis: Axis, windows: int) -> int:
@@ -85,14 +88,16 @@ def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int) -> bool:
 
 
 def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_order: bool = False,
-           planar: bool = False) -> Tiling:
+           planar: bool = False, whole: bool = False) -> Tiling:
     """The tiling of x[outer, axes, inner] whose running values take `itemsize` bytes.
 
     Planar channels lie apart, and a tile of a few of them costs no more than one of many.
 
+    The whole of a channel is reduced to a vector for each of its rows first.
     In order, a tile holds all elements of its windows instead of reducing rows as they come.
     """
     windows = [axis.out for axis in axes]
+    whole = whole and inner == 1 and math.prod(axis.size for axis in axes) > FEW
     part = min(inner, max(1, PLANAR // itemsize)) if planar else inner
 
     def tasks(group: int) -> int:
@@ -106,7 +111,7 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
         for axis, least in (-2, BOX_ROWS), (-1, BOX_WINDOWS):
             while math.prod(windows) * part * itemsize > BOXES and windows[axis] > least:
                 windows[axis] = -(-windows[axis] // 2)
-    while passes(axes, windows, part, in_order)[0] * itemsize > BLOCK:
+    while not whole and passes(axes, windows, part, in_order)[0] * itemsize > BLOCK:
         if split(axes, windows, FREE_HALO):
             continue
         if part * itemsize >= 2 * ROW:
@@ -115,9 +120,9 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
             break
     work = outer * inner * (math.prod(axis.size for axis in axes) + math.prod(axis.out for axis in axes))
     shared = work >= SHARED_WORK
-    while shared and tasks(1) < TASKS and split(axes, windows, HALO):
+    while shared and not whole and tasks(1) < TASKS and split(axes, windows, HALO):
         pass
-    block, scratch = passes(axes, windows, part, in_order)
+    block, scratch = (VECTOR // itemsize, LANES) if whole else passes(axes, windows, part, in_order)
     if boxes:
         scratch = max(scratch, part * needed(axes[-2], windows[-2]) * needed(axes[-1], windows[-1]))
     group = max(1, min(BLOCK // (block * itemsize), outer // TASKS if shared else outer))
@@ -125,4 +130,4 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     row = max(loaded[-1], windows[-1]) * part
     row = max(row, min(ROWS // itemsize, group * part * math.prod(loaded)))
     return Tiling(group, tuple(windows), part, block * group, row, max(scratch, row, block * group), sum(loaded[:-1]),
-                  boxes)
+                  boxes, whole)

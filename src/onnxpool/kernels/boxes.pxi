@@ -21,7 +21,6 @@ from .reductions cimport MaxF32, MaxF64, MaxI8, MaxI16, MaxU8, SumF32, SumF64, c
 
 cdef enum:
     SIDE = 3     # taps of a box at most along each axis, as in tiling.py
-    VECTOR = 64  # bytes that are reduced together, as in tiling.py
 
 
 cdef inline running_t followed(running_t result, const running_t* x, Py_ssize_t hop, int taps) noexcept nogil:

@@ -208,6 +208,19 @@ static inline void move_elements(const char *from, ptrdiff_t from_stride, char *
 #undef MOVE
 }
 
+/* A vector of the first bytes of x and the rest of y, all of which can be read. */
+typedef uint64_t eights __attribute__((vector_size(64)));
+
+static inline void join_vectors(const void *x, ptrdiff_t bytes, const void *y, void *joined) {
+    static const uint64_t ones_and_zeros[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    eights head, tail, mask;
+    memcpy(&mask, (const char *)ones_and_zeros + 64 - bytes, sizeof mask);
+    memcpy(&head, x, sizeof head);
+    memcpy(&tail, y, sizeof tail);
+    head = (head & mask) | (tail & ~mask);
+    memcpy(joined, &head, sizeof head);
+}
+
 /* Default rounding, no flush-to-zero, for as long as a worker computes; the caller's state comes back afterwards. */
 #if defined(__SSE2__)
 typedef unsigned int float_state;

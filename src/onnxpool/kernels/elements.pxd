@@ -16,6 +16,7 @@ cdef extern from "elements.h" nogil:
     uint64_t INFINITE_DOUBLE, TINY_DOUBLE
     uint32_t magnitude_of_float(float value) noexcept
     uint64_t magnitude_of_double(double value) noexcept
+    void join_vectors(const void* x, Py_ssize_t bytes, const void* y, void* joined) noexcept
     void move_elements(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
                        Py_ssize_t n, Py_ssize_t itemsize, bint swapped) noexcept
     float_state enter_default_floats() noexcept

@@ -71,6 +71,7 @@ cdef struct Stage:
 cdef struct Job:
     Stage fast, mend                  # mend takes a tile again that fast could not: see Store and `knows`
     bint indexed                      # whether places are kept as well
+    bint whole                        # whether the window is all of a channel, whose rows are reduced to vectors
     bint boxes, finishes              # whether the last two axes may be reduced at once; to elements, being all
     bint mends, divides, in_order     # divides: a sum is stored over its divisor; in_order: taps are added one by one
     bint uniform                      # whether all windows divide by the same,

@@ -8,10 +8,14 @@ Up to FEW taps are combined in registers. Longer windows go one of two ways, to 
 windows that share most of their taps look up sums of 1, 2, 4, ... neighbours (`double_up`), others are read once
 (`cascade`).
 """
+from libc.string cimport memcpy
+
 from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_inside
 from .reductions cimport combine, few, nothing, running_t
 
 cdef enum:
+    VECTOR = 64   # bytes that are reduced together, as in tiling.py
+    MOST_VECTORS = 4
     FEW = 8       # taps that `few` combines
     CHUNK = 64    # neighbouring windows that a cascade takes together
     BLOCK = 1024  # taps that a lone window halves at a time; a power of two
@@ -95,6 +99,12 @@ cdef inline void merge(running_t* earlier, const running_t* later, Py_ssize_t n)
         earlier[j] = combine(earlier[j], later[j])
 
 
+cdef inline void merge_after(const running_t* earlier, running_t* later, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(n):
+        later[j] = combine(earlier[j], later[j])
+
+
 cdef running_t halve(const running_t* x, Py_ssize_t hop, Py_ssize_t taps, running_t* scratch) noexcept nogil:
     """T(taps) of one window by combining neighbours until one is left; scratch holds `taps` values."""
     cdef running_t tail = x[0]
@@ -136,12 +146,48 @@ cdef void cascade(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t ste
     sweep(rows, y, n, 1, 1, 1)
 
 
+cdef void cascade_vectors(const running_t* x, running_t* y, Py_ssize_t hop, Py_ssize_t taps, running_t* held,
+                          int vectors) noexcept nogil:
+    """As `cascade` for as many windows beside each other as `vectors` of VECTOR bytes; held has LEVELS times their room."""
+    cdef running_t[MOST_VECTORS * VECTOR] space  # apart from y, so that nothing has to be known about where y is
+    cdef running_t* lanes = space
+    cdef Py_ssize_t width = vectors * (VECTOR // <Py_ssize_t> sizeof(running_t)), group, depth = 0, here, j
+    for group in range(taps // FEW):
+        for j in range(width):
+            lanes[j] = few(x + j, hop, FEW)
+        x += FEW * hop
+        here = group
+        while here & 1:
+            depth -= 1
+            merge_after(held + depth * width, lanes, width)
+            here >>= 1
+        memcpy(held + depth * width, lanes, vectors * VECTOR)
+        depth += 1
+    if taps % FEW:
+        sweep(x, held + depth * width, width, 1, hop, taps % FEW)
+        depth += 1
+    depth -= 1
+    memcpy(lanes, held + depth * width, vectors * VECTOR)
+    while depth:
+        depth -= 1
+        merge_after(held + depth * width, lanes, width)
+    memcpy(y, lanes, vectors * VECTOR)
+
+
 cdef void windows(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
                   Py_ssize_t taps, running_t* scratch) noexcept nogil:
-    cdef Py_ssize_t done = 0
+    cdef Py_ssize_t done = 0, width = VECTOR // <Py_ssize_t> sizeof(running_t)
     if taps <= FEW:
         sweep(x, y, n, step, hop, taps)
         return
+    if step == 1 and n >= width:
+        while n - done >= MOST_VECTORS * width:
+            cascade_vectors(x + done, y + done, hop, taps, scratch, MOST_VECTORS)
+            done += MOST_VECTORS * width
+        while done < n:
+            done = min(done, n - width)  # the last vector overlaps the one before
+            cascade_vectors(x + done, y + done, hop, taps, scratch, 1)
+            done += width
     while done < n:
         cascade(x + done * step, y + done, min(n - done, CHUNK), step, hop, taps, scratch)
         done += CHUNK

@@ -67,6 +67,7 @@ include "passes.pxi"
 include "rows.pxi"
 include "walks.pxi"
 include "boxes.pxi"
+include "planes.pxi"
 include "tiles.pxi"
 include "places.pxi"
 include "placed_tiles.pxi"
@@ -363,6 +364,7 @@ cdef class Pool:
         self.job.block, self.job.row = tiling.block, tiling.row
         self.job.work = tiling.work
         self.job.boxes = tiling.boxes
+        self.job.whole = tiling.whole
         self.job.finishes = self.job.axes == 2 and (self.job.fast.running == MAX_I16 or self.job.divides)
         for a in range(self.job.axes):
             if self.job.axis[a].most > FEW:

@@ -107,6 +107,16 @@ cdef inline running_t nothing(running_t like) noexcept nogil:
     return result
 
 
+cdef inline running_t neutral(running_t like) noexcept nogil:
+    """What changes nothing behind a value: -0 even leaves a sum of negative zeros as it is."""
+    cdef running_t result
+    if running_t is SumF32 or running_t is SumF64:
+        result.value = -0.0
+        return result
+    else:
+        return nothing(like)
+
+
 cdef inline running_t pair(const running_t* x, Py_ssize_t hop) noexcept nogil:
     return combine(x[0], x[hop])
 

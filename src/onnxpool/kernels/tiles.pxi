@@ -181,7 +181,9 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     cdef running_t* block = target if left == 0 and target != NULL else memory
     if boxed and finish_boxes(job, call, stage, tile, memory):
         return False
-    if boxed:
+    if job.whole:
+        load_planes(job, call, stage, tile, memory, values, work, scratch)
+    elif boxed:
         load_boxes(job, call, stage, tile, block, work, scratch)
     else:
         load_rows(job, call, stage, tile, block, values, work, scratch)
@@ -190,6 +192,10 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     if job.in_order:
         add_in_order(job, call, tile, memory, spare)
         block = spare
+    elif job.whole:
+        block = target if target != NULL else spare
+        fold_lanes(memory, block, tile.outer_end - tile.outer_begin, work)
+        settle_zeros(job, call, tile, block, scratch)
     else:
         block = reduce_block(job, call, tile, left, block, spare, target, work)
     return block != target and store_rows(job, call, stage, tile, block, mending, <char*> work, scratch)

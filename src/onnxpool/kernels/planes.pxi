@@ -1,0 +1,186 @@
+"""Planes: where one window is a whole channel whose elements lie side by side, they fill vectors.
+
+The vectors of a channel, in row-major order, are combined in the order T; elements that do not fill one come last; then
+the lanes, as neighbours. This is the order of global pools channels-first, however the rows lie in memory.
+"""
+from .elements cimport join_vectors
+from .job cimport PLAIN, Call, Job, Stage, Tile, stopped
+from .reductions cimport MaxF32, MaxF64, combine, few, neutral, running_t
+
+
+cdef struct Fold:
+    Py_ssize_t groups, depth  # groups of FEW vectors so far, and how many vectors are held back
+
+
+cdef inline void fold_in(Fold* fold, const running_t* x, Py_ssize_t groups, running_t* held) noexcept nogil:
+    """FEW vectors a group. Two results of equally many become one, as a carry runs through a binary counter."""
+    cdef running_t[VECTOR] space
+    cdef running_t* lanes = space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), group, here, j
+    for group in range(groups):
+        for j in range(width):
+            lanes[j] = few(x + j, width, FEW)
+        x += FEW * width
+        here = fold.groups
+        while here & 1:
+            fold.depth -= 1
+            merge_after(held + fold.depth * width, lanes, width)
+            here >>= 1
+        memcpy(held + fold.depth * width, lanes, VECTOR)
+        fold.depth += 1
+        fold.groups += 1
+
+
+cdef inline void fold_few(const running_t* x, Py_ssize_t vectors, running_t* lanes) noexcept nogil:
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
+    if vectors == 1:
+        memcpy(lanes, x, VECTOR)
+    elif vectors == 2:
+        for j in range(width):
+            lanes[j] = few(x + j, width, 2)
+    elif vectors == 3:
+        for j in range(width):
+            lanes[j] = few(x + j, width, 3)
+    else:
+        sweep(x, lanes, width, 1, width, vectors)
+
+
+cdef inline void fold_out(Fold* fold, const running_t* x, Py_ssize_t n, bint more, const running_t* nothings,
+                          running_t* y, running_t* held) noexcept nogil:
+    """The last n elements, fewer than a group, and all before them; `more` if a vector can be read behind them."""
+    cdef running_t[VECTOR] space, rest_space
+    cdef running_t* lanes = space
+    cdef running_t* others = rest_space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), vectors = n // width, rest = n - vectors * width
+    cdef bint any_before = fold.depth > 0
+    if vectors:
+        fold_few(x, vectors, lanes)
+    elif any_before:
+        fold.depth -= 1
+        memcpy(lanes, held + fold.depth * width, VECTOR)
+    while fold.depth:
+        fold.depth -= 1
+        merge_after(held + fold.depth * width, lanes, width)
+    if rest:
+        if more:
+            join_vectors(x + vectors * width, rest * <Py_ssize_t> sizeof(running_t), nothings, others)
+        else:
+            memcpy(others, nothings, VECTOR)
+            memcpy(others, x + vectors * width, rest * sizeof(running_t))
+        if vectors or any_before:
+            merge(lanes, others, width)
+        else:
+            memcpy(lanes, others, VECTOR)
+    memcpy(y, lanes, VECTOR)
+
+
+cdef void fold_planes(const running_t* x, running_t* y, Py_ssize_t planes, Py_ssize_t n,
+                      running_t* held) noexcept nogil:
+    """y[planes, lanes] from x[planes, n]."""
+    cdef running_t[VECTOR] nothings
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), groups = n // (FEW * width), done, plane, j
+    cdef Fold fold
+    for j in range(width):
+        nothings[j] = neutral(x[0])
+    for plane in range(planes):
+        fold.groups = fold.depth = 0
+        fold_in(&fold, x, groups, held)
+        done = groups * FEW * width
+        fold_out(&fold, x + done, n - done, (planes - plane - 1) * n >= width, nothings, y + plane * width, held)
+        x += n
+
+
+cdef inline void feed(Fold* fold, const running_t* x, Py_ssize_t n, running_t* pending, Py_ssize_t* waiting,
+                      running_t* held) noexcept nogil:
+    """n more elements of a plane; those that do not fill a group wait for others."""
+    cdef Py_ssize_t group = FEW * (VECTOR // <Py_ssize_t> sizeof(running_t)), taken
+    if waiting[0]:
+        taken = min(n, group - waiting[0])
+        memcpy(pending + waiting[0], x, taken * sizeof(running_t))
+        waiting[0] += taken
+        x += taken
+        n -= taken
+        if waiting[0] < group:
+            return
+        fold_in(fold, pending, 1, held)
+    fold_in(fold, x, n // group, held)
+    waiting[0] = n % group
+    memcpy(pending, x + n - waiting[0], waiting[0] * sizeof(running_t))
+
+
+cdef void load_planes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
+                      running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+    """block[outer, lanes]; work holds LEVELS + FEW vectors."""
+    cdef running_t[FEW * VECTOR] space, nothings
+    cdef running_t* pending = space
+    cdef Py_ssize_t length = extent(tile.span[job.axes - 1], False), lines = job.plane // length, waiting = 0, n, j
+    cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
+    cdef bint direct = not stage.load and call.x.format == PLAIN
+    cdef const char* source = next_rows(job, &call.x, tile, &walk)
+    cdef Fold fold
+    fold.groups = fold.depth = 0
+    for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
+        nothings[j] = neutral(block[0])
+    while source != NULL and not stopped(call):
+        if direct and walk.together % lines == 0 and walk.done % lines == 0:
+            walk.n = walk.together - walk.done % walk.together
+        elif walk.n > lines - walk.done % lines:
+            # Whole planes, or else to the end of one.
+            walk.n = walk.n // lines * lines if walk.done % lines == 0 else lines - walk.done % lines
+        n = walk.n * length
+        if not direct or walk.together % lines:
+            source = read_row(&call.x, source, walk.stride, n, 1, scratch)
+        if stage.load:
+            stage.load(source, values, n, &call.rule)
+            source = <const char*> values
+        if walk.n >= lines:
+            fold_planes(<const running_t*> source, block, walk.n // lines, job.plane, work)
+            block += walk.n // lines * (VECTOR // <Py_ssize_t> sizeof(running_t))
+        else:
+            feed(&fold, <const running_t*> source, n, pending, &waiting, work)
+            if (walk.done + walk.n) % lines == 0:
+                fold_out(&fold, pending, waiting, True, nothings, block, work)
+                block += VECTOR // <Py_ssize_t> sizeof(running_t)
+                fold.groups = fold.depth = waiting = 0
+        source = next_rows(job, &call.x, tile, &walk)
+
+
+cdef void fold_lanes(const running_t* x, running_t* y, Py_ssize_t rows, running_t* scratch) noexcept nogil:
+    """y[rows] from x[rows, lanes]; scratch is as large as x."""
+    cdef Py_ssize_t n = rows * (VECTOR // <Py_ssize_t> sizeof(running_t))
+    while n > 2 * rows:
+        n //= 2
+        sweep(x, scratch, n, 2, 1, 2)
+        x = scratch
+        scratch += n
+    sweep(x, y, rows, 2, 1, 2)
+
+
+cdef void settle_zeros(const Job* job, const Call* call, const Tile* tile, running_t* results,
+                       Scratch* scratch) noexcept nogil:
+    """Lanes do not keep the order of equals: a maximum of zero becomes the first zero of its channel."""
+    cdef Py_ssize_t item, j, n
+    cdef bint found
+    cdef Tile one = tile[0]
+    cdef Walk walk
+    cdef const char* source
+    cdef const running_t* values
+    if running_t is MaxF32 or running_t is MaxF64:
+        for item in range(tile.outer_end - tile.outer_begin):
+            found = results[item].value != 0
+            if found:
+                continue
+            one.outer_begin = tile.outer_begin + item
+            one.outer_end = one.outer_begin + 1
+            walk = walk_rows(job, &call.x, &one, False, scratch.marks)
+            source = next_rows(job, &call.x, &one, &walk)
+            while source != NULL and not found:
+                n = walk.n * extent(tile.span[job.axes - 1], False)
+                values = <const running_t*> read_row(&call.x, source, walk.stride, n, 1, scratch)
+                j = 0
+                while j < n and values[j].value != 0:
+                    j += 1
+                found = j < n
+                if found:
+                    results[item] = values[j]
+                source = next_rows(job, &call.x, &one, &walk)
