@@ -143,12 +143,10 @@ static inline void keys_of_row(const uint16_t *restrict x, int16_t *restrict y, 
 /* A double as the float whose later narrowing to 16 bits rounds the double itself: the last bit is sticky. */
 static inline float round_to_odd(double value) {
     float nearest = (float)value;
-    uint32_t bits = bits_of_float(nearest);
-    if ((double)nearest == value || value != value)
-        return nearest;
-    if ((nearest < 0 ? -(double)nearest : (double)nearest) > (value < 0 ? -value : value))
-        bits--;
-    return float_of_bits(bits | 1);
+    double back = nearest;
+    uint32_t bits = bits_of_float(nearest), too_large = (back < 0 ? -back : back) > (value < 0 ? -value : value);
+    uint32_t odd = (bits - too_large) | 1;
+    return float_of_bits(back != value && value == value ? odd : bits);
 }
 
 /* Magnitudes as integers, whose order is that of the numbers: infinities and NaNs are the largest. */

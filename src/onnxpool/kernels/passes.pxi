@@ -6,7 +6,8 @@ border, have a first tap and a number of taps each. Padding is not known here.
 
 Up to FEW taps are combined in registers. Longer windows go one of two ways, to the same bits (see reductions.pxd):
 windows that share most of their taps look up sums of 1, 2, 4, ... neighbours (`double_up`), others are read once
-(`cascade`).
+(`cascade`). Long windows of several whole steps are T of steps instead, each of them T of its taps (`reduce_steps`);
+those at the border are not.
 """
 from libc.string cimport memcpy
 
@@ -292,6 +293,23 @@ cdef void reduce_interior(const running_t* x, running_t* y, Py_ssize_t pre, cons
             window += run.windows
 
 
+cdef inline bint in_steps(const Axis* axis) noexcept nogil:
+    """Whether long windows in the interior are whole steps: each step is then reduced once, for all its windows."""
+    return axis.taps > FEW and axis.hop == 1 and 1 < axis.step < axis.taps and axis.taps % axis.step == 0
+
+
+cdef void reduce_steps(const running_t* x, running_t* y, const Axis* axis, Py_ssize_t count, Py_ssize_t post,
+                       running_t* scratch) noexcept nogil:
+    """y[count, post] of windows in the interior from x[elements, post], as T of steps; scratch as for `reduce_axis`."""
+    cdef Py_ssize_t steps = axis.taps // axis.step, all_steps = count - 1 + steps
+    cdef Axis one = axis[0], many = axis[0]
+    one.begin, one.end, one.start, one.taps, one.most = 0, all_steps, 0, axis.step, axis.step
+    reduce_interior(x, scratch, 1, &one, Span(0, all_steps, 0, all_steps * axis.step), 0, all_steps, post,
+                    scratch + all_steps * post)
+    many.begin, many.end, many.start, many.step, many.taps, many.most = 0, count, 0, 1, steps, steps
+    reduce_axis(scratch, y, 1, &many, Span(0, count, 0, all_steps), post, scratch + all_steps * post)
+
+
 cdef void reduce_axis(const running_t* x, running_t* y, Py_ssize_t pre, const Axis* whole, Span span, Py_ssize_t post,
                       running_t* scratch) noexcept nogil:
     """y[pre, span windows, post] from x[pre, span elements, post].
@@ -303,6 +321,13 @@ cdef void reduce_axis(const running_t* x, running_t* y, Py_ssize_t pre, const Ax
     cdef Py_ssize_t length = span.high - span.low, count = span.end - span.begin, p
     cdef Py_ssize_t begin = max(axis.begin, span.begin), end = min(axis.end, span.end)
     if pre == 0:
+        return
+    if in_steps(whole):
+        if begin < end:
+            for p in range(pre):
+                reduce_steps(x + (p * length + first_tap(whole, begin) - span.low) * post,
+                             y + (p * count + begin - span.begin) * post, whole, end - begin, post, scratch)
+        reduce_border(x, y, pre, whole, span, post, scratch)
         return
     if share_taps(&axis, count, length):
         for p in range(pre):

@@ -115,20 +115,21 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
     cdef running_t* pending = space
     cdef Py_ssize_t length = extent(tile.span[job.axes - 1], False), lines = job.plane // length, waiting = 0, n, j
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
-    cdef bint direct = not stage.load and call.x.format == PLAIN
+    cdef bint direct = (not stage.load and call.x.format == PLAIN and walk.together % lines == 0
+                        and is_dense(&call.x, call.x.axis[job.axes - 1], length, 1))
     cdef const char* source = next_rows(job, &call.x, tile, &walk)
     cdef Fold fold
     fold.groups = fold.depth = 0
     for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
         nothings[j] = neutral(block[0])
     while source != NULL and not stopped(call):
-        if direct and walk.together % lines == 0 and walk.done % lines == 0:
+        if direct:
             walk.n = walk.together - walk.done % walk.together
         elif walk.n > lines - walk.done % lines:
             # Whole planes, or else to the end of one.
             walk.n = walk.n // lines * lines if walk.done % lines == 0 else lines - walk.done % lines
         n = walk.n * length
-        if not direct or walk.together % lines:
+        if not direct:
             source = read_row(&call.x, source, walk.stride, n, 1, scratch)
         if stage.load:
             stage.load(source, values, n, &call.rule)

@@ -183,9 +183,16 @@ cdef bint odd_results(const char* x, Py_ssize_t n, Running running, Format forma
 
 cdef void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
-    if rule.p == 2:
+    # Constants let the compiler take vectors.
+    if rule.p == 1:
         for j in range(n):
-            y[j].value = <double> x[j] * <double> x[j]
+            y[j].value = power(x[j], 1)
+    elif rule.p == 2:
+        for j in range(n):
+            y[j].value = power(x[j], 2)
+    elif rule.p == 3:
+        for j in range(n):
+            y[j].value = power(x[j], 3)
     else:
         for j in range(n):
             y[j].value = power(x[j], rule.p)
@@ -256,16 +263,35 @@ cdef inline void store_float(double value, float_t* y, const Rule* rule) noexcep
         y[0] = value
 
 
-cdef bint store_norms(const SumF64* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
+cdef inline bint store_roots(const SumF64* x, float_t* y, Py_ssize_t n, double p, bint to_odd,
+                             const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
-    cdef bint unsafe = False
+    cdef int64_t unsafe = 0
+    cdef double value
     for j in range(n):
-        if rule.low <= x[j].value <= rule.high:
-            store_float(norm(x[j].value, rule.p), y + j, rule)
+        value = x[j].value
+        value = value if value >= rule.low else NAN
+        value = value if value <= rule.high else NAN
+        unsafe |= value != value
+        value = norm(value, p)
+        if float_t is float:
+            y[j] = round_to_odd(value) if to_odd else <float> value
         else:
-            store_float(NAN, y + j, rule)
-            unsafe = True
-    return unsafe
+            y[j] = value
+    return unsafe != 0
+
+
+cdef bint store_norms(const SumF64* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
+    # Constants let the compiler take vectors.
+    if rule.p == 1 and rule.to_odd:
+        return store_roots(x, y, n, 1, True, rule)
+    if rule.p == 1:
+        return store_roots(x, y, n, 1, False, rule)
+    if rule.p == 2 and rule.to_odd:
+        return store_roots(x, y, n, 2, True, rule)
+    if rule.p == 2:
+        return store_roots(x, y, n, 2, False, rule)
+    return store_roots(x, y, n, rule.p, rule.to_odd, rule)
 
 
 cdef bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
