@@ -40,8 +40,8 @@ class Tiling(NamedTuple):
 
 
 def needed(axis: Axis, windows: int) -> int:
-    """The most elements that so many neighbouring windows need."""
-    return min(axis.size, (windows - 1) * axis.stride + axis.span)
+    """The most elements that so many neighbouring windows need; all windows take what is left over as well."""
+    return axis.size if windows == axis.out else min(axis.size, (windows - 1) * axis.stride + axis.span)
 
 
 def passes(axes: tuple[Axis, ...], windows: list[int], inner: int, in_order: bool) -> tuple[int, int]:

@@ -143,7 +143,8 @@ cdef inline Span span_of(const Axis* axis, Py_ssize_t begin, Py_ssize_t end) noe
 cdef inline void locate(const Job* job, Py_ssize_t task, Tile* tile) noexcept nogil:
     """Tasks count through the tiles as elements lie in memory: inner fastest, then the last axis, outer slowest."""
     cdef Py_ssize_t count = parts(job.inner, job.tile_inner), place = task % count
-    cdef int a
+    cdef int a, last = job.axes - 1
+    cdef Span* span = &tile.span[last]
     tile.inner_begin = place * job.tile_inner
     tile.inner_end = min(job.inner, tile.inner_begin + job.tile_inner)
     task //= count
@@ -152,5 +153,8 @@ cdef inline void locate(const Job* job, Py_ssize_t task, Tile* tile) noexcept no
         place = task % count
         tile.span[a] = span_of(&job.axis[a], place * job.tile[a], min(job.axis[a].out, (place + 1) * job.tile[a]))
         task //= count
+    if span.begin == 0 and span.end == job.axis[last].out and 8 * (span.high - span.low) > 7 * job.axis[last].size:
+        # Rows lie together if a few elements that no window reads are part of them.
+        span.low, span.high = 0, job.axis[last].size
     tile.outer_begin = task * job.tile_outer
     tile.outer_end = min(job.outer, tile.outer_begin + job.tile_outer)

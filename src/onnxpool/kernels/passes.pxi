@@ -41,6 +41,18 @@ cdef inline void strides(const running_t* x, running_t* y, Py_ssize_t n, Py_ssiz
         steps(x, y, n, step, hop, pace, taps)
 
 
+cdef void quarter(const running_t* x, running_t* y, Py_ssize_t n) noexcept nogil:
+    """y[n] = T(4) of x[n, 4]: pairs, and pairs of them."""
+    cdef running_t[2 * CHUNK] space
+    cdef running_t* pairs = space
+    cdef Py_ssize_t done = 0, part
+    while done < n:
+        part = min(n - done, CHUNK)
+        steps(x + 4 * done, pairs, 2 * part, 2, 1, 1, 2)
+        steps(pairs, y + done, part, 2, 1, 1, 2)
+        done += part
+
+
 cdef void sweep_apart(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
                       Py_ssize_t taps, Py_ssize_t pace) noexcept nogil:
     """y[j * pace] = T(taps) of x[j * step], x[j * step + hop], ... for j < n and at most FEW taps."""
@@ -54,6 +66,8 @@ cdef void sweep_apart(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t
         strides(x, y, n, step, hop, pace, 2)
     elif taps == 3:
         strides(x, y, n, step, hop, pace, 3)
+    elif taps == 4 and step == 4 and hop == 1 and pace == 1:
+        quarter(x, y, n)
     elif taps == 4:
         strides(x, y, n, step, hop, pace, 4)
     elif taps == 5:
