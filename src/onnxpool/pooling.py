@@ -73,7 +73,8 @@ class WindowPlan(Plan):
         last = operator.channels_last and len(shape) > 2
         itemsize = running_bytes(reduction[0], dtype)
         super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={},
-                         _transposes=not last and bool(axes) and tiling.transposes(axes, shape[1], itemsize),
+                         _transposes=not last and bool(axes) and tiling.transposes(axes, shape[1], itemsize,
+                                                                                   reduction[0] == "mean"),
                          output_shape=(shape[0], *spatial, shape[-1]) if last else (*shape[:2], *spatial))
 
     @property

@@ -20,7 +20,8 @@ LANES = 64 * VECTOR  # and values that are held back while they are combined
 BOXES = 1 << 16  # bytes of running values of a tile of boxes,
 BOX_ROWS, BOX_WINDOWS = 2, 8  # but so many windows down and across at least
 PLANAR = 1 << 8  # bytes of channels that are transposed together: as rows, if they are no wider than
-NARROW = 48  # elements
+NARROW = 48  # elements,
+SHORT = 12  # or even fewer
 HALO = 1.3  # how much more two half tiles may load than a whole one,
 FREE_HALO = 1.1  # and how much of that is better than a part of the channels, whose rows have to be gathered
 
@@ -81,9 +82,14 @@ def may_box(axes: tuple[Axis, ...], inner: int, itemsize: int) -> bool:
     return len(axes) > 1 and inner * itemsize >= VECTOR and axes[-2].most <= SIDE >= axes[-1].most
 
 
-def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int) -> bool:
-    """Whether rows are so short that channels are better brought side by side, to fill vectors; not for one window."""
-    return (channels * itemsize >= VECTOR and axes[-1].size <= NARROW and axes[-1].out > 1
+def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, mean: bool) -> bool:
+    """Whether rows are so short that channels are better brought side by side, to fill vectors.
+
+    Not for one window, nor for a mean of few neighbours whose windows follow each other as if there were one long row.
+    """
+    last = axes[-1]
+    long_row = mean and last.out == last.size >= SHORT and last.most <= SIDE
+    return (channels * itemsize >= VECTOR and last.size <= NARROW and last.out > 1 and not long_row
             and any(axis.most > 1 for axis in axes))
 
 

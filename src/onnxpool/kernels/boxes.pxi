@@ -3,7 +3,7 @@
 No block goes to memory and back between the axes. The order is the same: the taps of each row, then the rows.
 """
 from libc.stdint cimport int16_t, uint16_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
 from .elements cimport (
@@ -43,16 +43,6 @@ cdef inline running_t of_box(const running_t* top, const running_t* middle, cons
     if rows > 2:
         result = followed(result, bottom, hop, taps)
     return result
-
-
-cdef inline void widen(const char* x, running_t* lanes, Format format) noexcept nogil:
-    """A vector of 16-bit elements as running values."""
-    if running_t is MaxI16:
-        keys_of_row(<const unsigned short*> x, <int16_t*> lanes, VECTOR // <int> sizeof(int16_t), nans_of(format))
-    elif format == FLOAT16:
-        widen_float16_row(<const unsigned short*> x, <float*> lanes, VECTOR // <int> sizeof(float))
-    else:
-        widen_bfloat16_row(<const unsigned short*> x, <float*> lanes, VECTOR // <int> sizeof(float))
 
 
 cdef inline void reduce_box(const char** line, Py_ssize_t place, Py_ssize_t hop, running_t* lanes, int rows, int taps,
@@ -151,6 +141,32 @@ cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* un
         y += side * inner * stored
 
 
+cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_t* unused, Format format,
+                            bint finishes) noexcept nogil:
+    """As `boxes` for windows of one row and more than FEW taps."""
+    cdef running_t[MOST_VECTORS * VECTOR] space
+    cdef double[LEVELS * HELD] held_space
+    cdef running_t* held = <running_t*> held_space
+    cdef running_t* lanes = space
+    cdef Py_ssize_t window, done, v, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
+    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else 2, stored = size if finishes else sizeof(running_t)
+    for window in range(these.windows):
+        done = 0
+        while done < inner:
+            if inner - done >= MOST_VECTORS * width:
+                cascade_vectors(x + done * size, lanes, these.hop, these.taps, held, MOST_VECTORS, format)
+                for v in range(MOST_VECTORS):
+                    put_lanes(lanes + v * width, y + (done + v * width) * stored, these.divisor, format, finishes)
+                done += MOST_VECTORS * width
+            else:
+                done = min(done, inner - width)  # the last vector overlaps the one before
+                cascade_vectors(x + done * size, lanes, these.hop, these.taps, held, 1, format)
+                put_lanes(lanes, y + done * stored, these.divisor, format, finishes)
+                done += width
+        x += these.step
+        y += inner * stored
+
+
 cdef inline void some_boxes(const char* x, char* y, const Boxes* these, running_t* like, Format format,
                             bint finishes) noexcept nogil:
     # Constants let the compiler unroll a box. Up to 3 rows T(n) adds one after the other.
@@ -167,8 +183,20 @@ cdef inline void some_boxes(const char* x, char* y, const Boxes* these, running_
         boxes(x, y, these, like, 1, 1, format, 1, finishes)
     elif these.rows == 1 and these.taps == 2:
         boxes(x, y, these, like, 1, 2, format, 1, finishes)
-    elif these.rows == 1:
+    elif these.rows == 1 and these.taps == 3:
         boxes(x, y, these, like, 1, 3, format, 1, finishes)
+    elif these.rows == 1 and these.taps == 4:
+        boxes(x, y, these, like, 1, 4, format, 1, finishes)
+    elif these.rows == 1 and these.taps == 5:
+        boxes(x, y, these, like, 1, 5, format, 1, finishes)
+    elif these.rows == 1 and these.taps == 6:
+        boxes(x, y, these, like, 1, 6, format, 1, finishes)
+    elif these.rows == 1 and these.taps == 7:
+        boxes(x, y, these, like, 1, 7, format, 1, finishes)
+    elif these.rows == 1 and these.taps == 8:
+        boxes(x, y, these, like, 1, 8, format, 1, finishes)
+    elif these.rows == 1:
+        long_lines(x, y, these, like, format, finishes)
     elif these.rows == 2 and these.taps == 1:
         boxes(x, y, these, like, 2, 1, format, 1, finishes)
     elif these.rows == 2 and these.taps == 2:
@@ -230,14 +258,12 @@ cdef void boxes_of(const char* x, char* y, const Boxes* these, running_t* like, 
         some_boxes(x, y, these, like, PLAIN, False)
 
 
-cdef void reduce_boxes(const char* x, char* y, running_t* like, const Job* job, const Tile* tile, Py_ssize_t pitch,
-                       Py_ssize_t line, Format format, bint finishes) noexcept nogil:
-    """y[windows of the last two axes, inner] from x[elements of both, inner], whose rows are `line` and `pitch` bytes
-    apart; of running values, or finished elements if their sums or keys are not odd."""
-    cdef const Axis* rows = &job.axis[job.axes - 2]
-    cdef const Axis* taps = &job.axis[job.axes - 1]
-    cdef Span down = tile.span[job.axes - 2], across = tile.span[job.axes - 1]
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, row = down.begin, r, window, side
+cdef void reduce_boxes(const char* x, char* y, running_t* like, const Axis* rows, Span down, const Axis* taps,
+                       Span across, Py_ssize_t inner, Py_ssize_t pitch, Py_ssize_t line, Format format,
+                       bint finishes) noexcept nogil:
+    """y[down windows, across windows, inner] from x[down elements, across elements, inner], whose rows are `line` and
+    `pitch` bytes apart; of running values, or finished elements if their sums or keys are not odd."""
+    cdef Py_ssize_t row = down.begin, r, window, side
     cdef Py_ssize_t pixel = inner * (<Py_ssize_t> sizeof(running_t) if format == PLAIN else 2)
     cdef Py_ssize_t stored = pixel if finishes else inner * <Py_ssize_t> sizeof(running_t)
     cdef bint close = rows.step == rows.hop and taps.step == taps.hop and rows.taps > 1 and taps.taps > 1
@@ -293,7 +319,8 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
     source = next_rows(job, &call.x, tile, &walk)
     while source != NULL and not stopped(call):
         if walk.wanted and direct:
-            reduce_boxes(source, <char*> block, block, job, tile, pitch, width, call.x.format, False)
+            reduce_boxes(source, <char*> block, block, &job.axis[last - 1], down, &job.axis[last], across, inner, pitch,
+                         width, call.x.format, False)
         elif walk.wanted:
             row = 0
             while row < height:
@@ -304,30 +331,82 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
                 else:
                     memcpy(work + row * length, line, n * length * sizeof(running_t))
                 row += n
-            reduce_boxes(<const char*> work, <char*> block, block, job, tile,
-                         length * <Py_ssize_t> sizeof(running_t), width, PLAIN, False)
+            reduce_boxes(<const char*> work, <char*> block, block, &job.axis[last - 1], down, &job.axis[last], across,
+                         inner, length * <Py_ssize_t> sizeof(running_t), width, PLAIN, False)
         block += (down.end - down.begin) * (across.end - across.begin) * inner
         walk.n = height
         source = next_rows(job, &call.x, tile, &walk)
 
 
-cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
-                       running_t* like) noexcept nogil:
+cdef Axis one_row() noexcept nogil:
+    """The rows of windows along one axis."""
+    cdef Axis axis
+    memset(&axis, 0, sizeof(Axis))
+    axis.size = axis.out = axis.end = axis.step = axis.hop = axis.taps = axis.most = 1
+    axis.divisor = 1
+    return axis
+
+
+cdef bint fits_lines(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+                     running_t* like) noexcept nogil:
+    """Whether the last axis may be reduced from elements to vectors; not where windows share many taps."""
+    cdef const Axis* axis = &job.axis[job.axes - 1]
+    cdef Span span = tile.span[job.axes - 1]
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = span.high - span.low
+    return (not stage.load and not job.in_order and not job.indexed and length > 0
+            and inner * <Py_ssize_t> sizeof(running_t) >= VECTOR
+            and is_dense(&call.x, call.x.axis[job.axes - 1], length, inner)
+            and not in_steps(axis) and not share_taps(axis, span.end - span.begin, length))
+
+
+cdef void load_lines(const Job* job, const Call* call, const Tile* tile, running_t* block,
+                     Scratch* scratch) noexcept nogil:
+    """The last axis: block[outer, elements of the other axes, windows, inner], as `load_rows`."""
+    cdef Span across = tile.span[job.axes - 1]
+    cdef Axis taps = job.axis[job.axes - 1], row = one_row()
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = across.high - across.low
+    cdef Py_ssize_t width = across.end - across.begin
+    cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
+    cdef const char* source
+    if width == 1 and taps.begin <= across.begin < taps.end:
+        # The windows of neighbouring rows follow each other as if they were of one row.
+        taps.start, taps.begin = first_tap(&taps, across.begin), across.begin
+        taps.step, taps.end = length, across.begin + walk.rows
+    else:
+        walk.together = 1
+    source = next_rows(job, &call.x, tile, &walk)
+    while source != NULL and not stopped(call):
+        if walk.wanted:
+            across.end = across.begin + walk.n * width
+            reduce_boxes(source, <char*> block, block, &row, Span(0, 1, 0, 1), &taps, across, inner, 0, 0,
+                         call.x.format, False)
+        block += walk.n * width * inner
+        source = next_rows(job, &call.x, tile, &walk)
+
+
+cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint boxed,
+                       running_t* like, Scratch* scratch) noexcept nogil:
     """From elements to elements, where both lie side by side; False if that could not be, or gave an odd result."""
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item, row, n
-    cdef Span down = tile.span[0], across = tile.span[1]
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item, row, n, pitch = 0, line = 0
+    cdef int last = job.axes - 1
+    cdef Axis unit = one_row()
+    cdef const Axis* rows = &job.axis[0] if boxed else &unit
+    cdef Span down = tile.span[0] if boxed else Span(0, 1, 0, 1), across = tile.span[last]
     cdef const char* source
     cdef char* target
-    if (not job.finishes or stage != &job.fast or not is_dense(&call.x, call.x.axis[1], across.high - across.low, inner)
-            or not is_dense(&call.y, call.y.axis[1], across.end - across.begin, inner)):
+    if (not job.finishes or last != (1 if boxed else 0) or stage != &job.fast
+            or not is_dense(&call.x, call.x.axis[last], across.high - across.low, inner)
+            or not is_dense(&call.y, call.y.axis[last], across.end - across.begin, inner)):
         return False
+    if boxed:
+        pitch, line = call.x.axis[0], call.y.axis[0]
     n = (across.end - across.begin) * inner
     for item in range(tile.outer_begin, tile.outer_end):
-        source = outer_item(job, &call.x, item, tile.inner_begin) + down.low * call.x.axis[0] + across.low * call.x.axis[1]
-        target = (outer_item(job, &call.y, item, tile.inner_begin) + down.begin * call.y.axis[0]
-                  + across.begin * call.y.axis[1])
-        reduce_boxes(source, target, like, job, tile, call.x.axis[0], call.y.axis[0], call.x.format, True)
+        source = outer_item(job, &call.x, item, tile.inner_begin) + down.low * pitch + across.low * call.x.axis[last]
+        target = outer_item(job, &call.y, item, tile.inner_begin) + down.begin * line + across.begin * call.y.axis[last]
+        reduce_boxes(source, target, like, rows, down, &job.axis[last], across, inner, pitch, line, call.x.format, True)
         for row in range(down.end - down.begin):
-            if odd_results(target + row * call.y.axis[0], n, stage.running, call.x.format):
-                return False
+            if odd_results(target + row * line, n, stage.running, call.x.format):
+                # Keys are right if all zeros are alike.
+                return stage.running == MAX_I16 and not any_odd_keys(job, call, tile, scratch)
     return True

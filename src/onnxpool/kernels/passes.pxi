@@ -9,14 +9,18 @@ windows that share most of their taps look up sums of 1, 2, 4, ... neighbours (`
 (`cascade`). Long windows of several whole steps are T of steps instead, each of them T of its taps (`reduce_steps`);
 those at the border are not.
 """
+from libc.stdint cimport int16_t
 from libc.string cimport memcpy
 
+from .elements cimport keys_of_row, widen_bfloat16_row, widen_float16_row
 from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_inside
-from .reductions cimport combine, few, nothing, running_t
+from .job cimport BFLOAT16, FLOAT16, FLOAT16_KEYS, PLAIN, Format
+from .reductions cimport MaxI16, combine, few, nothing, running_t
 
 cdef enum:
     VECTOR = 64   # bytes that are reduced together, as in tiling.py
     MOST_VECTORS = 4
+    HELD = 32     # doubles that take their room
     FEW = 8       # taps that `few` combines
     CHUNK = 64    # neighbouring windows that a cascade takes together
     BLOCK = 1024  # taps that a lone window halves at a time; a power of two
@@ -161,15 +165,64 @@ cdef void cascade(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t ste
     sweep(rows, y, n, 1, 1, 1)
 
 
-cdef void cascade_vectors(const running_t* x, running_t* y, Py_ssize_t hop, Py_ssize_t taps, running_t* held,
-                          int vectors) noexcept nogil:
-    """As `cascade` for as many windows beside each other as `vectors` of VECTOR bytes; held has LEVELS times their room."""
+cdef inline void widen(const char* x, running_t* lanes, Format format) noexcept nogil:
+    """A vector of 16-bit elements as running values."""
+    if running_t is MaxI16:
+        keys_of_row(<const unsigned short*> x, <int16_t*> lanes, VECTOR // <int> sizeof(int16_t), nans_of(format))
+    elif format == FLOAT16:
+        widen_float16_row(<const unsigned short*> x, <float*> lanes, VECTOR // <int> sizeof(float))
+    else:
+        widen_bfloat16_row(<const unsigned short*> x, <float*> lanes, VECTOR // <int> sizeof(float))
+
+
+cdef inline void reduce_taps(const char* x, running_t* lanes, Py_ssize_t hop, int taps, int vectors,
+                             Format format) noexcept nogil:
+    """T(taps) in every lane of so many vectors, from taps `hop` bytes apart."""
+    cdef running_t[FEW * VECTOR] space
+    cdef running_t* box = space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
+    cdef int vector, tap
+    if format == PLAIN:
+        for j in range(vectors * width):
+            lanes[j] = few(<const running_t*> x + j, hop // <Py_ssize_t> sizeof(running_t), taps)
+        return
+    for vector in range(vectors):
+        for tap in range(taps):
+            widen(x + vector * width * 2 + tap * hop, box + tap * width, format)
+        for j in range(width):
+            lanes[vector * width + j] = few(box + j, width, taps)
+
+
+cdef inline void reduce_few(const char* x, running_t* lanes, Py_ssize_t hop, Py_ssize_t taps, int vectors,
+                            Format format) noexcept nogil:
+    # Constants let the compiler unroll the taps.
+    if taps == 1:
+        reduce_taps(x, lanes, hop, 1, vectors, format)
+    elif taps == 2:
+        reduce_taps(x, lanes, hop, 2, vectors, format)
+    elif taps == 3:
+        reduce_taps(x, lanes, hop, 3, vectors, format)
+    elif taps == 4:
+        reduce_taps(x, lanes, hop, 4, vectors, format)
+    elif taps == 5:
+        reduce_taps(x, lanes, hop, 5, vectors, format)
+    elif taps == 6:
+        reduce_taps(x, lanes, hop, 6, vectors, format)
+    else:
+        reduce_taps(x, lanes, hop, 7, vectors, format)
+
+
+cdef inline void cascade_vectors(const char* x, running_t* y, Py_ssize_t hop, Py_ssize_t taps, running_t* held,
+                                 int vectors, Format format) noexcept nogil:
+    """As `cascade` for as many windows beside each other as `vectors` of VECTOR bytes; held has LEVELS times their room.
+
+    Of elements, whose taps lie `hop` bytes apart.
+    """
     cdef running_t[MOST_VECTORS * VECTOR] space  # apart from y, so that nothing has to be known about where y is
     cdef running_t* lanes = space
     cdef Py_ssize_t width = vectors * (VECTOR // <Py_ssize_t> sizeof(running_t)), group, depth = 0, here, j
     for group in range(taps // FEW):
-        for j in range(width):
-            lanes[j] = few(x + j, hop, FEW)
+        reduce_taps(x, lanes, hop, FEW, vectors, format)
         x += FEW * hop
         here = group
         while here & 1:
@@ -179,10 +232,10 @@ cdef void cascade_vectors(const running_t* x, running_t* y, Py_ssize_t hop, Py_s
         memcpy(held + depth * width, lanes, vectors * VECTOR)
         depth += 1
     if taps % FEW:
-        sweep(x, held + depth * width, width, 1, hop, taps % FEW)
-        depth += 1
-    depth -= 1
-    memcpy(lanes, held + depth * width, vectors * VECTOR)
+        reduce_few(x, lanes, hop, taps % FEW, vectors, format)
+    else:
+        depth -= 1
+        memcpy(lanes, held + depth * width, vectors * VECTOR)
     while depth:
         depth -= 1
         merge_after(held + depth * width, lanes, width)
@@ -192,16 +245,17 @@ cdef void cascade_vectors(const running_t* x, running_t* y, Py_ssize_t hop, Py_s
 cdef void windows(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
                   Py_ssize_t taps, running_t* scratch) noexcept nogil:
     cdef Py_ssize_t done = 0, width = VECTOR // <Py_ssize_t> sizeof(running_t)
+    cdef Py_ssize_t bytes = hop * <Py_ssize_t> sizeof(running_t)
     if taps <= FEW:
         sweep(x, y, n, step, hop, taps)
         return
     if step == 1 and n >= width:
         while n - done >= MOST_VECTORS * width:
-            cascade_vectors(x + done, y + done, hop, taps, scratch, MOST_VECTORS)
+            cascade_vectors(<const char*> (x + done), y + done, bytes, taps, scratch, MOST_VECTORS, PLAIN)
             done += MOST_VECTORS * width
         while done < n:
             done = min(done, n - width)  # the last vector overlaps the one before
-            cascade_vectors(x + done, y + done, hop, taps, scratch, 1)
+            cascade_vectors(<const char*> (x + done), y + done, bytes, taps, scratch, 1, PLAIN)
             done += width
     while done < n:
         cascade(x + done * step, y + done, min(n - done, CHUNK), step, hop, taps, scratch)

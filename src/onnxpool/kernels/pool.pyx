@@ -365,7 +365,7 @@ cdef class Pool:
         self.job.work = tiling.work
         self.job.boxes = tiling.boxes
         self.job.whole = tiling.whole
-        self.job.finishes = self.job.axes == 2 and (self.job.fast.running == MAX_I16 or self.job.divides)
+        self.job.finishes = self.job.fast.running == MAX_I16 or (self.job.divides and not self.job.in_order)
         for a in range(self.job.axes):
             if self.job.axis[a].most > FEW:
                 self.job.work = tiling.work + LEVELS * CHUNK + BLOCK

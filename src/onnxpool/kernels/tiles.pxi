@@ -177,14 +177,17 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     cdef running_t* work = values + job.row
     cdef running_t* target = <running_t*> where_stored(job, call, stage, tile)
     cdef bint boxed = fits_boxes(job, tile, sizeof(running_t))
+    cdef bint lined = not boxed and not job.whole and fits_lines(job, call, stage, tile, memory)
     cdef int left = job.axes - (2 if boxed else 1)  # axes after the load
     cdef running_t* block = target if left == 0 and target != NULL else memory
-    if boxed and finish_boxes(job, call, stage, tile, memory):
+    if (boxed or lined) and finish_boxes(job, call, stage, tile, boxed, memory, scratch):
         return False
     if job.whole:
         load_planes(job, call, stage, tile, memory, values, work, scratch)
     elif boxed:
         load_boxes(job, call, stage, tile, block, work, scratch)
+    elif lined:
+        load_lines(job, call, tile, block, scratch)
     else:
         load_rows(job, call, stage, tile, block, values, work, scratch)
     if stopped(call):
