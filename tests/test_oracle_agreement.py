@@ -125,7 +125,9 @@ def test_a_batch_is_its_images(call):
 @pools
 @given(legal_call(), st.randoms(use_true_random=False))
 def test_channels_are_independent(call, random):
-    """Permuting the channels permutes the result, bit for bit."""
+    """Permuting the channels permutes the result, bit for bit; of global pools, if they lie in memory alike."""
+    if call.operator.startswith("Global"):
+        call = replace(call, x=np.ascontiguousarray(call.x), memory="C")
     axis = -1 if call.channels_last else 1
     order = list(range(call.x.shape[axis]))
     random.shuffle(order)

@@ -34,7 +34,7 @@ class Operator:
         Whether arrays are (N, *spatial, C) instead of (N, C, *spatial).
     """
 
-    __slots__ = ("_given", "_version", "channels_last", "opset", "return_indices")
+    __slots__ = ("_given", "_recent", "_version", "channels_last", "opset", "return_indices")
 
     reduces: ClassVar[str] = "max"
     windowed: ClassVar[bool] = True
@@ -45,6 +45,7 @@ class Operator:
 
     _given: tuple[tuple[str, Any], ...]
     _version: schemas.Version
+    _recent: "Plan | None"  # the plan of the last call
     channels_last: bool
     opset: int
     return_indices: bool
@@ -64,7 +65,7 @@ class Operator:
         schemas.check_outputs(version, 1 + indices)
         resolved = schemas.LATEST[schemas.SCHEMAS[name].domain] if opset is None else int(opset)
         for key, value in (("_given", tuple(checked.items())), ("_version", version), ("channels_last", last),
-                           ("opset", resolved), ("return_indices", indices)):
+                           ("opset", resolved), ("return_indices", indices), ("_recent", None)):
             object.__setattr__(self, key, value)
 
     @property
@@ -202,8 +203,13 @@ class Operator:
         PoolTypeError
             For a dtype or kind of argument that it does not allow.
         """
-        x = as_array(self.label, x)
-        return _plan(self, x.shape, native(x.dtype))(x, *inputs, out=out, num_threads=num_threads)
+        if type(x) is not np.ndarray:
+            x = as_array(self.label, x)
+        plan = self._recent
+        if plan is None or plan.dtype is not x.dtype or plan.shape != x.shape:
+            plan = _plan(self, x.shape, native(x.dtype))
+            object.__setattr__(self, "_recent", plan)
+        return plan(x, *inputs, out=out, num_threads=num_threads)
 
 
 def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Operator:

@@ -59,12 +59,13 @@ def interleaved(x: Array, channels_last: bool) -> bool:
 class WindowPlan(Plan):
     """The plan of an operator that reduces windows; `axes` are the windows of each spatial axis."""
 
-    __slots__ = ("_pools", "_transposes", "axes", "output_shape", "reduction")
+    __slots__ = ("_plain", "_pools", "_transposes", "axes", "output_shape", "reduction")
 
     axes: tuple[Axis, ...]
     output_shape: tuple[int, ...]
     reduction: tuple[str, float]
     _pools: dict[bool, kernels.Pool]
+    _plain: list[kernels.Pool]  # what runs small plain arrays without a further look, once it is made
     _transposes: bool  # whether channels are brought side by side
 
     def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], axes: tuple[Axis, ...],
@@ -72,7 +73,7 @@ class WindowPlan(Plan):
         spatial = tuple(axis.out for axis in axes)
         last = operator.channels_last and len(shape) > 2
         itemsize = running_bytes(reduction[0], dtype)
-        super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={},
+        super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={}, _plain=[],
                          _transposes=not last and bool(axes) and tiling.transposes(axes, shape[1], itemsize,
                                                                                    reduction[0] == "mean"),
                          output_shape=(shape[0], *spatial, shape[-1]) if last else (*shape[:2], *spatial))
@@ -85,6 +86,9 @@ class WindowPlan(Plan):
         return explain(self)
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
+        if (self._plain and not inputs and (num_threads is None or (type(num_threads) is int and num_threads > 0))
+                and self._plain[0].run_plain(x, out)):
+            return out
         x = self._checked(x)
         rule = self._rule(inputs) if inputs or self.operator.quantised else None
         team = threads.team(num_threads, x.nbytes)
@@ -94,7 +98,11 @@ class WindowPlan(Plan):
         indices = self._result(x, indices_out, INDEX) if indexed else None
         if x.size:
             inside = interleaved(x, self.operator.channels_last) or (self._transposes and x.flags.c_contiguous)
-            self._pool(inside).run(x, y, team, rule, indices)
+            pool = self._pool(inside)
+            pool.run(x, y, team, rule, indices)
+            if not self._plain and not indexed and rule is None and x.nbytes < threads.SERIAL_BYTES and x.flags.carray:
+                pool.expect(self.shape, self.output_shape, self.dtype)
+                self._plain.append(pool)
         y = delivered(y, y_out)
         return y if indices is None else (y, delivered(indices, indices_out))
 

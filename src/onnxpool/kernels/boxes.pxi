@@ -16,8 +16,22 @@ from .elements cimport (
     widen_bfloat16_row,
     widen_float16_row,
 )
-from .job cimport BFLOAT16, BFLOAT16_KEYS, FLOAT16, FLOAT16_KEYS, PLAIN, Call, Format, Job, Stage, Tile, stopped
-from .reductions cimport MaxF32, MaxF64, MaxI8, MaxI16, MaxU8, SumF32, SumF64, combine, few, nothing, running_t
+from .job cimport (
+    BFLOAT16,
+    BFLOAT16_KEYS,
+    BYTES,
+    FLOAT16,
+    FLOAT16_KEYS,
+    PLAIN,
+    SIGNED_BYTES,
+    Call,
+    Format,
+    Job,
+    Stage,
+    Tile,
+    stopped,
+)
+from .reductions cimport MaxF32, MaxF64, MaxI8, MaxI16, MaxU8, SumF32, SumF64, SumI32, combine, few, nothing, running_t
 
 cdef enum:
     SIDE = 3     # taps of a box at most along each axis, as in tiling.py
@@ -119,7 +133,7 @@ cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* un
     cdef running_t* lanes = space
     cdef const char* line[SIDE + 1]
     cdef Py_ssize_t window, done, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
-    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else 2, stored = size if finishes else sizeof(running_t)
+    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format), stored = size if finishes else sizeof(running_t)
     cdef Py_ssize_t hop = these.hop, below = these.below, step = side * these.step
     cdef double divisor = these.divisor
     cdef int row
@@ -149,7 +163,7 @@ cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_
     cdef running_t* held = <running_t*> held_space
     cdef running_t* lanes = space
     cdef Py_ssize_t window, done, v, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
-    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else 2, stored = size if finishes else sizeof(running_t)
+    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format), stored = size if finishes else sizeof(running_t)
     for window in range(these.windows):
         done = 0
         while done < inner:
@@ -242,6 +256,13 @@ cdef void boxes_of(const char* x, char* y, const Boxes* these, running_t* like, 
             some_boxes(x, y, these, like, BFLOAT16, False)
         else:
             some_boxes(x, y, these, like, PLAIN, False)
+    elif running_t is SumI32:
+        if format == BYTES:
+            some_boxes(x, y, these, like, BYTES, False)
+        elif format == SIGNED_BYTES:
+            some_boxes(x, y, these, like, SIGNED_BYTES, False)
+        else:
+            some_boxes(x, y, these, like, PLAIN, False)
     elif running_t is MaxF32:
         if format == FLOAT16:
             some_boxes(x, y, these, like, FLOAT16, False)
@@ -258,13 +279,16 @@ cdef void boxes_of(const char* x, char* y, const Boxes* these, running_t* like, 
         some_boxes(x, y, these, like, PLAIN, False)
 
 
-cdef void reduce_boxes(const char* x, char* y, running_t* like, const Axis* rows, Span down, const Axis* taps,
+cdef bint reduce_boxes(const char* x, char* y, running_t* like, const Axis* rows, Span down, const Axis* taps,
                        Span across, Py_ssize_t inner, Py_ssize_t pitch, Py_ssize_t line, Format format,
                        bint finishes) noexcept nogil:
     """y[down windows, across windows, inner] from x[down elements, across elements, inner], whose rows are `line` and
-    `pitch` bytes apart; of running values, or finished elements if their sums or keys are not odd."""
+    `pitch` bytes apart; of running values, or finished elements if their sums or keys are not odd.
+
+    False where an element cannot be finished, being of no tap.
+    """
     cdef Py_ssize_t row = down.begin, r, window, side
-    cdef Py_ssize_t pixel = inner * (<Py_ssize_t> sizeof(running_t) if format == PLAIN else 2)
+    cdef Py_ssize_t pixel = inner * (<Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format))
     cdef Py_ssize_t stored = pixel if finishes else inner * <Py_ssize_t> sizeof(running_t)
     cdef bint close = rows.step == rows.hop and taps.step == taps.hop and rows.taps > 1 and taps.taps > 1
     cdef const char* first
@@ -277,6 +301,8 @@ cdef void reduce_boxes(const char* x, char* y, running_t* like, const Axis* rows
         while window < across.end:
             these.windows = min(across.end, taps.end) - window if is_interior(taps, window) else 1
             these.taps = taps_inside(taps, window)
+            if finishes and not (these.rows and these.taps):
+                return False
             these.below = line if side == 2 and these.windows > 1 else 0
             these.divisor = divisor_of(rows, row) * divisor_of(taps, window)
             if these.below:
@@ -291,6 +317,7 @@ cdef void reduce_boxes(const char* x, char* y, running_t* like, const Axis* rows
                          format, finishes)
             window += these.windows
         row += side
+    return True
 
 
 cdef inline bint fits_boxes(const Job* job, const Tile* tile, Py_ssize_t itemsize) noexcept nogil:
@@ -404,7 +431,9 @@ cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, con
     for item in range(tile.outer_begin, tile.outer_end):
         source = outer_item(job, &call.x, item, tile.inner_begin) + down.low * pitch + across.low * call.x.axis[last]
         target = outer_item(job, &call.y, item, tile.inner_begin) + down.begin * line + across.begin * call.y.axis[last]
-        reduce_boxes(source, target, like, rows, down, &job.axis[last], across, inner, pitch, line, call.x.format, True)
+        if not reduce_boxes(source, target, like, rows, down, &job.axis[last], across, inner, pitch, line,
+                            call.x.format, True):
+            return False
         for row in range(down.end - down.begin):
             if odd_results(target + row * line, n, stage.running, call.x.format):
                 # Keys are right if all zeros are alike.

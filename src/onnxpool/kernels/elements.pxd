@@ -1,4 +1,4 @@
-from libc.stdint cimport int16_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef extern from "elements.h" nogil:
     ctypedef struct float_state:
@@ -17,6 +17,8 @@ cdef extern from "elements.h" nogil:
     uint32_t magnitude_of_float(float value) noexcept
     uint64_t magnitude_of_double(double value) noexcept
     void join_vectors(const void* x, Py_ssize_t bytes, const void* y, void* joined) noexcept
+    void widen_bytes(const void* x, int32_t* y, bint is_signed) noexcept
+    int64_t sum_bytes(const uint8_t* x, Py_ssize_t n, bint is_signed) noexcept
     void move_elements(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
                        Py_ssize_t n, Py_ssize_t itemsize, bint swapped) noexcept
     float_state enter_default_floats() noexcept

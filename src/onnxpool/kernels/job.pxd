@@ -12,6 +12,8 @@ cdef enum Format:
     BFLOAT16
     FLOAT16_KEYS   # elements become integers of the same order on the way in
     BFLOAT16_KEYS
+    BYTES          # elements are widened to 32-bit integers
+    SIGNED_BYTES
 
 cdef enum Running:
     MAX_I8

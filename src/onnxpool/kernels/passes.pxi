@@ -9,13 +9,13 @@ windows that share most of their taps look up sums of 1, 2, 4, ... neighbours (`
 (`cascade`). Long windows of several whole steps are T of steps instead, each of them T of its taps (`reduce_steps`);
 those at the border are not.
 """
-from libc.stdint cimport int16_t
+from libc.stdint cimport int16_t, int32_t
 from libc.string cimport memcpy
 
-from .elements cimport keys_of_row, widen_bfloat16_row, widen_float16_row
+from .elements cimport keys_of_row, widen_bfloat16_row, widen_bytes, widen_float16_row
 from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_inside
-from .job cimport BFLOAT16, FLOAT16, FLOAT16_KEYS, PLAIN, Format
-from .reductions cimport MaxI16, combine, few, nothing, running_t
+from .job cimport FLOAT16, PLAIN, SIGNED_BYTES, Format
+from .reductions cimport MaxI16, SumI32, combine, few, nothing, running_t
 
 cdef enum:
     VECTOR = 64   # bytes that are reduced together, as in tiling.py
@@ -166,8 +166,10 @@ cdef void cascade(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t ste
 
 
 cdef inline void widen(const char* x, running_t* lanes, Format format) noexcept nogil:
-    """A vector of 16-bit elements as running values."""
-    if running_t is MaxI16:
+    """A vector of elements of a format as running values."""
+    if running_t is SumI32:
+        widen_bytes(x, <int32_t*> lanes, format == SIGNED_BYTES)
+    elif running_t is MaxI16:
         keys_of_row(<const unsigned short*> x, <int16_t*> lanes, VECTOR // <int> sizeof(int16_t), nans_of(format))
     elif format == FLOAT16:
         widen_float16_row(<const unsigned short*> x, <float*> lanes, VECTOR // <int> sizeof(float))
@@ -188,7 +190,7 @@ cdef inline void reduce_taps(const char* x, running_t* lanes, Py_ssize_t hop, in
         return
     for vector in range(vectors):
         for tap in range(taps):
-            widen(x + vector * width * 2 + tap * hop, box + tap * width, format)
+            widen(x + vector * width * itemsize_of(format) + tap * hop, box + tap * width, format)
         for j in range(width):
             lanes[vector * width + j] = few(box + j, width, taps)
 
@@ -212,33 +214,54 @@ cdef inline void reduce_few(const char* x, running_t* lanes, Py_ssize_t hop, Py_
         reduce_taps(x, lanes, hop, 7, vectors, format)
 
 
-cdef inline void cascade_vectors(const char* x, running_t* y, Py_ssize_t hop, Py_ssize_t taps, running_t* held,
-                                 int vectors, Format format) noexcept nogil:
-    """As `cascade` for as many windows beside each other as `vectors` of VECTOR bytes; held has LEVELS times their room.
+cdef struct Fold:
+    Py_ssize_t groups, depth  # groups of FEW taps so far, and how many results are held back
 
-    Of elements, whose taps lie `hop` bytes apart.
-    """
-    cdef running_t[MOST_VECTORS * VECTOR] space  # apart from y, so that nothing has to be known about where y is
+
+cdef inline void fold_in(Fold* fold, const char* x, Py_ssize_t hop, Py_ssize_t groups, running_t* held, int vectors,
+                         Format format) noexcept nogil:
+    """More groups of taps. Two results of equally many become one, as a carry runs through a binary counter."""
+    cdef running_t[MOST_VECTORS * VECTOR] space  # apart from x, so that nothing has to be known about where x is
     cdef running_t* lanes = space
-    cdef Py_ssize_t width = vectors * (VECTOR // <Py_ssize_t> sizeof(running_t)), group, depth = 0, here, j
-    for group in range(taps // FEW):
+    cdef Py_ssize_t width = vectors * (VECTOR // <Py_ssize_t> sizeof(running_t)), group, here
+    for group in range(groups):
         reduce_taps(x, lanes, hop, FEW, vectors, format)
         x += FEW * hop
-        here = group
+        here = fold.groups
         while here & 1:
-            depth -= 1
-            merge_after(held + depth * width, lanes, width)
+            fold.depth -= 1
+            merge_after(held + fold.depth * width, lanes, width)
             here >>= 1
-        memcpy(held + depth * width, lanes, vectors * VECTOR)
-        depth += 1
+        memcpy(held + fold.depth * width, lanes, vectors * VECTOR)
+        fold.depth += 1
+        fold.groups += 1
+
+
+cdef inline void fold_up(Fold* fold, running_t* lanes, bint any_lanes, running_t* held, int vectors) noexcept nogil:
+    """All that is held back, and the lanes that come after it, if any."""
+    cdef Py_ssize_t width = vectors * (VECTOR // <Py_ssize_t> sizeof(running_t))
+    if not any_lanes:
+        fold.depth -= 1
+        memcpy(lanes, held + fold.depth * width, vectors * VECTOR)
+    while fold.depth:
+        fold.depth -= 1
+        merge_after(held + fold.depth * width, lanes, width)
+
+
+cdef inline void cascade_vectors(const char* x, running_t* y, Py_ssize_t hop, Py_ssize_t taps, running_t* held,
+                                 int vectors, Format format) noexcept nogil:
+    """As `cascade`, of elements, for so many windows beside each other as `vectors` of VECTOR bytes.
+
+    Taps lie `hop` bytes apart; held has room for LEVELS times the result.
+    """
+    cdef running_t[MOST_VECTORS * VECTOR] space
+    cdef running_t* lanes = space
+    cdef Py_ssize_t groups = taps // FEW
+    cdef Fold fold = Fold(0, 0)
+    fold_in(&fold, x, hop, groups, held, vectors, format)
     if taps % FEW:
-        reduce_few(x, lanes, hop, taps % FEW, vectors, format)
-    else:
-        depth -= 1
-        memcpy(lanes, held + depth * width, vectors * VECTOR)
-    while depth:
-        depth -= 1
-        merge_after(held + depth * width, lanes, width)
+        reduce_few(x + groups * FEW * hop, lanes, hop, taps % FEW, vectors, format)
+    fold_up(&fold, lanes, taps % FEW != 0, held, vectors)
     memcpy(y, lanes, vectors * VECTOR)
 
 

@@ -3,46 +3,11 @@
 The vectors of a channel, in row-major order, are combined in the order T; elements that do not fill one come last; then
 the lanes, as neighbours. This is the order of global pools channels-first, however the rows lie in memory.
 """
-from .elements cimport join_vectors
-from .job cimport PLAIN, Call, Job, Stage, Tile, stopped
-from .reductions cimport MaxF32, MaxF64, combine, few, neutral, running_t
+from libc.stdint cimport int32_t, uint8_t
 
-
-cdef struct Fold:
-    Py_ssize_t groups, depth  # groups of FEW vectors so far, and how many vectors are held back
-
-
-cdef inline void fold_in(Fold* fold, const running_t* x, Py_ssize_t groups, running_t* held) noexcept nogil:
-    """FEW vectors a group. Two results of equally many become one, as a carry runs through a binary counter."""
-    cdef running_t[VECTOR] space
-    cdef running_t* lanes = space
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), group, here, j
-    for group in range(groups):
-        for j in range(width):
-            lanes[j] = few(x + j, width, FEW)
-        x += FEW * width
-        here = fold.groups
-        while here & 1:
-            fold.depth -= 1
-            merge_after(held + fold.depth * width, lanes, width)
-            here >>= 1
-        memcpy(held + fold.depth * width, lanes, VECTOR)
-        fold.depth += 1
-        fold.groups += 1
-
-
-cdef inline void fold_few(const running_t* x, Py_ssize_t vectors, running_t* lanes) noexcept nogil:
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
-    if vectors == 1:
-        memcpy(lanes, x, VECTOR)
-    elif vectors == 2:
-        for j in range(width):
-            lanes[j] = few(x + j, width, 2)
-    elif vectors == 3:
-        for j in range(width):
-            lanes[j] = few(x + j, width, 3)
-    else:
-        sweep(x, lanes, width, 1, width, vectors)
+from .elements cimport join_vectors, sum_bytes
+from .job cimport BYTES, PLAIN, SIGNED_BYTES, Call, Job, Stage, Tile, stopped
+from .reductions cimport MaxF32, MaxF64, SumI32, neutral, running_t
 
 
 cdef inline void fold_out(Fold* fold, const running_t* x, Py_ssize_t n, bint more, const running_t* nothings,
@@ -52,22 +17,18 @@ cdef inline void fold_out(Fold* fold, const running_t* x, Py_ssize_t n, bint mor
     cdef running_t* lanes = space
     cdef running_t* others = rest_space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), vectors = n // width, rest = n - vectors * width
-    cdef bint any_before = fold.depth > 0
+    cdef bint any_before = vectors > 0 or fold.depth > 0
     if vectors:
-        fold_few(x, vectors, lanes)
-    elif any_before:
-        fold.depth -= 1
-        memcpy(lanes, held + fold.depth * width, VECTOR)
-    while fold.depth:
-        fold.depth -= 1
-        merge_after(held + fold.depth * width, lanes, width)
+        reduce_few(<const char*> x, lanes, VECTOR, vectors, 1, PLAIN)
+    if any_before:
+        fold_up(fold, lanes, vectors > 0, held, 1)
     if rest:
         if more:
             join_vectors(x + vectors * width, rest * <Py_ssize_t> sizeof(running_t), nothings, others)
         else:
             memcpy(others, nothings, VECTOR)
             memcpy(others, x + vectors * width, rest * sizeof(running_t))
-        if vectors or any_before:
+        if any_before:
             merge(lanes, others, width)
         else:
             memcpy(lanes, others, VECTOR)
@@ -84,10 +45,22 @@ cdef void fold_planes(const running_t* x, running_t* y, Py_ssize_t planes, Py_ss
         nothings[j] = neutral(x[0])
     for plane in range(planes):
         fold.groups = fold.depth = 0
-        fold_in(&fold, x, groups, held)
+        fold_in(&fold, <const char*> x, VECTOR, groups, held, 1, PLAIN)
         done = groups * FEW * width
         fold_out(&fold, x + done, n - done, (planes - plane - 1) * n >= width, nothings, y + plane * width, held)
         x += n
+
+
+cdef inline void sum_planes(const uint8_t* x, running_t* y, Py_ssize_t planes, Py_ssize_t n,
+                            bint is_signed) noexcept nogil:
+    """y[planes, lanes] from bytes x[planes, n], in the first lane: integers have no order."""
+    cdef Py_ssize_t plane
+    if running_t is SumI32:
+        for plane in range(planes):
+            memset(y, 0, VECTOR)
+            y.value = <int32_t> sum_bytes(x, n, is_signed)
+            x += n
+            y += VECTOR // <Py_ssize_t> sizeof(running_t)
 
 
 cdef inline void feed(Fold* fold, const running_t* x, Py_ssize_t n, running_t* pending, Py_ssize_t* waiting,
@@ -102,8 +75,8 @@ cdef inline void feed(Fold* fold, const running_t* x, Py_ssize_t n, running_t* p
         n -= taken
         if waiting[0] < group:
             return
-        fold_in(fold, pending, 1, held)
-    fold_in(fold, x, n // group, held)
+        fold_in(fold, <const char*> pending, VECTOR, 1, held, 1, PLAIN)
+    fold_in(fold, <const char*> x, VECTOR, n // group, held, 1, PLAIN)
     waiting[0] = n % group
     memcpy(pending, x + n - waiting[0], waiting[0] * sizeof(running_t))
 
@@ -115,7 +88,8 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
     cdef running_t* pending = space
     cdef Py_ssize_t length = extent(tile.span[job.axes - 1], False), lines = job.plane // length, waiting = 0, n, j
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
-    cdef bint direct = (not stage.load and call.x.format == PLAIN and walk.together % lines == 0
+    cdef bint bytes = call.x.format == BYTES or call.x.format == SIGNED_BYTES
+    cdef bint direct = (not stage.load and (call.x.format == PLAIN or bytes) and walk.together % lines == 0
                         and is_dense(&call.x, call.x.axis[job.axes - 1], length, 1))
     cdef const char* source = next_rows(job, &call.x, tile, &walk)
     cdef Fold fold
@@ -134,7 +108,10 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
         if stage.load:
             stage.load(source, values, n, &call.rule)
             source = <const char*> values
-        if walk.n >= lines:
+        if direct and bytes:
+            sum_planes(<const uint8_t*> source, block, walk.n // lines, job.plane, call.x.format == SIGNED_BYTES)
+            block += walk.n // lines * (VECTOR // <Py_ssize_t> sizeof(running_t))
+        elif walk.n >= lines:
             fold_planes(<const running_t*> source, block, walk.n // lines, job.plane, work)
             block += walk.n // lines * (VECTOR // <Py_ssize_t> sizeof(running_t))
         else:

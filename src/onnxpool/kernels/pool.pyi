@@ -19,7 +19,8 @@ class Pool:
     def run(
         self, x: NDArray[Any], y: NDArray[Any], threads: int,
         quantisation: tuple[int, float, float, float, float, int] | None = None, indices: NDArray[Any] | None = None,
-    ) -> None: ...
+    ) -> None: ...    def expect(self, x_shape: tuple[int, ...], y_shape: tuple[int, ...], dtype: np.dtype[Any]) -> None: ...
+    def run_plain(self, x: Any, y: Any) -> bool: ...
 
 def unpool(
     x: NDArray[Any], indices: NDArray[np.int64], y: NDArray[Any], addressed: tuple[int, ...], channels_last: bool,

@@ -13,8 +13,10 @@ from .elements cimport enter_default_floats, float_state, leave_default_floats
 from .job cimport (
     BFLOAT16,
     BFLOAT16_KEYS,
+    BYTES,
     FLOAT16,
     FLOAT16_KEYS,
+    MAX_AXES,
     MAX_F32,
     MAX_F64,
     MAX_I8,
@@ -26,6 +28,7 @@ from .job cimport (
     PLACED_I8,
     PLACED_U8,
     PLAIN,
+    SIGNED_BYTES,
     SUM_F32,
     SUM_F64,
     SUM_I32,
@@ -136,10 +139,10 @@ cdef Stage quantised_stage(str dtype, bint long_sums):
     if dtype == "int8" and long_sums:
         return Stage(SUM_I64, <Load> load_integers[int8_t, SumI64], <Store> store_quantised[SumI64, int8_t], NULL)
     if dtype == "int8":
-        return Stage(SUM_I32, <Load> load_integers[int8_t, SumI32], <Store> store_quantised[SumI32, int8_t], NULL)
+        return Stage(SUM_I32, NULL, <Store> store_quantised[SumI32, int8_t], NULL)
     if long_sums:
         return Stage(SUM_I64, <Load> load_integers[uint8_t, SumI64], <Store> store_quantised[SumI64, uint8_t], NULL)
-    return Stage(SUM_I32, <Load> load_integers[uint8_t, SumI32], <Store> store_quantised[SumI32, uint8_t], NULL)
+    return Stage(SUM_I32, NULL, <Store> store_quantised[SumI32, uint8_t], NULL)
 
 
 cdef Stage indexed_stage(str dtype):
@@ -273,6 +276,9 @@ cdef class Pool:
     cdef int channel, first
     cdef bint interleaved
     cdef Format x_format, y_format
+    cdef object dtype
+    cdef int ndim
+    cdef Py_ssize_t[MAX_AXES] x_shape, y_shape
 
     def __cinit__(self, str reduction, str dtype, double p, safe, images, channels, axes, tiling,
                   bint channels_last, bint interleaved, bint column_major=False):
@@ -283,8 +289,6 @@ cdef class Pool:
         self.first = 1 if channels_last else 2
         self.interleaved = interleaved
         self.x_format = self.y_format = FORMATS.get(dtype, PLAIN)
-        if reduction == "max" and dtype in KEYS:
-            self.x_format, self.y_format = KEYS[dtype], PLAIN
         self.job.valuesize = VALUESIZES[dtype]
         self.job.channels = 1 if interleaved else channels
         self.job.outer = images * self.job.channels
@@ -293,6 +297,10 @@ cdef class Pool:
         self._set_tiles(tiling)
         self._set_stages(reduction, dtype)
         self._set_scratch(tiling)
+        if self.job.fast.running == MAX_I16:
+            self.x_format, self.y_format = KEYS[dtype], PLAIN
+        elif self.job.fast.running == SUM_I32:
+            self.x_format = SIGNED_BYTES if dtype == "int8" else BYTES
         self.job.order.axes = self.job.axes if column_major else 0
         for a in range(self.job.axes):
             self.job.order.size[a] = self.job.axis[a].size
@@ -360,7 +368,8 @@ cdef class Pool:
 
     cdef _set_scratch(self, tiling):
         cdef int a
-        cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends and self.job.fast.running != MAX_I16 else 8, tables = 2 if self.job.indexed else 1
+        cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends and self.job.fast.running != MAX_I16 else 8
+        cdef Py_ssize_t tables = 2 if self.job.indexed else 1
         self.job.block, self.job.row = tiling.block, tiling.row
         self.job.work = tiling.work
         self.job.boxes = tiling.boxes
@@ -398,6 +407,32 @@ cdef class Pool:
         if not done:
             raise MemoryError(f"onnxpool: no {threads * self.job.scratch} bytes of scratch memory")
         raised_by_handler(&signals)
+
+    def expect(self, x_shape, y_shape, dtype):
+        """The shapes and the dtype that `run_plain` looks for."""
+        cdef int a
+        self.ndim, self.dtype = len(x_shape), dtype
+        for a in range(self.ndim):
+            self.x_shape[a], self.y_shape[a] = x_shape[a], y_shape[a]
+
+    def run_plain(self, x, y):
+        """As `run` by one thread, if the arrays are as expected, C-contiguous, aligned and apart; whether they are."""
+        cdef cnp.ndarray a, b
+        cdef int i
+        if not cnp.PyArray_CheckExact(x) or not cnp.PyArray_CheckExact(y):
+            return False
+        a, b = x, y
+        if (a.ndim != self.ndim or b.ndim != self.ndim or a.descr is not self.dtype or b.descr is not self.dtype
+                or not cnp.PyArray_ISCARRAY_RO(a) or not cnp.PyArray_ISCARRAY(b)):
+            return False
+        for i in range(self.ndim):
+            if a.shape[i] != self.x_shape[i] or b.shape[i] != self.y_shape[i]:
+                return False
+        if (cnp.PyArray_BYTES(a) < cnp.PyArray_BYTES(b) + cnp.PyArray_NBYTES(b)
+                and cnp.PyArray_BYTES(b) < cnp.PyArray_BYTES(a) + cnp.PyArray_NBYTES(a)):
+            return False
+        self.run(a, b, 1)
+        return True
 
     cdef bint run_operands(self, const Operands* operands, int threads, Interrupts* signals) noexcept nogil:
         """As `run`, for the holder of no GIL; False if there is no memory. Without `signals` it goes on to the end."""

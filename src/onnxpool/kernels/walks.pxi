@@ -1,5 +1,5 @@
 """Walks: through the rows of a tile, as many at a time as lie together in memory."""
-from libc.stdint cimport int16_t
+from libc.stdint cimport int8_t, int16_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from .elements cimport (
@@ -14,10 +14,12 @@ from .elements cimport (
 from .job cimport (
     BFLOAT16,
     BFLOAT16_KEYS,
+    BYTES,
     FLOAT16,
     FLOAT16_KEYS,
     MAX_AXES,
     PLAIN,
+    SIGNED_BYTES,
     Array,
     Format,
     Job,
@@ -71,6 +73,11 @@ cdef void scatter(const Array* array, const char* source, char* target, Py_ssize
         move_elements(source + i * inner * size, size, target + i * stride, array.inner, inner, size, array.swapped)
 
 
+cdef inline int itemsize_of(Format format) noexcept nogil:
+    """Bytes of an element that is not plain."""
+    return 1 if format == BYTES or format == SIGNED_BYTES else 2
+
+
 cdef inline int nans_of(Format format) noexcept nogil:
     """How many NaNs of either sign a 16-bit format has."""
     return 0x3FF if format == FLOAT16 or format == FLOAT16_KEYS else 0x7F
@@ -86,6 +93,10 @@ cdef const char* read_row(const Array* array, const char* source, Py_ssize_t str
         return source
     if array.format == FLOAT16_KEYS or array.format == BFLOAT16_KEYS:
         keys_of_row(<const unsigned short*> source, <int16_t*> scratch.values, length * inner, nans_of(array.format))
+    elif array.format == BYTES:
+        load_integers(<const uint8_t*> source, <SumI32*> scratch.values, length * inner, NULL)
+    elif array.format == SIGNED_BYTES:
+        load_integers(<const int8_t*> source, <SumI32*> scratch.values, length * inner, NULL)
     elif array.format == FLOAT16:
         widen_float16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
     else:
