@@ -1,6 +1,8 @@
-"""Boxes: windows of few taps along the last two axes, over channels that lie side by side, are reduced at once.
+"""Boxes: over channels that lie side by side, windows are reduced from elements to a vector of channels at once.
 
-No block goes to memory and back between the axes. The order is the same: the taps of each row, then the rows.
+Windows of few taps along the last two axes, or any along the last. Nothing goes to memory and back on the way: elements
+are widened in registers, and where no axis is left, sums become the elements of the result. The order is that of
+passes.pxi: the taps of each row, then the rows.
 """
 from libc.stdint cimport int16_t, uint16_t
 from libc.string cimport memcpy, memset
@@ -85,7 +87,8 @@ cdef inline void reduce_box(const char** line, Py_ssize_t place, Py_ssize_t hop,
             lanes[3 * width + j] = of_box(first[1] + hop + j, first[2] + hop + j, first[3] + hop + j, hop, rows, taps)
 
 
-cdef inline void put_lanes(const running_t* lanes, char* y, double divisor, Format format, bint finishes) noexcept nogil:
+cdef inline void put_lanes(const running_t* lanes, char* y, double divisor, Format format,
+                           bint finishes) noexcept nogil:
     """A vector of running values, or of the elements that they become."""
     cdef float[VECTOR] floats
     cdef double[VECTOR] doubles
@@ -133,7 +136,8 @@ cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* un
     cdef running_t* lanes = space
     cdef const char* line[SIDE + 1]
     cdef Py_ssize_t window, done, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
-    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format), stored = size if finishes else sizeof(running_t)
+    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     cdef Py_ssize_t hop = these.hop, below = these.below, step = side * these.step
     cdef double divisor = these.divisor
     cdef int row
@@ -163,7 +167,8 @@ cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_
     cdef running_t* held = <running_t*> held_space
     cdef running_t* lanes = space
     cdef Py_ssize_t window, done, v, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
-    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format), stored = size if finishes else sizeof(running_t)
+    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     for window in range(these.windows):
         done = 0
         while done < inner:

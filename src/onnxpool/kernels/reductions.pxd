@@ -3,9 +3,10 @@
 A running maximum and a running sum are types of their own, so that a loop written once for `running_t` is compiled
 for each, and no sum can meet a maximum. `combine(a, b)` takes `a` from earlier taps than `b`.
 
-The order of every reduction is fixed by the number of taps alone, T(n) = combine(T(m), T(n - m)) with m the largest
-power of two below n, where the second part starts m taps later. So instruction set, threads, tiles and layout cannot
-change a bit of a result, and the error of a sum grows with log2(n).
+The order of every reduction is fixed by the number of taps, T(n) = combine(T(m), T(n - m)) with m the largest power
+of two below n, where the second part starts m taps later; where windows are T of parts (`reduce_steps` in passes.pxi,
+planes.pxi), by their geometry alone. So instruction set, threads and tiles cannot change a bit of a result, and the
+error of a sum grows with log2(n).
 """
 from libc.math cimport INFINITY, frexp, isfinite, ldexp
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t

@@ -1,0 +1,119 @@
+"""NaN, infinities and signed zeros at every lane of a vector and at every length of what is left behind the last one.
+
+The expected values are taken tap by tap with NumPy, in row-major order, by the rules of a maximum: a NaN stays, and of
+equals the first.
+"""
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import onnxpool
+
+FLOATS = [np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)]
+LENGTHS = (*range(1, 36), 47, 48, 49, 63, 64, 65, 95, 127, 128, 129, 130)
+SPECIAL = {"nan": (np.nan, 5.0), "inf": (np.inf, 5.0), "-inf": (-np.inf, 5.0), "zeros": (-0.0, 0.0),
+           "zeros back": (0.0, -0.0)}
+
+
+def largest(taps):
+    """The maximum of arrays, one tap each, in their order."""
+    result = taps[0]
+    for tap in taps[1:]:
+        result = np.where((tap > result) | np.isnan(tap), tap, result)
+    return result
+
+
+def same(y, expected):
+    nan = np.isnan(expected)
+    assert np.array_equal(np.isnan(y), nan)
+    assert np.array_equal(np.where(nan, 0, y).view(f"V{y.itemsize}"), np.where(nan, 0, expected).view(f"V{y.itemsize}"))
+
+
+def planted(n, dtype, special):
+    """Row i of n rows: a special value at i, one below it behind, and before, negative numbers everywhere else."""
+    value, other = SPECIAL[special]
+    x = np.full((n, n), -1, dtype)
+    x[np.arange(n), np.arange(n)] = value
+    x[np.arange(n - 1), np.arange(1, n)] = min(other, 0.0) if other else other
+    return x
+
+
+@pytest.mark.parametrize(("dtype", "special"), itertools.product(FLOATS, SPECIAL), ids=str)
+def test_global_maximum_of_neighbours(dtype, special):
+    """Channels first, one axis and two, with a batch for each place."""
+    for n in LENGTHS:
+        x = planted(n, dtype, special)
+        expected = largest(list(x.T))
+        same(onnxpool.global_max_pool(x[:, None])[:, 0, 0], expected)
+        same(onnxpool.global_max_pool(np.repeat(x[:, None, None], 3, axis=2))[:, 0, 0, 0], expected)
+        strided = np.repeat(x, 2, axis=1)[:, None, ::2]
+        same(onnxpool.global_max_pool(strided)[:, 0, 0], expected)
+
+
+@pytest.mark.parametrize(("dtype", "special"), itertools.product(FLOATS, SPECIAL), ids=str)
+@pytest.mark.parametrize(("kernel", "stride"), [((3, 3), 1), ((3, 3), 2), ((2, 2), 2), ((1, 5), 1), ((1, 9), 3)])
+def test_windows_over_channels(dtype, special, kernel, stride):
+    """Channels last: every channel is special in turn, at a place of its own in a plane of 6x9."""
+    for n in (1, 3, 15, 16, 17, 31, 32, 33, 40, 63, 64, 65, 70):
+        x = np.full((n, 6, 9, n), -1, dtype)
+        value, other = SPECIAL[special]
+        for i in range(n):
+            x[i, i % 6, i % 7, i] = value
+            x[i, i % 6, i % 7 + 1, i] = min(other, 0.0) if other else other
+        rows, columns = ((size - k) // stride + 1 for size, k in zip((6, 9), kernel, strict=True))
+        taps = [x[:, r:r + (rows - 1) * stride + 1:stride, c:c + (columns - 1) * stride + 1:stride]
+                for r in range(kernel[0]) for c in range(kernel[1])]
+        y = onnxpool.max_pool(x, kernel, strides=(stride, stride), channels_last=True)
+        same(y, largest(taps))
+        first = onnxpool.max_pool(np.ascontiguousarray(np.moveaxis(x, -1, 1)), kernel, strides=(stride, stride))
+        same(np.moveaxis(first, 1, -1), largest(taps))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_means_of_what_is_not_finite(dtype, value):
+    """A mean is not finite exactly where a tap is not; all others are those of finite data."""
+    for n in (1, 7, 8, 15, 16, 17, 33, 49, 64, 65, 129):
+        x = np.ones((n, n), dtype)
+        x[np.arange(n), np.arange(n)] = value
+        y = onnxpool.global_average_pool(x[:, None])[:, 0, 0]
+        assert np.array_equal(y, np.full(n, value, dtype), equal_nan=True)
+        last = np.ones((n, 4, 4, n), dtype)
+        last[np.arange(n), 1, 2, np.arange(n)] = value
+        y = onnxpool.average_pool(last, (2, 2), channels_last=True)
+        expected = np.ones((n, 3, 3, n), dtype)
+        for r, c in itertools.product((0, 1), (1, 2)):
+            expected[np.arange(n), r, c, np.arange(n)] = value
+        assert np.array_equal(y, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", FLOATS[2:], ids=str)
+def test_tiny_and_huge_means_are_correctly_rounded(dtype):
+    """Where the remainder of a division would underflow, and where the sum overflows."""
+    info = np.finfo(dtype)
+    rng = np.random.default_rng(0)
+    for scale in (float(info.tiny) * 4, float(info.max) / 2, 1.0):
+        x = (rng.uniform(1, 2, (1, 3, 3, 40)) * scale).astype(dtype)
+        y = onnxpool.average_pool(x, (3, 3), channels_last=True)[0, 0, 0].astype(np.longdouble)
+        exact = x.astype(np.longdouble).sum((1, 2))[0] / 9
+        assert np.all(np.abs(y - exact) <= 12 * np.maximum(np.spacing(exact.astype(dtype)), info.smallest_subnormal))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_quantised_sums_of_every_length(dtype):
+    """QLinearGlobalAveragePool of every number of elements and channels around those of a vector."""
+    info, zero = np.iinfo(dtype), np.zeros((), dtype)
+    rng = np.random.default_rng(1)
+    for n in LENGTHS:
+        x = rng.integers(info.min, info.max + 1, (2, 17, n), dtype=dtype)
+        expected = np.clip(np.rint((x.sum(-1, dtype=np.int64) * np.float32(1 / n)).astype(np.float32)),
+                           info.min, info.max)
+        one = np.float32(1)
+        y = onnxpool.qlinear_global_average_pool(x, one, zero, one, zero)[..., 0]
+        assert np.abs(y.astype(int) - expected).max() <= (0 if n & (n - 1) == 0 else 1)
+        last = onnxpool.qlinear_global_average_pool(np.ascontiguousarray(np.moveaxis(x, 1, -1)), one, zero, one, zero,
+                                                    channels_last=1)[:, 0]
+        assert np.array_equal(last, y)
