@@ -421,6 +421,7 @@ cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, con
     """From elements to elements, where both lie side by side; False if that could not be, or gave an odd result."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item, row, n, pitch = 0, line = 0
     cdef int last = job.axes - 1
+    cdef bint odd = False
     cdef Axis unit = one_row()
     cdef const Axis* rows = &job.axis[0] if boxed else &unit
     cdef Span down = tile.span[0] if boxed else Span(0, 1, 0, 1), across = tile.span[last]
@@ -440,7 +441,8 @@ cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, con
                             call.x.format, True):
             return False
         for row in range(down.end - down.begin):
-            if odd_results(target + row * line, n, stage.running, call.x.format):
-                # Keys are right if all zeros are alike.
-                return stage.running == MAX_I16 and not any_odd_keys(job, call, tile, scratch)
-    return True
+            odd |= odd_results(target + row * line, n, stage.running, call.x.format)
+        if odd and stage.running != MAX_I16:
+            return False
+    # Keys are right if all zeros are alike.
+    return not odd or not any_odd_keys(job, call, tile, scratch)
