@@ -97,10 +97,9 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
            planar: bool = False, whole: bool = False) -> Tiling:
     """The tiling of x[outer, axes, inner] whose running values take `itemsize` bytes.
 
-    Planar channels lie apart, and a tile of a few of them costs no more than one of many.
-
-    The whole of a channel is reduced to a vector for each of its rows first.
-    In order, a tile holds all elements of its windows instead of reducing rows as they come.
+    Planar channels lie apart, and a tile of a few of them costs no more than one of many. Of channels that are reduced
+    as a whole, a tile holds a vector each. In order, it holds all elements of its windows instead of reducing rows as
+    they come.
     """
     windows = [axis.out for axis in axes]
     whole = whole and inner == 1 and math.prod(axis.size for axis in axes) > FEW

@@ -145,9 +145,9 @@ cdef void settle_zeros(const Job* job, const Call* call, const Tile* tile, runni
     cdef const running_t* values
     if running_t is MaxF32 or running_t is MaxF64:
         for item in range(tile.outer_end - tile.outer_begin):
-            found = results[item].value != 0
-            if found:
+            if results[item].value != 0:
                 continue
+            found = False
             one.outer_begin = tile.outer_begin + item
             one.outer_end = one.outer_begin + 1
             walk = walk_rows(job, &call.x, &one, False, scratch.marks)
