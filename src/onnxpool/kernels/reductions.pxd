@@ -9,7 +9,7 @@ planes.pxi), by their geometry alone. So instruction set, threads and tiles cann
 error of a sum grows with log2(n).
 """
 from libc.math cimport INFINITY, frexp, isfinite, ldexp
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 cdef struct MaxI8:
     int8_t value
@@ -65,7 +65,8 @@ cdef inline SumWide wide(double value, int64_t exponent) noexcept nogil:
 
 
 cdef inline SumWide add_wide(SumWide a, SumWide b) noexcept nogil:
-    cdef int64_t distance = a.exponent - b.exponent
+    # Also of values that no window reads, which may be anything.
+    cdef int64_t distance = <int64_t> (<uint64_t> a.exponent - <uint64_t> b.exponent)
     if a.value == 0 or b.value == 0 or not isfinite(a.value) or not isfinite(b.value):
         return a if b.value == 0 else b if a.value == 0 else wide(a.value + b.value, 0)
     if distance >= 0:
