@@ -22,6 +22,7 @@ BOX_ROWS, BOX_WINDOWS = 2, 8  # but so many windows down and across at least
 PLANAR = 1 << 8  # bytes of channels that are transposed together: as rows, if they are no wider than
 NARROW = 48  # elements,
 SHORT = 12  # or even fewer
+PAGE = 1 << 12  # bytes
 HALO = 1.3  # how much more two half tiles may load than a whole one,
 FREE_HALO = 1.1  # and how much of that is better than a part of the channels, whose rows have to be gathered
 
@@ -89,7 +90,9 @@ def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, mean: bool)
     """
     last = axes[-1]
     long_row = mean and last.out == last.size >= SHORT and last.most <= SIDE
-    return (channels * itemsize >= VECTOR and last.size <= NARROW and last.out > 1 and not long_row
+    # Channels a multiple of a page apart would fall upon the same lines of the cache.
+    paged = math.prod(axis.size for axis in axes) * itemsize % PAGE == 0 and last.most <= SIDE
+    return (channels * itemsize >= VECTOR and last.size <= NARROW and last.out > 1 and not long_row and not paged
             and any(axis.most > 1 for axis in axes))
 
 
@@ -112,7 +115,7 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
         return count
 
     boxes = may_box(axes, inner, itemsize) and not in_order
-    if boxes:
+    if boxes and not planar:  # what is transposed is not to be transposed twice
         for axis, least in (-2, BOX_ROWS), (-1, BOX_WINDOWS):
             while math.prod(windows) * part * itemsize > BOXES and windows[axis] > least:
                 windows[axis] = -(-windows[axis] // 2)
