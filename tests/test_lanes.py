@@ -91,6 +91,14 @@ def test_means_of_what_is_not_finite(dtype, value):
         assert np.array_equal(y, expected, equal_nan=True)
 
 
+def test_the_largest_magnitude_of_negative_zeros_is_zero():
+    """GlobalLpPool-1 with p = inf: the zero that a channel begins with is not its norm."""
+    x = np.full((1, 2, 5, 7), -0.0, np.float32)
+    y = onnxpool.global_lp_pool(x, p=np.inf, opset=1)
+    assert not np.signbit(y).any()
+    assert not y.any()
+
+
 @pytest.mark.parametrize("dtype", FLOATS[2:], ids=str)
 def test_tiny_and_huge_means_are_correctly_rounded(dtype):
     """Where the remainder of a division would underflow, and where the sum overflows."""

@@ -198,7 +198,8 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     elif job.whole:
         block = target if target != NULL else spare
         fold_lanes(memory, block, tile.outer_end - tile.outer_begin, work)
-        settle_zeros(job, call, tile, block, scratch)
+        if not stage.load:  # magnitudes have zeros of one sign
+            settle_zeros(job, call, tile, block, scratch)
     else:
         block = reduce_block(job, call, tile, left, block, spare, target, work)
     return block != target and store_rows(job, call, stage, tile, block, mending, <char*> work, scratch)
