@@ -127,6 +127,7 @@ cdef struct Boxes:
     Py_ssize_t below            # bytes in y to the next row; 0 if it is not taken as well
     Py_ssize_t rows, taps
     double divisor
+    bint far                    # as of the call
 
 
 cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* unused, int rows, int taps,
@@ -135,25 +136,33 @@ cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* un
     cdef running_t[4 * VECTOR] space  # apart from y, so that nothing has to be known about where y is
     cdef running_t* lanes = space
     cdef const char* line[SIDE + 1]
-    cdef Py_ssize_t window, done, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
+    cdef Py_ssize_t window, part, done, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     cdef Py_ssize_t hop = these.hop, below = these.below, step = side * these.step
     cdef double divisor = these.divisor
-    cdef int row
+    cdef int row, tap
     for row in range(SIDE + 1):
         line[row] = x + row * these.pitch
     for window in range(these.windows // side):
-        done = 0
-        while done < inner:
-            done = min(done, inner - width)  # the last vector overlaps the one before
-            reduce_box(line, done * size, hop, lanes, rows, taps, format, side)
-            put_lanes(lanes, y + done * stored, divisor, format, finishes)
-            if side == 2:
-                put_lanes(lanes + width, y + (inner + done) * stored, divisor, format, finishes)
-                put_lanes(lanes + 2 * width, y + below + done * stored, divisor, format, finishes)
-                put_lanes(lanes + 3 * width, y + below + (inner + done) * stored, divisor, format, finishes)
-            done += width
+        part = 0
+        while part >= 0:
+            done = part
+            while done <= inner - width:
+                if rows > 1 and these.far:
+                    # What the next boxes of this row read first, or nearly so: two rows and two taps of each are new.
+                    for row in range(max(rows + side - 3, 0), rows + side - 1):
+                        for tap in range(min(taps, 2)):
+                            fetch(line[row] + done * size + tap * hop + AHEAD)
+                reduce_box(line, done * size, hop, lanes, rows, taps, format, side)
+                put_lanes(lanes, y + done * stored, divisor, format, finishes)
+                if side == 2:
+                    put_lanes(lanes + width, y + (inner + done) * stored, divisor, format, finishes)
+                    put_lanes(lanes + 2 * width, y + below + done * stored, divisor, format, finishes)
+                    put_lanes(lanes + 3 * width, y + below + (inner + done) * stored, divisor, format, finishes)
+                done += width
+            # The last vector overlaps the one before. (A minimum in each step costs half as much again.)
+            part = inner - width if part == 0 and inner % width else -1
         for row in range(SIDE + 1):
             line[row] += step
         y += side * inner * stored
@@ -286,7 +295,7 @@ cdef void boxes_of(const char* x, char* y, const Boxes* these, running_t* like, 
 
 cdef bint reduce_boxes(const char* x, char* y, running_t* like, const Axis* rows, Span down, const Axis* taps,
                        Span across, Py_ssize_t inner, Py_ssize_t pitch, Py_ssize_t line, Format format,
-                       bint finishes) noexcept nogil:
+                       bint finishes, bint far) noexcept nogil:
     """y[down windows, across windows, inner] from x[down elements, across elements, inner], whose rows are `line` and
     `pitch` bytes apart; of running values, or finished elements if their sums or keys are not odd.
 
@@ -298,6 +307,7 @@ cdef bint reduce_boxes(const char* x, char* y, running_t* like, const Axis* rows
     cdef bint close = rows.step == rows.hop and taps.step == taps.hop and rows.taps > 1 and taps.taps > 1
     cdef const char* first
     cdef Boxes these
+    these.far = far
     these.inner, these.step, these.pitch, these.hop = inner, taps.step * pixel, rows.hop * pitch, taps.hop * pixel
     while row < down.end:
         side = 2 if close and is_interior(rows, row) and row + 1 < min(down.end, rows.end) else 1
@@ -352,7 +362,7 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
     while source != NULL and not stopped(call):
         if walk.wanted and direct:
             reduce_boxes(source, <char*> block, block, &job.axis[last - 1], down, &job.axis[last], across, inner, pitch,
-                         width, call.x.format, False)
+                         width, call.x.format, False, call.far)
         elif walk.wanted:
             row = 0
             while row < height:
@@ -364,7 +374,7 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
                     memcpy(work + row * length, line, n * length * sizeof(running_t))
                 row += n
             reduce_boxes(<const char*> work, <char*> block, block, &job.axis[last - 1], down, &job.axis[last], across,
-                         inner, length * <Py_ssize_t> sizeof(running_t), width, PLAIN, False)
+                         inner, length * <Py_ssize_t> sizeof(running_t), width, PLAIN, False, False)
         block += (down.end - down.begin) * (across.end - across.begin) * inner
         walk.n = height
         source = next_rows(job, &call.x, tile, &walk)
@@ -411,7 +421,7 @@ cdef void load_lines(const Job* job, const Call* call, const Tile* tile, running
         if walk.wanted:
             across.end = across.begin + walk.n * width
             reduce_boxes(source, <char*> block, block, &row, Span(0, 1, 0, 1), &taps, across, inner, 0, 0,
-                         call.x.format, False)
+                         call.x.format, False, call.far)
         block += walk.n * width * inner
         source = next_rows(job, &call.x, tile, &walk)
 
@@ -438,7 +448,7 @@ cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, con
         source = outer_item(job, &call.x, item, tile.inner_begin) + down.low * pitch + across.low * call.x.axis[last]
         target = outer_item(job, &call.y, item, tile.inner_begin) + down.begin * line + across.begin * call.y.axis[last]
         if not reduce_boxes(source, target, like, rows, down, &job.axis[last], across, inner, pitch, line,
-                            call.x.format, True):
+                            call.x.format, True, call.far):
             return False
         for row in range(down.end - down.begin):
             odd |= odd_results(target + row * line, n, stage.running, call.x.format)

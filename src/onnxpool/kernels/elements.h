@@ -14,6 +14,15 @@
 #include <immintrin.h>
 #endif
 
+/* Asks for a line that will be read soon. */
+static inline void fetch(const char *x) {
+#if defined(__GNUC__)
+    __builtin_prefetch(x);
+#else
+    (void)x;
+#endif
+}
+
 static inline uint32_t bits_of_float(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

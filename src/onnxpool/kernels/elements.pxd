@@ -3,6 +3,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
 cdef extern from "elements.h" nogil:
     ctypedef struct float_state:
         pass
+    void fetch(const char* x) noexcept
     void widen_float16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
     void narrow_float16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
     void widen_bfloat16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept

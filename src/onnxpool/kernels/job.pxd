@@ -110,6 +110,7 @@ cdef extern from "interrupts.h":
 cdef struct Call:
     Array x, y, indices
     Rule rule
+    bint far                # whether the elements of x are too many for the caches of a core
     Interrupts* signals     # NULL if nothing may end the call early
 
 

@@ -445,6 +445,7 @@ cdef class Pool:
         describe(&call.y, &operands.y, self.y_format, job, self.channel, self.interleaved, self.first)
         if operands.indices.data != NULL:
             describe(&call.indices, &operands.indices, PLAIN, job, self.channel, self.interleaved, self.first)
+        call.far = job.outer * job.inner * job.plane * call.x.itemsize > FAR
         call.rule, call.signals = operands.rule, signals
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.to_odd = self.y_format != PLAIN

@@ -18,9 +18,15 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = span.high - span.low
     cdef Py_ssize_t width = length if job.in_order else span.end - span.begin
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
-    cdef const char* source = next_rows(job, &call.x, tile, &walk)
+    cdef bint near = call.far and length * inner * call.x.itemsize <= AHEAD and is_dense(&call.x, call.x.axis[job.axes - 1], length, inner)
+    cdef const char* source
+    if near:
+        walk.most = min(walk.most, AHEAD // (length * inner * call.x.itemsize))
+    source = next_rows(job, &call.x, tile, &walk)
     while source != NULL and not stopped(call):
         if walk.wanted:
+            if near:
+                fetch_ahead(source, walk.n * length * inner * call.x.itemsize)
             source = read_row(&call.x, source, walk.stride, walk.n * length, inner, scratch)
             if stage.load:
                 stage.load(source, block if job.in_order else values, walk.n * length * inner, &call.rule)

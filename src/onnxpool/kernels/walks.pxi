@@ -3,6 +3,7 @@ from libc.stdint cimport int8_t, int16_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from .elements cimport (
+    fetch,
     keys_of_row,
     move_elements,
     narrow_bfloat16_row,
@@ -27,6 +28,11 @@ from .job cimport (
     Tile,
 )
 from .geometry cimport Axis, Span, first_tap, taps_inside
+
+
+cdef enum:
+    FAR = 5 << 20  # bytes of x from which on lines are fetched
+    AHEAD = 1 << 12  # bytes before they are read
 
 
 cdef struct Scratch:
@@ -122,6 +128,12 @@ cdef void write_row(const Array* array, const char* values, char* target, Py_ssi
         scatter(array, narrow, target, stride, length, inner)
 
 
+cdef inline void fetch_ahead(const char* x, Py_ssize_t bytes) noexcept nogil:
+    cdef Py_ssize_t place
+    for place in range(0, bytes, 64):
+        fetch(x + AHEAD + place)
+
+
 cdef inline char* outer_item(const Job* job, const Array* array, Py_ssize_t item, Py_ssize_t inner) noexcept nogil:
     return (array.data + (item // job.channels) * array.image + (item % job.channels) * array.channel
             + inner * array.inner)
@@ -169,6 +181,7 @@ cdef bint mark(const Axis* axis, Span span, char* marks) noexcept nogil:
 cdef struct Walk:
     bint windows                   # whether rows are of windows or of elements
     Py_ssize_t rows, together      # in all, and that lie together
+    Py_ssize_t most                # at a time
     Py_ssize_t done, n             # before the rows at hand, and of them
     Py_ssize_t stride              # bytes from place to place in them
     Py_ssize_t place[MAX_AXES]     # of the first of them, for each axis but the last
@@ -185,6 +198,8 @@ cdef Walk walk_rows(const Job* job, const Array* array, const Tile* tile, bint w
     walk.windows, walk.done, walk.n = windows, 0, 0
     walk.together = rows_together(job, array, tile, windows)
     walk.rows = tile.outer_end - tile.outer_begin
+    walk.most = (tile.inner_end - tile.inner_begin) * extent(tile.span[job.axes - 1], windows)
+    walk.most = max(1, job.row // max(1, walk.most))
     for a in range(job.axes - 1):
         walk.rows *= extent(tile.span[a], windows)
         walk.marks[a] = marks
@@ -204,7 +219,7 @@ cdef char* next_rows(const Job* job, const Array* array, const Tile* tile, Walk*
     walk.done += walk.n
     if walk.done == walk.rows:
         return NULL
-    walk.n = min(walk.together - walk.done % walk.together, max(1, job.row // max(1, length * inner)))
+    walk.n = min(walk.together - walk.done % walk.together, walk.most)
     walk.stride = array.axis[last]
     if walk.n > 1 and not is_planar(array, walk.stride, inner):
         walk.stride = inner * array.itemsize  # as one long row
