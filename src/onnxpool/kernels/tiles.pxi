@@ -3,9 +3,24 @@ what is left is stored.
 
 The last axis comes first so that equal maxima resolve to the first in row-major order.
 """
-from .job cimport PLAIN, Call, Job, Stage, Tile, stopped
+from .job cimport PLAIN, Call, Job, Stage, Tile, span_of, stopped
 from .geometry cimport Axis, Span, divisor_of, is_interior
 from .reductions cimport MaxI16, running_t
+
+
+cdef void load_row(const Job* job, const Call* call, const Stage* stage, const char* source, Py_ssize_t stride,
+                   Py_ssize_t n, Span span, Py_ssize_t inner, running_t* y, running_t* values, running_t* work,
+                   bint fetches, Scratch* scratch) noexcept nogil:
+    """y[n, span windows, inner] from n rows that are read together; in order, they are not reduced."""
+    cdef Py_ssize_t length = n * (span.high - span.low)
+    if fetches:
+        fetch_ahead(source, length * inner * call.x.itemsize)
+    source = read_row(&call.x, source, stride, length, inner, scratch)
+    if stage.load:
+        stage.load(source, y if job.in_order else values, length * inner, &call.rule)
+        source = <const char*> values
+    if not job.in_order:
+        reduce_axis(<const running_t*> source, y, n, &job.axis[job.axes - 1], span, inner, work)
 
 
 cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
@@ -14,25 +29,27 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
 
     In order, rows are not reduced: block[outer, elements of all axes, inner].
     """
-    cdef Span span = tile.span[job.axes - 1]
+    cdef const Axis* axis = &job.axis[job.axes - 1]
+    cdef Span span = tile.span[job.axes - 1], piece
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = span.high - span.low
     cdef Py_ssize_t width = length if job.in_order else span.end - span.begin
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
-    cdef bint near = call.far and length * inner * call.x.itemsize <= AHEAD and is_dense(&call.x, call.x.axis[job.axes - 1], length, inner)
+    cdef Py_ssize_t near = AHEAD // (inner * call.x.itemsize)
+    cdef bint fetches = call.far and is_dense(&call.x, call.x.axis[job.axes - 1], length, inner)
+    cdef bint pieces = length > 4 * near and near > 4 * (axis.most * axis.hop + axis.step) and not job.in_order
     cdef const char* source
-    if near:
-        walk.most = min(walk.most, AHEAD // (length * inner * call.x.itemsize))
+    if fetches and near > length > 0:
+        walk.most = min(walk.most, near // length)
     source = next_rows(job, &call.x, tile, &walk)
     while source != NULL and not stopped(call):
-        if walk.wanted:
-            if near:
-                fetch_ahead(source, walk.n * length * inner * call.x.itemsize)
-            source = read_row(&call.x, source, walk.stride, walk.n * length, inner, scratch)
-            if stage.load:
-                stage.load(source, block if job.in_order else values, walk.n * length * inner, &call.rule)
-                source = <const char*> values
-            if not job.in_order:
-                reduce_axis(<const running_t*> source, block, walk.n, &job.axis[job.axes - 1], span, inner, work)
+        if walk.wanted and pieces and walk.n == 1:
+            piece.end = span.begin
+            while piece.end < span.end:
+                piece = span_of(axis, piece.end, min(span.end, piece.end + 4 * near // axis.step))
+                load_row(job, call, stage, source + (piece.low - span.low) * walk.stride, walk.stride, 1, piece,
+                         inner, block + (piece.begin - span.begin) * inner, values, work, fetches, scratch)
+        elif walk.wanted:
+            load_row(job, call, stage, source, walk.stride, walk.n, span, inner, block, values, work, fetches, scratch)
         block += walk.n * width * inner
         source = next_rows(job, &call.x, tile, &walk)
 
