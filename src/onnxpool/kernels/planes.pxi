@@ -36,17 +36,24 @@ cdef inline void fold_out(Fold* fold, const running_t* x, Py_ssize_t n, bint mor
 
 
 cdef void fold_planes(const running_t* x, running_t* y, Py_ssize_t planes, Py_ssize_t n,
-                      running_t* held) noexcept nogil:
-    """y[planes, lanes] from x[planes, n]."""
+                      running_t* held, bint far) noexcept nogil:
+    """y[planes, lanes] from x[planes, n], elements where they are if `far`."""
     cdef running_t[VECTOR] nothings
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), groups = n // (FEW * width), done, plane, j
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), whole, done, part, plane, j
     cdef Fold fold
+    whole = n - n % (FEW * width)
     for j in range(width):
         nothings[j] = neutral(x[0])
     for plane in range(planes):
-        fold.groups = fold.depth = 0
-        fold_in(&fold, <const char*> x, VECTOR, groups, held, 1, PLAIN)
-        done = groups * FEW * width
+        fold.groups = fold.depth = done = 0
+        while done < whole:
+            part = min(whole - done, AHEAD // <Py_ssize_t> sizeof(running_t))
+            if far:
+                fetch_ahead(<const char*> (x + done), part * sizeof(running_t))
+            fold_in(&fold, <const char*> (x + done), VECTOR, part // (FEW * width), held, 1, PLAIN)
+            done += part
+        if far and n - done > 4 * width:  # fewer lines are sooner read than counted
+            fetch_ahead(<const char*> (x + done), (n - done) * sizeof(running_t))
         fold_out(&fold, x + done, n - done, (planes - plane - 1) * n >= width, nothings, y + plane * width, held)
         x += n
 
@@ -112,7 +119,7 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
             sum_planes(<const uint8_t*> source, block, walk.n // lines, job.plane, call.x.format == SIGNED_BYTES)
             block += walk.n // lines * (VECTOR // <Py_ssize_t> sizeof(running_t))
         elif walk.n >= lines:
-            fold_planes(<const running_t*> source, block, walk.n // lines, job.plane, work)
+            fold_planes(<const running_t*> source, block, walk.n // lines, job.plane, work, call.far and direct)
             block += walk.n // lines * (VECTOR // <Py_ssize_t> sizeof(running_t))
         else:
             feed(&fold, <const running_t*> source, n, pending, &waiting, work)
