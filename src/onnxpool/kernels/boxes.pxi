@@ -11,6 +11,7 @@ from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_insi
 from .elements cimport (
     float16_of_key,
     keys_of_row,
+    narrow_bfloat16_halves,
     narrow_bfloat16_row,
     narrow_float16_row,
     quotient_double,
@@ -20,7 +21,10 @@ from .elements cimport (
 )
 from .job cimport (
     BFLOAT16,
+    BFLOAT16_EVEN,
     BFLOAT16_KEYS,
+    BFLOAT16_ODD,
+    BFLOAT16_PAIRS,
     BYTES,
     FLOAT16,
     FLOAT16_KEYS,
@@ -87,10 +91,10 @@ cdef inline void reduce_box(const char** line, Py_ssize_t place, Py_ssize_t hop,
             lanes[3 * width + j] = of_box(first[1] + hop + j, first[2] + hop + j, first[3] + hop + j, hop, rows, taps)
 
 
-cdef inline void put_lanes(const running_t* lanes, char* y, double divisor, Format format,
+cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y, double divisor, Format format,
                            bint finishes) noexcept nogil:
-    """A vector of running values, or of the elements that they become."""
-    cdef float[VECTOR] floats
+    """A vector of running values, or a pair, or the elements that they become."""
+    cdef float[VECTOR] floats, odd_floats
     cdef double[VECTOR] doubles
     cdef uint16_t[VECTOR] halves
     cdef float by = <float> divisor, factor = <float> (1 / divisor)
@@ -105,7 +109,11 @@ cdef inline void put_lanes(const running_t* lanes, char* y, double divisor, Form
         if finishes:
             for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                 floats[j] = quotient_float(lanes[j].value, by, factor)
-            if format == FLOAT16:
+            if format == BFLOAT16_PAIRS:
+                for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
+                    odd_floats[j] = quotient_float(odd[j].value, by, factor)
+                narrow_bfloat16_halves(floats, odd_floats, <uint16_t*> y)
+            elif format == FLOAT16:
                 narrow_float16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
             elif format == BFLOAT16:
                 narrow_bfloat16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
@@ -119,6 +127,8 @@ cdef inline void put_lanes(const running_t* lanes, char* y, double divisor, Form
             memcpy(y, doubles, VECTOR)
             return
     memcpy(y, lanes, VECTOR)
+    if format == BFLOAT16_PAIRS:
+        memcpy(y + VECTOR, odd, VECTOR)
 
 
 cdef struct Boxes:
@@ -133,10 +143,12 @@ cdef struct Boxes:
 cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* unused, int rows, int taps,
                        Format format, int side, bint finishes) noexcept nogil:
     """y[windows, inner] of boxes; with side 2 also those of the next row. inner takes a vector at least."""
-    cdef running_t[4 * VECTOR] space  # apart from y, so that nothing has to be known about where y is
+    cdef running_t[4 * VECTOR] space, odd_space  # apart from y, so that nothing has to be known about where y is
     cdef running_t* lanes = space
+    cdef running_t* odd = odd_space
     cdef const char* line[SIDE + 1]
-    cdef Py_ssize_t window, part, done, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
+    cdef Py_ssize_t window, part, done, box, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
+    cdef Py_ssize_t unit = width * vectors_of(format)
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     cdef Py_ssize_t hop = these.hop, below = these.below, step = side * these.step
@@ -148,21 +160,25 @@ cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* un
         part = 0
         while part >= 0:
             done = part
-            while done <= inner - width:
+            while done <= inner - unit:
                 if rows > 1 and these.far:
                     # What the next boxes of this row read first, or nearly so: two rows and two taps of each are new.
                     for row in range(max(rows + side - 3, 0), rows + side - 1):
                         for tap in range(min(taps, 2)):
                             fetch(line[row] + done * size + tap * hop + AHEAD)
-                reduce_box(line, done * size, hop, lanes, rows, taps, format, side)
-                put_lanes(lanes, y + done * stored, divisor, format, finishes)
-                if side == 2:
-                    put_lanes(lanes + width, y + (inner + done) * stored, divisor, format, finishes)
-                    put_lanes(lanes + 2 * width, y + below + done * stored, divisor, format, finishes)
-                    put_lanes(lanes + 3 * width, y + below + (inner + done) * stored, divisor, format, finishes)
-                done += width
+                if format == BFLOAT16_PAIRS:
+                    reduce_box(line, done * size, hop, lanes, rows, taps, BFLOAT16_EVEN, side)
+                    reduce_box(line, done * size, hop, odd, rows, taps, BFLOAT16_ODD, side)
+                else:
+                    reduce_box(line, done * size, hop, lanes, rows, taps, format, side)
+                for row in range(side):
+                    for tap in range(side):
+                        box = (row * side + tap) * width
+                        put_lanes(lanes + box, odd + box, y + row * below + (tap * inner + done) * stored, divisor,
+                                  format, finishes)
+                done += unit
             # The last vector overlaps the one before. (A minimum in each step costs half as much again.)
-            part = inner - width if part == 0 and inner % width else -1
+            part = inner - unit if part == 0 and inner % unit else -1
         for row in range(SIDE + 1):
             line[row] += step
         y += side * inner * stored
@@ -175,22 +191,25 @@ cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_
     cdef double[LEVELS * HELD] held_space
     cdef running_t* held = <running_t*> held_space
     cdef running_t* lanes = space
-    cdef Py_ssize_t window, done, v, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
+    cdef running_t* odd
+    cdef Py_ssize_t window, done, vectors, v, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     for window in range(these.windows):
         done = 0
         while done < inner:
+            vectors = MOST_VECTORS
             if inner - done >= MOST_VECTORS * width:
                 cascade_vectors(x + done * size, lanes, these.hop, these.taps, held, MOST_VECTORS, format)
-                for v in range(MOST_VECTORS):
-                    put_lanes(lanes + v * width, y + (done + v * width) * stored, these.divisor, format, finishes)
-                done += MOST_VECTORS * width
             else:
-                done = min(done, inner - width)  # the last vector overlaps the one before
-                cascade_vectors(x + done * size, lanes, these.hop, these.taps, held, 1, format)
-                put_lanes(lanes, y + done * stored, these.divisor, format, finishes)
-                done += width
+                vectors = vectors_of(format)
+                done = min(done, inner - vectors * width)  # the last vector overlaps the one before
+                cascade_vectors(x + done * size, lanes, these.hop, these.taps, held, vectors_of(format), format)
+            for v in range(vectors // vectors_of(format)):
+                odd = lanes + v * vectors_of(format) * width
+                put_lanes(odd, odd + width, y + (done + v * vectors_of(format) * width) * stored, these.divisor, format,
+                          finishes)
+            done += vectors * width
         x += these.step
         y += inner * stored
 
@@ -258,7 +277,11 @@ cdef void boxes_of(const char* x, char* y, const Boxes* these, running_t* like, 
         else:
             some_boxes(x, y, these, like, PLAIN, False)
     elif running_t is SumF32:
-        if format == FLOAT16 and finishes:
+        if format == BFLOAT16_PAIRS and finishes:
+            some_boxes(x, y, these, like, BFLOAT16_PAIRS, True)
+        elif format == BFLOAT16_PAIRS:
+            some_boxes(x, y, these, like, BFLOAT16_PAIRS, False)
+        elif format == FLOAT16 and finishes:
             some_boxes(x, y, these, like, FLOAT16, True)
         elif format == BFLOAT16 and finishes:
             some_boxes(x, y, these, like, BFLOAT16, True)

@@ -108,19 +108,62 @@ static inline void widen_bfloat16_row(const uint16_t *restrict x, float *restric
 typedef uint32_t words __attribute__((vector_size(64)));
 typedef uint16_t half_words __attribute__((vector_size(32)));
 
+/* Their leading halves are bfloat16. */
+static inline words rounded_to_bfloat16(words bits) {
+    words nan = (words)((bits & 0x7fffffff) > 0x7f800000);
+    return (nan & (bits | 0x400000)) | (~nan & (bits + 0x7fff + ((bits >> 16) & 1)));
+}
+
 static inline void narrow_bfloat16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
     ptrdiff_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        words bits, rounded, nan;
+        words bits;
         half_words narrow;
         memcpy(&bits, x + i, sizeof bits);
-        rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-        nan = (words)((bits & 0x7fffffff) > 0x7f800000);
-        narrow = __builtin_convertvector((nan & (bits >> 16 | 0x40)) | (~nan & rounded), half_words);
+        narrow = __builtin_convertvector(rounded_to_bfloat16(bits) >> 16, half_words);
         memcpy(y + i, &narrow, sizeof narrow);
     }
     for (; i < n; i++)
         y[i] = narrow_bfloat16(x[i]);
+}
+
+/* bfloat16 in pairs: of 32 neighbours, the 16 of even place (in their word) are values before the 16 of odd place. Both
+ * ways it takes no shuffle. */
+static inline void widen_bfloat16_half(const uint16_t *restrict x, float *restrict y, int odd) {
+    words pairs, bits;
+    memcpy(&pairs, x, sizeof pairs);
+    bits = odd ? pairs & 0xffff0000 : pairs << 16;
+    memcpy(y, &bits, sizeof bits);
+}
+
+static inline void widen_bfloat16_pairs(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
+    ptrdiff_t i;
+    for (i = 0; i < n; i += 32) {
+        widen_bfloat16_half(x + i, y + i, 0);
+        widen_bfloat16_half(x + i, y + i + 16, 1);
+    }
+}
+
+static inline void narrow_bfloat16_pairs(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
+    ptrdiff_t i;
+    for (i = 0; i < n; i += 32) {
+        words even, odd;
+        memcpy(&even, x + i, sizeof even);
+        memcpy(&odd, x + i + 16, sizeof odd);
+        even = (rounded_to_bfloat16(even) >> 16) | (rounded_to_bfloat16(odd) & 0xffff0000);
+        memcpy(y + i, &even, sizeof even);
+    }
+}
+
+/* Of no NaN but those of bfloat16, which rounding leaves as they are. */
+static inline void narrow_bfloat16_halves(const float *even, const float *odd, uint16_t *y) {
+    words low, high;
+    memcpy(&low, even, sizeof low);
+    memcpy(&high, odd, sizeof high);
+    low += 0x7fff + ((low >> 16) & 1);
+    high += 0x7fff + ((high >> 16) & 1);
+    low = (low >> 16) | (high & 0xffff0000);
+    memcpy(y, &low, sizeof low);
 }
 
 /* 16-bit floats as keys, integers of the same order; n is the number of NaNs of either sign. Negative NaNs, the lowest

@@ -8,6 +8,10 @@ cdef extern from "elements.h" nogil:
     void narrow_float16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
     void widen_bfloat16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
     void narrow_bfloat16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
+    void widen_bfloat16_half(const uint16_t* x, float* y, bint odd) noexcept
+    void widen_bfloat16_pairs(const uint16_t* x, float* y, Py_ssize_t n) noexcept
+    void narrow_bfloat16_halves(const float* even, const float* odd, uint16_t* y) noexcept
+    void narrow_bfloat16_pairs(const float* x, uint16_t* y, Py_ssize_t n) noexcept
     uint16_t float16_of_key(int16_t key, int nans) noexcept
     void keys_of_row(const uint16_t* x, int16_t* y, Py_ssize_t n, int nans) noexcept
     float round_to_odd(double value) noexcept

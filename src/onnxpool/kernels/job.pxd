@@ -10,6 +10,9 @@ cdef enum Format:
     PLAIN      # elements are what the loads and stores read and write
     FLOAT16    # elements are widened to float on the way in and narrowed on the way out
     BFLOAT16
+    BFLOAT16_PAIRS  # 32 elements become the 16 of even place and then the 16 of odd place
+    BFLOAT16_EVEN
+    BFLOAT16_ODD
     FLOAT16_KEYS   # elements become integers of the same order on the way in
     BFLOAT16_KEYS
     BYTES          # elements are widened to 32-bit integers

@@ -12,9 +12,9 @@ those at the border are not.
 from libc.stdint cimport int16_t, int32_t
 from libc.string cimport memcpy
 
-from .elements cimport keys_of_row, widen_bfloat16_row, widen_bytes, widen_float16_row
+from .elements cimport keys_of_row, widen_bfloat16_half, widen_bfloat16_row, widen_bytes, widen_float16_row
 from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_inside
-from .job cimport FLOAT16, PLAIN, SIGNED_BYTES, Format
+from .job cimport BFLOAT16_EVEN, BFLOAT16_ODD, BFLOAT16_PAIRS, FLOAT16, PLAIN, SIGNED_BYTES, Format
 from .reductions cimport MaxI16, SumI32, combine, few, nothing, running_t
 
 cdef enum:
@@ -173,26 +173,51 @@ cdef inline void widen(const char* x, running_t* lanes, Format format) noexcept 
         keys_of_row(<const unsigned short*> x, <int16_t*> lanes, VECTOR // <int> sizeof(int16_t), nans_of(format))
     elif format == FLOAT16:
         widen_float16_row(<const unsigned short*> x, <float*> lanes, VECTOR // <int> sizeof(float))
+    elif format == BFLOAT16_EVEN or format == BFLOAT16_ODD:
+        widen_bfloat16_half(<const unsigned short*> x, <float*> lanes, format == BFLOAT16_ODD)
     else:
         widen_bfloat16_row(<const unsigned short*> x, <float*> lanes, VECTOR // <int> sizeof(float))
+
+
+cdef inline int vectors_of(Format format) noexcept nogil:
+    """How many vectors of running values become one of elements."""
+    return 2 if format == BFLOAT16_PAIRS else 1
+
+
+cdef inline void reduce_widened(const char* x, running_t* lanes, Py_ssize_t hop, int taps, Format format) noexcept nogil:
+    """A vector of `reduce_taps`. Four at a time can stay in registers."""
+    cdef running_t[4 * VECTOR] space
+    cdef running_t* box = space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
+    cdef int tap
+    for tap in range(min(taps, 4)):
+        widen(x + tap * hop, box + tap * width, format)
+    for j in range(width):
+        lanes[j] = few(box + j, width, min(taps, 4))
+    if taps > 4:
+        for tap in range(taps - 4):
+            widen(x + (4 + tap) * hop, box + tap * width, format)
+        for j in range(width):
+            lanes[j] = combine(lanes[j], few(box + j, width, taps - 4))
 
 
 cdef inline void reduce_taps(const char* x, running_t* lanes, Py_ssize_t hop, int taps, int vectors,
                              Format format) noexcept nogil:
     """T(taps) in every lane of so many vectors, from taps `hop` bytes apart."""
-    cdef running_t[FEW * VECTOR] space
-    cdef running_t* box = space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
-    cdef int vector, tap
+    cdef int vector
     if format == PLAIN:
         for j in range(vectors * width):
             lanes[j] = few(<const running_t*> x + j, hop // <Py_ssize_t> sizeof(running_t), taps)
         return
-    for vector in range(vectors):
-        for tap in range(taps):
-            widen(x + vector * width * itemsize_of(format) + tap * hop, box + tap * width, format)
-        for j in range(width):
-            lanes[vector * width + j] = few(box + j, width, taps)
+    for vector in range(vectors // vectors_of(format)):
+        if format == BFLOAT16_PAIRS:
+            reduce_widened(x, lanes, hop, taps, BFLOAT16_EVEN)
+            reduce_widened(x, lanes + width, hop, taps, BFLOAT16_ODD)
+        else:
+            reduce_widened(x, lanes, hop, taps, format)
+        x += vectors_of(format) * width * itemsize_of(format)
+        lanes += vectors_of(format) * width
 
 
 cdef inline void reduce_few(const char* x, running_t* lanes, Py_ssize_t hop, Py_ssize_t taps, int vectors,

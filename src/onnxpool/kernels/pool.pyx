@@ -13,6 +13,7 @@ from .elements cimport enter_default_floats, float_state, leave_default_floats
 from .job cimport (
     BFLOAT16,
     BFLOAT16_KEYS,
+    BFLOAT16_PAIRS,
     BYTES,
     FLOAT16,
     FLOAT16_KEYS,
@@ -301,6 +302,8 @@ cdef class Pool:
             self.x_format, self.y_format = KEYS[dtype], PLAIN
         elif self.job.fast.running == SUM_I32:
             self.x_format = SIGNED_BYTES if dtype == "int8" else BYTES
+        elif reduction == "mean" and dtype == "bfloat16" and interleaved and channels % 32 == tiling.inner % 32 == 0:
+            self.x_format = self.y_format = BFLOAT16_PAIRS
         self.job.order.axes = self.job.axes if column_major else 0
         for a in range(self.job.axes):
             self.job.order.size[a] = self.job.axis[a].size

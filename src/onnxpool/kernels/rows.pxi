@@ -176,7 +176,7 @@ cdef bint odd_results(const char* x, Py_ssize_t n, Running running, Format forma
         return odd_magnitudes(<const uint64_t*> x, n, INFINITE_DOUBLE, TINY_DOUBLE)
     if format == FLOAT16:
         return odd_magnitudes(<const uint16_t*> x, n, <uint16_t> 0x7C00, <uint16_t> 0)
-    if format == BFLOAT16:
+    if format == BFLOAT16 or format == BFLOAT16_PAIRS:
         return odd_magnitudes(<const uint16_t*> x, n, <uint16_t> 0x7F80, <uint16_t> ((TINY_FLOAT >> 16) + 1))
     return odd_magnitudes(<const uint32_t*> x, n, INFINITE_FLOAT, TINY_FLOAT)
 

@@ -6,15 +6,18 @@ from .elements cimport (
     fetch,
     keys_of_row,
     move_elements,
+    narrow_bfloat16_pairs,
     narrow_bfloat16_row,
     narrow_float16_row,
     transpose,
+    widen_bfloat16_pairs,
     widen_bfloat16_row,
     widen_float16_row,
 )
 from .job cimport (
     BFLOAT16,
     BFLOAT16_KEYS,
+    BFLOAT16_PAIRS,
     BYTES,
     FLOAT16,
     FLOAT16_KEYS,
@@ -105,6 +108,8 @@ cdef const char* read_row(const Array* array, const char* source, Py_ssize_t str
         load_integers(<const int8_t*> source, <SumI32*> scratch.values, length * inner, NULL)
     elif array.format == FLOAT16:
         widen_float16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
+    elif array.format == BFLOAT16_PAIRS:
+        widen_bfloat16_pairs(<const unsigned short*> source, <float*> scratch.values, length * inner)
     else:
         widen_bfloat16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
     return scratch.values
@@ -119,6 +124,8 @@ cdef void write_row(const Array* array, const char* values, char* target, Py_ssi
         narrow_float16_row(<const float*> values, <unsigned short*> narrow, length * inner)
     elif array.format == BFLOAT16:
         narrow_bfloat16_row(<const float*> values, <unsigned short*> narrow, length * inner)
+    elif array.format == BFLOAT16_PAIRS:
+        narrow_bfloat16_pairs(<const float*> values, <unsigned short*> narrow, length * inner)
     elif dense:
         if values != target:
             memcpy(target, values, length * inner * array.itemsize)
