@@ -73,6 +73,9 @@ cdef inline void reduce_box(const char** line, Py_ssize_t place, Py_ssize_t hop,
     cdef running_t* first[SIDE + 1]
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
     cdef int row, tap
+    if rows == 1:
+        reduce_taps(line[0] + place, lanes, hop, taps, 1, format)
+        return
     for row in range(SIDE + 1):
         first[row] = <running_t*> (line[row] + place) if format == PLAIN else box + row * (SIDE + 1) * width
     if format == PLAIN:
