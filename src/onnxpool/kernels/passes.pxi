@@ -22,6 +22,7 @@ cdef enum:
     MOST_VECTORS = 4
     HELD = 32     # doubles that take their room
     FEW = 8       # taps that `few` combines
+    GROUP = 2 * FEW  # that a fold takes together
     CHUNK = 64    # neighbouring windows that a cascade takes together
     BLOCK = 1024  # taps that a lone window halves at a time; a power of two
     LEVELS = 56   # rows that a cascade can hold back: more than log2 of any number of taps
@@ -184,7 +185,8 @@ cdef inline int vectors_of(Format format) noexcept nogil:
     return 2 if format == BFLOAT16_PAIRS else 1
 
 
-cdef inline void reduce_widened(const char* x, running_t* lanes, Py_ssize_t hop, int taps, Format format) noexcept nogil:
+cdef inline void reduce_widened(const char* x, running_t* lanes, Py_ssize_t hop, int taps,
+                                Format format) noexcept nogil:
     """A vector of `reduce_taps`. Four at a time can stay in registers."""
     cdef running_t[4 * VECTOR] space
     cdef running_t* box = space
@@ -222,6 +224,7 @@ cdef inline void reduce_taps(const char* x, running_t* lanes, Py_ssize_t hop, in
 
 cdef inline void reduce_few(const char* x, running_t* lanes, Py_ssize_t hop, Py_ssize_t taps, int vectors,
                             Format format) noexcept nogil:
+    """As `reduce_taps`, for fewer than FEW taps."""
     # Constants let the compiler unroll the taps.
     if taps == 1:
         reduce_taps(x, lanes, hop, 1, vectors, format)
@@ -239,19 +242,36 @@ cdef inline void reduce_few(const char* x, running_t* lanes, Py_ssize_t hop, Py_
         reduce_taps(x, lanes, hop, 7, vectors, format)
 
 
+cdef inline void reduce_rest(const char* x, running_t* lanes, Py_ssize_t hop, Py_ssize_t taps, int vectors,
+                             Format format) noexcept nogil:
+    """As `reduce_taps`, for fewer than GROUP taps."""
+    cdef running_t[MOST_VECTORS * VECTOR] space
+    cdef running_t* first = space
+    if taps % FEW:
+        reduce_few(x + taps // FEW * FEW * hop, lanes, hop, taps % FEW, vectors, format)
+    if taps > FEW:
+        reduce_taps(x, first, hop, FEW, vectors, format)
+        merge_after(first, lanes, vectors * (VECTOR // <Py_ssize_t> sizeof(running_t)))
+    elif taps == FEW:
+        reduce_taps(x, lanes, hop, FEW, vectors, format)
+
+
 cdef struct Fold:
-    Py_ssize_t groups, depth  # groups of FEW taps so far, and how many results are held back
+    Py_ssize_t groups, depth  # groups of GROUP taps so far, and how many results are held back
 
 
 cdef inline void fold_in(Fold* fold, const char* x, Py_ssize_t hop, Py_ssize_t groups, running_t* held, int vectors,
                          Format format) noexcept nogil:
     """More groups of taps. Two results of equally many become one, as a carry runs through a binary counter."""
-    cdef running_t[MOST_VECTORS * VECTOR] space  # apart from x, so that nothing has to be known about where x is
+    cdef running_t[MOST_VECTORS * VECTOR] space, later_space  # apart from x, so that nothing has to be known of it
     cdef running_t* lanes = space
+    cdef running_t* later = later_space
     cdef Py_ssize_t width = vectors * (VECTOR // <Py_ssize_t> sizeof(running_t)), group, here
     for group in range(groups):
         reduce_taps(x, lanes, hop, FEW, vectors, format)
-        x += FEW * hop
+        reduce_taps(x + FEW * hop, later, hop, FEW, vectors, format)
+        merge(lanes, later, width)
+        x += GROUP * hop
         here = fold.groups
         while here & 1:
             fold.depth -= 1
@@ -281,12 +301,12 @@ cdef inline void cascade_vectors(const char* x, running_t* y, Py_ssize_t hop, Py
     """
     cdef running_t[MOST_VECTORS * VECTOR] space
     cdef running_t* lanes = space
-    cdef Py_ssize_t groups = taps // FEW
+    cdef Py_ssize_t groups = taps // GROUP
     cdef Fold fold = Fold(0, 0)
     fold_in(&fold, x, hop, groups, held, vectors, format)
-    if taps % FEW:
-        reduce_few(x + groups * FEW * hop, lanes, hop, taps % FEW, vectors, format)
-    fold_up(&fold, lanes, taps % FEW != 0, held, vectors)
+    if taps % GROUP:
+        reduce_rest(x + groups * GROUP * hop, lanes, hop, taps % GROUP, vectors, format)
+    fold_up(&fold, lanes, taps % GROUP != 0, held, vectors)
     memcpy(y, lanes, vectors * VECTOR)
 
 

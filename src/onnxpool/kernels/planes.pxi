@@ -19,7 +19,7 @@ cdef inline void fold_out(Fold* fold, const running_t* x, Py_ssize_t n, bint mor
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), vectors = n // width, rest = n - vectors * width
     cdef bint any_before = vectors > 0 or fold.depth > 0
     if vectors:
-        reduce_few(<const char*> x, lanes, VECTOR, vectors, 1, PLAIN)
+        reduce_rest(<const char*> x, lanes, VECTOR, vectors, 1, PLAIN)
     if any_before:
         fold_up(fold, lanes, vectors > 0, held, 1)
     if rest:
@@ -41,16 +41,16 @@ cdef void fold_planes(const running_t* x, running_t* y, Py_ssize_t planes, Py_ss
     cdef running_t[VECTOR] nothings
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), whole, done, part, plane, j
     cdef Fold fold
-    whole = n - n % (FEW * width)
+    whole = n - n % (GROUP * width)
     for j in range(width):
         nothings[j] = neutral(x[0])
     for plane in range(planes):
         fold.groups = fold.depth = done = 0
         while done < whole:
-            part = min(whole - done, AHEAD // <Py_ssize_t> sizeof(running_t))
+            part = min(whole - done, GROUP * width)
             if far:
                 fetch_ahead(<const char*> (x + done), part * sizeof(running_t))
-            fold_in(&fold, <const char*> (x + done), VECTOR, part // (FEW * width), held, 1, PLAIN)
+            fold_in(&fold, <const char*> (x + done), VECTOR, part // (GROUP * width), held, 1, PLAIN)
             done += part
         if far and n - done > 4 * width:  # fewer lines are sooner read than counted
             fetch_ahead(<const char*> (x + done), (n - done) * sizeof(running_t))
@@ -73,7 +73,7 @@ cdef inline void sum_planes(const uint8_t* x, running_t* y, Py_ssize_t planes, P
 cdef inline void feed(Fold* fold, const running_t* x, Py_ssize_t n, running_t* pending, Py_ssize_t* waiting,
                       running_t* held) noexcept nogil:
     """n more elements of a plane; those that do not fill a group wait for others."""
-    cdef Py_ssize_t group = FEW * (VECTOR // <Py_ssize_t> sizeof(running_t)), taken
+    cdef Py_ssize_t group = GROUP * (VECTOR // <Py_ssize_t> sizeof(running_t)), taken
     if waiting[0]:
         taken = min(n, group - waiting[0])
         memcpy(pending + waiting[0], x, taken * sizeof(running_t))
@@ -90,16 +90,20 @@ cdef inline void feed(Fold* fold, const running_t* x, Py_ssize_t n, running_t* p
 
 cdef void load_planes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
                       running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
-    """block[outer, lanes]; work holds LEVELS + FEW vectors."""
-    cdef running_t[FEW * VECTOR] space, nothings
+    """block[outer, lanes]; work holds LEVELS + GROUP vectors."""
+    cdef running_t[GROUP * VECTOR] space, nothings
     cdef running_t* pending = space
     cdef Py_ssize_t length = extent(tile.span[job.axes - 1], False), lines = job.plane // length, waiting = 0, n, j
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef bint bytes = call.x.format == BYTES or call.x.format == SIGNED_BYTES
     cdef bint direct = (not stage.load and (call.x.format == PLAIN or bytes) and walk.together % lines == 0
                         and is_dense(&call.x, call.x.axis[job.axes - 1], length, 1))
-    cdef const char* source = next_rows(job, &call.x, tile, &walk)
+    cdef bint fetches = call.far and not direct and is_dense(&call.x, call.x.axis[job.axes - 1], length, 1)
+    cdef const char* source
     cdef Fold fold
+    if fetches:
+        walk.most = min(walk.most, max(lines, AHEAD // (length * call.x.itemsize)))
+    source = next_rows(job, &call.x, tile, &walk)
     fold.groups = fold.depth = 0
     for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
         nothings[j] = neutral(block[0])
@@ -110,6 +114,8 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
             # Whole planes, or else to the end of one.
             walk.n = walk.n // lines * lines if walk.done % lines == 0 else lines - walk.done % lines
         n = walk.n * length
+        if fetches:
+            fetch_ahead(source, n * call.x.itemsize)
         if not direct:
             source = read_row(&call.x, source, walk.stride, n, 1, scratch)
         if stage.load:

@@ -34,7 +34,7 @@ from .geometry cimport Axis, Span, first_tap, taps_inside
 
 
 cdef enum:
-    FAR = 5 << 20  # bytes of x from which on lines are fetched
+    FAR = 7 << 20  # bytes of x from which on lines are fetched
     AHEAD = 1 << 12  # bytes before they are read
 
 
