@@ -11,7 +11,7 @@ cdef enum Format:
     FLOAT16    # elements are widened to float on the way in and narrowed on the way out
     BFLOAT16
     BFLOAT16_PAIRS  # 32 elements become the 16 of even place and then the 16 of odd place
-    BFLOAT16_EVEN
+    BFLOAT16_EVEN   # one half of them, within a kernel
     BFLOAT16_ODD
     FLOAT16_KEYS   # elements become integers of the same order on the way in
     BFLOAT16_KEYS

@@ -27,7 +27,8 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
                     running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """The last axis: block[outer, elements of the other axes, windows, inner], but for rows that no window reads.
 
-    In order, rows are not reduced: block[outer, elements of all axes, inner].
+    In order, rows are not reduced: block[outer, elements of all axes, inner]. Long rows are taken in pieces, so that
+    what is widened or fetched stays near.
     """
     cdef const Axis* axis = &job.axis[job.axes - 1]
     cdef Span span = tile.span[job.axes - 1], piece
@@ -36,16 +37,17 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef Py_ssize_t near = AHEAD // (inner * call.x.itemsize)
     cdef bint fetches = call.far and is_dense(&call.x, call.x.axis[job.axes - 1], length, inner)
-    cdef bint pieces = length > 4 * near and near > 4 * (axis.most * axis.hop + axis.step) and not job.in_order
+    cdef Py_ssize_t part = 4 * near  # places
+    cdef bint pieces = length > part > 16 * (axis.most * axis.hop + axis.step) and not job.in_order
     cdef const char* source
-    if fetches and near > length > 0:
+    if fetches and near > length > 0:  # as many rows as are fetched ahead, neither more nor fewer
         walk.most = min(walk.most, near // length)
     source = next_rows(job, &call.x, tile, &walk)
     while source != NULL and not stopped(call):
         if walk.wanted and pieces and walk.n == 1:
             piece.end = span.begin
             while piece.end < span.end:
-                piece = span_of(axis, piece.end, min(span.end, piece.end + 4 * near // axis.step))
+                piece = span_of(axis, piece.end, min(span.end, piece.end + part // axis.step))
                 load_row(job, call, stage, source + (piece.low - span.low) * walk.stride, walk.stride, 1, piece,
                          inner, block + (piece.begin - span.begin) * inner, values, work, fetches, scratch)
         elif walk.wanted:
