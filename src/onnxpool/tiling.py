@@ -100,9 +100,8 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
            planar: bool = False, whole: bool = False) -> Tiling:
     """The tiling of x[outer, axes, inner] whose running values take `itemsize` bytes.
 
-    Planar channels lie apart, and a tile of a few of them costs no more than one of many. Of channels that are reduced
-    as a whole, a tile holds a vector each. In order, it holds all elements of its windows instead of reducing rows as
-    they come.
+    Planar channels lie apart, and a tile of a few of them costs no more than one of many. In order, it
+    holds all elements of its windows instead of reducing rows as they come.
     """
     windows = [axis.out for axis in axes]
     whole = whole and inner == 1 and math.prod(axis.size for axis in axes) > FEW
@@ -130,7 +129,7 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     shared = work >= SHARED_WORK
     while shared and not whole and tasks(1) < TASKS and split(axes, windows, HALO):
         pass
-    block, scratch = (VECTOR // itemsize, LANES) if whole else passes(axes, windows, part, in_order)
+    block, scratch = (1, LANES) if whole else passes(axes, windows, part, in_order)
     if boxes:
         scratch = max(scratch, part * needed(axes[-2], windows[-2]) * needed(axes[-1], windows[-1]))
     group = max(1, min(BLOCK // (block * itemsize), outer // TASKS if shared else outer))

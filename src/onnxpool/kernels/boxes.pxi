@@ -376,7 +376,8 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
     cdef Py_ssize_t height = down.high - down.low, size = call.x.itemsize, pitch = call.x.axis[last - 1]
     cdef Py_ssize_t stride = call.x.axis[last], together, n
     cdef Py_ssize_t width = (across.end - across.begin) * inner * <Py_ssize_t> sizeof(running_t)
-    cdef bint direct = not stage.load and is_dense(&call.x, stride, across.high - across.low, inner)
+    cdef bint direct = (not stage.load and not is_square(call.x.format)
+                        and is_dense(&call.x, stride, across.high - across.low, inner))
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef const char* source
     cdef const char* line
@@ -421,7 +422,7 @@ cdef bint fits_lines(const Job* job, const Call* call, const Stage* stage, const
     cdef const Axis* axis = &job.axis[job.axes - 1]
     cdef Span span = tile.span[job.axes - 1]
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = span.high - span.low
-    return (not stage.load and not job.in_order and not job.indexed and length > 0
+    return (not stage.load and not is_square(call.x.format) and not job.in_order and not job.indexed and length > 0
             and inner * <Py_ssize_t> sizeof(running_t) >= VECTOR
             and is_dense(&call.x, call.x.axis[job.axes - 1], length, inner)
             and not in_steps(axis) and not share_taps(axis, span.end - span.begin, length))

@@ -68,7 +68,8 @@ static inline void widen_float16_row(const uint16_t *restrict x, float *restrict
 #if defined(__AVX512F__)
     for (; i + 16 <= n; i += 16)
         _mm512_storeu_ps(y + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(x + i))));
-#elif defined(__F16C__)
+#endif
+#if defined(__F16C__)
     for (; i + 8 <= n; i += 8)
         _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
 #endif
@@ -96,7 +97,8 @@ static inline void widen_bfloat16_row(const uint16_t *restrict x, float *restric
     for (; i + 16 <= n; i += 16)
         _mm512_storeu_si512(y + i, _mm512_slli_epi32(_mm512_cvtepu16_epi32(
                                        _mm256_loadu_si256((const __m256i *)(x + i))), 16));
-#elif defined(__AVX2__)
+#endif
+#if defined(__AVX2__)
     for (; i + 8 <= n; i += 8)
         _mm256_storeu_si256((__m256i *)(y + i), _mm256_slli_epi32(_mm256_cvtepu16_epi32(
                                                     _mm_loadu_si128((const __m128i *)(x + i))), 16));
@@ -191,6 +193,46 @@ static inline void keys_of_row(const uint16_t *restrict x, int16_t *restrict y, 
     for (; i < n; i++)
         y[i] = key_of_float16(x[i], nans);
 }
+
+/* Squares; a NaN becomes positive, as all magnitudes. */
+typedef float eight_floats __attribute__((vector_size(32)));
+typedef double eight_doubles __attribute__((vector_size(64)));
+
+static inline void square_eight(const float *x, double *y) {
+    eight_floats narrow;
+    eight_doubles wide;
+    memcpy(&narrow, x, sizeof narrow);
+    wide = __builtin_convertvector(narrow, eight_doubles);
+    wide = wide * wide;
+    memcpy(y, &wide, sizeof wide);
+}
+
+static inline void square_float_row(const float *restrict x, double *restrict y, ptrdiff_t n) {
+    ptrdiff_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        square_eight(x + i, y + i);
+    for (; i < n; i++)
+        y[i] = (double)x[i] * x[i];
+}
+
+static inline void square_double_row(const double *restrict x, double *restrict y, ptrdiff_t n) {
+    for (ptrdiff_t i = 0; i < n; i++)
+        y[i] = x[i] * x[i];
+}
+
+#define SQUARES_OF_HALVES(name)                                                                     \
+    static inline void square_##name(const uint16_t *restrict x, double *restrict y, ptrdiff_t n) {   \
+        float wide[8];                                                                              \
+        ptrdiff_t i = 0;                                                                            \
+        for (; i + 8 <= n; i += 8) {                                                                \
+            widen_##name(x + i, wide, 8);                                                           \
+            square_eight(wide, y + i);                                                              \
+        }                                                                                           \
+        widen_##name(x + i, wide, n - i);                                                           \
+        square_float_row(wide, y + i, n - i);                                                       \
+    }
+SQUARES_OF_HALVES(float16_row)
+SQUARES_OF_HALVES(bfloat16_row)
 
 /* A double as the float whose later narrowing to 16 bits rounds the double itself: the last bit is sticky. */
 static inline float round_to_odd(double value) {

@@ -14,6 +14,10 @@ cdef extern from "elements.h" nogil:
     void narrow_bfloat16_pairs(const float* x, uint16_t* y, Py_ssize_t n) noexcept
     uint16_t float16_of_key(int16_t key, int nans) noexcept
     void keys_of_row(const uint16_t* x, int16_t* y, Py_ssize_t n, int nans) noexcept
+    void square_float16_row(const uint16_t* x, double* y, Py_ssize_t n) noexcept
+    void square_bfloat16_row(const uint16_t* x, double* y, Py_ssize_t n) noexcept
+    void square_float_row(const float* x, double* y, Py_ssize_t n) noexcept
+    void square_double_row(const double* x, double* y, Py_ssize_t n) noexcept
     float round_to_odd(double value) noexcept
     float quotient_float(float x, float d, float r) noexcept
     double quotient_double(double x, double d, double r) noexcept

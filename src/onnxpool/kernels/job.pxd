@@ -17,6 +17,10 @@ cdef enum Format:
     BFLOAT16_KEYS
     BYTES          # elements are widened to 32-bit integers
     SIGNED_BYTES
+    FLOAT16_SQUARES  # elements become squares in double
+    BFLOAT16_SQUARES
+    FLOAT32_SQUARES
+    FLOAT64_SQUARES
 
 cdef enum Running:
     MAX_I8

@@ -15,7 +15,7 @@ from libc.string cimport memcpy
 from .elements cimport keys_of_row, widen_bfloat16_half, widen_bfloat16_row, widen_bytes, widen_float16_row
 from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_inside
 from .job cimport BFLOAT16_EVEN, BFLOAT16_ODD, BFLOAT16_PAIRS, FLOAT16, PLAIN, SIGNED_BYTES, Format
-from .reductions cimport MaxI16, SumI32, combine, few, nothing, running_t
+from .reductions cimport MaxI16, SumF64, SumI32, combine, few, nothing, running_t
 
 cdef enum:
     VECTOR = 64   # bytes that are reduced together, as in tiling.py
@@ -170,6 +170,8 @@ cdef inline void widen(const char* x, running_t* lanes, Format format) noexcept 
     """A vector of elements of a format as running values."""
     if running_t is SumI32:
         widen_bytes(x, <int32_t*> lanes, format == SIGNED_BYTES)
+    elif running_t is SumF64:
+        square_row(x, <double*> lanes, VECTOR // <int> sizeof(double), format)
     elif running_t is MaxI16:
         keys_of_row(<const unsigned short*> x, <int16_t*> lanes, VECTOR // <int> sizeof(int16_t), nans_of(format))
     elif format == FLOAT16:
@@ -222,38 +224,37 @@ cdef inline void reduce_taps(const char* x, running_t* lanes, Py_ssize_t hop, in
         lanes += vectors_of(format) * width
 
 
-cdef inline void reduce_few(const char* x, running_t* lanes, Py_ssize_t hop, Py_ssize_t taps, int vectors,
-                            Format format) noexcept nogil:
-    """As `reduce_taps`, for fewer than FEW taps."""
-    # Constants let the compiler unroll the taps.
-    if taps == 1:
-        reduce_taps(x, lanes, hop, 1, vectors, format)
-    elif taps == 2:
-        reduce_taps(x, lanes, hop, 2, vectors, format)
-    elif taps == 3:
-        reduce_taps(x, lanes, hop, 3, vectors, format)
-    elif taps == 4:
-        reduce_taps(x, lanes, hop, 4, vectors, format)
-    elif taps == 5:
-        reduce_taps(x, lanes, hop, 5, vectors, format)
-    elif taps == 6:
-        reduce_taps(x, lanes, hop, 6, vectors, format)
-    else:
-        reduce_taps(x, lanes, hop, 7, vectors, format)
-
-
 cdef inline void reduce_rest(const char* x, running_t* lanes, Py_ssize_t hop, Py_ssize_t taps, int vectors,
                              Format format) noexcept nogil:
-    """As `reduce_taps`, for fewer than GROUP taps."""
+    """As `reduce_taps`, for 1 to GROUP - 1 taps: the powers of two that they are the sum of, from the last one on."""
     cdef running_t[MOST_VECTORS * VECTOR] space
     cdef running_t* first = space
-    if taps % FEW:
-        reduce_few(x + taps // FEW * FEW * hop, lanes, hop, taps % FEW, vectors, format)
-    if taps > FEW:
-        reduce_taps(x, first, hop, FEW, vectors, format)
-        merge_after(first, lanes, vectors * (VECTOR // <Py_ssize_t> sizeof(running_t)))
-    elif taps == FEW:
-        reduce_taps(x, lanes, hop, FEW, vectors, format)
+    cdef Py_ssize_t width = vectors * (VECTOR // <Py_ssize_t> sizeof(running_t))
+    x += taps * hop
+    if taps & 1:
+        x -= hop
+        reduce_taps(x, lanes, hop, 1, vectors, format)
+    if taps & 2:
+        x -= 2 * hop
+        if taps & 1:
+            reduce_taps(x, first, hop, 2, vectors, format)
+            merge_after(first, lanes, width)
+        else:
+            reduce_taps(x, lanes, hop, 2, vectors, format)
+    if taps & 4:
+        x -= 4 * hop
+        if taps & 3:
+            reduce_taps(x, first, hop, 4, vectors, format)
+            merge_after(first, lanes, width)
+        else:
+            reduce_taps(x, lanes, hop, 4, vectors, format)
+    if taps & 8:
+        x -= 8 * hop
+        if taps & 7:
+            reduce_taps(x, first, hop, 8, vectors, format)
+            merge_after(first, lanes, width)
+        else:
+            reduce_taps(x, lanes, hop, 8, vectors, format)
 
 
 cdef struct Fold:

@@ -6,28 +6,83 @@ the lanes, as neighbours. This is the order of global pools channels-first, howe
 from libc.stdint cimport int32_t, uint8_t
 
 from .elements cimport join_vectors, sum_bytes
-from .job cimport BYTES, PLAIN, SIGNED_BYTES, Call, Job, Stage, Tile, stopped
-from .reductions cimport MaxF32, MaxF64, SumI32, neutral, running_t
+from .job cimport (
+    BFLOAT16,
+    BFLOAT16_KEYS,
+    BFLOAT16_SQUARES,
+    BYTES,
+    FLOAT16,
+    FLOAT16_KEYS,
+    FLOAT16_SQUARES,
+    FLOAT32_SQUARES,
+    FLOAT64_SQUARES,
+    PLAIN,
+    SIGNED_BYTES,
+    Call,
+    Format,
+    Job,
+    Stage,
+    Tile,
+    parts,
+    stopped,
+)
+from .reductions cimport MaxF32, MaxF64, MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, neutral, running_t
 
 
-cdef inline void fold_out(Fold* fold, const running_t* x, Py_ssize_t n, bint more, const running_t* nothings,
-                          running_t* y, running_t* held) noexcept nogil:
+cdef enum:
+    FLOCK = 64  # planes whose lanes are folded together
+    DOUBLES = 8  # that take the room of a vector
+
+
+cdef void fold_lanes(const running_t* x, running_t* y, Py_ssize_t rows, running_t* scratch) noexcept nogil:
+    """y[rows] from x[rows, lanes]; scratch is as large as x."""
+    cdef Py_ssize_t n = rows * (VECTOR // <Py_ssize_t> sizeof(running_t))
+    while n > 2 * rows:
+        n //= 2
+        sweep(x, scratch, n, 2, 1, 2)
+        x = scratch
+        scratch += n
+    sweep(x, y, rows, 2, 1, 2)
+
+
+cdef inline void read_vector(const char* x, running_t* lanes, Format format) noexcept nogil:
+    if format == PLAIN:
+        memcpy(lanes, x, VECTOR)
+    else:
+        widen(x, lanes, format)
+
+
+cdef inline void read_rest(const char* x, Py_ssize_t n, bint more, running_t* lanes, Format format) noexcept nogil:
+    """n elements, fewer than a vector, and what changes nothing; `more` if a vector can be read."""
+    cdef running_t[VECTOR] space, nothings
+    cdef running_t* others = space
+    cdef char[VECTOR] copy
+    cdef Py_ssize_t j
+    for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
+        nothings[j] = neutral(lanes[0])
+    if not more:
+        memset(copy, 0, VECTOR)
+        memcpy(copy, x, n * (<Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)))
+        x = copy
+    read_vector(x, others, format)
+    join_vectors(others, n * <Py_ssize_t> sizeof(running_t), nothings, lanes)
+
+
+cdef inline void fold_out(Fold* fold, const char* x, Py_ssize_t n, bint more, running_t* y, running_t* held,
+                          Format format) noexcept nogil:
     """The last n elements, fewer than a group, and all before them; `more` if a vector can be read behind them."""
     cdef running_t[VECTOR] space, rest_space
     cdef running_t* lanes = space
     cdef running_t* others = rest_space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), vectors = n // width, rest = n - vectors * width
+    cdef Py_ssize_t unit = VECTOR if format == PLAIN else width * itemsize_of(format)
     cdef bint any_before = vectors > 0 or fold.depth > 0
     if vectors:
-        reduce_rest(<const char*> x, lanes, VECTOR, vectors, 1, PLAIN)
+        reduce_rest(x, lanes, unit, vectors, 1, format)
     if any_before:
         fold_up(fold, lanes, vectors > 0, held, 1)
     if rest:
-        if more:
-            join_vectors(x + vectors * width, rest * <Py_ssize_t> sizeof(running_t), nothings, others)
-        else:
-            memcpy(others, nothings, VECTOR)
-            memcpy(others, x + vectors * width, rest * sizeof(running_t))
+        read_rest(x + vectors * unit, rest, more, others, format)
         if any_before:
             merge(lanes, others, width)
         else:
@@ -35,39 +90,132 @@ cdef inline void fold_out(Fold* fold, const running_t* x, Py_ssize_t n, bint mor
     memcpy(y, lanes, VECTOR)
 
 
-cdef void fold_planes(const running_t* x, running_t* y, Py_ssize_t planes, Py_ssize_t n,
-                      running_t* held, bint far) noexcept nogil:
-    """y[planes, lanes] from x[planes, n], elements where they are if `far`."""
-    cdef running_t[VECTOR] nothings
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), whole, done, part, plane, j
-    cdef Fold fold
-    whole = n - n % (GROUP * width)
-    for j in range(width):
-        nothings[j] = neutral(x[0])
+cdef inline void short_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, Py_ssize_t behind,
+                              running_t* unused, bint far, int vectors, Format format) noexcept nogil:
+    """y[planes, lanes] of planes of so many whole vectors; `behind` elements can be read behind the last one."""
+    cdef running_t[VECTOR] space, rest_space
+    cdef running_t* lanes = space
+    cdef running_t* others = rest_space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), plane, rest = n - vectors * width
+    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    cdef Py_ssize_t line, readable = planes if behind >= width else max(0, planes - parts(width - behind, n))
     for plane in range(planes):
-        fold.groups = fold.depth = done = 0
-        while done < whole:
-            part = min(whole - done, GROUP * width)
+        if far:
+            for line in range(parts((vectors + 1) * width * size, VECTOR)):
+                fetch(x + line * VECTOR + AHEAD)
+        read_rest(x + vectors * width * size, rest, plane < readable, others, format)
+        if vectors:
+            reduce_taps(x, lanes, width * size, vectors, 1, format)
+            merge(lanes, others, width)
+            memcpy(y, lanes, VECTOR)
+        else:
+            memcpy(y, others, VECTOR)
+        x += n * size
+        y += width
+
+
+cdef inline bint some_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, Py_ssize_t behind,
+                             running_t* like, bint far, Format format) noexcept nogil:
+    """As `short_planes`, False if they are not short."""
+    cdef Py_ssize_t vectors = n // (VECTOR // <Py_ssize_t> sizeof(running_t))
+    if running_t is SumI32 or running_t is SumI64 or running_t is SumWide:  # which seldom come here
+        return False
+    # Constants let the compiler unroll a plane.
+    elif vectors == 0:
+        short_planes(x, y, planes, n, behind, like, far, 0, format)
+    elif vectors == 1:
+        short_planes(x, y, planes, n, behind, like, far, 1, format)
+    elif vectors == 2:
+        short_planes(x, y, planes, n, behind, like, far, 2, format)
+    elif vectors == 3:
+        short_planes(x, y, planes, n, behind, like, far, 3, format)
+    elif vectors == 4:
+        short_planes(x, y, planes, n, behind, like, far, 4, format)
+    elif vectors == 5:
+        short_planes(x, y, planes, n, behind, like, far, 5, format)
+    elif vectors == 6:
+        short_planes(x, y, planes, n, behind, like, far, 6, format)
+    elif vectors == 7:
+        short_planes(x, y, planes, n, behind, like, far, 7, format)
+    elif vectors == FEW:
+        short_planes(x, y, planes, n, behind, like, far, FEW, format)
+    return vectors <= FEW
+
+
+cdef inline void long_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, Py_ssize_t behind,
+                             running_t* held, bint far, Format format) noexcept nogil:
+    """As `short_planes` for any number of vectors; lines are fetched if `far`."""
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), plane, group, rest = n % (GROUP * width)
+    cdef Py_ssize_t unit = VECTOR if format == PLAIN else width * itemsize_of(format)
+    cdef Fold fold
+    for plane in range(planes):
+        fold.groups = fold.depth = 0
+        for group in range(n // (GROUP * width)):
             if far:
-                fetch_ahead(<const char*> (x + done), part * sizeof(running_t))
-            fold_in(&fold, <const char*> (x + done), VECTOR, part // (GROUP * width), held, 1, PLAIN)
-            done += part
-        if far and n - done > 4 * width:  # fewer lines are sooner read than counted
-            fetch_ahead(<const char*> (x + done), (n - done) * sizeof(running_t))
-        fold_out(&fold, x + done, n - done, (planes - plane - 1) * n >= width, nothings, y + plane * width, held)
-        x += n
+                fetch_ahead(x, GROUP * unit)
+            fold_in(&fold, x, unit, 1, held, 1, format)
+            x += GROUP * unit
+        if far and rest > 4 * width:  # fewer lines are sooner read than counted
+            fetch_ahead(x, rest * unit // width)
+        fold_out(&fold, x, rest, (planes - plane - 1) * n + behind >= width, y, held, format)
+        x += rest * (unit // width)
+        y += width
 
 
-cdef inline void sum_planes(const uint8_t* x, running_t* y, Py_ssize_t planes, Py_ssize_t n,
-                            bint is_signed) noexcept nogil:
-    """y[planes, lanes] from bytes x[planes, n], in the first lane: integers have no order."""
+cdef inline void fold_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, running_t* held, bint far,
+                             const Call* call, Format format) noexcept nogil:
+    """y[planes] from x[planes, n], which is not in scratch memory if `far`."""
+    cdef double[FLOCK * DOUBLES] space, more_space
+    cdef running_t* lanes = <running_t*> space
+    cdef running_t* spare = <running_t*> more_space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), done = 0, part, behind
+    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    while done < planes and not stopped(call):
+        part = min(planes - done, FLOCK)
+        behind = (planes - done - part) * n
+        if not some_planes(x, lanes, part, n, behind, held, far, format):
+            long_planes(x, lanes, part, n, behind, held, far, format)
+        fold_lanes(lanes, y + done, part, spare)
+        x += part * n * size
+        done += part
+
+
+cdef void planes_of(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, running_t* held, bint far,
+                    const Call* call, Format format) noexcept nogil:
     cdef Py_ssize_t plane
     if running_t is SumI32:
-        for plane in range(planes):
-            memset(y, 0, VECTOR)
-            y.value = <int32_t> sum_bytes(x, n, is_signed)
-            x += n
-            y += VECTOR // <Py_ssize_t> sizeof(running_t)
+        if format == BYTES or format == SIGNED_BYTES:
+            for plane in range(planes):  # integers have no order
+                y[plane].value = <int32_t> sum_bytes(<const uint8_t*> x + plane * n, n, format == SIGNED_BYTES)
+            return
+    elif running_t is MaxI16:
+        if format == FLOAT16_KEYS:
+            fold_planes(x, y, planes, n, held, far, call, FLOAT16_KEYS)
+            return
+        elif format == BFLOAT16_KEYS:
+            fold_planes(x, y, planes, n, held, far, call, BFLOAT16_KEYS)
+            return
+    elif running_t is SumF32:
+        if format == FLOAT16:
+            fold_planes(x, y, planes, n, held, far, call, FLOAT16)
+            return
+        elif format == BFLOAT16:
+            fold_planes(x, y, planes, n, held, far, call, BFLOAT16)
+            return
+    elif running_t is SumF64:
+        if format == FLOAT32_SQUARES:
+            fold_planes(x, y, planes, n, held, far, call, FLOAT32_SQUARES)
+            return
+        elif format == FLOAT64_SQUARES:
+            fold_planes(x, y, planes, n, held, far, call, FLOAT64_SQUARES)
+            return
+        elif format == FLOAT16_SQUARES:
+            fold_planes(x, y, planes, n, held, far, call, FLOAT16_SQUARES)
+            return
+        elif format == BFLOAT16_SQUARES:
+            fold_planes(x, y, planes, n, held, far, call, BFLOAT16_SQUARES)
+            return
+    fold_planes(x, y, planes, n, held, far, call, PLAIN)
 
 
 cdef inline void feed(Fold* fold, const running_t* x, Py_ssize_t n, running_t* pending, Py_ssize_t* waiting,
@@ -88,63 +236,52 @@ cdef inline void feed(Fold* fold, const running_t* x, Py_ssize_t n, running_t* p
     memcpy(pending, x + n - waiting[0], waiting[0] * sizeof(running_t))
 
 
-cdef void load_planes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
+cdef void load_planes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* y,
                       running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
-    """block[outer, lanes]; work holds LEVELS + GROUP vectors."""
-    cdef running_t[GROUP * VECTOR] space, nothings
+    """y[outer]; work holds LEVELS + GROUP vectors."""
+    cdef double[DOUBLES] lanes, spare
+    cdef running_t[GROUP * VECTOR] space
     cdef running_t* pending = space
-    cdef Py_ssize_t length = extent(tile.span[job.axes - 1], False), lines = job.plane // length, waiting = 0, n, j
+    cdef Py_ssize_t length = extent(tile.span[job.axes - 1], False), lines = job.plane // length, waiting = 0, n
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
-    cdef bint bytes = call.x.format == BYTES or call.x.format == SIGNED_BYTES
-    cdef bint direct = (not stage.load and (call.x.format == PLAIN or bytes) and walk.together % lines == 0
-                        and is_dense(&call.x, call.x.axis[job.axes - 1], length, 1))
-    cdef bint fetches = call.far and not direct and is_dense(&call.x, call.x.axis[job.axes - 1], length, 1)
+    cdef bint dense = is_dense(&call.x, call.x.axis[job.axes - 1], length, 1)
+    cdef bint direct = dense and not stage.load and walk.together % lines == 0
     cdef const char* source
     cdef Fold fold
-    if fetches:
+    if running_t is MaxF32:
+        direct &= call.x.format == PLAIN  # 16 bits are seldom taken again
+    if call.far and dense and not direct:
         walk.most = min(walk.most, max(lines, AHEAD // (length * call.x.itemsize)))
     source = next_rows(job, &call.x, tile, &walk)
     fold.groups = fold.depth = 0
-    for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
-        nothings[j] = neutral(block[0])
     while source != NULL and not stopped(call):
         if direct:
             walk.n = walk.together - walk.done % walk.together
-        elif walk.n > lines - walk.done % lines:
+            planes_of(source, y, walk.n // lines, job.plane, work, call.far, call, call.x.format)
+            y += walk.n // lines
+            source = next_rows(job, &call.x, tile, &walk)
+            continue
+        if walk.n > lines - walk.done % lines:
             # Whole planes, or else to the end of one.
             walk.n = walk.n // lines * lines if walk.done % lines == 0 else lines - walk.done % lines
         n = walk.n * length
-        if fetches:
+        if call.far and dense:
             fetch_ahead(source, n * call.x.itemsize)
-        if not direct:
-            source = read_row(&call.x, source, walk.stride, n, 1, scratch)
+        source = read_row(&call.x, source, walk.stride, n, 1, scratch)
         if stage.load:
             stage.load(source, values, n, &call.rule)
             source = <const char*> values
-        if direct and bytes:
-            sum_planes(<const uint8_t*> source, block, walk.n // lines, job.plane, call.x.format == SIGNED_BYTES)
-            block += walk.n // lines * (VECTOR // <Py_ssize_t> sizeof(running_t))
-        elif walk.n >= lines:
-            fold_planes(<const running_t*> source, block, walk.n // lines, job.plane, work, call.far and direct)
-            block += walk.n // lines * (VECTOR // <Py_ssize_t> sizeof(running_t))
+        if walk.n >= lines:
+            planes_of(source, y, walk.n // lines, job.plane, work, False, call, PLAIN)
+            y += walk.n // lines
         else:
             feed(&fold, <const running_t*> source, n, pending, &waiting, work)
             if (walk.done + walk.n) % lines == 0:
-                fold_out(&fold, pending, waiting, True, nothings, block, work)
-                block += VECTOR // <Py_ssize_t> sizeof(running_t)
+                fold_out(&fold, <const char*> pending, waiting, True, <running_t*> lanes, work, PLAIN)
+                fold_lanes(<running_t*> lanes, y, 1, <running_t*> spare)
+                y += 1
                 fold.groups = fold.depth = waiting = 0
         source = next_rows(job, &call.x, tile, &walk)
-
-
-cdef void fold_lanes(const running_t* x, running_t* y, Py_ssize_t rows, running_t* scratch) noexcept nogil:
-    """y[rows] from x[rows, lanes]; scratch is as large as x."""
-    cdef Py_ssize_t n = rows * (VECTOR // <Py_ssize_t> sizeof(running_t))
-    while n > 2 * rows:
-        n //= 2
-        sweep(x, scratch, n, 2, 1, 2)
-        x = scratch
-        scratch += n
-    sweep(x, y, rows, 2, 1, 2)
 
 
 cdef void settle_zeros(const Job* job, const Call* call, const Tile* tile, running_t* results,

@@ -14,9 +14,13 @@ from .job cimport (
     BFLOAT16,
     BFLOAT16_KEYS,
     BFLOAT16_PAIRS,
+    BFLOAT16_SQUARES,
     BYTES,
     FLOAT16,
     FLOAT16_KEYS,
+    FLOAT16_SQUARES,
+    FLOAT32_SQUARES,
+    FLOAT64_SQUARES,
     MAX_AXES,
     MAX_F32,
     MAX_F64,
@@ -89,6 +93,8 @@ watch_forks()
 
 FORMATS = {"float16": FLOAT16, "bfloat16": BFLOAT16}
 KEYS = {"float16": FLOAT16_KEYS, "bfloat16": BFLOAT16_KEYS}  # of their maxima
+SQUARES = {"float16": FLOAT16_SQUARES, "bfloat16": BFLOAT16_SQUARES, "float32": FLOAT32_SQUARES,
+           "float64": FLOAT64_SQUARES}
 VALUESIZES = {"int8": 1, "uint8": 1, "float16": 4, "bfloat16": 4, "float32": 4, "float64": 8}  # of their values
 # More taps of a byte than this could overflow a sum in 32 bits.
 MOST_TAPS_I32 = 2**31 // 256
@@ -120,7 +126,11 @@ cdef Stage mean_stage(str dtype):
     return Stage(SUM_F32, NULL, <Store> store_means[SumF32, float], <Divide> divide_means[SumF32, float])
 
 
-cdef Stage norm_stage(str dtype):
+cdef Stage norm_stage(str dtype, double p):
+    if p == 2:  # squares are read as a format
+        if dtype == "float64":
+            return Stage(SUM_F64, NULL, <Store> store_norms[double], NULL)
+        return Stage(SUM_F64, NULL, <Store> store_norms[float], NULL)
     if dtype == "float64":
         return Stage(SUM_F64, <Load> load_powers[double], <Store> store_norms[double], NULL)
     return Stage(SUM_F64, <Load> load_powers[float], <Store> store_norms[float], NULL)
@@ -208,12 +218,11 @@ cdef bint run_stage(const Job* job, const Call* call, const Stage* stage, const 
 cdef void mend(const Job* job, const Call* call, const Tile* tile, char* memory, Scratch* scratch) noexcept nogil:
     """Takes a tile again that the fast stage could not."""
     cdef Call again
-    if job.fast.running != MAX_I16:
-        run_stage(job, call, &job.mend, tile, True, memory, scratch)
-    elif any_odd_keys(job, call, tile, scratch):
-        again = call[0]
-        again.x.format = again.y.format = FLOAT16 if call.x.format == FLOAT16_KEYS else BFLOAT16
-        run_stage(job, &again, &job.mend, tile, False, memory, scratch)
+    if job.fast.running == MAX_I16 and not any_odd_keys(job, call, tile, scratch):
+        return
+    again = call[0]
+    again.x.format = again.y.format = floats_of(call.x.format)
+    run_stage(job, &again, &job.mend, tile, job.fast.running != MAX_I16, memory, scratch)
 
 
 cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memory) noexcept nogil:
@@ -302,6 +311,8 @@ cdef class Pool:
             self.x_format, self.y_format = KEYS[dtype], PLAIN
         elif self.job.fast.running == SUM_I32:
             self.x_format = SIGNED_BYTES if dtype == "int8" else BYTES
+        elif reduction == "norm" and p == 2:
+            self.x_format = SQUARES[dtype]
         elif reduction == "mean" and dtype == "bfloat16" and interleaved and channels % 32 == tiling.inner % 32 == 0:
             self.x_format = self.y_format = BFLOAT16_PAIRS
         self.job.order.axes = self.job.axes if column_major else 0
@@ -351,7 +362,7 @@ cdef class Pool:
         elif reduction == "mean":
             self.job.fast = mean_stage(dtype)
         elif reduction == "norm":
-            self.job.fast = norm_stage(dtype)
+            self.job.fast = norm_stage(dtype, self.p)
         elif reduction == "indexed_max":
             self.job.fast = any_indexed_stage(dtype) if self.job.plane > INT32_MAX else indexed_stage(dtype)
         elif reduction == "mean_in_order":

@@ -187,9 +187,6 @@ cdef void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Rule* rul
     if rule.p == 1:
         for j in range(n):
             y[j].value = power(x[j], 1)
-    elif rule.p == 2:
-        for j in range(n):
-            y[j].value = power(x[j], 2)
     elif rule.p == 3:
         for j in range(n):
             y[j].value = power(x[j], 3)

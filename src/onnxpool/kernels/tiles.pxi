@@ -208,7 +208,8 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     if (boxed or lined) and finish_boxes(job, call, stage, tile, boxed, memory, scratch):
         return False
     if job.whole:
-        load_planes(job, call, stage, tile, memory, values, work, scratch)
+        block = target if target != NULL else memory
+        load_planes(job, call, stage, tile, block, values, work, scratch)
     elif boxed:
         load_boxes(job, call, stage, tile, block, work, scratch)
     elif lined:
@@ -221,8 +222,6 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
         add_in_order(job, call, tile, memory, spare)
         block = spare
     elif job.whole:
-        block = target if target != NULL else spare
-        fold_lanes(memory, block, tile.outer_end - tile.outer_begin, work)
         if not stage.load:  # magnitudes have zeros of one sign
             settle_zeros(job, call, tile, block, scratch)
     else:

@@ -9,6 +9,10 @@ from .elements cimport (
     narrow_bfloat16_pairs,
     narrow_bfloat16_row,
     narrow_float16_row,
+    square_bfloat16_row,
+    square_double_row,
+    square_float16_row,
+    square_float_row,
     transpose,
     widen_bfloat16_pairs,
     widen_bfloat16_row,
@@ -18,9 +22,13 @@ from .job cimport (
     BFLOAT16,
     BFLOAT16_KEYS,
     BFLOAT16_PAIRS,
+    BFLOAT16_SQUARES,
     BYTES,
     FLOAT16,
     FLOAT16_KEYS,
+    FLOAT16_SQUARES,
+    FLOAT32_SQUARES,
+    FLOAT64_SQUARES,
     MAX_AXES,
     PLAIN,
     SIGNED_BYTES,
@@ -84,12 +92,39 @@ cdef void scatter(const Array* array, const char* source, char* target, Py_ssize
 
 cdef inline int itemsize_of(Format format) noexcept nogil:
     """Bytes of an element that is not plain."""
-    return 1 if format == BYTES or format == SIGNED_BYTES else 2
+    if format == BYTES or format == SIGNED_BYTES:
+        return 1
+    return 8 if format == FLOAT64_SQUARES else 4 if format == FLOAT32_SQUARES else 2
+
+
+cdef inline bint is_square(Format format) noexcept nogil:
+    return (format == FLOAT16_SQUARES or format == BFLOAT16_SQUARES or format == FLOAT32_SQUARES
+            or format == FLOAT64_SQUARES)
+
+
+cdef inline Format floats_of(Format format) noexcept nogil:
+    """The format of the same elements as floats."""
+    if format == FLOAT16_KEYS or format == FLOAT16_SQUARES:
+        return FLOAT16
+    if format == BFLOAT16_KEYS or format == BFLOAT16_SQUARES:
+        return BFLOAT16
+    return PLAIN if is_square(format) else format
 
 
 cdef inline int nans_of(Format format) noexcept nogil:
     """How many NaNs of either sign a 16-bit format has."""
     return 0x3FF if format == FLOAT16 or format == FLOAT16_KEYS else 0x7F
+
+
+cdef inline void square_row(const char* x, double* y, Py_ssize_t n, Format format) noexcept nogil:
+    if format == FLOAT16_SQUARES:
+        square_float16_row(<const unsigned short*> x, y, n)
+    elif format == BFLOAT16_SQUARES:
+        square_bfloat16_row(<const unsigned short*> x, y, n)
+    elif format == FLOAT32_SQUARES:
+        square_float_row(<const float*> x, y, n)
+    else:
+        square_double_row(<const double*> x, y, n)
 
 
 cdef const char* read_row(const Array* array, const char* source, Py_ssize_t stride, Py_ssize_t length,
@@ -110,6 +145,8 @@ cdef const char* read_row(const Array* array, const char* source, Py_ssize_t str
         widen_float16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
     elif array.format == BFLOAT16_PAIRS:
         widen_bfloat16_pairs(<const unsigned short*> source, <float*> scratch.values, length * inner)
+    elif is_square(array.format):
+        square_row(source, <double*> scratch.values, length * inner, array.format)
     else:
         widen_bfloat16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
     return scratch.values
