@@ -4,12 +4,15 @@ A tile never changes a bit of a result (see kernels/reductions.pxd); it only dec
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from .windows import Axis
 
-BLOCK = 1 << 17  # bytes of running values that a tile may hold between two passes
-ROW = 1 << 9  # bytes: channels are not split below this
+BLOCK = 1 << 17  # bytes of running values that a tile should hold between two passes,
+LONG_BLOCK = 1 << 18  # or if windows are long, so that more of them need the same elements,
+MOST_BLOCK = 1 << 19  # and at most, whatever it costs
+ROW = 1 << 9  # bytes: channels are not split below this, or below a vector if windows are long
 ROWS = 1 << 15  # bytes of running values of neighbouring rows that are loaded and reduced together
 TASKS = 16  # that a large problem is cut into at least, for threads to share
 SHARED_WORK = 1 << 18  # elements in and out above which a problem is large
@@ -23,6 +26,9 @@ PLANAR = 1 << 8  # bytes of channels that are transposed together: as rows, if t
 NARROW = 48  # elements,
 SHORT = 12  # or even fewer
 PAGE = 1 << 12  # bytes
+SLICE = 1 << 16  # bytes of a table of neighbours (tables.pxi),
+LONGEST = 1 << 10  # places of rows that are transposed for it,
+NEIGHBOURS = 4  # with so many values each
 HALO = 1.3  # how much more two half tiles may load than a whole one,
 FREE_HALO = 1.1  # and how much of that is better than a part of the channels, whose rows have to be gathered
 
@@ -46,7 +52,8 @@ def needed(axis: Axis, windows: int) -> int:
     return axis.size if windows == axis.out else min(axis.size, (windows - 1) * axis.stride + axis.span)
 
 
-def passes(axes: tuple[Axis, ...], windows: list[int], inner: int, in_order: bool) -> tuple[int, int]:
+def passes(axes: tuple[Axis, ...], windows: list[int], inner: int, itemsize: int,
+           in_order: bool) -> tuple[int, int]:
     """The largest block between two passes of one outer item, and the largest slice of a pass."""
     loaded = [needed(axis, count) for axis, count in zip(axes, windows, strict=True)]
     if in_order:
@@ -54,13 +61,22 @@ def passes(axes: tuple[Axis, ...], windows: list[int], inner: int, in_order: boo
     block = work = 0
     post = inner
     for a in range(len(axes) - 1, -1, -1):
-        work = max(work, loaded[a] * post)
+        work = max(work, 2 * loaded[a] * post + tables(axes[a], windows[a], post, itemsize))
         post *= windows[a]
         pre = 1
         for b in range(a):
             pre *= loaded[b]
         block = max(block, pre * post)
-    return block, 2 * work
+    return block, work
+
+
+def tables(axis: Axis, windows: int, post: int, itemsize: int) -> int:
+    """The most values that tables of neighbours of so many windows take, with their elements and results."""
+    if axis.most <= FEW:
+        return 0
+    places, lanes = max(needed(axis, windows), windows), max(1, VECTOR // itemsize)
+    rows = min(places, LONGEST) * lanes * post if post <= NEIGHBOURS else 0
+    return 2 * max(rows, places * lanes, SLICE // itemsize)
 
 
 def halo(axis: Axis, windows: int) -> float:
@@ -68,14 +84,19 @@ def halo(axis: Axis, windows: int) -> float:
     return 2 * needed(axis, -(-windows // 2)) / needed(axis, windows)
 
 
-def split(axes: tuple[Axis, ...], windows: list[int], most: float) -> bool:
-    """Halves the tile along the axis where it costs least, the first of equals; False if all cost more than `most`."""
+def split(axes: tuple[Axis, ...], windows: list[int], most: float, block: Callable[[], int] = lambda: 0) -> bool:
+    """Halves the tile along the axis where it costs least, the first of equals that makes the block, if any, smaller.
+
+    False if all cost more than `most`.
+    """
     costs = [(halo(axis, count), a) for a, (axis, count) in enumerate(zip(axes, windows, strict=True)) if count > 1]
-    if not costs or min(costs)[0] > most:
-        return False
-    a = min(costs)[1]
-    windows[a] = -(-windows[a] // 2)
-    return True
+    for cost, a in sorted(costs):
+        count, before = windows[a], block()
+        windows[a] = -(-count // 2)
+        if cost <= most and block() <= before / 1.5:
+            return True
+        windows[a] = count
+    return False
 
 
 def may_box(axes: tuple[Axis, ...], inner: int, itemsize: int) -> bool:
@@ -118,23 +139,30 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
         for axis, least in (-2, BOX_ROWS), (-1, BOX_WINDOWS):
             while math.prod(windows) * part * itemsize > BOXES and windows[axis] > least:
                 windows[axis] = -(-windows[axis] // 2)
-    while not whole and passes(axes, windows, part, in_order)[0] * itemsize > BLOCK:
+    long = any(axis.most > FEW for axis in axes)
+
+    def block_of() -> int:
+        return passes(axes, windows, part, itemsize, in_order)[0] * itemsize
+
+    while not whole and (block := block_of()) > (LONG_BLOCK if long else BLOCK):
         if split(axes, windows, FREE_HALO):
             continue
-        if part * itemsize >= 2 * ROW:
+        if part * itemsize >= 2 * (VECTOR if long else ROW):
             part = -(-part // 2)
-        elif not split(axes, windows, HALO):
+        elif not split(axes, windows, HALO) and not (block > MOST_BLOCK and split(axes, windows, math.inf, block_of)):
             break
     work = outer * inner * (math.prod(axis.size for axis in axes) + math.prod(axis.out for axis in axes))
     shared = work >= SHARED_WORK
     while shared and not whole and tasks(1) < TASKS and split(axes, windows, HALO):
         pass
-    block, scratch = (1, LANES) if whole else passes(axes, windows, part, in_order)
+    block, scratch = (1, LANES) if whole else passes(axes, windows, part, itemsize, in_order)
     if boxes:
         scratch = max(scratch, part * needed(axes[-2], windows[-2]) * needed(axes[-1], windows[-1]))
     group = max(1, min(BLOCK // (block * itemsize), outer // TASKS if shared else outer))
     loaded = [needed(axis, count) for axis, count in zip(axes, windows, strict=True)]
     row = max(loaded[-1], windows[-1]) * part
     row = max(row, min(ROWS // itemsize, group * part * math.prod(loaded)))
+    if axes[-1].most > FEW and part <= NEIGHBOURS and loaded[-1] <= LONGEST:
+        row = max(row, loaded[-1] * part * VECTOR // itemsize)
     return Tiling(group, tuple(windows), part, block * group, row, max(scratch, row, block * group), sum(loaded[:-1]),
                   boxes, whole)

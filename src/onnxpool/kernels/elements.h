@@ -274,12 +274,22 @@ static inline uint64_t magnitude_of_double(double value) {
 QUOTIENT(float, __builtin_fmaf)
 QUOTIENT(double, __builtin_fma)
 
+/* As memcpy, without a call for a few vectors. */
+static inline void copy_bytes(const char *from, char *to, ptrdiff_t n) {
+    ptrdiff_t i = 0;
+    if (n <= 1024)
+        for (; i + 64 <= n; i += 64)
+            memcpy(to + i, from + i, 64);
+    if (i < n)
+        memcpy(to + i, from + i, (size_t)(n - i));
+}
+
 /* Copies n elements of 1, 2, 4 or 8 bytes from anywhere to anywhere, turning their byte order where asked. */
 static inline void move_elements(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, ptrdiff_t n,
                           ptrdiff_t itemsize, int swapped) {
     ptrdiff_t i;
     if (from_stride == itemsize && to_stride == itemsize && !swapped) {
-        memcpy(to, from, (size_t)(n * itemsize));
+        copy_bytes(from, to, n * itemsize);
         return;
     }
 #define MOVE(type, turn)                               \

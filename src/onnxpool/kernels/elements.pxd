@@ -28,6 +28,7 @@ cdef extern from "elements.h" nogil:
     void join_vectors(const void* x, Py_ssize_t bytes, const void* y, void* joined) noexcept
     void widen_bytes(const void* x, int32_t* y, bint is_signed) noexcept
     int64_t sum_bytes(const uint8_t* x, Py_ssize_t n, bint is_signed) noexcept
+    void copy_bytes(const char* source, char* target, Py_ssize_t n) noexcept
     void move_elements(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
                        Py_ssize_t n, Py_ssize_t itemsize, bint swapped) noexcept
     float_state enter_default_floats() noexcept

@@ -5,7 +5,7 @@ the interior [begin, end) have all taps and lie `step` apart, so they go through
 border, have a first tap and a number of taps each. Padding is not known here.
 
 Up to FEW taps are combined in registers. Longer windows go one of two ways, to the same bits (see reductions.pxd):
-windows that share most of their taps look up sums of 1, 2, 4, ... neighbours (`double_up`), others are read once
+windows that share most of their taps look up sums of 1, 2, 4, ... neighbours (tables.pxi), others are read once
 (`cascade`). Long windows of several whole steps are T of steps instead, each of them T of its taps (`reduce_steps`);
 those at the border are not.
 """
@@ -331,54 +331,6 @@ cdef void windows(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t ste
         done += CHUNK
 
 
-cdef inline void place(const running_t* table, running_t* y, Py_ssize_t n, Py_ssize_t step, bint fresh) noexcept nogil:
-    cdef Py_ssize_t j
-    if fresh:
-        sweep(table, y, n, step, 1, 1)
-    else:
-        for j in range(n):
-            y[j] = combine(table[j * step], y[j])
-
-
-cdef void double_up(const running_t* x, running_t* y, const Axis* axis, Span span, Py_ssize_t post,
-                    running_t* scratch) noexcept nogil:
-    """One slice of `reduce_axis` by tables of 1, 2, 4, ... neighbours; scratch holds two tables of the slice's size.
-
-    A window of n taps is the sum of one entry for each bit of n, the higher bits first in place and last in time.
-    """
-    cdef Py_ssize_t length = (span.high - span.low) * post, hop = axis.hop * post, reach = 1
-    cdef Py_ssize_t window, taps
-    cdef Run run
-    cdef const running_t* table = x
-    cdef running_t* spare = scratch
-    cdef running_t* other = scratch + length
-    while True:
-        window = span.begin
-        while window < span.end:
-            run = run_at(axis, window, span.end, post)
-            taps = taps_inside(axis, window)
-            if taps & reach:
-                place(table + (first_tap(axis, window) - span.low) * post + (taps & ~(2 * reach - 1)) * hop,
-                      y + (window - span.begin) * post, run.n, run.step, not taps & (reach - 1))
-            elif taps == 0:
-                sweep(x, y + (window - span.begin) * post, post, 1, 1, 0)
-            window += run.windows
-        if 2 * reach > axis.most:
-            return
-        length -= reach * hop
-        sweep(table, spare, length, 1, reach * hop, 2)
-        table, spare, other = spare, other, spare
-        reach *= 2
-
-
-cdef inline bint share_taps(const Axis* axis, Py_ssize_t windows, Py_ssize_t length) noexcept nogil:
-    """Whether tables of neighbours cost less than reading every window."""
-    cdef Py_ssize_t levels = 0
-    while axis.most >> levels:
-        levels += 1
-    return axis.most > FEW and windows * axis.most > 2 * levels * length
-
-
 cdef void halve_rows(const running_t* x, running_t* y, Py_ssize_t rows, Py_ssize_t length,
                      running_t* scratch) noexcept nogil:
     """y[row] = T(length) of x[row, length]: neighbours of all rows at once, as long as rows are even."""
@@ -451,8 +403,8 @@ cdef void reduce_axis(const running_t* x, running_t* y, Py_ssize_t pre, const Ax
                       running_t* scratch) noexcept nogil:
     """y[pre, span windows, post] from x[pre, span elements, post].
 
-    scratch holds twice (span elements) * post and pre * (span elements) values, and LEVELS * CHUNK + BLOCK more if a
-    window has more than FEW taps.
+    scratch holds twice (span elements) * post and pre * (span elements) values, and LEVELS * CHUNK + BLOCK and tables
+    more if a window has more than FEW taps.
     """
     cdef Axis axis = whole[0]
     cdef Py_ssize_t length = span.high - span.low, count = span.end - span.begin, p
@@ -467,8 +419,7 @@ cdef void reduce_axis(const running_t* x, running_t* y, Py_ssize_t pre, const Ax
         reduce_border(x, y, pre, whole, span, post, scratch)
         return
     if share_taps(&axis, count, length):
-        for p in range(pre):
-            double_up(x + p * length * post, y + p * count * post, &axis, span, post, scratch)
+        look_up_axis(x, y, pre, &axis, span, post, scratch)
         return
     if begin < end:
         # From here on the interior begins where the span's does, whatever the step is taken to be.

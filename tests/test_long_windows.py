@@ -1,0 +1,84 @@
+"""Windows of many taps that share most of them, in every way in which their tables are laid out.
+
+Expected are the bits of a row or a column by itself, which is too narrow to be transposed or cut into slices, and for
+maxima what NumPy finds. Kernels have all bits set, one, and some; pads leave windows of every number of taps.
+"""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import onnxpool
+
+DTYPES = [np.dtype(t) for t in (np.uint8, np.float16, ml_dtypes.bfloat16, np.float32, np.float64)]
+# channels, height, width
+SHAPES = [(1, 70, 45), (3, 66, 40), (5, 17, 64), (40, 33, 70), (2, 3, 1100), (2, 1100, 3)]
+WINDOWS = [(31, 1, 1), (16, 1, 1), (21, 1, 2), (9, 2, 1), (12, 5, 1)]  # taps, stride, dilation
+
+
+def numbers(shape, dtype):
+    rng = np.random.default_rng(5)
+    if dtype == np.uint8:
+        return rng.integers(0, 256, shape, dtype)
+    x = rng.standard_normal(shape, np.float32).astype(dtype)
+    x[rng.random(shape) < 0.01] = -0.0
+    return x
+
+
+def along(axis, taps, stride, dilation):
+    """Attributes of windows along one of two axes, padded by all taps but one."""
+    pad = (taps - 1) * dilation // 2
+    one, other = {"kernel_shape": taps, "strides": stride, "dilations": dilation}, 1
+    attributes = {name: [value, other] if axis == 0 else [other, value] for name, value in one.items()}
+    return {**attributes, "pads": [pad, 0, pad, 0] if axis == 0 else [0, pad, 0, pad]}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lines_give_the_same_bits_alone(dtype, shape, window, axis):
+    x = numbers((1, *shape), dtype)
+    if window[0] * window[2] > 2 * x.shape[2 + axis]:
+        return
+    names = [onnxpool.MaxPool] if dtype == np.uint8 else [onnxpool.MaxPool, onnxpool.AveragePool, onnxpool.LpPool]
+    for operator in names:
+        attributes = along(axis, *window)
+        together = operator(**attributes)(x)
+        last = operator(**attributes, channels_last=True)(np.ascontiguousarray(np.moveaxis(x, 1, -1)))
+        assert np.moveaxis(last, -1, 1).tobytes() == together.tobytes()
+        op, across = operator(**attributes), 3 - axis
+        for i in range(0, x.shape[across], 7):
+            line = np.s_[:, :1, i:i + 1] if across == 2 else np.s_[:, :1, :, i:i + 1]
+            assert op(np.ascontiguousarray(x[line])).tobytes() == together[line].tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("side", [31, 64, 127])
+def test_maxima_of_large_windows(dtype, channels_last, side):
+    """Also of tiles that are cut so that they take little memory."""
+    x = numbers((2, 33, 70, 81), dtype)
+    pad = side // 2
+    least = 0 if dtype == np.uint8 else -np.inf
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (pad, pad), (pad, pad)], constant_values=least)
+    expected = padded
+    for axis in 2, 3:
+        expected = np.lib.stride_tricks.sliding_window_view(expected, side, axis=axis).max(axis=-1)
+    source = np.ascontiguousarray(np.moveaxis(x, 1, -1)) if channels_last else x
+    y = onnxpool.max_pool(source, (side, side), pads=[pad] * 4, channels_last=channels_last)
+    assert np.array_equal((np.moveaxis(y, -1, 1) if channels_last else y).astype(np.float64), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_last_nan_of_a_long_window(dtype, order):
+    """As in short windows, whose taps overlap nowhere."""
+    bits = np.uint32 if dtype == np.float32 else np.uint64
+    x = numbers((1, 1, 20, 60), np.dtype(dtype))
+    payload = np.arange(1, 41, dtype=bits)[::order]
+    x[0, 0, :, 10:50] = (np.array(np.nan, dtype).view(bits) + payload).view(dtype)
+    y = onnxpool.max_pool(x, (1, 31))
+    taps = x[0, 0, 0]
+    expected = [taps[max(j for j in range(i, i + 31) if np.isnan(taps[j]))] for i in range(30)]
+    assert y[0, 0, 7].tobytes() == np.array(expected).tobytes()
