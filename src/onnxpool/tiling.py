@@ -11,7 +11,7 @@ from .windows import Axis
 
 BLOCK = 1 << 17  # bytes of running values that a tile should hold between two passes,
 LONG_BLOCK = 1 << 18  # or if windows are long, so that more of them need the same elements,
-MOST_BLOCK = 1 << 19  # and at most, whatever it costs
+MOST_BLOCK = 3 << 17  # and at most, whatever it costs
 ROW = 1 << 9  # bytes: channels are not split below this, or below a vector if windows are long
 ROWS = 1 << 15  # bytes of running values of neighbouring rows that are loaded and reduced together
 TASKS = 16  # that a large problem is cut into at least, for threads to share

@@ -160,7 +160,7 @@ cdef void look_up_axis(const running_t* x, running_t* y, Py_ssize_t pre, const A
             double_up_rows(x, y, pre, axis, span, post, scratch)
             return
     for p in range(pre):
-        if 2 * part < post:
+        if 4 * part < post:
             double_up_slices(x, y, axis, span, post, part, scratch)
         else:
             double_up(x, y, axis, span, post, scratch)

@@ -36,7 +36,8 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
     cdef Py_ssize_t width = length if job.in_order else span.end - span.begin
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef Py_ssize_t near = AHEAD // (inner * call.x.itemsize)
-    cdef bint fetches = call.far and axis.most <= FEW and is_dense(&call.x, call.x.axis[job.axes - 1], length, inner)
+    cdef bint fetches = (call.far and not share_taps(axis, span.end - span.begin, length)
+                         and is_dense(&call.x, call.x.axis[job.axes - 1], length, inner))
     cdef Py_ssize_t part = 4 * near  # places
     cdef bint pieces = length > part > 16 * (axis.most * axis.hop + axis.step) and not job.in_order
     cdef const char* source
