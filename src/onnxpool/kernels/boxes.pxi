@@ -203,11 +203,12 @@ cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_
         while done < inner:
             vectors = MOST_VECTORS
             if inner - done >= MOST_VECTORS * width:
-                cascade_vectors(x + done * size, lanes, these.hop, these.taps, held, MOST_VECTORS, format)
+                cascade_vectors(x + done * size, lanes, these.hop, these.taps, held, these.far, MOST_VECTORS, format)
             else:
                 vectors = vectors_of(format)
                 done = min(done, inner - vectors * width)  # the last vector overlaps the one before
-                cascade_vectors(x + done * size, lanes, these.hop, these.taps, held, vectors_of(format), format)
+                cascade_vectors(x + done * size, lanes, these.hop, these.taps, held, these.far, vectors_of(format),
+                                format)
             for v in range(vectors // vectors_of(format)):
                 odd = lanes + v * vectors_of(format) * width
                 put_lanes(odd, odd + width, y + (done + v * vectors_of(format) * width) * stored, these.divisor, format,

@@ -12,7 +12,7 @@ those at the border are not.
 from libc.stdint cimport int16_t, int32_t
 from libc.string cimport memcpy
 
-from .elements cimport keys_of_row, widen_bfloat16_half, widen_bfloat16_row, widen_bytes, widen_float16_row
+from .elements cimport fetch, keys_of_row, widen_bfloat16_half, widen_bfloat16_row, widen_bytes, widen_float16_row
 from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_inside
 from .job cimport BFLOAT16_EVEN, BFLOAT16_ODD, BFLOAT16_PAIRS, FLOAT16, PLAIN, SIGNED_BYTES, Format
 from .reductions cimport MaxI16, SumF64, SumI32, combine, few, nothing, running_t
@@ -261,15 +261,28 @@ cdef struct Fold:
     Py_ssize_t groups, depth  # groups of GROUP taps so far, and how many results are held back
 
 
-cdef inline void fold_in(Fold* fold, const char* x, Py_ssize_t hop, Py_ssize_t groups, running_t* held, int vectors,
-                         Format format) noexcept nogil:
+cdef inline void fetch_taps(const char* x, Py_ssize_t hop, Py_ssize_t bytes) noexcept nogil:
+    """Asks for the lines of FEW taps that will be read AHEAD bytes later."""
+    cdef Py_ssize_t tap, place
+    for tap in range(FEW):
+        for place in range(0, bytes, 64):
+            fetch(x + tap * hop + place + AHEAD)
+
+
+cdef inline void fold_in(Fold* fold, const char* x, Py_ssize_t hop, Py_ssize_t groups, running_t* held, bint far,
+                         int vectors, Format format) noexcept nogil:
     """More groups of taps. Two results of equally many become one, as a carry runs through a binary counter."""
     cdef running_t[MOST_VECTORS * VECTOR] space, later_space  # apart from x, so that nothing has to be known of it
     cdef running_t* lanes = space
     cdef running_t* later = later_space
     cdef Py_ssize_t width = vectors * (VECTOR // <Py_ssize_t> sizeof(running_t)), group, here
+    cdef Py_ssize_t bytes = vectors * VECTOR if format == PLAIN else width * itemsize_of(format)
     for group in range(groups):
+        if far:
+            fetch_taps(x, hop, bytes)
         reduce_taps(x, lanes, hop, FEW, vectors, format)
+        if far:
+            fetch_taps(x + FEW * hop, hop, bytes)
         reduce_taps(x + FEW * hop, later, hop, FEW, vectors, format)
         merge(lanes, later, width)
         x += GROUP * hop
@@ -295,7 +308,7 @@ cdef inline void fold_up(Fold* fold, running_t* lanes, bint any_lanes, running_t
 
 
 cdef inline void cascade_vectors(const char* x, running_t* y, Py_ssize_t hop, Py_ssize_t taps, running_t* held,
-                                 int vectors, Format format) noexcept nogil:
+                                 bint far, int vectors, Format format) noexcept nogil:
     """As `cascade`, of elements, for so many windows beside each other as `vectors` of VECTOR bytes.
 
     Taps lie `hop` bytes apart; held has room for LEVELS times the result.
@@ -304,7 +317,7 @@ cdef inline void cascade_vectors(const char* x, running_t* y, Py_ssize_t hop, Py
     cdef running_t* lanes = space
     cdef Py_ssize_t groups = taps // GROUP
     cdef Fold fold = Fold(0, 0)
-    fold_in(&fold, x, hop, groups, held, vectors, format)
+    fold_in(&fold, x, hop, groups, held, far, vectors, format)
     if taps % GROUP:
         reduce_rest(x + groups * GROUP * hop, lanes, hop, taps % GROUP, vectors, format)
     fold_up(&fold, lanes, taps % GROUP != 0, held, vectors)
@@ -320,11 +333,11 @@ cdef void windows(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t ste
         return
     if step == 1 and n >= width:
         while n - done >= MOST_VECTORS * width:
-            cascade_vectors(<const char*> (x + done), y + done, bytes, taps, scratch, MOST_VECTORS, PLAIN)
+            cascade_vectors(<const char*> (x + done), y + done, bytes, taps, scratch, False, MOST_VECTORS, PLAIN)
             done += MOST_VECTORS * width
         while done < n:
             done = min(done, n - width)  # the last vector overlaps the one before
-            cascade_vectors(<const char*> (x + done), y + done, bytes, taps, scratch, 1, PLAIN)
+            cascade_vectors(<const char*> (x + done), y + done, bytes, taps, scratch, False, 1, PLAIN)
             done += width
     while done < n:
         cascade(x + done * step, y + done, min(n - done, CHUNK), step, hop, taps, scratch)

@@ -153,7 +153,7 @@ cdef inline void long_planes(const char* x, running_t* y, Py_ssize_t planes, Py_
         for group in range(n // (GROUP * width)):
             if far:
                 fetch_ahead(x, GROUP * unit)
-            fold_in(&fold, x, unit, 1, held, 1, format)
+            fold_in(&fold, x, unit, 1, held, False, 1, format)
             x += GROUP * unit
         if far and rest > 4 * width:  # fewer lines are sooner read than counted
             fetch_ahead(x, rest * unit // width)
@@ -230,8 +230,8 @@ cdef inline void feed(Fold* fold, const running_t* x, Py_ssize_t n, running_t* p
         n -= taken
         if waiting[0] < group:
             return
-        fold_in(fold, <const char*> pending, VECTOR, 1, held, 1, PLAIN)
-    fold_in(fold, <const char*> x, VECTOR, n // group, held, 1, PLAIN)
+        fold_in(fold, <const char*> pending, VECTOR, 1, held, False, 1, PLAIN)
+    fold_in(fold, <const char*> x, VECTOR, n // group, held, False, 1, PLAIN)
     waiting[0] = n % group
     memcpy(pending, x + n - waiting[0], waiting[0] * sizeof(running_t))
 
