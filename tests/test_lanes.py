@@ -126,3 +126,16 @@ def test_quantised_sums_of_every_length(dtype):
         last = onnxpool.qlinear_global_average_pool(np.ascontiguousarray(np.moveaxis(x, 1, -1)), one, zero, one, zero,
                                                     channels_last=1)[:, 0]
         assert np.array_equal(last, y)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_whole_maxima_of_16_bits_that_are_taken_again(dtype):
+    """Planes with a NaN or a negative zero are not reduced as integers; they once were read as if they were float32."""
+    x = -np.abs(np.random.default_rng(3).standard_normal((3, 5, 9, 5), np.float32)).astype(dtype)
+    x[0, :, 4, 2] = np.nan
+    x[1, :, 3, 1], x[1, :, 7, 4] = -0.0, 0.0
+    y = onnxpool.global_max_pool(x)[:, :, 0, 0].astype(np.float32)
+    assert np.isnan(y[0]).all()
+    assert (y[1] == 0).all()
+    assert np.signbit(y[1]).all()
+    assert np.array_equal(y[2], x[2].astype(np.float32).max(axis=(1, 2)))
