@@ -82,3 +82,20 @@ def test_the_last_nan_of_a_long_window(dtype, order):
     taps = x[0, 0, 0]
     expected = [taps[max(j for j in range(i, i + 31) if np.isnan(taps[j]))] for i in range(30)]
     assert y[0, 0, 7].tobytes() == np.array(expected).tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("side", [31, 44, 64])
+def test_means_of_large_windows(dtype, channels_last, side):
+    x = numbers((2, 20, 70, 81), dtype)
+    pad = side // 2
+    total, taps = x.astype(np.float64), np.ones(x.shape)
+    for axis in 2, 3:
+        widths = [(pad, pad) if a == axis else (0, 0) for a in range(4)]
+        total, taps = (np.lib.stride_tricks.sliding_window_view(np.pad(a, widths), side, axis=axis).sum(axis=-1)
+                       for a in (total, taps))
+    source = np.ascontiguousarray(np.moveaxis(x, 1, -1)) if channels_last else x
+    y = onnxpool.average_pool(source, (side, side), pads=[pad] * 4, channels_last=channels_last)
+    error = {2: 1e-3 if dtype == np.float16 else 5e-3, 4: 1e-6, 8: 1e-14}[dtype.itemsize]
+    assert np.allclose((np.moveaxis(y, -1, 1) if channels_last else y).astype(np.float64), total / taps, error, error)
