@@ -194,7 +194,7 @@ static inline void keys_of_row(const uint16_t *restrict x, int16_t *restrict y, 
         y[i] = key_of_float16(x[i], nans);
 }
 
-/* Squares; a NaN becomes positive, as all magnitudes. */
+/* Squares. The sign of a NaN does not matter: what it reaches is taken again with magnitudes (see rows.pxi). */
 typedef float eight_floats __attribute__((vector_size(32)));
 typedef double eight_doubles __attribute__((vector_size(64)));
 

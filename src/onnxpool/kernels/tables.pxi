@@ -118,7 +118,7 @@ cdef void double_up_rows(const running_t* x, running_t* y, Py_ssize_t pre, const
     while row < pre:
         row = min(row, pre - width)  # the last rows overlap those before
         transpose(<const char*> (x + row * length), length * size, <char*> scratch, VECTOR, width, length, size)
-        if post == 1:
+        if post == 1:  # a constant lets the compiler take one vector for each window
             double_up(scratch, lanes, axis, span, width, scratch)
         else:
             double_up(scratch, lanes, axis, span, post * width, scratch)
