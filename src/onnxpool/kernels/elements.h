@@ -14,13 +14,18 @@
 #include <immintrin.h>
 #endif
 
-/* Asks for a line that will be read soon. */
+/* Ask for lines of memory that will be read soon. */
 static inline void fetch(const char *x) {
 #if defined(__GNUC__)
     __builtin_prefetch(x);
 #else
     (void)x;
 #endif
+}
+
+static inline void fetch_lines(const char *x, ptrdiff_t n) {
+    for (ptrdiff_t line = 0; line < n; line++)
+        fetch(x + 64 * line);
 }
 
 static inline uint32_t bits_of_float(float value) {
@@ -199,12 +204,17 @@ typedef float eight_floats __attribute__((vector_size(32)));
 typedef double eight_doubles __attribute__((vector_size(64)));
 
 static inline void square_eight(const float *x, double *y) {
+#if defined(__AVX512F__)
+    const __m512d wide = _mm512_cvtps_pd(_mm256_loadu_ps(x));
+    _mm512_storeu_pd(y, _mm512_mul_pd(wide, wide));
+#else
     eight_floats narrow;
     eight_doubles wide;
     memcpy(&narrow, x, sizeof narrow);
     wide = __builtin_convertvector(narrow, eight_doubles);
     wide = wide * wide;
     memcpy(y, &wide, sizeof wide);
+#endif
 }
 
 static inline void square_float_row(const float *restrict x, double *restrict y, ptrdiff_t n) {

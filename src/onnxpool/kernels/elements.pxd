@@ -4,6 +4,7 @@ cdef extern from "elements.h" nogil:
     ctypedef struct float_state:
         pass
     void fetch(const char* x) noexcept
+    void fetch_lines(const char* x, Py_ssize_t n) noexcept
     void widen_float16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
     void narrow_float16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
     void widen_bfloat16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept

@@ -81,7 +81,7 @@ cdef struct Job:
     Stage fast, mend                  # mend takes a tile again that fast could not: see Store and `knows`
     bint indexed                      # whether places are kept as well
     bint whole                        # whether the window is all of a channel, whose rows are reduced to vectors
-    bint boxes, finishes              # whether the last two axes may be reduced at once; to elements, being all
+    bint boxes, finishes              # whether the last two axes may be reduced at once; any, to elements
     bint mends, divides, in_order     # divides: a sum is stored over its divisor; in_order: taps are added one by one
     bint uniform                      # whether all windows divide by the same,
     double divisor                    # and by what
@@ -114,10 +114,16 @@ cdef extern from "interrupts.h":
     int raised_by_handler(const Interrupts* state) except -1
 
 
+cdef enum Distance:
+    NEAR       # some cache of a core holds the elements,
+    FAR        # only one of all cores does, or
+    FARTHEST   # none
+
+
 cdef struct Call:
     Array x, y, indices
     Rule rule
-    bint far                # whether the elements of x are too many for the caches of a core
+    Distance far            # of the elements of x
     Interrupts* signals     # NULL if nothing may end the call early
 
 

@@ -12,18 +12,31 @@ those at the border are not.
 from libc.stdint cimport int16_t, int32_t
 from libc.string cimport memcpy
 
-from .elements cimport fetch, keys_of_row, widen_bfloat16_half, widen_bfloat16_row, widen_bytes, widen_float16_row
+from .elements cimport fetch_lines, keys_of_row, widen_bfloat16_half, widen_bfloat16_row, widen_bytes, widen_float16_row
 from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_inside
-from .job cimport BFLOAT16_EVEN, BFLOAT16_ODD, BFLOAT16_PAIRS, FLOAT16, PLAIN, SIGNED_BYTES, Format
-from .reductions cimport MaxI16, SumF64, SumI32, combine, few, nothing, running_t
+from .job cimport (
+    BFLOAT16,
+    BFLOAT16_EVEN,
+    BFLOAT16_KEYS,
+    BFLOAT16_ODD,
+    BFLOAT16_PAIRS,
+    BYTES,
+    FARTHEST,
+    FLOAT16,
+    FLOAT16_KEYS,
+    NEAR,
+    PLAIN,
+    SIGNED_BYTES,
+    Distance,
+    Format,
+)
+from .reductions cimport MaxF32, MaxI16, SumF32, SumF64, SumI32, combine, few, nothing, running_t
 
 cdef enum:
     VECTOR = 64   # bytes that are reduced together, as in tiling.py
-    MOST_VECTORS = 4
-    HELD = 32     # doubles that take their room
     FEW = 8       # taps that `few` combines
     GROUP = 2 * FEW  # that a fold takes together
-    CHUNK = 64    # neighbouring windows that a cascade takes together
+    CHUNK = 512   # neighbouring windows that a cascade takes together: rows apart are best read in long pieces
     BLOCK = 1024  # taps that a lone window halves at a time; a power of two
     LEVELS = 56   # rows that a cascade can hold back: more than log2 of any number of taps
 
@@ -189,7 +202,7 @@ cdef inline int vectors_of(Format format) noexcept nogil:
 
 cdef inline void reduce_widened(const char* x, running_t* lanes, Py_ssize_t hop, int taps,
                                 Format format) noexcept nogil:
-    """A vector of `reduce_taps`. Four at a time can stay in registers."""
+    """A vector of `reduce_taps`. Four taps at a time can stay in registers."""
     cdef running_t[4 * VECTOR] space
     cdef running_t* box = space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
@@ -199,146 +212,197 @@ cdef inline void reduce_widened(const char* x, running_t* lanes, Py_ssize_t hop,
     for j in range(width):
         lanes[j] = few(box + j, width, min(taps, 4))
     if taps > 4:
+        x += 4 * hop
         for tap in range(taps - 4):
-            widen(x + (4 + tap) * hop, box + tap * width, format)
+            widen(x + tap * hop, box + tap * width, format)
         for j in range(width):
             lanes[j] = combine(lanes[j], few(box + j, width, taps - 4))
 
 
-cdef inline void reduce_taps(const char* x, running_t* lanes, Py_ssize_t hop, int taps, int vectors,
-                             Format format) noexcept nogil:
-    """T(taps) in every lane of so many vectors, from taps `hop` bytes apart."""
+cdef inline void reduce_taps(const char* x, running_t* lanes, Py_ssize_t hop, int taps, Format format) noexcept nogil:
+    """T(taps) in every lane of `vectors_of` vectors, from taps `hop` bytes apart."""
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
-    cdef int vector
     if format == PLAIN:
-        for j in range(vectors * width):
+        for j in range(width):
             lanes[j] = few(<const running_t*> x + j, hop // <Py_ssize_t> sizeof(running_t), taps)
-        return
-    for vector in range(vectors // vectors_of(format)):
-        if format == BFLOAT16_PAIRS:
-            reduce_widened(x, lanes, hop, taps, BFLOAT16_EVEN)
-            reduce_widened(x, lanes + width, hop, taps, BFLOAT16_ODD)
-        else:
-            reduce_widened(x, lanes, hop, taps, format)
-        x += vectors_of(format) * width * itemsize_of(format)
-        lanes += vectors_of(format) * width
+    elif format == BFLOAT16_PAIRS:
+        reduce_widened(x, lanes, hop, taps, BFLOAT16_EVEN)
+        reduce_widened(x, lanes + width, hop, taps, BFLOAT16_ODD)
+    else:
+        reduce_widened(x, lanes, hop, taps, format)
 
 
-cdef inline void reduce_rest(const char* x, running_t* lanes, Py_ssize_t hop, Py_ssize_t taps, int vectors,
+cdef inline void reduce_before(const char* x, running_t* lanes, Py_ssize_t hop, int taps, bint any_after,
+                               Format format) noexcept nogil:
+    """As `reduce_taps`, of taps before those whose result is in `lanes`, if any."""
+    cdef running_t[2 * VECTOR] space
+    cdef running_t* first = space
+    if any_after:
+        reduce_taps(x, first, hop, taps, format)
+        merge_after(first, lanes, vectors_of(format) * (VECTOR // <Py_ssize_t> sizeof(running_t)))
+    else:
+        reduce_taps(x, lanes, hop, taps, format)
+
+
+cdef inline void reduce_rest(const char* x, running_t* lanes, Py_ssize_t hop, Py_ssize_t taps,
                              Format format) noexcept nogil:
     """As `reduce_taps`, for 1 to GROUP - 1 taps: the powers of two that they are the sum of, from the last one on."""
-    cdef running_t[MOST_VECTORS * VECTOR] space
-    cdef running_t* first = space
-    cdef Py_ssize_t width = vectors * (VECTOR // <Py_ssize_t> sizeof(running_t))
-    x += taps * hop
     if taps & 1:
-        x -= hop
-        reduce_taps(x, lanes, hop, 1, vectors, format)
+        reduce_before(x + (taps & ~1) * hop, lanes, hop, 1, False, format)
     if taps & 2:
-        x -= 2 * hop
-        if taps & 1:
-            reduce_taps(x, first, hop, 2, vectors, format)
-            merge_after(first, lanes, width)
-        else:
-            reduce_taps(x, lanes, hop, 2, vectors, format)
+        reduce_before(x + (taps & ~3) * hop, lanes, hop, 2, (taps & 1) != 0, format)
     if taps & 4:
-        x -= 4 * hop
-        if taps & 3:
-            reduce_taps(x, first, hop, 4, vectors, format)
-            merge_after(first, lanes, width)
-        else:
-            reduce_taps(x, lanes, hop, 4, vectors, format)
+        reduce_before(x + (taps & ~7) * hop, lanes, hop, 4, (taps & 3) != 0, format)
     if taps & 8:
-        x -= 8 * hop
-        if taps & 7:
-            reduce_taps(x, first, hop, 8, vectors, format)
-            merge_after(first, lanes, width)
-        else:
-            reduce_taps(x, lanes, hop, 8, vectors, format)
+        reduce_before(x, lanes, hop, 8, (taps & 7) != 0, format)
 
 
 cdef struct Fold:
     Py_ssize_t groups, depth  # groups of GROUP taps so far, and how many results are held back
 
 
-cdef inline void fetch_taps(const char* x, Py_ssize_t hop, Py_ssize_t bytes) noexcept nogil:
-    """Asks for the lines of FEW taps that will be read AHEAD bytes later."""
-    cdef Py_ssize_t tap, place
-    for tap in range(FEW):
-        for place in range(0, bytes, 64):
-            fetch(x + tap * hop + place + AHEAD)
-
-
-cdef inline void fold_in(Fold* fold, const char* x, Py_ssize_t hop, Py_ssize_t groups, running_t* held, bint far,
-                         int vectors, Format format) noexcept nogil:
-    """More groups of taps. Two results of equally many become one, as a carry runs through a binary counter."""
-    cdef running_t[MOST_VECTORS * VECTOR] space, later_space  # apart from x, so that nothing has to be known of it
-    cdef running_t* lanes = space
+cdef inline void merge_held(Fold* fold, running_t* held, Py_ssize_t units, Format format) noexcept nogil:
+    """The last two of the results held back become one."""
+    cdef running_t[VECTOR] earlier_space, later_space  # apart, so that nothing has to be known of where they are
+    cdef running_t* earlier = earlier_space
     cdef running_t* later = later_space
-    cdef Py_ssize_t width = vectors * (VECTOR // <Py_ssize_t> sizeof(running_t)), group, here
-    cdef Py_ssize_t bytes = vectors * VECTOR if format == PLAIN else width * itemsize_of(format)
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), row = units * vectors_of(format) * width, vector
+    fold.depth -= 1
+    held += (fold.depth - 1) * row
+    for vector in range(units * vectors_of(format)):
+        memcpy(earlier, held + vector * width, VECTOR)
+        memcpy(later, held + row + vector * width, VECTOR)
+        merge(earlier, later, width)
+        memcpy(held + vector * width, earlier, VECTOR)
+
+
+cdef inline void merge_before(const running_t* y, running_t* lanes) noexcept nogil:
+    cdef running_t[VECTOR] space  # apart, so that nothing has to be known of where y is
+    cdef running_t* before = space
+    memcpy(before, y, VECTOR)
+    merge_after(before, lanes, VECTOR // <Py_ssize_t> sizeof(running_t))
+
+
+cdef inline void reduce_units(const char* x, running_t* y, Py_ssize_t hop, Py_ssize_t units, bint any_before,
+                              Format format) noexcept nogil:
+    """FEW taps, after those whose result is in y, if any, for so many units of `vectors_of` vectors beside each other."""
+    cdef running_t[VECTOR] space, odd_space
+    cdef running_t* lanes = space
+    cdef running_t* odd = odd_space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), unit
+    for unit in range(units):
+        if format == BFLOAT16_PAIRS:
+            reduce_taps(x, lanes, hop, FEW, BFLOAT16_EVEN)
+            reduce_taps(x, odd, hop, FEW, BFLOAT16_ODD)
+            if any_before:
+                merge_before(y + width, odd)
+        else:
+            reduce_taps(x, lanes, hop, FEW, format)
+        if any_before:
+            merge_before(y, lanes)
+        memcpy(y, lanes, VECTOR)
+        if format == BFLOAT16_PAIRS:
+            memcpy(y + width, odd, VECTOR)
+        x += VECTOR if format == PLAIN else vectors_of(format) * width * itemsize_of(format)
+        y += vectors_of(format) * width
+
+
+cdef inline void fold_in(Fold* fold, const char* x, Py_ssize_t hop, Py_ssize_t groups, running_t* held,
+                         Py_ssize_t units, bint fetches, Format format) noexcept nogil:
+    """More groups of taps, for so many units beside each other; lines are fetched only if they follow each other.
+
+    Two results of equally many taps become one, as a carry runs through a binary counter.
+    """
+    cdef Py_ssize_t row = units * vectors_of(format) * (VECTOR // <Py_ssize_t> sizeof(running_t)), group, here
     for group in range(groups):
-        if far:
-            fetch_taps(x, hop, bytes)
-        reduce_taps(x, lanes, hop, FEW, vectors, format)
-        if far:
-            fetch_taps(x + FEW * hop, hop, bytes)
-        reduce_taps(x + FEW * hop, later, hop, FEW, vectors, format)
-        merge(lanes, later, width)
-        x += GROUP * hop
+        if fetches:
+            fetch_lines(x + FARTHEST_AHEAD, FEW * hop // 64)
+        reduce_units(x, held + fold.depth * row, hop, units, False, format)
+        x += FEW * hop
+        if fetches:
+            fetch_lines(x + FARTHEST_AHEAD, FEW * hop // 64)
+        reduce_units(x, held + fold.depth * row, hop, units, True, format)
+        x += FEW * hop
+        fold.depth += 1
         here = fold.groups
         while here & 1:
-            fold.depth -= 1
-            merge_after(held + fold.depth * width, lanes, width)
+            merge_held(fold, held, units, format)
             here >>= 1
-        memcpy(held + fold.depth * width, lanes, vectors * VECTOR)
-        fold.depth += 1
         fold.groups += 1
 
 
-cdef inline void fold_up(Fold* fold, running_t* lanes, bint any_lanes, running_t* held, int vectors) noexcept nogil:
-    """All that is held back, and the lanes that come after it, if any."""
-    cdef Py_ssize_t width = vectors * (VECTOR // <Py_ssize_t> sizeof(running_t))
-    if not any_lanes:
-        fold.depth -= 1
-        memcpy(lanes, held + fold.depth * width, vectors * VECTOR)
-    while fold.depth:
-        fold.depth -= 1
-        merge_after(held + fold.depth * width, lanes, width)
+cdef inline void fold_rest(Fold* fold, const char* x, Py_ssize_t hop, Py_ssize_t taps, running_t* held,
+                           Py_ssize_t units, Format format) noexcept nogil:
+    """The last taps, fewer than a group, and all before them: held[0]."""
+    cdef running_t[2 * VECTOR] space
+    cdef running_t* lanes = space
+    cdef Py_ssize_t width = vectors_of(format) * (VECTOR // <Py_ssize_t> sizeof(running_t)), unit
+    cdef Py_ssize_t bytes = VECTOR if format == PLAIN else width * itemsize_of(format)
+    if taps:
+        for unit in range(units):
+            reduce_rest(x + unit * bytes, lanes, hop, taps, format)
+            memcpy(held + (fold.depth * units + unit) * width, lanes, vectors_of(format) * VECTOR)
+        fold.depth += 1
+    while fold.depth > 1:
+        merge_held(fold, held, units, format)
 
 
-cdef inline void cascade_vectors(const char* x, running_t* y, Py_ssize_t hop, Py_ssize_t taps, running_t* held,
-                                 bint far, int vectors, Format format) noexcept nogil:
-    """As `cascade`, of elements, for so many windows beside each other as `vectors` of VECTOR bytes.
+cdef inline void fold(const char* x, Py_ssize_t hop, Py_ssize_t taps, running_t* held, Py_ssize_t units,
+                      Distance far, Format format) noexcept nogil:
+    cdef Py_ssize_t groups = taps // GROUP
+    cdef Py_ssize_t bytes = VECTOR if format == PLAIN else (
+        vectors_of(format) * (VECTOR // <Py_ssize_t> sizeof(running_t)) * itemsize_of(format))
+    cdef Fold all = Fold(0, 0)
+    fold_in(&all, x, hop, groups, held, units, far == FARTHEST and hop == units * bytes, format)
+    fold_rest(&all, x + groups * GROUP * hop, hop, taps % GROUP, held, units, format)
+
+
+cdef void cascade_units(const char* x, Py_ssize_t hop, Py_ssize_t taps, running_t* held, Py_ssize_t units,
+                        Distance far, Format format) noexcept nogil:
+    """As `cascade`, of elements, for windows beside each other that fill so many units; held[0] is the result.
 
     Taps lie `hop` bytes apart; held has room for LEVELS times the result.
     """
-    cdef running_t[MOST_VECTORS * VECTOR] space
-    cdef running_t* lanes = space
-    cdef Py_ssize_t groups = taps // GROUP
-    cdef Fold fold = Fold(0, 0)
-    fold_in(&fold, x, hop, groups, held, far, vectors, format)
-    if taps % GROUP:
-        reduce_rest(x + groups * GROUP * hop, lanes, hop, taps % GROUP, vectors, format)
-    fold_up(&fold, lanes, taps % GROUP != 0, held, vectors)
-    memcpy(y, lanes, vectors * VECTOR)
+    if running_t is MaxI16:
+        if format == FLOAT16_KEYS:
+            fold(x, hop, taps, held, units, far, FLOAT16_KEYS)
+            return
+        elif format == BFLOAT16_KEYS:
+            fold(x, hop, taps, held, units, far, BFLOAT16_KEYS)
+            return
+    elif running_t is SumF32 or running_t is MaxF32:
+        if format == FLOAT16:
+            fold(x, hop, taps, held, units, far, FLOAT16)
+            return
+        elif format == BFLOAT16:
+            fold(x, hop, taps, held, units, far, BFLOAT16)
+            return
+        elif format == BFLOAT16_PAIRS:
+            fold(x, hop, taps, held, units, far, BFLOAT16_PAIRS)
+            return
+    elif running_t is SumI32:
+        if format == BYTES:
+            fold(x, hop, taps, held, units, far, BYTES)
+            return
+        elif format == SIGNED_BYTES:
+            fold(x, hop, taps, held, units, far, SIGNED_BYTES)
+            return
+    fold(x, hop, taps, held, units, far, PLAIN)
 
 
 cdef void windows(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t hop,
                   Py_ssize_t taps, running_t* scratch) noexcept nogil:
-    cdef Py_ssize_t done = 0, width = VECTOR // <Py_ssize_t> sizeof(running_t)
-    cdef Py_ssize_t bytes = hop * <Py_ssize_t> sizeof(running_t)
+    cdef Py_ssize_t done = 0, width = VECTOR // <Py_ssize_t> sizeof(running_t), units
     if taps <= FEW:
         sweep(x, y, n, step, hop, taps)
         return
-    if step == 1 and n >= width:
-        while n - done >= MOST_VECTORS * width:
-            cascade_vectors(<const char*> (x + done), y + done, bytes, taps, scratch, False, MOST_VECTORS, PLAIN)
-            done += MOST_VECTORS * width
-        while done < n:
-            done = min(done, n - width)  # the last vector overlaps the one before
-            cascade_vectors(<const char*> (x + done), y + done, bytes, taps, scratch, False, 1, PLAIN)
-            done += width
+    while step == 1 and done < n and n >= width:
+        done = min(done, n - width)  # the last vector overlaps the one before
+        units = min(n - done, CHUNK) // width
+        cascade_units(<const char*> (x + done), hop * <Py_ssize_t> sizeof(running_t), taps, scratch, units, NEAR,
+                      PLAIN)
+        memcpy(y + done, scratch, units * VECTOR)
+        done += units * width
     while done < n:
         cascade(x + done * step, y + done, min(n - done, CHUNK), step, hop, taps, scratch)
         done += CHUNK

@@ -11,14 +11,17 @@ from .job cimport (
     BFLOAT16_KEYS,
     BFLOAT16_SQUARES,
     BYTES,
+    FARTHEST,
     FLOAT16,
     FLOAT16_KEYS,
     FLOAT16_SQUARES,
     FLOAT32_SQUARES,
     FLOAT64_SQUARES,
+    NEAR,
     PLAIN,
     SIGNED_BYTES,
     Call,
+    Distance,
     Format,
     Job,
     Stage,
@@ -77,10 +80,9 @@ cdef inline void fold_out(Fold* fold, const char* x, Py_ssize_t n, bint more, ru
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), vectors = n // width, rest = n - vectors * width
     cdef Py_ssize_t unit = VECTOR if format == PLAIN else width * itemsize_of(format)
     cdef bint any_before = vectors > 0 or fold.depth > 0
-    if vectors:
-        reduce_rest(x, lanes, unit, vectors, 1, format)
+    fold_rest(fold, x, unit, vectors, held, 1, format)
     if any_before:
-        fold_up(fold, lanes, vectors > 0, held, 1)
+        memcpy(lanes, held, VECTOR)
     if rest:
         read_rest(x + vectors * unit, rest, more, others, format)
         if any_before:
@@ -91,21 +93,20 @@ cdef inline void fold_out(Fold* fold, const char* x, Py_ssize_t n, bint more, ru
 
 
 cdef inline void short_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, Py_ssize_t behind,
-                              running_t* unused, bint far, int vectors, Format format) noexcept nogil:
+                              running_t* unused, Distance far, int vectors, Format format) noexcept nogil:
     """y[planes, lanes] of planes of so many whole vectors; `behind` elements can be read behind the last one."""
     cdef running_t[VECTOR] space, rest_space
     cdef running_t* lanes = space
     cdef running_t* others = rest_space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), plane, rest = n - vectors * width
     cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
-    cdef Py_ssize_t line, readable = planes if behind >= width else max(0, planes - parts(width - behind, n))
+    cdef Py_ssize_t readable = planes if behind >= width else max(0, planes - parts(width - behind, n))
     for plane in range(planes):
         if far:
-            for line in range(parts((vectors + 1) * width * size, VECTOR)):
-                fetch(x + line * VECTOR + AHEAD)
+            fetch_lines(x + AHEAD, parts((vectors + 1) * width * size, 64))
         read_rest(x + vectors * width * size, rest, plane < readable, others, format)
         if vectors:
-            reduce_taps(x, lanes, width * size, vectors, 1, format)
+            reduce_taps(x, lanes, width * size, vectors, format)
             merge(lanes, others, width)
             memcpy(y, lanes, VECTOR)
         else:
@@ -115,7 +116,7 @@ cdef inline void short_planes(const char* x, running_t* y, Py_ssize_t planes, Py
 
 
 cdef inline bint some_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, Py_ssize_t behind,
-                             running_t* like, bint far, Format format) noexcept nogil:
+                             running_t* like, Distance far, Format format) noexcept nogil:
     """As `short_planes`, False if they are not short."""
     cdef Py_ssize_t vectors = n // (VECTOR // <Py_ssize_t> sizeof(running_t))
     if running_t is SumI32 or running_t is SumI64 or running_t is SumWide:  # which seldom come here
@@ -143,26 +144,23 @@ cdef inline bint some_planes(const char* x, running_t* y, Py_ssize_t planes, Py_
 
 
 cdef inline void long_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, Py_ssize_t behind,
-                             running_t* held, bint far, Format format) noexcept nogil:
+                             running_t* held, Distance far, Format format) noexcept nogil:
     """As `short_planes` for any number of vectors; lines are fetched if `far`."""
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), plane, group, rest = n % (GROUP * width)
-    cdef Py_ssize_t unit = VECTOR if format == PLAIN else width * itemsize_of(format)
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), plane, groups = n // (GROUP * width)
+    cdef Py_ssize_t unit = VECTOR if format == PLAIN else width * itemsize_of(format), rest = n % (GROUP * width)
     cdef Fold fold
     for plane in range(planes):
         fold.groups = fold.depth = 0
-        for group in range(n // (GROUP * width)):
-            if far:
-                fetch_ahead(x, GROUP * unit)
-            fold_in(&fold, x, unit, 1, held, False, 1, format)
-            x += GROUP * unit
-        if far and rest > 4 * width:  # fewer lines are sooner read than counted
-            fetch_ahead(x, rest * unit // width)
+        fold_in(&fold, x, unit, groups, held, 1, far == FARTHEST, format)
+        x += groups * GROUP * unit
+        if far == FARTHEST and rest > 4 * width:  # fewer lines are sooner read than counted
+            fetch_lines(x + FARTHEST_AHEAD, parts(rest * unit, 64 * width))
         fold_out(&fold, x, rest, (planes - plane - 1) * n + behind >= width, y, held, format)
         x += rest * (unit // width)
         y += width
 
 
-cdef inline void fold_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, running_t* held, bint far,
+cdef inline void fold_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, running_t* held, Distance far,
                              const Call* call, Format format) noexcept nogil:
     """y[planes] from x[planes, n], which is not in scratch memory if `far`."""
     cdef double[FLOCK * DOUBLES] space, more_space
@@ -180,7 +178,7 @@ cdef inline void fold_planes(const char* x, running_t* y, Py_ssize_t planes, Py_
         done += part
 
 
-cdef void planes_of(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, running_t* held, bint far,
+cdef void planes_of(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, running_t* held, Distance far,
                     const Call* call, Format format) noexcept nogil:
     cdef Py_ssize_t plane
     if running_t is SumI32:
@@ -230,8 +228,8 @@ cdef inline void feed(Fold* fold, const running_t* x, Py_ssize_t n, running_t* p
         n -= taken
         if waiting[0] < group:
             return
-        fold_in(fold, <const char*> pending, VECTOR, 1, held, False, 1, PLAIN)
-    fold_in(fold, <const char*> x, VECTOR, n // group, held, False, 1, PLAIN)
+        fold_in(fold, <const char*> pending, VECTOR, 1, held, 1, False, PLAIN)
+    fold_in(fold, <const char*> x, VECTOR, n // group, held, 1, False, PLAIN)
     waiting[0] = n % group
     memcpy(pending, x + n - waiting[0], waiting[0] * sizeof(running_t))
 
@@ -266,13 +264,13 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
             walk.n = walk.n // lines * lines if walk.done % lines == 0 else lines - walk.done % lines
         n = walk.n * length
         if call.far and dense:
-            fetch_ahead(source, n * call.x.itemsize)
+            fetch_lines(source + AHEAD, parts(n * call.x.itemsize, 64))
         source = read_row(&call.x, source, walk.stride, n, 1, scratch)
         if stage.load:
             stage.load(source, values, n, &call.rule)
             source = <const char*> values
         if walk.n >= lines:
-            planes_of(source, y, walk.n // lines, job.plane, work, False, call, PLAIN)
+            planes_of(source, y, walk.n // lines, job.plane, work, NEAR, call, PLAIN)
             y += walk.n // lines
         else:
             feed(&fold, <const running_t*> source, n, pending, &waiting, work)

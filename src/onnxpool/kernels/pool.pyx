@@ -5,7 +5,7 @@ cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_New
 from cython.parallel cimport prange, threadid
 from libc.math cimport INFINITY
-from libc.stdint cimport INT32_MAX, int8_t, int64_t, uint8_t
+from libc.stdint cimport INT32_MAX, int8_t, int64_t, uint8_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -76,6 +76,7 @@ include "tables.pxi"
 include "rows.pxi"
 include "walks.pxi"
 include "boxes.pxi"
+include "boxed_tiles.pxi"
 include "planes.pxi"
 include "tiles.pxi"
 include "places.pxi"
@@ -89,6 +90,9 @@ cdef extern from "team.h":
     int enter_team(int threads) nogil
     void leave_team(int threads) nogil
 
+cdef enum:
+    LINE = 64  # bytes of a line of the cache
+
 cnp.import_array()
 watch_forks()
 
@@ -97,6 +101,7 @@ KEYS = {"float16": FLOAT16_KEYS, "bfloat16": BFLOAT16_KEYS}  # of their maxima
 SQUARES = {"float16": FLOAT16_SQUARES, "bfloat16": BFLOAT16_SQUARES, "float32": FLOAT32_SQUARES,
            "float64": FLOAT64_SQUARES}
 VALUESIZES = {"int8": 1, "uint8": 1, "float16": 4, "bfloat16": 4, "float32": 4, "float64": 8}  # of their values
+
 # More taps of a byte than this could overflow a sum in 32 bits.
 MOST_TAPS_I32 = 2**31 // 256
 REGION_ROW = 1 << 14  # values of a row of a region that are taken together
@@ -234,7 +239,7 @@ cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memo
     scratch.elements = scratch.values + job.row * 8
     scratch.indices = scratch.elements + job.row * 8
     scratch.marks = scratch.indices + job.row * 8
-    memory = scratch.marks + parts(job.marks, 64) * 64
+    memory = scratch.marks + job.marks
     locate(job, task, &tile)
     if run_stage(job, call, &job.fast, &tile, False, memory, &scratch) and job.mends:
         mend(job, call, &tile, memory, &scratch)
@@ -379,24 +384,25 @@ cdef class Pool:
             self.job.uniform &= self.job.axis[a].begin == 0 and self.job.axis[a].end == self.job.axis[a].out
             self.job.divisor *= self.job.axis[a].divisor
         self.job.in_order = reduction == "mean_in_order"
+        self.job.finishes = reduction in ("max", "mean")
         self.job.indexed = reduction == "indexed_max"
 
     cdef _set_scratch(self, tiling):
         cdef int a
         cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends and self.job.fast.running != MAX_I16 else 8
         cdef Py_ssize_t tables = 2 if self.job.indexed else 1
-        self.job.block, self.job.row = tiling.block, tiling.row
+        # All parts of the scratch memory begin where a line of the cache does.
+        self.job.block, self.job.row = parts(tiling.block, LINE) * LINE, parts(tiling.row, LINE) * LINE
         self.job.work = tiling.work
         self.job.boxes = tiling.boxes
         self.job.whole = tiling.whole
-        self.job.finishes = self.job.fast.running == MAX_I16 or (self.job.divides and not self.job.in_order)
         for a in range(self.job.axes):
             if self.job.axis[a].most > FEW:
                 self.job.work = tiling.work + LEVELS * CHUNK + BLOCK
-        self.job.marks = tiling.marks
-        self.job.scratch = parts(3 * 8 * self.job.row + parts(self.job.marks, 64) * 64
-                                 + (2 * parts(self.job.block, 64) * 64 + self.job.row
-                                    + tables * parts(self.job.work, 64) * 64) * width, 64) * 64 + 64
+        self.job.work = parts(self.job.work, LINE) * LINE
+        self.job.marks = parts(tiling.marks, LINE) * LINE
+        self.job.scratch = (3 * 8 * self.job.row + self.job.marks
+                            + (2 * self.job.block + self.job.row + tables * self.job.work) * width)
 
     @property
     def tasks(self):
@@ -453,6 +459,7 @@ cdef class Pool:
         """As `run`, for the holder of no GIL; False if there is no memory. Without `signals` it goes on to the end."""
         cdef Call call
         cdef char* memory
+        cdef char* allocated
         cdef Py_ssize_t task
         cdef const Job* job = &self.job
         cdef const Call* arrays = &call
@@ -460,16 +467,17 @@ cdef class Pool:
         describe(&call.y, &operands.y, self.y_format, job, self.channel, self.interleaved, self.first)
         if operands.indices.data != NULL:
             describe(&call.indices, &operands.indices, PLAIN, job, self.channel, self.interleaved, self.first)
-        call.far = job.outer * job.inner * job.plane * call.x.itemsize > FAR
+        call.far = distance_of(job.outer * job.inner * job.plane * call.x.itemsize)
         call.rule, call.signals = operands.rule, signals
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.to_odd = self.y_format != PLAIN
         call.rule.nans = nans_of(self.x_format)
         threads = enter_team(threads if job.tasks > 1 else 1)
-        memory = <char*> malloc(threads * job.scratch)
-        if memory == NULL:
+        allocated = <char*> malloc(threads * job.scratch + LINE)
+        if allocated == NULL:
             leave_team(threads)
             return False
+        memory = allocated + (LINE - <uintptr_t> allocated % LINE)
         if threads == 1:
             for task in range(job.tasks):
                 if stopped(arrays):
@@ -480,7 +488,7 @@ cdef class Pool:
                 if not stopped(arrays):
                     run_task(job, arrays, task, memory + threadid() * job.scratch)
         leave_team(threads)
-        free(memory)
+        free(allocated)
         return True
 
 

@@ -3,7 +3,8 @@ what is left is stored.
 
 The last axis comes first so that equal maxima resolve to the first in row-major order.
 """
-from .job cimport PLAIN, Call, Job, Stage, Tile, span_of, stopped
+from .elements cimport fetch_lines
+from .job cimport PLAIN, Call, Job, Stage, Tile, parts, span_of, stopped
 from .geometry cimport Axis, Span, divisor_of, is_interior
 from .reductions cimport MaxI16, running_t
 
@@ -14,7 +15,7 @@ cdef void load_row(const Job* job, const Call* call, const Stage* stage, const c
     """y[n, span windows, inner] from n rows that are read together; in order, they are not reduced."""
     cdef Py_ssize_t length = n * (span.high - span.low)
     if fetches:
-        fetch_ahead(source, length * inner * call.x.itemsize)
+        fetch_lines(source + AHEAD, parts(length * inner * call.x.itemsize, 64))
     source = read_row(&call.x, source, stride, length, inner, scratch)
     if stage.load:
         stage.load(source, y if job.in_order else values, length * inner, &call.rule)
@@ -206,7 +207,7 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     cdef bint lined = not boxed and not job.whole and fits_lines(job, call, stage, tile, memory)
     cdef int left = job.axes - (2 if boxed else 1)  # axes after the load
     cdef running_t* block = target if left == 0 and target != NULL else memory
-    if (boxed or lined) and finish_boxes(job, call, stage, tile, boxed, memory, scratch):
+    if (boxed or lined) and finish_boxes(job, call, stage, tile, boxed, work, scratch):
         return False
     if job.whole:
         block = target if target != NULL else memory
@@ -214,7 +215,7 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     elif boxed:
         load_boxes(job, call, stage, tile, block, work, scratch)
     elif lined:
-        load_lines(job, call, tile, block, scratch)
+        load_lines(job, call, tile, block, work, scratch)
     else:
         load_rows(job, call, stage, tile, block, values, work, scratch)
     if stopped(call):

@@ -3,7 +3,6 @@ from libc.stdint cimport int8_t, int16_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from .elements cimport (
-    fetch,
     keys_of_row,
     move_elements,
     narrow_bfloat16_pairs,
@@ -24,15 +23,19 @@ from .job cimport (
     BFLOAT16_PAIRS,
     BFLOAT16_SQUARES,
     BYTES,
+    FAR,
+    FARTHEST,
     FLOAT16,
     FLOAT16_KEYS,
     FLOAT16_SQUARES,
     FLOAT32_SQUARES,
     FLOAT64_SQUARES,
     MAX_AXES,
+    NEAR,
     PLAIN,
     SIGNED_BYTES,
     Array,
+    Distance,
     Format,
     Job,
     Row,
@@ -42,8 +45,14 @@ from .geometry cimport Axis, Span, first_tap, taps_inside
 
 
 cdef enum:
-    FAR = 7 << 20  # bytes of x from which on lines are fetched
-    AHEAD = 1 << 12  # bytes before they are read
+    FAR_BYTES = 7 << 20  # of x from which on lines are fetched,
+    AHEAD = 1 << 12      # so many bytes before they are read
+    FARTHEST_BYTES = 1 << 24  # the same for lines that are read one after the other, which the processor sees itself
+    FARTHEST_AHEAD = 1 << 14
+
+
+cdef inline Distance distance_of(Py_ssize_t bytes) noexcept nogil:
+    return FARTHEST if bytes > FARTHEST_BYTES else FAR if bytes > FAR_BYTES else NEAR
 
 
 cdef struct Scratch:
@@ -170,12 +179,6 @@ cdef void write_row(const Array* array, const char* values, char* target, Py_ssi
         narrow = <char*> values
     if not dense:
         scatter(array, narrow, target, stride, length, inner)
-
-
-cdef inline void fetch_ahead(const char* x, Py_ssize_t bytes) noexcept nogil:
-    cdef Py_ssize_t place
-    for place in range(0, bytes, 64):
-        fetch(x + AHEAD + place)
 
 
 cdef inline char* outer_item(const Job* job, const Array* array, Py_ssize_t item, Py_ssize_t inner) noexcept nogil:

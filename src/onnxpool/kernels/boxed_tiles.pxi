@@ -1,0 +1,222 @@
+"""Boxed tiles: where the last axes of a tile are reduced at once, by boxes.pxi."""
+from libc.string cimport memcpy, memset
+
+from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
+from .job cimport MAX_I16, NEAR, PLAIN, Array, Call, Distance, Format, Job, Running, Stage, Tile, stopped
+from .reductions cimport running_t
+
+
+cdef struct Side:
+    Axis axis
+    Span span
+    Py_ssize_t x, y  # bytes from element to element, and from window to window
+
+
+cdef Side side_of(const Job* job, const Tile* tile, int a, Py_ssize_t x, Py_ssize_t y) noexcept nogil:
+    """An axis of a tile; a negative one is of one element, which is a window."""
+    cdef Side side
+    if a >= 0:
+        side.axis, side.span = job.axis[a], tile.span[a]
+    else:
+        memset(&side, 0, sizeof(Side))
+        side.axis.size = side.axis.out = side.axis.end = side.axis.step = side.axis.hop = 1
+        side.axis.taps = side.axis.most = side.span.end = side.span.high = 1
+        side.axis.divisor = 1
+    side.x, side.y = x, y
+    return side
+
+
+cdef inline const char* first_of(const char* x, const Side* side, Py_ssize_t window) noexcept nogil:
+    """Where the taps of a window begin, if it has any."""
+    return x + (first_tap(&side.axis, window) - side.span.low) * side.x if taps_inside(&side.axis, window) else x
+
+
+cdef void reduce_rows(const char* x, char* y, running_t* work, Boxes* these, const Side* down, const Side* across,
+                      Py_ssize_t row, Py_ssize_t rows, double divisor, Format format, bint finishes) noexcept nogil:
+    """One or two rows of windows, in the planes of `these`; x and y begin where those of the tile do."""
+    cdef const Axis* taps = &across.axis
+    cdef Py_ssize_t window = across.span.begin, r
+    cdef char* target
+    while window < across.span.end:
+        these.windows = min(across.span.end, taps.end) - window if is_interior(taps, window) else 1
+        these.rows, these.taps = taps_inside(&down.axis, row), taps_inside(taps, window)
+        these.below = down.y if rows == 2 and these.windows > 1 else 0
+        these.divisor = divisor * divisor_of(&down.axis, row) * divisor_of(taps, window)
+        if these.below:
+            these.windows &= ~1
+        for r in range(1 if these.below else rows):
+            target = y + (row + r - down.span.begin) * down.y + (window - across.span.begin) * across.y
+            boxes_of(first_of(first_of(x, down, row + r), across, window), target, these, work, format, finishes)
+        window += these.windows
+
+
+cdef inline bint all_have_taps(const Side* side) noexcept nogil:
+    cdef Py_ssize_t window
+    for window in range(side.span.begin, side.span.end):
+        if not taps_inside(&side.axis, window):
+            return False
+    return True
+
+
+cdef void reduce_boxes(const char* x, char* y, running_t* work, const Side* deep, const Side* down, const Side* across,
+                       Py_ssize_t inner, Format format, bint finishes, Distance far) noexcept nogil:
+    """y[deep windows, down windows, across windows, inner] from x[elements of the same], of running values or, if it
+    finishes, of elements."""
+    cdef const Axis* rows = &down.axis
+    cdef Py_ssize_t row, window, n
+    cdef bint close = (rows.step == rows.hop and across.axis.step == across.axis.hop and rows.taps > 1
+                       and across.axis.taps > 1)
+    cdef Boxes these
+    these.far, these.inner, these.pace = far, inner, across.y
+    these.step, these.hop = across.axis.step * across.x, across.axis.hop * across.x
+    these.pitch, these.deep = rows.hop * down.x, deep.axis.hop * deep.x
+    for window in range(deep.span.begin, deep.span.end):
+        these.planes = taps_inside(&deep.axis, window)
+        row = down.span.begin
+        while row < down.span.end:
+            # Neighbouring rows share taps.
+            n = 2 if (close and these.planes == 1 and is_interior(rows, row)
+                      and row + 1 < min(down.span.end, rows.end)) else 1
+            reduce_rows(first_of(x, deep, window), y + (window - deep.span.begin) * deep.y, work, &these, down, across,
+                        row, n, divisor_of(&deep.axis, window), format, finishes)
+            row += n
+
+
+cdef inline bint lies_inner(const Array* array, Py_ssize_t inner) noexcept nogil:
+    """Whether the channels of a place lie side by side."""
+    return array.aligned and not array.swapped and (inner == 1 or array.inner == array.itemsize)
+
+
+cdef inline bint fits_boxes(const Job* job, const Tile* tile, Py_ssize_t itemsize) noexcept nogil:
+    """Not where no window of the tile has a row, nor where a part of the channels is too narrow."""
+    return (job.boxes and (tile.inner_end - tile.inner_begin) * itemsize >= VECTOR
+            and tile.span[job.axes - 2].high > tile.span[job.axes - 2].low)
+
+
+cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
+                     running_t* work, Scratch* scratch) noexcept nogil:
+    """The last two axes: block[outer, elements of the other axes, windows of both, inner]."""
+    cdef int last = job.axes - 1
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, size = call.x.itemsize, stride = call.x.axis[last]
+    cdef Py_ssize_t pixel = inner * <Py_ssize_t> sizeof(running_t), width = extent(tile.span[last], True)
+    cdef Py_ssize_t length = extent(tile.span[last], False), height = extent(tile.span[last - 1], False)
+    cdef Py_ssize_t together, row, n
+    cdef bint direct = not stage.load and not is_square(call.x.format) and lies_inner(&call.x, inner)
+    cdef Side deep = side_of(job, tile, -1, 0, 0)
+    cdef Side down = side_of(job, tile, last - 1, call.x.axis[last - 1], width * pixel)
+    cdef Side across = side_of(job, tile, last, stride, pixel)
+    cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
+    cdef const char* source
+    cdef const char* line
+    together = min(walk.together, max(1, job.row // max(1, length * inner)))
+    if together > 1 and not is_planar(&call.x, stride, inner):
+        stride = inner * size  # as one long row
+    if not direct:
+        down.x, across.x = length * pixel, pixel
+    walk.together = 1
+    source = next_rows(job, &call.x, tile, &walk)
+    while source != NULL and not stopped(call):
+        if walk.wanted and direct:
+            reduce_boxes(source, <char*> block, work, &deep, &down, &across, inner, call.x.format, False, call.far)
+        elif walk.wanted:
+            row = 0
+            while row < height:
+                n = min(height - row, together) * length
+                line = read_row(&call.x, source + row * call.x.axis[last - 1], stride, n, inner, scratch)
+                if stage.load:
+                    stage.load(line, work + row * length * inner, n * inner, &call.rule)
+                else:
+                    memcpy(work + row * length * inner, line, n * pixel)
+                row += together
+            reduce_boxes(<const char*> work, <char*> block, work, &deep, &down, &across, inner, PLAIN, False, NEAR)
+        block += extent(tile.span[last - 1], True) * width * inner
+        walk.n = height
+        source = next_rows(job, &call.x, tile, &walk)
+
+
+cdef bint fits_lines(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+                     running_t* like) noexcept nogil:
+    """Whether the last axis may be reduced from elements to vectors; not where windows share many taps."""
+    cdef const Axis* axis = &job.axis[job.axes - 1]
+    cdef Span span = tile.span[job.axes - 1]
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = extent(span, False)
+    return (not stage.load and not is_square(call.x.format) and not job.in_order and not job.indexed and length > 0
+            and inner * <Py_ssize_t> sizeof(running_t) >= VECTOR and lies_inner(&call.x, inner)
+            and not in_steps(axis) and not share_taps(axis, extent(span, True), length))
+
+
+cdef void load_lines(const Job* job, const Call* call, const Tile* tile, running_t* block, running_t* work,
+                     Scratch* scratch) noexcept nogil:
+    """The last axis: block[outer, elements of the other axes, windows, inner], as `load_rows`."""
+    cdef Side unit = side_of(job, tile, -1, 0, 0)
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
+    cdef Side across = side_of(job, tile, job.axes - 1, 0, inner * <Py_ssize_t> sizeof(running_t))
+    cdef Py_ssize_t begin = across.span.begin, width = extent(across.span, True)
+    cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
+    cdef const char* source
+    if width == 1 and is_interior(&across.axis, begin):
+        # The windows of neighbouring rows follow each other as if they were of one row.
+        across.axis.start, across.axis.begin = first_tap(&across.axis, begin), begin
+        across.axis.step, across.axis.end = extent(across.span, False), begin + walk.rows
+    else:
+        walk.together = 1
+    source = next_rows(job, &call.x, tile, &walk)
+    while source != NULL and not stopped(call):
+        if walk.wanted:
+            across.x, across.span.end = walk.stride, begin + walk.n * width
+            reduce_boxes(source, <char*> block, work, &unit, &unit, &across, inner, call.x.format, False, call.far)
+        block += walk.n * width * inner
+        source = next_rows(job, &call.x, tile, &walk)
+
+
+cdef bint any_odd_results(const char* y, const Side* deep, const Side* down, const Side* across, Py_ssize_t inner,
+                          Running running, const Call* call) noexcept nogil:
+    cdef bint dense = is_dense(&call.y, across.y, extent(across.span, True), inner)
+    cdef Py_ssize_t plane, row, place, count = 1 if dense else extent(across.span, True)
+    cdef Py_ssize_t n = inner * (extent(across.span, True) if dense else 1)
+    for plane in range(extent(deep.span, True)):
+        for row in range(extent(down.span, True)):
+            for place in range(count):
+                if odd_results(y + plane * deep.y + row * down.y + place * across.y, n, running, call.x.format):
+                    return True
+    return False
+
+
+cdef inline bint may_finish(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+                            bint boxed) noexcept nogil:
+    """Whether `finish_boxes` may reduce all axes: up to two, or three if windows share no tap along the first."""
+    cdef const Axis* first = &job.axis[0]
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
+    cdef int left = job.axes - (2 if boxed else 1)
+    return (job.finishes and stage == &job.fast and lies_inner(&call.x, inner) and lies_inner(&call.y, inner)
+            and (left == 0 or (left == 1 and boxed and first.most <= SIDE and first.hop == 1
+                               and (first.step >= first.taps or first.out == 1))))
+
+
+cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint boxed,
+                       running_t* work, Scratch* scratch) noexcept nogil:
+    """From elements to elements; False if that could not be, or gave an odd result."""
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item
+    cdef int last = job.axes - 1, above = last - 1 if boxed else -1, top = 0 if last == 2 else -1, a
+    cdef Side deep = side_of(job, tile, top, call.x.axis[0], call.y.axis[0])
+    cdef Side down = side_of(job, tile, above, call.x.axis[max(above, 0)], call.y.axis[max(above, 0)])
+    cdef Side across = side_of(job, tile, last, call.x.axis[last], call.y.axis[last])
+    cdef const char* source
+    cdef char* target
+    cdef bint odd = False
+    if (not may_finish(job, call, stage, tile, boxed) or not all_have_taps(&deep) or not all_have_taps(&down)
+            or not all_have_taps(&across)):
+        return False
+    for item in range(tile.outer_begin, tile.outer_end):
+        source = outer_item(job, &call.x, item, tile.inner_begin)
+        target = outer_item(job, &call.y, item, tile.inner_begin)
+        for a in range(job.axes):
+            source += tile.span[a].low * call.x.axis[a]
+            target += tile.span[a].begin * call.y.axis[a]
+        reduce_boxes(source, target, work, &deep, &down, &across, inner, call.x.format, True, call.far)
+        if job.divides or stage.running == MAX_I16:
+            odd |= any_odd_results(target, &deep, &down, &across, inner, stage.running, call)
+        if odd and stage.running != MAX_I16:
+            return False
+    # Keys are right if all zeros are alike.
+    return not odd or not any_odd_keys(job, call, tile, scratch)
