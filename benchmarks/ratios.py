@@ -1,4 +1,7 @@
-"""Ratios that say more than times: to a copy, of a large window to a small one, of two threads to one."""
+"""Ratios that say more than times: to a copy, of a large window to a small one, of two threads to one.
+
+All of times, for asv takes less as better.
+"""
 
 from .race.rounds import Timed, copying, settle
 from .workloads import BOUNDS, LAYOUTS, Call
@@ -12,18 +15,19 @@ ROUNDS, SECONDS = 8, 0.02
 
 
 def ratio(above, below):
-    """The best time of one over the best time of the other, in rounds that alternate."""
+    """The best time of one over the best time of the other, in rounds that alternate, to the digits that mean
+    something."""
     best = {}
     for _ in range(ROUNDS):
         for timed in (above, below):
             settle()
             once = timed.burst(1)
             best[timed] = min(best.get(timed, once), timed.burst(max(1, int(SECONDS / once))))
-    return best[above] / best[below]
+    return float(f"{best[above] / best[below]:.4g}")
 
 
 class Bandwidth:
-    """The time of a copy of as many bytes, over the time of the call."""
+    """The time of the call over that of a copy of as many bytes."""
 
     params = (STREAMS, ["float32", "float16"], LAYOUTS, THREADS)
     param_names = ("workload", "dtype", "layout", "threads")
@@ -32,10 +36,10 @@ class Bandwidth:
         self.call = Call(name, dtype, layout, threads)
         self.copy = copying(self.call.bytes, int(threads))
 
-    def track_share_of_copy(self, *params):
-        return 100 * ratio(self.copy, Timed.calls(self.call))
+    def track_copies(self, *params):
+        return ratio(Timed.calls(self.call), self.copy)
 
-    track_share_of_copy.unit = "%"
+    track_copies.unit = "copies"
 
 
 class Growth:
@@ -54,15 +58,15 @@ class Growth:
 
 
 class SecondThread:
-    """The time with one thread over that with two."""
+    """The time with two threads over that with one."""
 
     params = (IN_CACHE, ["float32", "float16"], LAYOUTS)
     param_names = ("workload", "dtype", "layout")
 
     def setup(self, name, dtype, layout):
-        self.calls = [Timed.calls(Call(name, dtype, layout, threads)) for threads in THREADS]
+        self.calls = [Timed.calls(Call(name, dtype, layout, threads)) for threads in reversed(THREADS)]
 
-    def track_speedup(self, *params):
+    def track_share_of_one_thread(self, *params):
         return ratio(*self.calls)
 
-    track_speedup.unit = "ratio"
+    track_share_of_one_thread.unit = "ratio"

@@ -2,8 +2,8 @@
 from libc.string cimport memcpy, memset
 
 from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
-from .job cimport MAX_I16, NEAR, PLAIN, Array, Call, Distance, Format, Job, Running, Stage, Tile, stopped
-from .reductions cimport running_t
+from .job cimport MAX_I16, NEAR, PLAIN, Array, Call, Distance, Format, Job, Stage, Tile, stopped
+from .reductions cimport MaxI16, SumF32, SumF64, running_t
 
 
 cdef struct Side:
@@ -31,12 +31,27 @@ cdef inline const char* first_of(const char* x, const Side* side, Py_ssize_t win
     return x + (first_tap(&side.axis, window) - side.span.low) * side.x if taps_inside(&side.axis, window) else x
 
 
-cdef void reduce_rows(const char* x, char* y, running_t* work, Boxes* these, const Side* down, const Side* across,
+cdef inline bint any_odd(const char* y, const Side* across, Py_ssize_t inner, running_t* like,
+                         Format format) noexcept nogil:
+    """Whether a row of finished results has to be looked at more closely."""
+    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    cdef Py_ssize_t windows = extent(across.span, True)
+    cdef Py_ssize_t together = windows if across.y == inner * size else 1, window
+    if running_t is SumF32 or running_t is SumF64 or running_t is MaxI16:
+        for window in range(windows // together):
+            if odd_results(y + window * across.y, together * inner, like, format):
+                return True
+    return False
+
+
+cdef bint reduce_rows(const char* x, char* y, running_t* work, Boxes* these, const Side* down, const Side* across,
                       Py_ssize_t row, Py_ssize_t rows, double divisor, Format format, bint finishes) noexcept nogil:
-    """One or two rows of windows, in the planes of `these`; x and y begin where those of the tile do."""
+    """One or two rows of windows, in the planes of `these`; x and y begin where those of the tile do. True if any
+    finished result is odd."""
     cdef const Axis* taps = &across.axis
     cdef Py_ssize_t window = across.span.begin, r
-    cdef char* target
+    cdef bint odd = False
+    y += (row - down.span.begin) * down.y
     while window < across.span.end:
         these.windows = min(across.span.end, taps.end) - window if is_interior(taps, window) else 1
         these.rows, these.taps = taps_inside(&down.axis, row), taps_inside(taps, window)
@@ -45,9 +60,13 @@ cdef void reduce_rows(const char* x, char* y, running_t* work, Boxes* these, con
         if these.below:
             these.windows &= ~1
         for r in range(1 if these.below else rows):
-            target = y + (row + r - down.span.begin) * down.y + (window - across.span.begin) * across.y
-            boxes_of(first_of(first_of(x, down, row + r), across, window), target, these, work, format, finishes)
+            boxes_of(first_of(first_of(x, down, row + r), across, window),
+                     y + r * down.y + (window - across.span.begin) * across.y, these, work, format, finishes)
         window += these.windows
+    if finishes:  # while they are near
+        for r in range(rows):
+            odd |= any_odd(y + r * down.y, across, these.inner, work, format)
+    return odd
 
 
 cdef inline bint all_have_taps(const Side* side) noexcept nogil:
@@ -58,12 +77,13 @@ cdef inline bint all_have_taps(const Side* side) noexcept nogil:
     return True
 
 
-cdef void reduce_boxes(const char* x, char* y, running_t* work, const Side* deep, const Side* down, const Side* across,
+cdef bint reduce_boxes(const char* x, char* y, running_t* work, const Side* deep, const Side* down, const Side* across,
                        Py_ssize_t inner, Format format, bint finishes, Distance far) noexcept nogil:
     """y[deep windows, down windows, across windows, inner] from x[elements of the same], of running values or, if it
-    finishes, of elements."""
+    finishes, of elements: then True if any is odd."""
     cdef const Axis* rows = &down.axis
     cdef Py_ssize_t row, window, n
+    cdef bint odd = False
     cdef bint close = (rows.step == rows.hop and across.axis.step == across.axis.hop and rows.taps > 1
                        and across.axis.taps > 1)
     cdef Boxes these
@@ -77,9 +97,10 @@ cdef void reduce_boxes(const char* x, char* y, running_t* work, const Side* deep
             # Neighbouring rows share taps.
             n = 2 if (close and these.planes == 1 and is_interior(rows, row)
                       and row + 1 < min(down.span.end, rows.end)) else 1
-            reduce_rows(first_of(x, deep, window), y + (window - deep.span.begin) * deep.y, work, &these, down, across,
-                        row, n, divisor_of(&deep.axis, window), format, finishes)
+            odd |= reduce_rows(first_of(x, deep, window), y + (window - deep.span.begin) * deep.y, work, &these, down,
+                               across, row, n, divisor_of(&deep.axis, window), format, finishes)
             row += n
+    return odd
 
 
 cdef inline bint lies_inner(const Array* array, Py_ssize_t inner) noexcept nogil:
@@ -169,19 +190,6 @@ cdef void load_lines(const Job* job, const Call* call, const Tile* tile, running
         source = next_rows(job, &call.x, tile, &walk)
 
 
-cdef bint any_odd_results(const char* y, const Side* deep, const Side* down, const Side* across, Py_ssize_t inner,
-                          Running running, const Call* call) noexcept nogil:
-    cdef bint dense = is_dense(&call.y, across.y, extent(across.span, True), inner)
-    cdef Py_ssize_t plane, row, place, count = 1 if dense else extent(across.span, True)
-    cdef Py_ssize_t n = inner * (extent(across.span, True) if dense else 1)
-    for plane in range(extent(deep.span, True)):
-        for row in range(extent(down.span, True)):
-            for place in range(count):
-                if odd_results(y + plane * deep.y + row * down.y + place * across.y, n, running, call.x.format):
-                    return True
-    return False
-
-
 cdef inline bint may_finish(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
                             bint boxed) noexcept nogil:
     """Whether `finish_boxes` may reduce all axes: up to two, or three if windows share no tap along the first."""
@@ -213,9 +221,7 @@ cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, con
         for a in range(job.axes):
             source += tile.span[a].low * call.x.axis[a]
             target += tile.span[a].begin * call.y.axis[a]
-        reduce_boxes(source, target, work, &deep, &down, &across, inner, call.x.format, True, call.far)
-        if job.divides or stage.running == MAX_I16:
-            odd |= any_odd_results(target, &deep, &down, &across, inner, stage.running, call)
+        odd |= reduce_boxes(source, target, work, &deep, &down, &across, inner, call.x.format, True, call.far)
         if odd and stage.running != MAX_I16:
             return False
     # Keys are right if all zeros are alike.

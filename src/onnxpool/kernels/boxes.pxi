@@ -1,8 +1,8 @@
 """Boxes: over channels that lie side by side, windows are reduced from elements to a vector of channels at once.
 
-Windows of few taps along the last two axes, or three, or any along the last. Nothing goes to memory and back on the way: elements
-are widened in registers, and where no axis is left, sums become the elements of the result. The order is that of
-passes.pxi: the taps of each row, then the rows.
+Windows of few taps along the last two axes, or three, or any along the last. Nothing goes to memory and back on the
+way: elements are widened in registers, and where no axis is left, sums become the elements of the result. The order is
+that of passes.pxi: the taps of each row, the rows, the planes.
 """
 from libc.stdint cimport int16_t, uint16_t
 from libc.string cimport memcpy
@@ -190,6 +190,7 @@ cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_
     cdef Py_ssize_t window, done, unit, units, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t), full = vectors_of(format) * width
+    cdef double divisor = these.divisor
     for window in range(these.windows):
         done = 0
         while done < inner:
@@ -198,7 +199,7 @@ cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_
             cascade_units(x + done * size, these.hop, these.taps, held, units, these.far, format)
             for unit in range(units):
                 lanes = held + unit * full
-                put_lanes(lanes, lanes + width, y + (done + unit * full) * stored, these.divisor, format, finishes)
+                put_lanes(lanes, lanes + width, y + (done + unit * full) * stored, divisor, format, finishes)
             done += units * full
         x += these.step
         y += these.pace
@@ -210,37 +211,41 @@ cdef inline void fetch_row(const char* x, Py_ssize_t hop, int taps) noexcept nog
         fetch(x + tap * hop + AHEAD)
 
 
-cdef inline void deep_boxes(const char* x, char* y, const Boxes* these, running_t* like, int taps, Format format,
+cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running_t* like, int taps, Format format,
                             bint finishes) noexcept nogil:
     """As `boxes` for windows of several planes, along three axes."""
     cdef running_t[2 * VECTOR] box_space, plane_space, space
     cdef running_t* box = box_space
     cdef running_t* face = plane_space
     cdef running_t* lanes = space
+    cdef Boxes these = source[0]  # which no store to y can change
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), unit = width * vectors_of(format)
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
-    cdef Py_ssize_t stored = size if finishes else sizeof(running_t), window, done, plane, row
+    cdef Py_ssize_t stored = size if finishes else sizeof(running_t), window, part, done, plane, row
     cdef const char* line
     for window in range(these.windows):
-        done = 0
-        while done < these.inner:
-            done = min(done, these.inner - unit)  # the last vector overlaps the one before
-            for plane in range(these.planes):
-                line = x + done * size + plane * these.deep
-                if these.far:
-                    fetch_row(line, these.hop, taps)
-                reduce_taps(line, face, these.hop, taps, format)
-                for row in range(1, these.rows):
-                    if these.far:
-                        fetch_row(line + row * these.pitch, these.hop, taps)
-                    reduce_taps(line + row * these.pitch, lanes, these.hop, taps, format)
-                    merge(face, lanes, unit)
-                if plane:
-                    merge(box, face, unit)
-                else:
-                    memcpy(box, face, vectors_of(format) * VECTOR)
-            put_lanes(box, box + width, y + done * stored, these.divisor, format, finishes)
-            done += unit
+        part = 0
+        while part >= 0:
+            done = part
+            while done <= these.inner - unit:
+                for plane in range(these.planes):
+                    line = x + done * size + plane * these.deep
+                    for row in range(these.rows):
+                        if these.far:
+                            fetch_row(line, these.hop, taps)
+                        reduce_taps(line, lanes, these.hop, taps, format)
+                        if row:
+                            merge(face, lanes, unit)
+                        else:
+                            memcpy(face, lanes, vectors_of(format) * VECTOR)
+                        line += these.pitch
+                    if plane:
+                        merge(box, face, unit)
+                    else:
+                        memcpy(box, face, vectors_of(format) * VECTOR)
+                put_lanes(box, box + width, y + done * stored, these.divisor, format, finishes)
+                done += unit
+            part = these.inner - unit if part == 0 and these.inner % unit else -1  # as in `boxes`
         x += these.step
         y += these.pace
 

@@ -160,8 +160,8 @@ cdef inline void long_planes(const char* x, running_t* y, Py_ssize_t planes, Py_
         y += width
 
 
-cdef inline void fold_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, running_t* held, Distance far,
-                             const Call* call, Format format) noexcept nogil:
+cdef inline void fold_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, running_t* held,
+                             Distance far, const Call* call, Format format) noexcept nogil:
     """y[planes] from x[planes, n], which is not in scratch memory if `far`."""
     cdef double[FLOCK * DOUBLES] space, more_space
     cdef running_t* lanes = <running_t*> space
@@ -248,6 +248,7 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
     cdef Fold fold
     if running_t is MaxF32:
         direct &= call.x.format == PLAIN  # 16 bits are seldom taken again
+    bring_together(job, &call.x, tile, &walk)
     if call.far and dense and not direct:
         walk.most = min(walk.most, max(lines, AHEAD // (length * call.x.itemsize)))
     source = next_rows(job, &call.x, tile, &walk)
@@ -265,7 +266,7 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
         n = walk.n * length
         if call.far and dense:
             fetch_lines(source + AHEAD, parts(n * call.x.itemsize, 64))
-        source = read_row(&call.x, source, walk.stride, n, 1, scratch)
+        source = read_rows(job, &call.x, source, &walk, length, 1, scratch)
         if stage.load:
             stage.load(source, values, n, &call.rule)
             source = <const char*> values

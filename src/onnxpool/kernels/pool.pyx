@@ -72,6 +72,7 @@ from .reductions cimport (
 )
 
 include "passes.pxi"
+include "folds.pxi"
 include "tables.pxi"
 include "rows.pxi"
 include "walks.pxi"

@@ -18,8 +18,8 @@ from .elements cimport (
     quotient_float,
     round_to_odd,
 )
-from .job cimport BFLOAT16, FLOAT16, MAX_I16, SUM_F64, Format, Rule, Running
-from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, add_wide, wide
+from .job cimport BFLOAT16, BFLOAT16_PAIRS, FLOAT16, Format, Rule
+from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, add_wide, running_t, wide
 
 ctypedef fused float_t:
     float
@@ -168,17 +168,20 @@ cdef bint odd_halves(const uint16_t* x, Py_ssize_t n, uint16_t infinity) noexcep
     return odd != 0
 
 
-cdef bint odd_results(const char* x, Py_ssize_t n, Running running, Format format) noexcept nogil:
+cdef bint odd_results(const char* x, Py_ssize_t n, const running_t* like, Format format) noexcept nogil:
     """Whether some result of `finish_boxes` has to be looked at more closely: a tiny quotient may have lost digits."""
-    if running == MAX_I16:
-        return odd_halves(<const uint16_t*> x, n, 0x7FFF - nans_of(format))
-    if running == SUM_F64:
+    if running_t is MaxI16:
+        return odd_halves(<const uint16_t*> x, n, <uint16_t> (0x7FFF - nans_of(format)))
+    elif running_t is SumF64:
         return odd_magnitudes(<const uint64_t*> x, n, INFINITE_DOUBLE, TINY_DOUBLE)
-    if format == FLOAT16:
-        return odd_magnitudes(<const uint16_t*> x, n, <uint16_t> 0x7C00, <uint16_t> 0)
-    if format == BFLOAT16 or format == BFLOAT16_PAIRS:
-        return odd_magnitudes(<const uint16_t*> x, n, <uint16_t> 0x7F80, <uint16_t> ((TINY_FLOAT >> 16) + 1))
-    return odd_magnitudes(<const uint32_t*> x, n, INFINITE_FLOAT, TINY_FLOAT)
+    elif running_t is SumF32:
+        if format == FLOAT16:
+            return odd_magnitudes(<const uint16_t*> x, n, <uint16_t> 0x7C00, <uint16_t> 0)
+        if format == BFLOAT16 or format == BFLOAT16_PAIRS:
+            return odd_magnitudes(<const uint16_t*> x, n, <uint16_t> 0x7F80, <uint16_t> ((TINY_FLOAT >> 16) + 1))
+        return odd_magnitudes(<const uint32_t*> x, n, INFINITE_FLOAT, TINY_FLOAT)
+    else:
+        return False
 
 
 cdef void load_powers(const float_t* x, SumF64* y, Py_ssize_t n, const Rule* rule) noexcept nogil:

@@ -9,19 +9,19 @@ from .geometry cimport Axis, Span, divisor_of, is_interior
 from .reductions cimport MaxI16, running_t
 
 
-cdef void load_row(const Job* job, const Call* call, const Stage* stage, const char* source, Py_ssize_t stride,
-                   Py_ssize_t n, Span span, Py_ssize_t inner, running_t* y, running_t* values, running_t* work,
-                   bint fetches, Scratch* scratch) noexcept nogil:
-    """y[n, span windows, inner] from n rows that are read together; in order, they are not reduced."""
-    cdef Py_ssize_t length = n * (span.high - span.low)
+cdef void load_row(const Job* job, const Call* call, const Stage* stage, const char* source, const Walk* walk,
+                   Span span, Py_ssize_t inner, running_t* y, running_t* values, running_t* work, bint fetches,
+                   Scratch* scratch) noexcept nogil:
+    """y[rows at hand, span windows, inner]; in order, they are not reduced."""
+    cdef Py_ssize_t length = span.high - span.low, n = walk.n * length * inner
     if fetches:
-        fetch_lines(source + AHEAD, parts(length * inner * call.x.itemsize, 64))
-    source = read_row(&call.x, source, stride, length, inner, scratch)
+        fetch_lines(source + AHEAD, parts(n * call.x.itemsize, 64))
+    source = read_rows(job, &call.x, source, walk, length, inner, scratch)
     if stage.load:
-        stage.load(source, y if job.in_order else values, length * inner, &call.rule)
+        stage.load(source, y if job.in_order else values, n, &call.rule)
         source = <const char*> values
     if not job.in_order:
-        reduce_axis(<const running_t*> source, y, n, &job.axis[job.axes - 1], span, inner, work)
+        reduce_axis(<const running_t*> source, y, walk.n, &job.axis[job.axes - 1], span, inner, work)
 
 
 cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
@@ -42,6 +42,7 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
     cdef Py_ssize_t part = 4 * near  # places
     cdef bint pieces = length > part > 16 * (axis.most * axis.hop + axis.step) and not job.in_order
     cdef const char* source
+    bring_together(job, &call.x, tile, &walk)
     if fetches and near > length > 0:  # as many rows as are fetched ahead, neither more nor fewer
         walk.most = min(walk.most, near // length)
     source = next_rows(job, &call.x, tile, &walk)
@@ -50,10 +51,10 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
             piece.end = span.begin
             while piece.end < span.end:
                 piece = span_of(axis, piece.end, min(span.end, piece.end + part // axis.step))
-                load_row(job, call, stage, source + (piece.low - span.low) * walk.stride, walk.stride, 1, piece,
-                         inner, block + (piece.begin - span.begin) * inner, values, work, fetches, scratch)
+                load_row(job, call, stage, source + (piece.low - span.low) * walk.stride, &walk, piece, inner,
+                         block + (piece.begin - span.begin) * inner, values, work, fetches, scratch)
         elif walk.wanted:
-            load_row(job, call, stage, source, walk.stride, walk.n, span, inner, block, values, work, fetches, scratch)
+            load_row(job, call, stage, source, &walk, span, inner, block, values, work, fetches, scratch)
         block += walk.n * width * inner
         source = next_rows(job, &call.x, tile, &walk)
 
@@ -63,11 +64,13 @@ cdef bint any_odd_keys(const Job* job, const Call* call, const Tile* tile, Scrat
     cdef Span span = tile.span[job.axes - 1]
     cdef Py_ssize_t n = (tile.inner_end - tile.inner_begin) * (span.high - span.low)
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
-    cdef const char* source = next_rows(job, &call.x, tile, &walk)
+    cdef const char* source
+    bring_together(job, &call.x, tile, &walk)
+    source = next_rows(job, &call.x, tile, &walk)
     while source != NULL:
         if walk.wanted:
-            source = read_row(&call.x, source, walk.stride, walk.n * (span.high - span.low),
-                              tile.inner_end - tile.inner_begin, scratch)
+            source = read_rows(job, &call.x, source, &walk, span.high - span.low, tile.inner_end - tile.inner_begin,
+                               scratch)
             if odd_keys(<const MaxI16*> source, walk.n * n, call.rule.nans):
                 return True
         source = next_rows(job, &call.x, tile, &walk)

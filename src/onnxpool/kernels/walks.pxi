@@ -3,6 +3,7 @@ from libc.stdint cimport int8_t, int16_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from .elements cimport (
+    copy_bytes,
     keys_of_row,
     move_elements,
     narrow_bfloat16_pairs,
@@ -49,6 +50,7 @@ cdef enum:
     AHEAD = 1 << 12      # so many bytes before they are read
     FARTHEST_BYTES = 1 << 24  # the same for lines that are read one after the other, which the processor sees itself
     FARTHEST_AHEAD = 1 << 14
+    SHORT_ROW = 1 << 10  # bytes of rows that are rather copied than reduced one by one
 
 
 cdef inline Distance distance_of(Py_ssize_t bytes) noexcept nogil:
@@ -136,29 +138,34 @@ cdef inline void square_row(const char* x, double* y, Py_ssize_t n, Format forma
         square_double_row(<const double*> x, y, n)
 
 
+cdef const char* values_of(Format format, const char* elements, Py_ssize_t n, Scratch* scratch) noexcept nogil:
+    """Elements side by side as plain values, in the scratch memory if they are not."""
+    if format == PLAIN:
+        return elements
+    if format == FLOAT16_KEYS or format == BFLOAT16_KEYS:
+        keys_of_row(<const unsigned short*> elements, <int16_t*> scratch.values, n, nans_of(format))
+    elif format == BYTES:
+        load_integers(<const uint8_t*> elements, <SumI32*> scratch.values, n, NULL)
+    elif format == SIGNED_BYTES:
+        load_integers(<const int8_t*> elements, <SumI32*> scratch.values, n, NULL)
+    elif format == FLOAT16:
+        widen_float16_row(<const unsigned short*> elements, <float*> scratch.values, n)
+    elif format == BFLOAT16_PAIRS:
+        widen_bfloat16_pairs(<const unsigned short*> elements, <float*> scratch.values, n)
+    elif is_square(format):
+        square_row(elements, <double*> scratch.values, n, format)
+    else:
+        widen_bfloat16_row(<const unsigned short*> elements, <float*> scratch.values, n)
+    return scratch.values
+
+
 cdef const char* read_row(const Array* array, const char* source, Py_ssize_t stride, Py_ssize_t length,
                           Py_ssize_t inner, Scratch* scratch) noexcept nogil:
     """The elements of a row as plain values side by side: where they are if they lie so, else in the scratch memory."""
     if not is_dense(array, stride, length, inner):
         gather(array, source, scratch.elements, stride, length, inner)
         source = scratch.elements
-    if array.format == PLAIN:
-        return source
-    if array.format == FLOAT16_KEYS or array.format == BFLOAT16_KEYS:
-        keys_of_row(<const unsigned short*> source, <int16_t*> scratch.values, length * inner, nans_of(array.format))
-    elif array.format == BYTES:
-        load_integers(<const uint8_t*> source, <SumI32*> scratch.values, length * inner, NULL)
-    elif array.format == SIGNED_BYTES:
-        load_integers(<const int8_t*> source, <SumI32*> scratch.values, length * inner, NULL)
-    elif array.format == FLOAT16:
-        widen_float16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
-    elif array.format == BFLOAT16_PAIRS:
-        widen_bfloat16_pairs(<const unsigned short*> source, <float*> scratch.values, length * inner)
-    elif is_square(array.format):
-        square_row(source, <double*> scratch.values, length * inner, array.format)
-    else:
-        widen_bfloat16_row(<const unsigned short*> source, <float*> scratch.values, length * inner)
-    return scratch.values
+    return values_of(array.format, source, length * inner, scratch)
 
 
 cdef void write_row(const Array* array, const char* values, char* target, Py_ssize_t stride, Py_ssize_t length,
@@ -228,9 +235,11 @@ cdef bint mark(const Axis* axis, Span span, char* marks) noexcept nogil:
 cdef struct Walk:
     bint windows                   # whether rows are of windows or of elements
     Py_ssize_t rows, together      # in all, and that lie together
+    Py_ssize_t bunch               # that may be brought together where they do not, being short; else 1
     Py_ssize_t most                # at a time
     Py_ssize_t done, n             # before the rows at hand, and of them
     Py_ssize_t stride              # bytes from place to place in them
+    bint apart                     # whether they are to be brought together
     Py_ssize_t place[MAX_AXES]     # of the first of them, for each axis but the last
     Py_ssize_t item                # its outer item
     bint wanted                    # whether any window reads it
@@ -242,7 +251,7 @@ cdef Walk walk_rows(const Job* job, const Array* array, const Tile* tile, bint w
     """A walk before its first rows; those of elements know from their marks whether they are wanted."""
     cdef Walk walk
     cdef int a
-    walk.windows, walk.done, walk.n = windows, 0, 0
+    walk.windows, walk.done, walk.n, walk.bunch = windows, 0, 0, 1
     walk.together = rows_together(job, array, tile, windows)
     walk.rows = tile.outer_end - tile.outer_begin
     walk.most = (tile.inner_end - tile.inner_begin) * extent(tile.span[job.axes - 1], windows)
@@ -257,6 +266,18 @@ cdef Walk walk_rows(const Job* job, const Array* array, const Tile* tile, bint w
     return walk
 
 
+cdef void bring_together(const Job* job, const Array* array, const Tile* tile, Walk* walk) noexcept nogil:
+    """Lets a walk before its first rows take several along an axis, for `read_rows`."""
+    cdef int last = job.axes - 1
+    cdef Py_ssize_t length = extent(tile.span[last], walk.windows) * (tile.inner_end - tile.inner_begin), a
+    if last > 0 and walk.together == 1 and length * array.itemsize <= SHORT_ROW:
+        walk.bunch = extent(tile.span[last - 1], walk.windows)
+        for a in range(walk.bunch):
+            if not walk.marks[last - 1][a]:
+                walk.bunch = 1
+                break
+
+
 cdef char* next_rows(const Job* job, const Array* array, const Tile* tile, Walk* walk) noexcept nogil:
     """Where the next rows of a walk begin; NULL after the last ones."""
     cdef int last = job.axes - 1, a
@@ -267,8 +288,10 @@ cdef char* next_rows(const Job* job, const Array* array, const Tile* tile, Walk*
     if walk.done == walk.rows:
         return NULL
     walk.n = min(walk.together - walk.done % walk.together, walk.most)
-    walk.stride = array.axis[last]
-    if walk.n > 1 and not is_planar(array, walk.stride, inner):
+    walk.stride, walk.apart = array.axis[last], walk.bunch > 1
+    if walk.apart:
+        walk.n = min(walk.bunch - walk.done % walk.bunch, walk.most)
+    elif walk.n > 1 and not is_planar(array, walk.stride, inner):
         walk.stride = inner * array.itemsize  # as one long row
     walk.wanted = True
     walk.row.place = start
@@ -288,3 +311,19 @@ cdef char* next_rows(const Job* job, const Array* array, const Tile* tile, Walk*
     for a in range(last):
         where += walk.place[a] * array.axis[a]
     return where
+
+
+cdef const char* read_rows(const Job* job, const Array* array, const char* source, const Walk* walk, Py_ssize_t length,
+                           Py_ssize_t inner, Scratch* scratch) noexcept nogil:
+    """As `read_row` for the rows at hand, of so many places each."""
+    cdef Py_ssize_t row, bytes = length * inner * array.itemsize
+    cdef const char* line = source
+    if not walk.apart:
+        return read_row(array, source, walk.stride, walk.n * length, inner, scratch)
+    for row in range(walk.n):
+        if is_dense(array, walk.stride, length, inner):
+            copy_bytes(line, scratch.elements + row * bytes, bytes)
+        else:
+            gather(array, line, scratch.elements + row * bytes, walk.stride, length, inner)
+        line += array.axis[job.axes - 2]
+    return values_of(array.format, scratch.elements, walk.n * length * inner, scratch)

@@ -1,0 +1,52 @@
+"""Views, whose rows lie apart in memory, give the bits of a copy."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import onnxpool
+
+DTYPES = [np.dtype(t) for t in (np.int8, np.uint8, np.float16, ml_dtypes.bfloat16, np.float32, np.float64)]
+VIEWS = {
+    "a part of every axis": lambda x: x[(slice(1, -1),) * x.ndim],
+    "every other element": lambda x: x[..., ::2],
+    "every other row": lambda x: x[..., ::2, :],
+    "backwards": lambda x: x[..., ::-1, ::-1],
+    "the first row again and again": lambda x: np.broadcast_to(x[..., :1, :], x.shape),
+    "the first element again and again": lambda x: np.broadcast_to(x[..., :1], x.shape),
+    "the first plane again and again": lambda x: np.broadcast_to(x[:, :, :1], x.shape),
+    "other byte order": lambda x: x.astype(x.dtype.newbyteorder())[..., 1:, 1:] if x.dtype.kind == "f" else x[..., 1:],
+    "rows beyond a kilobyte": lambda x: np.tile(x, 60)[..., 1:-1],
+}
+
+
+def pools(x, last):
+    """Pools of every family that take the dtype, with windows that share taps and that skip elements.
+
+    Global pools channels last are left out: their order is that of the memory.
+    """
+    ndim = x.ndim - 2
+    for kernel, stride, dilation in ((3, 2, 1), (2, 2, 1), (3, 1, 1), (1, 1, 1), (2, 3, 1), (2, 1, 2)):
+        shape = {"kernel_shape": (kernel,) * ndim, "strides": (stride,) * ndim, "channels_last": last}
+        if x.dtype.kind != "i" or dilation == 1:
+            yield onnxpool.MaxPool(**shape, dilations=(dilation,) * ndim)
+        if x.dtype.kind not in "iu":
+            yield onnxpool.AveragePool(**shape, dilations=(dilation,) * ndim)
+            yield onnxpool.LpPool(**shape)
+    yield onnxpool.MaxPool(kernel_shape=(2, *[1] * (ndim - 1)), channels_last=last)
+    if x.dtype.kind not in "iu" and not last:
+        yield from (onnxpool.GlobalAveragePool(), onnxpool.GlobalMaxPool(), onnxpool.GlobalLpPool())
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(3, 5, 9, 11), (3, 5, 5, 6, 7), (3, 18, 7, 7), (3, 5, 6, 70), (3, 5, 5, 5, 70)])
+@pytest.mark.parametrize("last", [0, 1])
+def test_a_view_gives_the_bits_of_its_copy(view, dtype, shape, last):
+    rng = np.random.default_rng(5)
+    values = rng.integers(0, 100, shape) if dtype.kind in "iu" else rng.standard_normal(shape)
+    x = VIEWS[view](values.astype(dtype))
+    copy = np.ascontiguousarray(x).astype(dtype)
+    for pool in pools(copy, last):
+        y, expected = pool(x), pool(copy)
+        assert y.tobytes() == expected.tobytes(), pool
