@@ -266,7 +266,7 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
         n = walk.n * length
         if call.far and dense:
             fetch_lines(source + AHEAD, parts(n * call.x.itemsize, 64))
-        source = read_rows(job, &call.x, source, &walk, length, 1, scratch)
+        source = read_rows(job, &call.x, call.x.format, source, &walk, length, 1, scratch)
         if stage.load:
             stage.load(source, values, n, &call.rule)
             source = <const char*> values

@@ -4,24 +4,33 @@ what is left is stored.
 The last axis comes first so that equal maxima resolve to the first in row-major order.
 """
 from .elements cimport fetch_lines
-from .job cimport PLAIN, Call, Job, Stage, Tile, parts, span_of, stopped
+from .job cimport FLOAT64_SQUARES, PLAIN, Call, Job, Stage, Tile, parts, span_of, stopped
 from .geometry cimport Axis, Span, divisor_of, is_interior
-from .reductions cimport MaxI16, running_t
+from .reductions cimport MaxI16, SumF64, running_t
 
 
 cdef void load_row(const Job* job, const Call* call, const Stage* stage, const char* source, const Walk* walk,
                    Span span, Py_ssize_t inner, running_t* y, running_t* values, running_t* work, bint fetches,
                    Scratch* scratch) noexcept nogil:
     """y[rows at hand, span windows, inner]; in order, they are not reduced."""
+    cdef const Axis* axis = &job.axis[job.axes - 1]
     cdef Py_ssize_t length = span.high - span.low, n = walk.n * length * inner
     if fetches:
         fetch_lines(source + AHEAD, parts(n * call.x.itemsize, 64))
-    source = read_rows(job, &call.x, source, walk, length, inner, scratch)
+    if running_t is SumF64:
+        if inner == 1 and is_square(call.x.format) and axis.most <= FEW:
+            source = read_rows(job, &call.x, floats_of(call.x.format), source, walk, length, 1, scratch)
+            if call.x.format == FLOAT64_SQUARES:
+                sum_squares(<const double*> source, y, walk.n, axis, span)
+            else:
+                sum_squares(<const float*> source, y, walk.n, axis, span)
+            return
+    source = read_rows(job, &call.x, call.x.format, source, walk, length, inner, scratch)
     if stage.load:
         stage.load(source, y if job.in_order else values, n, &call.rule)
         source = <const char*> values
     if not job.in_order:
-        reduce_axis(<const running_t*> source, y, walk.n, &job.axis[job.axes - 1], span, inner, work)
+        reduce_axis(<const running_t*> source, y, walk.n, axis, span, inner, work)
 
 
 cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
@@ -69,8 +78,8 @@ cdef bint any_odd_keys(const Job* job, const Call* call, const Tile* tile, Scrat
     source = next_rows(job, &call.x, tile, &walk)
     while source != NULL:
         if walk.wanted:
-            source = read_rows(job, &call.x, source, &walk, span.high - span.low, tile.inner_end - tile.inner_begin,
-                               scratch)
+            source = read_rows(job, &call.x, call.x.format, source, &walk, span.high - span.low,
+                               tile.inner_end - tile.inner_begin, scratch)
             if odd_keys(<const MaxI16*> source, walk.n * n, call.rule.nans):
                 return True
         source = next_rows(job, &call.x, tile, &walk)

@@ -313,17 +313,20 @@ cdef char* next_rows(const Job* job, const Array* array, const Tile* tile, Walk*
     return where
 
 
-cdef const char* read_rows(const Job* job, const Array* array, const char* source, const Walk* walk, Py_ssize_t length,
-                           Py_ssize_t inner, Scratch* scratch) noexcept nogil:
-    """As `read_row` for the rows at hand, of so many places each."""
+cdef const char* read_rows(const Job* job, const Array* array, Format format, const char* source, const Walk* walk,
+                           Py_ssize_t length, Py_ssize_t inner, Scratch* scratch) noexcept nogil:
+    """As `read_row` for the rows at hand, of so many places each, in a format."""
     cdef Py_ssize_t row, bytes = length * inner * array.itemsize
     cdef const char* line = source
-    if not walk.apart:
-        return read_row(array, source, walk.stride, walk.n * length, inner, scratch)
-    for row in range(walk.n):
-        if is_dense(array, walk.stride, length, inner):
-            copy_bytes(line, scratch.elements + row * bytes, bytes)
-        else:
-            gather(array, line, scratch.elements + row * bytes, walk.stride, length, inner)
-        line += array.axis[job.axes - 2]
-    return values_of(array.format, scratch.elements, walk.n * length * inner, scratch)
+    if walk.apart:
+        for row in range(walk.n):
+            if is_dense(array, walk.stride, length, inner):
+                copy_bytes(line, scratch.elements + row * bytes, bytes)
+            else:
+                gather(array, line, scratch.elements + row * bytes, walk.stride, length, inner)
+            line += array.axis[job.axes - 2]
+        source = scratch.elements
+    elif not is_dense(array, walk.stride, walk.n * length, inner):
+        gather(array, source, scratch.elements, walk.stride, walk.n * length, inner)
+        source = scratch.elements
+    return values_of(format, source, walk.n * length * inner, scratch)
