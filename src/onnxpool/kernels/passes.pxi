@@ -37,6 +37,8 @@ cdef inline void strides(const running_t* x, running_t* y, Py_ssize_t n, Py_ssiz
         steps(x, y, n, 1, hop, 1, taps)
     elif pace == 1 and step == 2 and hop == 1:
         steps(x, y, n, 2, 1, 1, taps)
+    elif pace == 1 and step == 3 and hop == 1 and taps <= 5:
+        steps(x, y, n, 3, 1, 1, taps)
     else:
         steps(x, y, n, step, hop, pace, taps)
 
