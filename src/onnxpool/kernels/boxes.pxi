@@ -136,7 +136,14 @@ cdef struct Boxes:
     Py_ssize_t planes, rows, taps      # tap to tap
     Py_ssize_t pace, below        # bytes in y from window to window, and to the next row; 0 if it is not taken as well
     double divisor
-    Distance far                    # as of the call
+    Distance far                  # as of the call
+
+
+cdef inline void fetch_row(const char* x, Py_ssize_t hop, int taps) noexcept nogil:
+    """Asks for what the next boxes of a row of taps read first, or nearly so: two taps of each are new."""
+    cdef int tap
+    for tap in range(min(taps, 2)):
+        fetch(x + tap * hop + AHEAD)
 
 
 cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* like, int rows, int taps,
@@ -161,10 +168,9 @@ cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* li
             done = part
             while done <= inner - unit:
                 if rows > 1 and these.far:
-                    # What the next boxes of this row read first, or nearly so: two rows and two taps of each are new.
+                    # Two rows of the next boxes are new.
                     for row in range(max(rows + side - 3, 0), rows + side - 1):
-                        for tap in range(min(taps, 2)):
-                            fetch(line[row] + done * size + tap * hop + AHEAD)
+                        fetch_row(line[row] + done * size, hop, taps)
                 if format == BFLOAT16_PAIRS:
                     reduce_box(line, done * size, hop, lanes, rows, taps, BFLOAT16_EVEN, side)
                     reduce_box(line, done * size, hop, odd, rows, taps, BFLOAT16_ODD, side)
@@ -203,12 +209,6 @@ cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_
             done += units * full
         x += these.step
         y += these.pace
-
-
-cdef inline void fetch_row(const char* x, Py_ssize_t hop, int taps) noexcept nogil:
-    cdef int tap
-    for tap in range(min(taps, 2)):
-        fetch(x + tap * hop + AHEAD)
 
 
 cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running_t* like, int taps, Format format,

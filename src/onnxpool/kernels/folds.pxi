@@ -1,7 +1,7 @@
 """Folds: long windows over values beside each other, from elements to vectors; each tap is read once.
 
-Groups of taps are combined in registers, and their results held back until there are two of equally many taps. Long
-pieces of one row after another are read, not a little of each row in turn: that halves the time beyond the first cache.
+Groups of taps are combined in registers, and their results held back until there are two of equally many taps. A long
+piece of each row of taps is read before the next, as memory gives more that way than for a little of each in turn.
 """
 from libc.stdint cimport int16_t, int32_t
 from libc.string cimport memcpy
@@ -201,9 +201,9 @@ cdef inline void fold(const char* x, Py_ssize_t hop, Py_ssize_t taps, running_t*
     cdef Py_ssize_t groups = taps // GROUP
     cdef Py_ssize_t bytes = VECTOR if format == PLAIN else (
         vectors_of(format) * (VECTOR // <Py_ssize_t> sizeof(running_t)) * itemsize_of(format))
-    cdef Fold all = Fold(0, 0)
-    fold_in(&all, x, hop, groups, held, units, far == FARTHEST and hop == units * bytes, format)
-    fold_rest(&all, x + groups * GROUP * hop, hop, taps % GROUP, held, units, format)
+    cdef Fold state = Fold(0, 0)
+    fold_in(&state, x, hop, groups, held, units, far == FARTHEST and hop == units * bytes, format)
+    fold_rest(&state, x + groups * GROUP * hop, hop, taps % GROUP, held, units, format)
 
 
 cdef void cascade_units(const char* x, Py_ssize_t hop, Py_ssize_t taps, running_t* held, Py_ssize_t units,
