@@ -19,7 +19,7 @@ SHARED_WORK = 1 << 18  # elements in and out above which a problem is large
 SIDE = 3  # taps along each of the last two axes up to which both are reduced at once,
 VECTOR = 64  # and bytes that channels must fill for it (boxes.pxi)
 FEW = 8  # elements of a channel that are not worth vectors of their own (planes.pxi),
-LANES = 64 * VECTOR  # and values that are held back while they are combined
+BAND = 1 << 12  # bytes of channels that are combined together there
 BOXES = 1 << 16  # bytes of running values of a tile of boxes,
 BOX_ROWS, BOX_WINDOWS = 2, 8  # but so many windows down and across at least
 PLANAR = 1 << 8  # bytes of channels that are transposed together: as rows, if they are no wider than
@@ -79,6 +79,11 @@ def tables(axis: Axis, windows: int, post: int, itemsize: int) -> int:
     return 2 * max(rows, places * lanes, SLICE // itemsize)
 
 
+def chains(axes: tuple[Axis, ...], inner: int, itemsize: int) -> int:
+    """The most values that are held back while a plane is combined (planes.pxi)."""
+    return (BAND if inner > 1 else VECTOR) // itemsize * (2 + math.prod(axis.size for axis in axes).bit_length())
+
+
 def halo(axis: Axis, windows: int) -> float:
     """How much more is loaded along an axis when a tile is halved."""
     return 2 * needed(axis, -(-windows // 2)) / needed(axis, windows)
@@ -125,8 +130,8 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     holds all elements of its windows instead of reducing rows as they come.
     """
     windows = [axis.out for axis in axes]
-    whole = whole and inner == 1 and math.prod(axis.size for axis in axes) > FEW
-    part = min(inner, max(1, PLANAR // itemsize)) if planar else inner
+    whole = whole and (inner > 1 or math.prod(axis.size for axis in axes) > FEW)
+    part = min(inner, max(1, PLANAR // itemsize)) if planar and not whole else inner
 
     def tasks(group: int) -> int:
         count = -(-outer // group) * -(-inner // part)
@@ -153,16 +158,21 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
             break
     work = outer * inner * (math.prod(axis.size for axis in axes) + math.prod(axis.out for axis in axes))
     shared = work >= SHARED_WORK
-    while shared and not whole and tasks(1) < TASKS and split(axes, windows, HALO):
+    while shared and tasks(1) < TASKS and not whole and split(axes, windows, HALO):
         pass
-    block, scratch = (1, LANES) if whole else passes(axes, windows, part, itemsize, in_order)
+    while shared and tasks(1) < TASKS and whole and part * itemsize >= 2 * BAND:
+        part = -(-part // 2 // VECTOR) * VECTOR
+        part += VECTOR * (0 < inner % part < VECTOR)
+    block, scratch = (part, chains(axes, part, itemsize)) if whole else passes(axes, windows, part, itemsize, in_order)
     if boxes:
         scratch = max(scratch, part * needed(axes[-2], windows[-2]) * needed(axes[-1], windows[-1]))
     group = max(1, min(BLOCK // (block * itemsize), outer // TASKS if shared else outer))
     loaded = [needed(axis, count) for axis, count in zip(axes, windows, strict=True)]
     row = max(loaded[-1], windows[-1]) * part
     row = max(row, min(ROWS // itemsize, group * part * math.prod(loaded)))
-    if axes[-1].most > FEW and part <= NEIGHBOURS and loaded[-1] <= LONGEST:
+    if whole:
+        row = max(part, min(row, ROWS // itemsize))
+    elif axes[-1].most > FEW and part <= NEIGHBOURS and loaded[-1] <= LONGEST:
         row = max(row, loaded[-1] * part * VECTOR // itemsize)
     return Tiling(group, tuple(windows), part, block * group, row, max(scratch, row, block * group), sum(loaded[:-1]),
                   boxes, whole)

@@ -79,7 +79,9 @@ include "walks.pxi"
 include "squares.pxi"
 include "boxes.pxi"
 include "boxed_tiles.pxi"
+include "bands.pxi"
 include "planes.pxi"
+include "plane_tiles.pxi"
 include "tiles.pxi"
 include "places.pxi"
 include "placed_tiles.pxi"
@@ -321,7 +323,8 @@ cdef class Pool:
             self.x_format = SIGNED_BYTES if dtype == "int8" else BYTES
         elif reduction == "norm" and p == 2:
             self.x_format = SQUARES[dtype]
-        elif reduction == "mean" and dtype == "bfloat16" and interleaved and channels % 32 == tiling.inner % 32 == 0:
+        elif (reduction == "mean" and dtype == "bfloat16" and interleaved and not tiling.whole
+              and channels % 32 == tiling.inner % 32 == 0):
             self.x_format = self.y_format = BFLOAT16_PAIRS
         self.job.order.axes = self.job.axes if column_major else 0
         for a in range(self.job.axes):
@@ -399,7 +402,7 @@ cdef class Pool:
         self.job.boxes = tiling.boxes
         self.job.whole = tiling.whole
         for a in range(self.job.axes):
-            if self.job.axis[a].most > FEW:
+            if self.job.axis[a].most > FEW and not tiling.whole:
                 self.job.work = tiling.work + LEVELS * CHUNK + BLOCK
         self.job.work = parts(self.job.work, LINE) * LINE
         self.job.marks = parts(tiling.marks, LINE) * LINE

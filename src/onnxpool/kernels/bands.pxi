@@ -1,0 +1,208 @@
+"""Bands: where one window is a whole channel, rows of vectors that are read from the first line of a plane to its last.
+
+A band is as many places of all channels as fill whole vectors, QUAD of them at least; of many channels that lie side
+by side it is one place. CHAIN bands are combined one after the other, chains in the order T, and then the places of a
+band by halves. Elements that do not fill a band come last. This is the order of global pools of several channels side
+by side, however the rows lie in memory.
+"""
+from libc.string cimport memcpy
+
+from .elements cimport fetch
+from .job cimport PLAIN, Format, parts
+from .reductions cimport combine, neutral, running_t
+
+cdef enum:
+    QUAD = 4     # vectors that a loop holds in registers
+    CHAIN = 16   # bands
+    BAND = 4096  # bytes of a band of several places at most, and of channels that are taken together, as in tiling.py
+
+
+cdef struct Band:
+    Py_ssize_t inner, places  # channels, and places of a band
+    Py_ssize_t units, last    # vectors, and at which value the last begins: it may overlap the one before
+    Py_ssize_t whole          # elements that are taken at once: of a band, or of one channel a chain
+    Py_ssize_t hop            # bytes from band to band
+    Py_ssize_t ahead          # and to what is fetched
+
+
+cdef struct Chain:
+    Py_ssize_t done, depth    # bands so far, or chains of one channel, and how many results are held
+
+
+cdef inline Band band_of(Py_ssize_t channels, Py_ssize_t inner, running_t* like) noexcept nogil:
+    """The band of all channels or, if it is of one place, a part of them."""
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t)
+    cdef Band band
+    band.inner, band.places = inner, 1
+    while band.places * channels % width or band.places * channels < QUAD * width:
+        band.places *= 2
+    if band.places * channels * <Py_ssize_t> sizeof(running_t) > BAND:
+        band.places = 1
+    band.units = parts(band.places * inner, width)
+    band.last = band.places * inner - width
+    band.whole = band.places * inner * (CHAIN if channels == 1 else 1)
+    return band
+
+
+cdef inline int rows_of(Format format) noexcept nogil:
+    """How many bands are read side by side."""
+    return 2 if format == PLAIN else 4
+
+
+cdef inline void take_vector(const char* x, Py_ssize_t place, running_t* lanes, Py_ssize_t ahead,
+                             Format format) noexcept nogil:
+    """The vector of that place more. Lines are fetched one by one, as many at once would hold up the loads."""
+    cdef running_t[VECTOR] space
+    cdef running_t* others = space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
+    cdef Py_ssize_t unit = VECTOR if format == PLAIN else width * itemsize_of(format)
+    x += place * unit
+    if place % parts(VECTOR, unit) == 0:
+        fetch(x + ahead)
+    if format == PLAIN:
+        for j in range(width):
+            lanes[j] = combine(lanes[j], (<const running_t*> x)[j])
+    else:
+        widen(x, others, format)
+        merge(lanes, others, width)
+
+
+cdef inline void chain_quads(const char* x, const Band* band, Py_ssize_t bands, running_t* y,
+                             Format format) noexcept nogil:
+    """Bands of QUAD vectors, after those whose result is in y."""
+    cdef running_t[VECTOR] first_space, second_space, third_space, last_space
+    cdef running_t* first = first_space
+    cdef running_t* second = second_space
+    cdef running_t* third = third_space
+    cdef running_t* fourth = last_space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), hop = band.hop, ahead = band.ahead
+    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format), n
+    cdef Py_ssize_t last = band.last * size
+    memcpy(first, y, VECTOR)
+    memcpy(second, y + width, VECTOR)
+    memcpy(third, y + 2 * width, VECTOR)
+    memcpy(fourth, y + 3 * width, VECTOR)
+    for n in range(bands):
+        take_vector(x, 0, first, ahead, format)
+        take_vector(x, 1, second, ahead, format)
+        take_vector(x, 2, third, ahead, format)
+        take_vector(x + last, 0, fourth, ahead, format)
+        x += hop
+    memcpy(y, first, VECTOR)
+    memcpy(y + width, second, VECTOR)
+    memcpy(y + 2 * width, third, VECTOR)
+    memcpy(y + 3 * width, fourth, VECTOR)
+
+
+cdef inline void chain_unit(const char* x, Py_ssize_t hop, int bands, bint starts, running_t* y, Py_ssize_t ahead,
+                            Format format) noexcept nogil:
+    cdef running_t[VECTOR] space
+    cdef running_t* lanes = space
+    cdef Py_ssize_t j
+    cdef int n
+    if starts:
+        for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
+            lanes[j] = neutral(lanes[j])
+    else:
+        memcpy(lanes, y, VECTOR)
+    for n in range(bands):
+        take_vector(x + n * hop, 0, lanes, ahead, format)
+    memcpy(y, lanes, VECTOR)
+
+
+cdef inline void chain_units(const char* x, const Band* band, int bands, bint starts, running_t* y,
+                             Format format) noexcept nogil:
+    """As `chain_quads` for any number of vectors and few bands."""
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), hop = band.hop, ahead = band.ahead, unit
+    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    cdef Py_ssize_t last = band.last, units = band.units
+    for unit in range(units - 1):
+        chain_unit(x + unit * width * size, hop, bands, starts, y + unit * width, ahead, format)
+    chain_unit(x + last * size, hop, bands, starts, y + (units - 1) * width, ahead, format)
+
+
+cdef inline void chain_few(const char* x, const Band* band, int bands, bint starts, running_t* y,
+                           Format format) noexcept nogil:
+    # Constants let the compiler unroll.
+    if bands == 1 and starts:
+        chain_units(x, band, 1, True, y, format)
+    elif bands == 1:
+        chain_units(x, band, 1, False, y, format)
+    elif starts:
+        chain_units(x, band, rows_of(format), True, y, format)
+    else:
+        chain_units(x, band, rows_of(format), False, y, format)
+
+
+cdef inline void start_band(running_t* y, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(n):
+        y[j] = neutral(y[j])
+
+
+cdef inline void merge_top(Chain* chain, const Band* band, running_t* held) noexcept nogil:
+    """The last two results become one."""
+    cdef Py_ssize_t row = band.units * (VECTOR // <Py_ssize_t> sizeof(running_t))
+    chain.depth -= 1
+    merge(held + (chain.depth - 1) * row, held + chain.depth * row, row)
+
+
+cdef inline void add_bands(Chain* chain, const char* x, const Band* band, Py_ssize_t bands, running_t* held,
+                           Format format) noexcept nogil:
+    cdef Py_ssize_t row = band.units * (VECTOR // <Py_ssize_t> sizeof(running_t)), n, here
+    cdef bint starts
+    while bands > 0:
+        starts = chain.done % CHAIN == 0
+        chain.depth += starts
+        n = min(bands, CHAIN - chain.done % CHAIN)
+        if band.units == QUAD:
+            if starts:
+                start_band(held + (chain.depth - 1) * row, row)
+            chain_quads(x, band, n, held + (chain.depth - 1) * row, format)
+        else:
+            n = rows_of(format) if n >= rows_of(format) else 1
+            chain_few(x, band, n, starts, held + (chain.depth - 1) * row, format)
+        x += n * band.hop
+        bands -= n
+        chain.done += n
+        if chain.done % CHAIN == 0:
+            # Two results of equally many chains become one, as a carry runs through a binary counter.
+            here = chain.done // CHAIN - 1
+            while here & 1:
+                merge_top(chain, band, held)
+                here >>= 1
+
+
+cdef inline void add_rest(Chain* chain, const char* x, const Band* band, Py_ssize_t n, bint more, running_t* held,
+                          Format format) noexcept nogil:
+    """The last n elements, fewer than a band; `more` if a vector can be read behind them."""
+    cdef running_t[VECTOR] space
+    cdef running_t* others = space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), vector, row = band.units * width
+    cdef Py_ssize_t unit = width * (<Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format))
+    cdef running_t* top
+    if n:
+        chain.depth += chain.done % CHAIN == 0
+        top = held + (chain.depth - 1) * row
+        if chain.done % CHAIN == 0:
+            start_band(top, row)
+        for vector in range(n // width):
+            chain_unit(x + vector * unit, 0, 1, False, top + vector * width, band.ahead, format)
+        if n % width:
+            read_rest(x + n // width * unit, n % width, more, others, format)
+            merge(top + n // width * width, others, width)
+
+
+cdef inline void finish_bands(Chain* chain, const Band* band, running_t* y, running_t* held) noexcept nogil:
+    """y[inner] from the results held."""
+    cdef Py_ssize_t n = band.places * band.inner, before = (band.units - 1) * (VECTOR // <Py_ssize_t> sizeof(running_t))
+    while chain.depth > 1:
+        merge_top(chain, band, held)
+    if band.places == 1:
+        memcpy(y, held, before * sizeof(running_t))
+        memcpy(y + band.last, held + before, VECTOR)
+        return
+    while n > band.inner:
+        n //= 2
+        merge(held, held + n, n)
+    memcpy(y, held, n * sizeof(running_t))

@@ -1,0 +1,193 @@
+"""Tiles of planes: one window is a whole channel, whose rows are reduced as they come or, better, as they lie."""
+from libc.string cimport memcpy
+
+from .elements cimport fetch_lines
+from .job cimport FARTHEST, NEAR, PLAIN, Array, Call, Job, Stage, Tile, parts, stopped
+from .reductions cimport MaxF32, MaxF64, running_t
+
+
+cdef inline void add_wholes(Chain* chain, const char* x, const Band* band, Py_ssize_t n,
+                            running_t* held) noexcept nogil:
+    if band.inner == 1:
+        add_chains(chain, x, band, n, held, PLAIN)
+    else:
+        add_bands(chain, x, band, n, held, PLAIN)
+
+
+cdef inline void feed(Chain* chain, const char* x, const Band* band, Py_ssize_t n, running_t* pending,
+                      Py_ssize_t* waiting, running_t* held) noexcept nogil:
+    """n more running values of a plane; those that cannot be taken yet wait for others."""
+    cdef Py_ssize_t taken = 0, wholes
+    if waiting[0]:
+        taken = min(n, band.whole - waiting[0])
+        memcpy(pending + waiting[0], x, taken * sizeof(running_t))
+        waiting[0] += taken
+        if waiting[0] < band.whole:
+            return
+        add_wholes(chain, <const char*> pending, band, 1, held)
+    x += taken * sizeof(running_t)
+    wholes = (n - taken) // band.whole
+    add_wholes(chain, x, band, wholes, held)
+    waiting[0] = (n - taken) % band.whole
+    memcpy(pending, x + wholes * band.whole * sizeof(running_t), waiting[0] * sizeof(running_t))
+
+
+cdef inline void finish_plane(Chain* chain, const running_t* pending, const Band* band, Py_ssize_t waiting,
+                              running_t* y, running_t* held) noexcept nogil:
+    """The results of a plane, after those that still wait."""
+    cdef double[DOUBLES] space, more_space
+    cdef running_t* lanes = <running_t*> space
+    if band.inner == 1:
+        finish_chains(chain, <const char*> pending, band, waiting, True, lanes, held, PLAIN)
+        fold_lanes(lanes, y, 1, <running_t*> more_space)
+    else:
+        add_rest(chain, <const char*> pending, band, waiting, True, held, PLAIN)
+        finish_bands(chain, band, y, held)
+
+
+cdef void load_coming_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const Band* band,
+                          running_t* y, running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+    """y[outer] of planes of one channel, or y[inner] of one plane of several, from rows as they come."""
+    cdef char[BAND] space
+    cdef running_t* pending = <running_t*> space
+    cdef Py_ssize_t inner = band.inner, length = extent(tile.span[job.axes - 1], False), lines = job.plane // length
+    cdef Py_ssize_t most = max(1, job.row // inner), waiting = 0, places, done, n
+    cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
+    cdef bint dense = is_dense(&call.x, call.x.axis[job.axes - 1], length, inner)
+    cdef Chain chain = Chain(0, 0)
+    cdef const char* source
+    cdef const char* line
+    bring_together(job, &call.x, tile, &walk)
+    if call.far and dense:
+        walk.most = min(walk.most, max(lines, AHEAD // (length * inner * call.x.itemsize)))
+    source = next_rows(job, &call.x, tile, &walk)
+    while source != NULL and not stopped(call):
+        if walk.n > lines - walk.done % lines:
+            # Whole planes, or else to the end of one.
+            walk.n = walk.n // lines * lines if walk.done % lines == 0 else lines - walk.done % lines
+        places, done = walk.n * length, 0
+        while done < places:
+            n = places if walk.apart else min(places - done, most)
+            if call.far and dense:
+                fetch_lines(source + AHEAD, parts(n * inner * call.x.itemsize, 64))
+            if walk.apart:
+                line = read_rows(job, &call.x, call.x.format, source, &walk, length, inner, scratch)
+            else:
+                line = read_row(&call.x, source, walk.stride, n, inner, scratch)
+            if stage.load:
+                stage.load(line, values, n * inner, &call.rule)
+                line = <const char*> values
+            if n % job.plane == 0:
+                planes_of(line, y, n // job.plane, job.plane * inner, band, work, NEAR, call, PLAIN)
+                y += n // job.plane
+            else:
+                feed(&chain, line, band, n * inner, pending, &waiting, work)
+            source += n * walk.stride
+            done += n
+        if chain.done + waiting and (walk.done + walk.n) % lines == 0:
+            if chain.done:
+                finish_plane(&chain, pending, band, waiting, y, work)
+            else:
+                planes_of(space, y, 1, waiting, band, work, NEAR, call, PLAIN)
+            y += 1
+            chain.done = chain.depth = waiting = 0
+        source = next_rows(job, &call.x, tile, &walk)
+
+
+cdef inline bint lie_evenly(const Job* job, const Array* array) noexcept nogil:
+    """Whether the places of a plane are equally far from each other."""
+    cdef int last = job.axes - 1, a
+    for a in range(last):
+        if job.axis[a].size > 1 and array.axis[a] != job.pace[a] * array.axis[last]:
+            return False
+    return True
+
+
+cdef void load_part(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* y,
+                    running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+    """y[outer] of planes of one channel, or y[inner] of one plane of several."""
+    cdef int last = job.axes - 1
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, planes = tile.outer_end - tile.outer_begin, item, n = 1
+    cdef Py_ssize_t size = call.x.itemsize
+    cdef Band band = band_of(job.inner, inner, y)
+    cdef bint direct = (not stage.load and lies_inner(&call.x, inner) and lie_evenly(job, &call.x)
+                        and (band.places == 1 or job.plane == 1 or call.x.axis[last] == inner * size))
+    if running_t is MaxF32:
+        direct &= call.x.format == PLAIN  # 16 bits are seldom taken again
+    if not direct:
+        band.hop, band.ahead = band.places * inner * <Py_ssize_t> sizeof(running_t), AHEAD
+        load_coming_rows(job, call, stage, tile, &band, y, values, work, scratch)
+        return
+    band.hop = band.places * call.x.axis[last]
+    band.ahead = FARTHEST_AHEAD if call.far == FARTHEST else AHEAD
+    if band.hop > band.places * inner * size:
+        band.ahead = rows_of(call.x.format) * band.hop  # bands do not follow each other
+    if inner == 1 and rows_together(job, &call.x, tile, False) == planes * (job.plane // job.axis[last].size):
+        n = planes
+    for item in range(planes // n):
+        planes_of(outer_item(job, &call.x, tile.outer_begin + item * n, tile.inner_begin), y + item * n, n,
+                  job.plane * inner, &band, work, call.far, call, call.x.format)
+
+
+cdef void load_planes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* y,
+                      running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+    """y[outer, inner]."""
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, width = VECTOR // <Py_ssize_t> sizeof(running_t)
+    cdef Py_ssize_t item, begin
+    cdef bint places = band_of(job.inner, inner, y).places > 1
+    cdef Tile part = tile[0]
+    if job.inner == 1:
+        load_part(job, call, stage, tile, y, values, work, scratch)
+        return
+    for item in range(tile.outer_end - tile.outer_begin):
+        part.outer_begin = tile.outer_begin + item
+        part.outer_end = part.outer_begin + 1
+        begin = tile.inner_begin
+        while begin < tile.inner_end and not stopped(call):
+            if not places:
+                part.inner_begin = min(begin, tile.inner_end - width)  # the last vector overlaps the one before
+                part.inner_end = min(part.inner_begin + BAND // <Py_ssize_t> sizeof(running_t), tile.inner_end)
+            load_part(job, call, stage, &part, y + item * inner + part.inner_begin - tile.inner_begin, values, work,
+                      scratch)
+            begin = part.inner_end
+
+
+cdef Py_ssize_t first_zero(const Job* job, const Call* call, const char* source, Py_ssize_t stride, Py_ssize_t places,
+                           running_t* zero, Scratch* scratch) noexcept nogil:
+    """Whether a row of one channel holds a zero, and the first of them."""
+    cdef Py_ssize_t done = 0, n, j
+    cdef const running_t* values
+    if running_t is MaxF32 or running_t is MaxF64:
+        while done < places:
+            n = min(places - done, job.row)
+            values = <const running_t*> read_row(&call.x, source + done * stride, stride, n, 1, scratch)
+            for j in range(n):
+                if values[j].value == 0:
+                    zero[0] = values[j]
+                    return True
+            done += n
+    return False
+
+
+cdef void settle_zeros(const Job* job, const Call* call, const Tile* tile, running_t* results,
+                       Scratch* scratch) noexcept nogil:
+    """Lanes do not keep the order of equals: a maximum of zero becomes the first zero of its channel."""
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = extent(tile.span[job.axes - 1], False), item
+    cdef Tile one = tile[0]
+    cdef Walk walk
+    cdef const char* source
+    if running_t is MaxF32 or running_t is MaxF64:
+        if band_of(job.inner, inner, results).places == 1:
+            return
+        for item in range((tile.outer_end - tile.outer_begin) * inner):
+            if results[item].value != 0:
+                continue
+            one.outer_begin = tile.outer_begin + item // inner
+            one.outer_end = one.outer_begin + 1
+            one.inner_begin = tile.inner_begin + item % inner
+            one.inner_end = one.inner_begin + 1
+            walk = walk_rows(job, &call.x, &one, False, scratch.marks)
+            source = next_rows(job, &call.x, &one, &walk)
+            while source != NULL and not first_zero(job, call, source, walk.stride, walk.n * length, results + item,
+                                                    scratch):
+                source = next_rows(job, &call.x, &one, &walk)
