@@ -55,6 +55,18 @@ def test_global_maximum_of_neighbours(dtype, special):
 
 
 @pytest.mark.parametrize(("dtype", "special"), list(itertools.product(FLOATS, SPECIAL)), ids=str)
+@pytest.mark.parametrize("channels", [2, 3, 5, 8, 15, 16, 17, 20, 31, 32, 33, 48, 63, 64, 65, 70, 130, 1100])
+def test_global_maximum_of_channels(dtype, special, channels):
+    """Channels last: in every image and channel another place is special."""
+    for n in (1, 2, 5, 16, 17, 49, 65, 130) if channels < 1000 else (7,):
+        x = np.stack([np.roll(planted(n, dtype, special), c, axis=0) for c in range(channels)], axis=-1)
+        expected = largest(list(np.moveaxis(x, 1, 0)))
+        same(onnxpool.global_max_pool(x, channels_last=True)[:, 0], expected)
+        same(onnxpool.global_max_pool(np.repeat(x, 2, axis=1)[:, ::2], channels_last=True)[:, 0], expected)
+        same(onnxpool.global_max_pool(np.repeat(x, 2, axis=2)[..., ::2], channels_last=True)[:, 0], expected)
+
+
+@pytest.mark.parametrize(("dtype", "special"), list(itertools.product(FLOATS, SPECIAL)), ids=str)
 @pytest.mark.parametrize(("kernel", "stride"), [((3, 3), 1), ((3, 3), 2), ((2, 2), 2), ((1, 5), 1), ((1, 9), 3)])
 def test_windows_over_channels(dtype, special, kernel, stride):
     """Channels last: every channel is special in turn, at a place of its own in a plane of 6x9."""
@@ -89,6 +101,18 @@ def test_means_of_what_is_not_finite(dtype, value):
         for r, c in itertools.product((0, 1), (1, 2)):
             expected[np.arange(n), r, c, np.arange(n)] = value
         assert np.array_equal(y, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 20, 64, 100])
+@pytest.mark.parametrize("last", [0, 1])
+def test_the_error_of_a_long_mean_is_that_of_few_roundings(channels, last):
+    """Sums of 2^20 and some values, added one by one, would be off by hundreds of roundings."""
+    x = np.random.default_rng(0).uniform(0, 1, (1, channels, 1033, 1021)).astype(np.float32)
+    expected = x.mean(axis=(2, 3), dtype=np.float64)
+    if last:
+        x = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+    y = onnxpool.global_average_pool(x, channels_last=last).reshape(1, channels)
+    np.testing.assert_allclose(y, expected, rtol=8 * np.finfo(np.float32).eps)
 
 
 def test_the_largest_magnitude_of_negative_zeros_is_zero():

@@ -94,50 +94,35 @@ cdef inline void chain_quads(const char* x, const Band* band, Py_ssize_t bands, 
     memcpy(y + 3 * width, fourth, VECTOR)
 
 
-cdef inline void chain_unit(const char* x, Py_ssize_t hop, int bands, bint starts, running_t* y, Py_ssize_t ahead,
+cdef inline void chain_unit(const char* x, Py_ssize_t hop, int bands, running_t* y, Py_ssize_t ahead,
                             Format format) noexcept nogil:
     cdef running_t[VECTOR] space
     cdef running_t* lanes = space
-    cdef Py_ssize_t j
     cdef int n
-    if starts:
-        for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
-            lanes[j] = neutral(lanes[j])
-    else:
-        memcpy(lanes, y, VECTOR)
+    memcpy(lanes, y, VECTOR)
     for n in range(bands):
         take_vector(x + n * hop, 0, lanes, ahead, format)
     memcpy(y, lanes, VECTOR)
 
 
-cdef inline void chain_units(const char* x, const Band* band, int bands, bint starts, running_t* y,
-                             Format format) noexcept nogil:
+cdef inline void chain_units(const char* x, const Band* band, int bands, running_t* y, Format format) noexcept nogil:
     """As `chain_quads` for any number of vectors and few bands."""
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), hop = band.hop, ahead = band.ahead, unit
     cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t last = band.last, units = band.units
     for unit in range(units - 1):
-        chain_unit(x + unit * width * size, hop, bands, starts, y + unit * width, ahead, format)
-    chain_unit(x + last * size, hop, bands, starts, y + (units - 1) * width, ahead, format)
+        chain_unit(x + unit * width * size, hop, bands, y + unit * width, ahead, format)
+    chain_unit(x + last * size, hop, bands, y + (units - 1) * width, ahead, format)
 
 
-cdef inline void chain_few(const char* x, const Band* band, int bands, bint starts, running_t* y,
-                           Format format) noexcept nogil:
-    # Constants let the compiler unroll.
-    if bands == 1 and starts:
-        chain_units(x, band, 1, True, y, format)
-    elif bands == 1:
-        chain_units(x, band, 1, False, y, format)
-    elif starts:
-        chain_units(x, band, rows_of(format), True, y, format)
-    else:
-        chain_units(x, band, rows_of(format), False, y, format)
-
-
-cdef inline void start_band(running_t* y, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t j
-    for j in range(n):
-        y[j] = neutral(y[j])
+cdef inline running_t* chain_at_hand(Chain* chain, const Band* band, running_t* held) noexcept nogil:
+    """Where the result of the bands since the last whole chain is; of none if there are none."""
+    cdef Py_ssize_t row = band.units * (VECTOR // <Py_ssize_t> sizeof(running_t)), j
+    if chain.done % CHAIN == 0:
+        for j in range(row):
+            held[chain.depth * row + j] = neutral(held[0])
+        chain.depth += 1
+    return held + (chain.depth - 1) * row
 
 
 cdef inline void merge_top(Chain* chain, const Band* band, running_t* held) noexcept nogil:
@@ -149,19 +134,19 @@ cdef inline void merge_top(Chain* chain, const Band* band, running_t* held) noex
 
 cdef inline void add_bands(Chain* chain, const char* x, const Band* band, Py_ssize_t bands, running_t* held,
                            Format format) noexcept nogil:
-    cdef Py_ssize_t row = band.units * (VECTOR // <Py_ssize_t> sizeof(running_t)), n, here
-    cdef bint starts
+    cdef Py_ssize_t n, here
+    cdef running_t* top
     while bands > 0:
-        starts = chain.done % CHAIN == 0
-        chain.depth += starts
         n = min(bands, CHAIN - chain.done % CHAIN)
+        top = chain_at_hand(chain, band, held)
         if band.units == QUAD:
-            if starts:
-                start_band(held + (chain.depth - 1) * row, row)
-            chain_quads(x, band, n, held + (chain.depth - 1) * row, format)
+            chain_quads(x, band, n, top, format)
+        elif n >= rows_of(format):
+            n = rows_of(format)
+            chain_units(x, band, rows_of(format), top, format)
         else:
-            n = rows_of(format) if n >= rows_of(format) else 1
-            chain_few(x, band, n, starts, held + (chain.depth - 1) * row, format)
+            n = 1
+            chain_units(x, band, 1, top, format)
         x += n * band.hop
         bands -= n
         chain.done += n
@@ -178,16 +163,13 @@ cdef inline void add_rest(Chain* chain, const char* x, const Band* band, Py_ssiz
     """The last n elements, fewer than a band; `more` if a vector can be read behind them."""
     cdef running_t[VECTOR] space
     cdef running_t* others = space
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), vector, row = band.units * width
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), vector
     cdef Py_ssize_t unit = width * (<Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format))
     cdef running_t* top
     if n:
-        chain.depth += chain.done % CHAIN == 0
-        top = held + (chain.depth - 1) * row
-        if chain.done % CHAIN == 0:
-            start_band(top, row)
+        top = chain_at_hand(chain, band, held)
         for vector in range(n // width):
-            chain_unit(x + vector * unit, 0, 1, False, top + vector * width, band.ahead, format)
+            chain_unit(x + vector * unit, 0, 1, top + vector * width, band.ahead, format)
         if n % width:
             read_rest(x + n // width * unit, n % width, more, others, format)
             merge(top + n // width * width, others, width)
