@@ -49,7 +49,8 @@ cdef bint reduce_rows(const char* x, char* y, running_t* work, Boxes* these, con
     """One or two rows of windows, in the planes of `these`; x and y begin where those of the tile do. True if any
     finished result is odd."""
     cdef const Axis* taps = &across.axis
-    cdef Py_ssize_t window = across.span.begin, r
+    cdef Py_ssize_t window = across.span.begin, r, row_bytes = extent(across.span, False) * across.x
+    cdef const char* first
     cdef bint odd = False
     y += (row - down.span.begin) * down.y
     while window < across.span.end:
@@ -59,8 +60,11 @@ cdef bint reduce_rows(const char* x, char* y, running_t* work, Boxes* these, con
         these.divisor = divisor * divisor_of(&down.axis, row) * divisor_of(taps, window)
         if these.below:
             these.windows &= ~1
+        these.turn = rows * down.axis.step * down.x - row_bytes
         for r in range(1 if these.below else rows):
-            boxes_of(first_of(first_of(x, down, row + r), across, window),
+            first = first_of(x, down, row + r)
+            these.left = row_bytes - (first_of(first, across, window) - first)
+            boxes_of(first_of(first, across, window),
                      y + r * down.y + (window - across.span.begin) * across.y, these, work, format, finishes)
         window += these.windows
     if finishes:  # while they are near

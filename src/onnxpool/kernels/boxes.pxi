@@ -137,13 +137,19 @@ cdef struct Boxes:
     Py_ssize_t pace, below        # bytes in y from window to window, and to the next row; 0 if it is not taken as well
     double divisor
     Distance far                  # as of the call
+    Py_ssize_t left, turn         # bytes in x to the end of the row, and from there to the next row of windows
+
+
+cdef inline Py_ssize_t ahead_of(const Boxes* these, Py_ssize_t window) noexcept nogil:
+    """How far before they are read lines are fetched: behind the end of a row those of the next one."""
+    return AHEAD if window * these.step + AHEAD < these.left else AHEAD + these.turn
 
 
 cdef inline void fetch_row(const char* x, Py_ssize_t hop, int taps) noexcept nogil:
-    """Asks for what the next boxes of a row of taps read first, or nearly so: two taps of each are new."""
+    """Asks for what later boxes of a row of taps read first, or nearly so: two taps of each are new."""
     cdef int tap
     for tap in range(min(taps, 2)):
-        fetch(x + tap * hop + AHEAD)
+        fetch(x + tap * hop)
 
 
 cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* like, int rows, int taps,
@@ -154,7 +160,7 @@ cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* li
     cdef running_t* odd = odd_space
     cdef const char* line[SIDE + 1]
     cdef Py_ssize_t window, part, done, box, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
-    cdef Py_ssize_t unit = width * vectors_of(format)
+    cdef Py_ssize_t unit = width * vectors_of(format), ahead
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     cdef Py_ssize_t hop = these.hop, pace = these.pace, below = these.below, step = side * these.step
@@ -163,14 +169,14 @@ cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* li
     for row in range(SIDE + 1):
         line[row] = x + row * these.pitch
     for window in range(these.windows // side):
-        part = 0
+        part, ahead = 0, ahead_of(these, window * side)
         while part >= 0:
             done = part
             while done <= inner - unit:
                 if rows > 1 and these.far:
                     # Two rows of the next boxes are new.
                     for row in range(max(rows + side - 3, 0), rows + side - 1):
-                        fetch_row(line[row] + done * size, hop, taps)
+                        fetch_row(line[row] + done * size + ahead, hop, taps)
                 if format == BFLOAT16_PAIRS:
                     reduce_box(line, done * size, hop, lanes, rows, taps, BFLOAT16_EVEN, side)
                     reduce_box(line, done * size, hop, odd, rows, taps, BFLOAT16_ODD, side)
@@ -222,9 +228,10 @@ cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), unit = width * vectors_of(format)
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t), window, part, done, plane, row
+    cdef Py_ssize_t ahead
     cdef const char* line
     for window in range(these.windows):
-        part = 0
+        part, ahead = 0, ahead_of(&these, window)
         while part >= 0:
             done = part
             while done <= these.inner - unit:
@@ -232,7 +239,7 @@ cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running
                     line = x + done * size + plane * these.deep
                     for row in range(these.rows):
                         if these.far:
-                            fetch_row(line, these.hop, taps)
+                            fetch_row(line + ahead, these.hop, taps)
                         reduce_taps(line, lanes, these.hop, taps, format)
                         if row:
                             merge(face, lanes, unit)
