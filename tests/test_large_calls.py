@@ -71,3 +71,20 @@ def test_means_of_long_rows(dtype, kernel, stride):
     interior = y[:, :, pads[0] // stride:][:, :, :windows.shape[2]]
     error = {2: 2e-3 if dtype == np.float16 else 2e-2, 4: 1e-6, 8: 1e-15}[dtype.itemsize]
     assert np.allclose(interior.astype(np.float64), windows.mean(axis=-1), rtol=error, atol=error)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("channels", [1, 3, 20, 64, 130])
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_threads_share_a_plane_to_the_same_bits(dtype, channels, channels_last):
+    """One image, whose planes are cut into segments if there are threads to share them."""
+    x = numbers((1, channels, 5, (3 << 20) // (5 * channels * min(channels, 5)) + 1, min(channels, 5)), dtype)
+    if channels_last:
+        x = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+    for operator in onnxpool.GlobalAveragePool, onnxpool.GlobalMaxPool, onnxpool.GlobalLpPool:
+        op = operator(channels_last=channels_last)
+        expected = op(x, num_threads=1)
+        for threads in 2, 3, 5:
+            assert op(x, num_threads=threads).tobytes() == expected.tobytes()
+        apart = np.repeat(x, 2, axis=-3)[..., ::2, :, :]
+        assert op(apart, num_threads=2).tobytes() == expected.tobytes()

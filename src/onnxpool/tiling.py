@@ -15,6 +15,8 @@ MOST_BLOCK = 3 << 17  # and at most, whatever it costs
 ROW = 1 << 9  # bytes: channels are not split below this, or below a vector if windows are long
 ROWS = 1 << 15  # bytes of running values of neighbouring rows that are loaded and reduced together
 TASKS = 16  # that a large problem is cut into at least, for threads to share
+SEGMENTED = 1 << 20  # bytes of running values of a plane that is cut into segments,
+SEGMENTS = 4  # times as many as tasks, as what the last one leaves is not shared
 SHARED_WORK = 1 << 18  # elements in and out above which a problem is large
 SIDE = 3  # taps along each of the last two axes up to which both are reduced at once,
 VECTOR = 64  # and bytes that channels must fill for it (boxes.pxi)
@@ -45,6 +47,7 @@ class Tiling(NamedTuple):
     marks: int
     boxes: bool
     whole: bool
+    segments: int
 
 
 def needed(axis: Axis, windows: int) -> int:
@@ -163,6 +166,10 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     while shared and tasks(1) < TASKS and whole and part * itemsize >= 2 * BAND:
         part = -(-part // 2 // VECTOR) * VECTOR
         part += VECTOR * (0 < inner % part < VECTOR)
+    segments = 1
+    if (whole and 2 * tasks(1) < TASKS and math.prod(axis.size for axis in axes) * part * itemsize >= SEGMENTED
+            and (inner == 1 or part * itemsize <= BAND)):
+        segments = SEGMENTS * TASKS // tasks(1)
     block, scratch = (part, chains(axes, part, itemsize)) if whole else passes(axes, windows, part, itemsize, in_order)
     if boxes:
         scratch = max(scratch, part * needed(axes[-2], windows[-2]) * needed(axes[-1], windows[-1]))
@@ -175,4 +182,4 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     elif axes[-1].most > FEW and part <= NEIGHBOURS and loaded[-1] <= LONGEST:
         row = max(row, loaded[-1] * part * VECTOR // itemsize)
     return Tiling(group, tuple(windows), part, block * group, row, max(scratch, row, block * group), sum(loaded[:-1]),
-                  boxes, whole)
+                  boxes, whole, segments)

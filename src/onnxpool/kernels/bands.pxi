@@ -23,6 +23,9 @@ cdef struct Band:
     Py_ssize_t whole          # elements that are taken at once: of a band, or of one channel a chain
     Py_ssize_t hop            # bytes from band to band
     Py_ssize_t ahead          # and to what is fetched
+    Py_ssize_t length         # of a segment, in what is taken at once; 0 if there are none
+    Py_ssize_t segment        # and which of them is asked for, or -1
+    char* segments            # their results
 
 
 cdef struct Chain:
@@ -41,6 +44,7 @@ cdef inline Band band_of(Py_ssize_t channels, Py_ssize_t inner, running_t* like)
     band.units = parts(band.places * inner, width)
     band.last = band.places * inner - width
     band.whole = band.places * inner * (CHAIN if channels == 1 else 1)
+    band.length = 0
     return band
 
 
@@ -125,9 +129,14 @@ cdef inline running_t* chain_at_hand(Chain* chain, const Band* band, running_t* 
     return held + (chain.depth - 1) * row
 
 
+cdef inline Py_ssize_t held_of(const Band* band, running_t* like) noexcept nogil:
+    """The values of a result that is held."""
+    return (1 if band.inner == 1 else band.units) * (VECTOR // <Py_ssize_t> sizeof(running_t))
+
+
 cdef inline void merge_top(Chain* chain, const Band* band, running_t* held) noexcept nogil:
     """The last two results become one."""
-    cdef Py_ssize_t row = band.units * (VECTOR // <Py_ssize_t> sizeof(running_t))
+    cdef Py_ssize_t row = held_of(band, held)
     chain.depth -= 1
     merge(held + (chain.depth - 1) * row, held + chain.depth * row, row)
 
@@ -188,3 +197,17 @@ cdef inline void finish_bands(Chain* chain, const Band* band, running_t* y, runn
         n //= 2
         merge(held, held + n, n)
     memcpy(y, held, n * sizeof(running_t))
+
+
+cdef inline void resume(Chain* chain, const Band* band, Py_ssize_t segments, running_t* held) noexcept nogil:
+    """The state behind so many segments, each of a power of two of chains: T of their results is that of the chains."""
+    cdef Py_ssize_t row = held_of(band, held), segment, here
+    for segment in range(segments):
+        memcpy(held + chain.depth * row, band.segments + segment * row * <Py_ssize_t> sizeof(running_t),
+               row * sizeof(running_t))
+        chain.depth += 1
+        here = segment
+        while here & 1:
+            merge_top(chain, band, held)
+            here >>= 1
+    chain.done = segments * band.length

@@ -94,6 +94,7 @@ cdef struct Job:
     Py_ssize_t tile_outer, tile_inner
     Py_ssize_t tile[MAX_AXES]          # windows of a tile along each axis
     Py_ssize_t tasks
+    Py_ssize_t segments, held           # of a plane at most, for threads to share, and bytes of the result of one
     Py_ssize_t block, work, row, marks, scratch  # values in each part of the scratch memory; its bytes
     Axis axis[MAX_AXES]
 
@@ -134,6 +135,8 @@ cdef inline bint stopped(const Call* call) noexcept nogil:
 cdef struct Tile:
     Py_ssize_t outer_begin, outer_end, inner_begin, inner_end
     Span span[MAX_AXES]
+    Py_ssize_t segment      # of a plane that is to be combined alone, or -1
+    char* segments          # results of these; NULL if there are none
 
 
 cdef inline Py_ssize_t parts(Py_ssize_t whole, Py_ssize_t part) noexcept nogil:
@@ -161,6 +164,7 @@ cdef inline void locate(const Job* job, Py_ssize_t task, Tile* tile) noexcept no
     cdef Py_ssize_t count = parts(job.inner, job.tile_inner), place = task % count
     cdef int a, last = job.axes - 1
     cdef Span* span = &tile.span[last]
+    tile.segment, tile.segments = -1, NULL
     tile.inner_begin = place * job.tile_inner
     tile.inner_end = min(job.inner, tile.inner_begin + job.tile_inner)
     task //= count

@@ -114,9 +114,10 @@ cdef void load_part(const Job* job, const Call* call, const Stage* stage, const 
                         and (band.places == 1 or job.plane == 1 or call.x.axis[last] == inner * size))
     if running_t is MaxF32:
         direct &= call.x.format == PLAIN  # 16 bits are seldom taken again
-    if not direct:
+    if not direct and tile.segment < 0:
         band.hop, band.ahead = band.places * inner * <Py_ssize_t> sizeof(running_t), AHEAD
         load_coming_rows(job, call, stage, tile, &band, y, values, work, scratch)
+    if not direct:
         return
     band.hop = band.places * call.x.axis[last]
     band.ahead = FARTHEST_AHEAD if call.far == FARTHEST else AHEAD
@@ -124,6 +125,11 @@ cdef void load_part(const Job* job, const Call* call, const Stage* stage, const 
         band.ahead = rows_of(call.x.format) * band.hop  # bands do not follow each other
     if inner == 1 and rows_together(job, &call.x, tile, False) == planes * (job.plane // job.axis[last].size):
         n = planes
+    band.segment, band.segments = tile.segment, tile.segments
+    if tile.segments != NULL:
+        band.length = CHAIN
+        while band.length * job.segments * band.whole < job.plane * inner:
+            band.length *= 2
     for item in range(planes // n):
         planes_of(outer_item(job, &call.x, tile.outer_begin + item * n, tile.inner_begin), y + item * n, n,
                   job.plane * inner, &band, work, call.far, call, call.x.format)

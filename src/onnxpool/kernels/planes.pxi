@@ -207,6 +207,37 @@ cdef inline void long_planes(const char* x, running_t* y, Py_ssize_t planes, Py_
         x += n * size
 
 
+cdef inline void fold_plane(const char* x, running_t* y, Py_ssize_t n, const Band* band, running_t* held,
+                            Format format) noexcept nogil:
+    """y[inner] of one plane of n elements, behind segments that are there; or one of these."""
+    cdef double[DOUBLES] space, more_space
+    cdef running_t* lanes = <running_t*> space
+    cdef Py_ssize_t wholes = n // band.whole, rest = n % band.whole, begin = 0
+    cdef Py_ssize_t step = band.hop * (CHAIN if band.inner == 1 else 1)
+    cdef Chain chain = Chain(0, 0)
+    if band.length and band.segment >= 0:
+        begin = band.segment * band.length
+        if begin + band.length > wholes:
+            return
+        wholes = begin + band.length
+    elif band.length:
+        begin = wholes // band.length * band.length
+        resume(&chain, band, begin // band.length, held)
+    if band.inner == 1:
+        add_chains(&chain, x + begin * step, band, wholes - begin, held, format)
+    else:
+        add_bands(&chain, x + begin * step, band, wholes - begin, held, format)
+    if band.length and band.segment >= 0:
+        memcpy(band.segments + band.segment * held_of(band, held) * <Py_ssize_t> sizeof(running_t), held,
+               held_of(band, held) * sizeof(running_t))
+    elif band.inner == 1:
+        finish_chains(&chain, x + wholes * step, band, rest, False, lanes, held, format)
+        fold_lanes(lanes, y, 1, <running_t*> more_space)
+    else:
+        add_rest(&chain, x + wholes * step, band, rest, False, held, format)
+        finish_bands(&chain, band, y, held)
+
+
 cdef inline void fold_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, const Band* band,
                              running_t* held, Distance far, const Call* call, Format format) noexcept nogil:
     """y[planes] of one channel or y[inner] of one plane, from planes of n elements, near by if not `far`."""
@@ -215,11 +246,8 @@ cdef inline void fold_planes(const char* x, running_t* y, Py_ssize_t planes, Py_
     cdef running_t* spare = <running_t*> more_space
     cdef Py_ssize_t done = 0, part, behind
     cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
-    cdef Chain chain = Chain(0, 0)
-    if band.inner > 1:
-        add_bands(&chain, x, band, n // band.whole, held, format)
-        add_rest(&chain, x + n // band.whole * band.hop, band, n % band.whole, False, held, format)
-        finish_bands(&chain, band, y, held)
+    if band.inner > 1 or band.length:
+        fold_plane(x, y, n, band, held, format)
         return
     while done < planes and not stopped(call):
         part = min(planes - done, FLOCK)

@@ -235,7 +235,9 @@ cdef void mend(const Job* job, const Call* call, const Tile* tile, char* memory,
     run_stage(job, &again, &job.mend, tile, job.fast.running != MAX_I16, memory, scratch)
 
 
-cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memory) noexcept nogil:
+cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, Py_ssize_t segment, char* segments,
+                   char* memory) noexcept nogil:
+    """A tile, or one segment of it; `segments` of all tiles or NULL."""
     cdef float_state saved = enter_default_floats()
     cdef Tile tile
     cdef Scratch scratch
@@ -245,6 +247,8 @@ cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memo
     scratch.marks = scratch.indices + job.row * 8
     memory = scratch.marks + job.marks
     locate(job, task, &tile)
+    if segments != NULL:
+        tile.segment, tile.segments = segment, segments + task * job.segments * job.held
     if run_stage(job, call, &job.fast, &tile, False, memory, &scratch) and job.mends:
         mend(job, call, &tile, memory, &scratch)
     leave_default_floats(saved)
@@ -353,6 +357,7 @@ cdef class Pool:
     cdef _set_tiles(self, tiling):
         cdef int a
         self.job.tile_outer, self.job.tile_inner = tiling.outer, tiling.inner
+        self.job.segments, self.job.held = tiling.segments, (BAND if self.job.inner > 1 else VECTOR) + VECTOR
         self.job.tasks = parts(self.job.outer, tiling.outer) * parts(self.job.inner, tiling.inner)
         for a in range(self.job.axes):
             self.job.tile[a] = tiling.windows[a]
@@ -465,6 +470,7 @@ cdef class Pool:
         cdef Call call
         cdef char* memory
         cdef char* allocated
+        cdef char* segments = NULL
         cdef Py_ssize_t task
         cdef const Job* job = &self.job
         cdef const Call* arrays = &call
@@ -477,8 +483,8 @@ cdef class Pool:
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.to_odd = self.y_format != PLAIN
         call.rule.nans = nans_of(self.x_format)
-        threads = enter_team(threads if job.tasks > 1 else 1)
-        allocated = <char*> malloc(threads * job.scratch + LINE)
+        threads = enter_team(threads if job.tasks * job.segments > 1 else 1)
+        allocated = <char*> malloc(threads * job.scratch + job.tasks * job.segments * job.held + LINE)
         if allocated == NULL:
             leave_team(threads)
             return False
@@ -487,11 +493,17 @@ cdef class Pool:
             for task in range(job.tasks):
                 if stopped(arrays):
                     break
-                run_task(job, arrays, task, memory)
+                run_task(job, arrays, task, -1, NULL, memory)
         else:
+            if job.segments > 1:
+                segments = memory + threads * job.scratch
+                for task in prange(job.tasks * job.segments, num_threads=threads, schedule="static"):
+                    if not stopped(arrays):
+                        run_task(job, arrays, task // job.segments, task % job.segments, segments,
+                                 memory + threadid() * job.scratch)
             for task in prange(job.tasks, num_threads=threads, schedule="static"):
                 if not stopped(arrays):
-                    run_task(job, arrays, task, memory + threadid() * job.scratch)
+                    run_task(job, arrays, task, -1, segments, memory + threadid() * job.scratch)
         leave_team(threads)
         free(allocated)
         return True

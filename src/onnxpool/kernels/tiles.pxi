@@ -230,7 +230,7 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
         load_lines(job, call, tile, block, work, scratch)
     else:
         load_rows(job, call, stage, tile, block, values, work, scratch)
-    if stopped(call):
+    if stopped(call) or tile.segment >= 0:
         return False
     if job.in_order:
         add_in_order(job, call, tile, memory, spare)
