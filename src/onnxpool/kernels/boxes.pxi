@@ -28,6 +28,7 @@ from .job cimport (
     BYTES,
     FLOAT16,
     FLOAT16_KEYS,
+    NEAR,
     PLAIN,
     SIGNED_BYTES,
     Distance,
@@ -217,40 +218,54 @@ cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_
         y += these.pace
 
 
-cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running_t* like, int taps, Format format,
-                            bint finishes) noexcept nogil:
-    """As `boxes` for windows of several planes, along three axes."""
-    cdef running_t[2 * VECTOR] box_space, plane_space, space
-    cdef running_t* box = box_space
+cdef inline void deep_box(const char* x, const Boxes* these, running_t* box, int planes, int rows, int taps,
+                          Py_ssize_t ahead, bint fetches, Format format) noexcept nogil:
+    """A vector of a box of several planes."""
+    cdef running_t[VECTOR] row_space, plane_space
+    cdef running_t* lanes = row_space
     cdef running_t* face = plane_space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t)
+    cdef const char* line
+    cdef int plane, row
+    for plane in range(planes):
+        line = x + plane * these.deep
+        for row in range(rows):
+            if fetches:
+                fetch_row(line + ahead, these.hop, taps)
+            reduce_taps(line, lanes, these.hop, taps, format)
+            if row:
+                merge(face, lanes, width)
+            else:
+                memcpy(face, lanes, VECTOR)
+            line += these.pitch
+        if plane:
+            merge(box, face, width)
+        else:
+            memcpy(box, face, VECTOR)
+
+
+cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running_t* like, int planes, int rows,
+                            int taps, Format format, bint finishes) noexcept nogil:
+    """As `boxes` for windows of several planes, along three axes."""
+    cdef running_t[VECTOR] space, odd_space
     cdef running_t* lanes = space
+    cdef running_t* odd = odd_space
     cdef Boxes these = source[0]  # which no store to y can change
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), unit = width * vectors_of(format)
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
-    cdef Py_ssize_t stored = size if finishes else sizeof(running_t), window, part, done, plane, row
-    cdef Py_ssize_t ahead
-    cdef const char* line
+    cdef Py_ssize_t stored = size if finishes else sizeof(running_t), window, part, done, ahead
     for window in range(these.windows):
         part, ahead = 0, ahead_of(&these, window)
         while part >= 0:
             done = part
             while done <= these.inner - unit:
-                for plane in range(these.planes):
-                    line = x + done * size + plane * these.deep
-                    for row in range(these.rows):
-                        if these.far:
-                            fetch_row(line + ahead, these.hop, taps)
-                        reduce_taps(line, lanes, these.hop, taps, format)
-                        if row:
-                            merge(face, lanes, unit)
-                        else:
-                            memcpy(face, lanes, vectors_of(format) * VECTOR)
-                        line += these.pitch
-                    if plane:
-                        merge(box, face, unit)
-                    else:
-                        memcpy(box, face, vectors_of(format) * VECTOR)
-                put_lanes(box, box + width, y + done * stored, these.divisor, format, finishes)
+                if format == BFLOAT16_PAIRS:
+                    deep_box(x + done * size, &these, lanes, planes, rows, taps, ahead, these.far != NEAR,
+                             BFLOAT16_EVEN)
+                    deep_box(x + done * size, &these, odd, planes, rows, taps, ahead, False, BFLOAT16_ODD)
+                else:
+                    deep_box(x + done * size, &these, lanes, planes, rows, taps, ahead, these.far != NEAR, format)
+                put_lanes(lanes, odd, y + done * stored, these.divisor, format, finishes)
                 done += unit
             part = these.inner - unit if part == 0 and these.inner % unit else -1  # as in `boxes`
         x += these.step
@@ -260,12 +275,17 @@ cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running
 cdef inline void some_boxes(const char* x, char* y, const Boxes* these, running_t* work, Format format,
                             bint finishes) noexcept nogil:
     # Constants let the compiler unroll a box. Up to 3 rows or planes T(n) adds one after the other.
-    if these.planes > 1 and these.taps == 1:
-        deep_boxes(x, y, these, work, 1, format, finishes)
+    # Plain values wait for memory: there a loop over the rows spreads what is fetched.
+    if format != PLAIN and these.planes == 2 and these.rows == 2 and these.taps == 2:
+        deep_boxes(x, y, these, work, 2, 2, 2, format, finishes)
+    elif format != PLAIN and these.planes == 3 and these.rows == 3 and these.taps == 3:
+        deep_boxes(x, y, these, work, 3, 3, 3, format, finishes)
+    elif these.planes > 1 and these.taps == 1:
+        deep_boxes(x, y, these, work, these.planes, these.rows, 1, format, finishes)
     elif these.planes > 1 and these.taps == 2:
-        deep_boxes(x, y, these, work, 2, format, finishes)
+        deep_boxes(x, y, these, work, these.planes, these.rows, 2, format, finishes)
     elif these.planes > 1:
-        deep_boxes(x, y, these, work, 3, format, finishes)
+        deep_boxes(x, y, these, work, these.planes, these.rows, 3, format, finishes)
     elif these.below:
         if these.rows == 2 and these.taps == 2:
             boxes(x, y, these, work, 2, 2, format, 2, finishes)

@@ -6,14 +6,6 @@ from .job cimport FARTHEST, NEAR, PLAIN, Array, Call, Job, Stage, Tile, parts, s
 from .reductions cimport MaxF32, MaxF64, running_t
 
 
-cdef inline void add_wholes(Chain* chain, const char* x, const Band* band, Py_ssize_t n,
-                            running_t* held) noexcept nogil:
-    if band.inner == 1:
-        add_chains(chain, x, band, n, held, PLAIN)
-    else:
-        add_bands(chain, x, band, n, held, PLAIN)
-
-
 cdef inline void feed(Chain* chain, const char* x, const Band* band, Py_ssize_t n, running_t* pending,
                       Py_ssize_t* waiting, running_t* held) noexcept nogil:
     """n more running values of a plane; those that cannot be taken yet wait for others."""
@@ -24,31 +16,18 @@ cdef inline void feed(Chain* chain, const char* x, const Band* band, Py_ssize_t 
         waiting[0] += taken
         if waiting[0] < band.whole:
             return
-        add_wholes(chain, <const char*> pending, band, 1, held)
+        add_wholes(chain, <const char*> pending, band, 1, held, PLAIN)
     x += taken * sizeof(running_t)
     wholes = (n - taken) // band.whole
-    add_wholes(chain, x, band, wholes, held)
+    add_wholes(chain, x, band, wholes, held, PLAIN)
     waiting[0] = (n - taken) % band.whole
     memcpy(pending, x + wholes * band.whole * sizeof(running_t), waiting[0] * sizeof(running_t))
 
 
-cdef inline void finish_plane(Chain* chain, const running_t* pending, const Band* band, Py_ssize_t waiting,
-                              running_t* y, running_t* held) noexcept nogil:
-    """The results of a plane, after those that still wait."""
-    cdef double[DOUBLES] space, more_space
-    cdef running_t* lanes = <running_t*> space
-    if band.inner == 1:
-        finish_chains(chain, <const char*> pending, band, waiting, True, lanes, held, PLAIN)
-        fold_lanes(lanes, y, 1, <running_t*> more_space)
-    else:
-        add_rest(chain, <const char*> pending, band, waiting, True, held, PLAIN)
-        finish_bands(chain, band, y, held)
-
-
 cdef void load_coming_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const Band* band,
-                          running_t* y, running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+                           running_t* y, running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """y[outer] of planes of one channel, or y[inner] of one plane of several, from rows as they come."""
-    cdef char[BAND] space
+    cdef double[FLOCK * DOUBLES] space  # BAND bytes
     cdef running_t* pending = <running_t*> space
     cdef Py_ssize_t inner = band.inner, length = extent(tile.span[job.axes - 1], False), lines = job.plane // length
     cdef Py_ssize_t most = max(1, job.row // inner), waiting = 0, places, done, n
@@ -86,9 +65,9 @@ cdef void load_coming_rows(const Job* job, const Call* call, const Stage* stage,
             done += n
         if chain.done + waiting and (walk.done + walk.n) % lines == 0:
             if chain.done:
-                finish_plane(&chain, pending, band, waiting, y, work)
+                finish_plane(&chain, <const char*> pending, band, waiting, True, y, work, PLAIN)
             else:
-                planes_of(space, y, 1, waiting, band, work, NEAR, call, PLAIN)
+                planes_of(<const char*> pending, y, 1, waiting, band, work, NEAR, call, PLAIN)
             y += 1
             chain.done = chain.depth = waiting = 0
         source = next_rows(job, &call.x, tile, &walk)

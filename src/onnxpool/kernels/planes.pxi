@@ -207,15 +207,36 @@ cdef inline void long_planes(const char* x, running_t* y, Py_ssize_t planes, Py_
         x += n * size
 
 
+cdef inline void add_wholes(Chain* chain, const char* x, const Band* band, Py_ssize_t n, running_t* held,
+                            Format format) noexcept nogil:
+    """n times what is taken at once."""
+    if band.inner == 1:
+        add_chains(chain, x, band, n, held, format)
+    else:
+        add_bands(chain, x, band, n, held, format)
+
+
+cdef inline void finish_plane(Chain* chain, const char* x, const Band* band, Py_ssize_t n, bint more, running_t* y,
+                              running_t* held, Format format) noexcept nogil:
+    """y[inner] after the last n elements of a plane; `more` if a vector can be read behind them."""
+    cdef double[DOUBLES] space, more_space
+    cdef running_t* lanes = <running_t*> space
+    if band.inner == 1:
+        finish_chains(chain, x, band, n, more, lanes, held, format)
+        fold_lanes(lanes, y, 1, <running_t*> more_space)
+    else:
+        add_rest(chain, x, band, n, more, held, format)
+        finish_bands(chain, band, y, held)
+
+
 cdef inline void fold_plane(const char* x, running_t* y, Py_ssize_t n, const Band* band, running_t* held,
                             Format format) noexcept nogil:
     """y[inner] of one plane of n elements, behind segments that are there; or one of these."""
-    cdef double[DOUBLES] space, more_space
-    cdef running_t* lanes = <running_t*> space
-    cdef Py_ssize_t wholes = n // band.whole, rest = n % band.whole, begin = 0
+    cdef Py_ssize_t wholes = n // band.whole, begin = 0, row = held_of(band, held) * <Py_ssize_t> sizeof(running_t)
     cdef Py_ssize_t step = band.hop * (CHAIN if band.inner == 1 else 1)
+    cdef bint alone = band.length and band.segment >= 0
     cdef Chain chain = Chain(0, 0)
-    if band.length and band.segment >= 0:
+    if alone:
         begin = band.segment * band.length
         if begin + band.length > wholes:
             return
@@ -223,19 +244,11 @@ cdef inline void fold_plane(const char* x, running_t* y, Py_ssize_t n, const Ban
     elif band.length:
         begin = wholes // band.length * band.length
         resume(&chain, band, begin // band.length, held)
-    if band.inner == 1:
-        add_chains(&chain, x + begin * step, band, wholes - begin, held, format)
+    add_wholes(&chain, x + begin * step, band, wholes - begin, held, format)
+    if alone:
+        memcpy(band.segments + band.segment * row, held, row)
     else:
-        add_bands(&chain, x + begin * step, band, wholes - begin, held, format)
-    if band.length and band.segment >= 0:
-        memcpy(band.segments + band.segment * held_of(band, held) * <Py_ssize_t> sizeof(running_t), held,
-               held_of(band, held) * sizeof(running_t))
-    elif band.inner == 1:
-        finish_chains(&chain, x + wholes * step, band, rest, False, lanes, held, format)
-        fold_lanes(lanes, y, 1, <running_t*> more_space)
-    else:
-        add_rest(&chain, x + wholes * step, band, rest, False, held, format)
-        finish_bands(&chain, band, y, held)
+        finish_plane(&chain, x + wholes * step, band, n % band.whole, False, y, held, format)
 
 
 cdef inline void fold_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, const Band* band,
