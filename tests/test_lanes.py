@@ -103,6 +103,29 @@ def test_means_of_what_is_not_finite(dtype, value):
         assert np.array_equal(y, expected, equal_nan=True)
 
 
+@pytest.mark.parametrize("dtype", FLOATS[:2], ids=str)
+@pytest.mark.parametrize("shape", [(1, 400000, 1), (1, 100000, 64), (2, 3, 50000, 20)])
+def test_zeros_of_long_rows_are_looked_for_in_pieces(dtype, shape):
+    """Rows beyond the scratch memory were once read into it as a whole."""
+    x = np.zeros(shape, dtype)
+    x[:, shape[1] // 2] = -0.0
+    assert not np.signbit(onnxpool.global_max_pool(x, channels_last=True)).any()
+    assert np.isnan(onnxpool.global_max_pool(x * dtype.type(np.nan), channels_last=True)).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("size", [(2, 2), (3, 3), (3, 1, 2)])
+def test_what_is_not_finite_changes_no_other_mean(dtype, size):
+    """Small planes were once summed in another order if a result was not finite."""
+    x = np.random.default_rng(0).standard_normal((3, *size, 70)).astype(dtype)
+    expected = onnxpool.global_average_pool(x, channels_last=True)
+    x[0, ..., 5] = np.inf
+    y = onnxpool.global_average_pool(x, channels_last=True)
+    assert np.isinf(y[0, ..., 5]).all()
+    y[0, ..., 5] = expected[0, ..., 5]
+    assert y.tobytes() == expected.tobytes()
+
+
 @pytest.mark.parametrize("channels", [1, 3, 20, 64, 100])
 @pytest.mark.parametrize("last", [0, 1])
 def test_the_error_of_a_long_mean_is_that_of_few_roundings(channels, last):

@@ -88,3 +88,12 @@ def test_threads_share_a_plane_to_the_same_bits(dtype, channels, channels_last):
             assert op(x, num_threads=threads).tobytes() == expected.tobytes()
         apart = np.repeat(x, 2, axis=-3)[..., ::2, :, :]
         assert op(apart, num_threads=2).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_threads_share_a_plane_of_bytes(dtype):
+    x = np.random.default_rng(0).integers(-128, 128, (2, 1, 1033, 2021)).astype(dtype)
+    further = np.float32(1), dtype(0), np.float32(1), dtype(0)
+    for threads in 1, 2, 3:
+        y = onnxpool.qlinear_global_average_pool(x, *further, num_threads=threads)
+        assert y.tobytes() == np.rint(x.mean(axis=(2, 3))).astype(dtype).tobytes()

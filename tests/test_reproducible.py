@@ -206,7 +206,8 @@ def test_batch_split_gives_the_same_bits(operator: str) -> None:
 
 @pytest.mark.parametrize("operator", DTYPES)
 def test_channel_order_gives_the_same_bits(operator: str) -> None:
-    """Permuted channels give the permuted result, bit for bit; so does each channel alone."""
+    """Permuted channels give the permuted result, bit for bit; so does each channel alone, but for sums of global pools
+    channels last, whose order is that of all channels side by side."""
     for call in calls(operator):
         order = np.random.default_rng(7).permutation(call.x.shape[1])
         y = call(call.x)
@@ -214,7 +215,8 @@ def test_channel_order_gives_the_same_bits(operator: str) -> None:
         alone = call(np.ascontiguousarray(call.x[:, -1:]))
 
         assert bits(mixed) == bits(y[:, order]), str(call)
-        assert bits(alone) == bits(y[:, -1:]), str(call)
+        if not (call.last and operator in ("GlobalAveragePool", "GlobalLpPool")):
+            assert bits(alone) == bits(y[:, -1:]), str(call)
 
 
 @pytest.mark.parametrize("operator", WINDOWED)

@@ -142,7 +142,7 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
             count *= -(-axis.out // extent)
         return count
 
-    boxes = may_box(axes, inner, itemsize) and not in_order
+    boxes = may_box(axes, inner, itemsize) and not in_order and not whole
     if boxes and not planar:  # what is transposed is not to be transposed twice
         for axis, least in (-2, BOX_ROWS), (-1, BOX_WINDOWS):
             while math.prod(windows) * part * itemsize > BOXES and windows[axis] > least:
@@ -164,6 +164,7 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     while shared and tasks(1) < TASKS and not whole and split(axes, windows, HALO):
         pass
     while shared and tasks(1) < TASKS and whole and part * itemsize >= 2 * BAND:
+        # VECTOR channels fill a vector of any running value: so do those of the last part.
         part = -(-part // 2 // VECTOR) * VECTOR
         part += VECTOR * (0 < inner % part < VECTOR)
     segments = 1

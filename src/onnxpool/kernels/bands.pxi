@@ -1,8 +1,8 @@
 """Bands: where one window is a whole channel, rows of vectors that are read from the first line of a plane to its last.
 
 A band is as many places of all channels as fill whole vectors, QUAD of them at least; of many channels that lie side
-by side it is one place. CHAIN bands are combined one after the other, chains in the order T, and then the places of a
-band by halves. Elements that do not fill a band come last. This is the order of global pools of several channels side
+by side it is one place. A chain of bands is combined one after the other, chains in the order T, and then the places of
+a band by halves. Elements that do not fill a band come last. This is the order of global pools of several channels side
 by side, however the rows lie in memory.
 """
 from libc.string cimport memcpy
@@ -13,13 +13,14 @@ from .reductions cimport combine, neutral, running_t
 
 cdef enum:
     QUAD = 4     # vectors that a loop holds in registers
-    CHAIN = 16   # bands
+    LANES = 32   # places of a band from which on the error of a longer chain stays within what README says
     BAND = 4096  # bytes of a band of several places at most, and of channels that are taken together, as in tiling.py
 
 
 cdef struct Band:
     Py_ssize_t inner, places  # channels, and places of a band
     Py_ssize_t units, last    # vectors, and at which value the last begins: it may overlap the one before
+    Py_ssize_t chain          # bands that are combined one after the other
     Py_ssize_t whole          # elements that are taken at once: of a band, or of one channel a chain
     Py_ssize_t hop            # bytes from band to band
     Py_ssize_t ahead          # and to what is fetched
@@ -43,7 +44,8 @@ cdef inline Band band_of(Py_ssize_t channels, Py_ssize_t inner, running_t* like)
         band.places = 1
     band.units = parts(band.places * inner, width)
     band.last = band.places * inner - width
-    band.whole = band.places * inner * (CHAIN if channels == 1 else 1)
+    band.chain = 16 if band.places >= LANES else 8
+    band.whole = band.places * inner * (band.chain if channels == 1 else 1)
     band.length = 0
     return band
 
@@ -122,7 +124,7 @@ cdef inline void chain_units(const char* x, const Band* band, int bands, running
 cdef inline running_t* chain_at_hand(Chain* chain, const Band* band, running_t* held) noexcept nogil:
     """Where the result of the bands since the last whole chain is; of none if there are none."""
     cdef Py_ssize_t row = band.units * (VECTOR // <Py_ssize_t> sizeof(running_t)), j
-    if chain.done % CHAIN == 0:
+    if chain.done % band.chain == 0:
         for j in range(row):
             held[chain.depth * row + j] = neutral(held[0])
         chain.depth += 1
@@ -146,7 +148,7 @@ cdef inline void add_bands(Chain* chain, const char* x, const Band* band, Py_ssi
     cdef Py_ssize_t n, here
     cdef running_t* top
     while bands > 0:
-        n = min(bands, CHAIN - chain.done % CHAIN)
+        n = min(bands, band.chain - chain.done % band.chain)
         top = chain_at_hand(chain, band, held)
         if band.units == QUAD:
             chain_quads(x, band, n, top, format)
@@ -159,9 +161,9 @@ cdef inline void add_bands(Chain* chain, const char* x, const Band* band, Py_ssi
         x += n * band.hop
         bands -= n
         chain.done += n
-        if chain.done % CHAIN == 0:
+        if chain.done % band.chain == 0:
             # Two results of equally many chains become one, as a carry runs through a binary counter.
-            here = chain.done // CHAIN - 1
+            here = chain.done // band.chain - 1
             while here & 1:
                 merge_top(chain, band, held)
                 here >>= 1
@@ -200,7 +202,10 @@ cdef inline void finish_bands(Chain* chain, const Band* band, running_t* y, runn
 
 
 cdef inline void resume(Chain* chain, const Band* band, Py_ssize_t segments, running_t* held) noexcept nogil:
-    """The state behind so many segments, each of a power of two of chains: T of their results is that of the chains."""
+    """The state behind so many segments, each of a power of two of chains: T of their results is that of the chains.
+
+    Their length is counted as `done` is.
+    """
     cdef Py_ssize_t row = held_of(band, held), segment, here
     for segment in range(segments):
         memcpy(held + chain.depth * row, band.segments + segment * row * <Py_ssize_t> sizeof(running_t),

@@ -93,10 +93,10 @@ cdef void load_part(const Job* job, const Call* call, const Stage* stage, const 
                         and (band.places == 1 or job.plane == 1 or call.x.axis[last] == inner * size))
     if running_t is MaxF32:
         direct &= call.x.format == PLAIN  # 16 bits are seldom taken again
-    if not direct and tile.segment < 0:
-        band.hop, band.ahead = band.places * inner * <Py_ssize_t> sizeof(running_t), AHEAD
-        load_coming_rows(job, call, stage, tile, &band, y, values, work, scratch)
     if not direct:
+        if tile.segment < 0:  # what is not taken in segments is taken at last
+            band.hop, band.ahead = band.places * inner * <Py_ssize_t> sizeof(running_t), AHEAD
+            load_coming_rows(job, call, stage, tile, &band, y, values, work, scratch)
         return
     band.hop = band.places * call.x.axis[last]
     band.ahead = FARTHEST_AHEAD if call.far == FARTHEST else AHEAD
@@ -106,7 +106,7 @@ cdef void load_part(const Job* job, const Call* call, const Stage* stage, const 
         n = planes
     band.segment, band.segments = tile.segment, tile.segments
     if tile.segments != NULL:
-        band.length = CHAIN
+        band.length = band.chain
         while band.length * job.segments * band.whole < job.plane * inner:
             band.length *= 2
     for item in range(planes // n):

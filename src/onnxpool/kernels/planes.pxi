@@ -1,8 +1,8 @@
 """Planes: where one window is a whole channel, from elements to one value of each channel.
 
-The vectors of one channel, in row-major order, are combined by QUAD: CHAIN bands of them one after the other and then
-with each other, chains in the order T, and at last the lanes, as neighbours. Planes of up to FEW vectors are T of them.
-Elements that do not fill a vector come last. Channels side by side are taken by bands.pxi.
+The vectors of one channel, in row-major order, are combined by QUAD: a chain of bands of them one after the other and
+then with each other, chains in the order T, and at last the lanes, as neighbours. Planes of up to FEW vectors are T of
+them. Elements that do not fill a vector come last. Channels side by side are taken by bands.pxi.
 """
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy, memset
@@ -120,7 +120,7 @@ cdef inline bint some_planes(const char* x, running_t* y, Py_ssize_t planes, Py_
 
 cdef inline void chain_plane(const char* x, Py_ssize_t n, bint more, running_t* y, Py_ssize_t ahead,
                              Format format) noexcept nogil:
-    """A vector of at most CHAIN bands of one channel; `more` if a vector can be read behind them."""
+    """A vector of at most a chain of bands of one channel; `more` if a vector can be read behind them."""
     cdef running_t[VECTOR] first_space, second_space, third_space, last_space, space
     cdef running_t* first = first_space
     cdef running_t* second = second_space
@@ -233,7 +233,7 @@ cdef inline void fold_plane(const char* x, running_t* y, Py_ssize_t n, const Ban
                             Format format) noexcept nogil:
     """y[inner] of one plane of n elements, behind segments that are there; or one of these."""
     cdef Py_ssize_t wholes = n // band.whole, begin = 0, row = held_of(band, held) * <Py_ssize_t> sizeof(running_t)
-    cdef Py_ssize_t step = band.hop * (CHAIN if band.inner == 1 else 1)
+    cdef Py_ssize_t step = band.hop * (band.chain if band.inner == 1 else 1)
     cdef bint alone = band.length and band.segment >= 0
     cdef Chain chain = Chain(0, 0)
     if alone:
@@ -272,11 +272,27 @@ cdef inline void fold_planes(const char* x, running_t* y, Py_ssize_t planes, Py_
         done += part
 
 
+cdef void sum_plane(const uint8_t* x, SumI32* y, Py_ssize_t n, const Band* band, bint signed) noexcept nogil:
+    """As `fold_plane` of bytes of one channel."""
+    cdef SumI32* segments = <SumI32*> band.segments
+    cdef Py_ssize_t length = band.length * band.whole, segment
+    if band.segment >= 0:
+        if (band.segment + 1) * length <= n:
+            segments[band.segment].value = <int32_t> sum_bytes(x + band.segment * length, length, signed)
+        return
+    y[0].value = <int32_t> sum_bytes(x + n // length * length, n % length, signed)
+    for segment in range(n // length):
+        y[0].value += segments[segment].value
+
+
 cdef void planes_of(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, const Band* band,
                     running_t* held, Distance far, const Call* call, Format format) noexcept nogil:
     cdef Py_ssize_t plane
     if running_t is SumI32:
         if band.inner == 1 and (format == BYTES or format == SIGNED_BYTES):
+            if band.length:
+                sum_plane(<const uint8_t*> x, <SumI32*> y, n, band, format == SIGNED_BYTES)
+                return
             for plane in range(planes):  # integers have no order
                 y[plane].value = <int32_t> sum_bytes(<const uint8_t*> x + plane * n, n, format == SIGNED_BYTES)
             return

@@ -387,6 +387,7 @@ cdef class Pool:
         cdef char* memory
         cdef char* allocated
         cdef char* segments = NULL
+        cdef Py_ssize_t shared = 0
         cdef Py_ssize_t task
         cdef const Job* job = &self.job
         cdef const Call* arrays = &call
@@ -400,7 +401,9 @@ cdef class Pool:
         call.rule.to_odd = self.y_format != PLAIN
         call.rule.nans = nans_of(self.x_format)
         threads = enter_team(threads if job.tasks * job.segments > 1 else 1)
-        allocated = <char*> malloc(threads * job.scratch + job.tasks * job.segments * job.held + LINE)
+        if threads > 1 and job.segments > 1:
+            shared = job.tasks * job.segments * job.held
+        allocated = <char*> malloc(threads * job.scratch + shared + LINE)
         if allocated == NULL:
             leave_team(threads)
             return False
@@ -411,7 +414,7 @@ cdef class Pool:
                     break
                 run_task(job, arrays, task, -1, NULL, memory)
         else:
-            if job.segments > 1:
+            if shared:
                 segments = memory + threads * job.scratch
                 for task in prange(job.tasks * job.segments, num_threads=threads, schedule="static"):
                     if not stopped(arrays):

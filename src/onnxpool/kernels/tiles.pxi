@@ -70,18 +70,24 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
 
 cdef bint any_odd_keys(const Job* job, const Call* call, const Tile* tile, Scratch* scratch) noexcept nogil:
     """Whether a tile holds a negative zero or a NaN."""
-    cdef Span span = tile.span[job.axes - 1]
-    cdef Py_ssize_t n = (tile.inner_end - tile.inner_begin) * (span.high - span.low)
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = extent(tile.span[job.axes - 1], False)
+    cdef Py_ssize_t most = max(1, job.row // inner), places, done, n
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef const char* source
+    cdef const char* line
     bring_together(job, &call.x, tile, &walk)
     source = next_rows(job, &call.x, tile, &walk)
     while source != NULL:
-        if walk.wanted:
-            source = read_rows(job, &call.x, call.x.format, source, &walk, span.high - span.low,
-                               tile.inner_end - tile.inner_begin, scratch)
-            if odd_keys(<const MaxI16*> source, walk.n * n, call.rule.nans):
+        places, done = walk.n * length if walk.wanted else 0, 0
+        while done < places:
+            n = places if walk.apart else min(places - done, most)  # long rows in pieces
+            if walk.apart:
+                line = read_rows(job, &call.x, call.x.format, source, &walk, length, inner, scratch)
+            else:
+                line = read_row(&call.x, source + done * walk.stride, walk.stride, n, inner, scratch)
+            if odd_keys(<const MaxI16*> line, n * inner, call.rule.nans):
                 return True
+            done += n
         source = next_rows(job, &call.x, tile, &walk)
     return False
 
