@@ -1,5 +1,6 @@
-"""A mean is its sum divided with one rounding, whatever instructions divide."""
+"""A mean is its sum divided with one rounding, whatever instructions divide; so are norms of 16 bits rooted."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -30,3 +31,28 @@ def test_one_rounding(dtype: str, tiny: bool) -> None:
         y = onnxpool.average_pool(windows, taps)[0, :, 0]
         expected = x / np.dtype(dtype).type(taps)
         assert np.array_equal(y.view(EDGES[dtype]), expected.view(EDGES[dtype])), taps
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)], ids=str)
+def test_the_norm_of_one_value_is_its_magnitude(dtype):
+    """Of every value, the smallest and the largest too."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
+    with np.errstate(invalid="ignore"):  # of signalling NaN
+        x = x[np.isfinite(x)]
+    y = onnxpool.lp_pool(x[None, None], 1)[0, 0]
+    assert np.array_equal(y.view(np.uint16), x.view(np.uint16) & 0x7FFF)
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)], ids=str)
+def test_norms_of_16_bits_are_rounded_once(dtype):
+    """Many roots lie next to the middle of two results: the nearer one is closer to the exact root."""
+    bits = np.random.default_rng(0).integers(0, 1 << 16, (1, 1 << 18, 2), dtype=np.uint16)
+    x = bits.view(dtype)
+    with np.errstate(invalid="ignore"):
+        x = np.where(np.abs(x.astype(np.float64)) < 2.0**15, x, dtype.type(1))  # neither NaN nor beyond float16
+    y = onnxpool.lp_pool(x, 2)[0, :, 0]
+    exact = np.sqrt(np.square(x[0].astype(np.longdouble)).sum(axis=-1))
+    up, down = ((y.view(np.uint16) + step).view(dtype) for step in (np.uint16(1), np.uint16(0xFFFF)))
+    error = np.abs(y.astype(np.longdouble) - exact)
+    assert (error <= np.abs(up.astype(np.longdouble) - exact)).all()
+    assert (error <= np.abs(down.astype(np.longdouble) - exact))[y > 0].all()

@@ -85,6 +85,75 @@ def test_windows_over_channels(dtype, special, kernel, stride):
         same(np.moveaxis(first, 1, -1), largest(taps))
 
 
+def taps_of(x, kernel, strides, dilations=(1, 1)):
+    """The taps of all windows of the last two axes, each as an array, in row-major order."""
+    for r in range(kernel[0]):
+        for c in range(kernel[1]):
+            stop = [size - (k - 1) * d for size, k, d in zip(x.shape[-2:], kernel, dilations, strict=True)]
+            rows, columns = (slice(t * d, t * d + end, s)
+                             for t, d, end, s in zip((r, c), dilations, stop, strides, strict=True))
+            yield x[..., rows, columns]
+
+
+ROW_WINDOWS = [((3, 3), (2, 2)), ((3, 3), (1, 1)), ((2, 2), (2, 2)), ((2, 3), (1, 3)), ((3, 1), (2, 1)),
+               ((1, 3), (1, 2))]
+
+
+@pytest.mark.parametrize(("dtype", "special"), list(itertools.product(FLOATS, SPECIAL)), ids=str)
+@pytest.mark.parametrize(("kernel", "strides"), ROW_WINDOWS)
+def test_windows_over_rows(dtype, special, kernel, strides):
+    """Channels first: every column is special in turn, in rows too long to be transposed."""
+    value, other = SPECIAL[special]
+    for n in (49, 50, 56, 63, 64, 65, 70, 97, 129):
+        x = np.full((n, 1, 7, n), -1, dtype)
+        for i in range(n):
+            x[i, 0, i % 6, i] = value
+            x[i, 0, i % 6 + 1, i - 1] = min(other, 0.0) if other else other
+        same(onnxpool.max_pool(x, kernel, strides=strides), largest(list(taps_of(x, kernel, strides))))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize(("kernel", "strides"), ROW_WINDOWS)
+def test_rows_of_every_width(dtype, kernel, strides):
+    """Channels first: few channels and many rows, in strips, give the bits of channels last, and close to the mean."""
+    rng = np.random.default_rng(0)
+    for n in (*range(3, 24), 31, 33, 48, 49, 55, 56, 57, 64, 100, 333):
+        x = rng.standard_normal((2, 3, 150, n)).astype(dtype)
+        wide = np.repeat(np.moveaxis(x, 1, -1), 11, axis=-1)
+        for pads in ((0, 0, 0, 0), (kernel[0] - 1, 0, 0, kernel[1] - 1)):
+            padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+            for pool in (onnxpool.average_pool, onnxpool.lp_pool, onnxpool.max_pool):
+                y = pool(x, kernel, strides=strides, pads=pads)
+                last = pool(wide, kernel, strides=strides, pads=pads, channels_last=True)[..., ::11]
+                assert np.ascontiguousarray(np.moveaxis(y, 1, -1)).tobytes() == last.tobytes(), (n, pads, pool)
+            y = onnxpool.average_pool(x, kernel, strides=strides, pads=pads, count_include_pad=1)
+            expected = sum(taps_of(padded, kernel, strides)) / np.prod(kernel)
+            assert np.abs(y.astype(np.float64) - expected).max() < 8 * float(ml_dtypes.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_small_planes_are_taken_together(dtype, channels):
+    """Several planes at a time give the bits of each alone, up to the last, behind which nothing can be read."""
+    rng = np.random.default_rng(0)
+    for size in (*range(3, 20), 33, 50):
+        x = rng.standard_normal((29, channels, size, size)).astype(dtype)
+        for kernel, stride, pads in ((3, 1, 1), (3, 2, 1), (2, 2, 0), (2, 1, 1)):
+            for pool in (onnxpool.average_pool, onnxpool.lp_pool, onnxpool.max_pool):
+                y = pool(x, kernel, strides=stride, pads=pads)
+                alone = [pool(plane[None].copy(), kernel, strides=stride, pads=pads) for plane in x]
+                assert y.tobytes() == np.concatenate(alone).tobytes(), (size, kernel, stride, pool)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", *FLOATS], ids=str)
+def test_windows_whose_rows_lie_far_apart(dtype):
+    """Dilated windows of more rows than a strip holds."""
+    x = np.random.default_rng(0).integers(-90, 90, (2, 1, 900, 130)).astype(dtype)
+    for dilations in ((400, 1), (30, 7), (2, 60)):
+        y = onnxpool.max_pool(x, 3, dilations=dilations)
+        assert np.array_equal(y, np.max(list(taps_of(x, (3, 3), (1, 1), dilations)), axis=0))
+
+
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_means_of_what_is_not_finite(dtype, value):

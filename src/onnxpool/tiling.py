@@ -13,6 +13,7 @@ BLOCK = 1 << 17  # bytes of running values that a tile should hold between two p
 LONG_BLOCK = 1 << 18  # or if windows are long, so that more of them need the same elements,
 MOST_BLOCK = 3 << 17  # and at most, whatever it costs
 ROW = 1 << 9  # bytes: channels are not split below this, or below a vector if windows are long
+LONG_ROW = 1 << 18  # bytes of running values of a row that are held at once, if parts of it do not share much
 ROWS = 1 << 15  # bytes of running values of neighbouring rows that are loaded and reduced together
 TASKS = 16  # that a large problem is cut into at least, for threads to share
 SEGMENTED = 1 << 20  # bytes of running values of a plane that is cut into segments,
@@ -92,6 +93,11 @@ def halo(axis: Axis, windows: int) -> float:
     return 2 * needed(axis, -(-windows // 2)) / needed(axis, windows)
 
 
+def splits_row(axis: Axis, windows: int, place: int) -> bool:
+    """Whether the last axis had better be split: scratch memory of many MiB would be mapped anew in each call."""
+    return windows > 1 and needed(axis, windows) * place > LONG_ROW and halo(axis, windows) <= FREE_HALO
+
+
 def split(axes: tuple[Axis, ...], windows: list[int], most: float, block: Callable[[], int] = lambda: 0) -> bool:
     """Halves the tile along the axis where it costs least, the first of equals that makes the block, if any, smaller.
 
@@ -107,9 +113,9 @@ def split(axes: tuple[Axis, ...], windows: list[int], most: float, block: Callab
     return False
 
 
-def may_box(axes: tuple[Axis, ...], inner: int, itemsize: int) -> bool:
-    """Whether the last two axes may be reduced at once."""
-    return len(axes) > 1 and inner * itemsize >= VECTOR and axes[-2].most <= SIDE >= axes[-1].most
+def small_boxes(axes: tuple[Axis, ...]) -> bool:
+    """Whether the last two axes are reduced at once, which is also an order of their taps."""
+    return len(axes) > 1 and axes[-2].most <= SIDE >= axes[-1].most
 
 
 def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, mean: bool) -> bool:
@@ -142,8 +148,8 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
             count *= -(-axis.out // extent)
         return count
 
-    boxes = may_box(axes, inner, itemsize) and not in_order and not whole
-    if boxes and not planar:  # what is transposed is not to be transposed twice
+    boxes = small_boxes(axes) and not in_order and not whole
+    if boxes and not planar and inner * itemsize >= VECTOR:  # what is transposed is not to be transposed twice
         for axis, least in (-2, BOX_ROWS), (-1, BOX_WINDOWS):
             while math.prod(windows) * part * itemsize > BOXES and windows[axis] > least:
                 windows[axis] = -(-windows[axis] // 2)
@@ -159,6 +165,8 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
             part = -(-part // 2)
         elif not split(axes, windows, HALO) and not (block > MOST_BLOCK and split(axes, windows, math.inf, block_of)):
             break
+    while not whole and splits_row(axes[-1], windows[-1], part * itemsize):
+        windows[-1] = -(-windows[-1] // 2)
     work = outer * inner * (math.prod(axis.size for axis in axes) + math.prod(axis.out for axis in axes))
     shared = work >= SHARED_WORK
     while shared and tasks(1) < TASKS and not whole and split(axes, windows, HALO):

@@ -118,44 +118,55 @@ cdef inline bint fits_boxes(const Job* job, const Tile* tile, Py_ssize_t itemsiz
             and tile.span[job.axes - 2].high > tile.span[job.axes - 2].low)
 
 
-cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
-                     running_t* work, Scratch* scratch) noexcept nogil:
-    """The last two axes: block[outer, elements of the other axes, windows of both, inner]."""
+cdef void load_plane(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const char* source,
+                     Py_ssize_t together, running_t* y, Scratch* scratch) noexcept nogil:
+    """y[elements of the last two axes, inner] from rows of which so many lie together."""
     cdef int last = job.axes - 1
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, size = call.x.itemsize, stride = call.x.axis[last]
-    cdef Py_ssize_t pixel = inner * <Py_ssize_t> sizeof(running_t), width = extent(tile.span[last], True)
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, stride = call.x.axis[last], row = 0, n
     cdef Py_ssize_t length = extent(tile.span[last], False), height = extent(tile.span[last - 1], False)
-    cdef Py_ssize_t together, row, n
-    cdef bint direct = not stage.load and not is_square(call.x.format) and lies_inner(&call.x, inner)
+    cdef const char* line
+    together = min(together, max(1, job.row // max(1, length * inner)))
+    if together > 1 and not is_planar(&call.x, stride, inner):
+        stride = inner * call.x.itemsize  # as one long row
+    while row < height:
+        n = min(height - row, together) * length
+        line = read_row(&call.x, source + row * call.x.axis[last - 1], stride, n, inner, scratch)
+        if stage.load:
+            stage.load(line, y + row * length * inner, n * inner, &call.rule)
+        else:
+            memcpy(y + row * length * inner, line, n * inner * sizeof(running_t))
+        row += together
+
+
+cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint boxed,
+                     running_t* block, running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+    """The last two axes: block[outer, elements of the other axes, windows of both, inner], by boxes or by strips."""
+    cdef int last = job.axes - 1
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, pixel = inner * <Py_ssize_t> sizeof(running_t)
+    cdef Py_ssize_t length = extent(tile.span[last], False), width = extent(tile.span[last], True), together
+    cdef bint direct = (not stage.load and not is_square(call.x.format) and lies_inner(&call.x, inner) if boxed else
+                        strips_lie(job, call, stage, tile, work))
     cdef Side deep = side_of(job, tile, -1, 0, 0)
     cdef Side down = side_of(job, tile, last - 1, call.x.axis[last - 1], width * pixel)
-    cdef Side across = side_of(job, tile, last, stride, pixel)
+    cdef Side across = side_of(job, tile, last, call.x.axis[last], pixel)
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
+    cdef Format format = call.x.format
     cdef const char* source
-    cdef const char* line
-    together = min(walk.together, max(1, job.row // max(1, length * inner)))
-    if together > 1 and not is_planar(&call.x, stride, inner):
-        stride = inner * size  # as one long row
     if not direct:
-        down.x, across.x = length * pixel, pixel
-    walk.together = 1
+        down.x, across.x, format = length * pixel, pixel, PLAIN
+    together, walk.together = walk.together, 1
     source = next_rows(job, &call.x, tile, &walk)
     while source != NULL and not stopped(call):
-        if walk.wanted and direct:
-            reduce_boxes(source, <char*> block, work, &deep, &down, &across, inner, call.x.format, False, call.far)
+        if walk.wanted and not direct:
+            load_plane(job, call, stage, tile, source, together, work, scratch)
+            source = <const char*> work
+        if walk.wanted and boxed:
+            reduce_boxes(source, <char*> block, work, &deep, &down, &across, inner, format, False,
+                         call.far if direct else NEAR)
         elif walk.wanted:
-            row = 0
-            while row < height:
-                n = min(height - row, together) * length
-                line = read_row(&call.x, source + row * call.x.axis[last - 1], stride, n, inner, scratch)
-                if stage.load:
-                    stage.load(line, work + row * length * inner, n * inner, &call.rule)
-                else:
-                    memcpy(work + row * length * inner, line, n * pixel)
-                row += together
-            reduce_boxes(<const char*> work, <char*> block, work, &deep, &down, &across, inner, PLAIN, False, NEAR)
+            reduce_strips(source, block, job, tile, &down, values, format)
         block += extent(tile.span[last - 1], True) * width * inner
-        walk.n = height
+        walk.n = extent(tile.span[last - 1], False)
         source = next_rows(job, &call.x, tile, &walk)
 
 

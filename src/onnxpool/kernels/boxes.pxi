@@ -1,8 +1,8 @@
 """Boxes: over channels that lie side by side, windows are reduced from elements to a vector of channels at once.
 
 Windows of few taps along the last two axes, or three, or any along the last. Nothing goes to memory and back on the
-way: elements are widened in registers, and where no axis is left, sums become the elements of the result. The order is
-that of passes.pxi: the taps of each row, the rows, the planes.
+way: elements are widened in registers, and where no axis is left, sums become the elements of the result. A sum is
+combined along its columns, then of these, then of the planes; a maximum of floats in row-major order.
 """
 from libc.stdint cimport int16_t, uint16_t
 from libc.string cimport memcpy
@@ -38,23 +38,41 @@ from .reductions cimport MaxF32, MaxF64, MaxI8, MaxI16, MaxU8, SumF32, SumF64, S
 
 cdef enum:
     SIDE = 3     # taps of a box at most along each axis, as in tiling.py
+    NEW = 2      # of a row that later boxes read first, or nearly so
+
+
+cdef inline bint columns_first(const running_t* like) noexcept nogil:
+    """Of equal floats the first in row-major order stays; integers and sums are combined along columns first."""
+    return not (running_t is MaxF32 or running_t is MaxF64)
 
 
 cdef inline running_t followed(running_t result, const running_t* x, Py_ssize_t hop, int taps) noexcept nogil:
-    """The result of earlier rows and then of this one."""
-    if running_t is MaxI8 or running_t is MaxU8 or running_t is MaxI16 or running_t is MaxF32 or running_t is MaxF64:
-        # A maximum has no order of its own: one tap after the other needs fewer instructions.
-        result = combine(result, x[0])
-        if taps > 1:
-            result = combine(result, x[hop])
-        return combine(result, x[2 * hop]) if taps > 2 else result
-    else:
-        return combine(result, few(x, hop, taps))
+    """The result of earlier taps and then of these, one after the other: T of up to SIDE."""
+    result = combine(result, x[0])
+    if taps > 1:
+        result = combine(result, x[hop])
+    return combine(result, x[2 * hop]) if taps > 2 else result
+
+
+cdef inline running_t column(const running_t* top, const running_t* middle, const running_t* bottom,
+                             int rows) noexcept nogil:
+    cdef running_t result = top[0]
+    if rows > 1:
+        result = combine(result, middle[0])
+    return combine(result, bottom[0]) if rows > 2 else result
 
 
 cdef inline running_t of_box(const running_t* top, const running_t* middle, const running_t* bottom, Py_ssize_t hop,
                              int rows, int taps) noexcept nogil:
-    cdef running_t result = few(top, hop, taps)
+    cdef running_t result
+    if columns_first(top):
+        result = column(top, middle, bottom, rows)
+        if taps > 1:
+            result = combine(result, column(top + hop, middle + hop, bottom + hop, rows))
+        if taps > 2:
+            result = combine(result, column(top + 2 * hop, middle + 2 * hop, bottom + 2 * hop, rows))
+        return result
+    result = few(top, hop, taps)
     if rows > 1:
         result = followed(result, middle, hop, taps)
     if rows > 2:
@@ -146,10 +164,9 @@ cdef inline Py_ssize_t ahead_of(const Boxes* these, Py_ssize_t window) noexcept 
     return AHEAD if window * these.step + AHEAD < these.left else AHEAD + these.turn
 
 
-cdef inline void fetch_row(const char* x, Py_ssize_t hop, int taps) noexcept nogil:
-    """Asks for what later boxes of a row of taps read first, or nearly so: two taps of each are new."""
+cdef inline void fetch_taps(const char* x, Py_ssize_t hop, int taps) noexcept nogil:
     cdef int tap
-    for tap in range(min(taps, 2)):
+    for tap in range(taps):
         fetch(x + tap * hop)
 
 
@@ -177,7 +194,7 @@ cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* li
                 if rows > 1 and these.far:
                     # Two rows of the next boxes are new.
                     for row in range(max(rows + side - 3, 0), rows + side - 1):
-                        fetch_row(line[row] + done * size + ahead, hop, taps)
+                        fetch_taps(line[row] + done * size + ahead, hop, min(taps, NEW))
                 if format == BFLOAT16_PAIRS:
                     reduce_box(line, done * size, hop, lanes, rows, taps, BFLOAT16_EVEN, side)
                     reduce_box(line, done * size, hop, odd, rows, taps, BFLOAT16_ODD, side)
@@ -218,33 +235,37 @@ cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_
         y += these.pace
 
 
-cdef inline void deep_box(const char* x, const Boxes* these, running_t* box, int planes, int rows, int taps,
+cdef inline void deep_box(const char* x, const Boxes* these, running_t* box, int planes, int lines, int taps,
                           Py_ssize_t ahead, bint fetches, Format format) noexcept nogil:
-    """A vector of a box of several planes."""
-    cdef running_t[VECTOR] row_space, plane_space
-    cdef running_t* lanes = row_space
+    """A vector of a box of several planes; lines are columns, and taps rows, where these come first."""
+    cdef running_t[VECTOR] line_space, plane_space
+    cdef running_t* lanes = line_space
     cdef running_t* face = plane_space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t)
-    cdef const char* line
-    cdef int plane, row
+    cdef Py_ssize_t hop = these.pitch if columns_first(box) else these.hop
+    cdef Py_ssize_t pitch = these.hop if columns_first(box) else these.pitch
+    cdef const char* first
+    cdef int plane, line
     for plane in range(planes):
-        line = x + plane * these.deep
-        for row in range(rows):
-            if fetches:
-                fetch_row(line + ahead, these.hop, taps)
-            reduce_taps(line, lanes, these.hop, taps, format)
-            if row:
+        first = x + plane * these.deep
+        for line in range(lines):
+            if fetches and columns_first(box) and line < NEW:
+                fetch_taps(first + ahead, hop, taps)
+            elif fetches and not columns_first(box):
+                fetch_taps(first + ahead, hop, min(taps, NEW))
+            reduce_taps(first, lanes, hop, taps, format)
+            if line:
                 merge(face, lanes, width)
             else:
                 memcpy(face, lanes, VECTOR)
-            line += these.pitch
+            first += pitch
         if plane:
             merge(box, face, width)
         else:
             memcpy(box, face, VECTOR)
 
 
-cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running_t* like, int planes, int rows,
+cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running_t* like, int planes, int lines,
                             int taps, Format format, bint finishes) noexcept nogil:
     """As `boxes` for windows of several planes, along three axes."""
     cdef running_t[VECTOR] space, odd_space
@@ -260,11 +281,11 @@ cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running
             done = part
             while done <= these.inner - unit:
                 if format == BFLOAT16_PAIRS:
-                    deep_box(x + done * size, &these, lanes, planes, rows, taps, ahead, these.far != NEAR,
+                    deep_box(x + done * size, &these, lanes, planes, lines, taps, ahead, these.far != NEAR,
                              BFLOAT16_EVEN)
-                    deep_box(x + done * size, &these, odd, planes, rows, taps, ahead, False, BFLOAT16_ODD)
+                    deep_box(x + done * size, &these, odd, planes, lines, taps, ahead, False, BFLOAT16_ODD)
                 else:
-                    deep_box(x + done * size, &these, lanes, planes, rows, taps, ahead, these.far != NEAR, format)
+                    deep_box(x + done * size, &these, lanes, planes, lines, taps, ahead, these.far != NEAR, format)
                 put_lanes(lanes, odd, y + done * stored, these.divisor, format, finishes)
                 done += unit
             part = these.inner - unit if part == 0 and these.inner % unit else -1  # as in `boxes`
@@ -274,18 +295,20 @@ cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running
 
 cdef inline void some_boxes(const char* x, char* y, const Boxes* these, running_t* work, Format format,
                             bint finishes) noexcept nogil:
+    cdef int lines = these.taps if columns_first(work) else these.rows
+    cdef int taps = these.rows if columns_first(work) else these.taps
     # Constants let the compiler unroll a box. Up to 3 rows or planes T(n) adds one after the other.
     # Plain values wait for memory: there a loop over the rows spreads what is fetched.
     if format != PLAIN and these.planes == 2 and these.rows == 2 and these.taps == 2:
         deep_boxes(x, y, these, work, 2, 2, 2, format, finishes)
     elif format != PLAIN and these.planes == 3 and these.rows == 3 and these.taps == 3:
         deep_boxes(x, y, these, work, 3, 3, 3, format, finishes)
-    elif these.planes > 1 and these.taps == 1:
-        deep_boxes(x, y, these, work, these.planes, these.rows, 1, format, finishes)
-    elif these.planes > 1 and these.taps == 2:
-        deep_boxes(x, y, these, work, these.planes, these.rows, 2, format, finishes)
+    elif these.planes > 1 and taps == 1:
+        deep_boxes(x, y, these, work, these.planes, lines, 1, format, finishes)
+    elif these.planes > 1 and taps == 2:
+        deep_boxes(x, y, these, work, these.planes, lines, 2, format, finishes)
     elif these.planes > 1:
-        deep_boxes(x, y, these, work, these.planes, these.rows, 3, format, finishes)
+        deep_boxes(x, y, these, work, these.planes, lines, 3, format, finishes)
     elif these.below:
         if these.rows == 2 and these.taps == 2:
             boxes(x, y, these, work, 2, 2, format, 2, finishes)

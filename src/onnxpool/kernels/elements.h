@@ -266,6 +266,8 @@ static inline uint64_t magnitude_of_double(double value) {
 /* Below these, 1e-20 and 1e-200, a remainder could lose digits to an underflow. */
 #define TINY_FLOAT UINT32_C(0x1e3ce508)
 #define TINY_DOUBLE UINT64_C(0x16687e92154ef7ac)
+/* The square of the least normal float16. */
+#define TINY_SQUARE UINT32_C(0x31800000)
 
 /* x / d, correctly rounded, for a finite x that is 0 or not tiny, and r = 1 / d rounded. Two corrections by fused
  * multiply-adds: the first result is within a unit in the last place, from which one more correction rounds correctly

@@ -22,7 +22,8 @@ cdef extern from "elements.h" nogil:
     float round_to_odd(double value) noexcept
     float quotient_float(float x, float d, float r) noexcept
     double quotient_double(double x, double d, double r) noexcept
-    uint32_t INFINITE_FLOAT, TINY_FLOAT
+    uint32_t INFINITE_FLOAT, TINY_FLOAT, TINY_SQUARE
+    uint32_t bits_of_float(float value) noexcept
     uint64_t INFINITE_DOUBLE, TINY_DOUBLE
     uint32_t magnitude_of_float(float value) noexcept
     uint64_t magnitude_of_double(double value) noexcept

@@ -42,7 +42,7 @@ cdef enum Running:
 cdef struct Rule:
     double p                # of the Lp norm; 0 for a mean
     double low, high        # the safe range of a sum of powers
-    bint to_odd             # the float result will be narrowed to 16 bits
+    int dropped             # bits of the float result when it is narrowed to 16, or 0
     int nans                # of either sign that a 16-bit format has
     int64_t bias            # of a quantised mean: zero point of x, times taps if the sum is of integers,
     float scale, y_scale    # what one unit of the sum is worth, in units of y or real,

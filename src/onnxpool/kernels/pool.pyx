@@ -75,6 +75,7 @@ include "walks.pxi"
 include "squares.pxi"
 include "boxes.pxi"
 include "boxed_tiles.pxi"
+include "strip_tiles.pxi"
 include "bands.pxi"
 include "planes.pxi"
 include "plane_tiles.pxi"
@@ -254,12 +255,13 @@ cdef class Pool:
         cdef Axis* axis
         cdef cnp.ndarray array
         self.kept = []
-        self.job.axes = len(axes)
+        self.job.axes, self.job.uniform = len(axes), True
         for i, source in enumerate(axes):
             axis = &self.job.axis[i]
             axis.size, axis.out, axis.begin, axis.end = source.size, source.out, source.begin, source.end
             axis.start, axis.step, axis.hop = source.start, source.step, source.hop
             axis.taps, axis.most, axis.divisor = source.taps, source.most, source.divisor
+            self.job.uniform &= all(source.divisors == source.divisor)
             for name, dtype in (("first", np.int64), ("inside", np.int64), ("divisors", np.float64)):
                 array = np.ascontiguousarray(getattr(source, name), dtype)
                 self.kept.append(array)
@@ -305,9 +307,8 @@ cdef class Pool:
         self.job.mends = self.job.fast.running == MAX_I16 or (
             reduction in ("mean", "norm", "indexed_max") and self.p != INFINITY)
         self.job.divides = reduction in ("mean", "mean_in_order")
-        self.job.uniform, self.job.divisor = True, 1
+        self.job.divisor = 1
         for a in range(self.job.axes):
-            self.job.uniform &= self.job.axis[a].begin == 0 and self.job.axis[a].end == self.job.axis[a].out
             self.job.divisor *= self.job.axis[a].divisor
         self.job.in_order = reduction == "mean_in_order"
         self.job.finishes = reduction in ("max", "mean")
@@ -325,7 +326,7 @@ cdef class Pool:
         for a in range(self.job.axes):
             if self.job.axis[a].most > FEW and not tiling.whole:
                 self.job.work = tiling.work + LEVELS * CHUNK + BLOCK
-        self.job.work = parts(self.job.work, LINE) * LINE
+        self.job.work = parts(self.job.work + VECTOR, LINE) * LINE
         self.job.marks = parts(tiling.marks, LINE) * LINE
         self.job.scratch = (3 * 8 * self.job.row + self.job.marks
                             + (2 * self.job.block + self.job.row + tables * self.job.work) * width)
@@ -398,7 +399,7 @@ cdef class Pool:
         call.far = distance_of(job.outer * job.inner * job.plane * call.x.itemsize)
         call.rule, call.signals = operands.rule, signals
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
-        call.rule.to_odd = self.y_format != PLAIN
+        call.rule.dropped = 0 if self.y_format == PLAIN else 13 if self.y_format == FLOAT16 else 16
         call.rule.nans = nans_of(self.x_format)
         threads = enter_team(threads if job.tasks * job.segments > 1 else 1)
         if threads > 1 and job.segments > 1:

@@ -3,7 +3,7 @@
 A sum leaves its safe range when it overflowed, or when an underflow may have taken digits from it. Its element is then
 left not finite, and `True` is returned: the tile is taken again with `SumWide`, whose rows mend only such elements.
 """
-from libc.math cimport NAN, cbrt, exp2, fabs, floor, fma, frexp, isfinite, ldexp, log2, pow, rintf, sqrt
+from libc.math cimport NAN, cbrt, exp2, fabs, floor, fma, frexp, isfinite, ldexp, log2, pow, rintf, sqrt, sqrtf
 from libc.stdint cimport int8_t, int16_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from .elements cimport (
@@ -11,6 +11,8 @@ from .elements cimport (
     INFINITE_FLOAT,
     TINY_DOUBLE,
     TINY_FLOAT,
+    TINY_SQUARE,
+    bits_of_float,
     float16_of_key,
     magnitude_of_double,
     magnitude_of_float,
@@ -20,6 +22,10 @@ from .elements cimport (
 )
 from .job cimport BFLOAT16, BFLOAT16_PAIRS, FLOAT16, Format, Rule
 from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, add_wide, running_t, wide
+
+cdef enum:
+    ROUGH = 64  # roots that are taken again together
+
 
 ctypedef fused float_t:
     float
@@ -258,7 +264,7 @@ cdef bint divide_means(const mean_t* x, float_t* y, const float_t* divisors, Py_
 
 cdef inline void store_float(double value, float_t* y, const Rule* rule) noexcept nogil:
     if float_t is float:
-        y[0] = round_to_odd(value) if rule.to_odd else <float> value
+        y[0] = round_to_odd(value) if rule.dropped else <float> value
     else:
         y[0] = value
 
@@ -281,17 +287,41 @@ cdef inline bint store_roots(const SumF64* x, float_t* y, Py_ssize_t n, double p
     return unsafe != 0
 
 
+cdef bint rough_roots(const SumF64* x, float* y, Py_ssize_t n, int dropped) noexcept nogil:
+    """Square roots in single precision; True if one is not good enough to be narrowed by so many bits.
+
+    They are off by a unit in the last place at most, so only those next to the middle of two results could be rounded
+    to the wrong one. Roots below 2^-14 may be subnormal in 16 bits.
+    """
+    cdef Py_ssize_t j
+    cdef uint32_t rest, odd = 0, mask = (<uint32_t> 1 << dropped) - 1, middle = <uint32_t> 1 << (dropped - 1)
+    cdef float total
+    for j in range(n):
+        total = <float> x[j].value
+        y[j] = sqrtf(total)
+        rest = (bits_of_float(y[j]) & mask) - middle + 1
+        odd |= (rest <= 2) | ((bits_of_float(total) - TINY_SQUARE >= INFINITE_FLOAT - TINY_SQUARE) & (x[j].value != 0))
+    return odd != 0
+
+
 cdef bint store_norms(const SumF64* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
+    cdef Py_ssize_t done = 0, part
+    cdef bint unsafe = False
     # Constants let the compiler take vectors.
-    if rule.p == 1 and rule.to_odd:
+    if rule.p == 1 and rule.dropped:
         return store_roots(x, y, n, 1, True, rule)
     if rule.p == 1:
         return store_roots(x, y, n, 1, False, rule)
-    if rule.p == 2 and rule.to_odd:
-        return store_roots(x, y, n, 2, True, rule)
+    if rule.p == 2 and rule.dropped:
+        while done < n:
+            part = min(n - done, ROUGH)
+            if rough_roots(x + done, <float*> y + done, part, rule.dropped):
+                unsafe |= store_roots(x + done, y + done, part, 2, True, rule)
+            done += part
+        return unsafe
     if rule.p == 2:
         return store_roots(x, y, n, 2, False, rule)
-    return store_roots(x, y, n, rule.p, rule.to_odd, rule)
+    return store_roots(x, y, n, rule.p, rule.dropped != 0, rule)
 
 
 cdef bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:

@@ -173,44 +173,65 @@ cdef void lay_divisors(const Job* job, const Tile* tile, float_t* divisors) noex
             divisors[row * width + j] = <float_t> (divisor * divisors[(rows - 1) * width + j])
 
 
-cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const running_t* block,
-                     bint mending, char* work, Scratch* scratch) noexcept nogil:
-    """True if a sum left its safe range. work has room for as many values as an outer item has windows."""
-    cdef Span span = tile.span[job.axes - 1]
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, n, rows = 1
+cdef Walk walk_results(const Job* job, const Call* call, const Stage* stage, const Tile* tile, char* work,
+                       const char** divisors) noexcept nogil:
+    """A walk through the results of a tile. `divisors` are those of an outer item, in `work`, where they differ and a
+    stage takes them at once; else NULL."""
     cdef Walk walk = walk_rows(job, &call.y, tile, True, NULL)
-    cdef bint unsafe = False, alike = not job.divides or job.uniform
-    cdef const char* values
-    cdef char* target
-    cdef bint apart = not alike and inner == 1 and stage.divide != NULL
-    if apart and job.valuesize == sizeof(double):
-        lay_divisors(job, tile, <double*> work)
-    elif apart:
-        lay_divisors(job, tile, <float*> work)
-    elif not alike:
+    divisors[0] = NULL
+    if not job.divides or job.uniform:
+        return walk
+    if tile.inner_end - tile.inner_begin > 1 or stage.divide == NULL:
         walk.together = 1
-    if apart:
-        rows = walk.rows // (tile.outer_end - tile.outer_begin)
-        walk.together = min(walk.together, rows)
-    target = next_rows(job, &call.y, tile, &walk)
+        return walk
+    if job.valuesize == sizeof(double):
+        lay_divisors(job, tile, <double*> work)
+    else:
+        lay_divisors(job, tile, <float*> work)
+    divisors[0] = work
+    return walk
+
+
+cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const Walk* walk,
+                     const running_t* block, char* target, const char* divisors, bint mending,
+                     Scratch* scratch) noexcept nogil:
+    """The rows at hand; True if a sum left its safe range."""
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, width = extent(tile.span[job.axes - 1], True)
+    cdef Py_ssize_t n = walk.n * width, plane = walk.rows // (tile.outer_end - tile.outer_begin) * width
+    cdef Py_ssize_t done = 0, place = walk.done * width, part
+    cdef bint unsafe = False
+    cdef const char* values = target
+    if not stage.store:
+        values = <const char*> block
+    elif mending:
+        values = read_row(&call.y, target, walk.stride, n, inner, scratch)
+    elif call.y.format != PLAIN or not is_dense(&call.y, walk.stride, n, inner):
+        values = scratch.values
+    if stage.store and (not job.divides or job.uniform):
+        unsafe = stage.store(block, <char*> values, n * inner, job.divisor, &call.rule)
+    elif divisors != NULL:
+        while done < n:
+            part = min(n - done, plane - (place + done) % plane)
+            unsafe |= stage.divide(block + done, <char*> values + done * job.valuesize,
+                                   divisors + (place + done) % plane * job.valuesize, part)
+            done += part
+    elif stage.store:
+        unsafe = store_row(job, call, stage, block, <char*> values, tile, walk.place)
+    write_row(&call.y, values, target, walk.stride, n, inner, scratch)
+    return unsafe
+
+
+cdef bint store_block(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const running_t* block,
+                      bint mending, char* work, Scratch* scratch) noexcept nogil:
+    """True if a sum left its safe range. work has room for as many values as an outer item has windows."""
+    cdef Py_ssize_t row = extent(tile.span[job.axes - 1], True) * (tile.inner_end - tile.inner_begin)
+    cdef const char* divisors
+    cdef Walk walk = walk_results(job, call, stage, tile, work, &divisors)
+    cdef bint unsafe = False
+    cdef char* target = next_rows(job, &call.y, tile, &walk)
     while target != NULL:
-        n = walk.n * (span.end - span.begin)
-        values = target
-        if not stage.store:
-            values = <const char*> block
-        elif mending:
-            values = read_row(&call.y, target, walk.stride, n, inner, scratch)
-        elif call.y.format != PLAIN or not is_dense(&call.y, walk.stride, n, inner):
-            values = scratch.values
-        if stage.store and alike:
-            unsafe |= stage.store(block, <char*> values, n * inner, job.divisor, &call.rule)
-        elif apart:
-            unsafe |= stage.divide(block, <char*> values,
-                                   work + walk.done % rows * (span.end - span.begin) * job.valuesize, n)
-        elif stage.store:
-            unsafe |= store_row(job, call, stage, block, <char*> values, tile, walk.place)
-        write_row(&call.y, values, target, walk.stride, n, inner, scratch)
-        block += n * inner
+        unsafe |= store_rows(job, call, stage, tile, &walk, block, target, divisors, mending, scratch)
+        block += walk.n * row
         target = next_rows(job, &call.y, tile, &walk)
     return unsafe
 
@@ -222,16 +243,18 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     cdef running_t* work = values + job.row
     cdef running_t* target = <running_t*> where_stored(job, call, stage, tile)
     cdef bint boxed = fits_boxes(job, tile, sizeof(running_t))
-    cdef bint lined = not boxed and not job.whole and fits_lines(job, call, stage, tile, memory)
-    cdef int left = job.axes - (2 if boxed else 1)  # axes after the load
-    cdef running_t* block = target if left == 0 and target != NULL else memory
+    cdef bint stripped = not boxed and fits_strips(job, tile, memory)
+    cdef bint lined = not boxed and not stripped and not job.whole and fits_lines(job, call, stage, tile, memory)
+    cdef int left = job.axes - (2 if boxed or stripped else 1)  # axes after the load
+    cdef running_t* block = target if target != NULL and (left == 0 or job.whole) else memory
     if (boxed or lined) and finish_boxes(job, call, stage, tile, boxed, work, scratch):
         return False
+    if stripped and not mending and may_finish_strips(job, call, stage, tile, memory):
+        return finish_strips(job, call, stage, tile, memory, spare, values, work, scratch)
     if job.whole:
-        block = target if target != NULL else memory
         load_planes(job, call, stage, tile, block, values, work, scratch)
-    elif boxed:
-        load_boxes(job, call, stage, tile, block, work, scratch)
+    elif boxed or stripped:
+        load_boxes(job, call, stage, tile, boxed, block, values, work, scratch)
     elif lined:
         load_lines(job, call, tile, block, work, scratch)
     else:
@@ -246,4 +269,4 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
             settle_zeros(job, call, tile, block, scratch)
     else:
         block = reduce_block(job, call, tile, left, block, spare, target, work)
-    return block != target and store_rows(job, call, stage, tile, block, mending, <char*> work, scratch)
+    return block != target and store_block(job, call, stage, tile, block, mending, <char*> work, scratch)

@@ -1,0 +1,315 @@
+"""Strip tiles: where channels do not fill vectors, the last two axes of small windows, a few rows of windows at a time.
+
+What one axis leaves for the other stays in L1. Sums are combined along columns first, from elements where they lie, and
+widened on the way; maxima of floats along rows, as the first of equals stays.
+"""
+from libc.string cimport memcpy
+
+from .elements cimport fetch, fetch_lines
+from .geometry cimport Axis, Span, is_interior, taps_inside
+from .job cimport (
+    BFLOAT16,
+    BFLOAT16_KEYS,
+    BFLOAT16_SQUARES,
+    BYTES,
+    FLOAT16,
+    FLOAT16_KEYS,
+    FLOAT16_SQUARES,
+    FLOAT32_SQUARES,
+    FLOAT64_SQUARES,
+    PLAIN,
+    SIGNED_BYTES,
+    Array,
+    Call,
+    Format,
+    Job,
+    Stage,
+    Tile,
+    parts,
+    span_of,
+    stopped,
+)
+from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumWide, nothing, running_t
+
+cdef enum:
+    STRIP = 1 << 14  # bytes that one axis leaves
+
+
+cdef inline Py_ssize_t rows_of_window(const Axis* axis) noexcept nogil:
+    return (axis.most - 1) * axis.hop + 1
+
+
+cdef inline Py_ssize_t strip_row(const Job* job, const Tile* tile, running_t* like) noexcept nogil:
+    """Values of a row between the two axes."""
+    return extent(tile.span[job.axes - 1], not columns_first(like)) * (tile.inner_end - tile.inner_begin)
+
+
+cdef inline bint fills_vectors(Py_ssize_t row, running_t* like) noexcept nogil:
+    return row * <Py_ssize_t> sizeof(running_t) >= VECTOR
+
+
+cdef inline bint fits_strips(const Job* job, const Tile* tile, running_t* like) noexcept nogil:
+    """Not where no window of the tile has a tap; nor, but for the order of sums, where rows are narrow or those of a
+    window too many."""
+    cdef int last = job.axes - 1
+    cdef Py_ssize_t row
+    if not job.boxes or extent(tile.span[last], False) == 0 or extent(tile.span[last - 1], False) == 0:
+        return False
+    if running_t is SumF32 or running_t is SumF64 or running_t is SumWide:
+        return True
+    row = strip_row(job, tile, like)
+    return fills_vectors(row, like) and (columns_first(like)
+                                         or rows_of_window(&job.axis[last - 1]) * row <= job.row)
+
+
+cdef inline Py_ssize_t apart(const Job* job, const Array* array) noexcept nogil:
+    """Bytes from plane to plane; 0 if they lie unevenly."""
+    if job.channels == 1:
+        return array.image
+    return array.channel if job.outer == job.channels or array.image == job.channels * array.channel else 0
+
+
+cdef inline bint followed_by_elements(const Job* job, const Array* array, const Tile* tile) noexcept nogil:
+    """Whether behind each plane of a tile there is another, so that a vector can be read there."""
+    return (tile.outer_end < job.outer and apart(job, array) >= job.axis[0].size * array.axis[0] > 0
+            and job.plane * array.itemsize >= VECTOR)
+
+
+cdef inline bint strips_lie(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+                            running_t* like) noexcept nogil:
+    """Whether elements can be reduced where they are."""
+    cdef int last = job.axes - 1
+    cdef Py_ssize_t length = extent(tile.span[last], False), inner = tile.inner_end - tile.inner_begin
+    if stage.load or not is_dense(&call.x, call.x.axis[last], length, inner):
+        return False
+    if not columns_first(like):
+        return call.x.format == PLAIN
+    return fills_vectors(length * inner, like) or (last == 1 and followed_by_elements(job, &call.x, tile))
+
+
+cdef inline Py_ssize_t strip_of(const Job* job, const Tile* tile, running_t* like) noexcept nogil:
+    """Rows of windows that are taken together."""
+    cdef const Axis* axis = &job.axis[job.axes - 2]
+    cdef Py_ssize_t rows = min(job.row, STRIP // <Py_ssize_t> sizeof(running_t)) // strip_row(job, tile, like)
+    return max(1, rows if columns_first(like) else (rows - rows_of_window(axis)) // axis.step + 1)
+
+
+cdef inline void add_columns(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t row, Py_ssize_t step,
+                             Py_ssize_t hop, int taps, Format format) noexcept nogil:
+    """y[windows, row] of windows and taps that lie so many bytes apart."""
+    cdef running_t[VECTOR] space
+    cdef running_t* lanes = space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), whole = row // width, last = row - width, j
+    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format), window
+    if whole == 0:  # a vector is more than a row: what is written behind it is the next row's
+        for window in range(windows - 1):
+            reduce_taps(x + window * step, lanes, hop, taps, format)
+            memcpy(y + window * row, lanes, VECTOR)
+        reduce_taps(x + (windows - 1) * step, lanes, hop, taps, format)
+        memcpy(y + (windows - 1) * row, lanes, row * sizeof(running_t))
+        return
+    for window in range(windows):
+        for j in range(whole):
+            reduce_taps(x + j * width * size, lanes, hop, taps, format)
+            memcpy(y + j * width, lanes, VECTOR)
+        if row % width:  # the last vector overlaps the one before
+            reduce_taps(x + last * size, lanes, hop, taps, format)
+            memcpy(y + last, lanes, VECTOR)
+        x += step
+        y += row
+
+
+cdef inline void some_columns(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t row, Py_ssize_t step,
+                              Py_ssize_t hop, Py_ssize_t taps, Format format) noexcept nogil:
+    cdef Py_ssize_t j
+    # Constants let the compiler unroll them.
+    if taps == 0:
+        for j in range(windows * row):
+            y[j] = nothing(y[j])
+    elif taps == 1:
+        add_columns(x, y, windows, row, step, hop, 1, format)
+    elif taps == 2:
+        add_columns(x, y, windows, row, step, hop, 2, format)
+    else:
+        add_columns(x, y, windows, row, step, hop, 3, format)
+
+
+cdef void columns_of(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t row, Py_ssize_t step, Py_ssize_t hop,
+                     Py_ssize_t taps, Format format) noexcept nogil:
+    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    if step == row * size:
+        windows, row = 1, windows * row  # which lie side by side
+    if running_t is MaxI16:
+        if format == FLOAT16_KEYS:
+            some_columns(x, y, windows, row, step, hop, taps, FLOAT16_KEYS)
+            return
+        elif format == BFLOAT16_KEYS:
+            some_columns(x, y, windows, row, step, hop, taps, BFLOAT16_KEYS)
+            return
+    elif running_t is SumF32:
+        if format == FLOAT16:
+            some_columns(x, y, windows, row, step, hop, taps, FLOAT16)
+            return
+        elif format == BFLOAT16:
+            some_columns(x, y, windows, row, step, hop, taps, BFLOAT16)
+            return
+    elif running_t is SumI32:
+        if format == BYTES:
+            some_columns(x, y, windows, row, step, hop, taps, BYTES)
+            return
+        elif format == SIGNED_BYTES:
+            some_columns(x, y, windows, row, step, hop, taps, SIGNED_BYTES)
+            return
+    elif running_t is SumF64:
+        if format == FLOAT16_SQUARES:
+            some_columns(x, y, windows, row, step, hop, taps, FLOAT16_SQUARES)
+            return
+        elif format == BFLOAT16_SQUARES:
+            some_columns(x, y, windows, row, step, hop, taps, BFLOAT16_SQUARES)
+            return
+        elif format == FLOAT32_SQUARES:
+            some_columns(x, y, windows, row, step, hop, taps, FLOAT32_SQUARES)
+            return
+        elif format == FLOAT64_SQUARES:
+            some_columns(x, y, windows, row, step, hop, taps, FLOAT64_SQUARES)
+            return
+    some_columns(x, y, windows, row, step, hop, taps, PLAIN)
+
+
+cdef void reduce_down(const char* x, running_t* y, const Side* rows, Py_ssize_t row, Format format) noexcept nogil:
+    """y[windows down, row] from rows of so many values that begin where the taps of the span do."""
+    cdef const Axis* axis = &rows.axis
+    cdef Py_ssize_t window = rows.span.begin, n
+    while window < rows.span.end:
+        n = min(rows.span.end, axis.end) - window if is_interior(axis, window) else 1
+        columns_of(first_of(x, rows, window), y, n, row, axis.step * rows.x, axis.hop * rows.x,
+                   taps_inside(axis, window), format)
+        y += n * row
+        window += n
+
+
+cdef void reduce_strip(const char* x, running_t* y, const Job* job, const Tile* tile, const Side* rows,
+                       Py_ssize_t planes, Py_ssize_t plane, running_t* values, Format format) noexcept nogil:
+    """y[planes, windows of both axes, inner] from planes so many bytes apart, whose rows lie rows.x bytes apart."""
+    cdef const Axis* axis = &job.axis[job.axes - 1]
+    cdef Span across = tile.span[job.axes - 1]
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, row = strip_row(job, tile, y)
+    cdef Py_ssize_t n = extent(rows.span, True), begin, end
+    cdef Py_ssize_t width = extent(across, True) * inner, length = extent(across, False) * inner, height, item, r
+    cdef Side part
+    cdef const char* first
+    part = rows[0]
+    if columns_first(y):
+        begin, end = rows.axis.begin, rows.axis.end
+        if planes > 1 and plane == n * rows.axis.step * rows.x and begin < end:
+            # Planes continue each other; what this leaves at a border is replaced.
+            part.span.begin, part.span.end = begin, (planes - 1) * n + end
+            part.axis.end = part.span.end
+            reduce_down(x, values + begin * row, &part, row, format)
+            part.axis.end = end
+            for item in range(planes if end - begin < n else 0):
+                part.span.begin, part.span.end = 0, begin
+                reduce_down(x + item * plane, values + item * n * row, &part, row, format)
+                part.span.begin, part.span.end = end, n
+                reduce_down(x + item * plane, values + (item * n + end) * row, &part, row, format)
+        else:
+            for item in range(planes):
+                reduce_down(x + item * plane, values + item * n * row, rows, row, format)
+        reduce_axis(values, y, planes * n, axis, across, inner, values)
+        return
+    part.span = span_of(&rows.axis, rows.span.begin, rows.span.end)
+    part.x = row * <Py_ssize_t> sizeof(running_t)
+    height = extent(part.span, False)
+    for item in range(planes):
+        first = x + item * plane + (part.span.low - rows.span.low) * rows.x
+        if rows.x != length * <Py_ssize_t> sizeof(running_t):
+            for r in range(height):
+                reduce_axis(<const running_t*> (first + r * rows.x), values + (item * height + r) * width, 1, axis,
+                            across, inner, values)
+        elif plane != height * rows.x:
+            reduce_axis(<const running_t*> first, values + item * height * width, height, axis, across, inner, values)
+        elif item == 0:  # planes continue each other
+            reduce_axis(<const running_t*> first, values, planes * height, axis, across, inner, values)
+    for item in range(planes):
+        reduce_down(<const char*> (values + item * height * width), y + item * n * width, &part, row, PLAIN)
+
+
+cdef void reduce_strips(const char* x, running_t* y, const Job* job, const Tile* tile, const Side* down,
+                        running_t* values, Format format) noexcept nogil:
+    """y[windows of the last two axes, inner] from a plane whose rows lie down.x bytes apart."""
+    cdef Py_ssize_t most = strip_of(job, tile, y)
+    cdef Py_ssize_t width = extent(tile.span[job.axes - 1], True) * (tile.inner_end - tile.inner_begin)
+    cdef Side part = down[0]
+    part.span.end = down.span.begin
+    while part.span.end < down.span.end:
+        part.span.begin, part.span.end = part.span.end, min(down.span.end, part.span.end + most)
+        reduce_strip(x, y, job, tile, &part, 1, 0, values, format)
+        y += extent(part.span, True) * width
+
+
+cdef inline Py_ssize_t planes_at_once(const Job* job, const Call* call, const Tile* tile, bint direct,
+                                      running_t* like) noexcept nogil:
+    """How many small planes are taken together, which lie evenly or are to be loaded; 0 for a part of one."""
+    cdef Py_ssize_t rows = min(job.row, STRIP // <Py_ssize_t> sizeof(running_t)) // strip_row(job, tile, like)
+    cdef Py_ssize_t most = rows // extent(tile.span[0], columns_first(like))
+    if direct:
+        return most if apart(job, &call.x) else min(most, 1)
+    return min(most, job.work // (extent(tile.span[0], False) * extent(tile.span[1], False)
+                                  * (tile.inner_end - tile.inner_begin) + VECTOR))
+
+
+cdef inline bint may_finish_strips(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+                                   running_t* like) noexcept nogil:
+    """Whether `finish_strips` may reduce all axes."""
+    return (job.axes == 2
+            and is_dense(&call.y, call.y.axis[1], extent(tile.span[1], True), tile.inner_end - tile.inner_begin)
+            and (strips_lie(job, call, stage, tile, like) or planes_at_once(job, call, tile, False, like) > 0))
+
+
+cdef inline const char* plane_of(const Job* job, const Array* array, const Tile* tile, Py_ssize_t item) noexcept nogil:
+    """Where the elements of the last two axes begin that a tile reads of an outer item."""
+    return (outer_item(job, array, item, tile.inner_begin) + tile.span[0].low * array.axis[0]
+            + tile.span[1].low * array.axis[1])
+
+
+cdef bint finish_strips(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
+                        running_t* spare, running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+    """From elements to elements; True if a sum left its safe range."""
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, height = extent(tile.span[0], True), item
+    cdef Py_ssize_t length = extent(tile.span[1], False) * inner, width = extent(tile.span[1], True) * inner
+    cdef Py_ssize_t together = rows_together(job, &call.x, tile, False), plane_bytes = apart(job, &call.x)
+    cdef Py_ssize_t plane = extent(tile.span[0], False) * length  # values
+    cdef bint direct = strips_lie(job, call, stage, tile, block), unsafe = False
+    cdef Py_ssize_t planes = planes_at_once(job, call, tile, direct, block)
+    cdef Side down = side_of(job, tile, 0, call.x.axis[0], 0)
+    cdef Format format = call.x.format
+    cdef const char* divisors
+    cdef const char* source = <const char*> work
+    cdef char* target
+    cdef running_t* y = block
+    cdef Walk walk = walk_results(job, call, stage, tile, <char*> spare, &divisors)
+    if not direct:
+        down.x, plane_bytes, format = length * sizeof(running_t), plane * sizeof(running_t), PLAIN
+    planes = min(planes, min(min(walk.together, walk.most), job.block // width) // height)
+    if planes == 0:
+        walk.together = min(walk.together, height)
+    walk.most = planes * height if planes else min(walk.most, strip_of(job, tile, block))
+    target = next_rows(job, &call.y, tile, &walk)
+    while target != NULL and not stopped(call):
+        planes = max(1, walk.n // height)
+        down.span.begin, down.span.end = walk.place[0], walk.place[0] + min(walk.n, height)
+        if call.far:
+            fetch_lines(target, parts(walk.n * width * call.y.itemsize, 64))
+        if direct:
+            source = plane_of(job, &call.x, tile, walk.item)
+        elif walk.place[0] == tile.span[0].begin:
+            for item in range(planes):
+                load_plane(job, call, stage, tile, plane_of(job, &call.x, tile, walk.item + item), together,
+                           work + item * plane, scratch)
+        if not stage.store and call.y.format == PLAIN:
+            y = <running_t*> target
+        reduce_strip(source, y, job, tile, &down, planes, plane_bytes, values, format)
+        if y == block:
+            unsafe |= store_rows(job, call, stage, tile, &walk, block, target, divisors, False, scratch)
+        target = next_rows(job, &call.y, tile, &walk)
+    return unsafe
