@@ -136,8 +136,8 @@ def test_rows_of_every_width(dtype, kernel, strides):
 def test_small_planes_are_taken_together(dtype, channels):
     """Several planes at a time give the bits of each alone, up to the last, behind which nothing can be read."""
     rng = np.random.default_rng(0)
-    for size in (*range(3, 20), 33, 50):
-        x = rng.standard_normal((29, channels, size, size)).astype(dtype)
+    for size in (*((n, n) for n in (*range(3, 20), 33, 50)), (40, 3), (150, 5), (7, 2), (3, 60)):
+        x = rng.standard_normal((29, channels, *size)).astype(dtype)
         for kernel, stride, pads in ((3, 1, 1), (3, 2, 1), (2, 2, 0), (2, 1, 1)):
             for pool in (onnxpool.average_pool, onnxpool.lp_pool, onnxpool.max_pool):
                 y = pool(x, kernel, strides=stride, pads=pads)

@@ -329,7 +329,7 @@ cdef class Pool:
         self.job.work = parts(self.job.work + VECTOR, LINE) * LINE
         self.job.marks = parts(tiling.marks, LINE) * LINE
         self.job.scratch = (3 * 8 * self.job.row + self.job.marks
-                            + (2 * self.job.block + self.job.row + tables * self.job.work) * width)
+                            + (2 * self.job.block + self.job.row + VECTOR + tables * self.job.work) * width)
 
     @property
     def tasks(self):

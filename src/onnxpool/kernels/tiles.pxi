@@ -240,7 +240,7 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
                     bint mending, Scratch* scratch) noexcept nogil:
     cdef running_t* spare = memory + job.block
     cdef running_t* values = spare + job.block
-    cdef running_t* work = values + job.row
+    cdef running_t* work = values + job.row + VECTOR  # a vector may be written behind the last row
     cdef running_t* target = <running_t*> where_stored(job, call, stage, tile)
     cdef bint boxed = fits_boxes(job, tile, sizeof(running_t))
     cdef bint stripped = not boxed and fits_strips(job, tile, memory)
