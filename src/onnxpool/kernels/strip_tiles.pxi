@@ -5,7 +5,7 @@ widened on the way; maxima of floats along rows, as the first of equals stays.
 """
 from libc.string cimport memcpy
 
-from .elements cimport fetch, fetch_lines
+from .elements cimport fetch_lines
 from .geometry cimport Axis, Span, is_interior, taps_inside
 from .job cimport (
     BFLOAT16,
@@ -196,12 +196,11 @@ cdef void reduce_strip(const char* x, running_t* y, const Job* job, const Tile* 
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, row = strip_row(job, tile, y)
     cdef Py_ssize_t n = extent(rows.span, True), begin, end
     cdef Py_ssize_t width = extent(across, True) * inner, length = extent(across, False) * inner, height, item, r
-    cdef Side part
+    cdef Side part = rows[0]
     cdef const char* first
-    part = rows[0]
     if columns_first(y):
         begin, end = rows.axis.begin, rows.axis.end
-        if planes > 1 and plane == n * rows.axis.step * rows.x and begin < end:
+        if planes > 1 and n == rows.axis.out and plane == n * rows.axis.step * rows.x and begin < end:
             # Planes continue each other; what this leaves at a border is replaced.
             part.span.begin, part.span.end = begin, (planes - 1) * n + end
             part.axis.end = part.span.end
