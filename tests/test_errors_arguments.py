@@ -241,6 +241,11 @@ BOUNDED = {
         "        y = onnxpool.max_pool(wide, 2, strides=2**20, channels_last=last)\n"
         "        assert y.shape == (1, 1, 1, 1) and y.item() == 7",
     ),
+    "input_of_256_tib": (
+        FLOATS,
+        "wide = np.broadcast_to(np.array(7, dtype), (1, 2**20, 2**20, 64) if last else (1, 64, 2**20, 2**20))\n"
+        "        assert (onnxpool.average_pool(wide, 2, strides=2**20, channels_last=last) == 7).all()",
+    ),
     "dilation_of_2_to_62": (
         FLOATS,
         "refused(onnxpool.lp_pool, x, 3, dilations=2**62, channels_last=last)",

@@ -52,8 +52,9 @@ class Tiling(NamedTuple):
 
 
 def needed(axis: Axis, windows: int) -> int:
-    """The most elements that so many neighbouring windows need; all windows take what is left over as well."""
-    return axis.size if windows == axis.out else min(axis.size, (windows - 1) * axis.stride + axis.span)
+    """The most elements that so many neighbouring windows need; all windows take a little that is left over as well."""
+    most = min(axis.size, (windows - 1) * axis.stride + axis.span)
+    return axis.size if windows == axis.out and 8 * most > 7 * axis.size else most
 
 
 def passes(axes: tuple[Axis, ...], windows: list[int], inner: int, itemsize: int,
