@@ -261,7 +261,7 @@ cdef class Pool:
             axis.size, axis.out, axis.begin, axis.end = source.size, source.out, source.begin, source.end
             axis.start, axis.step, axis.hop = source.start, source.step, source.hop
             axis.taps, axis.most, axis.divisor = source.taps, source.most, source.divisor
-            self.job.uniform &= all(source.divisors == source.divisor)
+            self.job.uniform &= bool(np.all(source.divisors == source.divisor))
             for name, dtype in (("first", np.int64), ("inside", np.int64), ("divisors", np.float64)):
                 array = np.ascontiguousarray(getattr(source, name), dtype)
                 self.kept.append(array)
