@@ -152,6 +152,10 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef Format format = call.x.format
     cdef const char* source
+    cdef bint by_rows = not boxed and row_by_row(job, call, stage, tile, block)
+    cdef Strip strip
+    if by_rows:
+        strip = strip_at(job, call, tile, block)
     if not direct:
         down.x, across.x, format = length * pixel, pixel, PLAIN
     together, walk.together = walk.together, 1
@@ -164,7 +168,7 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
             reduce_boxes(source, <char*> block, work, &deep, &down, &across, inner, format, False,
                          call.far if direct else NEAR)
         elif walk.wanted:
-            reduce_strips(source, block, job, tile, &down, values, format)
+            reduce_strips(source, block, job, tile, &down, &strip if by_rows else NULL, values, format, scratch)
         block += extent(tile.span[last - 1], True) * width * inner
         walk.n = extent(tile.span[last - 1], False)
         source = next_rows(job, &call.x, tile, &walk)

@@ -109,13 +109,25 @@ cdef inline void reduce_box(const char** line, Py_ssize_t place, Py_ssize_t hop,
             lanes[3 * width + j] = of_box(first[1] + hop + j, first[2] + hop + j, first[3] + hop + j, hop, rows, taps)
 
 
-cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y, double divisor, Format format,
-                           bint finishes) noexcept nogil:
-    """A vector of running values, or a pair, or the elements that they become."""
+cdef inline running_t divisor_like(const running_t* like, double divisor) noexcept nogil:
+    """A divisor in the precision of a sum; anything else is not divided."""
+    cdef running_t result
+    if running_t is SumF32:
+        result.value = <float> divisor
+    elif running_t is SumF64:
+        result.value = divisor
+    else:
+        result = nothing(like[0])
+    return result
+
+
+cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y, const running_t* divisors,
+                           const running_t* factors, Py_ssize_t pace, Format format, bint finishes) noexcept nogil:
+    """A vector of running values, or a pair, or the elements that they become; lane j is divided by
+    divisors[j * pace], and factors are one over these."""
     cdef float[VECTOR] floats, odd_floats
     cdef double[VECTOR] doubles
     cdef uint16_t[VECTOR] halves
-    cdef float by = <float> divisor, factor = <float> (1 / divisor)
     cdef Py_ssize_t j
     if running_t is MaxI16:
         if finishes:
@@ -126,10 +138,10 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
     elif running_t is SumF32:
         if finishes:
             for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
-                floats[j] = quotient_float(lanes[j].value, by, factor)
+                floats[j] = quotient_float(lanes[j].value, divisors[j * pace].value, factors[j * pace].value)
             if format == BFLOAT16_PAIRS:
                 for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
-                    odd_floats[j] = quotient_float(odd[j].value, by, factor)
+                    odd_floats[j] = quotient_float(odd[j].value, divisors[j * pace].value, factors[j * pace].value)
                 narrow_bfloat16_halves(floats, odd_floats, <uint16_t*> y)
             elif format == FLOAT16:
                 narrow_float16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
@@ -141,7 +153,7 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
     elif running_t is SumF64:
         if finishes:
             for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
-                doubles[j] = quotient_double(lanes[j].value, divisor, 1 / divisor)
+                doubles[j] = quotient_double(lanes[j].value, divisors[j * pace].value, factors[j * pace].value)
             memcpy(y, doubles, VECTOR)
             return
     memcpy(y, lanes, VECTOR)
@@ -182,7 +194,7 @@ cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* li
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     cdef Py_ssize_t hop = these.hop, pace = these.pace, below = these.below, step = side * these.step
-    cdef double divisor = these.divisor
+    cdef running_t by = divisor_like(like, these.divisor), factor = divisor_like(like, 1 / these.divisor)
     cdef int row, tap
     for row in range(SIDE + 1):
         line[row] = x + row * these.pitch
@@ -203,8 +215,8 @@ cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* li
                 for row in range(side):
                     for tap in range(side):
                         box = (row * side + tap) * width
-                        put_lanes(lanes + box, odd + box, y + row * below + tap * pace + done * stored, divisor, format,
-                                  finishes)
+                        put_lanes(lanes + box, odd + box, y + row * below + tap * pace + done * stored, &by, &factor, 0,
+                                  format, finishes)
                 done += unit
             # The last vector overlaps the one before. (A minimum in each step costs half as much again.)
             part = inner - unit if part == 0 and inner % unit else -1
@@ -220,7 +232,7 @@ cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_
     cdef Py_ssize_t window, done, unit, units, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t), full = vectors_of(format) * width
-    cdef double divisor = these.divisor
+    cdef running_t by = divisor_like(held, these.divisor), factor = divisor_like(held, 1 / these.divisor)
     for window in range(these.windows):
         done = 0
         while done < inner:
@@ -229,7 +241,8 @@ cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_
             cascade_units(x + done * size, these.hop, these.taps, held, units, these.far, format)
             for unit in range(units):
                 lanes = held + unit * full
-                put_lanes(lanes, lanes + width, y + (done + unit * full) * stored, divisor, format, finishes)
+                put_lanes(lanes, lanes + width, y + (done + unit * full) * stored, &by, &factor, 0, format,
+                          finishes)
             done += units * full
         x += these.step
         y += these.pace
@@ -272,6 +285,7 @@ cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running
     cdef running_t* lanes = space
     cdef running_t* odd = odd_space
     cdef Boxes these = source[0]  # which no store to y can change
+    cdef running_t by = divisor_like(like, these.divisor), factor = divisor_like(like, 1 / these.divisor)
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), unit = width * vectors_of(format)
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t), window, part, done, ahead
@@ -286,7 +300,7 @@ cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running
                     deep_box(x + done * size, &these, odd, planes, lines, taps, ahead, False, BFLOAT16_ODD)
                 else:
                     deep_box(x + done * size, &these, lanes, planes, lines, taps, ahead, these.far != NEAR, format)
-                put_lanes(lanes, odd, y + done * stored, these.divisor, format, finishes)
+                put_lanes(lanes, odd, y + done * stored, &by, &factor, 0, format, finishes)
                 done += unit
             part = these.inner - unit if part == 0 and these.inner % unit else -1  # as in `boxes`
         x += these.step

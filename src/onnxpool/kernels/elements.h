@@ -14,6 +14,16 @@
 #include <immintrin.h>
 #endif
 
+/* Whether lines are worth asking for: Intel's processors follow all streams by themselves, and lose by it. */
+static inline int gains_by_fetching(void) {
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_cpu_init();
+    return !__builtin_cpu_is("intel");
+#else
+    return 1;
+#endif
+}
+
 /* Ask for lines of memory that will be read soon. */
 static inline void fetch(const char *x) {
 #if defined(__GNUC__)
@@ -265,6 +275,9 @@ static inline uint64_t magnitude_of_double(double value) {
 
 /* Below these, 1e-20 and 1e-200, a remainder could lose digits to an underflow. */
 #define TINY_FLOAT UINT32_C(0x1e3ce508)
+/* 2^-60 and 2^60: neither a quotient of two such magnitudes nor a step on the way to it leaves the normal numbers. */
+#define MODERATE_LEAST UINT32_C(0x21800000)
+#define MODERATE_MOST UINT32_C(0x5d800000)
 #define TINY_DOUBLE UINT64_C(0x16687e92154ef7ac)
 /* The square of the least normal float16. */
 #define TINY_SQUARE UINT32_C(0x31800000)
@@ -333,6 +346,54 @@ static inline void join_vectors(const void *x, ptrdiff_t bytes, const void *y, v
     memcpy(&tail, y, sizeof tail);
     head = (head & mask) | (tail & ~mask);
     memcpy(joined, &head, sizeof head);
+}
+
+/* The elements of even and of odd place of two vectors of 64 bytes, as two vectors. */
+#define EVEN1(l) 2 * (l)
+#define EVEN2(l) EVEN1(l), EVEN1(l + 1)
+#define EVEN4(l) EVEN2(l), EVEN2(l + 2)
+#define EVEN8(l) EVEN4(l), EVEN4(l + 4)
+#define EVEN16(l) EVEN8(l), EVEN8(l + 8)
+#define EVEN32(l) EVEN16(l), EVEN16(l + 16)
+#define EVEN64(l) EVEN32(l), EVEN32(l + 32)
+#if defined(__AVX512BW__)
+#define PART(type, n)                                                                      \
+    static inline void part_##type(const void *x, void *even, void *odd) {                 \
+        typedef type lanes __attribute__((vector_size(64)));                               \
+        const lanes places = {EVEN##n(0)};                                                 \
+        lanes first, second, part;                                                         \
+        memcpy(&first, x, 64);                                                             \
+        memcpy(&second, (const char *)x + 64, 64);                                         \
+        part = __builtin_shuffle(first, second, places);                                   \
+        memcpy(even, &part, 64);                                                           \
+        part = __builtin_shuffle(first, second, places + 1);                               \
+        memcpy(odd, &part, 64);                                                            \
+    }
+#else
+#define PART(type, n)                                                                      \
+    static inline void part_##type(const void *x, void *even, void *odd) {                 \
+        type pairs[2 * n];                                                                 \
+        memcpy(pairs, x, sizeof pairs);                                                    \
+        for (int i = 0; i < n; i++) {                                                      \
+            ((type *)even)[i] = pairs[2 * i];                                              \
+            ((type *)odd)[i] = pairs[2 * i + 1];                                           \
+        }                                                                                  \
+    }
+#endif
+PART(int8_t, 64)
+PART(int16_t, 32)
+PART(int32_t, 16)
+PART(int64_t, 8)
+
+static inline void part(const void *x, void *even, void *odd, int itemsize) {
+    if (itemsize == 1)
+        part_int8_t(x, even, odd);
+    else if (itemsize == 2)
+        part_int16_t(x, even, odd);
+    else if (itemsize == 4)
+        part_int32_t(x, even, odd);
+    else
+        part_int64_t(x, even, odd);
 }
 
 /* 16 bytes as integers. */

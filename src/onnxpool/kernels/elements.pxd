@@ -3,6 +3,8 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
 cdef extern from "elements.h" nogil:
     ctypedef struct float_state:
         pass
+    bint gains_by_fetching() noexcept
+    void part(const void* x, void* even, void* odd, int itemsize) noexcept
     void fetch(const char* x) noexcept
     void fetch_lines(const char* x, Py_ssize_t n) noexcept
     void widen_float16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
@@ -22,7 +24,7 @@ cdef extern from "elements.h" nogil:
     float round_to_odd(double value) noexcept
     float quotient_float(float x, float d, float r) noexcept
     double quotient_double(double x, double d, double r) noexcept
-    uint32_t INFINITE_FLOAT, TINY_FLOAT, TINY_SQUARE
+    uint32_t INFINITE_FLOAT, TINY_FLOAT, TINY_SQUARE, MODERATE_LEAST, MODERATE_MOST
     uint32_t bits_of_float(float value) noexcept
     uint64_t INFINITE_DOUBLE, TINY_DOUBLE
     uint32_t magnitude_of_float(float value) noexcept

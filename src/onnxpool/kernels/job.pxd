@@ -61,8 +61,8 @@ ctypedef void (*Load)(const void* x, void* y, Py_ssize_t n, const Rule* rule) no
 # Running values to elements, True if a sum left its safe range; NULL where they are the same.
 ctypedef bint (*Store)(const void* x, void* y, Py_ssize_t n, double count, const Rule* rule) noexcept nogil
 
-# Sums to elements, each over a divisor of its own.
-ctypedef bint (*Divide)(const void* x, void* y, const void* divisors, Py_ssize_t n) noexcept nogil
+# Sums to elements, each over a divisor of its own; factors are one over these.
+ctypedef bint (*Divide)(const void* x, void* y, Py_ssize_t n, const void* divisors, const void* factors) noexcept nogil
 
 
 cdef struct Order:
@@ -95,7 +95,8 @@ cdef struct Job:
     Py_ssize_t tile[MAX_AXES]          # windows of a tile along each axis
     Py_ssize_t tasks
     Py_ssize_t segments, held           # of a plane at most, for threads to share, and bytes of the result of one
-    Py_ssize_t block, work, row, marks, scratch  # values in each part of the scratch memory; its bytes
+    Py_ssize_t block, work, row, marks, divisors  # values in each part of the scratch memory, bytes in the last two,
+    Py_ssize_t scratch                  # and in all
     Axis axis[MAX_AXES]
 
 
@@ -116,7 +117,7 @@ cdef extern from "interrupts.h":
 
 
 cdef enum Distance:
-    NEAR       # some cache of a core holds the elements,
+    NEAR       # some cache of a core holds the elements, or they need not be asked for,
     FAR        # only one of all cores does, or
     FARTHEST   # none
 

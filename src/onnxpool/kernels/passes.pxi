@@ -12,7 +12,7 @@ each of them T of its taps (`reduce_steps`); those at the border are not.
 from libc.string cimport memcpy
 
 from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_inside
-from .job cimport NEAR, PLAIN
+from .job cimport NEAR, PLAIN, parts
 from .reductions cimport combine, few, nothing, running_t
 
 cdef enum:
@@ -89,8 +89,15 @@ cdef inline void sweep(const running_t* x, running_t* y, Py_ssize_t n, Py_ssize_
 
 cdef inline void blocks(const running_t* x, running_t* y, Py_ssize_t count, Py_ssize_t n, Py_ssize_t step,
                         Py_ssize_t hop, int taps) noexcept nogil:
-    cdef Py_ssize_t window, j
-    for window in range(count):
+    cdef running_t[VECTOR] space
+    cdef running_t* lanes = space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), window, j
+    cdef Py_ssize_t whole = max(0, count - parts(width, min(n, step)) if n < width else 0)
+    for window in range(whole):  # a vector is more than a window: what is written behind it is the next one's
+        for j in range(width):
+            lanes[j] = few(x + window * step + j, hop, taps)
+        memcpy(y + window * n, lanes, VECTOR)
+    for window in range(whole, count):
         for j in range(n):
             y[window * n + j] = few(x + window * step + j, hop, taps)
 

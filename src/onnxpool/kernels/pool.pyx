@@ -9,7 +9,7 @@ from libc.stdint cimport INT32_MAX, int8_t, int64_t, uint8_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from .elements cimport enter_default_floats, float_state, leave_default_floats
+from .elements cimport enter_default_floats, float_state, gains_by_fetching, leave_default_floats
 from .job cimport (
     BFLOAT16,
     BFLOAT16_KEYS,
@@ -27,6 +27,7 @@ from .job cimport (
     MAX_I8,
     MAX_I16,
     MAX_U8,
+    NEAR,
     PLACED_ANY,
     PLACED_F32,
     PLACED_F64,
@@ -75,6 +76,7 @@ include "walks.pxi"
 include "squares.pxi"
 include "boxes.pxi"
 include "boxed_tiles.pxi"
+include "strips.pxi"
 include "strip_tiles.pxi"
 include "bands.pxi"
 include "planes.pxi"
@@ -97,6 +99,8 @@ cdef enum:
 
 cnp.import_array()
 watch_forks()
+
+cdef bint FETCHES = gains_by_fetching()
 
 FORMATS = {"float16": FLOAT16, "bfloat16": BFLOAT16}
 KEYS = {"float16": FLOAT16_KEYS, "bfloat16": BFLOAT16_KEYS}  # of their maxima
@@ -162,7 +166,8 @@ cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, Py_ssize_t
     scratch.elements = scratch.values + job.row * 8
     scratch.indices = scratch.elements + job.row * 8
     scratch.marks = scratch.indices + job.row * 8
-    memory = scratch.marks + job.marks
+    scratch.divisors = scratch.marks + job.marks
+    memory = scratch.divisors + job.divisors
     locate(job, task, &tile)
     if segments != NULL:
         tile.segment, tile.segments = segment, segments + task * job.segments * job.held
@@ -328,7 +333,8 @@ cdef class Pool:
                 self.job.work = tiling.work + LEVELS * CHUNK + BLOCK
         self.job.work = parts(self.job.work + VECTOR, LINE) * LINE
         self.job.marks = parts(tiling.marks, LINE) * LINE
-        self.job.scratch = (3 * 8 * self.job.row + self.job.marks
+        self.job.divisors = 2 * self.job.block * self.job.valuesize if self.job.fast.divide else 0
+        self.job.scratch = (3 * 8 * self.job.row + self.job.marks + self.job.divisors
                             + (2 * self.job.block + self.job.row + VECTOR + tables * self.job.work) * width)
 
     @property
@@ -396,7 +402,7 @@ cdef class Pool:
         describe(&call.y, &operands.y, self.y_format, job, self.channel, self.interleaved, self.first)
         if operands.indices.data != NULL:
             describe(&call.indices, &operands.indices, PLAIN, job, self.channel, self.interleaved, self.first)
-        call.far = distance_of(job.outer * job.inner * job.plane * call.x.itemsize)
+        call.far = distance_of(job.outer * job.inner * job.plane * call.x.itemsize) if FETCHES else NEAR
         call.rule, call.signals = operands.rule, signals
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.dropped = 0 if self.y_format == PLAIN else 13 if self.y_format == FLOAT16 else 16

@@ -9,6 +9,8 @@ from libc.stdint cimport int8_t, int16_t, int64_t, uint8_t, uint16_t, uint32_t, 
 from .elements cimport (
     INFINITE_DOUBLE,
     INFINITE_FLOAT,
+    MODERATE_LEAST,
+    MODERATE_MOST,
     TINY_DOUBLE,
     TINY_FLOAT,
     TINY_SQUARE,
@@ -165,6 +167,29 @@ cdef bint odd_magnitudes(const magnitude_t* x, Py_ssize_t n, magnitude_t infinit
     return odd != 0
 
 
+ctypedef fused word_t:
+    uint32_t
+    uint64_t
+
+
+cdef bint odd_words(const word_t* x, Py_ssize_t n, word_t infinity) noexcept nogil:
+    """Whether a float is a zero or a NaN."""
+    cdef Py_ssize_t j
+    cdef word_t odd = 0, most = <word_t> -1 >> 1
+    for j in range(n):
+        odd |= (x[j] & most) - 1 >= infinity  # zeros wrap around
+    return odd != 0
+
+
+cdef bint odd_elements(const word_t* x, Py_ssize_t n, word_t infinity) noexcept nogil:
+    """Whether a float is a negative zero or a NaN."""
+    cdef Py_ssize_t j
+    cdef word_t odd = 0, most = <word_t> -1 >> 1
+    for j in range(n):
+        odd |= (x[j] == most + 1) | ((x[j] & most) > infinity)
+    return odd != 0
+
+
 cdef bint odd_halves(const uint16_t* x, Py_ssize_t n, uint16_t infinity) noexcept nogil:
     """Whether a float of 16 bits is a zero or a NaN."""
     cdef Py_ssize_t j
@@ -216,12 +241,34 @@ cdef void load_wide(const float_t* x, SumWide* y, Py_ssize_t n, const Rule* rule
         y[j] = wide_power(x[j], rule.p) if rule.p else wide(x[j], 0)
 
 
+cdef inline bint quotients(const mean_t* x, float_t* y, Py_ssize_t n, const float_t* divisors, const float_t* factors,
+                           Py_ssize_t pace) noexcept nogil:
+    """y[j] = x[j] / divisors[j * pace], correctly rounded; factors are one over the divisors."""
+    cdef Py_ssize_t j
+    cdef uint32_t most_float = 0, least_float = 0xFFFFFFFF
+    cdef uint64_t most_double = 0, least_double = 0xFFFFFFFFFFFFFFFF
+    for j in range(n):
+        if float_t is float:
+            y[j] = quotient_float(x[j].value, divisors[j * pace], factors[j * pace])
+            most_float = max(most_float, magnitude_of_float(x[j].value))
+            # Zeros wrap around to the largest number: they are not tiny.
+            least_float = min(least_float, magnitude_of_float(x[j].value) - 1)
+        else:
+            y[j] = quotient_double(x[j].value, divisors[j * pace], factors[j * pace])
+            most_double = max(most_double, magnitude_of_double(x[j].value))
+            least_double = min(least_double, magnitude_of_double(x[j].value) - 1)
+    if least_float < TINY_FLOAT or least_double < TINY_DOUBLE:
+        for j in range(n):
+            y[j] = <float_t> x[j].value / divisors[j * pace]
+    return most_float >= INFINITE_FLOAT or most_double >= INFINITE_DOUBLE
+
+
 cdef bint store_means(const mean_t* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
     """Sums over their divisor, correctly rounded."""
     cdef Py_ssize_t j
     cdef float_t by = <float_t> divisor, factor = <float_t> (1 / divisor)
-    cdef uint32_t most_float = 0, least_float = 0xFFFFFFFF
-    cdef uint64_t most_double = 0, least_double = 0xFFFFFFFFFFFFFFFF
+    cdef uint32_t most_float = 0
+    cdef uint64_t most_double = 0
     cdef int shift = 0
     if frexp(divisor, &shift) == 0.5 and shift < 64:
         # A power of two multiplies, to the same bits.
@@ -232,34 +279,13 @@ cdef bint store_means(const mean_t* x, float_t* y, Py_ssize_t n, double divisor,
             else:
                 most_double = max(most_double, magnitude_of_double(y[j]))
         return most_float >= INFINITE_FLOAT or most_double >= INFINITE_DOUBLE
-    for j in range(n):
-        if float_t is float:
-            y[j] = quotient_float(x[j].value, by, factor)
-            most_float = max(most_float, magnitude_of_float(x[j].value))
-            # Zeros wrap around to the largest number: they are not tiny.
-            least_float = min(least_float, magnitude_of_float(x[j].value) - 1)
-        else:
-            y[j] = quotient_double(x[j].value, by, factor)
-            most_double = max(most_double, magnitude_of_double(x[j].value))
-            least_double = min(least_double, magnitude_of_double(x[j].value) - 1)
-    if least_float < TINY_FLOAT or least_double < TINY_DOUBLE:
-        for j in range(n):
-            y[j] = <float_t> x[j].value / by
-    return most_float >= INFINITE_FLOAT or most_double >= INFINITE_DOUBLE
+    return quotients(x, y, n, &by, &factor, 0)
 
 
-cdef bint divide_means(const mean_t* x, float_t* y, const float_t* divisors, Py_ssize_t n) noexcept nogil:
+cdef bint divide_means(const mean_t* x, float_t* y, Py_ssize_t n, const float_t* divisors,
+                       const float_t* factors) noexcept nogil:
     """As `store_means`, each sum over a divisor of its own."""
-    cdef Py_ssize_t j
-    cdef uint32_t most_float = 0
-    cdef uint64_t most_double = 0
-    for j in range(n):
-        y[j] = <float_t> x[j].value / divisors[j]
-        if float_t is float:
-            most_float = max(most_float, magnitude_of_float(y[j]))
-        else:
-            most_double = max(most_double, magnitude_of_double(y[j]))
-    return most_float >= INFINITE_FLOAT or most_double >= INFINITE_DOUBLE
+    return quotients(x, y, n, divisors, factors, 1)
 
 
 cdef inline void store_float(double value, float_t* y, const Rule* rule) noexcept nogil:
@@ -355,15 +381,34 @@ cdef void load_dequantised(const byte_t* x, SumF32* y, Py_ssize_t n, const Rule*
         y[j].value = rule.scale * <float> (<int> x[j] - zero)
 
 
+cdef inline bint requantise(const SumF32* x, byte_t* y, Py_ssize_t n, float by, const Rule* rule,
+                            bint fused) noexcept nogil:
+    """True if fused quotients may not be those of divisions."""
+    cdef Py_ssize_t j
+    cdef float value, factor = 1 / by, y_scale = rule.y_scale, y_factor = 1 / y_scale, zero = <float> rule.zero
+    cdef float lowest = rule.lowest, highest = rule.highest
+    cdef uint32_t most = 0, least = 0xFFFFFFFF
+    for j in range(n):
+        value = quotient_float(x[j].value, by, factor) if fused else x[j].value / by
+        if fused:
+            most = max(most, magnitude_of_float(value))
+            least = min(least, magnitude_of_float(value) - 1)
+        value = quotient_float(value, y_scale, y_factor) if fused else value / y_scale
+        value = rintf(value + zero)
+        value = lowest if value < lowest else value
+        value = highest if value > highest else value
+        y[j] = <byte_t> <int> value
+    return fused and (most > MODERATE_MOST or least < MODERATE_LEAST)
+
+
 cdef bint store_requantised(const SumF32* x, byte_t* y, Py_ssize_t n, double divisor,
                             const Rule* rule) noexcept nogil:
     """The zero point is added before rounding, as onnxruntime does; the mean of nothing is real 0."""
     cdef Py_ssize_t j
-    cdef float value, by = <float> divisor
-    for j in range(n):
-        value = x[j].value / by if divisor else 0
-        value = rintf(value / rule.y_scale + rule.zero)
-        value = rule.lowest if value < rule.lowest else value
-        value = rule.highest if value > rule.highest else value
-        y[j] = <byte_t> <int> value
+    if divisor == 0:
+        for j in range(n):
+            y[j] = <byte_t> rule.zero
+    elif (not MODERATE_LEAST <= bits_of_float(rule.y_scale) <= MODERATE_MOST
+          or requantise(x, y, n, <float> divisor, rule, True)):
+        requantise(x, y, n, <float> divisor, rule, False)
     return False

@@ -33,6 +33,7 @@ from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumWide, nothing, runni
 
 cdef enum:
     STRIP = 1 << 14  # bytes that one axis leaves
+    NARROW_ROW = 64  # elements
 
 
 cdef inline Py_ssize_t rows_of_window(const Axis* axis) noexcept nogil:
@@ -85,6 +86,80 @@ cdef inline bint strips_lie(const Job* job, const Call* call, const Stage* stage
     if not columns_first(like):
         return call.x.format == PLAIN
     return fills_vectors(length * inner, like) or (last == 1 and followed_by_elements(job, &call.x, tile))
+
+
+cdef inline Py_ssize_t nominal(const Axis* axis, Py_ssize_t window) noexcept nogil:
+    """Where the taps of a window begin, padding counted, if the interior has several."""
+    return axis.start + (window - axis.begin) * axis.step
+
+
+cdef inline bint row_by_row(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+                            running_t* like) noexcept nogil:
+    """Whether elements are reduced where they are, one row of windows after the other."""
+    cdef int last = job.axes - 1
+    cdef const Axis* axis = &job.axis[last]
+    cdef Span span = tile.span[last]
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, most = VECTOR // <Py_ssize_t> sizeof(running_t)
+    cdef Side down = side_of(job, tile, last - 1, 0, 0), across = side_of(job, tile, last, 0, 0)
+    if running_t is SumI32 or running_t is SumI64 or running_t is SumWide:
+        return False
+    if running_t is SumF32:
+        if call.x.format != PLAIN and extent(span, True) * axis.step == extent(span, False) < NARROW_ROW:
+            return False  # many rows at once, as if they were one, fill vectors better
+    if axis.end - axis.begin < 2 or not 2 <= axis.taps <= SIDE or not (
+            axis.step == 1 or (axis.step == 2 and axis.hop == 1 and inner == 1)):
+        return False
+    if (max(span.low - nominal(axis, span.begin),
+            nominal(axis, span.end - 1) + (axis.taps - 1) * axis.hop + 1 - span.high) * inner > most):
+        return False
+    return (strips_lie(job, call, stage, tile, like) and fills_vectors(extent(span, False) * inner, like)
+            and all_have_taps(&down) and all_have_taps(&across))
+
+
+cdef Strip strip_at(const Job* job, const Call* call, const Tile* tile, running_t* like) noexcept nogil:
+    cdef Strip strip
+    cdef const Axis* axis = &job.axis[job.axes - 1]
+    cdef Span span = tile.span[job.axes - 1]
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, most = VECTOR // <Py_ssize_t> sizeof(running_t)
+    strip.row, strip.windows = extent(span, False) * inner, extent(span, True) * inner
+    strip.left = (span.low - nominal(axis, span.begin)) * inner
+    strip.taps, strip.step, strip.hop = axis.taps, axis.step, axis.hop * inner
+    strip.pitch = (parts(strip.row, most) + 2) * most
+    strip.dense = call.x.axis[job.axes - 2] == strip.row * call.x.itemsize
+    strip.divisors, strip.factors, strip.pace = NULL, 0, 0
+    return strip
+
+
+cdef inline bint finishes_rows(const Job* job, const Stage* stage, const Tile* tile, running_t* like) noexcept nogil:
+    """Whether rows of windows may become elements in registers."""
+    cdef Py_ssize_t row, width = VECTOR // <Py_ssize_t> sizeof(running_t)
+    if running_t is SumF32 or running_t is SumF64:
+        row = extent(tile.span[job.axes - 1], True) * (tile.inner_end - tile.inner_begin)
+        return (job.finishes and stage == &job.fast and (job.uniform or tile.inner_end - tile.inner_begin == 1)
+                and 5 * parts(row, width) * width <= 6 * row)  # else elements are better narrowed side by side
+    return running_t is MaxI16 and stage == &job.fast
+
+
+cdef void lay_row_of_divisors(const Job* job, Strip* strip, Scratch* scratch, running_t* like) noexcept nogil:
+    """One row, where all windows divide by the same."""
+    cdef running_t* divisors = <running_t*> scratch.divisors
+    cdef Py_ssize_t j
+    for j in range(strip.windows):
+        divisors[j] = divisor_like(like, job.divisor)
+        divisors[strip.windows + j] = divisor_like(like, 1 / job.divisor)
+    strip.factors = strip.windows * <Py_ssize_t> sizeof(running_t)
+
+
+cdef void reduce_row_by_row(const char* x, char* y, const Side* rows, const Strip* strip, running_t* lines,
+                            Format format, bint finishes, Scratch* scratch) noexcept nogil:
+    """y[windows of both axes, inner] of a part of a plane, of running values or, if it finishes, of elements."""
+    cdef running_t* held = <running_t*> (scratch.values + VECTOR)
+    cdef Py_ssize_t j
+    cdef Side part = rows[0]
+    for j in range(-(VECTOR // <Py_ssize_t> sizeof(running_t)), 0):
+        held[j] = held[strip.pitch + j] = neutral(held[j])
+    part.span = span_of(&rows.axis, rows.span.begin, rows.span.end)
+    rows_of_strip(x + (part.span.low - rows.span.low) * rows.x, y, &part, strip, held, lines, format, finishes)
 
 
 cdef inline Py_ssize_t strip_of(const Job* job, const Tile* tile, running_t* like) noexcept nogil:
@@ -234,15 +309,18 @@ cdef void reduce_strip(const char* x, running_t* y, const Job* job, const Tile* 
 
 
 cdef void reduce_strips(const char* x, running_t* y, const Job* job, const Tile* tile, const Side* down,
-                        running_t* values, Format format) noexcept nogil:
-    """y[windows of the last two axes, inner] from a plane whose rows lie down.x bytes apart."""
+                        const Strip* strip, running_t* values, Format format, Scratch* scratch) noexcept nogil:
+    """y[windows of the last two axes, inner] from a plane whose rows lie down.x bytes apart; by `strip` if any."""
     cdef Py_ssize_t most = strip_of(job, tile, y)
     cdef Py_ssize_t width = extent(tile.span[job.axes - 1], True) * (tile.inner_end - tile.inner_begin)
     cdef Side part = down[0]
     part.span.end = down.span.begin
     while part.span.end < down.span.end:
         part.span.begin, part.span.end = part.span.end, min(down.span.end, part.span.end + most)
-        reduce_strip(x, y, job, tile, &part, 1, 0, values, format)
+        if strip != NULL:
+            reduce_row_by_row(x, <char*> y, &part, strip, values, format, False, scratch)
+        else:
+            reduce_strip(x, y, job, tile, &part, 1, 0, values, format)
         y += extent(part.span, True) * width
 
 
@@ -272,13 +350,13 @@ cdef inline const char* plane_of(const Job* job, const Array* array, const Tile*
 
 
 cdef bint finish_strips(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
-                        running_t* spare, running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+                        running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """From elements to elements; True if a sum left its safe range."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, height = extent(tile.span[0], True), item
     cdef Py_ssize_t length = extent(tile.span[1], False) * inner, width = extent(tile.span[1], True) * inner
     cdef Py_ssize_t together = rows_together(job, &call.x, tile, False), plane_bytes = apart(job, &call.x)
     cdef Py_ssize_t plane = extent(tile.span[0], False) * length  # values
-    cdef bint direct = strips_lie(job, call, stage, tile, block), unsafe = False
+    cdef bint direct = strips_lie(job, call, stage, tile, block), unsafe = False, odd = False
     cdef Py_ssize_t planes = planes_at_once(job, call, tile, direct, block)
     cdef Side down = side_of(job, tile, 0, call.x.axis[0], 0)
     cdef Format format = call.x.format
@@ -286,9 +364,18 @@ cdef bint finish_strips(const Job* job, const Call* call, const Stage* stage, co
     cdef const char* source = <const char*> work
     cdef char* target
     cdef running_t* y = block
-    cdef Walk walk = walk_results(job, call, stage, tile, <char*> spare, &divisors)
+    cdef bint by_rows = row_by_row(job, call, stage, tile, block)
+    cdef bint finishes = by_rows and finishes_rows(job, stage, tile, block)
+    cdef Strip strip
+    cdef Walk walk = walk_results(job, call, stage, tile, &divisors, scratch)
     if not direct:
         down.x, plane_bytes, format = length * sizeof(running_t), plane * sizeof(running_t), PLAIN
+    if by_rows:
+        planes, strip = 0, strip_at(job, call, tile, block)
+        if divisors != NULL:
+            strip.factors, strip.pace = height * width * job.valuesize, width * job.valuesize
+        elif finishes and job.divides:
+            lay_row_of_divisors(job, &strip, scratch, block)
     planes = min(planes, min(min(walk.together, walk.most), job.block // width) // height)
     if planes == 0:
         walk.together = min(walk.together, height)
@@ -307,8 +394,18 @@ cdef bint finish_strips(const Job* job, const Call* call, const Stage* stage, co
                            work + item * plane, scratch)
         if not stage.store and call.y.format == PLAIN:
             y = <running_t*> target
-        reduce_strip(source, y, job, tile, &down, planes, plane_bytes, values, format)
-        if y == block:
-            unsafe |= store_rows(job, call, stage, tile, &walk, block, target, divisors, False, scratch)
+        if finishes:
+            strip.divisors = scratch.divisors + (walk.place[0] - tile.span[0].begin) * strip.pace
+            reduce_row_by_row(source, target, &down, &strip, values, format, True, scratch)
+            odd = odd_results(target, walk.n * width, block, format)
+            if running_t is MaxI16:  # these are right if all zeros are alike
+                unsafe, odd = unsafe | odd, False
+        if not finishes or odd:
+            if by_rows:
+                reduce_row_by_row(source, <char*> y, &down, &strip, values, format, False, scratch)
+            else:
+                reduce_strip(source, y, job, tile, &down, planes, plane_bytes, values, format)
+            if y == block:
+                unsafe |= store_rows(job, call, stage, tile, &walk, block, target, divisors, False, scratch)
         target = next_rows(job, &call.y, tile, &walk)
     return unsafe

@@ -6,7 +6,7 @@ The last axis comes first so that equal maxima resolve to the first in row-major
 from .elements cimport fetch_lines
 from .job cimport FLOAT64_SQUARES, PLAIN, Call, Job, Stage, Tile, parts, span_of, stopped
 from .geometry cimport Axis, Span, divisor_of, is_interior
-from .reductions cimport MaxI16, SumF64, running_t
+from .reductions cimport MaxI16, SumF32, SumF64, running_t
 
 
 cdef void load_row(const Job* job, const Call* call, const Stage* stage, const char* source, const Walk* walk,
@@ -153,7 +153,7 @@ cdef bint store_row(const Job* job, const Call* call, const Stage* stage, const 
 
 
 cdef void lay_divisors(const Job* job, const Tile* tile, float_t* divisors) noexcept nogil:
-    """The divisors of all windows of a tile, of one outer item and one channel."""
+    """The divisors of all windows of a tile, of one outer item and one channel, and then one over each."""
     cdef int last = job.axes - 1, a
     cdef Span span = tile.span[last]
     cdef Py_ssize_t width = span.end - span.begin, rows = 1, row, place, j
@@ -171,12 +171,14 @@ cdef void lay_divisors(const Job* job, const Tile* tile, float_t* divisors) noex
             place //= tile.span[a].end - tile.span[a].begin
         for j in range(width):
             divisors[row * width + j] = <float_t> (divisor * divisors[(rows - 1) * width + j])
+    for j in range(rows * width):
+        divisors[rows * width + j] = 1 / divisors[j]
 
 
-cdef Walk walk_results(const Job* job, const Call* call, const Stage* stage, const Tile* tile, char* work,
-                       const char** divisors) noexcept nogil:
-    """A walk through the results of a tile. `divisors` are those of an outer item, in `work`, where they differ and a
-    stage takes them at once; else NULL."""
+cdef Walk walk_results(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+                       const char** divisors, Scratch* scratch) noexcept nogil:
+    """A walk through the results of a tile. `divisors` are those of an outer item where they differ and a stage takes
+    them at once; else NULL."""
     cdef Walk walk = walk_rows(job, &call.y, tile, True, NULL)
     divisors[0] = NULL
     if not job.divides or job.uniform:
@@ -185,10 +187,10 @@ cdef Walk walk_results(const Job* job, const Call* call, const Stage* stage, con
         walk.together = 1
         return walk
     if job.valuesize == sizeof(double):
-        lay_divisors(job, tile, <double*> work)
+        lay_divisors(job, tile, <double*> scratch.divisors)
     else:
-        lay_divisors(job, tile, <float*> work)
-    divisors[0] = work
+        lay_divisors(job, tile, <float*> scratch.divisors)
+    divisors[0] = scratch.divisors
     return walk
 
 
@@ -201,6 +203,7 @@ cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const
     cdef Py_ssize_t done = 0, place = walk.done * width, part
     cdef bint unsafe = False
     cdef const char* values = target
+    cdef const char* first
     if not stage.store:
         values = <const char*> block
     elif mending:
@@ -212,8 +215,9 @@ cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const
     elif divisors != NULL:
         while done < n:
             part = min(n - done, plane - (place + done) % plane)
-            unsafe |= stage.divide(block + done, <char*> values + done * job.valuesize,
-                                   divisors + (place + done) % plane * job.valuesize, part)
+            first = divisors + (place + done) % plane * job.valuesize
+            unsafe |= stage.divide(block + done, <char*> values + done * job.valuesize, part, first,
+                                   first + plane * job.valuesize)
             done += part
     elif stage.store:
         unsafe = store_row(job, call, stage, block, <char*> values, tile, walk.place)
@@ -222,11 +226,11 @@ cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const
 
 
 cdef bint store_block(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const running_t* block,
-                      bint mending, char* work, Scratch* scratch) noexcept nogil:
-    """True if a sum left its safe range. work has room for as many values as an outer item has windows."""
+                      bint mending, Scratch* scratch) noexcept nogil:
+    """True if a sum left its safe range."""
     cdef Py_ssize_t row = extent(tile.span[job.axes - 1], True) * (tile.inner_end - tile.inner_begin)
     cdef const char* divisors
-    cdef Walk walk = walk_results(job, call, stage, tile, work, &divisors)
+    cdef Walk walk = walk_results(job, call, stage, tile, &divisors, scratch)
     cdef bint unsafe = False
     cdef char* target = next_rows(job, &call.y, tile, &walk)
     while target != NULL:
@@ -250,7 +254,7 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     if (boxed or lined) and finish_boxes(job, call, stage, tile, boxed, work, scratch):
         return False
     if stripped and not mending and may_finish_strips(job, call, stage, tile, memory):
-        return finish_strips(job, call, stage, tile, memory, spare, values, work, scratch)
+        return finish_strips(job, call, stage, tile, memory, values, work, scratch)
     if job.whole:
         load_planes(job, call, stage, tile, block, values, work, scratch)
     elif boxed or stripped:
@@ -262,11 +266,12 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     if stopped(call) or tile.segment >= 0:
         return False
     if job.in_order:
-        add_in_order(job, call, tile, memory, spare)
+        if running_t is SumF32:
+            add_in_order(job, call, tile, memory, spare)
         block = spare
     elif job.whole:
         if not stage.load:  # magnitudes have zeros of one sign
             settle_zeros(job, call, tile, block, scratch)
     else:
         block = reduce_block(job, call, tile, left, block, spare, target, work)
-    return block != target and store_block(job, call, stage, tile, block, mending, <char*> work, scratch)
+    return block != target and store_block(job, call, stage, tile, block, mending, scratch)
