@@ -114,6 +114,42 @@ def test_windows_over_rows(dtype, special, kernel, strides):
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(("kernel", "strides"), ROW_WINDOWS)
+def test_the_first_of_equal_zeros_and_the_nans_of_rows(dtype, kernel, strides):
+    """Rows are reduced along columns first; the order of taps may not show in which zero stays."""
+    rng = np.random.default_rng(0)
+    for n in (16, 33, 61, 130):
+        for values in ((-0.0, 0.0), (-1.0, -0.0, 0.0), (-1.0, -0.0, 0.0, 0.5, np.nan), (0.0,)):
+            x = rng.choice(np.array(values, dtype), (2, 3, 40, n))
+            same(onnxpool.max_pool(x, kernel, strides=strides), largest(list(taps_of(x, kernel, strides))))
+            pads = (kernel[0] - 1, kernel[1] - 1) * 2
+            padded = np.pad(x, ((0, 0), (0, 0), (pads[0],) * 2, (pads[1],) * 2), constant_values=-np.inf)
+            same(onnxpool.max_pool(x, kernel, strides=strides, pads=pads),
+                 largest(list(taps_of(padded, kernel, strides))))
+            deep = np.stack([x, x[..., ::-1]], axis=2)
+            expected = largest([*taps_of(deep[:, :, 0], kernel, strides), *taps_of(deep[:, :, 1], kernel, strides)])
+            same(onnxpool.max_pool(deep, (2, *kernel), strides=(1, *strides))[:, :, 0], expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("size", "stride", "pad"), [(3, 1, 1), (3, 2, 0), (2, 2, 0), (2, 1, 1)])
+def test_tiny_and_huge_means_of_rows_are_correctly_rounded(dtype, size, stride, pad):
+    """Rows whose quotients are not those of fused steps, next to rows whose are."""
+    info, rng = np.finfo(dtype), np.random.default_rng(0)
+    scales = np.array([float(info.tiny) * 4, float(info.max) / 2, 1.0, 0.0, np.inf])
+    x = (rng.uniform(1, 2, (1, 3, 70, 61)) * rng.choice(scales, (1, 3, 70, 1))).astype(dtype)
+    y = onnxpool.average_pool(x, size, strides=stride, pads=pad).astype(np.longdouble)
+    padded = np.pad(x.astype(np.longdouble), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    counts = np.pad(np.ones_like(x), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    exact = sum(taps_of(padded, (size, size), (stride, stride)))
+    exact /= sum(taps_of(counts, (size, size), (stride, stride)))
+    finite = np.isfinite(exact)
+    assert np.array_equal(np.isfinite(y), finite)
+    allowed = 5 * np.maximum(np.spacing(exact[finite].astype(dtype)), info.smallest_subnormal)
+    assert np.all(np.abs(y[finite] - exact[finite]) <= allowed)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize(("kernel", "strides"), ROW_WINDOWS)
 def test_rows_of_every_width(dtype, kernel, strides):
     """Channels first: few channels and many rows, in strips, give the bits of channels last, and close to the mean."""
     rng = np.random.default_rng(0)

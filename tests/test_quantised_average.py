@@ -225,3 +225,31 @@ def test_nhwc_max_pool_is_max_pool(dtype):
     for unknown in ({"storage_order": 0}, {"return_indices": True}):
         with pytest.raises((PoolError, TypeError)):
             onnxpool.NhwcMaxPool(kernel_shape=2, **unknown)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (0.05, 0.04), (1e-37, 1e-38), (1e-42, 1e-43), (5e34, 1e34), (1e36, 1.0), (1e-20, 1e-19),
+                                    (0.3, 1e-30), (1e-30, 0.3)])
+def test_windows_of_every_width_and_scale_are_added_in_order(dtype, scales):
+    """Taps one by one, and quotients as divisions give them, whatever the scales."""
+    rng, info = np.random.default_rng(0), np.iinfo(dtype)
+    x_scale, y_scale = np.array(scales, np.float32)
+    x_zero, y_zero = (np.array(zero, dtype) for zero in (3, 5))
+    for n in (5, 16, 17, 33, 40, 61):
+        x = rng.integers(info.min, info.max, (2, 3, 9, n), dtype, endpoint=True)
+        for size, stride, pads in ((2, 2, 0), (3, 1, 1), (3, 2, 1), (2, 1, 0), (4, 2, 1)):
+            around = ((0, 0), (0, 0), (pads, pads), (pads, pads))
+            inside = np.pad(np.ones_like(x, np.float32), around)
+            total = count = np.float32(0)
+            with np.errstate(over="ignore"):
+                real = np.pad(x_scale * (x.astype(np.int32) - 3).astype(np.float32), around)
+                for r, c in np.ndindex(size, size):
+                    rows, columns = (slice(t, t + length - size + 1, stride)
+                                     for t, length in ((r, real.shape[2]), (c, real.shape[3])))
+                    total, count = total + real[:, :, rows, columns], count + inside[:, :, rows, columns]
+                expected = np.clip(np.rint(total / count / y_scale + np.float32(5)), info.min, info.max).astype(dtype)
+            y = averaged((x, x_scale, x_zero, y_scale, y_zero), {"kernel_shape": size, "strides": stride, "pads": pads})
+            assert np.array_equal(y, expected), (n, size, stride)
+            last = averaged((np.ascontiguousarray(np.moveaxis(x, 1, -1)), x_scale, x_zero, y_scale, y_zero),
+                            {"kernel_shape": size, "strides": stride, "pads": pads}, channels_last=True)
+            assert np.array_equal(np.moveaxis(last, -1, 1), expected), (n, size, stride)

@@ -356,34 +356,37 @@ static inline void join_vectors(const void *x, ptrdiff_t bytes, const void *y, v
 #define EVEN16(l) EVEN8(l), EVEN8(l + 8)
 #define EVEN32(l) EVEN16(l), EVEN16(l + 16)
 #define EVEN64(l) EVEN32(l), EVEN32(l + 32)
+#define PART(type, n)                                                                  \
+    static inline void part_##type(const void *x, void *even, void *odd) {             \
+        typedef type lanes __attribute__((vector_size(n * sizeof(type))));             \
+        const lanes places = {EVEN##n(0)};                                             \
+        const int size = sizeof places;                                                \
+        _Pragma("GCC unroll 4") for (int i = 0; i < 64; i += size) {                   \
+            lanes first, second, part;                                                 \
+            memcpy(&first, (const char *)x + 2 * i, size);                             \
+            memcpy(&second, (const char *)x + 2 * i + size, size);                     \
+            part = __builtin_shuffle(first, second, places);                           \
+            memcpy((char *)even + i, &part, size);                                     \
+            part = __builtin_shuffle(first, second, places + 1);                       \
+            memcpy((char *)odd + i, &part, size);                                      \
+        }                                                                              \
+    }
 #if defined(__AVX512BW__)
-#define PART(type, n)                                                                      \
-    static inline void part_##type(const void *x, void *even, void *odd) {                 \
-        typedef type lanes __attribute__((vector_size(64)));                               \
-        const lanes places = {EVEN##n(0)};                                                 \
-        lanes first, second, part;                                                         \
-        memcpy(&first, x, 64);                                                             \
-        memcpy(&second, (const char *)x + 64, 64);                                         \
-        part = __builtin_shuffle(first, second, places);                                   \
-        memcpy(even, &part, 64);                                                           \
-        part = __builtin_shuffle(first, second, places + 1);                               \
-        memcpy(odd, &part, 64);                                                            \
-    }
-#else
-#define PART(type, n)                                                                      \
-    static inline void part_##type(const void *x, void *even, void *odd) {                 \
-        type pairs[2 * n];                                                                 \
-        memcpy(pairs, x, sizeof pairs);                                                    \
-        for (int i = 0; i < n; i++) {                                                      \
-            ((type *)even)[i] = pairs[2 * i];                                              \
-            ((type *)odd)[i] = pairs[2 * i + 1];                                           \
-        }                                                                                  \
-    }
-#endif
 PART(int8_t, 64)
 PART(int16_t, 32)
 PART(int32_t, 16)
 PART(int64_t, 8)
+#elif defined(__AVX2__)
+PART(int8_t, 32)
+PART(int16_t, 16)
+PART(int32_t, 8)
+PART(int64_t, 4)
+#else
+PART(int8_t, 16)
+PART(int16_t, 8)
+PART(int32_t, 4)
+PART(int64_t, 2)
+#endif
 
 static inline void part(const void *x, void *even, void *odd, int itemsize) {
     if (itemsize == 1)

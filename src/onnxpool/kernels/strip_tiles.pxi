@@ -29,11 +29,10 @@ from .job cimport (
     span_of,
     stopped,
 )
-from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumWide, nothing, running_t
+from .reductions cimport MaxI8, MaxI16, MaxU8, SumF32, SumF64, SumI32, SumI64, SumWide, neutral, nothing, running_t
 
 cdef enum:
     STRIP = 1 << 14  # bytes that one axis leaves
-    NARROW_ROW = 64  # elements
 
 
 cdef inline Py_ssize_t rows_of_window(const Axis* axis) noexcept nogil:
@@ -93,6 +92,15 @@ cdef inline Py_ssize_t nominal(const Axis* axis, Py_ssize_t window) noexcept nog
     return axis.start + (window - axis.begin) * axis.step
 
 
+cdef inline Py_ssize_t rather_flat(Format format, running_t* like) noexcept nogil:
+    """Places of a row below which many rows, as if they were one, fill vectors better than one after the other."""
+    if running_t is MaxI8 or running_t is MaxU8:
+        return 3 * VECTOR
+    if running_t is SumF32:
+        return VECTOR if format != PLAIN else 0
+    return 0
+
+
 cdef inline bint row_by_row(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
                             running_t* like) noexcept nogil:
     """Whether elements are reduced where they are, one row of windows after the other."""
@@ -103,9 +111,8 @@ cdef inline bint row_by_row(const Job* job, const Call* call, const Stage* stage
     cdef Side down = side_of(job, tile, last - 1, 0, 0), across = side_of(job, tile, last, 0, 0)
     if running_t is SumI32 or running_t is SumI64 or running_t is SumWide:
         return False
-    if running_t is SumF32:
-        if call.x.format != PLAIN and extent(span, True) * axis.step == extent(span, False) < NARROW_ROW:
-            return False  # many rows at once, as if they were one, fill vectors better
+    if extent(span, True) * axis.step == extent(span, False) < rather_flat(call.x.format, like):
+        return False
     if axis.end - axis.begin < 2 or not 2 <= axis.taps <= SIDE or not (
             axis.step == 1 or (axis.step == 2 and axis.hop == 1 and inner == 1)):
         return False
