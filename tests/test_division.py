@@ -53,3 +53,20 @@ def test_norms_of_16_bits_are_rounded_once(dtype):
     for step in np.uint16(1), np.uint16(0xFFFF):
         neighbour = (y.view(np.uint16) + step).view(dtype)
         assert (error <= np.abs(neighbour.astype(np.longdouble) - exact)).all()
+
+
+@pytest.mark.parametrize("taps", [3, 5, 9, 25, 49, 961, 16129, 65535, 65537, 70001])
+def test_means_are_quotients_whatever_the_number_of_taps(taps):
+    """A window of one number and zeros, in every way that leads to a division."""
+    rng = np.random.default_rng(taps)
+    values = rng.uniform(1, 2, 40 + 2**21 // taps).astype(np.float32)
+    expected = values / np.float32(taps)
+    x = np.zeros((len(values), taps), np.float32)
+    x[:, taps // 2] = values
+    last = np.ascontiguousarray(x.T)[None]
+    assert np.array_equal(onnxpool.average_pool(x[None], taps)[0, :, 0], expected)
+    assert np.array_equal(onnxpool.average_pool(last, taps, channels_last=True)[0, 0], expected)
+    assert np.array_equal(onnxpool.global_average_pool(x[None])[0, :, 0], expected)
+    assert np.array_equal(onnxpool.global_average_pool(last, channels_last=True)[0, 0], expected)
+    y = onnxpool.average_pool(x[None], taps, pads=(1, 1))[0]  # divisors that differ
+    assert np.array_equal(y, values[:, None] / np.array([taps - 1, taps, taps - 1], np.float32))

@@ -1,6 +1,7 @@
 """Boxed tiles: where the last axes of a tile are reduced at once, by boxes.pxi."""
 from libc.string cimport memcpy, memset
 
+from .elements cimport MOST_DIVISOR
 from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
 from .job cimport MAX_I16, NEAR, PLAIN, Array, Call, Distance, Format, Job, Stage, Tile, stopped
 from .reductions cimport MaxI16, SumF32, SumF64, running_t
@@ -215,7 +216,8 @@ cdef inline bint may_finish(const Job* job, const Call* call, const Stage* stage
     cdef const Axis* first = &job.axis[0]
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
     cdef int left = job.axes - (2 if boxed else 1)
-    return (job.finishes and stage == &job.fast and lies_inner(&call.x, inner) and lies_inner(&call.y, inner)
+    return (job.finishes and stage == &job.fast and job.divisor <= MOST_DIVISOR
+            and lies_inner(&call.x, inner) and lies_inner(&call.y, inner)
             and (left == 0 or (left == 1 and boxed and first.most <= SIDE and first.hop == 1
                                and (first.step >= first.taps or first.out == 1))))
 

@@ -11,11 +11,11 @@ from .elements cimport (
     fetch,
     float16_of_key,
     keys_of_row,
+    mean_float,
     narrow_bfloat16_halves,
     narrow_bfloat16_row,
     narrow_float16_row,
     quotient_double,
-    quotient_float,
     widen_bfloat16_row,
     widen_float16_row,
 )
@@ -138,10 +138,10 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
     elif running_t is SumF32:
         if finishes:
             for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
-                floats[j] = quotient_float(lanes[j].value, divisors[j * pace].value, factors[j * pace].value)
+                floats[j] = mean_float(lanes[j].value, divisors[j * pace].value, factors[j * pace].value)
             if format == BFLOAT16_PAIRS:
                 for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
-                    odd_floats[j] = quotient_float(odd[j].value, divisors[j * pace].value, factors[j * pace].value)
+                    odd_floats[j] = mean_float(odd[j].value, divisors[j * pace].value, factors[j * pace].value)
                 narrow_bfloat16_halves(floats, odd_floats, <uint16_t*> y)
             elif format == FLOAT16:
                 narrow_float16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))

@@ -22,6 +22,9 @@ cdef extern from "elements.h" nogil:
     void square_float_row(const float* x, double* y, Py_ssize_t n) noexcept
     void square_double_row(const double* x, double* y, Py_ssize_t n) noexcept
     float round_to_odd(double value) noexcept
+    enum:
+        MOST_DIVISOR
+    float mean_float(float x, float d, float r) noexcept
     float quotient_float(float x, float d, float r) noexcept
     double quotient_double(double x, double d, double r) noexcept
     uint32_t INFINITE_FLOAT, TINY_FLOAT, TINY_SQUARE, MODERATE_LEAST, MODERATE_MOST

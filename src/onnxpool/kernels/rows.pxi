@@ -11,6 +11,7 @@ from .elements cimport (
     INFINITE_FLOAT,
     MODERATE_LEAST,
     MODERATE_MOST,
+    MOST_DIVISOR,
     TINY_DOUBLE,
     TINY_FLOAT,
     TINY_SQUARE,
@@ -18,6 +19,7 @@ from .elements cimport (
     float16_of_key,
     magnitude_of_double,
     magnitude_of_float,
+    mean_float,
     quotient_double,
     quotient_float,
     round_to_odd,
@@ -243,13 +245,14 @@ cdef void load_wide(const float_t* x, SumWide* y, Py_ssize_t n, const Rule* rule
 
 cdef inline bint quotients(const mean_t* x, float_t* y, Py_ssize_t n, const float_t* divisors, const float_t* factors,
                            Py_ssize_t pace) noexcept nogil:
-    """y[j] = x[j] / divisors[j * pace], correctly rounded; factors are one over the divisors."""
+    """y[j] = x[j] / divisors[j * pace], correctly rounded; factors are one over the divisors. Several divisors are no
+    larger than MOST_DIVISOR."""
     cdef Py_ssize_t j
     cdef uint32_t most_float = 0, least_float = 0xFFFFFFFF
     cdef uint64_t most_double = 0, least_double = 0xFFFFFFFFFFFFFFFF
     for j in range(n):
         if float_t is float:
-            y[j] = quotient_float(x[j].value, divisors[j * pace], factors[j * pace])
+            y[j] = mean_float(x[j].value, divisors[j * pace], factors[j * pace])
             most_float = max(most_float, magnitude_of_float(x[j].value))
             # Zeros wrap around to the largest number: they are not tiny.
             least_float = min(least_float, magnitude_of_float(x[j].value) - 1)
@@ -257,7 +260,7 @@ cdef inline bint quotients(const mean_t* x, float_t* y, Py_ssize_t n, const floa
             y[j] = quotient_double(x[j].value, divisors[j * pace], factors[j * pace])
             most_double = max(most_double, magnitude_of_double(x[j].value))
             least_double = min(least_double, magnitude_of_double(x[j].value) - 1)
-    if least_float < TINY_FLOAT or least_double < TINY_DOUBLE:
+    if least_float < TINY_FLOAT or least_double < TINY_DOUBLE or not pace and divisors[0] > MOST_DIVISOR:
         for j in range(n):
             y[j] = <float_t> x[j].value / divisors[j * pace]
     return most_float >= INFINITE_FLOAT or most_double >= INFINITE_DOUBLE

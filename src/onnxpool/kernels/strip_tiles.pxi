@@ -1,24 +1,13 @@
 """Strip tiles: where channels do not fill vectors, the last two axes of small windows, a few rows of windows at a time.
 
-What one axis leaves for the other stays in L1. Sums are combined along columns first, from elements where they lie, and
-widened on the way; maxima of floats along rows, as the first of equals stays.
+Elements that can be read where they lie go row by row (strips.pxi). Narrow rows, small planes of which several are
+taken together, and what must be loaded first go one axis after the other over a few rows, so that what one axis leaves
+for the other stays in L1: sums along columns first, maxima of floats along rows, as the first of equals stays.
 """
-from libc.string cimport memcpy
-
 from .elements cimport fetch_lines
 from .geometry cimport Axis, Span, is_interior, taps_inside
 from .job cimport (
-    BFLOAT16,
-    BFLOAT16_KEYS,
-    BFLOAT16_SQUARES,
-    BYTES,
-    FLOAT16,
-    FLOAT16_KEYS,
-    FLOAT16_SQUARES,
-    FLOAT32_SQUARES,
-    FLOAT64_SQUARES,
     PLAIN,
-    SIGNED_BYTES,
     Array,
     Call,
     Format,
@@ -29,7 +18,7 @@ from .job cimport (
     span_of,
     stopped,
 )
-from .reductions cimport MaxI8, MaxI16, MaxU8, SumF32, SumF64, SumI32, SumI64, SumWide, neutral, nothing, running_t
+from .reductions cimport MaxI8, MaxI16, MaxU8, SumF32, SumF64, SumI32, SumI64, SumWide, neutral, running_t
 
 cdef enum:
     STRIP = 1 << 14  # bytes that one axis leaves
@@ -174,88 +163,6 @@ cdef inline Py_ssize_t strip_of(const Job* job, const Tile* tile, running_t* lik
     cdef const Axis* axis = &job.axis[job.axes - 2]
     cdef Py_ssize_t rows = min(job.row, STRIP // <Py_ssize_t> sizeof(running_t)) // strip_row(job, tile, like)
     return max(1, rows if columns_first(like) else (rows - rows_of_window(axis)) // axis.step + 1)
-
-
-cdef inline void add_columns(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t row, Py_ssize_t step,
-                             Py_ssize_t hop, int taps, Format format) noexcept nogil:
-    """y[windows, row] of windows and taps that lie so many bytes apart."""
-    cdef running_t[VECTOR] space
-    cdef running_t* lanes = space
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), whole = row // width, last = row - width, j
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format), window
-    if whole == 0:  # a vector is more than a row: what is written behind it is the next row's
-        for window in range(windows - 1):
-            reduce_taps(x + window * step, lanes, hop, taps, format)
-            memcpy(y + window * row, lanes, VECTOR)
-        reduce_taps(x + (windows - 1) * step, lanes, hop, taps, format)
-        memcpy(y + (windows - 1) * row, lanes, row * sizeof(running_t))
-        return
-    for window in range(windows):
-        for j in range(whole):
-            reduce_taps(x + j * width * size, lanes, hop, taps, format)
-            memcpy(y + j * width, lanes, VECTOR)
-        if row % width:  # the last vector overlaps the one before
-            reduce_taps(x + last * size, lanes, hop, taps, format)
-            memcpy(y + last, lanes, VECTOR)
-        x += step
-        y += row
-
-
-cdef inline void some_columns(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t row, Py_ssize_t step,
-                              Py_ssize_t hop, Py_ssize_t taps, Format format) noexcept nogil:
-    cdef Py_ssize_t j
-    # Constants let the compiler unroll them.
-    if taps == 0:
-        for j in range(windows * row):
-            y[j] = nothing(y[j])
-    elif taps == 1:
-        add_columns(x, y, windows, row, step, hop, 1, format)
-    elif taps == 2:
-        add_columns(x, y, windows, row, step, hop, 2, format)
-    else:
-        add_columns(x, y, windows, row, step, hop, 3, format)
-
-
-cdef void columns_of(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t row, Py_ssize_t step, Py_ssize_t hop,
-                     Py_ssize_t taps, Format format) noexcept nogil:
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
-    if step == row * size:
-        windows, row = 1, windows * row  # which lie side by side
-    if running_t is MaxI16:
-        if format == FLOAT16_KEYS:
-            some_columns(x, y, windows, row, step, hop, taps, FLOAT16_KEYS)
-            return
-        elif format == BFLOAT16_KEYS:
-            some_columns(x, y, windows, row, step, hop, taps, BFLOAT16_KEYS)
-            return
-    elif running_t is SumF32:
-        if format == FLOAT16:
-            some_columns(x, y, windows, row, step, hop, taps, FLOAT16)
-            return
-        elif format == BFLOAT16:
-            some_columns(x, y, windows, row, step, hop, taps, BFLOAT16)
-            return
-    elif running_t is SumI32:
-        if format == BYTES:
-            some_columns(x, y, windows, row, step, hop, taps, BYTES)
-            return
-        elif format == SIGNED_BYTES:
-            some_columns(x, y, windows, row, step, hop, taps, SIGNED_BYTES)
-            return
-    elif running_t is SumF64:
-        if format == FLOAT16_SQUARES:
-            some_columns(x, y, windows, row, step, hop, taps, FLOAT16_SQUARES)
-            return
-        elif format == BFLOAT16_SQUARES:
-            some_columns(x, y, windows, row, step, hop, taps, BFLOAT16_SQUARES)
-            return
-        elif format == FLOAT32_SQUARES:
-            some_columns(x, y, windows, row, step, hop, taps, FLOAT32_SQUARES)
-            return
-        elif format == FLOAT64_SQUARES:
-            some_columns(x, y, windows, row, step, hop, taps, FLOAT64_SQUARES)
-            return
-    some_columns(x, y, windows, row, step, hop, taps, PLAIN)
 
 
 cdef void reduce_down(const char* x, running_t* y, const Side* rows, Py_ssize_t row, Format format) noexcept nogil:

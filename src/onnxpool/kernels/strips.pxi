@@ -14,15 +14,100 @@ from .job cimport (
     BFLOAT16,
     BFLOAT16_KEYS,
     BFLOAT16_SQUARES,
+    BYTES,
     FLOAT16,
     FLOAT16_KEYS,
     FLOAT16_SQUARES,
     FLOAT32_SQUARES,
     FLOAT64_SQUARES,
     PLAIN,
+    SIGNED_BYTES,
     Format,
+    parts,
 )
-from .reductions cimport MaxF32, MaxF64, MaxI16, SumF32, SumF64, few, neutral, running_t
+from .reductions cimport MaxF32, MaxF64, MaxI16, SumF32, SumF64, SumI32, few, neutral, nothing, running_t
+
+
+cdef inline void add_columns(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t row, Py_ssize_t step,
+                             Py_ssize_t hop, int taps, Format format) noexcept nogil:
+    """y[windows, row] of windows and taps that lie so many bytes apart."""
+    cdef running_t[VECTOR] space
+    cdef running_t* lanes = space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), whole = row // width, last = row - width, j
+    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format), window
+    if whole == 0:  # a vector is more than a row: what is written behind it is the next row's
+        for window in range(windows - 1):
+            reduce_taps(x + window * step, lanes, hop, taps, format)
+            memcpy(y + window * row, lanes, VECTOR)
+        reduce_taps(x + (windows - 1) * step, lanes, hop, taps, format)
+        memcpy(y + (windows - 1) * row, lanes, row * sizeof(running_t))
+        return
+    for window in range(windows):
+        for j in range(whole):
+            reduce_taps(x + j * width * size, lanes, hop, taps, format)
+            memcpy(y + j * width, lanes, VECTOR)
+        if row % width:  # the last vector overlaps the one before
+            reduce_taps(x + last * size, lanes, hop, taps, format)
+            memcpy(y + last, lanes, VECTOR)
+        x += step
+        y += row
+
+
+cdef inline void some_columns(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t row, Py_ssize_t step,
+                              Py_ssize_t hop, Py_ssize_t taps, Format format) noexcept nogil:
+    cdef Py_ssize_t j
+    # Constants let the compiler unroll them.
+    if taps == 0:
+        for j in range(windows * row):
+            y[j] = nothing(y[j])
+    elif taps == 1:
+        add_columns(x, y, windows, row, step, hop, 1, format)
+    elif taps == 2:
+        add_columns(x, y, windows, row, step, hop, 2, format)
+    else:
+        add_columns(x, y, windows, row, step, hop, 3, format)
+
+
+cdef void columns_of(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t row, Py_ssize_t step, Py_ssize_t hop,
+                     Py_ssize_t taps, Format format) noexcept nogil:
+    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    if step == row * size:
+        windows, row = 1, windows * row  # which lie side by side
+    if running_t is MaxI16:
+        if format == FLOAT16_KEYS:
+            some_columns(x, y, windows, row, step, hop, taps, FLOAT16_KEYS)
+            return
+        elif format == BFLOAT16_KEYS:
+            some_columns(x, y, windows, row, step, hop, taps, BFLOAT16_KEYS)
+            return
+    elif running_t is SumF32:
+        if format == FLOAT16:
+            some_columns(x, y, windows, row, step, hop, taps, FLOAT16)
+            return
+        elif format == BFLOAT16:
+            some_columns(x, y, windows, row, step, hop, taps, BFLOAT16)
+            return
+    elif running_t is SumI32:
+        if format == BYTES:
+            some_columns(x, y, windows, row, step, hop, taps, BYTES)
+            return
+        elif format == SIGNED_BYTES:
+            some_columns(x, y, windows, row, step, hop, taps, SIGNED_BYTES)
+            return
+    elif running_t is SumF64:
+        if format == FLOAT16_SQUARES:
+            some_columns(x, y, windows, row, step, hop, taps, FLOAT16_SQUARES)
+            return
+        elif format == BFLOAT16_SQUARES:
+            some_columns(x, y, windows, row, step, hop, taps, BFLOAT16_SQUARES)
+            return
+        elif format == FLOAT32_SQUARES:
+            some_columns(x, y, windows, row, step, hop, taps, FLOAT32_SQUARES)
+            return
+        elif format == FLOAT64_SQUARES:
+            some_columns(x, y, windows, row, step, hop, taps, FLOAT64_SQUARES)
+            return
+    some_columns(x, y, windows, row, step, hop, taps, PLAIN)
 
 
 cdef struct Strip:
@@ -93,7 +178,8 @@ cdef inline void columns_then_rows(const char* x, char* y, const Side* down, con
     cdef Py_ssize_t stored = itemsize_of(format) if finishes and format != PLAIN else <Py_ssize_t> sizeof(running_t)
     cdef Py_ssize_t pace = strip.windows * stored, room = (end - window) * pace
     cdef running_t* first = held - strip.left
-    cdef Py_ssize_t lines = parts(rows.axis.step * rows.x, 64) if strip.dense else 0
+    cdef Py_ssize_t fresh = rows.axis.step * rows.x  # bytes that no earlier row of windows has read
+    cdef Py_ssize_t lines = parts(fresh, 64) if strip.dense and fresh <= 4 * AHEAD else 0
     hold_row(first_of(x, &rows, window), held, strip.row, hop, taps_inside(&rows.axis, window), format)
     while window < end:
         window += 1

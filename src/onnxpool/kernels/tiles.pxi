@@ -3,7 +3,7 @@ what is left is stored.
 
 The last axis comes first so that equal maxima resolve to the first in row-major order.
 """
-from .elements cimport fetch_lines
+from .elements cimport MOST_DIVISOR, fetch_lines
 from .job cimport FLOAT64_SQUARES, PLAIN, Call, Job, Stage, Tile, parts, span_of, stopped
 from .geometry cimport Axis, Span, divisor_of, is_interior
 from .reductions cimport MaxI16, SumF32, SumF64, running_t
@@ -183,7 +183,7 @@ cdef Walk walk_results(const Job* job, const Call* call, const Stage* stage, con
     divisors[0] = NULL
     if not job.divides or job.uniform:
         return walk
-    if tile.inner_end - tile.inner_begin > 1 or stage.divide == NULL:
+    if tile.inner_end - tile.inner_begin > 1 or stage.divide == NULL or job.divisor > MOST_DIVISOR:
         walk.together = 1
         return walk
     if job.valuesize == sizeof(double):
