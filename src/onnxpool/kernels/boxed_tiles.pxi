@@ -167,7 +167,7 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
             source = <const char*> work
         if walk.wanted and boxed:
             reduce_boxes(source, <char*> block, work, &deep, &down, &across, inner, format, False,
-                         call.far if direct else NEAR)
+                         call.asks if direct else NEAR)
         elif walk.wanted:
             reduce_strips(source, block, job, tile, &down, &strip if by_rows else NULL, values, format, scratch)
         block += extent(tile.span[last - 1], True) * width * inner
@@ -205,7 +205,7 @@ cdef void load_lines(const Job* job, const Call* call, const Tile* tile, running
     while source != NULL and not stopped(call):
         if walk.wanted:
             across.x, across.span.end = walk.stride, begin + walk.n * width
-            reduce_boxes(source, <char*> block, work, &unit, &unit, &across, inner, call.x.format, False, call.far)
+            reduce_boxes(source, <char*> block, work, &unit, &unit, &across, inner, call.x.format, False, call.asks)
         block += walk.n * width * inner
         source = next_rows(job, &call.x, tile, &walk)
 
@@ -242,7 +242,7 @@ cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, con
         for a in range(job.axes):
             source += tile.span[a].low * call.x.axis[a]
             target += tile.span[a].begin * call.y.axis[a]
-        odd |= reduce_boxes(source, target, work, &deep, &down, &across, inner, call.x.format, True, call.far)
+        odd |= reduce_boxes(source, target, work, &deep, &down, &across, inner, call.x.format, True, call.asks)
         if odd and stage.running != MAX_I16:
             return False
     # Keys are right if all zeros are alike.

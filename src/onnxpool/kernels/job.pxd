@@ -117,7 +117,7 @@ cdef extern from "interrupts.h":
 
 
 cdef enum Distance:
-    NEAR       # some cache of a core holds the elements, or they need not be asked for,
+    NEAR       # some cache of a core holds the elements,
     FAR        # only one of all cores does, or
     FARTHEST   # none
 
@@ -125,7 +125,8 @@ cdef enum Distance:
 cdef struct Call:
     Array x, y, indices
     Rule rule
-    Distance far            # of the elements of x
+    Distance far            # of the elements of x,
+    Distance asks           # and for loops that ask for lines only where the processor does not see them itself
     Interrupts* signals     # NULL if nothing may end the call early
 
 

@@ -333,7 +333,7 @@ cdef class Pool:
                 self.job.work = tiling.work + LEVELS * CHUNK + BLOCK
         self.job.work = parts(self.job.work + VECTOR, LINE) * LINE
         self.job.marks = parts(tiling.marks, LINE) * LINE
-        self.job.divisors = 2 * self.job.block * self.job.valuesize if self.job.fast.divide else 0
+        self.job.divisors = (2 * self.job.block + self.job.row) * self.job.valuesize if self.job.fast.divide else 0
         self.job.scratch = (3 * 8 * self.job.row + self.job.marks + self.job.divisors
                             + (2 * self.job.block + self.job.row + VECTOR + tables * self.job.work) * width)
 
@@ -402,7 +402,8 @@ cdef class Pool:
         describe(&call.y, &operands.y, self.y_format, job, self.channel, self.interleaved, self.first)
         if operands.indices.data != NULL:
             describe(&call.indices, &operands.indices, PLAIN, job, self.channel, self.interleaved, self.first)
-        call.far = distance_of(job.outer * job.inner * job.plane * call.x.itemsize) if FETCHES else NEAR
+        call.far = distance_of(job.outer * job.inner * job.plane * call.x.itemsize)
+        call.asks = call.far if FETCHES else NEAR
         call.rule, call.signals = operands.rule, signals
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.dropped = 0 if self.y_format == PLAIN else 13 if self.y_format == FLOAT16 else 16

@@ -7,6 +7,7 @@ for the other stays in L1: sums along columns first, maxima of floats along rows
 from .elements cimport fetch_lines
 from .geometry cimport Axis, Span, is_interior, taps_inside
 from .job cimport (
+    NEAR,
     PLAIN,
     Array,
     Call,
@@ -18,7 +19,7 @@ from .job cimport (
     span_of,
     stopped,
 )
-from .reductions cimport MaxI8, MaxI16, MaxU8, SumF32, SumF64, SumI32, SumI64, SumWide, neutral, running_t
+from .reductions cimport MaxF32, MaxI8, MaxI16, MaxU8, SumF32, SumF64, SumI32, SumI64, SumWide, neutral, running_t
 
 cdef enum:
     STRIP = 1 << 14  # bytes that one axis leaves
@@ -81,13 +82,18 @@ cdef inline Py_ssize_t nominal(const Axis* axis, Py_ssize_t window) noexcept nog
     return axis.start + (window - axis.begin) * axis.step
 
 
-cdef inline Py_ssize_t rather_flat(Format format, running_t* like) noexcept nogil:
-    """Places of a row below which many rows, as if they were one, fill vectors better than one after the other."""
+cdef inline bint rather_flat(const Call* call, const Axis* axis, Span span, running_t* like) noexcept nogil:
+    """Whether one axis after the other is faster: near elements of step 1, or windows that continue from row to row,
+    so that many rows as if they were one fill vectors better than each."""
+    cdef Py_ssize_t length = extent(span, False)
+    cdef bint continues = extent(span, True) * axis.step == length, close = axis.step == 1 and call.far == NEAR
+    if running_t is MaxF32:
+        return continues and close
     if running_t is MaxI8 or running_t is MaxU8:
-        return 3 * VECTOR
+        return close or (continues and length < 3 * VECTOR)
     if running_t is SumF32:
-        return VECTOR if format != PLAIN else 0
-    return 0
+        return continues and length < VECTOR and call.x.format != PLAIN
+    return False
 
 
 cdef inline bint row_by_row(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
@@ -100,7 +106,7 @@ cdef inline bint row_by_row(const Job* job, const Call* call, const Stage* stage
     cdef Side down = side_of(job, tile, last - 1, 0, 0), across = side_of(job, tile, last, 0, 0)
     if running_t is SumI32 or running_t is SumI64 or running_t is SumWide:
         return False
-    if extent(span, True) * axis.step == extent(span, False) < rather_flat(call.x.format, like):
+    if rather_flat(call, axis, span, like):
         return False
     if axis.end - axis.begin < 2 or not 2 <= axis.taps <= SIDE or not (
             axis.step == 1 or (axis.step == 2 and axis.hop == 1 and inner == 1)):
@@ -298,7 +304,7 @@ cdef bint finish_strips(const Job* job, const Call* call, const Stage* stage, co
     while target != NULL and not stopped(call):
         planes = max(1, walk.n // height)
         down.span.begin, down.span.end = walk.place[0], walk.place[0] + min(walk.n, height)
-        if call.far:
+        if call.asks:
             fetch_lines(target, parts(walk.n * width * call.y.itemsize, 64))
         if direct:
             source = plane_of(job, &call.x, tile, walk.item)

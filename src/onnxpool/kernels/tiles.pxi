@@ -3,6 +3,8 @@ what is left is stored.
 
 The last axis comes first so that equal maxima resolve to the first in row-major order.
 """
+from libc.string cimport memcpy
+
 from .elements cimport MOST_DIVISOR, fetch_lines
 from .job cimport FLOAT64_SQUARES, PLAIN, Call, Job, Stage, Tile, parts, span_of, stopped
 from .geometry cimport Axis, Span, divisor_of, is_interior
@@ -46,7 +48,7 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
     cdef Py_ssize_t width = length if job.in_order else span.end - span.begin
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef Py_ssize_t near = AHEAD // (inner * call.x.itemsize)
-    cdef bint fetches = (call.far and not share_taps(axis, span.end - span.begin, length)
+    cdef bint fetches = (call.asks and not share_taps(axis, span.end - span.begin, length)
                          and is_dense(&call.x, call.x.axis[job.axes - 1], length, inner))
     cdef Py_ssize_t part = 4 * near  # places
     cdef bint pieces = length > part > 16 * (axis.most * axis.hop + axis.step) and not job.in_order
@@ -157,22 +159,29 @@ cdef void lay_divisors(const Job* job, const Tile* tile, float_t* divisors) noex
     cdef int last = job.axes - 1, a
     cdef Span span = tile.span[last]
     cdef Py_ssize_t width = span.end - span.begin, rows = 1, row, place, j
-    cdef double divisor
+    cdef double divisor, before = 0
+    cdef float_t* line = divisors
+    cdef float_t* along
     for a in range(last):
         rows *= tile.span[a].end - tile.span[a].begin
-    # The divisors along the last axis stand in the last row until it is its turn.
+    along = divisors + 2 * rows * width
     for j in range(width):
-        divisors[(rows - 1) * width + j] = <float_t> divisor_of(&job.axis[last], span.begin + j)
+        along[j] = <float_t> divisor_of(&job.axis[last], span.begin + j)
     for row in range(rows):
         divisor = 1
         place = row
         for a in range(last - 1, -1, -1):
             divisor *= divisor_of(&job.axis[a], tile.span[a].begin + place % (tile.span[a].end - tile.span[a].begin))
             place //= tile.span[a].end - tile.span[a].begin
-        for j in range(width):
-            divisors[row * width + j] = <float_t> (divisor * divisors[(rows - 1) * width + j])
-    for j in range(rows * width):
-        divisors[rows * width + j] = 1 / divisors[j]
+        if divisor == before:  # as most rows are
+            memcpy(line, line - width, width * sizeof(float_t))
+            memcpy(line + rows * width, line + (rows - 1) * width, width * sizeof(float_t))
+        else:
+            for j in range(width):
+                line[j] = <float_t> (divisor * along[j])
+                line[rows * width + j] = 1 / line[j]
+        before = divisor
+        line += width
 
 
 cdef Walk walk_results(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
