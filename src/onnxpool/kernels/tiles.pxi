@@ -159,7 +159,7 @@ cdef void lay_divisors(const Job* job, const Tile* tile, float_t* divisors) noex
     cdef int last = job.axes - 1, a
     cdef Span span = tile.span[last]
     cdef Py_ssize_t width = span.end - span.begin, rows = 1, row, place, j
-    cdef double divisor, before = 0
+    cdef double divisor, before = -1  # which none is
     cdef float_t* line = divisors
     cdef float_t* along
     for a in range(last):
