@@ -8,6 +8,7 @@ from .workloads import LAYOUTS, WORKLOADS, Call
 
 LARGEST = {  # a workload of each operator
     "AveragePool": "avg31x31s1",
+    "AveragePool of long windows": "avg127x127s1",
     "GlobalAveragePool": "gap_112_b8",
     "GlobalLpPool": "glp3_56_b8",
     "GlobalMaxPool": "gmp_112_b8",

@@ -14,7 +14,7 @@
 #include <immintrin.h>
 #endif
 
-/* Whether lines are worth asking for: Intel's processors follow all streams by themselves, and lose by it. */
+/* Whether loops gain by asking for many lines at once: Intel's processors follow streams by themselves, and lose by it. */
 static inline int gains_by_fetching(void) {
 #if defined(__x86_64__) && defined(__GNUC__)
     __builtin_cpu_init();
@@ -275,12 +275,12 @@ static inline uint64_t magnitude_of_double(double value) {
 
 /* Below these, 1e-20 and 1e-200, a remainder could lose digits to an underflow. */
 #define TINY_FLOAT UINT32_C(0x1e3ce508)
-/* 2^-60 and 2^60: neither a quotient of two such magnitudes nor a step on the way to it leaves the normal numbers. */
-#define MODERATE_LEAST UINT32_C(0x21800000)
-#define MODERATE_MOST UINT32_C(0x5d800000)
 #define TINY_DOUBLE UINT64_C(0x16687e92154ef7ac)
 /* The square of the least normal float16. */
 #define TINY_SQUARE UINT32_C(0x31800000)
+/* 2^-60 and 2^60: neither a quotient of two such magnitudes nor a step on the way to it leaves the normal numbers. */
+#define MODERATE_LEAST UINT32_C(0x21800000)
+#define MODERATE_MOST UINT32_C(0x5d800000)
 
 /* x / d, correctly rounded, for a finite x that is 0 or not tiny, and r = 1 / d rounded. Two corrections by fused
  * multiply-adds: the first result is within a unit in the last place, from which one more correction rounds correctly

@@ -167,6 +167,7 @@ cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, Py_ssize_t
     scratch.indices = scratch.elements + job.row * 8
     scratch.marks = scratch.indices + job.row * 8
     scratch.divisors = scratch.marks + job.marks
+    scratch.factors = scratch.divisors + job.divisors // 2
     memory = scratch.divisors + job.divisors
     locate(job, task, &tile)
     if segments != NULL:
@@ -333,7 +334,7 @@ cdef class Pool:
                 self.job.work = tiling.work + LEVELS * CHUNK + BLOCK
         self.job.work = parts(self.job.work + VECTOR, LINE) * LINE
         self.job.marks = parts(tiling.marks, LINE) * LINE
-        self.job.divisors = (2 * self.job.block + self.job.row) * self.job.valuesize if self.job.fast.divide else 0
+        self.job.divisors = 2 * self.job.block * self.job.valuesize if self.job.fast.divide else 0
         self.job.scratch = (3 * 8 * self.job.row + self.job.marks + self.job.divisors
                             + (2 * self.job.block + self.job.row + VECTOR + tables * self.job.work) * width)
 

@@ -142,14 +142,13 @@ cdef inline bint finishes_rows(const Job* job, const Stage* stage, const Tile* t
     return running_t is MaxI16 and stage == &job.fast
 
 
-cdef void lay_row_of_divisors(const Job* job, Strip* strip, Scratch* scratch, running_t* like) noexcept nogil:
+cdef void lay_row_of_divisors(const Job* job, Py_ssize_t windows, Scratch* scratch, running_t* like) noexcept nogil:
     """One row, where all windows divide by the same."""
     cdef running_t* divisors = <running_t*> scratch.divisors
+    cdef running_t* factors = <running_t*> scratch.factors
     cdef Py_ssize_t j
-    for j in range(strip.windows):
-        divisors[j] = divisor_like(like, job.divisor)
-        divisors[strip.windows + j] = divisor_like(like, 1 / job.divisor)
-    strip.factors = strip.windows * <Py_ssize_t> sizeof(running_t)
+    for j in range(windows):
+        divisors[j], factors[j] = divisor_like(like, job.divisor), divisor_like(like, 1 / job.divisor)
 
 
 cdef void reduce_row_by_row(const char* x, char* y, const Side* rows, const Strip* strip, running_t* lines,
@@ -292,10 +291,11 @@ cdef bint finish_strips(const Job* job, const Call* call, const Stage* stage, co
         down.x, plane_bytes, format = length * sizeof(running_t), plane * sizeof(running_t), PLAIN
     if by_rows:
         planes, strip = 0, strip_at(job, call, tile, block)
+        strip.factors = scratch.factors - scratch.divisors
         if divisors != NULL:
-            strip.factors, strip.pace = height * width * job.valuesize, width * job.valuesize
+            strip.pace = width * job.valuesize
         elif finishes and job.divides:
-            lay_row_of_divisors(job, &strip, scratch, block)
+            lay_row_of_divisors(job, strip.windows, scratch, block)
     planes = min(planes, min(min(walk.together, walk.most), job.block // width) // height)
     if planes == 0:
         walk.together = min(walk.together, height)

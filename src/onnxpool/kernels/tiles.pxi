@@ -154,17 +154,16 @@ cdef bint store_row(const Job* job, const Call* call, const Stage* stage, const 
     return unsafe
 
 
-cdef void lay_divisors(const Job* job, const Tile* tile, float_t* divisors) noexcept nogil:
-    """The divisors of all windows of a tile, of one outer item and one channel, and then one over each."""
+cdef void lay_divisors(const Job* job, const Tile* tile, float_t* divisors, float_t* factors,
+                       float_t* along) noexcept nogil:
+    """The divisors of all windows of a tile, of one outer item and one channel, and one over each; `along` has room for
+    those of the last axis."""
     cdef int last = job.axes - 1, a
     cdef Span span = tile.span[last]
     cdef Py_ssize_t width = span.end - span.begin, rows = 1, row, place, j
     cdef double divisor, before = -1  # which none is
-    cdef float_t* line = divisors
-    cdef float_t* along
     for a in range(last):
         rows *= tile.span[a].end - tile.span[a].begin
-    along = divisors + 2 * rows * width
     for j in range(width):
         along[j] = <float_t> divisor_of(&job.axis[last], span.begin + j)
     for row in range(rows):
@@ -174,14 +173,15 @@ cdef void lay_divisors(const Job* job, const Tile* tile, float_t* divisors) noex
             divisor *= divisor_of(&job.axis[a], tile.span[a].begin + place % (tile.span[a].end - tile.span[a].begin))
             place //= tile.span[a].end - tile.span[a].begin
         if divisor == before:  # as most rows are
-            memcpy(line, line - width, width * sizeof(float_t))
-            memcpy(line + rows * width, line + (rows - 1) * width, width * sizeof(float_t))
+            memcpy(divisors, divisors - width, width * sizeof(float_t))
+            memcpy(factors, factors - width, width * sizeof(float_t))
         else:
             for j in range(width):
-                line[j] = <float_t> (divisor * along[j])
-                line[rows * width + j] = 1 / line[j]
+                divisors[j] = <float_t> (divisor * along[j])
+                factors[j] = 1 / divisors[j]
         before = divisor
-        line += width
+        divisors += width
+        factors += width
 
 
 cdef Walk walk_results(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
@@ -196,9 +196,9 @@ cdef Walk walk_results(const Job* job, const Call* call, const Stage* stage, con
         walk.together = 1
         return walk
     if job.valuesize == sizeof(double):
-        lay_divisors(job, tile, <double*> scratch.divisors)
+        lay_divisors(job, tile, <double*> scratch.divisors, <double*> scratch.factors, <double*> scratch.elements)
     else:
-        lay_divisors(job, tile, <float*> scratch.divisors)
+        lay_divisors(job, tile, <float*> scratch.divisors, <float*> scratch.factors, <float*> scratch.elements)
     divisors[0] = scratch.divisors
     return walk
 
@@ -209,10 +209,9 @@ cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const
     """The rows at hand; True if a sum left its safe range."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, width = extent(tile.span[job.axes - 1], True)
     cdef Py_ssize_t n = walk.n * width, plane = walk.rows // (tile.outer_end - tile.outer_begin) * width
-    cdef Py_ssize_t done = 0, place = walk.done * width, part
+    cdef Py_ssize_t done = 0, place = walk.done * width, part, first
     cdef bint unsafe = False
     cdef const char* values = target
-    cdef const char* first
     if not stage.store:
         values = <const char*> block
     elif mending:
@@ -224,9 +223,9 @@ cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const
     elif divisors != NULL:
         while done < n:
             part = min(n - done, plane - (place + done) % plane)
-            first = divisors + (place + done) % plane * job.valuesize
-            unsafe |= stage.divide(block + done, <char*> values + done * job.valuesize, part, first,
-                                   first + plane * job.valuesize)
+            first = (place + done) % plane * job.valuesize
+            unsafe |= stage.divide(block + done, <char*> values + done * job.valuesize, part, divisors + first,
+                                   scratch.factors + first)
             done += part
     elif stage.store:
         unsafe = store_row(job, call, stage, block, <char*> values, tile, walk.place)
@@ -283,4 +282,6 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
             settle_zeros(job, call, tile, block, scratch)
     else:
         block = reduce_block(job, call, tile, left, block, spare, target, work)
+    # What is free now has been written before: no more memory is touched.
+    scratch.divisors, scratch.factors = <char*> work, <char*> (spare if block == memory else memory)
     return block != target and store_block(job, call, stage, tile, block, mending, scratch)

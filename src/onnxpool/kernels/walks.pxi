@@ -62,7 +62,8 @@ cdef struct Scratch:
     char* elements  # a row of elements, gathered or to be scattered
     char* values    # the row widened, or to be narrowed
     char* indices   # a row of flat indices
-    char* divisors  # of the windows of an outer item, one over each, and those along the last axis
+    char* divisors  # of the windows of an outer item,
+    char* factors   # and one over each
 
 
 cdef inline bint is_dense(const Array* array, Py_ssize_t axis_stride, Py_ssize_t length,
