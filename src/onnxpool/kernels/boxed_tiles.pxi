@@ -32,19 +32,6 @@ cdef inline const char* first_of(const char* x, const Side* side, Py_ssize_t win
     return x + (first_tap(&side.axis, window) - side.span.low) * side.x if taps_inside(&side.axis, window) else x
 
 
-cdef inline bint any_odd(const char* y, const Side* across, Py_ssize_t inner, running_t* like,
-                         Format format) noexcept nogil:
-    """Whether a row of finished results has to be looked at more closely."""
-    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
-    cdef Py_ssize_t windows = extent(across.span, True)
-    cdef Py_ssize_t together = windows if across.y == inner * size else 1, window
-    if running_t is SumF32 or running_t is SumF64 or running_t is MaxI16:
-        for window in range(windows // together):
-            if odd_results(y + window * across.y, together * inner, like, format):
-                return True
-    return False
-
-
 cdef bint reduce_rows(const char* x, char* y, running_t* work, Boxes* these, const Side* down, const Side* across,
                       Py_ssize_t row, Py_ssize_t rows, double divisor, Format format, bint finishes) noexcept nogil:
     """One or two rows of windows, in the planes of `these`; x and y begin where those of the tile do. True if any
@@ -65,12 +52,9 @@ cdef bint reduce_rows(const char* x, char* y, running_t* work, Boxes* these, con
         for r in range(1 if these.below else rows):
             first = first_of(x, down, row + r)
             these.left = row_bytes - (first_of(first, across, window) - first)
-            boxes_of(first_of(first, across, window),
-                     y + r * down.y + (window - across.span.begin) * across.y, these, work, format, finishes)
+            odd |= boxes_of(first_of(first, across, window),
+                            y + r * down.y + (window - across.span.begin) * across.y, these, work, format, finishes)
         window += these.windows
-    if finishes:  # while they are near
-        for r in range(rows):
-            odd |= any_odd(y + r * down.y, across, these.inner, work, format)
     return odd
 
 

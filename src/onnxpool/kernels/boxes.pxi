@@ -122,7 +122,8 @@ cdef inline running_t divisor_like(const running_t* like, double divisor) noexce
 
 
 cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y, const running_t* divisors,
-                           const running_t* factors, Py_ssize_t pace, Format format, bint finishes) noexcept nogil:
+                           const running_t* factors, Py_ssize_t pace, Format format, bint finishes,
+                           Extremes* seen) noexcept nogil:
     """A vector of running values, or a pair, or the elements that they become; lane j is divided by
     divisors[j * pace], and factors are one over these."""
     cdef float[VECTOR] floats, odd_floats
@@ -131,6 +132,7 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
     cdef Py_ssize_t j
     if running_t is MaxI16:
         if finishes:
+            note_keys(lanes, <int16_t*> seen.highest, <uint16_t*> seen.lowest, nans_of(format))
             for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                 halves[j] = float16_of_key(lanes[j].value, nans_of(format))
             memcpy(y, halves, VECTOR)
@@ -139,9 +141,11 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
         if finishes:
             for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                 floats[j] = mean_float(lanes[j].value, divisors[j * pace].value, factors[j * pace].value)
+            note_magnitudes(<const uint32_t*> floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
             if format == BFLOAT16_PAIRS:
                 for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                     odd_floats[j] = mean_float(odd[j].value, divisors[j * pace].value, factors[j * pace].value)
+                note_magnitudes(<const uint32_t*> odd_floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
                 narrow_bfloat16_halves(floats, odd_floats, <uint16_t*> y)
             elif format == FLOAT16:
                 narrow_float16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
@@ -154,6 +158,7 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
         if finishes:
             for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                 doubles[j] = quotient_double(lanes[j].value, divisors[j * pace].value, factors[j * pace].value)
+            note_magnitudes(<const uint64_t*> doubles, <uint64_t*> seen.highest, <uint64_t*> seen.lowest)
             memcpy(y, doubles, VECTOR)
             return
     memcpy(y, lanes, VECTOR)
@@ -182,12 +187,14 @@ cdef inline void fetch_taps(const char* x, Py_ssize_t hop, int taps) noexcept no
         fetch(x + tap * hop)
 
 
-cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* like, int rows, int taps,
+cdef inline bint boxes(const char* x, char* y, const Boxes* these, running_t* like, int rows, int taps,
                        Format format, int side, bint finishes) noexcept nogil:
-    """y[windows, inner] of boxes; with side 2 also those of the next row. inner takes a vector at least."""
+    """y[windows, inner] of boxes; with side 2 also those of the next row. inner takes a vector at least. True if any
+    finished result is odd."""
     cdef running_t[4 * VECTOR] space, odd_space  # apart from y, so that nothing has to be known about where y is
     cdef running_t* lanes = space
     cdef running_t* odd = odd_space
+    cdef Extremes seen = no_extremes()
     cdef const char* line[SIDE + 1]
     cdef Py_ssize_t window, part, done, box, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
     cdef Py_ssize_t unit = width * vectors_of(format), ahead
@@ -216,19 +223,21 @@ cdef inline void boxes(const char* x, char* y, const Boxes* these, running_t* li
                     for tap in range(side):
                         box = (row * side + tap) * width
                         put_lanes(lanes + box, odd + box, y + row * below + tap * pace + done * stored, &by, &factor, 0,
-                                  format, finishes)
+                                  format, finishes, &seen)
                 done += unit
             # The last vector overlaps the one before. (A minimum in each step costs half as much again.)
             part = inner - unit if part == 0 and inner % unit else -1
         for row in range(SIDE + 1):
             line[row] += step
         y += side * pace
+    return finishes and are_odd(&seen, like, format)
 
 
-cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_t* held, Format format,
+cdef inline bint long_lines(const char* x, char* y, const Boxes* these, running_t* held, Format format,
                             bint finishes) noexcept nogil:
     """As `boxes` for windows of one row and more than FEW taps."""
     cdef running_t* lanes
+    cdef Extremes seen = no_extremes()
     cdef Py_ssize_t window, done, unit, units, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t), full = vectors_of(format) * width
@@ -242,10 +251,11 @@ cdef inline void long_lines(const char* x, char* y, const Boxes* these, running_
             for unit in range(units):
                 lanes = held + unit * full
                 put_lanes(lanes, lanes + width, y + (done + unit * full) * stored, &by, &factor, 0, format,
-                          finishes)
+                          finishes, &seen)
             done += units * full
         x += these.step
         y += these.pace
+    return finishes and are_odd(&seen, held, format)
 
 
 cdef inline void deep_box(const char* x, const Boxes* these, running_t* box, int planes, int lines, int taps,
@@ -278,12 +288,13 @@ cdef inline void deep_box(const char* x, const Boxes* these, running_t* box, int
             memcpy(box, face, VECTOR)
 
 
-cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running_t* like, int planes, int lines,
+cdef inline bint deep_boxes(const char* x, char* y, const Boxes* source, running_t* like, int planes, int lines,
                             int taps, Format format, bint finishes) noexcept nogil:
     """As `boxes` for windows of several planes, along three axes."""
     cdef running_t[VECTOR] space, odd_space
     cdef running_t* lanes = space
     cdef running_t* odd = odd_space
+    cdef Extremes seen = no_extremes()
     cdef Boxes these = source[0]  # which no store to y can change
     cdef running_t by = divisor_like(like, these.divisor), factor = divisor_like(like, 1 / these.divisor)
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), unit = width * vectors_of(format)
@@ -300,123 +311,125 @@ cdef inline void deep_boxes(const char* x, char* y, const Boxes* source, running
                     deep_box(x + done * size, &these, odd, planes, lines, taps, ahead, False, BFLOAT16_ODD)
                 else:
                     deep_box(x + done * size, &these, lanes, planes, lines, taps, ahead, these.far != NEAR, format)
-                put_lanes(lanes, odd, y + done * stored, &by, &factor, 0, format, finishes)
+                put_lanes(lanes, odd, y + done * stored, &by, &factor, 0, format, finishes, &seen)
                 done += unit
             part = these.inner - unit if part == 0 and these.inner % unit else -1  # as in `boxes`
         x += these.step
         y += these.pace
+    return finishes and are_odd(&seen, like, format)
 
 
-cdef inline void some_boxes(const char* x, char* y, const Boxes* these, running_t* work, Format format,
+cdef inline bint some_boxes(const char* x, char* y, const Boxes* these, running_t* work, Format format,
                             bint finishes) noexcept nogil:
     cdef int lines = these.taps if columns_first(work) else these.rows
     cdef int taps = these.rows if columns_first(work) else these.taps
     # Constants let the compiler unroll a box. Up to 3 rows or planes T(n) adds one after the other.
     # Plain values wait for memory: there a loop over the rows spreads what is fetched.
     if format != PLAIN and these.planes == 2 and these.rows == 2 and these.taps == 2:
-        deep_boxes(x, y, these, work, 2, 2, 2, format, finishes)
+        return deep_boxes(x, y, these, work, 2, 2, 2, format, finishes)
     elif format != PLAIN and these.planes == 3 and these.rows == 3 and these.taps == 3:
-        deep_boxes(x, y, these, work, 3, 3, 3, format, finishes)
+        return deep_boxes(x, y, these, work, 3, 3, 3, format, finishes)
     elif these.planes > 1 and taps == 1:
-        deep_boxes(x, y, these, work, these.planes, lines, 1, format, finishes)
+        return deep_boxes(x, y, these, work, these.planes, lines, 1, format, finishes)
     elif these.planes > 1 and taps == 2:
-        deep_boxes(x, y, these, work, these.planes, lines, 2, format, finishes)
+        return deep_boxes(x, y, these, work, these.planes, lines, 2, format, finishes)
     elif these.planes > 1:
-        deep_boxes(x, y, these, work, these.planes, lines, 3, format, finishes)
+        return deep_boxes(x, y, these, work, these.planes, lines, 3, format, finishes)
     elif these.below:
         if these.rows == 2 and these.taps == 2:
-            boxes(x, y, these, work, 2, 2, format, 2, finishes)
+            return boxes(x, y, these, work, 2, 2, format, 2, finishes)
         elif these.rows == 2:
-            boxes(x, y, these, work, 2, 3, format, 2, finishes)
+            return boxes(x, y, these, work, 2, 3, format, 2, finishes)
         elif these.taps == 2:
-            boxes(x, y, these, work, 3, 2, format, 2, finishes)
+            return boxes(x, y, these, work, 3, 2, format, 2, finishes)
         else:
-            boxes(x, y, these, work, 3, 3, format, 2, finishes)
+            return boxes(x, y, these, work, 3, 3, format, 2, finishes)
     elif these.rows == 1 and these.taps == 1:
-        boxes(x, y, these, work, 1, 1, format, 1, finishes)
+        return boxes(x, y, these, work, 1, 1, format, 1, finishes)
     elif these.rows == 1 and these.taps == 2:
-        boxes(x, y, these, work, 1, 2, format, 1, finishes)
+        return boxes(x, y, these, work, 1, 2, format, 1, finishes)
     elif these.rows == 1 and these.taps == 3:
-        boxes(x, y, these, work, 1, 3, format, 1, finishes)
+        return boxes(x, y, these, work, 1, 3, format, 1, finishes)
     elif these.rows == 1 and these.taps == 4:
-        boxes(x, y, these, work, 1, 4, format, 1, finishes)
+        return boxes(x, y, these, work, 1, 4, format, 1, finishes)
     elif these.rows == 1 and these.taps == 5:
-        boxes(x, y, these, work, 1, 5, format, 1, finishes)
+        return boxes(x, y, these, work, 1, 5, format, 1, finishes)
     elif these.rows == 1 and these.taps == 6:
-        boxes(x, y, these, work, 1, 6, format, 1, finishes)
+        return boxes(x, y, these, work, 1, 6, format, 1, finishes)
     elif these.rows == 1 and these.taps == 7:
-        boxes(x, y, these, work, 1, 7, format, 1, finishes)
+        return boxes(x, y, these, work, 1, 7, format, 1, finishes)
     elif these.rows == 1 and these.taps == 8:
-        boxes(x, y, these, work, 1, 8, format, 1, finishes)
+        return boxes(x, y, these, work, 1, 8, format, 1, finishes)
     elif these.rows == 1:
-        long_lines(x, y, these, work, format, finishes)
+        return long_lines(x, y, these, work, format, finishes)
     elif these.rows == 2 and these.taps == 1:
-        boxes(x, y, these, work, 2, 1, format, 1, finishes)
+        return boxes(x, y, these, work, 2, 1, format, 1, finishes)
     elif these.rows == 2 and these.taps == 2:
-        boxes(x, y, these, work, 2, 2, format, 1, finishes)
+        return boxes(x, y, these, work, 2, 2, format, 1, finishes)
     elif these.rows == 2:
-        boxes(x, y, these, work, 2, 3, format, 1, finishes)
+        return boxes(x, y, these, work, 2, 3, format, 1, finishes)
     elif these.taps == 1:
-        boxes(x, y, these, work, 3, 1, format, 1, finishes)
+        return boxes(x, y, these, work, 3, 1, format, 1, finishes)
     elif these.taps == 2:
-        boxes(x, y, these, work, 3, 2, format, 1, finishes)
+        return boxes(x, y, these, work, 3, 2, format, 1, finishes)
     else:
-        boxes(x, y, these, work, 3, 3, format, 1, finishes)
+        return boxes(x, y, these, work, 3, 3, format, 1, finishes)
 
 
-cdef void boxes_of(const char* x, char* y, const Boxes* these, running_t* work, Format format,
+cdef bint boxes_of(const char* x, char* y, const Boxes* these, running_t* work, Format format,
                    bint finishes) noexcept nogil:
     cdef Py_ssize_t j
     cdef running_t* values = <running_t*> y
     if not these.planes or not these.rows or not these.taps:
         for j in range(these.windows * these.inner):
             values[j] = nothing(values[j])
+        return False
     elif running_t is MaxI16:
         if format == FLOAT16_KEYS and finishes:
-            some_boxes(x, y, these, work, FLOAT16_KEYS, True)
+            return some_boxes(x, y, these, work, FLOAT16_KEYS, True)
         elif format == BFLOAT16_KEYS and finishes:
-            some_boxes(x, y, these, work, BFLOAT16_KEYS, True)
+            return some_boxes(x, y, these, work, BFLOAT16_KEYS, True)
         elif format == FLOAT16_KEYS:
-            some_boxes(x, y, these, work, FLOAT16_KEYS, False)
+            return some_boxes(x, y, these, work, FLOAT16_KEYS, False)
         elif format == BFLOAT16_KEYS:
-            some_boxes(x, y, these, work, BFLOAT16_KEYS, False)
+            return some_boxes(x, y, these, work, BFLOAT16_KEYS, False)
         else:
-            some_boxes(x, y, these, work, PLAIN, False)
+            return some_boxes(x, y, these, work, PLAIN, False)
     elif running_t is SumF32:
         if format == BFLOAT16_PAIRS and finishes:
-            some_boxes(x, y, these, work, BFLOAT16_PAIRS, True)
+            return some_boxes(x, y, these, work, BFLOAT16_PAIRS, True)
         elif format == BFLOAT16_PAIRS:
-            some_boxes(x, y, these, work, BFLOAT16_PAIRS, False)
+            return some_boxes(x, y, these, work, BFLOAT16_PAIRS, False)
         elif format == FLOAT16 and finishes:
-            some_boxes(x, y, these, work, FLOAT16, True)
+            return some_boxes(x, y, these, work, FLOAT16, True)
         elif format == BFLOAT16 and finishes:
-            some_boxes(x, y, these, work, BFLOAT16, True)
+            return some_boxes(x, y, these, work, BFLOAT16, True)
         elif finishes:
-            some_boxes(x, y, these, work, PLAIN, True)
+            return some_boxes(x, y, these, work, PLAIN, True)
         elif format == FLOAT16:
-            some_boxes(x, y, these, work, FLOAT16, False)
+            return some_boxes(x, y, these, work, FLOAT16, False)
         elif format == BFLOAT16:
-            some_boxes(x, y, these, work, BFLOAT16, False)
+            return some_boxes(x, y, these, work, BFLOAT16, False)
         else:
-            some_boxes(x, y, these, work, PLAIN, False)
+            return some_boxes(x, y, these, work, PLAIN, False)
     elif running_t is SumI32:
         if format == BYTES:
-            some_boxes(x, y, these, work, BYTES, False)
+            return some_boxes(x, y, these, work, BYTES, False)
         elif format == SIGNED_BYTES:
-            some_boxes(x, y, these, work, SIGNED_BYTES, False)
+            return some_boxes(x, y, these, work, SIGNED_BYTES, False)
         else:
-            some_boxes(x, y, these, work, PLAIN, False)
+            return some_boxes(x, y, these, work, PLAIN, False)
     elif running_t is MaxF32:
         if format == FLOAT16:
-            some_boxes(x, y, these, work, FLOAT16, False)
+            return some_boxes(x, y, these, work, FLOAT16, False)
         elif format == BFLOAT16:
-            some_boxes(x, y, these, work, BFLOAT16, False)
+            return some_boxes(x, y, these, work, BFLOAT16, False)
         else:
-            some_boxes(x, y, these, work, PLAIN, False)
+            return some_boxes(x, y, these, work, PLAIN, False)
     elif running_t is SumF64:
         if finishes:
-            some_boxes(x, y, these, work, PLAIN, True)
+            return some_boxes(x, y, these, work, PLAIN, True)
         else:
-            some_boxes(x, y, these, work, PLAIN, False)
+            return some_boxes(x, y, these, work, PLAIN, False)
     else:
-        some_boxes(x, y, these, work, PLAIN, False)
+        return some_boxes(x, y, these, work, PLAIN, False)

@@ -5,6 +5,7 @@ left not finite, and `True` is returned: the tile is taken again with `SumWide`,
 """
 from libc.math cimport NAN, cbrt, exp2, fabs, floor, fma, frexp, isfinite, ldexp, log2, pow, rintf, sqrt, sqrtf
 from libc.stdint cimport int8_t, int16_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 from .elements cimport (
     INFINITE_DOUBLE,
@@ -199,6 +200,58 @@ cdef bint odd_halves(const uint16_t* x, Py_ssize_t n, uint16_t infinity) noexcep
     for j in range(n):
         odd |= (x[j] == 0) | ((x[j] & 0x7FFF) > infinity)
     return odd != 0
+
+
+cdef struct Extremes:
+    char[VECTOR] highest  # magnitudes, or keys of maxima,
+    char[VECTOR] lowest   # and magnitudes less one, of which that of zero is the highest, or keys from that of zero
+
+
+cdef inline Extremes no_extremes() noexcept nogil:
+    cdef Extremes seen
+    memset(seen.highest, 0, VECTOR)
+    memset(seen.lowest, 0xFF, VECTOR)
+    return seen
+
+
+cdef inline void note_magnitudes(const magnitude_t* lanes, magnitude_t* highest, magnitude_t* lowest) noexcept nogil:
+    cdef magnitude_t magnitude, most = <magnitude_t> -1 >> 1
+    cdef Py_ssize_t j
+    for j in range(VECTOR // <Py_ssize_t> sizeof(magnitude_t)):
+        magnitude = lanes[j] & most
+        highest[j] = max(highest[j], magnitude)
+        lowest[j] = min(lowest[j], <magnitude_t> (magnitude - 1))
+
+
+cdef inline void note_keys(const MaxI16* lanes, int16_t* highest, uint16_t* nearest, int nans) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(VECTOR // <Py_ssize_t> sizeof(MaxI16)):
+        highest[j] = max(highest[j], lanes[j].value)
+        nearest[j] = min(nearest[j], <uint16_t> (lanes[j].value ^ <int16_t> -nans))
+
+
+cdef inline bint any_beyond(const magnitude_t* highest, const magnitude_t* lowest, magnitude_t infinity,
+                            magnitude_t tiny) noexcept nogil:
+    cdef magnitude_t odd = 0
+    cdef Py_ssize_t j
+    for j in range(VECTOR // <Py_ssize_t> sizeof(magnitude_t)):
+        odd |= (highest[j] >= infinity) | (lowest[j] < tiny)
+    return odd != 0
+
+
+cdef inline bint are_odd(const Extremes* seen, const running_t* like, Format format) noexcept nogil:
+    """Whether some finished result has to be looked at more closely: a mean that is not finite, or so tiny that it may
+    have lost digits; a maximum that may not be the first of equals, which zeros and NaNs are."""
+    if running_t is MaxI16:
+        return any_beyond(<const uint16_t*> seen.highest, <const uint16_t*> seen.lowest,
+                          <uint16_t> (0x8000 - 2 * nans_of(format)), <uint16_t> 1)
+    elif running_t is SumF64:
+        return any_beyond(<const uint64_t*> seen.highest, <const uint64_t*> seen.lowest, INFINITE_DOUBLE, TINY_DOUBLE)
+    elif running_t is SumF32:
+        return any_beyond(<const uint32_t*> seen.highest, <const uint32_t*> seen.lowest,
+                          INFINITE_FLOAT, <uint32_t> (0 if format == FLOAT16 else TINY_FLOAT))
+    else:
+        return False
 
 
 cdef bint odd_results(const char* x, Py_ssize_t n, const running_t* like, Format format) noexcept nogil:
