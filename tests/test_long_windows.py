@@ -99,3 +99,23 @@ def test_means_of_large_windows(dtype, channels_last, side):
     y = onnxpool.average_pool(source, (side, side), pads=[pad] * 4, channels_last=channels_last)
     error = {2: 1e-3 if dtype == np.float16 else 5e-3, 4: 1e-6, 8: 1e-14}[dtype.itemsize]
     assert np.allclose((np.moveaxis(y, -1, 1) if channels_last else y).astype(np.float64), total / taps, error, error)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
+@pytest.mark.parametrize(("taps", "stride"), [(10, 5), (9, 3), (16, 2), (25, 5), (24, 8), (49, 7), (64, 8), (66, 6)])
+@pytest.mark.parametrize("pad", [0, 4])
+def test_means_of_whole_steps(dtype, taps, stride, pad):
+    """Windows along one axis that are whole steps give the same bits over channels side by side as over rows."""
+    for channels, windows in ((16, 1), (17, 40), (32, 9), (40, 3), (64, 70), (100, 21)):
+        x = numbers((2, channels, taps + stride * (windows - 1) + 1), dtype)
+        x[0, 1, 3] = np.inf
+        x[1, :, :taps] *= dtype.type(1e-4 if dtype == np.float16 else 1e-30)
+        op = onnxpool.AveragePool(kernel_shape=[taps], strides=[stride], pads=[pad, pad])
+        expected = op(x)
+        last = onnxpool.AveragePool(kernel_shape=[taps], strides=[stride], pads=[pad, pad], channels_last=True)
+        dense = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+        assert np.moveaxis(last(dense), -1, 1).tobytes() == expected.tobytes()
+        sliced = np.zeros((2, dense.shape[1] + 3, channels + 5), dtype)[:, 1:-2, 2:-3]
+        sliced[...] = dense
+        out = np.zeros((2, windows + 9 + pad, channels + 2), dtype)[:, :expected.shape[2], 1:-1]
+        assert np.moveaxis(last(sliced, out=out), -1, 1).tobytes() == expected.tobytes()

@@ -1,10 +1,14 @@
 """Boxed tiles: where the last axes of a tile are reduced at once, by boxes.pxi."""
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memmove, memset
 
 from .elements cimport MOST_DIVISOR
 from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
 from .job cimport MAX_I16, NEAR, PLAIN, Array, Call, Distance, Format, Job, Stage, Tile, stopped
 from .reductions cimport MaxI16, SumF32, SumF64, running_t
+
+
+cdef enum:
+    PIECE = 1 << 10  # bytes of windows that are finished together from results of steps
 
 
 cdef struct Side:
@@ -46,8 +50,6 @@ cdef bint reduce_rows(const char* x, char* y, running_t* work, Boxes* these, con
         these.rows, these.taps = taps_inside(&down.axis, row), taps_inside(taps, window)
         these.below = down.y if rows == 2 and these.windows > 1 else 0
         these.divisor = divisor * divisor_of(&down.axis, row) * divisor_of(taps, window)
-        if these.below:
-            these.windows &= ~1
         these.turn = rows * down.axis.step * down.x - row_bytes
         for r in range(1 if these.below else rows):
             first = first_of(x, down, row + r)
@@ -67,7 +69,8 @@ cdef inline bint all_have_taps(const Side* side) noexcept nogil:
 
 
 cdef bint reduce_boxes(const char* x, char* y, running_t* work, const Side* deep, const Side* down, const Side* across,
-                       Py_ssize_t inner, Format format, bint finishes, Distance far) noexcept nogil:
+                       Py_ssize_t inner, Format format, bint finishes, Distance far,
+                       Distance asks) noexcept nogil:
     """y[deep windows, down windows, across windows, inner] from x[elements of the same], of running values or, if it
     finishes, of elements: then True if any is odd."""
     cdef const Axis* rows = &down.axis
@@ -76,7 +79,7 @@ cdef bint reduce_boxes(const char* x, char* y, running_t* work, const Side* deep
     cdef bint close = (rows.step == rows.hop and across.axis.step == across.axis.hop and rows.taps > 1
                        and across.axis.taps > 1)
     cdef Boxes these
-    these.far, these.inner, these.pace = far, inner, across.y
+    these.far, these.asks, these.inner, these.pace = far, asks, inner, across.y
     these.step, these.hop = across.axis.step * across.x, across.axis.hop * across.x
     these.pitch, these.deep = rows.hop * down.x, deep.axis.hop * deep.x
     for window in range(deep.span.begin, deep.span.end):
@@ -151,7 +154,7 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
             source = <const char*> work
         if walk.wanted and boxed:
             reduce_boxes(source, <char*> block, work, &deep, &down, &across, inner, format, False,
-                         call.asks if direct else NEAR)
+                         call.far if direct else NEAR, call.asks if direct else NEAR)
         elif walk.wanted:
             reduce_strips(source, block, job, tile, &down, &strip if by_rows else NULL, values, format, scratch)
         block += extent(tile.span[last - 1], True) * width * inner
@@ -159,15 +162,22 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
         source = next_rows(job, &call.x, tile, &walk)
 
 
+cdef bint lies_in_lines(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+                        running_t* like) noexcept nogil:
+    """Whether the last axis may be reduced from elements to vectors."""
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
+    return (not stage.load and not is_square(call.x.format) and not job.in_order and not job.indexed
+            and extent(tile.span[job.axes - 1], False) > 0 and inner * <Py_ssize_t> sizeof(running_t) >= VECTOR
+            and lies_inner(&call.x, inner))
+
+
 cdef bint fits_lines(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
                      running_t* like) noexcept nogil:
-    """Whether the last axis may be reduced from elements to vectors; not where windows share many taps."""
+    """Not where windows share many taps."""
     cdef const Axis* axis = &job.axis[job.axes - 1]
     cdef Span span = tile.span[job.axes - 1]
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = extent(span, False)
-    return (not stage.load and not is_square(call.x.format) and not job.in_order and not job.indexed and length > 0
-            and inner * <Py_ssize_t> sizeof(running_t) >= VECTOR and lies_inner(&call.x, inner)
-            and not in_steps(axis) and not share_taps(axis, extent(span, True), length))
+    return (lies_in_lines(job, call, stage, tile, like) and not in_steps(axis)
+            and not share_taps(axis, extent(span, True), extent(span, False)))
 
 
 cdef void load_lines(const Job* job, const Call* call, const Tile* tile, running_t* block, running_t* work,
@@ -189,7 +199,8 @@ cdef void load_lines(const Job* job, const Call* call, const Tile* tile, running
     while source != NULL and not stopped(call):
         if walk.wanted:
             across.x, across.span.end = walk.stride, begin + walk.n * width
-            reduce_boxes(source, <char*> block, work, &unit, &unit, &across, inner, call.x.format, False, call.asks)
+            reduce_boxes(source, <char*> block, work, &unit, &unit, &across, inner, call.x.format, False, call.far,
+                         call.asks)
         block += walk.n * width * inner
         source = next_rows(job, &call.x, tile, &walk)
 
@@ -226,8 +237,54 @@ cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, con
         for a in range(job.axes):
             source += tile.span[a].low * call.x.axis[a]
             target += tile.span[a].begin * call.y.axis[a]
-        odd |= reduce_boxes(source, target, work, &deep, &down, &across, inner, call.x.format, True, call.asks)
+        odd |= reduce_boxes(source, target, work, &deep, &down, &across, inner, call.x.format, True, call.far,
+                            call.asks)
         if odd and stage.running != MAX_I16:
             return False
     # Keys are right if all zeros are alike.
     return not odd or not any_odd_keys(job, call, tile, scratch)
+
+
+cdef bint finish_steps(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* work,
+                       Scratch* scratch) noexcept nogil:
+    """As `finish_boxes`, for means along one axis of windows that are whole steps: a piece of these is held."""
+    cdef const Axis* axis = &job.axis[0]
+    cdef Span span = tile.span[0]
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, pixel = inner * <Py_ssize_t> sizeof(running_t)
+    cdef Py_ssize_t steps = axis.taps // axis.step, most = max(steps, PIECE // pixel), item, window, n, held
+    cdef bint direct = call.y.format == PLAIN, odd = False
+    cdef const char* source
+    cdef char* target
+    cdef char* means
+    cdef Boxes these, those
+    if not (job.divides and job.axes == 1 and in_steps(axis) and axis.step <= FEW and steps <= FEW
+            and axis.begin <= span.begin and span.end <= axis.end and lies_in_lines(job, call, stage, tile, work)
+            and may_finish(job, call, stage, tile, False)):
+        return False
+    memset(&these, 0, sizeof(Boxes))
+    these.inner, these.planes, these.rows, these.divisor = inner, 1, 1, divisor_of(axis, span.begin)
+    these.far, these.asks = call.far, call.asks
+    these.pace = pixel
+    those = these
+    these.taps, these.step, these.hop = axis.step, axis.step * call.x.axis[0], call.x.axis[0]
+    those.taps, those.step, those.hop, those.far = steps, pixel, pixel, NEAR
+    those.pace = call.y.axis[0] if direct else pixel
+    for item in range(tile.outer_begin, tile.outer_end):
+        source = outer_item(job, &call.x, item, tile.inner_begin) + first_tap(axis, span.begin) * call.x.axis[0]
+        target = outer_item(job, &call.y, item, tile.inner_begin) + span.begin * call.y.axis[0]
+        window, held = span.begin, 0
+        while window < span.end:
+            n = min(most, span.end - window)
+            these.windows, those.windows = n + steps - 1 - held, n
+            these.left = (span.end - window + steps) * these.step
+            boxes_of(source, <char*> (work + held * inner), &these, work, call.x.format, False)
+            means = target if direct else <char*> (work + (n + steps - 1) * inner)
+            odd |= boxes_of(<const char*> work, means, &those, work, PLAIN, True)
+            if not direct:
+                write_row(&call.y, means, target, call.y.axis[0], n, inner, scratch)
+            source += these.windows * these.step
+            target += n * call.y.axis[0]
+            held = steps - 1
+            memmove(work, work + n * inner, held * pixel)
+            window += n
+    return not odd

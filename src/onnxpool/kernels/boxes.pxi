@@ -80,25 +80,25 @@ cdef inline running_t of_box(const running_t* top, const running_t* middle, cons
     return result
 
 
-cdef inline void reduce_box(const char** line, Py_ssize_t place, Py_ssize_t hop, running_t* lanes, int rows, int taps,
-                            Format format, int side) noexcept nogil:
-    """lanes[side, side, vector] of neighbouring boxes, whose rows begin `place` bytes after those of `line`."""
+cdef inline void reduce_box(const char** line, Py_ssize_t hop, running_t* lanes, int rows, int taps, Format format,
+                            int side) noexcept nogil:
+    """lanes[side, side, vector] of neighbouring boxes, whose rows begin where `line` says."""
     cdef running_t[(SIDE + 1) * (SIDE + 1) * VECTOR] space
     cdef running_t* box = space
     cdef running_t* first[SIDE + 1]
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
     cdef int row, tap
     if rows == 1:
-        reduce_taps(line[0] + place, lanes, hop, taps, format)
+        reduce_taps(line[0], lanes, hop, taps, format)
         return
     for row in range(SIDE + 1):
-        first[row] = <running_t*> (line[row] + place) if format == PLAIN else box + row * (SIDE + 1) * width
+        first[row] = <running_t*> line[row] if format == PLAIN else box + row * (SIDE + 1) * width
     if format == PLAIN:
         hop //= <Py_ssize_t> sizeof(running_t)
     else:
         for row in range(rows + side - 1):
             for tap in range(taps + side - 1):
-                widen(line[row] + place + tap * hop, first[row] + tap * width, format)
+                widen(line[row] + tap * hop, first[row] + tap * width, format)
         hop = width
     for j in range(width):
         lanes[j] = of_box(first[0] + j, first[1] + j, first[2] + j, hop, rows, taps)
@@ -141,13 +141,15 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
         if finishes:
             for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                 floats[j] = mean_float(lanes[j].value, divisors[j * pace].value, factors[j * pace].value)
-            note_magnitudes(<const uint32_t*> floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
             if format == BFLOAT16_PAIRS:
                 for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                     odd_floats[j] = mean_float(odd[j].value, divisors[j * pace].value, factors[j * pace].value)
-                note_magnitudes(<const uint32_t*> odd_floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
-                narrow_bfloat16_halves(floats, odd_floats, <uint16_t*> y)
-            elif format == FLOAT16:
+                narrow_bfloat16_halves(floats, odd_floats, halves)
+                note_magnitudes(halves, <uint16_t*> seen.highest, <uint16_t*> seen.lowest)
+                memcpy(y, halves, VECTOR)
+                return
+            note_magnitudes(<const uint32_t*> floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
+            if format == FLOAT16:
                 narrow_float16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
             elif format == BFLOAT16:
                 narrow_bfloat16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
@@ -167,12 +169,12 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
 
 
 cdef struct Boxes:
-    Py_ssize_t windows, inner     # values: y[windows, inner]; with side 2 windows are even in number
+    Py_ssize_t windows, inner     # values: y[windows, inner]; with side 2 there are two windows at least
     Py_ssize_t step, deep, pitch, hop  # bytes in x from window to window, and from plane to plane of taps, row to row,
     Py_ssize_t planes, rows, taps      # tap to tap
     Py_ssize_t pace, below        # bytes in y from window to window, and to the next row; 0 if it is not taken as well
     double divisor
-    Distance far                  # as of the call
+    Distance far, asks            # as of the call
     Py_ssize_t left, turn         # bytes in x to the end of the row, and from there to the next row of windows
 
 
@@ -196,40 +198,50 @@ cdef inline bint boxes(const char* x, char* y, const Boxes* these, running_t* li
     cdef running_t* odd = odd_space
     cdef Extremes seen = no_extremes()
     cdef const char* line[SIDE + 1]
-    cdef Py_ssize_t window, part, done, box, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
-    cdef Py_ssize_t unit = width * vectors_of(format), ahead
+    cdef const char* at[SIDE + 1]
+    cdef char* target
+    cdef Py_ssize_t window = 0, part, done, box, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
+    cdef Py_ssize_t unit = width * vectors_of(format), ahead, advance = side
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
-    cdef Py_ssize_t hop = these.hop, pace = these.pace, below = these.below, step = side * these.step
+    cdef Py_ssize_t hop = these.hop, pace = these.pace, below = these.below
+    cdef bint fetches = these.asks != NEAR if rows > 1 else these.far != NEAR and these.step >= taps * these.hop
     cdef running_t by = divisor_like(like, these.divisor), factor = divisor_like(like, 1 / these.divisor)
     cdef int row, tap
     for row in range(SIDE + 1):
         line[row] = x + row * these.pitch
-    for window in range(these.windows // side):
-        part, ahead = 0, ahead_of(these, window * side)
+    while advance > 0:
+        part, ahead = 0, ahead_of(these, window)
         while part >= 0:
-            done = part
+            done, target = part, y + part * stored
+            for row in range(rows + side - 1):
+                at[row] = line[row] + part * size
             while done <= inner - unit:
-                if rows > 1 and these.far:
-                    # Two rows of the next boxes are new.
+                if fetches:
+                    # Two rows of the next boxes are new, or all of one row.
                     for row in range(max(rows + side - 3, 0), rows + side - 1):
-                        fetch_taps(line[row] + done * size + ahead, hop, min(taps, NEW))
+                        fetch_taps(at[row] + ahead, hop, min(taps, NEW) if rows > 1 else taps)
                 if format == BFLOAT16_PAIRS:
-                    reduce_box(line, done * size, hop, lanes, rows, taps, BFLOAT16_EVEN, side)
-                    reduce_box(line, done * size, hop, odd, rows, taps, BFLOAT16_ODD, side)
+                    reduce_box(at, hop, lanes, rows, taps, BFLOAT16_EVEN, side)
+                    reduce_box(at, hop, odd, rows, taps, BFLOAT16_ODD, side)
                 else:
-                    reduce_box(line, done * size, hop, lanes, rows, taps, format, side)
+                    reduce_box(at, hop, lanes, rows, taps, format, side)
                 for row in range(side):
                     for tap in range(side):
                         box = (row * side + tap) * width
-                        put_lanes(lanes + box, odd + box, y + row * below + tap * pace + done * stored, &by, &factor, 0,
-                                  format, finishes, &seen)
+                        put_lanes(lanes + box, odd + box, target + row * below + tap * pace, &by, &factor, 0, format,
+                                  finishes, &seen)
+                for row in range(rows + side - 1):
+                    at[row] += unit * size
+                target += unit * stored
                 done += unit
             # The last vector overlaps the one before. (A minimum in each step costs half as much again.)
             part = inner - unit if part == 0 and inner % unit else -1
+        advance = min(side, these.windows - side - window)  # the last pair may overlap the one before
         for row in range(SIDE + 1):
-            line[row] += step
-        y += side * pace
+            line[row] += advance * these.step
+        y += advance * pace
+        window += advance
     return finishes and are_odd(&seen, like, format)
 
 
@@ -247,7 +259,7 @@ cdef inline bint long_lines(const char* x, char* y, const Boxes* these, running_
         while done < inner:
             done = min(done, inner - full)  # the last vector overlaps the one before
             units = min(inner - done, CHUNK) // full
-            cascade_units(x + done * size, these.hop, these.taps, held, units, these.far, format)
+            cascade_units(x + done * size, these.hop, these.taps, held, units, these.asks, format)
             for unit in range(units):
                 lanes = held + unit * full
                 put_lanes(lanes, lanes + width, y + (done + unit * full) * stored, &by, &factor, 0, format,
@@ -306,11 +318,11 @@ cdef inline bint deep_boxes(const char* x, char* y, const Boxes* source, running
             done = part
             while done <= these.inner - unit:
                 if format == BFLOAT16_PAIRS:
-                    deep_box(x + done * size, &these, lanes, planes, lines, taps, ahead, these.far != NEAR,
+                    deep_box(x + done * size, &these, lanes, planes, lines, taps, ahead, these.asks != NEAR,
                              BFLOAT16_EVEN)
                     deep_box(x + done * size, &these, odd, planes, lines, taps, ahead, False, BFLOAT16_ODD)
                 else:
-                    deep_box(x + done * size, &these, lanes, planes, lines, taps, ahead, these.far != NEAR, format)
+                    deep_box(x + done * size, &these, lanes, planes, lines, taps, ahead, these.asks != NEAR, format)
                 put_lanes(lanes, odd, y + done * stored, &by, &factor, 0, format, finishes, &seen)
                 done += unit
             part = these.inner - unit if part == 0 and these.inner % unit else -1  # as in `boxes`

@@ -261,6 +261,9 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     cdef running_t* block = target if target != NULL and (left == 0 or job.whole) else memory
     if (boxed or lined) and finish_boxes(job, call, stage, tile, boxed, work, scratch):
         return False
+    if running_t is SumF32 or running_t is SumF64:
+        if finish_steps(job, call, stage, tile, work, scratch):
+            return False
     if stripped and not mending and may_finish_strips(job, call, stage, tile, memory):
         return finish_strips(job, call, stage, tile, memory, values, work, scratch)
     if job.whole:
