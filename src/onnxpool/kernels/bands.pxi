@@ -12,9 +12,9 @@ from .job cimport PLAIN, Format, parts
 from .reductions cimport combine, neutral, running_t
 
 cdef enum:
-    QUAD = 4     # vectors that a loop holds in registers
+    QUAD = 4     # vectors that a loop holds in registers, or as many times as many where there are registers for them
     LANES = 32   # places of a band from which on the error of a longer chain stays within what README says
-    BAND = 4096  # bytes of a band of several places at most, and of channels that are taken together, as in tiling.py
+    BAND = 4096  # bytes of a band of several places at most, as in tiling.py
 
 
 cdef struct Band:
@@ -50,21 +50,16 @@ cdef inline Band band_of(Py_ssize_t channels, Py_ssize_t inner, running_t* like)
     return band
 
 
-cdef inline int rows_of(Format format) noexcept nogil:
-    """How many bands are read side by side."""
-    return 2 if format == PLAIN else 4
-
-
-cdef inline void take_vector(const char* x, Py_ssize_t place, running_t* lanes, Py_ssize_t ahead,
+cdef inline void take_vector(const char* x, running_t* lanes, bint odd, Py_ssize_t ahead,
                              Format format) noexcept nogil:
-    """The vector of that place more. Lines are fetched one by one, as many at once would hold up the loads."""
+    """A vector more. Lines are fetched one by one, as many at once would hold up the loads; of narrow vectors, at every
+    other of them."""
     cdef running_t[VECTOR] space
     cdef running_t* others = space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
     cdef Py_ssize_t unit = VECTOR if format == PLAIN else width * itemsize_of(format)
-    x += place * unit
-    if place % parts(VECTOR, unit) == 0:
-        fetch(x + ahead)
+    if odd or unit == VECTOR:
+        fetch(x + unit - 1 + ahead)  # the line where it ends: that where it begins may be another's
     if format == PLAIN:
         for j in range(width):
             lanes[j] = combine(lanes[j], (<const running_t*> x)[j])
@@ -73,52 +68,95 @@ cdef inline void take_vector(const char* x, Py_ssize_t place, running_t* lanes, 
         merge(lanes, others, width)
 
 
-cdef inline void chain_quads(const char* x, const Band* band, Py_ssize_t bands, running_t* y,
-                             Format format) noexcept nogil:
-    """Bands of QUAD vectors, after those whose result is in y."""
-    cdef running_t[VECTOR] first_space, second_space, third_space, last_space
-    cdef running_t* first = first_space
-    cdef running_t* second = second_space
-    cdef running_t* third = third_space
-    cdef running_t* fourth = last_space
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), hop = band.hop, ahead = band.ahead
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format), n
-    cdef Py_ssize_t last = band.last * size
-    memcpy(first, y, VECTOR)
-    memcpy(second, y + width, VECTOR)
-    memcpy(third, y + 2 * width, VECTOR)
-    memcpy(fourth, y + 3 * width, VECTOR)
+cdef inline void take_quad(const char* x, running_t* first, running_t* second, running_t* third, running_t* fourth,
+                           Py_ssize_t last, Py_ssize_t ahead, Format format) noexcept nogil:
+    """QUAD vectors more, of which the last lies apart."""
+    cdef Py_ssize_t unit = VECTOR if format == PLAIN else VECTOR // <Py_ssize_t> sizeof(running_t) * itemsize_of(format)
+    take_vector(x, first, False, ahead, format)
+    take_vector(x + unit, second, True, ahead, format)
+    take_vector(x + 2 * unit, third, False, ahead, format)
+    take_vector(x + last, fourth, True, ahead, format)
+
+
+cdef inline void copy_quad(running_t* y, running_t* first, running_t* second, running_t* third, running_t* fourth,
+                           bint back) noexcept nogil:
+    """To registers or back."""
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t)
+    if back:
+        memcpy(y, first, VECTOR)
+        memcpy(y + width, second, VECTOR)
+        memcpy(y + 2 * width, third, VECTOR)
+        memcpy(y + 3 * width, fourth, VECTOR)
+    else:
+        memcpy(first, y, VECTOR)
+        memcpy(second, y + width, VECTOR)
+        memcpy(third, y + 2 * width, VECTOR)
+        memcpy(fourth, y + 3 * width, VECTOR)
+
+
+cdef inline void chain_quad(const char* x, Py_ssize_t last, Py_ssize_t hop, Py_ssize_t bands, running_t* y,
+                            Py_ssize_t ahead, Format format) noexcept nogil:
+    """QUAD vectors of bands, after those whose result is in y; the last begins `last` bytes behind the first."""
+    cdef running_t[VECTOR] a, b, c, d
+    cdef Py_ssize_t n
+    copy_quad(y, a, b, c, d, False)
     for n in range(bands):
-        take_vector(x, 0, first, ahead, format)
-        take_vector(x, 1, second, ahead, format)
-        take_vector(x, 2, third, ahead, format)
-        take_vector(x + last, 0, fourth, ahead, format)
+        take_quad(x, a, b, c, d, last, ahead, format)
         x += hop
-    memcpy(y, first, VECTOR)
-    memcpy(y + width, second, VECTOR)
-    memcpy(y + 2 * width, third, VECTOR)
-    memcpy(y + 3 * width, fourth, VECTOR)
+    copy_quad(y, a, b, c, d, True)
 
 
-cdef inline void chain_unit(const char* x, Py_ssize_t hop, int bands, running_t* y, Py_ssize_t ahead,
+cdef inline void chain_quads(const char* x, Py_ssize_t hop, Py_ssize_t bands, running_t* y, Py_ssize_t ahead,
+                             Format format) noexcept nogil:
+    """As `chain_quad`, of QUAD times as many vectors: the more of a row is read before the next, the better."""
+    cdef running_t[VECTOR] a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3
+    cdef Py_ssize_t quad = QUAD * (VECTOR // <Py_ssize_t> sizeof(running_t)), n
+    cdef Py_ssize_t bytes = QUAD * VECTOR if format == PLAIN else quad * itemsize_of(format), last = 3 * bytes // QUAD
+    copy_quad(y, a0, a1, a2, a3, False)
+    copy_quad(y + quad, b0, b1, b2, b3, False)
+    copy_quad(y + 2 * quad, c0, c1, c2, c3, False)
+    copy_quad(y + 3 * quad, d0, d1, d2, d3, False)
+    for n in range(bands):
+        take_quad(x, a0, a1, a2, a3, last, ahead, format)
+        take_quad(x + bytes, b0, b1, b2, b3, last, ahead, format)
+        take_quad(x + 2 * bytes, c0, c1, c2, c3, last, ahead, format)
+        take_quad(x + 3 * bytes, d0, d1, d2, d3, last, ahead, format)
+        x += hop
+    copy_quad(y, a0, a1, a2, a3, True)
+    copy_quad(y + quad, b0, b1, b2, b3, True)
+    copy_quad(y + 2 * quad, c0, c1, c2, c3, True)
+    copy_quad(y + 3 * quad, d0, d1, d2, d3, True)
+
+
+cdef inline void chain_unit(const char* x, Py_ssize_t hop, Py_ssize_t bands, running_t* y, Py_ssize_t ahead,
                             Format format) noexcept nogil:
     cdef running_t[VECTOR] space
     cdef running_t* lanes = space
-    cdef int n
+    cdef Py_ssize_t n
     memcpy(lanes, y, VECTOR)
     for n in range(bands):
-        take_vector(x + n * hop, 0, lanes, ahead, format)
+        take_vector(x + n * hop, lanes, True, ahead, format)
     memcpy(y, lanes, VECTOR)
 
 
-cdef inline void chain_units(const char* x, const Band* band, int bands, running_t* y, Format format) noexcept nogil:
-    """As `chain_quads` for any number of vectors and few bands."""
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), hop = band.hop, ahead = band.ahead, unit
+cdef inline void chain_units(const char* x, const Band* band, Py_ssize_t bands, running_t* y,
+                             Format format) noexcept nogil:
+    """Bands of any number of vectors, after those whose result is in y."""
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), hop = band.hop, ahead = band.ahead, unit = 0
     cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
-    cdef Py_ssize_t last = band.last, units = band.units
-    for unit in range(units - 1):
-        chain_unit(x + unit * width * size, hop, bands, y + unit * width, ahead, format)
-    chain_unit(x + last * size, hop, bands, y + (units - 1) * width, ahead, format)
+    cdef Py_ssize_t last = band.last * size, bytes = width * size
+    cdef Py_ssize_t whole = band.units if last == (band.units - 1) * bytes else band.units - 1
+    while unit + QUAD * QUAD <= whole:
+        chain_quads(x + unit * bytes, hop, bands, y + unit * width, ahead, format)
+        unit += QUAD * QUAD
+    while unit + QUAD <= whole:
+        chain_quad(x + unit * bytes, 3 * bytes, hop, bands, y + unit * width, ahead, format)
+        unit += QUAD
+    while unit < whole:
+        chain_unit(x + unit * bytes, hop, bands, y + unit * width, ahead, format)
+        unit += 1
+    if whole < band.units:
+        chain_unit(x + last, hop, bands, y + whole * width, ahead, format)
 
 
 cdef inline running_t* chain_at_hand(Chain* chain, const Band* band, running_t* held) noexcept nogil:
@@ -145,19 +183,15 @@ cdef inline void merge_top(Chain* chain, const Band* band, running_t* held) noex
 
 cdef inline void add_bands(Chain* chain, const char* x, const Band* band, Py_ssize_t bands, running_t* held,
                            Format format) noexcept nogil:
-    cdef Py_ssize_t n, here
+    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format), n, here
     cdef running_t* top
     while bands > 0:
         n = min(bands, band.chain - chain.done % band.chain)
         top = chain_at_hand(chain, band, held)
-        if band.units == QUAD:
-            chain_quads(x, band, n, top, format)
-        elif n >= rows_of(format):
-            n = rows_of(format)
-            chain_units(x, band, rows_of(format), top, format)
+        if band.units == QUAD:  # of which the last may overlap the one before
+            chain_quad(x, band.last * size, band.hop, n, top, band.ahead, format)
         else:
-            n = 1
-            chain_units(x, band, 1, top, format)
+            chain_units(x, band, n, top, format)
         x += n * band.hop
         bands -= n
         chain.done += n

@@ -201,22 +201,25 @@ cdef inline bint boxes(const char* x, char* y, const Boxes* these, running_t* li
     cdef const char* at[SIDE + 1]
     cdef char* target
     cdef Py_ssize_t window = 0, part, done, box, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
-    cdef Py_ssize_t unit = width * vectors_of(format), ahead, advance = side
+    cdef Py_ssize_t unit = width * vectors_of(format), ahead, advance = side, end, lead = 0
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     cdef Py_ssize_t hop = these.hop, pace = these.pace, below = these.below
     cdef bint fetches = these.asks != NEAR if rows > 1 else these.far != NEAR and these.step >= taps * these.hop
     cdef running_t by = divisor_like(like, these.divisor), factor = divisor_like(like, 1 / these.divisor)
     cdef int row, tap
+    if format == PLAIN and side == 2 and inner >= FEW * unit and pace % VECTOR == 0 and below % VECTOR == 0:
+        # A vector across two lines is stored in two steps, which shows where four rows of results take turns.
+        lead = (-<Py_ssize_t> y & (unit * stored - 1)) // stored
     for row in range(SIDE + 1):
         line[row] = x + row * these.pitch
     while advance > 0:
         part, ahead = 0, ahead_of(these, window)
         while part >= 0:
-            done, target = part, y + part * stored
+            done, target, end = part, y + part * stored, unit if lead and part == 0 else inner
             for row in range(rows + side - 1):
                 at[row] = line[row] + part * size
-            while done <= inner - unit:
+            while done <= end - unit:
                 if fetches:
                     # Two rows of the next boxes are new, or all of one row.
                     for row in range(max(rows + side - 3, 0), rows + side - 1):
@@ -236,7 +239,7 @@ cdef inline bint boxes(const char* x, char* y, const Boxes* these, running_t* li
                 target += unit * stored
                 done += unit
             # The last vector overlaps the one before. (A minimum in each step costs half as much again.)
-            part = inner - unit if part == 0 and inner % unit else -1
+            part = lead if lead and part == 0 else inner - unit if done < inner else -1
         advance = min(side, these.windows - side - window)  # the last pair may overlap the one before
         for row in range(SIDE + 1):
             line[row] += advance * these.step

@@ -101,7 +101,7 @@ cdef void load_part(const Job* job, const Call* call, const Stage* stage, const 
     band.hop = band.places * call.x.axis[last]
     band.ahead = FARTHEST_AHEAD if call.far == FARTHEST else AHEAD
     if band.hop > band.places * inner * size:
-        band.ahead = rows_of(call.x.format) * band.hop  # bands do not follow each other
+        band.ahead = QUAD * band.hop  # bands do not follow each other
     if inner == 1 and rows_together(job, &call.x, tile, False) == planes * (job.plane // job.axis[last].size):
         n = planes
     band.segment, band.segments = tile.segment, tile.segments
@@ -114,11 +114,19 @@ cdef void load_part(const Job* job, const Call* call, const Stage* stage, const 
                   job.plane * inner, &band, work, call.far, call, call.x.format)
 
 
+cdef inline Py_ssize_t until_line(const Job* job, const Call* call, const Tile* tile) noexcept nogil:
+    """How many channels of each place lie before a line of the cache begins; 0 if that differs from place to place."""
+    cdef Py_ssize_t first = <Py_ssize_t> outer_item(job, &call.x, tile.outer_begin, tile.inner_begin)
+    if call.x.axis[job.axes - 1] % VECTOR or call.x.inner != call.x.itemsize:
+        return 0
+    return (-first & (VECTOR - 1)) // call.x.itemsize
+
+
 cdef void load_planes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* y,
                       running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """y[outer, inner]."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, width = VECTOR // <Py_ssize_t> sizeof(running_t)
-    cdef Py_ssize_t item, begin
+    cdef Py_ssize_t item, begin, lead
     cdef bint places = band_of(job.inner, inner, y).places > 1
     cdef Tile part = tile[0]
     if job.inner == 1:
@@ -129,12 +137,15 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
         part.outer_end = part.outer_begin + 1
         begin = tile.inner_begin
         while begin < tile.inner_end and not stopped(call):
+            lead = 0
             if not places:
                 part.inner_begin = min(begin, tile.inner_end - width)  # the last vector overlaps the one before
-                part.inner_end = min(part.inner_begin + BAND // <Py_ssize_t> sizeof(running_t), tile.inner_end)
+                if begin == tile.inner_begin and inner >= QUAD * QUAD * width:
+                    lead = until_line(job, call, &part)
+                part.inner_end = min(begin + (parts(lead, width) if lead else QUAD * QUAD) * width, tile.inner_end)
             load_part(job, call, stage, &part, y + item * inner + part.inner_begin - tile.inner_begin, values, work,
                       scratch)
-            begin = part.inner_end
+            begin = begin + lead if lead else part.inner_end
 
 
 cdef Py_ssize_t first_zero(const Job* job, const Call* call, const char* source, Py_ssize_t stride, Py_ssize_t places,

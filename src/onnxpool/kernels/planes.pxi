@@ -132,17 +132,14 @@ cdef inline void chain_plane(const char* x, Py_ssize_t n, bint more, running_t* 
     for j in range(width):
         first[j] = second[j] = third[j] = fourth[j] = neutral(y[0])
     for band in range(n // (QUAD * width)):
-        take_vector(x, 0, first, ahead, format)
-        take_vector(x, 1, second, ahead, format)
-        take_vector(x, 2, third, ahead, format)
-        take_vector(x, 3, fourth, ahead, format)
+        take_quad(x, first, second, third, fourth, 3 * unit, ahead, format)
         x += QUAD * unit
     if rest >= width:
-        take_vector(x, 0, first, ahead, format)
+        take_vector(x, first, False, ahead, format)
         if rest >= 2 * width:
-            take_vector(x, 1, second, ahead, format)
+            take_vector(x + unit, second, True, ahead, format)
         if rest >= 3 * width:
-            take_vector(x, 2, third, ahead, format)
+            take_vector(x + 2 * unit, third, False, ahead, format)
         x += rest // width * unit
     if rest % width:
         read_rest(x, rest % width, more, others, format)

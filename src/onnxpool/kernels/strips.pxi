@@ -174,8 +174,8 @@ cdef inline void windows_of_row(const running_t* x, char* y, const Strip* strip,
 
 cdef inline void columns_then_rows(const char* x, char* y, const Side* down, const Strip* given, running_t* held,
                                    int taps, int step, Format format, bint finishes) noexcept nogil:
-    """y[windows down, windows across] of a plane: the columns of a row of windows are held while those of the row before
-    become its windows."""
+    """y[windows down, windows across] of a plane: the columns of one row of windows are held while those of the row
+    before become its windows."""
     cdef Side rows = down[0]  # which no store can change
     cdef Strip strip = given[0]
     cdef Py_ssize_t window = rows.span.begin, end = rows.span.end, row = 0, hop = rows.axis.hop * rows.x
