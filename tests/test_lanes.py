@@ -67,7 +67,8 @@ def test_global_maximum_of_channels(dtype, special, channels):
 
 
 @pytest.mark.parametrize(("dtype", "special"), list(itertools.product(FLOATS, SPECIAL)), ids=str)
-@pytest.mark.parametrize(("kernel", "stride"), [((3, 3), 1), ((3, 3), 2), ((2, 2), 2), ((1, 5), 1), ((1, 9), 3)])
+@pytest.mark.parametrize(("kernel", "stride"), [((3, 3), 1), ((3, 3), 2), ((2, 2), 2), ((1, 5), 1), ((1, 9), 3),
+                                                 ((5, 1), 1), ((5, 5), 1), ((4, 2), 2)])
 def test_windows_over_channels(dtype, special, kernel, stride):
     """Channels last: every channel is special in turn, at a place of its own in a plane of 6x9."""
     for n in (1, 3, 15, 16, 17, 31, 32, 33, 40, 63, 64, 65, 70):
@@ -291,3 +292,23 @@ def test_whole_maxima_of_16_bits_that_are_taken_again(dtype):
     assert (y[1] == 0).all()
     assert np.signbit(y[1]).all()
     assert np.array_equal(y[2], x[2].astype(np.float32).max(axis=(1, 2)))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("kernel", [(5, 1), (1, 7), (5, 5), (3, 3, 3), (4, 1, 1), (1, 3, 3), (5, 2, 4)], ids=str)
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("padded", [False, True])
+def test_both_layouts_give_the_same_means_of_special_values(dtype, kernel, stride, padded):
+    """The last axis that is reduced gives elements, unless some are not finite or tiny."""
+    rng = np.random.default_rng(0)
+    for channels in (16, 17, 64, 70):
+        x = rng.standard_normal((2, channels, *(size + 3 for size in kernel))).astype(dtype)
+        x[1, 2:4] *= dtype.type(1e-4 if dtype == np.float16 else 1e-30)
+        x[1, 5].flat[::7] = np.inf
+        x[1, 6].flat[::5] = np.nan
+        for image in (x[:1], x):
+            pads = [size // 2 for size in kernel] * 2 if padded else 0
+            expected = onnxpool.average_pool(image, kernel, strides=stride, pads=pads)
+            last = np.ascontiguousarray(np.moveaxis(image, 1, -1))
+            y = onnxpool.average_pool(last, kernel, strides=stride, pads=pads, channels_last=True)
+            same(np.moveaxis(y, -1, 1), expected)

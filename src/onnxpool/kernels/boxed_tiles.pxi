@@ -1,14 +1,9 @@
 """Boxed tiles: where the last axes of a tile are reduced at once, by boxes.pxi."""
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memset
 
-from .elements cimport MOST_DIVISOR
 from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
-from .job cimport MAX_I16, NEAR, PLAIN, Array, Call, Distance, Format, Job, Stage, Tile, stopped
-from .reductions cimport MaxI16, SumF32, SumF64, running_t
-
-
-cdef enum:
-    PIECE = 1 << 10  # bytes of windows that are finished together from results of steps
+from .job cimport NEAR, PLAIN, Array, Call, Distance, Format, Job, Stage, Tile, stopped
+from .reductions cimport running_t
 
 
 cdef struct Side:
@@ -203,88 +198,3 @@ cdef void load_lines(const Job* job, const Call* call, const Tile* tile, running
                          call.asks)
         block += walk.n * width * inner
         source = next_rows(job, &call.x, tile, &walk)
-
-
-cdef inline bint may_finish(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
-                            bint boxed) noexcept nogil:
-    """Whether `finish_boxes` may reduce all axes: up to two, or three if windows share no tap along the first."""
-    cdef const Axis* first = &job.axis[0]
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
-    cdef int left = job.axes - (2 if boxed else 1)
-    return (job.finishes and stage == &job.fast and job.divisor <= MOST_DIVISOR
-            and lies_inner(&call.x, inner) and lies_inner(&call.y, inner)
-            and (left == 0 or (left == 1 and boxed and first.most <= SIDE and first.hop == 1
-                               and (first.step >= first.taps or first.out == 1))))
-
-
-cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint boxed,
-                       running_t* work, Scratch* scratch) noexcept nogil:
-    """From elements to elements; False if that could not be, or gave an odd result."""
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item
-    cdef int last = job.axes - 1, above = last - 1 if boxed else -1, top = 0 if last == 2 else -1, a
-    cdef Side deep = side_of(job, tile, top, call.x.axis[0], call.y.axis[0])
-    cdef Side down = side_of(job, tile, above, call.x.axis[max(above, 0)], call.y.axis[max(above, 0)])
-    cdef Side across = side_of(job, tile, last, call.x.axis[last], call.y.axis[last])
-    cdef const char* source
-    cdef char* target
-    cdef bint odd = False
-    if (not may_finish(job, call, stage, tile, boxed) or not all_have_taps(&deep) or not all_have_taps(&down)
-            or not all_have_taps(&across)):
-        return False
-    for item in range(tile.outer_begin, tile.outer_end):
-        source = outer_item(job, &call.x, item, tile.inner_begin)
-        target = outer_item(job, &call.y, item, tile.inner_begin)
-        for a in range(job.axes):
-            source += tile.span[a].low * call.x.axis[a]
-            target += tile.span[a].begin * call.y.axis[a]
-        odd |= reduce_boxes(source, target, work, &deep, &down, &across, inner, call.x.format, True, call.far,
-                            call.asks)
-        if odd and stage.running != MAX_I16:
-            return False
-    # Keys are right if all zeros are alike.
-    return not odd or not any_odd_keys(job, call, tile, scratch)
-
-
-cdef bint finish_steps(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* work,
-                       Scratch* scratch) noexcept nogil:
-    """As `finish_boxes`, for means along one axis of windows that are whole steps: a piece of these is held."""
-    cdef const Axis* axis = &job.axis[0]
-    cdef Span span = tile.span[0]
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, pixel = inner * <Py_ssize_t> sizeof(running_t)
-    cdef Py_ssize_t steps = axis.taps // axis.step, most = max(steps, PIECE // pixel), item, window, n, held
-    cdef bint direct = call.y.format == PLAIN, odd = False
-    cdef const char* source
-    cdef char* target
-    cdef char* means
-    cdef Boxes these, those
-    if not (job.divides and job.axes == 1 and in_steps(axis) and axis.step <= FEW and steps <= FEW
-            and axis.begin <= span.begin and span.end <= axis.end and lies_in_lines(job, call, stage, tile, work)
-            and may_finish(job, call, stage, tile, False)):
-        return False
-    memset(&these, 0, sizeof(Boxes))
-    these.inner, these.planes, these.rows, these.divisor = inner, 1, 1, divisor_of(axis, span.begin)
-    these.far, these.asks = call.far, call.asks
-    these.pace = pixel
-    those = these
-    these.taps, these.step, these.hop = axis.step, axis.step * call.x.axis[0], call.x.axis[0]
-    those.taps, those.step, those.hop, those.far = steps, pixel, pixel, NEAR
-    those.pace = call.y.axis[0] if direct else pixel
-    for item in range(tile.outer_begin, tile.outer_end):
-        source = outer_item(job, &call.x, item, tile.inner_begin) + first_tap(axis, span.begin) * call.x.axis[0]
-        target = outer_item(job, &call.y, item, tile.inner_begin) + span.begin * call.y.axis[0]
-        window, held = span.begin, 0
-        while window < span.end:
-            n = min(most, span.end - window)
-            these.windows, those.windows = n + steps - 1 - held, n
-            these.left = (span.end - window + steps) * these.step
-            boxes_of(source, <char*> (work + held * inner), &these, work, call.x.format, False)
-            means = target if direct else <char*> (work + (n + steps - 1) * inner)
-            odd |= boxes_of(<const char*> work, means, &those, work, PLAIN, True)
-            if not direct:
-                write_row(&call.y, means, target, call.y.axis[0], n, inner, scratch)
-            source += these.windows * these.step
-            target += n * call.y.axis[0]
-            held = steps - 1
-            memmove(work, work + n * inner, held * pixel)
-            window += n
-    return not odd

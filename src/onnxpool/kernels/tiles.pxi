@@ -99,14 +99,14 @@ cdef inline bint passes_through(const Axis* axis) noexcept nogil:
     return axis.most == 1 and axis.step == 1 and axis.begin == 0 and axis.end == axis.out == axis.size
 
 
-cdef running_t* reduce_block(const Job* job, const Call* call, const Tile* tile, int axes, running_t* block,
+cdef running_t* reduce_block(const Job* job, const Call* call, const Tile* tile, int first, int axes, running_t* block,
                              running_t* spare, running_t* target, running_t* work) noexcept nogil:
-    """The first `axes` axes, from the last of them on: block[outer, windows of each axis, inner], in `target` if it
-    can."""
+    """The axes from `first` on of the first `axes`, the last of them first: block[outer, windows of each axis, inner],
+    in `target` if it can."""
     cdef int a, b
     cdef Py_ssize_t pre, post = tile.inner_end - tile.inner_begin
     for a in range(job.axes - 1, -1, -1):
-        if a < axes and not passes_through(&job.axis[a]) and not stopped(call):
+        if first <= a < axes and not passes_through(&job.axis[a]) and not stopped(call):
             pre = tile.outer_end - tile.outer_begin
             for b in range(a):
                 pre *= tile.span[b].high - tile.span[b].low
@@ -259,7 +259,11 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     cdef bint lined = not boxed and not stripped and not job.whole and fits_lines(job, call, stage, tile, memory)
     cdef int left = job.axes - (2 if boxed or stripped else 1)  # axes after the load
     cdef running_t* block = target if target != NULL and (left == 0 or job.whole) else memory
+    cdef bint downward
     if (boxed or lined) and finish_boxes(job, call, stage, tile, boxed, work, scratch):
+        return False
+    if may_finish_down(job, call, stage, tile, <running_t*> NULL) and finish_down(
+            job, call, stage, tile, <running_t*> NULL, work, scratch):
         return False
     if running_t is SumF32 or running_t is SumF64:
         if finish_steps(job, call, stage, tile, work, scratch):
@@ -284,7 +288,12 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
         if not stage.load:  # magnitudes have zeros of one sign
             settle_zeros(job, call, tile, block, scratch)
     else:
-        block = reduce_block(job, call, tile, left, block, spare, target, work)
+        downward = left > 0 and target == NULL and may_finish_down(job, call, stage, tile, block)
+        block = reduce_block(job, call, tile, downward, left, block, spare, target, work)
+        if downward:
+            if finish_down(job, call, stage, tile, block, work, scratch):
+                return False
+            block = reduce_block(job, call, tile, 0, 1, block, spare if block == memory else memory, NULL, work)
     # What is free now has been written before: no more memory is touched.
     scratch.divisors, scratch.factors = <char*> work, <char*> (spare if block == memory else memory)
     return block != target and store_block(job, call, stage, tile, block, mending, scratch)
