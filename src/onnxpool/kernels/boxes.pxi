@@ -144,9 +144,9 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
             if format == BFLOAT16_PAIRS:
                 for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                     odd_floats[j] = mean_float(odd[j].value, divisors[j * pace].value, factors[j * pace].value)
-                narrow_bfloat16_halves(floats, odd_floats, halves)
-                note_magnitudes(halves, <uint16_t*> seen.highest, <uint16_t*> seen.lowest)
-                memcpy(y, halves, VECTOR)
+                note_magnitudes(<const uint32_t*> floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
+                note_magnitudes(<const uint32_t*> odd_floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
+                narrow_bfloat16_halves(floats, odd_floats, <uint16_t*> y)
                 return
             note_magnitudes(<const uint32_t*> floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
             if format == FLOAT16:

@@ -138,7 +138,7 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
         begin = tile.inner_begin
         while begin < tile.inner_end and not stopped(call):
             lead = 0
-            if not places:
+            if not places and tile.segments == NULL:  # the results of a segment are held together
                 part.inner_begin = min(begin, tile.inner_end - width)  # the last vector overlaps the one before
                 if begin == tile.inner_begin and inner >= QUAD * QUAD * width:
                     lead = until_line(job, call, &part)
