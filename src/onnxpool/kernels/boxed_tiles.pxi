@@ -159,16 +159,16 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
 
 cdef bint lies_in_lines(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
                         running_t* like) noexcept nogil:
-    """Whether the last axis may be reduced from elements to vectors."""
+    """Whether the rows of the last axis lie such that vectors of elements can be reduced."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
-    return (not stage.load and not is_square(call.x.format) and not job.in_order and not job.indexed
+    return (not job.whole and not stage.load and not is_square(call.x.format) and not job.in_order and not job.indexed
             and extent(tile.span[job.axes - 1], False) > 0 and inner * <Py_ssize_t> sizeof(running_t) >= VECTOR
             and lies_inner(&call.x, inner))
 
 
 cdef bint fits_lines(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
                      running_t* like) noexcept nogil:
-    """Not where windows share many taps."""
+    """Whether the last axis is best reduced from elements to vectors; not where windows share many taps."""
     cdef const Axis* axis = &job.axis[job.axes - 1]
     cdef Span span = tile.span[job.axes - 1]
     return (lies_in_lines(job, call, stage, tile, like) and not in_steps(axis)

@@ -141,15 +141,13 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
         if finishes:
             for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                 floats[j] = mean_float(lanes[j].value, divisors[j * pace].value, factors[j * pace].value)
+            note_magnitudes(<const uint32_t*> floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
             if format == BFLOAT16_PAIRS:
                 for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                     odd_floats[j] = mean_float(odd[j].value, divisors[j * pace].value, factors[j * pace].value)
-                note_magnitudes(<const uint32_t*> floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
                 note_magnitudes(<const uint32_t*> odd_floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
                 narrow_bfloat16_halves(floats, odd_floats, <uint16_t*> y)
-                return
-            note_magnitudes(<const uint32_t*> floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
-            if format == FLOAT16:
+            elif format == FLOAT16:
                 narrow_float16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
             elif format == BFLOAT16:
                 narrow_bfloat16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
@@ -205,6 +203,7 @@ cdef inline bint boxes(const char* x, char* y, const Boxes* these, running_t* li
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     cdef Py_ssize_t hop = these.hop, pace = these.pace, below = these.below
+    # Taps of windows that share none are streams too short for any processor to follow.
     cdef bint fetches = these.asks != NEAR if rows > 1 else these.far != NEAR and these.step >= taps * these.hop
     cdef running_t by = divisor_like(like, these.divisor), factor = divisor_like(like, 1 / these.divisor)
     cdef int row, tap

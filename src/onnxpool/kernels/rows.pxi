@@ -255,7 +255,7 @@ cdef inline bint are_odd(const Extremes* seen, const running_t* like, Format for
 
 
 cdef bint odd_results(const char* x, Py_ssize_t n, const running_t* like, Format format) noexcept nogil:
-    """Whether some result of `finish_boxes` has to be looked at more closely: a tiny quotient may have lost digits."""
+    """As `are_odd`, of results that were stored."""
     if running_t is MaxI16:
         return odd_halves(<const uint16_t*> x, n, <uint16_t> (0x7FFF - nans_of(format)))
     elif running_t is SumF64:

@@ -155,7 +155,7 @@ cdef inline void windows_of_row(const running_t* x, char* y, const Strip* strip,
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), n = strip.windows, whole = n // width, vector
     cdef Py_ssize_t stored = itemsize_of(format) if finishes and format != PLAIN else <Py_ssize_t> sizeof(running_t)
     cdef Py_ssize_t hop = 1 if step > 1 else strip.hop, last = max(n - width, 0)
-    cdef Extremes seen
+    cdef Extremes seen = no_extremes()  # not asked: a row shorter than a vector has lanes that are no results
     cdef const running_t* by = <const running_t*> strip.divisors
     cdef const running_t* factors = <const running_t*> (strip.divisors + strip.factors)
     for vector in range(whole):
@@ -165,8 +165,7 @@ cdef inline void windows_of_row(const running_t* x, char* y, const Strip* strip,
     if n % width:  # the last vector overlaps the one before
         windows_of_vector(x + last * step, lanes, hop, taps, step)
         if whole or room >= VECTOR:
-            put_lanes(lanes, lanes, y + last * stored, by + last, factors + last, 1, format, finishes,
-                      &seen)
+            put_lanes(lanes, lanes, y + last * stored, by + last, factors + last, 1, format, finishes, &seen)
         else:
             put_lanes(lanes, lanes, part, by, factors, 1, format, finishes, &seen)
             memcpy(y, part, n * stored)

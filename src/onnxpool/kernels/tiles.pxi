@@ -256,13 +256,13 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     cdef running_t* target = <running_t*> where_stored(job, call, stage, tile)
     cdef bint boxed = fits_boxes(job, tile, sizeof(running_t))
     cdef bint stripped = not boxed and fits_strips(job, tile, memory)
-    cdef bint lined = not boxed and not stripped and not job.whole and fits_lines(job, call, stage, tile, memory)
+    cdef bint lined = not boxed and not stripped and fits_lines(job, call, stage, tile, memory)
     cdef int left = job.axes - (2 if boxed or stripped else 1)  # axes after the load
     cdef running_t* block = target if target != NULL and (left == 0 or job.whole) else memory
     cdef bint downward
     if (boxed or lined) and finish_boxes(job, call, stage, tile, boxed, work, scratch):
         return False
-    if may_finish_down(job, call, stage, tile, <running_t*> NULL) and finish_down(
+    if not boxed and may_finish_down(job, call, stage, tile, <running_t*> NULL) and finish_down(
             job, call, stage, tile, <running_t*> NULL, work, scratch):
         return False
     if running_t is SumF32 or running_t is SumF64:
