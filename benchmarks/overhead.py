@@ -24,6 +24,9 @@ class CallOverhead:
     def time_function(self):
         self.function(self.x, (2, 2), strides=(2, 2))
 
+    def time_function_of_lists(self):
+        self.function(self.x, [2, 2], strides=[2, 2])
+
     def time_object(self):
         self.operator(self.x)
 

@@ -8,7 +8,8 @@ import onnxpool
 X = np.arange(36, dtype=np.float32).reshape(1, 1, 6, 6)
 
 
-@pytest.mark.parametrize("wrong", [2.0, (2.0, 2), (2, 2.0), (True, 2), np.float64(2), "2", (2, "2")])
+@pytest.mark.parametrize("wrong", [2.0, (2.0, 2), (2, 2.0), (True, 2), [2, 2.0], [True, 2], np.float64(2), "2",
+                                   (2, "2")])
 def test_what_equals_a_good_argument_is_still_refused(wrong):
     """2.0 == 2 and True == 1, also inside a tuple; a good call before does not let them pass."""
     for good in (1, 2, (1, 2), (2, 2)):
@@ -19,9 +20,15 @@ def test_what_equals_a_good_argument_is_still_refused(wrong):
 
 @pytest.mark.parametrize("shape", [2, (2, 2), [2, 2], np.array([2, 2]), np.int64(2), (np.int32(2), 2)])
 def test_every_kind_of_good_argument_gives_the_same(shape):
-    """Also lists and arrays, which cannot be remembered."""
+    """Also arrays, which cannot be remembered."""
     for _ in range(2):
         assert np.array_equal(onnxpool.average_pool(X, shape), onnxpool.average_pool(X, (2, 2)))
+
+
+def test_lists_are_remembered_as_tuples_are():
+    """As ONNX's attributes are lists, they are what many callers have."""
+    arguments = [2, 2], [1, 2], None, None, None, None, None, False, None, False
+    assert onnxpool.base.made(onnxpool.MaxPool, *arguments) is onnxpool.base.made(onnxpool.MaxPool, *arguments)
 
 
 def test_changed_arguments_are_seen():

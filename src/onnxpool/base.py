@@ -220,6 +220,8 @@ def made(cls: Any, *arguments: Any) -> Operator:
     """The operator with these arguments, in the order of its signature; one made before, if they are of the same types
     too, as 2 and 2.0 are not."""
     kinds = tuple(map(type, arguments))
+    if list in kinds:  # which cannot be looked up
+        return made(cls, *[tuple(value) if type(value) is list else value for value in arguments])
     if tuple in kinds:
         kinds += tuple([type(part) for value in arguments if type(value) is tuple for part in value])
     try:

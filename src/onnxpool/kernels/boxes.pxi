@@ -11,6 +11,7 @@ from .elements cimport (
     fetch,
     float16_of_key,
     keys_of_row,
+    load_once,
     mean_float,
     narrow_bfloat16_halves,
     narrow_bfloat16_row,
@@ -109,6 +110,21 @@ cdef inline void reduce_box(const char** line, Py_ssize_t hop, running_t* lanes,
             lanes[3 * width + j] = of_box(first[1] + hop + j, first[2] + hop + j, first[3] + hop + j, hop, rows, taps)
 
 
+cdef inline void reduce_pairs(const char** line, Py_ssize_t hop, running_t* even, running_t* odd, int rows, int taps,
+                              int side) noexcept nogil:
+    """As `reduce_box`, of bfloat16 in pairs."""
+    cdef char[(SIDE + 1) * (SIDE + 1) * VECTOR] space
+    cdef char* pairs = space
+    cdef const char* row_of_pairs[SIDE + 1]
+    cdef int row, tap
+    for row in range(rows + side - 1):
+        for tap in range(taps + side - 1):
+            load_once(line[row] + tap * hop, pairs + (row * (SIDE + 1) + tap) * VECTOR)
+        row_of_pairs[row] = pairs + row * (SIDE + 1) * VECTOR
+    reduce_box(row_of_pairs, VECTOR, even, rows, taps, BFLOAT16_EVEN, side)
+    reduce_box(row_of_pairs, VECTOR, odd, rows, taps, BFLOAT16_ODD, side)
+
+
 cdef inline running_t divisor_like(const running_t* like, double divisor) noexcept nogil:
     """A divisor in the precision of a sum; anything else is not divided."""
     cdef running_t result
@@ -141,13 +157,15 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
         if finishes:
             for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                 floats[j] = mean_float(lanes[j].value, divisors[j * pace].value, factors[j * pace].value)
-            note_magnitudes(<const uint32_t*> floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
             if format == BFLOAT16_PAIRS:
                 for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                     odd_floats[j] = mean_float(odd[j].value, divisors[j * pace].value, factors[j * pace].value)
-                note_magnitudes(<const uint32_t*> odd_floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
-                narrow_bfloat16_halves(floats, odd_floats, <uint16_t*> y)
-            elif format == FLOAT16:
+                narrow_bfloat16_halves(floats, odd_floats, halves)
+                note_magnitudes(halves, <uint16_t*> seen.highest, <uint16_t*> seen.lowest)
+                memcpy(y, halves, VECTOR)
+                return
+            note_magnitudes(<const uint32_t*> floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
+            if format == FLOAT16:
                 narrow_float16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
             elif format == BFLOAT16:
                 narrow_bfloat16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
@@ -203,8 +221,10 @@ cdef inline bint boxes(const char* x, char* y, const Boxes* these, running_t* li
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     cdef Py_ssize_t hop = these.hop, pace = these.pace, below = these.below
-    # Taps of windows that share none are streams too short for any processor to follow.
-    cdef bint fetches = these.asks != NEAR if rows > 1 else these.far != NEAR and these.step >= taps * these.hop
+    # No processor looks far enough ahead where elements are widened, or follows the short streams of taps that windows
+    # do not share.
+    cdef bint fetches = (these.asks if rows > 1 and format == PLAIN else these.far) != NEAR and (
+        rows > 1 or these.step >= taps * these.hop)
     cdef running_t by = divisor_like(like, these.divisor), factor = divisor_like(like, 1 / these.divisor)
     cdef int row, tap
     if format == PLAIN and side == 2 and inner >= FEW * unit and pace % VECTOR == 0 and below % VECTOR == 0:
@@ -224,8 +244,7 @@ cdef inline bint boxes(const char* x, char* y, const Boxes* these, running_t* li
                     for row in range(max(rows + side - 3, 0), rows + side - 1):
                         fetch_taps(at[row] + ahead, hop, min(taps, NEW) if rows > 1 else taps)
                 if format == BFLOAT16_PAIRS:
-                    reduce_box(at, hop, lanes, rows, taps, BFLOAT16_EVEN, side)
-                    reduce_box(at, hop, odd, rows, taps, BFLOAT16_ODD, side)
+                    reduce_pairs(at, hop, lanes, odd, rows, taps, side)
                 else:
                     reduce_box(at, hop, lanes, rows, taps, format, side)
                 for row in range(side):
@@ -274,11 +293,11 @@ cdef inline bint long_lines(const char* x, char* y, const Boxes* these, running_
 
 cdef inline void deep_box(const char* x, const Boxes* these, running_t* box, int planes, int lines, int taps,
                           Py_ssize_t ahead, bint fetches, Format format) noexcept nogil:
-    """A vector of a box of several planes; lines are columns, and taps rows, where these come first."""
-    cdef running_t[VECTOR] line_space, plane_space
+    """`vectors_of` vectors of a box of several planes; lines are columns, and taps rows, where these come first."""
+    cdef running_t[2 * VECTOR] line_space, plane_space
     cdef running_t* lanes = line_space
     cdef running_t* face = plane_space
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t)
+    cdef Py_ssize_t width = vectors_of(format) * (VECTOR // <Py_ssize_t> sizeof(running_t))
     cdef Py_ssize_t hop = these.pitch if columns_first(box) else these.hop
     cdef Py_ssize_t pitch = these.hop if columns_first(box) else these.pitch
     cdef const char* first
@@ -294,20 +313,19 @@ cdef inline void deep_box(const char* x, const Boxes* these, running_t* box, int
             if line:
                 merge(face, lanes, width)
             else:
-                memcpy(face, lanes, VECTOR)
+                memcpy(face, lanes, vectors_of(format) * VECTOR)
             first += pitch
         if plane:
             merge(box, face, width)
         else:
-            memcpy(box, face, VECTOR)
+            memcpy(box, face, vectors_of(format) * VECTOR)
 
 
 cdef inline bint deep_boxes(const char* x, char* y, const Boxes* source, running_t* like, int planes, int lines,
                             int taps, Format format, bint finishes) noexcept nogil:
     """As `boxes` for windows of several planes, along three axes."""
-    cdef running_t[VECTOR] space, odd_space
+    cdef running_t[2 * VECTOR] space
     cdef running_t* lanes = space
-    cdef running_t* odd = odd_space
     cdef Extremes seen = no_extremes()
     cdef Boxes these = source[0]  # which no store to y can change
     cdef running_t by = divisor_like(like, these.divisor), factor = divisor_like(like, 1 / these.divisor)
@@ -319,13 +337,8 @@ cdef inline bint deep_boxes(const char* x, char* y, const Boxes* source, running
         while part >= 0:
             done = part
             while done <= these.inner - unit:
-                if format == BFLOAT16_PAIRS:
-                    deep_box(x + done * size, &these, lanes, planes, lines, taps, ahead, these.asks != NEAR,
-                             BFLOAT16_EVEN)
-                    deep_box(x + done * size, &these, odd, planes, lines, taps, ahead, False, BFLOAT16_ODD)
-                else:
-                    deep_box(x + done * size, &these, lanes, planes, lines, taps, ahead, these.asks != NEAR, format)
-                put_lanes(lanes, odd, y + done * stored, &by, &factor, 0, format, finishes, &seen)
+                deep_box(x + done * size, &these, lanes, planes, lines, taps, ahead, these.asks != NEAR, format)
+                put_lanes(lanes, lanes + width, y + done * stored, &by, &factor, 0, format, finishes, &seen)
                 done += unit
             part = these.inner - unit if part == 0 and these.inner % unit else -1  # as in `boxes`
         x += these.step

@@ -122,8 +122,16 @@ static inline void widen_bfloat16_row(const uint16_t *restrict x, float *restric
         y[i] = float_of_bits((uint32_t)x[i] << 16);
 }
 
-typedef uint32_t words __attribute__((vector_size(64)));
-typedef uint16_t half_words __attribute__((vector_size(32)));
+/* Bytes of a register. */
+#if defined(__AVX512BW__)
+enum { WIDTH = 64 };
+#elif defined(__AVX2__)
+enum { WIDTH = 32 };
+#else
+enum { WIDTH = 16 };
+#endif
+typedef uint32_t words __attribute__((vector_size(WIDTH)));
+typedef uint16_t half_words __attribute__((vector_size(WIDTH / 2)));
 
 /* Their leading halves are bfloat16. */
 static inline words rounded_to_bfloat16(words bits) {
@@ -133,7 +141,7 @@ static inline words rounded_to_bfloat16(words bits) {
 
 static inline void narrow_bfloat16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
     ptrdiff_t i = 0;
-    for (; i + 16 <= n; i += 16) {
+    for (; i + WIDTH / 4 <= n; i += WIDTH / 4) {
         words bits;
         half_words narrow;
         memcpy(&bits, x + i, sizeof bits);
@@ -147,10 +155,12 @@ static inline void narrow_bfloat16_row(const float *restrict x, uint16_t *restri
 /* bfloat16 in pairs: of 32 neighbours, the 16 of even place (in their word) are values before the 16 of odd place. Both
  * ways it takes no shuffle. */
 static inline void widen_bfloat16_half(const uint16_t *restrict x, float *restrict y, int odd) {
-    words pairs, bits;
-    memcpy(&pairs, x, sizeof pairs);
-    bits = odd ? pairs & 0xffff0000 : pairs << 16;
-    memcpy(y, &bits, sizeof bits);
+    for (int i = 0; i < 64; i += WIDTH) {
+        words pairs;
+        memcpy(&pairs, (const char *)x + i, sizeof pairs);
+        pairs = odd ? pairs & 0xffff0000 : pairs << 16;
+        memcpy((char *)y + i, &pairs, sizeof pairs);
+    }
 }
 
 static inline void widen_bfloat16_pairs(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
@@ -162,25 +172,39 @@ static inline void widen_bfloat16_pairs(const uint16_t *restrict x, float *restr
 }
 
 static inline void narrow_bfloat16_pairs(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
-    ptrdiff_t i;
-    for (i = 0; i < n; i += 32) {
-        words even, odd;
-        memcpy(&even, x + i, sizeof even);
-        memcpy(&odd, x + i + 16, sizeof odd);
-        even = (rounded_to_bfloat16(even) >> 16) | (rounded_to_bfloat16(odd) & 0xffff0000);
-        memcpy(y + i, &even, sizeof even);
-    }
+    for (ptrdiff_t unit = 0; unit < n; unit += 32)
+        for (int i = 0; i < 64; i += WIDTH) {
+            words even, odd;
+            memcpy(&even, (const char *)(x + unit) + i, sizeof even);
+            memcpy(&odd, (const char *)(x + unit + 16) + i, sizeof odd);
+            even = (rounded_to_bfloat16(even) >> 16) | (rounded_to_bfloat16(odd) & 0xffff0000);
+            memcpy((char *)(y + unit) + i, &even, sizeof even);
+        }
 }
 
 /* Of no NaN but those of bfloat16, which rounding leaves as they are. */
 static inline void narrow_bfloat16_halves(const float *even, const float *odd, uint16_t *y) {
-    words low, high;
-    memcpy(&low, even, sizeof low);
-    memcpy(&high, odd, sizeof high);
-    low += 0x7fff + ((low >> 16) & 1);
-    high += 0x7fff + ((high >> 16) & 1);
-    low = (low >> 16) | (high & 0xffff0000);
-    memcpy(y, &low, sizeof low);
+    for (int i = 0; i < 64; i += WIDTH) {
+        words low, high;
+        memcpy(&low, (const char *)even + i, sizeof low);
+        memcpy(&high, (const char *)odd + i, sizeof high);
+        low += 0x7fff + ((low >> 16) & 1);
+        high += 0x7fff + ((high >> 16) & 1);
+        low = (low >> 16) | (high & 0xffff0000);
+        memcpy((char *)y + i, &low, sizeof low);
+    }
+}
+
+/* A vector that is read once, where the compiler would rather read it again than hold it. */
+static inline void load_once(const void *x, void *y) {
+    for (int i = 0; i < 64; i += WIDTH) {
+        words part;
+        memcpy(&part, (const char *)x + i, sizeof part);
+#if defined(__AVX512BW__)
+        __asm__("" : "+v"(part));
+#endif
+        memcpy((char *)y + i, &part, sizeof part);
+    }
 }
 
 /* 16-bit floats as keys, integers of the same order; n is the number of NaNs of either sign. Negative NaNs, the lowest
@@ -195,11 +219,11 @@ static inline uint16_t float16_of_key(int16_t key, int nans) {
     return (uint16_t)(bits ^ ((bits >> 15) & 0x7fff));
 }
 
-typedef int16_t keys __attribute__((vector_size(64)));
+typedef int16_t keys __attribute__((vector_size(WIDTH)));
 
 static inline void keys_of_row(const uint16_t *restrict x, int16_t *restrict y, ptrdiff_t n, int nans) {
     ptrdiff_t i = 0;
-    for (; i + 32 <= n; i += 32) {
+    for (; i + WIDTH / 2 <= n; i += WIDTH / 2) {
         keys bits;
         memcpy(&bits, x + i, sizeof bits);
         bits = (bits ^ ((bits >> 15) & 0x7fff)) - (int16_t)nans;

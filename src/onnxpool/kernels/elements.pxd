@@ -12,6 +12,7 @@ cdef extern from "elements.h" nogil:
     void widen_bfloat16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
     void narrow_bfloat16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
     void widen_bfloat16_half(const uint16_t* x, float* y, bint odd) noexcept
+    void load_once(const void* x, void* y) noexcept
     void widen_bfloat16_pairs(const uint16_t* x, float* y, Py_ssize_t n) noexcept
     void narrow_bfloat16_halves(const float* even, const float* odd, uint16_t* y) noexcept
     void narrow_bfloat16_pairs(const float* x, uint16_t* y, Py_ssize_t n) noexcept

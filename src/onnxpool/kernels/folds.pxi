@@ -6,7 +6,15 @@ piece of each row of taps is read before the next, as memory gives more that way
 from libc.stdint cimport int16_t, int32_t
 from libc.string cimport memcpy
 
-from .elements cimport fetch_lines, keys_of_row, widen_bfloat16_half, widen_bfloat16_row, widen_bytes, widen_float16_row
+from .elements cimport (
+    fetch_lines,
+    keys_of_row,
+    load_once,
+    widen_bfloat16_half,
+    widen_bfloat16_row,
+    widen_bytes,
+    widen_float16_row,
+)
 from .job cimport (
     BFLOAT16,
     BFLOAT16_EVEN,
@@ -70,13 +78,18 @@ cdef inline void reduce_widened(const char* x, running_t* lanes, Py_ssize_t hop,
 
 cdef inline void reduce_taps(const char* x, running_t* lanes, Py_ssize_t hop, int taps, Format format) noexcept nogil:
     """T(taps) in every lane of `vectors_of` vectors, from taps `hop` bytes apart."""
+    cdef char[FEW * VECTOR] space
+    cdef char* raw = space
+    cdef int tap
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
     if format == PLAIN:
         for j in range(width):
             lanes[j] = few(<const running_t*> x + j, hop // <Py_ssize_t> sizeof(running_t), taps)
     elif format == BFLOAT16_PAIRS:
-        reduce_widened(x, lanes, hop, taps, BFLOAT16_EVEN)
-        reduce_widened(x, lanes + width, hop, taps, BFLOAT16_ODD)
+        for tap in range(taps):
+            load_once(x + tap * hop, raw + tap * VECTOR)
+        reduce_widened(raw, lanes, VECTOR, taps, BFLOAT16_EVEN)
+        reduce_widened(raw, lanes + width, VECTOR, taps, BFLOAT16_ODD)
     else:
         reduce_widened(x, lanes, hop, taps, format)
 
@@ -135,25 +148,18 @@ cdef inline void merge_before(const running_t* y, running_t* lanes) noexcept nog
 cdef inline void reduce_units(const char* x, running_t* y, Py_ssize_t hop, Py_ssize_t units, bint any_before,
                               Format format) noexcept nogil:
     """FEW taps, after those whose result is in y if any, of so many units of `vectors_of` vectors beside each other."""
-    cdef running_t[VECTOR] space, odd_space
+    cdef running_t[2 * VECTOR] space
     cdef running_t* lanes = space
-    cdef running_t* odd = odd_space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), unit
+    cdef int vector
     for unit in range(units):
-        if format == BFLOAT16_PAIRS:
-            reduce_taps(x, lanes, hop, FEW, BFLOAT16_EVEN)
-            reduce_taps(x, odd, hop, FEW, BFLOAT16_ODD)
+        reduce_taps(x, lanes, hop, FEW, format)
+        for vector in range(vectors_of(format)):
             if any_before:
-                merge_before(y + width, odd)
-        else:
-            reduce_taps(x, lanes, hop, FEW, format)
-        if any_before:
-            merge_before(y, lanes)
-        memcpy(y, lanes, VECTOR)
-        if format == BFLOAT16_PAIRS:
-            memcpy(y + width, odd, VECTOR)
+                merge_before(y, lanes + vector * width)
+            memcpy(y, lanes + vector * width, VECTOR)
+            y += width
         x += VECTOR if format == PLAIN else vectors_of(format) * width * itemsize_of(format)
-        y += vectors_of(format) * width
 
 
 cdef inline void fold_in(Fold* fold, const char* x, Py_ssize_t hop, Py_ssize_t groups, running_t* held,

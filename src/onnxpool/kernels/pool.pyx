@@ -3,7 +3,7 @@ import numpy as np
 
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_New
-from cython.parallel cimport prange, threadid
+from cython.parallel cimport parallel, prange, threadid
 from libc.math cimport INFINITY
 from libc.stdint cimport INT32_MAX, int8_t, int64_t, uint8_t, uintptr_t
 from libc.stdlib cimport free, malloc
@@ -160,7 +160,6 @@ cdef void mend(const Job* job, const Call* call, const Tile* tile, char* memory,
 cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, Py_ssize_t segment, char* segments,
                    char* memory) noexcept nogil:
     """A tile, or one segment of it; `segments` of all tiles or NULL."""
-    cdef float_state saved = enter_default_floats()
     cdef Tile tile
     cdef Scratch scratch
     scratch.values = memory
@@ -175,7 +174,31 @@ cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, Py_ssize_t
         tile.segment, tile.segments = segment, segments + task * job.segments * job.held
     if run_stage(job, call, &job.fast, &tile, False, memory, &scratch) and job.mends:
         mend(job, call, &tile, memory, &scratch)
-    leave_default_floats(saved)
+
+
+cdef void run_tasks(const Job* job, const Call* call, int threads, char* segments, char* memory) noexcept nogil:
+    """All tiles, by so many threads. Their float state is set once: to ask for it waits for all that was begun."""
+    cdef Py_ssize_t task
+    cdef float_state saved
+    if threads == 1:
+        saved = enter_default_floats()
+        for task in range(job.tasks):
+            if stopped(call):
+                break
+            run_task(job, call, task, -1, NULL, memory)
+        leave_default_floats(saved)
+        return
+    with parallel(num_threads=threads):
+        saved = enter_default_floats()
+        if segments != NULL:
+            for task in prange(job.tasks * job.segments, schedule="static"):
+                if not stopped(call):
+                    run_task(job, call, task // job.segments, task % job.segments, segments,
+                             memory + threadid() * job.scratch)
+        for task in prange(job.tasks, schedule="static"):
+            if not stopped(call):
+                run_task(job, call, task, -1, segments, memory + threadid() * job.scratch)
+        leave_default_floats(saved)
 
 
 cdef Operand operand_of(cnp.ndarray array):
@@ -395,11 +418,9 @@ cdef class Pool:
         cdef Call call
         cdef char* memory
         cdef char* allocated
-        cdef char* segments = NULL
+        cdef char* segments
         cdef Py_ssize_t shared = 0
-        cdef Py_ssize_t task
         cdef const Job* job = &self.job
-        cdef const Call* arrays = &call
         describe(&call.x, &operands.x, self.x_format, job, self.channel, self.interleaved, self.first)
         describe(&call.y, &operands.y, self.y_format, job, self.channel, self.interleaved, self.first)
         if operands.indices.data != NULL:
@@ -418,21 +439,8 @@ cdef class Pool:
             leave_team(threads)
             return False
         memory = allocated + (LINE - <uintptr_t> allocated % LINE)
-        if threads == 1:
-            for task in range(job.tasks):
-                if stopped(arrays):
-                    break
-                run_task(job, arrays, task, -1, NULL, memory)
-        else:
-            if shared:
-                segments = memory + threads * job.scratch
-                for task in prange(job.tasks * job.segments, num_threads=threads, schedule="static"):
-                    if not stopped(arrays):
-                        run_task(job, arrays, task // job.segments, task % job.segments, segments,
-                                 memory + threadid() * job.scratch)
-            for task in prange(job.tasks, num_threads=threads, schedule="static"):
-                if not stopped(arrays):
-                    run_task(job, arrays, task, -1, segments, memory + threadid() * job.scratch)
+        segments = memory + threads * job.scratch if shared else NULL
+        run_tasks(job, &call, threads, segments, memory)
         leave_team(threads)
         free(allocated)
         return True

@@ -248,6 +248,9 @@ cdef inline bint are_odd(const Extremes* seen, const running_t* like, Format for
     elif running_t is SumF64:
         return any_beyond(<const uint64_t*> seen.highest, <const uint64_t*> seen.lowest, INFINITE_DOUBLE, TINY_DOUBLE)
     elif running_t is SumF32:
+        if format == BFLOAT16_PAIRS:  # looked at when they are narrow
+            return any_beyond(<const uint16_t*> seen.highest, <const uint16_t*> seen.lowest,
+                              <uint16_t> (INFINITE_FLOAT >> 16), <uint16_t> ((TINY_FLOAT >> 16) + 1))
         return any_beyond(<const uint32_t*> seen.highest, <const uint32_t*> seen.lowest,
                           INFINITE_FLOAT, <uint32_t> (0 if format == FLOAT16 else TINY_FLOAT))
     else:
