@@ -1,5 +1,5 @@
 """Boxed tiles: where the last axes of a tile are reduced at once, by boxes.pxi."""
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
 from .job cimport NEAR, PLAIN, Array, Call, Distance, Format, Job, Stage, Tile, stopped
@@ -7,43 +7,44 @@ from .reductions cimport running_t
 
 
 cdef struct Side:
-    const Axis* axis
+    Axis axis
     Span span
     Py_ssize_t x, y  # bytes from element to element, and from window to window
 
 
-cdef Axis ONE = Axis(1, 1, 0, 1, 0, 1, 1, 1, 1, 1, NULL, NULL, NULL)  # element, which is a window
-
-
-cdef inline Side side_of(const Job* job, const Tile* tile, int a, Py_ssize_t x, Py_ssize_t y) noexcept nogil:
-    """An axis of a tile; a negative one is of one element."""
+cdef Side side_of(const Job* job, const Tile* tile, int a, Py_ssize_t x, Py_ssize_t y) noexcept nogil:
+    """An axis of a tile; a negative one is of one element, which is a window."""
     cdef Side side
-    side.axis, side.span, side.x, side.y = &ONE, Span(0, 1, 0, 1), x, y
     if a >= 0:
-        side.axis = <const Axis*> &job.axis[a]
-        side.span = tile.span[a]
+        side.axis, side.span = job.axis[a], tile.span[a]
+    else:
+        memset(&side, 0, sizeof(Side))
+        side.axis.size = side.axis.out = side.axis.end = side.axis.step = side.axis.hop = 1
+        side.axis.taps = side.axis.most = side.span.end = side.span.high = 1
+        side.axis.divisor = 1
+    side.x, side.y = x, y
     return side
 
 
 cdef inline const char* first_of(const char* x, const Side* side, Py_ssize_t window) noexcept nogil:
     """Where the taps of a window begin, if it has any."""
-    return x + (first_tap(side.axis, window) - side.span.low) * side.x if taps_inside(side.axis, window) else x
+    return x + (first_tap(&side.axis, window) - side.span.low) * side.x if taps_inside(&side.axis, window) else x
 
 
 cdef bint reduce_rows(const char* x, char* y, running_t* work, Boxes* these, const Side* down, const Side* across,
                       Py_ssize_t row, Py_ssize_t rows, double divisor, Format format, bint finishes) noexcept nogil:
     """One or two rows of windows, in the planes of `these`; x and y begin where those of the tile do. True if any
     finished result is odd."""
-    cdef const Axis* taps = across.axis
+    cdef const Axis* taps = &across.axis
     cdef Py_ssize_t window = across.span.begin, r, row_bytes = extent(across.span, False) * across.x
     cdef const char* first
     cdef bint odd = False
     y += (row - down.span.begin) * down.y
     while window < across.span.end:
         these.windows = min(across.span.end, taps.end) - window if is_interior(taps, window) else 1
-        these.rows, these.taps = taps_inside(down.axis, row), taps_inside(taps, window)
+        these.rows, these.taps = taps_inside(&down.axis, row), taps_inside(taps, window)
         these.below = down.y if rows == 2 and these.windows > 1 else 0
-        these.divisor = divisor * divisor_of(down.axis, row) * divisor_of(taps, window)
+        these.divisor = divisor * divisor_of(&down.axis, row) * divisor_of(taps, window)
         these.turn = rows * down.axis.step * down.x - row_bytes
         for r in range(1 if these.below else rows):
             first = first_of(x, down, row + r)
@@ -57,7 +58,7 @@ cdef bint reduce_rows(const char* x, char* y, running_t* work, Boxes* these, con
 cdef inline bint all_have_taps(const Side* side) noexcept nogil:
     cdef Py_ssize_t window
     for window in range(side.span.begin, side.span.end):
-        if not taps_inside(side.axis, window):
+        if not taps_inside(&side.axis, window):
             return False
     return True
 
@@ -67,7 +68,7 @@ cdef bint reduce_boxes(const char* x, char* y, running_t* work, const Side* deep
                        Distance asks) noexcept nogil:
     """y[deep windows, down windows, across windows, inner] from x[elements of the same], of running values or, if it
     finishes, of elements: then True if any is odd."""
-    cdef const Axis* rows = down.axis
+    cdef const Axis* rows = &down.axis
     cdef Py_ssize_t row, window, n
     cdef bint odd = False
     cdef bint close = (rows.step == rows.hop and across.axis.step == across.axis.hop and rows.taps > 1
@@ -77,14 +78,14 @@ cdef bint reduce_boxes(const char* x, char* y, running_t* work, const Side* deep
     these.step, these.hop = across.axis.step * across.x, across.axis.hop * across.x
     these.pitch, these.deep = rows.hop * down.x, deep.axis.hop * deep.x
     for window in range(deep.span.begin, deep.span.end):
-        these.planes = taps_inside(deep.axis, window)
+        these.planes = taps_inside(&deep.axis, window)
         row = down.span.begin
         while row < down.span.end:
             # Neighbouring rows share taps.
             n = 2 if (close and these.planes == 1 and is_interior(rows, row)
                       and row + 1 < min(down.span.end, rows.end)) else 1
             odd |= reduce_rows(first_of(x, deep, window), y + (window - deep.span.begin) * deep.y, work, &these, down,
-                               across, row, n, divisor_of(deep.axis, window), format, finishes)
+                               across, row, n, divisor_of(&deep.axis, window), format, finishes)
             row += n
     return odd
 
@@ -180,15 +181,13 @@ cdef void load_lines(const Job* job, const Call* call, const Tile* tile, running
     cdef Side unit = side_of(job, tile, -1, 0, 0)
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
     cdef Side across = side_of(job, tile, job.axes - 1, 0, inner * <Py_ssize_t> sizeof(running_t))
-    cdef Axis joined = across.axis[0]
     cdef Py_ssize_t begin = across.span.begin, width = extent(across.span, True)
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef const char* source
-    if width == 1 and is_interior(across.axis, begin):
+    if width == 1 and is_interior(&across.axis, begin):
         # The windows of neighbouring rows follow each other as if they were of one row.
-        joined.start, joined.begin = first_tap(across.axis, begin), begin
-        joined.step, joined.end = extent(across.span, False), begin + walk.rows
-        across.axis = &joined
+        across.axis.start, across.axis.begin = first_tap(&across.axis, begin), begin
+        across.axis.step, across.axis.end = extent(across.span, False), begin + walk.rows
     else:
         walk.together = 1
     source = next_rows(job, &call.x, tile, &walk)

@@ -159,7 +159,7 @@ cdef void reduce_row_by_row(const char* x, char* y, const Side* rows, const Stri
     cdef Side part = rows[0]
     for j in range(-(VECTOR // <Py_ssize_t> sizeof(running_t)), 0):
         held[j] = held[strip.pitch + j] = neutral(held[j])
-    part.span = span_of(rows.axis, rows.span.begin, rows.span.end)
+    part.span = span_of(&rows.axis, rows.span.begin, rows.span.end)
     rows_of_strip(x + (part.span.low - rows.span.low) * rows.x, y, &part, strip, held, lines, format, finishes)
 
 
@@ -172,7 +172,7 @@ cdef inline Py_ssize_t strip_of(const Job* job, const Tile* tile, running_t* lik
 
 cdef void reduce_down(const char* x, running_t* y, const Side* rows, Py_ssize_t row, Format format) noexcept nogil:
     """y[windows down, row] from rows of so many values that begin where the taps of the span do."""
-    cdef const Axis* axis = rows.axis
+    cdef const Axis* axis = &rows.axis
     cdef Py_ssize_t window = rows.span.begin, n
     while window < rows.span.end:
         n = min(rows.span.end, axis.end) - window if is_interior(axis, window) else 1
@@ -191,18 +191,15 @@ cdef void reduce_strip(const char* x, running_t* y, const Job* job, const Tile* 
     cdef Py_ssize_t n = extent(rows.span, True), begin, end
     cdef Py_ssize_t width = extent(across, True) * inner, length = extent(across, False) * inner, height, item, r
     cdef Side part = rows[0]
-    cdef Axis joined
     cdef const char* first
     if columns_first(y):
         begin, end = rows.axis.begin, rows.axis.end
         if planes > 1 and n == rows.axis.out and plane == n * rows.axis.step * rows.x and begin < end:
             # Planes continue each other; what this leaves at a border is replaced.
             part.span.begin, part.span.end = begin, (planes - 1) * n + end
-            joined = rows.axis[0]
-            joined.end = part.span.end
-            part.axis = &joined
+            part.axis.end = part.span.end
             reduce_down(x, values + begin * row, &part, row, format)
-            part.axis = rows.axis
+            part.axis.end = end
             for item in range(planes if end - begin < n else 0):
                 part.span.begin, part.span.end = 0, begin
                 reduce_down(x + item * plane, values + item * n * row, &part, row, format)
@@ -213,7 +210,7 @@ cdef void reduce_strip(const char* x, running_t* y, const Job* job, const Tile* 
                 reduce_down(x + item * plane, values + item * n * row, rows, row, format)
         reduce_axis(values, y, planes * n, axis, across, inner, values)
         return
-    part.span = span_of(rows.axis, rows.span.begin, rows.span.end)
+    part.span = span_of(&rows.axis, rows.span.begin, rows.span.end)
     part.x = row * <Py_ssize_t> sizeof(running_t)
     height = extent(part.span, False)
     for item in range(planes):

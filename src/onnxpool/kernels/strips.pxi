@@ -183,13 +183,13 @@ cdef inline void columns_then_rows(const char* x, char* y, const Side* down, con
     cdef running_t* first = held - strip.left
     cdef Py_ssize_t fresh = rows.axis.step * rows.x  # bytes that no earlier row of windows has read
     cdef Py_ssize_t lines = parts(fresh, 64) if strip.dense and fresh <= 4 * AHEAD else 0
-    hold_row(first_of(x, &rows, window), held, strip.row, hop, taps_inside(rows.axis, window), format)
+    hold_row(first_of(x, &rows, window), held, strip.row, hop, taps_inside(&rows.axis, window), format)
     while window < end:
         window += 1
         if window < end:
             fetch_lines(first_of(x, &rows, window) + AHEAD, lines)
             hold_row(first_of(x, &rows, window), held + (row + 1) % 2 * strip.pitch, strip.row, hop,
-                     taps_inside(rows.axis, window), format)
+                     taps_inside(&rows.axis, window), format)
         windows_of_row(first + row % 2 * strip.pitch, y, &strip, room, taps, step, format, finishes)
         y += pace
         room -= pace
@@ -211,8 +211,8 @@ cdef inline void rows_then_columns(const char* x, running_t* y, const Side* down
         windows_of_row(first + row % 2 * strip.pitch, <char*> (lines + row * n), &strip, VECTOR, taps, step, PLAIN,
                        False)
     for window in range(rows.span.begin, rows.span.end):
-        some_columns(<const char*> (lines + (first_tap(rows.axis, window) - rows.span.low) * n), y, 1, n, 0,
-                     rows.axis.hop * n * <Py_ssize_t> sizeof(running_t), taps_inside(rows.axis, window), PLAIN)
+        some_columns(<const char*> (lines + (first_tap(&rows.axis, window) - rows.span.low) * n), y, 1, n, 0,
+                     rows.axis.hop * n * <Py_ssize_t> sizeof(running_t), taps_inside(&rows.axis, window), PLAIN)
         y += n
 
 
