@@ -209,6 +209,24 @@ def test_means_of_what_is_not_finite(dtype, value):
         assert np.array_equal(y, expected, equal_nan=True)
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("channels", [64, 80, 95, 130, 255, 256, 257, 300, 511, 528, 1100, 2050])
+def test_means_of_channels_wherever_they_lie(dtype, channels):
+    """Channels last, from every kind of address: sums are of small whole numbers, and so exact."""
+    rng = np.random.default_rng(channels)
+    narrow = dtype if dtype.itemsize == 8 else np.dtype(np.float32)
+    for places in (1, 7, 8, 9, 16, 31, 49, 65):
+        sums = rng.integers(-3, 4, (2, places, channels))
+        expected = (sums.sum(1, dtype=narrow) / narrow.type(places)).astype(dtype)
+        for offset in (0, dtype.itemsize, 16, 24, 48):
+            memory = np.empty(sums.size * dtype.itemsize + 128, np.uint8)
+            begin = -memory.ctypes.data % 64 + offset
+            x = memory[begin:begin + sums.size * dtype.itemsize].view(dtype).reshape(sums.shape)
+            x[...] = sums
+            y = onnxpool.global_average_pool(x, channels_last=True)[:, 0]
+            assert y.tobytes() == expected.tobytes(), (places, offset)
+
+
 @pytest.mark.parametrize("dtype", FLOATS[:2], ids=str)
 @pytest.mark.parametrize("shape", [(1, 400000, 1), (1, 100000, 64), (2, 3, 50000, 20)])
 def test_zeros_of_long_rows_are_looked_for_in_pieces(dtype, shape):
@@ -220,10 +238,11 @@ def test_zeros_of_long_rows_are_looked_for_in_pieces(dtype, shape):
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("size", [(2, 2), (3, 3), (3, 1, 2)])
-def test_what_is_not_finite_changes_no_other_mean(dtype, size):
+@pytest.mark.parametrize("size", [(2, 2), (3, 3), (3, 1, 2), (17, 3)])
+@pytest.mark.parametrize("channels", [70, 64, 353])
+def test_what_is_not_finite_changes_no_other_mean(dtype, size, channels):
     """Small planes were once summed in another order if a result was not finite."""
-    x = np.random.default_rng(0).standard_normal((3, *size, 70)).astype(dtype)
+    x = np.random.default_rng(0).standard_normal((3, *size, channels)).astype(dtype)
     expected = onnxpool.global_average_pool(x, channels_last=True)
     x[0, ..., 5] = np.inf
     y = onnxpool.global_average_pool(x, channels_last=True)

@@ -7,12 +7,12 @@ by side, however the rows lie in memory.
 """
 from libc.string cimport memcpy
 
-from .elements cimport fetch
-from .job cimport PLAIN, Format, parts
-from .reductions cimport combine, neutral, running_t
+from .elements cimport REGISTERS, copy_vector
+from .job cimport BFLOAT16, BFLOAT16_PAIRS, Format, parts
+from .reductions cimport neutral, running_t
 
 cdef enum:
-    QUAD = 4     # vectors that a loop holds in registers, or as many times as many where there are registers for them
+    CHAIN = 8    # bands that are combined one after the other, or twice as many
     LANES = 32   # places of a band from which on the error of a longer chain stays within what README says
     BAND = 4096  # bytes of a band of several places at most, as in tiling.py
 
@@ -27,6 +27,7 @@ cdef struct Band:
     Py_ssize_t length         # of a segment, in what is taken at once; 0 if there are none
     Py_ssize_t segment        # and which of them is asked for, or -1
     char* segments            # their results
+    Finish* finish            # of bands of one place whose results become elements; else NULL
 
 
 cdef struct Chain:
@@ -44,119 +45,117 @@ cdef inline Band band_of(Py_ssize_t channels, Py_ssize_t inner, running_t* like)
         band.places = 1
     band.units = parts(band.places * inner, width)
     band.last = band.places * inner - width
-    band.chain = 16 if band.places >= LANES else 8
+    band.chain = 2 * CHAIN if band.places >= LANES else CHAIN
     band.whole = band.places * inner * (band.chain if channels == 1 else 1)
-    band.length = 0
+    band.length, band.finish = 0, NULL
     return band
 
 
-cdef inline void take_vector(const char* x, running_t* lanes, bint odd, Py_ssize_t ahead,
-                             Format format) noexcept nogil:
-    """A vector more. Lines are fetched one by one, as many at once would hold up the loads; of narrow vectors, at every
-    other of them."""
-    cdef running_t[VECTOR] space
-    cdef running_t* others = space
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
-    cdef Py_ssize_t unit = VECTOR if format == PLAIN else width * itemsize_of(format)
-    if odd or unit == VECTOR:
-        fetch(x + unit - 1 + ahead)  # the line where it ends: that where it begins may be another's
-    if format == PLAIN:
-        for j in range(width):
-            lanes[j] = combine(lanes[j], (<const running_t*> x)[j])
+cdef inline Py_ssize_t held_of(const Band* band, running_t* like) noexcept nogil:
+    """The values of a result that is held."""
+    return (1 if band.inner == 1 else band.units) * (VECTOR // <Py_ssize_t> sizeof(running_t))
+
+
+cdef inline void fold_vectors(const char* x, char* y, const Band* band, Py_ssize_t bands, running_t* segment,
+                              Py_ssize_t segments, running_t* held, Py_ssize_t shift, Finish* finish, Py_ssize_t ahead,
+                              int vectors, Format format) noexcept nogil:
+    """So many vectors of bands of one place, behind segments that are there. The last, or the last pair, lies `shift`
+    channels from its place."""
+    cdef Registers all
+    cdef Py_ssize_t depth = 0, done, n, size = size_of(held, format)
+    for done in range(segments):
+        exchange(&all, segment + done * held_of(band, held), vectors, READ)
+        hold(&all, held, &depth, done, False, vectors)
+    done = 0  # a segment is more chains than are left
+    while True:
+        n = min(bands, CHAIN)
+        bands -= n
+        exchange(&all, held, vectors, CLEAR)
+        take_bands(x, &all, held, n, band.hop, shift * size, ahead, vectors, format)
+        hold(&all, held, &depth, done, bands == 0, vectors)
+        if bands == 0:
+            break
+        x += n * band.hop
+        done += 1
+    put_all(&all, y, held, shift * (size if finish else <Py_ssize_t> sizeof(running_t)), finish, vectors, format)
+
+
+cdef inline void fold_parts(const char* x, char* y, const Band* band, Py_ssize_t bands, Py_ssize_t segments,
+                            running_t* held, Finish* finish, Py_ssize_t ahead, Format format) noexcept nogil:
+    """As many vectors as registers hold at a time, none of them across lines of the cache if that can be. The last
+    overlaps the one before where it is not full."""
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), done = 0, rest
+    cdef Py_ssize_t size = size_of(held, format), unit = vectors_of(format) * width
+    cdef Py_ssize_t stored = size if finish else <Py_ssize_t> sizeof(running_t)
+    cdef Py_ssize_t lead = (-<Py_ssize_t> x & (unit * size - 1)) // size
+    cdef Py_ssize_t lack = 0 if band.segments else unit - 1  # results of segments lie side by side
+    cdef running_t* segment = <running_t*> band.segments
+    if band.hop % (unit * size) or band.inner < REGISTERS * width:
+        lead = 0
+    while done < band.inner:
+        rest = band.inner - done
+        if done < lead or rest + lack < QUAD * width:
+            done = min(done, band.inner - unit)
+            fold_vectors(x + done * size, y + done * stored, band, bands, segment + done, segments, held, 0, finish,
+                         ahead, vectors_of(format), format)
+            done = min(lead, done + unit) if done < lead else done + unit
+        elif REGISTERS == QUAD or rest + lack < REGISTERS * width:
+            fold_vectors(x + done * size, y + done * stored, band, bands, segment + done, segments, held,
+                         min(0, rest - QUAD * width), finish, ahead, QUAD, format)
+            done += QUAD * width
+        else:
+            fold_vectors(x + done * size, y + done * stored, band, bands, segment + done, segments, held,
+                         min(0, rest - REGISTERS * width), finish, ahead, REGISTERS, format)
+            done += REGISTERS * width
+
+
+cdef inline void fold_bands(const char* x, char* y, const Band* band, Py_ssize_t bands, Py_ssize_t segments,
+                            running_t* held, Finish* finish, Format format) noexcept nogil:
+    """y[inner] of bands of one place, behind segments that are there."""
+    if band.ahead:
+        fold_parts(x, y, band, bands, segments, held, finish, band.ahead, format)
     else:
-        widen(x, others, format)
-        merge(lanes, others, width)
+        fold_parts(x, y, band, bands, segments, held, finish, 0, format)
 
 
-cdef inline void take_quad(const char* x, running_t* first, running_t* second, running_t* third, running_t* fourth,
-                           Py_ssize_t last, Py_ssize_t ahead, Format format) noexcept nogil:
-    """QUAD vectors more, of which the last lies apart."""
-    cdef Py_ssize_t unit = VECTOR if format == PLAIN else VECTOR // <Py_ssize_t> sizeof(running_t) * itemsize_of(format)
-    take_vector(x, first, False, ahead, format)
-    take_vector(x + unit, second, True, ahead, format)
-    take_vector(x + 2 * unit, third, False, ahead, format)
-    take_vector(x + last, fourth, True, ahead, format)
-
-
-cdef inline void copy_quad(running_t* y, running_t* first, running_t* second, running_t* third, running_t* fourth,
-                           bint back) noexcept nogil:
-    """To registers or back."""
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t)
-    if back:
-        memcpy(y, first, VECTOR)
-        memcpy(y + width, second, VECTOR)
-        memcpy(y + 2 * width, third, VECTOR)
-        memcpy(y + 3 * width, fourth, VECTOR)
+cdef inline void finish_elements(const char* x, char* y, const Band* band, Py_ssize_t bands, running_t* held,
+                                 Format format) noexcept nogil:
+    """As `fold_bands`, to elements."""
+    cdef Finish finish = band.finish[0]  # which the compiler sees to be there
+    if format == BFLOAT16:
+        fold_bands(x, y, band, bands, 0, held, &finish, BFLOAT16_PAIRS)
     else:
-        memcpy(first, y, VECTOR)
-        memcpy(second, y + width, VECTOR)
-        memcpy(third, y + 2 * width, VECTOR)
-        memcpy(fourth, y + 3 * width, VECTOR)
+        fold_bands(x, y, band, bands, 0, held, &finish, format)
+    band.finish.seen = finish.seen
 
 
-cdef inline void chain_quad(const char* x, Py_ssize_t last, Py_ssize_t hop, Py_ssize_t bands, running_t* y,
-                            Py_ssize_t ahead, Format format) noexcept nogil:
-    """QUAD vectors of bands, after those whose result is in y; the last begins `last` bytes behind the first."""
-    cdef running_t[VECTOR] a, b, c, d
-    cdef Py_ssize_t n
-    copy_quad(y, a, b, c, d, False)
-    for n in range(bands):
-        take_quad(x, a, b, c, d, last, ahead, format)
-        x += hop
-    copy_quad(y, a, b, c, d, True)
-
-
-cdef inline void chain_quads(const char* x, Py_ssize_t hop, Py_ssize_t bands, running_t* y, Py_ssize_t ahead,
-                             Format format) noexcept nogil:
-    """As `chain_quad`, of QUAD times as many vectors: the more of a row is read before the next, the better."""
-    cdef running_t[VECTOR] a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3
-    cdef Py_ssize_t quad = QUAD * (VECTOR // <Py_ssize_t> sizeof(running_t)), n
-    cdef Py_ssize_t bytes = QUAD * VECTOR if format == PLAIN else quad * itemsize_of(format), last = 3 * bytes // QUAD
-    copy_quad(y, a0, a1, a2, a3, False)
-    copy_quad(y + quad, b0, b1, b2, b3, False)
-    copy_quad(y + 2 * quad, c0, c1, c2, c3, False)
-    copy_quad(y + 3 * quad, d0, d1, d2, d3, False)
-    for n in range(bands):
-        take_quad(x, a0, a1, a2, a3, last, ahead, format)
-        take_quad(x + bytes, b0, b1, b2, b3, last, ahead, format)
-        take_quad(x + 2 * bytes, c0, c1, c2, c3, last, ahead, format)
-        take_quad(x + 3 * bytes, d0, d1, d2, d3, last, ahead, format)
-        x += hop
-    copy_quad(y, a0, a1, a2, a3, True)
-    copy_quad(y + quad, b0, b1, b2, b3, True)
-    copy_quad(y + 2 * quad, c0, c1, c2, c3, True)
-    copy_quad(y + 3 * quad, d0, d1, d2, d3, True)
-
-
-cdef inline void chain_unit(const char* x, Py_ssize_t hop, Py_ssize_t bands, running_t* y, Py_ssize_t ahead,
-                            Format format) noexcept nogil:
-    cdef running_t[VECTOR] space
-    cdef running_t* lanes = space
-    cdef Py_ssize_t n
-    memcpy(lanes, y, VECTOR)
-    for n in range(bands):
-        take_vector(x + n * hop, lanes, True, ahead, format)
-    memcpy(y, lanes, VECTOR)
+cdef inline void chain_vectors(const char* x, running_t* y, const Band* band, Py_ssize_t bands, Py_ssize_t shift,
+                               int vectors, Format format) noexcept nogil:
+    cdef Registers all
+    exchange(&all, y, vectors, READ)
+    take_bands(x, &all, y, bands, band.hop, shift, band.ahead, vectors, format)
+    exchange(&all, y, vectors, WRITE)
 
 
 cdef inline void chain_units(const char* x, const Band* band, Py_ssize_t bands, running_t* y,
                              Format format) noexcept nogil:
     """Bands of any number of vectors, after those whose result is in y."""
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), hop = band.hop, ahead = band.ahead, unit = 0
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
-    cdef Py_ssize_t last = band.last * size, bytes = width * size
-    cdef Py_ssize_t whole = band.units if last == (band.units - 1) * bytes else band.units - 1
-    while unit + QUAD * QUAD <= whole:
-        chain_quads(x + unit * bytes, hop, bands, y + unit * width, ahead, format)
-        unit += QUAD * QUAD
-    while unit + QUAD <= whole:
-        chain_quad(x + unit * bytes, 3 * bytes, hop, bands, y + unit * width, ahead, format)
-        unit += QUAD
-    while unit < whole:
-        chain_unit(x + unit * bytes, hop, bands, y + unit * width, ahead, format)
-        unit += 1
-    if whole < band.units:
-        chain_unit(x + last, hop, bands, y + whole * width, ahead, format)
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), unit = 0, vectors
+    cdef Py_ssize_t shift = (band.last - (band.units - 1) * width) * size_of(y, format)
+    while unit < band.units:
+        vectors = band.units - unit
+        if vectors >= REGISTERS:
+            chain_vectors(x, y, band, bands, shift if vectors == REGISTERS else 0, REGISTERS, format)
+            vectors = REGISTERS
+        elif vectors >= QUAD:
+            chain_vectors(x, y, band, bands, shift if vectors == QUAD else 0, QUAD, format)
+            vectors = QUAD
+        else:
+            chain_vectors(x + (shift if vectors == 1 else 0), y, band, bands, 0, 1, format)
+            vectors = 1
+        x += vectors * unit_of(y, format)
+        y += vectors * width
+        unit += vectors
 
 
 cdef inline running_t* chain_at_hand(Chain* chain, const Band* band, running_t* held) noexcept nogil:
@@ -169,11 +168,6 @@ cdef inline running_t* chain_at_hand(Chain* chain, const Band* band, running_t* 
     return held + (chain.depth - 1) * row
 
 
-cdef inline Py_ssize_t held_of(const Band* band, running_t* like) noexcept nogil:
-    """The values of a result that is held."""
-    return (1 if band.inner == 1 else band.units) * (VECTOR // <Py_ssize_t> sizeof(running_t))
-
-
 cdef inline void merge_top(Chain* chain, const Band* band, running_t* held) noexcept nogil:
     """The last two results become one."""
     cdef Py_ssize_t row = held_of(band, held)
@@ -183,15 +177,12 @@ cdef inline void merge_top(Chain* chain, const Band* band, running_t* held) noex
 
 cdef inline void add_bands(Chain* chain, const char* x, const Band* band, Py_ssize_t bands, running_t* held,
                            Format format) noexcept nogil:
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format), n, here
+    cdef Py_ssize_t size = size_of(held, format), n, here
     cdef running_t* top
     while bands > 0:
         n = min(bands, band.chain - chain.done % band.chain)
         top = chain_at_hand(chain, band, held)
-        if band.units == QUAD:  # of which the last may overlap the one before
-            chain_quad(x, band.last * size, band.hop, n, top, band.ahead, format)
-        else:
-            chain_units(x, band, n, top, format)
+        chain_units(x, band, n, top, format)
         x += n * band.hop
         bands -= n
         chain.done += n
@@ -209,12 +200,13 @@ cdef inline void add_rest(Chain* chain, const char* x, const Band* band, Py_ssiz
     cdef running_t[VECTOR] space
     cdef running_t* others = space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), vector
-    cdef Py_ssize_t unit = width * (<Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format))
+    cdef Py_ssize_t unit = unit_of(held, format)
     cdef running_t* top
     if n:
         top = chain_at_hand(chain, band, held)
         for vector in range(n // width):
-            chain_unit(x + vector * unit, 0, 1, top + vector * width, band.ahead, format)
+            read_vector(x + vector * unit, others, format)
+            merge(top + vector * width, others, width)
         if n % width:
             read_rest(x + n // width * unit, n % width, more, others, format)
             merge(top + n // width * width, others, width)
@@ -227,7 +219,7 @@ cdef inline void finish_bands(Chain* chain, const Band* band, running_t* y, runn
         merge_top(chain, band, held)
     if band.places == 1:
         memcpy(y, held, before * sizeof(running_t))
-        memcpy(y + band.last, held + before, VECTOR)
+        copy_vector(y + band.last, held + before)
         return
     while n > band.inner:
         n //= 2

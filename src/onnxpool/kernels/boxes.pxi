@@ -8,6 +8,7 @@ from libc.stdint cimport int16_t, uint16_t
 from libc.string cimport memcpy
 
 from .elements cimport (
+    copy_vector,
     fetch,
     float16_of_key,
     keys_of_row,
@@ -151,7 +152,7 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
             note_keys(lanes, <int16_t*> seen.highest, <uint16_t*> seen.lowest, nans_of(format))
             for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                 halves[j] = float16_of_key(lanes[j].value, nans_of(format))
-            memcpy(y, halves, VECTOR)
+            copy_vector(y, halves)
             return
     elif running_t is SumF32:
         if finishes:
@@ -162,7 +163,7 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
                     odd_floats[j] = mean_float(odd[j].value, divisors[j * pace].value, factors[j * pace].value)
                 narrow_bfloat16_halves(floats, odd_floats, halves)
                 note_magnitudes(halves, <uint16_t*> seen.highest, <uint16_t*> seen.lowest)
-                memcpy(y, halves, VECTOR)
+                copy_vector(y, halves)
                 return
             note_magnitudes(<const uint32_t*> floats, <uint32_t*> seen.highest, <uint32_t*> seen.lowest)
             if format == FLOAT16:
@@ -170,18 +171,18 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
             elif format == BFLOAT16:
                 narrow_bfloat16_row(floats, <uint16_t*> y, VECTOR // <int> sizeof(running_t))
             else:
-                memcpy(y, floats, VECTOR)
+                copy_vector(y, floats)
             return
     elif running_t is SumF64:
         if finishes:
             for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
                 doubles[j] = quotient_double(lanes[j].value, divisors[j * pace].value, factors[j * pace].value)
             note_magnitudes(<const uint64_t*> doubles, <uint64_t*> seen.highest, <uint64_t*> seen.lowest)
-            memcpy(y, doubles, VECTOR)
+            copy_vector(y, doubles)
             return
-    memcpy(y, lanes, VECTOR)
+    copy_vector(y, lanes)
     if format == BFLOAT16_PAIRS:
-        memcpy(y + VECTOR, odd, VECTOR)
+        copy_vector(y + VECTOR, odd)
 
 
 cdef struct Boxes:
@@ -218,7 +219,7 @@ cdef inline bint boxes(const char* x, char* y, const Boxes* these, running_t* li
     cdef char* target
     cdef Py_ssize_t window = 0, part, done, box, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
     cdef Py_ssize_t unit = width * vectors_of(format), ahead, advance = side, end, lead = 0
-    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    cdef Py_ssize_t size = size_of(like, format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     cdef Py_ssize_t hop = these.hop, pace = these.pace, below = these.below
     # No processor looks far enough ahead where elements are widened, or follows the short streams of taps that windows
@@ -272,7 +273,7 @@ cdef inline bint long_lines(const char* x, char* y, const Boxes* these, running_
     cdef running_t* lanes
     cdef Extremes seen = no_extremes()
     cdef Py_ssize_t window, done, unit, units, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
-    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    cdef Py_ssize_t size = size_of(held, format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t), full = vectors_of(format) * width
     cdef running_t by = divisor_like(held, these.divisor), factor = divisor_like(held, 1 / these.divisor)
     for window in range(these.windows):
@@ -330,7 +331,7 @@ cdef inline bint deep_boxes(const char* x, char* y, const Boxes* source, running
     cdef Boxes these = source[0]  # which no store to y can change
     cdef running_t by = divisor_like(like, these.divisor), factor = divisor_like(like, 1 / these.divisor)
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), unit = width * vectors_of(format)
-    cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    cdef Py_ssize_t size = size_of(like, format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t), window, part, done, ahead
     for window in range(these.windows):
         part, ahead = 0, ahead_of(&these, window)

@@ -195,6 +195,27 @@ static inline void narrow_bfloat16_halves(const float *even, const float *odd, u
     }
 }
 
+/* 64 bytes that stay in registers from loop to loop, as arrays do not; and how many of them do. */
+enum { REGISTERS = WIDTH == 64 ? 16 : 4 };
+typedef struct {
+    words part[64 / WIDTH];
+} lanes_t;
+
+static inline lanes_t load_lanes(const void *x) {
+    lanes_t lanes;
+    _Pragma("GCC unroll 4") for (int i = 0; i < 64 / WIDTH; i++)
+        memcpy(&lanes.part[i], (const char *)x + i * WIDTH, WIDTH);
+    return lanes;
+}
+
+static inline void store_lanes(lanes_t lanes, void *y) {
+    _Pragma("GCC unroll 4") for (int i = 0; i < 64 / WIDTH; i++)
+        memcpy((char *)y + i * WIDTH, &lanes.part[i], WIDTH);
+}
+
+/* As memcpy of a vector, which compilers may cut in pieces that no later load finds again in the store buffer. */
+static inline void copy_vector(void *y, const void *x) { store_lanes(load_lanes(x), y); }
+
 /* A vector that is read once, where the compiler would rather read it again than hold it. */
 static inline void load_once(const void *x, void *y) {
     for (int i = 0; i < 64; i += WIDTH) {
@@ -438,8 +459,13 @@ static inline void part(const void *x, void *even, void *odd, int itemsize) {
 /* 16 bytes as integers. */
 static inline void widen_bytes(const void *x, int32_t *y, int is_signed) {
 #if defined(__AVX512F__)
-    const __m128i bytes = _mm_loadu_si128((const __m128i *)x);
-    _mm512_storeu_si512(y, is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes));
+    const __m128i all = _mm_loadu_si128(x);
+    _mm512_storeu_si512(y, is_signed ? _mm512_cvtepi8_epi32(all) : _mm512_cvtepu8_epi32(all));
+#elif defined(__AVX2__)
+    for (int i = 0; i < 16; i += 8) {
+        const __m128i half = _mm_loadl_epi64((const __m128i *)((const char *)x + i));
+        _mm256_storeu_si256((__m256i *)(y + i), is_signed ? _mm256_cvtepi8_epi32(half) : _mm256_cvtepu8_epi32(half));
+    }
 #else
     for (int i = 0; i < 16; i++)
         y[i] = is_signed ? ((const int8_t *)x)[i] : ((const uint8_t *)x)[i];

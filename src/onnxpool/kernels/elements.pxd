@@ -3,6 +3,13 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
 cdef extern from "elements.h" nogil:
     ctypedef struct float_state:
         pass
+    enum:
+        REGISTERS
+    ctypedef struct lanes_t:
+        pass
+    lanes_t load_lanes(const void* x) noexcept
+    void store_lanes(lanes_t lanes, void* y) noexcept
+    void copy_vector(void* y, const void* x) noexcept
     bint gains_by_fetching() noexcept
     void part(const void* x, void* even, void* odd, int itemsize) noexcept
     void fetch(const char* x) noexcept

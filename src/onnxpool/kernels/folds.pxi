@@ -7,6 +7,7 @@ from libc.stdint cimport int16_t, int32_t
 from libc.string cimport memcpy
 
 from .elements cimport (
+    copy_vector,
     fetch_lines,
     keys_of_row,
     load_once,
@@ -132,16 +133,16 @@ cdef inline void merge_held(Fold* fold, running_t* held, Py_ssize_t units, Forma
     fold.depth -= 1
     held += (fold.depth - 1) * row
     for vector in range(units * vectors_of(format)):
-        memcpy(earlier, held + vector * width, VECTOR)
-        memcpy(later, held + row + vector * width, VECTOR)
+        copy_vector(earlier, held + vector * width)
+        copy_vector(later, held + row + vector * width)
         merge(earlier, later, width)
-        memcpy(held + vector * width, earlier, VECTOR)
+        copy_vector(held + vector * width, earlier)
 
 
 cdef inline void merge_before(const running_t* y, running_t* lanes) noexcept nogil:
     cdef running_t[VECTOR] space  # apart, so that nothing has to be known of where y is
     cdef running_t* before = space
-    memcpy(before, y, VECTOR)
+    copy_vector(before, y)
     merge_after(before, lanes, VECTOR // <Py_ssize_t> sizeof(running_t))
 
 
@@ -157,9 +158,9 @@ cdef inline void reduce_units(const char* x, running_t* y, Py_ssize_t hop, Py_ss
         for vector in range(vectors_of(format)):
             if any_before:
                 merge_before(y, lanes + vector * width)
-            memcpy(y, lanes + vector * width, VECTOR)
+            copy_vector(y, lanes + vector * width)
             y += width
-        x += VECTOR if format == PLAIN else vectors_of(format) * width * itemsize_of(format)
+        x += vectors_of(format) * unit_of(y, format)
 
 
 cdef inline void fold_in(Fold* fold, const char* x, Py_ssize_t hop, Py_ssize_t groups, running_t* held,
@@ -192,7 +193,7 @@ cdef inline void fold_rest(Fold* fold, const char* x, Py_ssize_t hop, Py_ssize_t
     cdef running_t[2 * VECTOR] space
     cdef running_t* lanes = space
     cdef Py_ssize_t width = vectors_of(format) * (VECTOR // <Py_ssize_t> sizeof(running_t)), unit
-    cdef Py_ssize_t bytes = VECTOR if format == PLAIN else width * itemsize_of(format)
+    cdef Py_ssize_t bytes = vectors_of(format) * unit_of(held, format)
     if taps:
         for unit in range(units):
             reduce_rest(x + unit * bytes, lanes, hop, taps, format)
@@ -205,8 +206,7 @@ cdef inline void fold_rest(Fold* fold, const char* x, Py_ssize_t hop, Py_ssize_t
 cdef inline void fold(const char* x, Py_ssize_t hop, Py_ssize_t taps, running_t* held, Py_ssize_t units,
                       Distance far, Format format) noexcept nogil:
     cdef Py_ssize_t groups = taps // GROUP
-    cdef Py_ssize_t bytes = VECTOR if format == PLAIN else (
-        vectors_of(format) * (VECTOR // <Py_ssize_t> sizeof(running_t)) * itemsize_of(format))
+    cdef Py_ssize_t bytes = vectors_of(format) * unit_of(held, format)
     cdef Fold state = Fold(0, 0)
     fold_in(&state, x, hop, groups, held, units, far == FARTHEST and hop == units * bytes, format)
     fold_rest(&state, x + groups * GROUP * hop, hop, taps % GROUP, held, units, format)

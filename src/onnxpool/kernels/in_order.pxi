@@ -3,9 +3,8 @@
 Only QLinearAveragePool asks for it: its result is onnxruntime's float32 sum, requantised. No order of partial sums is
 free here, so a window costs as much as it has taps.
 """
-from libc.string cimport memcpy
 
-from .elements cimport part
+from .elements cimport copy_vector, part
 from .geometry cimport Axis, Run, Span, first_tap, run_at, taps_inside
 from .job cimport MAX_AXES, Call, Job, Tile, stopped
 from .reductions cimport combine, nothing, running_t
@@ -63,7 +62,7 @@ cdef inline void add_boxes(const running_t* x, running_t* y, Py_ssize_t n, Py_ss
                 line = box
             for j in range(width):
                 lanes[j] = followed(lanes[j], line + j, width if step == 2 else hop, taps)
-        memcpy(y + done, lanes, VECTOR)
+        copy_vector(y + done, lanes)
         done += width
 
 

@@ -11,6 +11,7 @@ each of them T of its taps (`reduce_steps`); those at the border are not.
 """
 from libc.string cimport memcpy
 
+from .elements cimport copy_vector
 from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_inside
 from .job cimport NEAR, PLAIN, parts
 from .reductions cimport combine, few, nothing, running_t
@@ -96,7 +97,7 @@ cdef inline void blocks(const running_t* x, running_t* y, Py_ssize_t count, Py_s
     for window in range(whole):  # a vector is more than a window: what is written behind it is the next one's
         for j in range(width):
             lanes[j] = few(x + window * step + j, hop, taps)
-        memcpy(y + window * n, lanes, VECTOR)
+        copy_vector(y + window * n, lanes)
     for window in range(whole, count):
         for j in range(n):
             y[window * n + j] = few(x + window * step + j, hop, taps)

@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from .elements cimport transpose
+from .elements cimport copy_vector, transpose
 from .geometry cimport Axis, Span, first_tap, is_interior, taps_inside
 from .job cimport PLAIN, Call, Job, Order, Row, Stage, Tile, parts, stopped
 
@@ -49,7 +49,7 @@ cdef inline void place_boxes(Rows x, Rows y, Py_ssize_t windows, Py_ssize_t inne
                     best = onto(best, &x, done + j + 2 * pitch, hop, taps, Count(count.start + 2 * line, 0, count.hop),
                                 kind)
                 put(&lanes, j, best)
-            memcpy(y.values + done * value_size(kind), values, VECTOR)
+            copy_vector(y.values + done * value_size(kind), values)
             memcpy(y.places + done * place_size(kind), places, width * place_size(kind))
             done += width
         x, y = moved(x, step, kind), moved(y, inner, kind)

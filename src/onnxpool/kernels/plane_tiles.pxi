@@ -1,9 +1,9 @@
 """Tiles of planes: one window is a whole channel, whose rows are reduced as they come or, better, as they lie."""
 from libc.string cimport memcpy
 
-from .elements cimport fetch_lines
-from .job cimport FARTHEST, NEAR, PLAIN, Array, Call, Job, Stage, Tile, parts, stopped
-from .reductions cimport MaxF32, MaxF64, running_t
+from .elements cimport MOST_DIVISOR, REGISTERS, fetch_lines
+from .job cimport BFLOAT16, BFLOAT16_PAIRS, FARTHEST, NEAR, PLAIN, Array, Call, Job, Stage, Tile, parts, stopped
+from .reductions cimport MaxF32, MaxF64, MaxI16, SumF32, SumF64, running_t
 
 
 cdef inline void feed(Chain* chain, const char* x, const Band* band, Py_ssize_t n, running_t* pending,
@@ -24,18 +24,21 @@ cdef inline void feed(Chain* chain, const char* x, const Band* band, Py_ssize_t 
     memcpy(pending, x + wholes * band.whole * sizeof(running_t), waiting[0] * sizeof(running_t))
 
 
-cdef void load_coming_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const Band* band,
-                           running_t* y, running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+cdef void load_coming_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* y,
+                           running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """y[outer] of planes of one channel, or y[inner] of one plane of several, from rows as they come."""
     cdef double[FLOCK * DOUBLES] space  # BAND bytes
     cdef running_t* pending = <running_t*> space
-    cdef Py_ssize_t inner = band.inner, length = extent(tile.span[job.axes - 1], False), lines = job.plane // length
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
+    cdef Py_ssize_t length = extent(tile.span[job.axes - 1], False), lines = job.plane // length
     cdef Py_ssize_t most = max(1, job.row // inner), waiting = 0, places, done, n
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef bint dense = is_dense(&call.x, call.x.axis[job.axes - 1], length, inner)
     cdef Chain chain = Chain(0, 0)
+    cdef Band band = band_of(job.inner, inner, y)
     cdef const char* source
     cdef const char* line
+    band.hop, band.ahead = band.places * inner * <Py_ssize_t> sizeof(running_t), AHEAD
     bring_together(job, &call.x, tile, &walk)
     if call.far and dense:
         walk.most = min(walk.most, max(lines, AHEAD // (length * inner * call.x.itemsize)))
@@ -57,20 +60,35 @@ cdef void load_coming_rows(const Job* job, const Call* call, const Stage* stage,
                 stage.load(line, values, n * inner, &call.rule)
                 line = <const char*> values
             if n % job.plane == 0:
-                planes_of(line, y, n // job.plane, job.plane * inner, band, work, NEAR, call, PLAIN)
+                planes_of(line, y, n // job.plane, job.plane * inner, &band, work, NEAR, call, PLAIN)
                 y += n // job.plane
             else:
-                feed(&chain, line, band, n * inner, pending, &waiting, work)
+                feed(&chain, line, &band, n * inner, pending, &waiting, work)
             source += n * walk.stride
             done += n
         if chain.done + waiting and (walk.done + walk.n) % lines == 0:
             if chain.done:
-                finish_plane(&chain, <const char*> pending, band, waiting, True, y, work, PLAIN)
+                finish_plane(&chain, <const char*> pending, &band, waiting, True, y, work, PLAIN)
             else:
-                planes_of(<const char*> pending, y, 1, waiting, band, work, NEAR, call, PLAIN)
+                planes_of(<const char*> pending, y, 1, waiting, &band, work, NEAR, call, PLAIN)
             y += 1
             chain.done = chain.depth = waiting = 0
         source = next_rows(job, &call.x, tile, &walk)
+
+
+cdef void load_coming_parts(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* y,
+                            running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+    """y[inner] of one plane, a few vectors at a time if a place fills them."""
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), begin = tile.inner_begin
+    cdef Tile part = tile[0]
+    if band_of(job.inner, tile.inner_end - begin, y).places > 1:
+        load_coming_rows(job, call, stage, tile, y, values, work, scratch)
+        return
+    while begin < tile.inner_end and not stopped(call):
+        part.inner_begin = min(begin, tile.inner_end - width)  # the last vector overlaps the one before
+        part.inner_end = min(begin + QUAD * QUAD * width, tile.inner_end)
+        load_coming_rows(job, call, stage, &part, y + part.inner_begin - tile.inner_begin, values, work, scratch)
+        begin = part.inner_end
 
 
 cdef inline bint lie_evenly(const Job* job, const Array* array) noexcept nogil:
@@ -82,70 +100,85 @@ cdef inline bint lie_evenly(const Job* job, const Array* array) noexcept nogil:
     return True
 
 
-cdef void load_part(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* y,
-                    running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
-    """y[outer] of planes of one channel, or y[inner] of one plane of several."""
-    cdef int last = job.axes - 1
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, planes = tile.outer_end - tile.outer_begin, item, n = 1
-    cdef Py_ssize_t size = call.x.itemsize
-    cdef Band band = band_of(job.inner, inner, y)
-    cdef bint direct = (not stage.load and lies_inner(&call.x, inner) and lie_evenly(job, &call.x)
-                        and (band.places == 1 or job.plane == 1 or call.x.axis[last] == inner * size))
-    if running_t is MaxF32:
-        direct &= call.x.format == PLAIN  # 16 bits are seldom taken again
-    if not direct:
-        if tile.segment < 0:  # what is not taken in segments is taken at last
-            band.hop, band.ahead = band.places * inner * <Py_ssize_t> sizeof(running_t), AHEAD
-            load_coming_rows(job, call, stage, tile, &band, y, values, work, scratch)
-        return
-    band.hop = band.places * call.x.axis[last]
+cdef inline Band direct_band(const Job* job, const Call* call, const Tile* tile, running_t* like) noexcept nogil:
+    """The band of elements as they lie."""
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
+    cdef Band band = band_of(job.inner, inner, like)
+    band.hop = band.places * call.x.axis[job.axes - 1]
     band.ahead = FARTHEST_AHEAD if call.far == FARTHEST else AHEAD
-    if band.hop > band.places * inner * size:
-        band.ahead = QUAD * band.hop  # bands do not follow each other
-    if inner == 1 and rows_together(job, &call.x, tile, False) == planes * (job.plane // job.axis[last].size):
-        n = planes
+    if band.hop > band.places * inner * call.x.itemsize or (band.places == 1 and band.units > REGISTERS):
+        band.ahead = QUAD * band.hop  # what is read of bands does not follow each other
+    if job.outer * job.plane * job.inner * call.x.itemsize <= OWN_BYTES:
+        band.ahead = 0
     band.segment, band.segments = tile.segment, tile.segments
     if tile.segments != NULL:
         band.length = band.chain
         while band.length * job.segments * band.whole < job.plane * inner:
             band.length *= 2
-    for item in range(planes // n):
-        planes_of(outer_item(job, &call.x, tile.outer_begin + item * n, tile.inner_begin), y + item * n, n,
-                  job.plane * inner, &band, work, call.far, call, call.x.format)
+    return band
 
 
-cdef inline Py_ssize_t until_line(const Job* job, const Call* call, const Tile* tile) noexcept nogil:
-    """How many channels of each place lie before a line of the cache begins; 0 if that differs from place to place."""
-    cdef Py_ssize_t first = <Py_ssize_t> outer_item(job, &call.x, tile.outer_begin, tile.inner_begin)
-    if call.x.axis[job.axes - 1] % VECTOR or call.x.inner != call.x.itemsize:
-        return 0
-    return (-first & (VECTOR - 1)) // call.x.itemsize
+cdef inline bint lie_in_bands(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+                              running_t* like) noexcept nogil:
+    """Whether elements can be taken as they lie."""
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
+    if stage.load or not lies_inner(&call.x, inner) or not lie_evenly(job, &call.x):
+        return False
+    if running_t is MaxF32:
+        if call.x.format != PLAIN:  # 16 bits are seldom taken again
+            return False
+    return (band_of(job.inner, inner, like).places == 1 or job.plane == 1
+            or call.x.axis[job.axes - 1] == inner * call.x.itemsize)
 
 
 cdef void load_planes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* y,
                       running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """y[outer, inner]."""
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, width = VECTOR // <Py_ssize_t> sizeof(running_t)
-    cdef Py_ssize_t item, begin, lead
-    cdef bint places = band_of(job.inner, inner, y).places > 1
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, planes = tile.outer_end - tile.outer_begin
+    cdef Py_ssize_t n = 1, item
+    cdef bint direct = lie_in_bands(job, call, stage, tile, y)
     cdef Tile part = tile[0]
-    if job.inner == 1:
-        load_part(job, call, stage, tile, y, values, work, scratch)
-        return
-    for item in range(tile.outer_end - tile.outer_begin):
-        part.outer_begin = tile.outer_begin + item
-        part.outer_end = part.outer_begin + 1
-        begin = tile.inner_begin
-        while begin < tile.inner_end and not stopped(call):
-            lead = 0
-            if not places and tile.segments == NULL:  # the results of a segment are held together
-                part.inner_begin = min(begin, tile.inner_end - width)  # the last vector overlaps the one before
-                if begin == tile.inner_begin and inner >= QUAD * QUAD * width:
-                    lead = until_line(job, call, &part)
-                part.inner_end = min(begin + (parts(lead, width) if lead else QUAD * QUAD) * width, tile.inner_end)
-            load_part(job, call, stage, &part, y + item * inner + part.inner_begin - tile.inner_begin, values, work,
-                      scratch)
-            begin = begin + lead if lead else part.inner_end
+    cdef Band band
+    if direct:
+        band = direct_band(job, call, tile, y)
+        if job.inner == 1 and rows_together(job, &call.x, tile, False) == planes * (
+                job.plane // job.axis[job.axes - 1].size):
+            n = planes
+        for item in range(planes // n):
+            planes_of(outer_item(job, &call.x, tile.outer_begin + item * n, tile.inner_begin), y + item * n * inner, n,
+                      job.plane * inner, &band, work, call.far, call, call.x.format)
+    elif tile.segment >= 0:
+        return  # what is not taken in segments is taken at last
+    elif job.inner == 1:
+        load_coming_rows(job, call, stage, tile, y, values, work, scratch)
+    else:
+        for item in range(planes):
+            part.outer_begin = tile.outer_begin + item
+            part.outer_end = part.outer_begin + 1
+            load_coming_parts(job, call, stage, &part, y + item * inner, values, work, scratch)
+
+
+cdef bint finish_planes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* work,
+                        Scratch* scratch) noexcept nogil:
+    """From elements to elements, of channels that fill vectors; False if that could not be, or gave an odd result."""
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item
+    cdef Format format = call.x.format
+    cdef Finish finish
+    cdef Band band
+    if (job.inner == 1 or not job.finishes or stage != &job.fast or job.divisor > MOST_DIVISOR
+            or tile.segments != NULL or not lies_inner(&call.y, inner) or not lie_in_bands(job, call, stage, tile, work)):
+        return False
+    band = direct_band(job, call, tile, work)
+    if band.places > 1:
+        return False
+    finish.divisor, finish.factor, finish.seen = job.divisor, 1 / job.divisor, no_extremes()
+    band.finish = &finish
+    for item in range(tile.outer_begin, tile.outer_end):
+        planes_of(outer_item(job, &call.x, item, tile.inner_begin),
+                  <running_t*> outer_item(job, &call.y, item, tile.inner_begin), 1, job.plane * inner, &band, work,
+                  call.far, call, format)
+    return not are_odd(&finish.seen, work, BFLOAT16_PAIRS if format == BFLOAT16 else format) or (
+        running_t is MaxI16 and not any_odd_keys(job, call, tile, scratch))
 
 
 cdef Py_ssize_t first_zero(const Job* job, const Call* call, const char* source, Py_ssize_t stride, Py_ssize_t places,

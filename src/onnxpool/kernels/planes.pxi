@@ -7,7 +7,7 @@ them. Elements that do not fill a vector come last. Channels side by side are ta
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from .elements cimport fetch_lines, join_vectors, sum_bytes
+from .elements cimport copy_vector, fetch_lines, join_vectors, sum_bytes
 from .job cimport (
     BFLOAT16,
     BFLOAT16_KEYS,
@@ -46,7 +46,7 @@ cdef void fold_lanes(const running_t* x, running_t* y, Py_ssize_t rows, running_
 
 cdef inline void read_vector(const char* x, running_t* lanes, Format format) noexcept nogil:
     if format == PLAIN:
-        memcpy(lanes, x, VECTOR)
+        copy_vector(lanes, x)
     else:
         widen(x, lanes, format)
 
@@ -61,7 +61,7 @@ cdef inline void read_rest(const char* x, Py_ssize_t n, bint more, running_t* la
         nothings[j] = neutral(lanes[0])
     if not more:
         memset(copy, 0, VECTOR)
-        memcpy(copy, x, n * (<Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)))
+        memcpy(copy, x, n * size_of(lanes, format))
         x = copy
     read_vector(x, others, format)
     join_vectors(others, n * <Py_ssize_t> sizeof(running_t), nothings, lanes)
@@ -74,7 +74,7 @@ cdef inline void short_planes(const char* x, running_t* y, Py_ssize_t planes, Py
     cdef running_t* lanes = space
     cdef running_t* others = rest_space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), plane, rest = n - vectors * width
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    cdef Py_ssize_t size = size_of(y, format)
     cdef Py_ssize_t readable = planes if behind >= width else max(0, planes - parts(width - behind, n))
     for plane in range(planes):
         if far:
@@ -83,9 +83,9 @@ cdef inline void short_planes(const char* x, running_t* y, Py_ssize_t planes, Py
         if vectors:
             reduce_taps(x, lanes, width * size, vectors, format)
             merge(lanes, others, width)
-            memcpy(y, lanes, VECTOR)
+            copy_vector(y, lanes)
         else:
-            memcpy(y, others, VECTOR)
+            copy_vector(y, others)
         x += n * size
         y += width
 
@@ -121,33 +121,33 @@ cdef inline bint some_planes(const char* x, running_t* y, Py_ssize_t planes, Py_
 cdef inline void chain_plane(const char* x, Py_ssize_t n, bint more, running_t* y, Py_ssize_t ahead,
                              Format format) noexcept nogil:
     """A vector of at most a chain of bands of one channel; `more` if a vector can be read behind them."""
-    cdef running_t[VECTOR] first_space, second_space, third_space, last_space, space
-    cdef running_t* first = first_space
-    cdef running_t* second = second_space
-    cdef running_t* third = third_space
-    cdef running_t* fourth = last_space
-    cdef running_t* others = space
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), rest = n % (QUAD * width), band, j
-    cdef Py_ssize_t unit = width * (<Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format))
-    for j in range(width):
-        first[j] = second[j] = third[j] = fourth[j] = neutral(y[0])
-    for band in range(n // (QUAD * width)):
-        take_quad(x, first, second, third, fourth, 3 * unit, ahead, format)
-        x += QUAD * unit
+    cdef Registers all
+    cdef Quad* quad = &all.first
+    cdef running_t[VECTOR] space, more_space
+    cdef running_t* lanes = space
+    cdef running_t* others = more_space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), rest = n % (QUAD * width)
+    cdef Py_ssize_t unit = unit_of(y, format), bands = n // (QUAD * width)
+    exchange(&all, y, QUAD, CLEAR)
+    take_bands(x, &all, y, bands, QUAD * unit, 0, ahead, QUAD, format)
+    x += bands * QUAD * unit
     if rest >= width:
-        take_vector(x, first, False, ahead, format)
+        take_vector(x, &quad.first, y, False, ahead, format)
         if rest >= 2 * width:
-            take_vector(x + unit, second, True, ahead, format)
+            take_vector(x + unit, &quad.second, y, True, ahead, format)
         if rest >= 3 * width:
-            take_vector(x + 2 * unit, third, False, ahead, format)
+            take_vector(x + 2 * unit, &quad.third, y, False, ahead, format)
         x += rest // width * unit
     if rest % width:
         read_rest(x, rest % width, more, others, format)
-        merge(fourth, others, width)
-    merge(first, second, width)
-    merge(third, fourth, width)
-    merge(first, third, width)
-    memcpy(y, first, VECTOR)
+        take_lanes(others, &quad.fourth, False)
+    store_lanes(quad.second, others)
+    take_lanes(others, &quad.first, False)
+    store_lanes(quad.third, lanes)
+    take_lanes(lanes, &quad.fourth, True)
+    store_lanes(quad.fourth, others)
+    take_lanes(others, &quad.first, False)
+    store_lanes(quad.first, y)
 
 
 cdef inline void add_chain(Chain* chain, running_t* lanes, running_t* held) noexcept nogil:
@@ -157,7 +157,7 @@ cdef inline void add_chain(Chain* chain, running_t* lanes, running_t* held) noex
         chain.depth -= 1
         merge_before(held + chain.depth * width, lanes)
         here >>= 1
-    memcpy(held + chain.depth * width, lanes, VECTOR)
+    copy_vector(held + chain.depth * width, lanes)
     chain.depth += 1
     chain.done += 1
 
@@ -166,7 +166,7 @@ cdef inline void add_chains(Chain* chain, const char* x, const Band* band, Py_ss
                             Format format) noexcept nogil:
     cdef running_t[VECTOR] space
     cdef running_t* lanes = space
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format), done
+    cdef Py_ssize_t size = size_of(held, format), done
     for done in range(n):
         chain_plane(x, band.whole, True, lanes, band.ahead, format)
         add_chain(chain, lanes, held)
@@ -181,7 +181,7 @@ cdef inline void finish_chains(Chain* chain, const char* x, const Band* band, Py
         chain_plane(x, n, more, lanes, band.ahead, format)
     else:
         chain.depth -= 1
-        memcpy(lanes, held + chain.depth * width, VECTOR)
+        copy_vector(lanes, held + chain.depth * width)
     while chain.depth:
         chain.depth -= 1
         merge_before(held + chain.depth * width, lanes)
@@ -193,14 +193,14 @@ cdef inline void long_planes(const char* x, running_t* y, Py_ssize_t planes, Py_
     cdef running_t[VECTOR] space
     cdef running_t* lanes = space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), plane, chains = n // band.whole
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    cdef Py_ssize_t size = size_of(y, format)
     cdef Chain chain
     for plane in range(planes):
         chain.done = chain.depth = 0
         add_chains(&chain, x, band, chains, held, format)
         finish_chains(&chain, x + chains * band.whole * size, band, n % band.whole,
                       (planes - plane - 1) * n + behind >= width, lanes, held, format)
-        memcpy(y + plane * width, lanes, VECTOR)
+        copy_vector(y + plane * width, lanes)
         x += n * size
 
 
@@ -240,6 +240,15 @@ cdef inline void fold_plane(const char* x, running_t* y, Py_ssize_t n, const Ban
         wholes = begin + band.length
     elif band.length:
         begin = wholes // band.length * band.length
+    if band.inner > 1 and band.places == 1:
+        if running_t is MaxI16 or running_t is SumF32 or running_t is SumF64:
+            if band.finish:
+                finish_elements(x, <char*> y, band, wholes, held, format)
+                return
+        fold_bands(x + begin * step, band.segments + band.segment * row if alone else <char*> y, band, wholes - begin,
+                   0 if alone or not begin else begin // band.length, held, NULL, format)
+        return
+    if begin and not alone:
         resume(&chain, band, begin // band.length, held)
     add_wholes(&chain, x + begin * step, band, wholes - begin, held, format)
     if alone:
@@ -255,7 +264,7 @@ cdef inline void fold_planes(const char* x, running_t* y, Py_ssize_t planes, Py_
     cdef running_t* lanes = <running_t*> space
     cdef running_t* spare = <running_t*> more_space
     cdef Py_ssize_t done = 0, part, behind
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    cdef Py_ssize_t size = size_of(y, format)
     if band.inner > 1 or band.length:
         fold_plane(x, y, n, band, held, format)
         return

@@ -8,7 +8,7 @@ show in a maximum of floats, of which the first of equals stays, rows do.
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from .elements cimport INFINITE_DOUBLE, INFINITE_FLOAT, fetch_lines, part
+from .elements cimport INFINITE_DOUBLE, INFINITE_FLOAT, copy_vector, fetch_lines, part
 from .geometry cimport first_tap, taps_inside
 from .job cimport (
     BFLOAT16,
@@ -34,21 +34,21 @@ cdef inline void add_columns(const char* x, running_t* y, Py_ssize_t windows, Py
     cdef running_t[VECTOR] space
     cdef running_t* lanes = space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), whole = row // width, last = row - width, j
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format), window
+    cdef Py_ssize_t size = size_of(y, format), window
     if whole == 0:  # a vector is more than a row: what is written behind it is the next row's
         for window in range(windows - 1):
             reduce_taps(x + window * step, lanes, hop, taps, format)
-            memcpy(y + window * row, lanes, VECTOR)
+            copy_vector(y + window * row, lanes)
         reduce_taps(x + (windows - 1) * step, lanes, hop, taps, format)
         memcpy(y + (windows - 1) * row, lanes, row * sizeof(running_t))
         return
     for window in range(windows):
         for j in range(whole):
             reduce_taps(x + j * width * size, lanes, hop, taps, format)
-            memcpy(y + j * width, lanes, VECTOR)
+            copy_vector(y + j * width, lanes)
         if row % width:  # the last vector overlaps the one before
             reduce_taps(x + last * size, lanes, hop, taps, format)
-            memcpy(y + last, lanes, VECTOR)
+            copy_vector(y + last, lanes)
         x += step
         y += row
 
@@ -70,7 +70,7 @@ cdef inline void some_columns(const char* x, running_t* y, Py_ssize_t windows, P
 
 cdef void columns_of(const char* x, running_t* y, Py_ssize_t windows, Py_ssize_t row, Py_ssize_t step, Py_ssize_t hop,
                      Py_ssize_t taps, Format format) noexcept nogil:
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
+    cdef Py_ssize_t size = size_of(y, format)
     if step == row * size:
         windows, row = 1, windows * row  # which lie side by side
     if running_t is MaxI16:
@@ -129,7 +129,7 @@ cdef inline void hold_row(const char* x, running_t* y, Py_ssize_t row, Py_ssize_
     some_columns(x, y, 1, row, 0, hop, taps, format)
     for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
         lanes[j] = neutral(lanes[j])
-    memcpy(y + row, lanes, VECTOR)
+    copy_vector(y + row, lanes)
 
 
 cdef inline void windows_of_vector(const running_t* x, running_t* lanes, Py_ssize_t hop, int taps,
@@ -153,7 +153,7 @@ cdef inline void windows_of_row(const running_t* x, char* y, const Strip* strip,
     cdef running_t* lanes = space
     cdef char[VECTOR] part
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), n = strip.windows, whole = n // width, vector
-    cdef Py_ssize_t stored = itemsize_of(format) if finishes and format != PLAIN else <Py_ssize_t> sizeof(running_t)
+    cdef Py_ssize_t stored = size_of(x, format) if finishes else <Py_ssize_t> sizeof(running_t)
     cdef Py_ssize_t hop = 1 if step > 1 else strip.hop, last = max(n - width, 0)
     cdef Extremes seen = no_extremes()  # not asked: a row shorter than a vector has lanes that are no results
     cdef const running_t* by = <const running_t*> strip.divisors
@@ -178,7 +178,7 @@ cdef inline void columns_then_rows(const char* x, char* y, const Side* down, con
     cdef Side rows = down[0]  # which no store can change
     cdef Strip strip = given[0]
     cdef Py_ssize_t window = rows.span.begin, end = rows.span.end, row = 0, hop = rows.axis.hop * rows.x
-    cdef Py_ssize_t stored = itemsize_of(format) if finishes and format != PLAIN else <Py_ssize_t> sizeof(running_t)
+    cdef Py_ssize_t stored = size_of(held, format) if finishes else <Py_ssize_t> sizeof(running_t)
     cdef Py_ssize_t pace = strip.windows * stored, room = (end - window) * pace
     cdef running_t* first = held - strip.left
     cdef Py_ssize_t fresh = rows.axis.step * rows.x  # bytes that no earlier row of windows has read

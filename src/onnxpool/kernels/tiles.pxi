@@ -270,6 +270,9 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
             return False
     if stripped and not mending and may_finish_strips(job, call, stage, tile, memory):
         return finish_strips(job, call, stage, tile, memory, values, work, scratch)
+    if running_t is MaxI16 or running_t is SumF32 or running_t is SumF64:
+        if job.whole and finish_planes(job, call, stage, tile, work, scratch):
+            return False
     if job.whole:
         load_planes(job, call, stage, tile, block, values, work, scratch)
     elif boxed or stripped:

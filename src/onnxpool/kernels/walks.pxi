@@ -46,7 +46,8 @@ from .geometry cimport Axis, Span, first_tap, taps_inside
 
 
 cdef enum:
-    FAR_BYTES = 7 << 20  # of x from which on lines are fetched,
+    OWN_BYTES = 1 << 19  # of x that the cache of one core holds,
+    FAR_BYTES = 7 << 20  # from which on lines are fetched,
     AHEAD = 1 << 12      # so many bytes before they are read
     FARTHEST_BYTES = 1 << 24  # the same for lines that are read one after the other, which the processor sees itself
     FARTHEST_AHEAD = 1 << 14
@@ -108,6 +109,16 @@ cdef inline int itemsize_of(Format format) noexcept nogil:
     if format == BYTES or format == SIGNED_BYTES:
         return 1
     return 8 if format == FLOAT64_SQUARES else 4 if format == FLOAT32_SQUARES else 2
+
+
+cdef inline Py_ssize_t size_of(const running_t* like, Format format) noexcept nogil:
+    """Bytes of an element."""
+    return <Py_ssize_t> sizeof(running_t) if format == PLAIN else itemsize_of(format)
+
+
+cdef inline Py_ssize_t unit_of(const running_t* like, Format format) noexcept nogil:
+    """Bytes of the elements of a vector of running values."""
+    return VECTOR // <Py_ssize_t> sizeof(running_t) * size_of(like, format)
 
 
 cdef inline bint is_square(Format format) noexcept nogil:
