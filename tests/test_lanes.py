@@ -227,6 +227,18 @@ def test_means_of_channels_wherever_they_lie(dtype, channels):
             assert y.tobytes() == expected.tobytes(), (places, offset)
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize(("places", "channels"), [(9000, 64), (2200, 256), (2300, 257), (2200, 300), (1200, 1000)])
+def test_means_of_channels_of_large_planes(dtype, places, channels):
+    """Too large to be read in pieces, and cut into segments for threads to share; sums are exact."""
+    narrow = dtype if dtype.itemsize == 8 else np.dtype(np.float32)
+    sums = np.random.default_rng(places).integers(-3, 4, (1, places, channels))
+    expected = (sums.sum(1, dtype=narrow) / narrow.type(places)).astype(dtype)
+    for threads in (1, 2):
+        y = onnxpool.global_average_pool(sums.astype(dtype), channels_last=True, num_threads=threads)[:, 0]
+        assert y.tobytes() == expected.tobytes(), threads
+
+
 @pytest.mark.parametrize("dtype", FLOATS[:2], ids=str)
 @pytest.mark.parametrize("shape", [(1, 400000, 1), (1, 100000, 64), (2, 3, 50000, 20)])
 def test_zeros_of_long_rows_are_looked_for_in_pieces(dtype, shape):

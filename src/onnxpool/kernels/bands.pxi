@@ -15,6 +15,7 @@ cdef enum:
     CHAIN = 8    # bands that are combined one after the other, or twice as many
     LANES = 32   # places of a band from which on the error of a longer chain stays within what README says
     BAND = 4096  # bytes of a band of several places at most, as in tiling.py
+    NEAR_PLANE = 1 << 20  # bytes that stay near while they are read in pieces
 
 
 cdef struct Band:
@@ -27,7 +28,8 @@ cdef struct Band:
     Py_ssize_t length         # of a segment, in what is taken at once; 0 if there are none
     Py_ssize_t segment        # and which of them is asked for, or -1
     char* segments            # their results
-    Finish* finish            # of bands of one place whose results become elements; else NULL
+    bint columns              # whether a few vectors of all bands are taken before the next,
+    Finish* finish            # whose results become elements if this is not NULL
 
 
 cdef struct Chain:
@@ -47,7 +49,7 @@ cdef inline Band band_of(Py_ssize_t channels, Py_ssize_t inner, running_t* like)
     band.last = band.places * inner - width
     band.chain = 2 * CHAIN if band.places >= LANES else CHAIN
     band.whole = band.places * inner * (band.chain if channels == 1 else 1)
-    band.length, band.finish = 0, NULL
+    band.length, band.columns, band.finish = 0, False, NULL
     return band
 
 
@@ -82,26 +84,28 @@ cdef inline void fold_vectors(const char* x, char* y, const Band* band, Py_ssize
 
 cdef inline void fold_parts(const char* x, char* y, const Band* band, Py_ssize_t bands, Py_ssize_t segments,
                             running_t* held, Finish* finish, Py_ssize_t ahead, Format format) noexcept nogil:
-    """As many vectors as registers hold at a time, none of them across lines of the cache if that can be. The last
-    overlaps the one before where it is not full."""
+    """As many vectors as registers hold at a time, none of them across lines of the cache if that can be. The last ones
+    overlap those before where they are not full."""
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), done = 0, rest
     cdef Py_ssize_t size = size_of(held, format), unit = vectors_of(format) * width
     cdef Py_ssize_t stored = size if finish else <Py_ssize_t> sizeof(running_t)
     cdef Py_ssize_t lead = (-<Py_ssize_t> x & (unit * size - 1)) // size
     cdef Py_ssize_t lack = 0 if band.segments else unit - 1  # results of segments lie side by side
     cdef running_t* segment = <running_t*> band.segments
-    if band.hop % (unit * size) or band.inner < REGISTERS * width:
+    if band.hop % (unit * size) or band.inner < QUAD * QUAD * width or bands * band.hop > NEAR_PLANE:
         lead = 0
     while done < band.inner:
-        rest = band.inner - done
-        if done < lead or rest + lack < QUAD * width:
+        if done < lead or band.inner + lack < QUAD * width:
             done = min(done, band.inner - unit)
             fold_vectors(x + done * size, y + done * stored, band, bands, segment + done, segments, held, 0, finish,
                          ahead, vectors_of(format), format)
             done = min(lead, done + unit) if done < lead else done + unit
-        elif REGISTERS == QUAD or rest + lack < REGISTERS * width:
+            continue
+        rest = band.inner - done
+        if REGISTERS == QUAD or rest + lack < REGISTERS * width:
+            done = min(done, max(0, band.inner - QUAD * width))
             fold_vectors(x + done * size, y + done * stored, band, bands, segment + done, segments, held,
-                         min(0, rest - QUAD * width), finish, ahead, QUAD, format)
+                         min(0, band.inner - QUAD * width), finish, ahead, QUAD, format)
             done += QUAD * width
         else:
             fold_vectors(x + done * size, y + done * stored, band, bands, segment + done, segments, held,

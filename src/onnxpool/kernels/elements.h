@@ -14,6 +14,13 @@
 #include <immintrin.h>
 #endif
 
+/* Belongs into the loop that calls it, however large that has grown already. */
+#if defined(__GNUC__)
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE static inline
+#endif
+
 /* Whether loops gain by asking for many lines at once: Intel's processors follow streams by themselves, and lose by it. */
 static inline int gains_by_fetching(void) {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -78,7 +85,7 @@ static inline uint16_t narrow_bfloat16(float value) {
     return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-static inline void widen_float16_row(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
+ALWAYS_INLINE void widen_float16_row(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
     ptrdiff_t i = 0;
 #if defined(__AVX512F__)
     for (; i + 16 <= n; i += 16)
@@ -92,7 +99,7 @@ static inline void widen_float16_row(const uint16_t *restrict x, float *restrict
         y[i] = widen_float16(x[i]);
 }
 
-static inline void narrow_float16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
+ALWAYS_INLINE void narrow_float16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
     ptrdiff_t i = 0;
 #if defined(__AVX512F__)
     for (; i + 16 <= n; i += 16)
@@ -106,7 +113,7 @@ static inline void narrow_float16_row(const float *restrict x, uint16_t *restric
         y[i] = narrow_float16(x[i]);
 }
 
-static inline void widen_bfloat16_row(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
+ALWAYS_INLINE void widen_bfloat16_row(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
     ptrdiff_t i = 0;
 #if defined(__AVX512F__)
     for (; i + 16 <= n; i += 16)
@@ -134,12 +141,12 @@ typedef uint32_t words __attribute__((vector_size(WIDTH)));
 typedef uint16_t half_words __attribute__((vector_size(WIDTH / 2)));
 
 /* Their leading halves are bfloat16. */
-static inline words rounded_to_bfloat16(words bits) {
+ALWAYS_INLINE words rounded_to_bfloat16(words bits) {
     words nan = (words)((bits & 0x7fffffff) > 0x7f800000);
     return (nan & (bits | 0x400000)) | (~nan & (bits + 0x7fff + ((bits >> 16) & 1)));
 }
 
-static inline void narrow_bfloat16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
+ALWAYS_INLINE void narrow_bfloat16_row(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
     ptrdiff_t i = 0;
     for (; i + WIDTH / 4 <= n; i += WIDTH / 4) {
         words bits;
@@ -154,7 +161,7 @@ static inline void narrow_bfloat16_row(const float *restrict x, uint16_t *restri
 
 /* bfloat16 in pairs: of 32 neighbours, the 16 of even place (in their word) are values before the 16 of odd place. Both
  * ways it takes no shuffle. */
-static inline void widen_bfloat16_half(const uint16_t *restrict x, float *restrict y, int odd) {
+ALWAYS_INLINE void widen_bfloat16_half(const uint16_t *restrict x, float *restrict y, int odd) {
     for (int i = 0; i < 64; i += WIDTH) {
         words pairs;
         memcpy(&pairs, (const char *)x + i, sizeof pairs);
@@ -163,7 +170,7 @@ static inline void widen_bfloat16_half(const uint16_t *restrict x, float *restri
     }
 }
 
-static inline void widen_bfloat16_pairs(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
+ALWAYS_INLINE void widen_bfloat16_pairs(const uint16_t *restrict x, float *restrict y, ptrdiff_t n) {
     ptrdiff_t i;
     for (i = 0; i < n; i += 32) {
         widen_bfloat16_half(x + i, y + i, 0);
@@ -171,7 +178,7 @@ static inline void widen_bfloat16_pairs(const uint16_t *restrict x, float *restr
     }
 }
 
-static inline void narrow_bfloat16_pairs(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
+ALWAYS_INLINE void narrow_bfloat16_pairs(const float *restrict x, uint16_t *restrict y, ptrdiff_t n) {
     for (ptrdiff_t unit = 0; unit < n; unit += 32)
         for (int i = 0; i < 64; i += WIDTH) {
             words even, odd;
@@ -183,7 +190,7 @@ static inline void narrow_bfloat16_pairs(const float *restrict x, uint16_t *rest
 }
 
 /* Of no NaN but those of bfloat16, which rounding leaves as they are. */
-static inline void narrow_bfloat16_halves(const float *even, const float *odd, uint16_t *y) {
+ALWAYS_INLINE void narrow_bfloat16_halves(const float *even, const float *odd, uint16_t *y) {
     for (int i = 0; i < 64; i += WIDTH) {
         words low, high;
         memcpy(&low, (const char *)even + i, sizeof low);
@@ -201,23 +208,23 @@ typedef struct {
     words part[64 / WIDTH];
 } lanes_t;
 
-static inline lanes_t load_lanes(const void *x) {
+ALWAYS_INLINE lanes_t load_lanes(const void *x) {
     lanes_t lanes;
     _Pragma("GCC unroll 4") for (int i = 0; i < 64 / WIDTH; i++)
         memcpy(&lanes.part[i], (const char *)x + i * WIDTH, WIDTH);
     return lanes;
 }
 
-static inline void store_lanes(lanes_t lanes, void *y) {
+ALWAYS_INLINE void store_lanes(lanes_t lanes, void *y) {
     _Pragma("GCC unroll 4") for (int i = 0; i < 64 / WIDTH; i++)
         memcpy((char *)y + i * WIDTH, &lanes.part[i], WIDTH);
 }
 
 /* As memcpy of a vector, which compilers may cut in pieces that no later load finds again in the store buffer. */
-static inline void copy_vector(void *y, const void *x) { store_lanes(load_lanes(x), y); }
+ALWAYS_INLINE void copy_vector(void *y, const void *x) { store_lanes(load_lanes(x), y); }
 
 /* A vector that is read once, where the compiler would rather read it again than hold it. */
-static inline void load_once(const void *x, void *y) {
+ALWAYS_INLINE void load_once(const void *x, void *y) {
     for (int i = 0; i < 64; i += WIDTH) {
         words part;
         memcpy(&part, (const char *)x + i, sizeof part);
@@ -242,7 +249,7 @@ static inline uint16_t float16_of_key(int16_t key, int nans) {
 
 typedef int16_t keys __attribute__((vector_size(WIDTH)));
 
-static inline void keys_of_row(const uint16_t *restrict x, int16_t *restrict y, ptrdiff_t n, int nans) {
+ALWAYS_INLINE void keys_of_row(const uint16_t *restrict x, int16_t *restrict y, ptrdiff_t n, int nans) {
     ptrdiff_t i = 0;
     for (; i + WIDTH / 2 <= n; i += WIDTH / 2) {
         keys bits;
@@ -255,24 +262,21 @@ static inline void keys_of_row(const uint16_t *restrict x, int16_t *restrict y, 
 }
 
 /* Squares. The sign of a NaN does not matter: what it reaches is taken again with magnitudes (see rows.pxi). */
-typedef float eight_floats __attribute__((vector_size(32)));
-typedef double eight_doubles __attribute__((vector_size(64)));
-
-static inline void square_eight(const float *x, double *y) {
+ALWAYS_INLINE void square_eight(const float *x, double *y) {
 #if defined(__AVX512F__)
     const __m512d wide = _mm512_cvtps_pd(_mm256_loadu_ps(x));
     _mm512_storeu_pd(y, _mm512_mul_pd(wide, wide));
+#elif defined(__AVX__)
+    const __m256d low = _mm256_cvtps_pd(_mm_loadu_ps(x)), high = _mm256_cvtps_pd(_mm_loadu_ps(x + 4));
+    _mm256_storeu_pd(y, _mm256_mul_pd(low, low));
+    _mm256_storeu_pd(y + 4, _mm256_mul_pd(high, high));
 #else
-    eight_floats narrow;
-    eight_doubles wide;
-    memcpy(&narrow, x, sizeof narrow);
-    wide = __builtin_convertvector(narrow, eight_doubles);
-    wide = wide * wide;
-    memcpy(y, &wide, sizeof wide);
+    for (int i = 0; i < 8; i++)
+        y[i] = (double)x[i] * x[i];
 #endif
 }
 
-static inline void square_float_row(const float *restrict x, double *restrict y, ptrdiff_t n) {
+ALWAYS_INLINE void square_float_row(const float *restrict x, double *restrict y, ptrdiff_t n) {
     ptrdiff_t i = 0;
     for (; i + 8 <= n; i += 8)
         square_eight(x + i, y + i);
@@ -280,13 +284,13 @@ static inline void square_float_row(const float *restrict x, double *restrict y,
         y[i] = (double)x[i] * x[i];
 }
 
-static inline void square_double_row(const double *restrict x, double *restrict y, ptrdiff_t n) {
+ALWAYS_INLINE void square_double_row(const double *restrict x, double *restrict y, ptrdiff_t n) {
     for (ptrdiff_t i = 0; i < n; i++)
         y[i] = x[i] * x[i];
 }
 
 #define SQUARES_OF_HALVES(name)                                                                     \
-    static inline void square_##name(const uint16_t *restrict x, double *restrict y, ptrdiff_t n) {   \
+    ALWAYS_INLINE void square_##name(const uint16_t *restrict x, double *restrict y, ptrdiff_t n) {   \
         float wide[8];                                                                              \
         ptrdiff_t i = 0;                                                                            \
         for (; i + 8 <= n; i += 8) {                                                                \
@@ -395,7 +399,7 @@ static inline void move_elements(const char *from, ptrdiff_t from_stride, char *
 /* A vector of the first bytes of x and the rest of y, all of which can be read. */
 typedef uint64_t eights __attribute__((vector_size(64)));
 
-static inline void join_vectors(const void *x, ptrdiff_t bytes, const void *y, void *joined) {
+ALWAYS_INLINE void join_vectors(const void *x, ptrdiff_t bytes, const void *y, void *joined) {
     static const uint64_t ones_and_zeros[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
     eights head, tail, mask;
     memcpy(&mask, (const char *)ones_and_zeros + 64 - bytes, sizeof mask);
@@ -414,7 +418,7 @@ static inline void join_vectors(const void *x, ptrdiff_t bytes, const void *y, v
 #define EVEN32(l) EVEN16(l), EVEN16(l + 16)
 #define EVEN64(l) EVEN32(l), EVEN32(l + 32)
 #define PART(type, n)                                                                  \
-    static inline void part_##type(const void *x, void *even, void *odd) {             \
+    ALWAYS_INLINE void part_##type(const void *x, void *even, void *odd) {             \
         typedef type lanes __attribute__((vector_size(n * sizeof(type))));             \
         const lanes places = {EVEN##n(0)};                                             \
         const int size = sizeof places;                                                \
@@ -445,7 +449,7 @@ PART(int32_t, 4)
 PART(int64_t, 2)
 #endif
 
-static inline void part(const void *x, void *even, void *odd, int itemsize) {
+ALWAYS_INLINE void part(const void *x, void *even, void *odd, int itemsize) {
     if (itemsize == 1)
         part_int8_t(x, even, odd);
     else if (itemsize == 2)
@@ -457,7 +461,7 @@ static inline void part(const void *x, void *even, void *odd, int itemsize) {
 }
 
 /* 16 bytes as integers. */
-static inline void widen_bytes(const void *x, int32_t *y, int is_signed) {
+ALWAYS_INLINE void widen_bytes(const void *x, int32_t *y, int is_signed) {
 #if defined(__AVX512F__)
     const __m128i all = _mm_loadu_si128(x);
     _mm512_storeu_si512(y, is_signed ? _mm512_cvtepi8_epi32(all) : _mm512_cvtepu8_epi32(all));

@@ -5,7 +5,6 @@ from .elements cimport MOST_DIVISOR, REGISTERS, fetch_lines
 from .job cimport BFLOAT16, BFLOAT16_PAIRS, FARTHEST, NEAR, PLAIN, Array, Call, Job, Stage, Tile, parts, stopped
 from .reductions cimport MaxF32, MaxF64, MaxI16, SumF32, SumF64, running_t
 
-
 cdef inline void feed(Chain* chain, const char* x, const Band* band, Py_ssize_t n, running_t* pending,
                       Py_ssize_t* waiting, running_t* held) noexcept nogil:
     """n more running values of a plane; those that cannot be taken yet wait for others."""
@@ -106,7 +105,11 @@ cdef inline Band direct_band(const Job* job, const Call* call, const Tile* tile,
     cdef Band band = band_of(job.inner, inner, like)
     band.hop = band.places * call.x.axis[job.axes - 1]
     band.ahead = FARTHEST_AHEAD if call.far == FARTHEST else AHEAD
-    if band.hop > band.places * inner * call.x.itemsize or (band.places == 1 and band.units > REGISTERS):
+    # Where they would be read in several pieces, large planes are taken band by band.
+    band.columns = band.places == 1 and (
+        band.units <= QUAD or band.units == REGISTERS
+        or (band.units > REGISTERS and job.plane * inner * call.x.itemsize <= NEAR_PLANE))
+    if band.hop > band.places * inner * call.x.itemsize or (band.columns and band.units > REGISTERS):
         band.ahead = QUAD * band.hop  # what is read of bands does not follow each other
     if job.outer * job.plane * job.inner * call.x.itemsize <= OWN_BYTES:
         band.ahead = 0
@@ -166,10 +169,11 @@ cdef bint finish_planes(const Job* job, const Call* call, const Stage* stage, co
     cdef Finish finish
     cdef Band band
     if (job.inner == 1 or not job.finishes or stage != &job.fast or job.divisor > MOST_DIVISOR
-            or tile.segments != NULL or not lies_inner(&call.y, inner) or not lie_in_bands(job, call, stage, tile, work)):
+            or tile.segments != NULL or not lies_inner(&call.y, inner)
+            or not lie_in_bands(job, call, stage, tile, work)):
         return False
     band = direct_band(job, call, tile, work)
-    if band.places > 1:
+    if not band.columns:
         return False
     finish.divisor, finish.factor, finish.seen = job.divisor, 1 / job.divisor, no_extremes()
     band.finish = &finish

@@ -240,7 +240,7 @@ cdef inline void fold_plane(const char* x, running_t* y, Py_ssize_t n, const Ban
         wholes = begin + band.length
     elif band.length:
         begin = wholes // band.length * band.length
-    if band.inner > 1 and band.places == 1:
+    if band.columns:
         if running_t is MaxI16 or running_t is SumF32 or running_t is SumF64:
             if band.finish:
                 finish_elements(x, <char*> y, band, wholes, held, format)
