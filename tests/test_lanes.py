@@ -239,6 +239,25 @@ def test_means_of_channels_of_large_planes(dtype, places, channels):
         assert y.tobytes() == expected.tobytes(), threads
 
 
+@pytest.mark.parametrize("shape", [(1, 9, 9, 2048), (1, 7, 7, 4096), (1, 25, 13441), (1, 25, 13443), (16, 272, 1100)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+def test_global_pools_of_very_many_channels(dtype, shape):
+    """Results of more channels than are held at a time, and a last tile of few channels, once left their memory."""
+    x = np.random.default_rng(0).integers(0, 9, shape).astype(dtype)
+    axes = tuple(range(1, x.ndim - 1))
+    if dtype == np.uint8:
+        y = onnxpool.qlinear_global_average_pool(x, np.float32(1), dtype(0), np.float32(1 / 16), dtype(0),
+                                                 channels_last=1)
+        mean = x.sum(axes, dtype=np.int64) / np.prod(shape[1:-1])
+        assert np.abs(y.reshape(mean.shape) - mean * 16).max() <= 1
+        return
+    assert np.array_equal(onnxpool.global_max_pool(x, channels_last=True).reshape(-1, shape[-1]), x.max(axes))
+    y = onnxpool.global_average_pool(x, channels_last=True).reshape(-1, shape[-1])
+    assert np.array_equal(y, x.sum(axes) / dtype(np.prod(shape[1:-1])))
+    y = onnxpool.global_lp_pool(x, p=2, channels_last=True).reshape(-1, shape[-1])
+    np.testing.assert_allclose(y, np.sqrt(np.square(x, dtype=np.float64).sum(axes)), rtol=2 * np.finfo(dtype).eps)
+
+
 @pytest.mark.parametrize("dtype", FLOATS[:2], ids=str)
 @pytest.mark.parametrize("shape", [(1, 400000, 1), (1, 100000, 64), (2, 3, 50000, 20)])
 def test_zeros_of_long_rows_are_looked_for_in_pieces(dtype, shape):

@@ -175,7 +175,8 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     while shared and tasks(1) < TASKS and whole and part * itemsize >= 2 * BAND:
         # VECTOR channels fill a vector of any running value: so do those of the last part.
         part = -(-part // 2 // VECTOR) * VECTOR
-        part += VECTOR * (0 < inner % part < VECTOR)
+        while 0 < inner % part < VECTOR:
+            part += VECTOR
     segments = 1
     if (whole and 2 * tasks(1) < TASKS and math.prod(axis.size for axis in axes) * part * itemsize >= SEGMENTED
             and (inner == 1 or part * itemsize <= BAND)):

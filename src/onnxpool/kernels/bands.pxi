@@ -24,7 +24,7 @@ cdef struct Band:
     Py_ssize_t chain          # bands that are combined one after the other
     Py_ssize_t whole          # elements that are taken at once: of a band, or of one channel a chain
     Py_ssize_t hop            # bytes from band to band
-    Py_ssize_t ahead          # and to what is fetched
+    Py_ssize_t ahead          # and to what is fetched; 0 if nothing is
     Py_ssize_t length         # of a segment, in what is taken at once; 0 if there are none
     Py_ssize_t segment        # and which of them is asked for, or -1
     char* segments            # their results
@@ -49,7 +49,8 @@ cdef inline Band band_of(Py_ssize_t channels, Py_ssize_t inner, running_t* like)
     band.last = band.places * inner - width
     band.chain = 2 * CHAIN if band.places >= LANES else CHAIN
     band.whole = band.places * inner * (band.chain if channels == 1 else 1)
-    band.length, band.columns, band.finish = 0, False, NULL
+    band.length, band.segment, band.segments = 0, -1, NULL
+    band.columns, band.finish = False, NULL
     return band
 
 
@@ -92,7 +93,7 @@ cdef inline void fold_parts(const char* x, char* y, const Band* band, Py_ssize_t
     cdef Py_ssize_t lead = (-<Py_ssize_t> x & (unit * size - 1)) // size
     cdef Py_ssize_t lack = 0 if band.segments else unit - 1  # results of segments lie side by side
     cdef running_t* segment = <running_t*> band.segments
-    if band.hop % (unit * size) or band.inner < QUAD * QUAD * width or bands * band.hop > NEAR_PLANE:
+    if band.hop % (unit * size) or band.inner < QUAD * QUAD * width or bands * band.inner * size > NEAR_PLANE:
         lead = 0
     while done < band.inner:
         if done < lead or band.inner + lack < QUAD * width:
@@ -116,6 +117,7 @@ cdef inline void fold_parts(const char* x, char* y, const Band* band, Py_ssize_t
 cdef inline void fold_bands(const char* x, char* y, const Band* band, Py_ssize_t bands, Py_ssize_t segments,
                             running_t* held, Finish* finish, Format format) noexcept nogil:
     """y[inner] of bands of one place, behind segments that are there."""
+    # A constant 0 leaves out what asks for lines.
     if band.ahead:
         fold_parts(x, y, band, bands, segments, held, finish, band.ahead, format)
     else:

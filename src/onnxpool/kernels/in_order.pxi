@@ -3,7 +3,6 @@
 Only QLinearAveragePool asks for it: its result is onnxruntime's float32 sum, requantised. No order of partial sums is
 free here, so a window costs as much as it has taps.
 """
-
 from .elements cimport copy_vector, part
 from .geometry cimport Axis, Run, Span, first_tap, run_at, taps_inside
 from .job cimport MAX_AXES, Call, Job, Tile, stopped

@@ -5,6 +5,7 @@ from .elements cimport MOST_DIVISOR, REGISTERS, fetch_lines
 from .job cimport BFLOAT16, BFLOAT16_PAIRS, FARTHEST, NEAR, PLAIN, Array, Call, Job, Stage, Tile, parts, stopped
 from .reductions cimport MaxF32, MaxF64, MaxI16, SumF32, SumF64, running_t
 
+
 cdef inline void feed(Chain* chain, const char* x, const Band* band, Py_ssize_t n, running_t* pending,
                       Py_ssize_t* waiting, running_t* held) noexcept nogil:
     """n more running values of a plane; those that cannot be taken yet wait for others."""
@@ -75,21 +76,6 @@ cdef void load_coming_rows(const Job* job, const Call* call, const Stage* stage,
         source = next_rows(job, &call.x, tile, &walk)
 
 
-cdef void load_coming_parts(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* y,
-                            running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
-    """y[inner] of one plane, a few vectors at a time if a place fills them."""
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), begin = tile.inner_begin
-    cdef Tile part = tile[0]
-    if band_of(job.inner, tile.inner_end - begin, y).places > 1:
-        load_coming_rows(job, call, stage, tile, y, values, work, scratch)
-        return
-    while begin < tile.inner_end and not stopped(call):
-        part.inner_begin = min(begin, tile.inner_end - width)  # the last vector overlaps the one before
-        part.inner_end = min(begin + QUAD * QUAD * width, tile.inner_end)
-        load_coming_rows(job, call, stage, &part, y + part.inner_begin - tile.inner_begin, values, work, scratch)
-        begin = part.inner_end
-
-
 cdef inline bint lie_evenly(const Job* job, const Array* array) noexcept nogil:
     """Whether the places of a plane are equally far from each other."""
     cdef int last = job.axes - 1, a
@@ -105,10 +91,10 @@ cdef inline Band direct_band(const Job* job, const Call* call, const Tile* tile,
     cdef Band band = band_of(job.inner, inner, like)
     band.hop = band.places * call.x.axis[job.axes - 1]
     band.ahead = FARTHEST_AHEAD if call.far == FARTHEST else AHEAD
-    # Where they would be read in several pieces, large planes are taken band by band.
+    # What would be read in several pieces has to stay near and be worth it.
     band.columns = band.places == 1 and (
         band.units <= QUAD or band.units == REGISTERS
-        or (band.units > REGISTERS and job.plane * inner * call.x.itemsize <= NEAR_PLANE))
+        or (band.units >= QUAD * QUAD and job.plane * inner * call.x.itemsize <= NEAR_PLANE))
     if band.hop > band.places * inner * call.x.itemsize or (band.columns and band.units > REGISTERS):
         band.ahead = QUAD * band.hop  # what is read of bands does not follow each other
     if job.outer * job.plane * job.inner * call.x.itemsize <= OWN_BYTES:
@@ -134,6 +120,28 @@ cdef inline bint lie_in_bands(const Job* job, const Call* call, const Stage* sta
             or call.x.axis[job.axes - 1] == inner * call.x.itemsize)
 
 
+cdef void load_parts(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint direct, running_t* y,
+                     running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+    """y[inner] of one plane, no more channels at a time than results can be held of."""
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), begin = tile.inner_begin, most
+    cdef Tile part = tile[0]
+    cdef Band band = direct_band(job, call, tile, y)
+    most = BAND // <Py_ssize_t> sizeof(running_t)
+    if band.places > 1 or (direct and band.columns):
+        most = tile.inner_end - begin
+    while begin < tile.inner_end and not stopped(call):
+        part.inner_begin = max(tile.inner_begin, min(begin, tile.inner_end - width))  # overlaps the one before
+        part.inner_end = min(begin + most, tile.inner_end)
+        if direct:
+            band = direct_band(job, call, &part, y)
+            planes_of(outer_item(job, &call.x, tile.outer_begin, part.inner_begin),
+                      y + part.inner_begin - tile.inner_begin, 1,
+                      job.plane * (part.inner_end - part.inner_begin), &band, work, call.far, call, call.x.format)
+        else:
+            load_coming_rows(job, call, stage, &part, y + part.inner_begin - tile.inner_begin, values, work, scratch)
+        begin = part.inner_end
+
+
 cdef void load_planes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* y,
                       running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """y[outer, inner]."""
@@ -142,23 +150,22 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
     cdef bint direct = lie_in_bands(job, call, stage, tile, y)
     cdef Tile part = tile[0]
     cdef Band band
-    if direct:
+    if not direct and tile.segment >= 0:
+        return  # what is not taken in segments is taken at last
+    elif direct and job.inner == 1:
         band = direct_band(job, call, tile, y)
-        if job.inner == 1 and rows_together(job, &call.x, tile, False) == planes * (
-                job.plane // job.axis[job.axes - 1].size):
+        if rows_together(job, &call.x, tile, False) == planes * (job.plane // job.axis[job.axes - 1].size):
             n = planes
         for item in range(planes // n):
-            planes_of(outer_item(job, &call.x, tile.outer_begin + item * n, tile.inner_begin), y + item * n * inner, n,
-                      job.plane * inner, &band, work, call.far, call, call.x.format)
-    elif tile.segment >= 0:
-        return  # what is not taken in segments is taken at last
+            planes_of(outer_item(job, &call.x, tile.outer_begin + item * n, 0), y + item * n, n, job.plane, &band, work,
+                      call.far, call, call.x.format)
     elif job.inner == 1:
         load_coming_rows(job, call, stage, tile, y, values, work, scratch)
     else:
         for item in range(planes):
             part.outer_begin = tile.outer_begin + item
             part.outer_end = part.outer_begin + 1
-            load_coming_parts(job, call, stage, &part, y + item * inner, values, work, scratch)
+            load_parts(job, call, stage, &part, direct, y + item * inner, values, work, scratch)
 
 
 cdef bint finish_planes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* work,
@@ -178,6 +185,8 @@ cdef bint finish_planes(const Job* job, const Call* call, const Stage* stage, co
     finish.divisor, finish.factor, finish.seen = job.divisor, 1 / job.divisor, no_extremes()
     band.finish = &finish
     for item in range(tile.outer_begin, tile.outer_end):
+        if stopped(call):
+            return False
         planes_of(outer_item(job, &call.x, item, tile.inner_begin),
                   <running_t*> outer_item(job, &call.y, item, tile.inner_begin), 1, job.plane * inner, &band, work,
                   call.far, call, format)

@@ -240,14 +240,15 @@ cdef inline void fold_plane(const char* x, running_t* y, Py_ssize_t n, const Ban
         wholes = begin + band.length
     elif band.length:
         begin = wholes // band.length * band.length
-    if band.columns:
-        if running_t is MaxI16 or running_t is SumF32 or running_t is SumF64:
-            if band.finish:
-                finish_elements(x, <char*> y, band, wholes, held, format)
-                return
-        fold_bands(x + begin * step, band.segments + band.segment * row if alone else <char*> y, band, wholes - begin,
-                   0 if alone or not begin else begin // band.length, held, NULL, format)
-        return
+    if running_t is not SumI64 and running_t is not SumWide:  # which are never taken as they lie
+        if band.columns:
+            if running_t is MaxI16 or running_t is SumF32 or running_t is SumF64:
+                if band.finish and not is_square(format):
+                    finish_elements(x, <char*> y, band, wholes, held, format)
+                    return
+            fold_bands(x + begin * step, band.segments + band.segment * row if alone else <char*> y, band,
+                       wholes - begin, 0 if alone or not begin else begin // band.length, held, NULL, format)
+            return
     if begin and not alone:
         resume(&chain, band, begin // band.length, held)
     add_wholes(&chain, x + begin * step, band, wholes - begin, held, format)
