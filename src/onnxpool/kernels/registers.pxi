@@ -1,7 +1,7 @@
 """Registers: vectors of running values that stay there from loop to loop, where arrays would go through memory.
 
-As many as there is room for (REGISTERS: QUAD * QUAD with AVX-512, else QUAD) are taken together, or QUAD, or what a format
-gives at a time, one or a pair.
+As many as there is room for are taken together (REGISTERS: QUAD * QUAD with AVX-512, else QUAD), or QUAD, or what a
+format gives at a time, one or a pair.
 """
 from .elements cimport copy_vector, fetch, lanes_t, load_lanes, load_once, store_lanes
 from .job cimport BFLOAT16_EVEN, BFLOAT16_ODD, BFLOAT16_PAIRS, Format
