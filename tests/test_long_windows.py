@@ -119,3 +119,41 @@ def test_means_of_whole_steps(dtype, taps, stride, pad):
         sliced[...] = dense
         out = np.zeros((2, windows + 9 + pad, channels + 2), dtype)[:, :expected.shape[2], 1:-1]
         assert np.moveaxis(last(sliced, out=out), -1, 1).tobytes() == expected.tobytes()
+
+
+LONG = [  # spatial shape, kernel, strides, dilations, pads, ceil_mode
+    ((70,), [33], [1], [1], [16, 16], 0),
+    ((90,), [11], [4], [3], [9, 7], 1),
+    ((60, 9), [31, 3], [1, 1], [1, 1], [15, 1, 15, 1], 0),
+    ((9, 60), [2, 17], [1, 2], [1, 3], [1, 16, 0, 16], 0),
+    ((40, 33), [21, 32], [1, 1], [1, 1], [20, 31, 20, 31], 0),
+    ((33, 41), [1, 21], [1, 1], [1, 1], [0, 10, 0, 10], 0),
+    ((41, 33), [21, 1], [1, 1], [1, 1], [10, 0, 10, 0], 0),
+    ((5, 30, 6), [1, 15, 1], [1, 1, 1], [1, 1, 1], [0, 7, 0, 7, 0, 0], 0),
+    ((24, 5, 25), [13, 2, 9], [1, 1, 1], [1, 1, 2], [6, 0, 8, 6, 1, 8], 0),
+    ((12, 11, 13), [9, 10, 11], [1, 1, 1], [1, 1, 1], [8, 9, 10, 8, 9, 10], 0),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.int8), *DTYPES], ids=str)
+@pytest.mark.parametrize("geometry", LONG, ids=str)
+@pytest.mark.parametrize("odd", [False, True])
+def test_channels_of_long_windows_give_the_same_bits_alone(dtype, geometry, odd):
+    """Several vectors of channels at a time, of a row or of neighbouring rows, from elements and to elements."""
+    spatial, *given, ceil_mode = geometry
+    attributes = dict(zip(("kernel_shape", "strides", "dilations", "pads"), given, strict=True), ceil_mode=ceil_mode)
+    names = [onnxpool.MaxPool] if dtype.kind in "iu" else [onnxpool.MaxPool, onnxpool.AveragePool, onnxpool.LpPool]
+    rng = np.random.default_rng(7)
+    for channels in (16, 32, 40, 64, 70, 129):
+        x = (rng.integers(-100, 100, (2, channels, *spatial)) if dtype.kind in "iu" else
+             rng.standard_normal((2, channels, *spatial))).astype(dtype)
+        if odd and dtype.kind not in "iu":
+            x.flat[rng.integers(0, x.size, 3)] = [np.inf, -np.inf, np.nan]
+            x[0, 3] *= dtype.type(1e-4 if dtype == np.float16 else 1e-37)
+        sliced = np.zeros((2, *spatial, channels + 5), dtype)[..., 2:-3]
+        sliced[...] = np.moveaxis(x, 1, -1)
+        for operator in names:
+            last = np.moveaxis(operator(**attributes, channels_last=True)(sliced), -1, 1)
+            for c in (0, 3, channels - 1):
+                alone = operator(**attributes)(np.ascontiguousarray(x[:, c:c + 1]))
+                assert last[:, c:c + 1].tobytes() == alone.tobytes()

@@ -11,7 +11,8 @@ from .windows import Axis
 
 BLOCK = 1 << 17  # bytes of running values that a tile should hold between two passes,
 LONG_BLOCK = 1 << 18  # or if windows are long, so that more of them need the same elements,
-MOST_BLOCK = 3 << 17  # and at most, whatever it costs
+MOST_BLOCK = 3 << 17  # and at most, whatever it costs;
+LONE_BLOCK = 1 << 19  # where no second block is needed, as the last pass gives elements (ring_tiles.pxi)
 ROW = 1 << 9  # bytes: channels are not split below this, or below a vector if windows are long
 LONG_ROW = 1 << 18  # bytes of running values of a row that are held at once, if parts of it do not share much
 ROWS = 1 << 15  # bytes of running values of neighbouring rows that are loaded and reduced together
@@ -29,9 +30,9 @@ PLANAR = 1 << 8  # bytes of channels that are transposed together: as rows, if t
 NARROW = 48  # elements,
 SHORT = 12  # or even fewer
 PAGE = 1 << 12  # bytes
-SLICE = 1 << 16  # bytes of a table of neighbours (tables.pxi),
-LONGEST = 1 << 10  # places of rows that are transposed for it,
+LONGEST = 1 << 10  # places of rows that are transposed for tables of neighbours (tables.pxi),
 NEIGHBOURS = 4  # with so many values each
+RINGS = 1 << 15  # bytes of several rings of them (rings.pxi)
 HALO = 1.3  # how much more two half tiles may load than a whole one,
 FREE_HALO = 1.1  # and how much of that is better than a part of the channels, whose rows have to be gathered
 
@@ -80,8 +81,14 @@ def tables(axis: Axis, windows: int, post: int, itemsize: int) -> int:
     if axis.most <= FEW:
         return 0
     places, lanes = max(needed(axis, windows), windows), max(1, VECTOR // itemsize)
-    rows = min(places, LONGEST) * lanes * post if post <= NEIGHBOURS else 0
-    return 2 * max(rows, places * lanes, SLICE // itemsize)
+    rows = 2 * min(places, LONGEST) * lanes * post if post <= NEIGHBOURS else 0
+    return max(rows, places * lanes) + rings(axis, lanes, RINGS // itemsize)
+
+
+def rings(axis: Axis, lanes: int, several: int) -> int:
+    """The most values that rings of neighbours take, of a vector or, up to so many, of several; begun at a line."""
+    room = 1 << (axis.hop - 1).bit_length()
+    return max(room * (1 << axis.most.bit_length()) * lanes, several) + lanes
 
 
 def chains(axes: tuple[Axis, ...], inner: int, itemsize: int) -> int:
@@ -133,11 +140,12 @@ def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, mean: bool)
 
 
 def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_order: bool = False,
-           planar: bool = False, whole: bool = False) -> Tiling:
+           planar: bool = False, whole: bool = False, finishes: bool = False) -> Tiling:
     """The tiling of x[outer, axes, inner] whose running values take `itemsize` bytes.
 
     Planar channels lie apart, and a tile of a few of them costs no more than one of many. In order, it
-    holds all elements of its windows instead of reducing rows as they come.
+    holds all elements of its windows instead of reducing rows as they come. What finishes may go from the last pass to
+    the result.
     """
     windows = [axis.out for axis in axes]
     whole = whole and (inner > 1 or math.prod(axis.size for axis in axes) > FEW)
@@ -155,16 +163,19 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
             while math.prod(windows) * part * itemsize > BOXES and windows[axis] > least:
                 windows[axis] = -(-windows[axis] // 2)
     long = any(axis.most > FEW for axis in axes)
+    lone = finishes and not planar and axes[0].most > FEW and inner * itemsize >= VECTOR
+    good = LONE_BLOCK if lone else LONG_BLOCK if long else BLOCK
+    most = max(good, MOST_BLOCK)
 
     def block_of() -> int:
         return passes(axes, windows, part, itemsize, in_order)[0] * itemsize
 
-    while not whole and (block := block_of()) > (LONG_BLOCK if long else BLOCK):
+    while not whole and (block := block_of()) > good:
         if split(axes, windows, FREE_HALO):
             continue
         if part * itemsize >= 2 * (VECTOR if long else ROW):
             part = -(-part // 2)
-        elif not split(axes, windows, HALO) and not (block > MOST_BLOCK and split(axes, windows, math.inf, block_of)):
+        elif not split(axes, windows, HALO) and not (block > most and split(axes, windows, math.inf, block_of)):
             break
     while not whole and splits_row(axes[-1], windows[-1], part * itemsize):
         windows[-1] = -(-windows[-1] // 2)

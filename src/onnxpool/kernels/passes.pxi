@@ -5,9 +5,9 @@ the interior [begin, end) have all taps and lie `step` apart, so they go through
 border, have a first tap and a number of taps each. Padding is not known here.
 
 Up to FEW taps are combined in registers. Longer windows go one of two ways, to the same bits (see reductions.pxd):
-windows that share most of their taps look up sums of 1, 2, 4, ... neighbours (tables.pxi), others are read once
-(folds.pxi, or `cascade` where they do not fill vectors). Long windows of several whole steps are T of steps instead,
-each of them T of its taps (`reduce_steps`); those at the border are not.
+windows that share most of their taps look up sums of 1, 2, 4, ... neighbours (tables.pxi, rings.pxi), others are read
+once (folds.pxi, or `cascade` where they do not fill vectors). Long windows of several whole steps are T of steps
+instead, each of them T of its taps (`reduce_steps`); those at the border are not.
 """
 from libc.string cimport memcpy
 

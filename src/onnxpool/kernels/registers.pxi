@@ -5,7 +5,7 @@ format gives at a time, one or a pair.
 """
 from .elements cimport copy_vector, fetch, lanes_t, load_lanes, load_once, store_lanes
 from .job cimport BFLOAT16_EVEN, BFLOAT16_ODD, BFLOAT16_PAIRS, Format
-from .reductions cimport neutral, running_t
+from .reductions cimport neutral, nothing, running_t
 
 cdef enum:
     QUAD = 4
@@ -21,6 +21,7 @@ cdef struct Registers:
 
 cdef enum Exchange:
     CLEAR    # registers hold what changes nothing,
+    VOID     # what a window without a tap does,
     READ     # what is in memory,
     PRECEDE  # or what is in memory, followed by what they held
     WRITE    # memory holds what registers do
@@ -44,9 +45,9 @@ cdef inline void exchange_vector(lanes_t* lanes, running_t* memory, Exchange wha
     cdef running_t[VECTOR] space
     cdef running_t* values = space
     cdef Py_ssize_t j
-    if what == CLEAR:
+    if what == CLEAR or what == VOID:
         for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
-            values[j] = neutral(memory[0])
+            values[j] = neutral(memory[0]) if what == CLEAR else nothing(memory[0])
         lanes[0] = load_lanes(values)
     elif what == READ:
         lanes[0] = load_lanes(memory)

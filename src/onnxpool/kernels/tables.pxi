@@ -4,8 +4,8 @@ A sum of n taps is one entry for each bit of n, the higher bits first in place a
 entries that overlap: no tap counts twice, the first of equals stays the first and the last NaN the last.
 
 Windows at the border have a number of taps each, so that only what lies side by side at every place can be reduced
-together. Short rows are therefore transposed, a vector of them at a time; and of what lies side by side, so much is
-taken that tables stay in the cache.
+together. Short rows are therefore transposed, a vector of them at a time. What fills vectors at every place anyway goes
+from place to place instead (rings.pxi).
 """
 from libc.string cimport memcpy
 
@@ -14,8 +14,7 @@ from .geometry cimport Axis, Run, Span, first_tap, is_interior, run_at, taps_ins
 from .reductions cimport MaxF32, MaxF64, MaxI8, MaxI16, MaxU8, SumWide, combine, running_t
 
 cdef enum:
-    SLICE = 1 << 16    # bytes of a table, as in tiling.py,
-    LONGEST = 1 << 10  # and the longest rows that are transposed,
+    LONGEST = 1 << 10  # the longest rows that are transposed, as in tiling.py,
     NEIGHBOURS = 4     # with so many values at a place
 
 
@@ -126,21 +125,6 @@ cdef void double_up_rows(const running_t* x, running_t* y, Py_ssize_t pre, const
         row += width
 
 
-cdef void double_up_slices(const running_t* x, running_t* y, const Axis* axis, Span span, Py_ssize_t post,
-                           Py_ssize_t part, running_t* scratch) noexcept nogil:
-    """As `double_up` for so many of `post` at a time."""
-    cdef Py_ssize_t length = span.high - span.low, count = span.end - span.begin, done = 0, n, j
-    cdef running_t* lanes = scratch + length * part
-    while done < post:
-        n = min(part, post - done)
-        for j in range(length):
-            copy_bytes(<const char*> (x + j * post + done), <char*> (scratch + j * n), n * sizeof(running_t))
-        double_up(scratch, lanes, axis, span, n, scratch)
-        for j in range(count):
-            copy_bytes(<const char*> (lanes + j * n), <char*> (y + j * post + done), n * sizeof(running_t))
-        done += n
-
-
 cdef inline bint share_taps(const Axis* axis, Py_ssize_t windows, Py_ssize_t length) noexcept nogil:
     """Whether tables of neighbours cost less than reading every window."""
     cdef Py_ssize_t levels = 0
@@ -154,15 +138,12 @@ cdef void look_up_axis(const running_t* x, running_t* y, Py_ssize_t pre, const A
     """As `reduce_axis`; see `tables` in tiling.py for what scratch holds."""
     cdef Py_ssize_t length = span.high - span.low, count = span.end - span.begin, longest = max(length, count), p
     cdef Py_ssize_t width = max(1, VECTOR // <Py_ssize_t> sizeof(running_t))
-    cdef Py_ssize_t part = max(width, SLICE // (longest * <Py_ssize_t> sizeof(running_t)) // width * width)
     if not (running_t is SumWide):
         if pre >= width and post <= NEIGHBOURS and longest <= LONGEST:
             double_up_rows(x, y, pre, axis, span, post, scratch)
             return
+    if post >= width:
+        look_back_axis(x, y, pre, axis, span, post, scratch)
+        return
     for p in range(pre):
-        if 4 * part < post:
-            double_up_slices(x, y, axis, span, post, part, scratch)
-        else:
-            double_up(x, y, axis, span, post, scratch)
-        x += length * post
-        y += count * post
+        double_up(x + p * length * post, y + p * count * post, axis, span, post, scratch)

@@ -248,6 +248,42 @@ cdef bint store_block(const Job* job, const Call* call, const Stage* stage, cons
     return unsafe
 
 
+cdef bint finish_at_once(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint boxed, bint lined,
+                         running_t* work, Scratch* scratch) noexcept nogil:
+    """From elements to elements; False if no loop does that, or a result is odd."""
+    if (boxed or lined) and finish_boxes(job, call, stage, tile, boxed, work, scratch):
+        return True
+    if not boxed and may_finish_down(job, call, stage, tile, <running_t*> NULL) and finish_down(
+            job, call, stage, tile, <running_t*> NULL, work, scratch):
+        return True
+    if may_finish_back(job, call, stage, tile, <running_t*> NULL, work) and finish_back(
+            job, call, tile, <running_t*> NULL, work, scratch):
+        return True
+    if running_t is SumF32 or running_t is SumF64:
+        if finish_steps(job, call, stage, tile, work, scratch):
+            return True
+    if running_t is MaxI16 or running_t is SumF32 or running_t is SumF64:
+        return job.whole and finish_planes(job, call, stage, tile, work, scratch)
+    return False
+
+
+cdef running_t* reduce_or_finish(const Job* job, const Call* call, const Stage* stage, const Tile* tile, int left,
+                                 running_t* block, running_t* memory, running_t* spare, running_t* target,
+                                 running_t* work, Scratch* scratch) noexcept nogil:
+    """The first `left` axes of a block, as `reduce_block`; NULL if that gave elements."""
+    cdef bint downward = left > 0 and target == NULL and may_finish_down(job, call, stage, tile, block)
+    cdef bint backward = left > 0 and may_finish_back(job, call, stage, tile, block, work)
+    cdef int kept = final_axis(job) + 1 if backward else downward  # axes for the last pass
+    block = reduce_block(job, call, tile, kept, left, block, spare, target, work)
+    if not kept:
+        return block
+    if backward and finish_back(job, call, tile, block, work, scratch):
+        return NULL
+    if downward and finish_down(job, call, stage, tile, block, work, scratch):
+        return NULL
+    return reduce_block(job, call, tile, 0, kept, block, spare if block == memory else memory, NULL, work)
+
+
 cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const Stage* stage, const Tile* tile,
                     bint mending, Scratch* scratch) noexcept nogil:
     cdef running_t* spare = memory + job.block
@@ -259,26 +295,18 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
     cdef bint lined = not boxed and not stripped and fits_lines(job, call, stage, tile, memory)
     cdef int left = job.axes - (2 if boxed or stripped else 1)  # axes after the load
     cdef running_t* block = target if target != NULL and (left == 0 or job.whole) else memory
-    cdef bint downward
-    if (boxed or lined) and finish_boxes(job, call, stage, tile, boxed, work, scratch):
+    if finish_at_once(job, call, stage, tile, boxed, lined, work, scratch):
         return False
-    if not boxed and may_finish_down(job, call, stage, tile, <running_t*> NULL) and finish_down(
-            job, call, stage, tile, <running_t*> NULL, work, scratch):
-        return False
-    if running_t is SumF32 or running_t is SumF64:
-        if finish_steps(job, call, stage, tile, work, scratch):
-            return False
     if stripped and not mending and may_finish_strips(job, call, stage, tile, memory):
         return finish_strips(job, call, stage, tile, memory, values, work, scratch)
-    if running_t is MaxI16 or running_t is SumF32 or running_t is SumF64:
-        if job.whole and finish_planes(job, call, stage, tile, work, scratch):
-            return False
     if job.whole:
         load_planes(job, call, stage, tile, block, values, work, scratch)
     elif boxed or stripped:
         load_boxes(job, call, stage, tile, boxed, block, values, work, scratch)
     elif lined:
         load_lines(job, call, tile, block, work, scratch)
+    elif lies_in_lines(job, call, stage, tile, work) and shares_taps(job, tile, job.axes - 1):
+        load_back(job, call, tile, block, work, scratch)
     else:
         load_rows(job, call, stage, tile, block, values, work, scratch)
     if stopped(call) or tile.segment >= 0:
@@ -291,12 +319,9 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
         if not stage.load:  # magnitudes have zeros of one sign
             settle_zeros(job, call, tile, block, scratch)
     else:
-        downward = left > 0 and target == NULL and may_finish_down(job, call, stage, tile, block)
-        block = reduce_block(job, call, tile, downward, left, block, spare, target, work)
-        if downward:
-            if finish_down(job, call, stage, tile, block, work, scratch):
-                return False
-            block = reduce_block(job, call, tile, 0, 1, block, spare if block == memory else memory, NULL, work)
+        block = reduce_or_finish(job, call, stage, tile, left, block, memory, spare, target, work, scratch)
+        if block == NULL:
+            return False
     # What is free now has been written before: no more memory is touched.
     scratch.divisors, scratch.factors = <char*> work, <char*> (spare if block == memory else memory)
     return block != target and store_block(job, call, stage, tile, block, mending, scratch)
