@@ -77,18 +77,29 @@ def passes(axes: tuple[Axis, ...], windows: list[int], inner: int, itemsize: int
 
 
 def tables(axis: Axis, windows: int, post: int, itemsize: int) -> int:
-    """The most values that tables of neighbours of so many windows take, with their elements and results."""
+    """The most values that tables or rings of neighbours of so many windows take, beside the twice loaded ones."""
     if axis.most <= FEW:
         return 0
     places, lanes = max(needed(axis, windows), windows), max(1, VECTOR // itemsize)
     rows = 2 * min(places, LONGEST) * lanes * post if post <= NEIGHBOURS else 0
-    return max(rows, places * lanes) + rings(axis, lanes, RINGS // itemsize)
+    return rows + rings(axis, lanes, RINGS // itemsize)
 
 
 def rings(axis: Axis, lanes: int, several: int) -> int:
     """The most values that rings of neighbours take, of a vector or, up to so many, of several; begun at a line."""
     room = 1 << (axis.hop - 1).bit_length()
     return max(room * (1 << axis.most.bit_length()) * lanes, several) + lanes
+
+
+def looks_up(axis: Axis) -> bool:
+    """Whether windows share so many taps that they are looked up, and are not taken as whole steps."""
+    steps = axis.hop == 1 and 1 < axis.step < axis.taps and axis.taps % axis.step == 0
+    return not steps and axis.most > FEW and axis.out * axis.most > 2 * axis.most.bit_length() * axis.size
+
+
+def final_axis(axes: tuple[Axis, ...]) -> Axis:
+    """The one that is reduced after all others: the first of which not every element is a window."""
+    return next((axis for axis in axes if axis.most > 1 or axis.step > 1 or axis.out != axis.size), axes[-1])
 
 
 def chains(axes: tuple[Axis, ...], inner: int, itemsize: int) -> int:
@@ -163,7 +174,7 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
             while math.prod(windows) * part * itemsize > BOXES and windows[axis] > least:
                 windows[axis] = -(-windows[axis] // 2)
     long = any(axis.most > FEW for axis in axes)
-    lone = finishes and not planar and axes[0].most > FEW and inner * itemsize >= VECTOR
+    lone = finishes and not planar and inner * itemsize >= VECTOR and looks_up(final_axis(axes))
     good = LONE_BLOCK if lone else LONG_BLOCK if long else BLOCK
     most = max(good, MOST_BLOCK)
 

@@ -166,13 +166,17 @@ cdef bint lies_in_lines(const Job* job, const Call* call, const Stage* stage, co
             and lies_inner(&call.x, inner))
 
 
+cdef inline bint looks_up(const Job* job, const Tile* tile, int a) noexcept nogil:
+    """Whether windows along an axis share so many taps that they are best looked up."""
+    return (not in_steps(&job.axis[a])
+            and share_taps(&job.axis[a], extent(tile.span[a], True), extent(tile.span[a], False)))
+
+
 cdef bint fits_lines(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
                      running_t* like) noexcept nogil:
     """Whether the last axis is best reduced from elements to vectors; not where windows share many taps."""
-    cdef const Axis* axis = &job.axis[job.axes - 1]
-    cdef Span span = tile.span[job.axes - 1]
-    return (lies_in_lines(job, call, stage, tile, like) and not in_steps(axis)
-            and not share_taps(axis, extent(span, True), extent(span, False)))
+    return (lies_in_lines(job, call, stage, tile, like) and not in_steps(&job.axis[job.axes - 1])
+            and not looks_up(job, tile, job.axes - 1))
 
 
 cdef void load_lines(const Job* job, const Call* call, const Tile* tile, running_t* block, running_t* work,

@@ -1,14 +1,9 @@
-"""Tiles of long windows over channels side by side: the last axis from elements, the first one to elements."""
+"""Ring tiles: long windows over channels side by side, along the last axis from elements, along the one that is reduced
+after all others to elements."""
 from .elements cimport MOST_DIVISOR
 from .geometry cimport Axis, divisor_of
 from .job cimport MAX_AXES, Call, Job, Stage, Tile, stopped
 from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, running_t
-
-
-cdef inline bint shares_taps(const Job* job, const Tile* tile, int a) noexcept nogil:
-    """Whether windows along an axis are best looked up, as `reduce_axis` does."""
-    return (not in_steps(&job.axis[a])
-            and share_taps(&job.axis[a], extent(tile.span[a], True), extent(tile.span[a], False)))
 
 
 cdef void load_back(const Job* job, const Call* call, const Tile* tile, running_t* block, running_t* work,
@@ -17,17 +12,22 @@ cdef void load_back(const Job* job, const Call* call, const Tile* tile, running_
     cdef int last = job.axes - 1
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, pixel = inner * <Py_ssize_t> sizeof(running_t)
     cdef Py_ssize_t width = extent(tile.span[last], True), rows = extent(tile.span[last - 1], False) if last else 1
-    cdef Slab slab = Slab(&job.axis[last], tile.span[last], call.x.axis[last], pixel, rows, inner,
+    cdef Py_ssize_t row = 0
+    cdef Slab slab = Slab(&job.axis[last], tile.span[last], call.x.axis[last], pixel, 1, inner,
                           call.x.axis[last - 1] if last else 0, width * pixel, call.x.format, False, NULL, 0, 1)
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef const char* source
     walk.together = 1
     source = next_rows(job, &call.x, tile, &walk)
     while source != NULL and not stopped(call):
-        walk.n = rows
+        if last:  # as many rows as are wanted, or not, like the first one
+            row = walk.place[last - 1] - tile.span[last - 1].low
+        while row + walk.n < rows and walk.marks[last - 1][row + walk.n] == walk.marks[last - 1][row]:
+            walk.n += 1
+        slab.rows = walk.n
         if walk.wanted:
-            look_back_all(source, <char*> block, &slab, work, False)
-        block += rows * width * inner
+            look_back_slab(source, <char*> block, &slab, work, False)
+        block += walk.n * width * inner
         source = next_rows(job, &call.x, tile, &walk)
 
 
@@ -44,18 +44,16 @@ cdef inline bint may_finish_back(const Job* job, const Call* call, const Stage* 
     """Whether `finish_back` may reduce the final axis: of a block, or of elements if no other is reduced."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
     cdef int final = final_axis(job), a
+    cdef bint from_elements = lies_in_lines(job, call, stage, tile, work)
     if running_t is SumI32 or running_t is SumI64 or running_t is SumWide:
         return False
     if (job.whole or job.in_order or job.indexed or not job.finishes or stage != &job.fast
             or job.divisor > MOST_DIVISOR or inner * <Py_ssize_t> sizeof(running_t) < VECTOR
-            or not lies_inner(&call.y, inner) or not shares_taps(job, tile, final) or not have_taps(job, tile)):
+            or not lies_inner(&call.y, inner) or not looks_up(job, tile, final) or not have_taps(job, tile)):
         return False
-    if block != NULL:
-        return final < job.axes - 1
     for a in range(final + 1, job.axes):
-        if not passes_through(&job.axis[a]):
-            return False
-    return lies_in_lines(job, call, stage, tile, work)
+        from_elements &= passes_through(&job.axis[a])
+    return from_elements if block == NULL else final < job.axes - 1 and not from_elements
 
 
 cdef bint finish_back(const Job* job, const Call* call, const Tile* tile, const running_t* block, running_t* work,
@@ -100,9 +98,9 @@ cdef bint finish_back(const Job* job, const Call* call, const Tile* tile, const 
                     target += window * call.y.axis[a]
                     slab.divisor *= divisor_of(&job.axis[a], tile.span[a].begin + window)
             if running_t is MaxI16 or running_t is SumF32 or running_t is SumF64:
-                odd |= look_back_all(source, target, &slab, work, True)
-            else:
-                look_back_all(source, target, &slab, work, False)
+                odd |= look_back_slab(source, target, &slab, work, True)
+            else:  # running values are elements
+                look_back_slab(source, target, &slab, work, False)
             if stopped(call):
                 return True
         if block != NULL:

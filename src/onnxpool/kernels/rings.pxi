@@ -1,6 +1,6 @@
 """Rings: long windows over values beside each other that share most of their taps, from one place to the next.
 
-Of what 1, 2, 4, ... neighbours reduce to, as many entries are kept as there are neighbours: a window that ends where
+Of what 1, 2, 4, ... neighbours reduce to, as many entries are kept as these span places: a window that ends where
 the last entry does needs none that is older, nor does the next entry of twice as many. So a few vectors of all places
 are read once, from elements if need be, and looked up in the nearest cache, however many places there are.
 """
@@ -12,14 +12,12 @@ from .job cimport (
     BFLOAT16_KEYS,
     BFLOAT16_ODD,
     BFLOAT16_PAIRS,
-    BYTES,
     FLOAT16,
     FLOAT16_KEYS,
     PLAIN,
-    SIGNED_BYTES,
     Format,
 )
-from .reductions cimport MaxF32, MaxF64, MaxI8, MaxI16, MaxU8, SumF32, SumI32, running_t
+from .reductions cimport MaxF32, MaxF64, MaxI8, MaxI16, MaxU8, SumF32, running_t
 
 cdef enum:
     RINGS = 1 << 15  # bytes of rings that are worth more vectors at a time, as in tiling.py
@@ -32,7 +30,7 @@ cdef struct Slab:
     Py_ssize_t rows, inner       # rows of so many values beside each other, at every place,
     Py_ssize_t x_row, y_row      # with so many bytes from one to the next
     Format format                # of elements,
-    bint plain                   # which x does not hold, but running values
+    bint plain                   # whether x holds running values instead
     const Axis* across           # windows that rows are, whose divisors count as well, if not NULL:
     Py_ssize_t window            # the first of them
     double divisor               # and that of all others
@@ -81,16 +79,16 @@ cdef struct Divisors:
     double[QUAD] rows     # of each row of those taken together
     double[QUAD] product  # and of a window of theirs,
     double[QUAD] factor   # and one over it
-    double along          # that of the axis
+    double window         # that of a window along the axis, which the products are of
 
 
-cdef inline void divide_by(Divisors* by, double along) noexcept nogil:
+cdef inline void divide_by(Divisors* by, double window) noexcept nogil:
     cdef int v
-    if along != by.along:  # as few windows do
+    if window != by.window:
         for v in range(QUAD):
-            by.product[v] = by.rows[v] * along
+            by.product[v] = by.rows[v] * window
             by.factor[v] = 1 / by.product[v]
-        by.along = along
+        by.window = window
 
 
 cdef inline void put_one(const lanes_t* lanes, const lanes_t* odd, char* y, const running_t* like, const Divisors* by,
@@ -201,19 +199,14 @@ cdef inline bint look_back_along(const char* x, char* y, const Slab* slab, Slice
     return finishes and are_odd(&finish.seen, rings, format)
 
 
-cdef inline bint look_back_with(const char* x, char* y, const Slab* slab, Slice* slice, running_t* rings, int vectors,
-                                bint finishes) noexcept nogil:
+cdef inline bint look_back_format(const char* x, char* y, const Slab* slab, Slice* slice, running_t* rings, int vectors,
+                                  bint finishes) noexcept nogil:
     cdef Format format = slab.format
     if running_t is MaxI16:
         if format == FLOAT16_KEYS:
             return look_back_along(x, y, slab, slice, rings, vectors, FLOAT16_KEYS, finishes)
         elif format == BFLOAT16_KEYS:
             return look_back_along(x, y, slab, slice, rings, vectors, BFLOAT16_KEYS, finishes)
-    elif running_t is SumI32:
-        if format == BYTES:
-            return look_back_along(x, y, slab, slice, rings, vectors, BYTES, finishes)
-        elif format == SIGNED_BYTES:
-            return look_back_along(x, y, slab, slice, rings, vectors, SIGNED_BYTES, finishes)
     elif running_t is MaxF32 or running_t is SumF32:
         if format == FLOAT16:
             return look_back_along(x, y, slab, slice, rings, vectors, FLOAT16, finishes)
@@ -222,26 +215,26 @@ cdef inline bint look_back_with(const char* x, char* y, const Slab* slab, Slice*
     return look_back_along(x, y, slab, slice, rings, vectors, PLAIN, finishes)
 
 
-cdef inline bint look_back_some(const char* x, char* y, const Slab* slab, Slice* slice, Py_ssize_t row, int rows,
-                                running_t* rings, bint several, bint finishes) noexcept nogil:
+cdef inline bint look_back_slice(const char* x, char* y, const Slab* slab, Slice* slice, Py_ssize_t row, int rows,
+                                 running_t* rings, bint several, bint finishes) noexcept nogil:
     """Several vectors of so many rows, or one, or a pair."""
     cdef int v
     for v in range(QUAD if finishes else 0):
         slice.by.rows[v] = slab.divisor
         if slab.across != NULL:
             slice.by.rows[v] *= divisor_of(slab.across, slab.window + row + min(v, rows - 1))
-    slice.by.along = -1  # which none is
+    slice.by.window = -1  # which none is
     if running_t is SumF32:
         if slab.format == BFLOAT16_PAIRS and several:
             return look_back_along(x, y, slab, slice, rings, QUAD, BFLOAT16_PAIRS, finishes)
         elif slab.format == BFLOAT16_PAIRS:
             return look_back_along(x, y, slab, slice, rings, 2, BFLOAT16_PAIRS, finishes)
     if several:
-        return look_back_with(x, y, slab, slice, rings, QUAD, finishes)
-    return look_back_with(x, y, slab, slice, rings, 1, finishes)
+        return look_back_format(x, y, slab, slice, rings, QUAD, finishes)
+    return look_back_format(x, y, slab, slice, rings, 1, finishes)
 
 
-cdef bint look_back_all(const char* x, char* y, const Slab* slab, running_t* scratch, bint finishes) noexcept nogil:
+cdef bint look_back_slab(const char* x, char* y, const Slab* slab, running_t* scratch, bint finishes) noexcept nogil:
     """y[rows, span windows, inner] from x[rows, span elements, inner], where `inner` fills a vector or pairs; see
     `rings` in tiling.py for what scratch holds. True if a finished result is odd."""
     cdef running_t* rings = <running_t*> (<char*> scratch + (-<Py_ssize_t> scratch & (VECTOR - 1)))
@@ -250,22 +243,22 @@ cdef bint look_back_all(const char* x, char* y, const Slab* slab, running_t* scr
     cdef Py_ssize_t y_size = size_of(scratch, slab.format) if finishes else sizeof(running_t)
     cdef int pairs = 2 if slab.format == BFLOAT16_PAIRS else 1, rows
     cdef bint several, odd = False
-    cdef Slice along, across
-    along.room, along.levels = 1, 0
-    while along.room < slab.axis.hop:
-        along.room *= 2
-    while slab.axis.most >> along.levels:
-        along.levels += 1
-    several = along.room * QUAD * VECTOR <= RINGS >> along.levels
+    cdef Slice of_row, of_rows
+    of_row.room, of_row.levels = 1, 0
+    while of_row.room < slab.axis.hop:
+        of_row.room *= 2
+    while slab.axis.most >> of_row.levels:
+        of_row.levels += 1
+    several = of_row.room * QUAD * VECTOR <= <Py_ssize_t> RINGS >> of_row.levels
     unit *= pairs
-    along.x_pitch, along.y_pitch = unit * x_size, unit * y_size
-    across = along
-    across.x_pitch, across.y_pitch = slab.x_row, slab.y_row
+    of_row.x_pitch, of_row.y_pitch = unit * x_size, unit * y_size
+    of_rows = of_row
+    of_rows.x_pitch, of_rows.y_pitch = slab.x_row, slab.y_row
     for row in range(slab.rows if several else 0):
         for done in range(slab.inner // quad):
-            odd |= look_back_some(x + row * slab.x_row + done * quad * x_size,
-                                  y + row * slab.y_row + done * quad * y_size, slab, &along, row, 1, rings, True,
-                                  finishes)
+            odd |= look_back_slice(x + row * slab.x_row + done * quad * x_size,
+                                   y + row * slab.y_row + done * quad * y_size, slab, &of_row, row, 1, rings, True,
+                                   finishes)
     done = slab.inner // quad * quad if several else 0
     rows = QUAD // pairs if several and slab.rows >= QUAD // pairs else 1
     while done < slab.inner:
@@ -273,8 +266,8 @@ cdef bint look_back_all(const char* x, char* y, const Slab* slab, running_t* scr
         row = 0
         while row < slab.rows:
             row = min(row, slab.rows - rows)
-            odd |= look_back_some(x + row * slab.x_row + done * x_size, y + row * slab.y_row + done * y_size, slab,
-                                  &across, row, rows, rings, rows > 1, finishes)
+            odd |= look_back_slice(x + row * slab.x_row + done * x_size, y + row * slab.y_row + done * y_size, slab,
+                                   &of_rows, row, rows, rings, rows > 1, finishes)
             row += rows
         done += unit
     return odd
@@ -286,4 +279,4 @@ cdef void look_back_axis(const running_t* x, running_t* y, Py_ssize_t pre, const
     cdef Py_ssize_t pace = post * <Py_ssize_t> sizeof(running_t)
     cdef Slab slab = Slab(axis, span, pace, pace, pre, post, (span.high - span.low) * pace,
                           (span.end - span.begin) * pace, PLAIN, True, NULL, 0, 1)
-    look_back_all(<const char*> x, <char*> y, &slab, scratch, False)
+    look_back_slab(<const char*> x, <char*> y, &slab, scratch, False)

@@ -130,7 +130,7 @@ cdef inline bint share_taps(const Axis* axis, Py_ssize_t windows, Py_ssize_t len
     cdef Py_ssize_t levels = 0
     while axis.most >> levels:
         levels += 1
-    return axis.most > FEW and windows * axis.most > 2 * levels * length
+    return length > 0 and axis.most > FEW and windows * axis.most > 2 * levels * length
 
 
 cdef void look_up_axis(const running_t* x, running_t* y, Py_ssize_t pre, const Axis* axis, Span span, Py_ssize_t post,

@@ -271,8 +271,8 @@ cdef running_t* reduce_or_finish(const Job* job, const Call* call, const Stage* 
                                  running_t* block, running_t* memory, running_t* spare, running_t* target,
                                  running_t* work, Scratch* scratch) noexcept nogil:
     """The first `left` axes of a block, as `reduce_block`; NULL if that gave elements."""
-    cdef bint downward = left > 0 and target == NULL and may_finish_down(job, call, stage, tile, block)
     cdef bint backward = left > 0 and may_finish_back(job, call, stage, tile, block, work)
+    cdef bint downward = not backward and left > 0 and target == NULL and may_finish_down(job, call, stage, tile, block)
     cdef int kept = final_axis(job) + 1 if backward else downward  # axes for the last pass
     block = reduce_block(job, call, tile, kept, left, block, spare, target, work)
     if not kept:
@@ -305,7 +305,7 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
         load_boxes(job, call, stage, tile, boxed, block, values, work, scratch)
     elif lined:
         load_lines(job, call, tile, block, work, scratch)
-    elif lies_in_lines(job, call, stage, tile, work) and shares_taps(job, tile, job.axes - 1):
+    elif lies_in_lines(job, call, stage, tile, work) and looks_up(job, tile, job.axes - 1):
         load_back(job, call, tile, block, work, scratch)
     else:
         load_rows(job, call, stage, tile, block, values, work, scratch)
