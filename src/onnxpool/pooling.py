@@ -151,6 +151,7 @@ class WindowPlan(Plan):
         outer, inner = (images, channels) if inside else (images * channels, 1)
         name, p = self.reduction
         tiles = tiling.choose(axes, outer, inner, running_bytes(name, self.dtype), name == "mean_in_order",
-                              inside and not self._channels_last, not self.operator.windowed, name in ("max", "mean"))
+                              planar=inside and not self._channels_last, whole=not self.operator.windowed,
+                              finishes=name in ("max", "mean"))
         return kernels.Pool(name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes, tiles,
                             self._channels_last, inside, bool(self.operator.attributes.get("storage_order")))

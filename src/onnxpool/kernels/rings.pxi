@@ -127,7 +127,7 @@ cdef inline void read_lanes(const char* x, lanes_t* lanes, const running_t* like
 
 cdef inline void read_pair(const char* x, lanes_t* even, lanes_t* odd, const running_t* like,
                            Format format) noexcept nogil:
-    """A pair."""
+    """A pair, which as running values are two vectors."""
     if format == BFLOAT16_PAIRS:
         read_lanes(x, even, like, BFLOAT16_EVEN)
         read_lanes(x, odd, like, BFLOAT16_ODD)
