@@ -1,6 +1,7 @@
 """Pooling: the plan of an operator that reduces windows."""
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +55,13 @@ def interleaved(x: Array, channels_last: bool) -> bool:
     if x.shape[pixel] == 1 or x.flags.c_contiguous:
         return channels_last
     return abs(x.strides[channel]) < abs(x.strides[pixel])
+
+
+def mending_bytes(reduction: str, dtype: np.dtype[Any], p: float) -> int | None:
+    """The bytes of a running value where a tile is taken again, places counted; None if none ever is."""
+    if reduction == "max":
+        return 4 if dtype.name in ("float16", "bfloat16") else None
+    return 16 if reduction in ("mean", "norm", "indexed_max") and p != math.inf else None
 
 
 class WindowPlan(Plan):
@@ -150,8 +158,10 @@ class WindowPlan(Plan):
         axes = self.axes or (POINT,)
         outer, inner = (images, channels) if inside else (images * channels, 1)
         name, p = self.reduction
-        tiles = tiling.choose(axes, outer, inner, running_bytes(name, self.dtype), name == "mean_in_order",
-                              planar=inside and not self._channels_last, whole=not self.operator.windowed,
-                              finishes=name in ("max", "mean"))
-        return kernels.Pool(name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes, tiles,
-                            self._channels_last, inside, bool(self.operator.attributes.get("storage_order")))
+        mended = mending_bytes(name, self.dtype, p)
+        tiles = partial(tiling.choose, axes, outer, inner, in_order=name == "mean_in_order",
+                        planar=inside and not self._channels_last, whole=not self.operator.windowed)
+        fast = tiles(running_bytes(name, self.dtype), finishes=name in ("max", "mean"))
+        mending = None if mended is None else tiles(mended, within=fast)
+        return kernels.Pool(name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes, fast,
+                            mending, self._channels_last, inside, bool(self.operator.attributes.get("storage_order")))

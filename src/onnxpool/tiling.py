@@ -49,6 +49,7 @@ class Tiling(NamedTuple):
     marks: int
     boxes: bool
     whole: bool
+    finishes: bool
     segments: int
 
 
@@ -151,16 +152,18 @@ def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, mean: bool)
 
 
 def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_order: bool = False,
-           planar: bool = False, whole: bool = False, finishes: bool = False) -> Tiling:
+           planar: bool = False, whole: bool = False, finishes: bool = False, within: Tiling | None = None) -> Tiling:
     """The tiling of x[outer, axes, inner] whose running values take `itemsize` bytes.
 
     Planar channels lie apart, and a tile of a few of them costs no more than one of many. In order, it
     holds all elements of its windows instead of reducing rows as they come. What finishes may go from the last pass to
-    the result.
+    the result. Tiles `within` those of another tiling are few, so that they may cost more, but hold no more.
     """
-    windows = [axis.out for axis in axes]
+    windows = list(within.windows if within else (axis.out for axis in axes))
     whole = whole and (inner > 1 or math.prod(axis.size for axis in axes) > FEW)
-    part = min(inner, max(1, PLANAR // itemsize)) if planar and not whole else inner
+    part = within.inner if within else inner
+    if planar and not whole:
+        part = min(part, max(1, PLANAR // itemsize))
 
     def tasks(group: int) -> int:
         count = -(-outer // group) * -(-inner // part)
@@ -175,8 +178,8 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
                 windows[axis] = -(-windows[axis] // 2)
     long = any(axis.most > FEW for axis in axes)
     lone = finishes and not planar and inner * itemsize >= VECTOR and looks_up(final_axis(axes))
-    good = LONE_BLOCK if lone else LONG_BLOCK if long else BLOCK
-    most = max(good, MOST_BLOCK)
+    good = BLOCK if within or not long else LONE_BLOCK if lone else LONG_BLOCK
+    most = good if within else max(good, MOST_BLOCK)
 
     def block_of() -> int:
         return passes(axes, windows, part, itemsize, in_order)[0] * itemsize
@@ -215,4 +218,4 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     elif axes[-1].most > FEW and part <= NEIGHBOURS and loaded[-1] <= LONGEST:
         row = max(row, loaded[-1] * part * VECTOR // itemsize)
     return Tiling(group, tuple(windows), part, block * group, row, max(scratch, row, block * group), sum(loaded[:-1]),
-                  boxes, whole, segments)
+                  boxes, whole, finishes, segments)

@@ -2,7 +2,7 @@
 from libc.string cimport memcpy, memset
 
 from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
-from .job cimport NEAR, PLAIN, Array, Call, Distance, Format, Job, Stage, Tile, stopped
+from .job cimport NEAR, PLAIN, Array, Call, Distance, Format, Job, Tile, stopped
 from .reductions cimport running_t
 
 
@@ -64,8 +64,7 @@ cdef inline bint all_have_taps(const Side* side) noexcept nogil:
 
 
 cdef bint reduce_boxes(const char* x, char* y, running_t* work, const Side* deep, const Side* down, const Side* across,
-                       Py_ssize_t inner, Format format, bint finishes, Distance far,
-                       Distance asks) noexcept nogil:
+                       Py_ssize_t inner, Format format, bint finishes, Distance far, Distance asks) noexcept nogil:
     """y[deep windows, down windows, across windows, inner] from x[elements of the same], of running values or, if it
     finishes, of elements: then True if any is odd."""
     cdef const Axis* rows = &down.axis
@@ -101,7 +100,7 @@ cdef inline bint fits_boxes(const Job* job, const Tile* tile, Py_ssize_t itemsiz
             and tile.span[job.axes - 2].high > tile.span[job.axes - 2].low)
 
 
-cdef void load_plane(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const char* source,
+cdef void load_plane(const Job* job, const Call* call, const Tile* tile, const char* source,
                      Py_ssize_t together, running_t* y, Scratch* scratch) noexcept nogil:
     """y[elements of the last two axes, inner] from rows of which so many lie together."""
     cdef int last = job.axes - 1
@@ -114,28 +113,28 @@ cdef void load_plane(const Job* job, const Call* call, const Stage* stage, const
     while row < height:
         n = min(height - row, together) * length
         line = read_row(&call.x, source + row * call.x.axis[last - 1], stride, n, inner, scratch)
-        if stage.load:
-            stage.load(line, y + row * length * inner, n * inner, &call.rule)
+        if job.stage.load:
+            job.stage.load(line, y + row * length * inner, n * inner, &call.rule)
         else:
             memcpy(y + row * length * inner, line, n * inner * sizeof(running_t))
         row += together
 
 
-cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint boxed,
+cdef void load_boxes(const Job* job, const Call* call, const Tile* tile, bint boxed,
                      running_t* block, running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """The last two axes: block[outer, elements of the other axes, windows of both, inner], by boxes or by strips."""
     cdef int last = job.axes - 1
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, pixel = inner * <Py_ssize_t> sizeof(running_t)
     cdef Py_ssize_t length = extent(tile.span[last], False), width = extent(tile.span[last], True), together
-    cdef bint direct = (not stage.load and not is_square(call.x.format) and lies_inner(&call.x, inner) if boxed else
-                        strips_lie(job, call, stage, tile, work))
+    cdef bint direct = (not job.stage.load and not is_square(call.x.format) and lies_inner(&call.x, inner) if boxed else
+                        strips_lie(job, call, tile, work))
     cdef Side deep = side_of(job, tile, -1, 0, 0)
     cdef Side down = side_of(job, tile, last - 1, call.x.axis[last - 1], width * pixel)
     cdef Side across = side_of(job, tile, last, call.x.axis[last], pixel)
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef Format format = call.x.format
     cdef const char* source
-    cdef bint by_rows = not boxed and row_by_row(job, call, stage, tile, block)
+    cdef bint by_rows = not boxed and row_by_row(job, call, tile, block)
     cdef Strip strip
     if by_rows:
         strip = strip_at(job, call, tile, block)
@@ -145,7 +144,7 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
     source = next_rows(job, &call.x, tile, &walk)
     while source != NULL and not stopped(call):
         if walk.wanted and not direct:
-            load_plane(job, call, stage, tile, source, together, work, scratch)
+            load_plane(job, call, tile, source, together, work, scratch)
             source = <const char*> work
         if walk.wanted and boxed:
             reduce_boxes(source, <char*> block, work, &deep, &down, &across, inner, format, False,
@@ -157,11 +156,11 @@ cdef void load_boxes(const Job* job, const Call* call, const Stage* stage, const
         source = next_rows(job, &call.x, tile, &walk)
 
 
-cdef bint lies_in_lines(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
-                        running_t* like) noexcept nogil:
+cdef bint lies_in_lines(const Job* job, const Call* call, const Tile* tile, running_t* like) noexcept nogil:
     """Whether the rows of the last axis lie such that vectors of elements can be reduced."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
-    return (not job.whole and not stage.load and not is_square(call.x.format) and not job.in_order and not job.indexed
+    return (not job.whole and not job.in_order and not job.indexed and not job.stage.load
+            and not is_square(call.x.format)
             and extent(tile.span[job.axes - 1], False) > 0 and inner * <Py_ssize_t> sizeof(running_t) >= VECTOR
             and lies_inner(&call.x, inner))
 
@@ -172,10 +171,9 @@ cdef inline bint looks_up(const Job* job, const Tile* tile, int a) noexcept nogi
             and share_taps(&job.axis[a], extent(tile.span[a], True), extent(tile.span[a], False)))
 
 
-cdef bint fits_lines(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
-                     running_t* like) noexcept nogil:
+cdef bint fits_lines(const Job* job, const Call* call, const Tile* tile, running_t* like) noexcept nogil:
     """Whether the last axis is best reduced from elements to vectors; not where windows share many taps."""
-    return (lies_in_lines(job, call, stage, tile, like) and not in_steps(&job.axis[job.axes - 1])
+    return (lies_in_lines(job, call, tile, like) and not in_steps(&job.axis[job.axes - 1])
             and not looks_up(job, tile, job.axes - 1))
 
 

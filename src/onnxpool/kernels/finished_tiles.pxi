@@ -3,27 +3,26 @@ from libc.string cimport memmove, memset
 
 from .elements cimport MOST_DIVISOR
 from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
-from .job cimport MAX_AXES, MAX_I16, NEAR, PLAIN, Call, Format, Job, Stage, Tile, stopped
+from .job cimport MAX_AXES, MAX_I16, NEAR, PLAIN, Call, Format, Job, Tile, stopped
 from .reductions cimport MaxI16, SumI32, SumI64, SumWide, running_t
 
 cdef enum:
     PIECE = 1 << 10  # bytes of windows that are finished together from results of steps
 
 
-cdef inline bint may_finish(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
-                            bint boxed) noexcept nogil:
+cdef inline bint may_finish(const Job* job, const Call* call, const Tile* tile, bint boxed) noexcept nogil:
     """Whether `finish_boxes` may reduce all axes: up to two, or three if windows share no tap along the first, or if
     that is not reduced."""
     cdef const Axis* first = &job.axis[0]
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
     cdef int left = job.axes - (2 if boxed else 1)
-    return (job.finishes and stage == &job.fast and job.divisor <= MOST_DIVISOR
+    return (job.finishes and job.divisor <= MOST_DIVISOR
             and lies_inner(&call.x, inner) and lies_inner(&call.y, inner)
             and (left == 0 or (left == 1 and (first.most == 1 or (
                 boxed and first.most <= SIDE and first.hop == 1 and (first.step >= first.taps or first.out == 1))))))
 
 
-cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint boxed,
+cdef bint finish_boxes(const Job* job, const Call* call, const Tile* tile, bint boxed,
                        running_t* work, Scratch* scratch) noexcept nogil:
     """From elements to elements; False if that could not be, or gave an odd result."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item
@@ -34,7 +33,7 @@ cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, con
     cdef const char* source
     cdef char* target
     cdef bint odd = False
-    if (not may_finish(job, call, stage, tile, boxed) or not all_have_taps(&deep) or not all_have_taps(&down)
+    if (not may_finish(job, call, tile, boxed) or not all_have_taps(&deep) or not all_have_taps(&down)
             or not all_have_taps(&across)):
         return False
     for item in range(tile.outer_begin, tile.outer_end):
@@ -45,13 +44,13 @@ cdef bint finish_boxes(const Job* job, const Call* call, const Stage* stage, con
             target += tile.span[a].begin * call.y.axis[a]
         odd |= reduce_boxes(source, target, work, &deep, &down, &across, inner, call.x.format, True, call.far,
                             call.asks)
-        if odd and stage.running != MAX_I16:
+        if odd and job.stage.running != MAX_I16:
             return False
     # Keys are right if all zeros are alike.
     return not odd or not any_odd_keys(job, call, tile, scratch)
 
 
-cdef bint finish_steps(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* work,
+cdef bint finish_steps(const Job* job, const Call* call, const Tile* tile, running_t* work,
                        Scratch* scratch) noexcept nogil:
     """As `finish_boxes`, for means along one axis of windows that are whole steps: a piece of these is held."""
     cdef const Axis* axis = &job.axis[0]
@@ -64,8 +63,8 @@ cdef bint finish_steps(const Job* job, const Call* call, const Stage* stage, con
     cdef char* means
     cdef Boxes these, those
     if not (job.divides and job.axes == 1 and in_steps(axis) and axis.step <= FEW and steps <= FEW
-            and axis.begin <= span.begin and span.end <= axis.end and lies_in_lines(job, call, stage, tile, work)
-            and may_finish(job, call, stage, tile, False)):
+            and axis.begin <= span.begin and span.end <= axis.end and lies_in_lines(job, call, tile, work)
+            and may_finish(job, call, tile, False)):
         return False
     memset(&these, 0, sizeof(Boxes))
     these.inner, these.planes, these.rows, these.divisor = inner, 1, 1, divisor_of(axis, span.begin)
@@ -107,14 +106,14 @@ cdef inline bint have_taps(const Job* job, const Tile* tile) noexcept nogil:
     return True
 
 
-cdef inline bint may_finish_down(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+cdef inline bint may_finish_down(const Job* job, const Call* call, const Tile* tile,
                                  const running_t* block) noexcept nogil:
     """Whether `finish_down` may reduce the first axis: of a block, or of elements if the others are not reduced."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
     cdef int a
     if running_t is SumI32 or running_t is SumI64 or running_t is SumWide:
         return False
-    if (job.axes == 1 or job.whole or job.in_order or job.indexed or not job.finishes or stage != &job.fast
+    if (job.axes == 1 or job.whole or job.in_order or job.indexed or not job.finishes
             or job.divisor > MOST_DIVISOR or job.axis[0].most > FEW
             or inner * <Py_ssize_t> sizeof(running_t) < VECTOR or not lies_inner(&call.y, inner)):
         return False
@@ -123,10 +122,10 @@ cdef inline bint may_finish_down(const Job* job, const Call* call, const Stage* 
     for a in range(1, job.axes):
         if not passes_through(&job.axis[a]):
             return False
-    return (not stage.load and not is_square(call.x.format) and lies_inner(&call.x, inner) and have_taps(job, tile))
+    return (not job.stage.load and not is_square(call.x.format) and lies_inner(&call.x, inner) and have_taps(job, tile))
 
 
-cdef bint finish_down(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const running_t* block,
+cdef bint finish_down(const Job* job, const Call* call, const Tile* tile, const running_t* block,
                       running_t* work, Scratch* scratch) noexcept nogil:
     """The first axis of block[outer, elements of it, windows of the others, inner] or, if that is NULL, of elements;
     False if a result is odd."""

@@ -77,12 +77,20 @@ cdef struct Stage:
     Divide divide           # NULL if only `store` divides
 
 
+cdef struct Tile:
+    Py_ssize_t outer_begin, outer_end, inner_begin, inner_end
+    Span span[MAX_AXES]
+    Py_ssize_t segment      # of a plane that is to be combined alone, or -1
+    char* segments          # results of these; NULL if there are none
+
+
 cdef struct Job:
-    Stage fast, mend                  # mend takes a tile again that fast could not: see Store and `knows`
+    Stage stage
+    const Job* mend                   # takes a tile again that the stage could not, see Store and `knows`; or NULL
     bint indexed                      # whether places are kept as well
     bint whole                        # whether the window is all of a channel, whose rows are reduced to vectors
     bint boxes, finishes              # whether the last two axes may be reduced at once; any, to elements
-    bint mends, divides, in_order     # divides: a sum is stored over its divisor; in_order: taps are added one by one
+    bint divides, in_order            # a sum is stored over its divisor; taps are added one by one
     bint uniform                      # whether all windows divide by the same,
     double divisor                    # and by what
     int axes
@@ -93,7 +101,8 @@ cdef struct Job:
     Py_ssize_t outer, channels, inner  # channels: the outer items of one image
     Py_ssize_t tile_outer, tile_inner
     Py_ssize_t tile[MAX_AXES]          # windows of a tile along each axis
-    Py_ssize_t tasks
+    Tile all                           # that there is
+    Py_ssize_t tasks                   # tiles of it
     Py_ssize_t segments, held           # of a plane at most, for threads to share, and bytes of the result of one
     Py_ssize_t block, work, row, marks, divisors  # values in each part of the scratch memory, bytes in the last two,
     Py_ssize_t scratch                  # and in all
@@ -134,13 +143,6 @@ cdef inline bint stopped(const Call* call) noexcept nogil:
     return call.signals != NULL and interrupted(call.signals)
 
 
-cdef struct Tile:
-    Py_ssize_t outer_begin, outer_end, inner_begin, inner_end
-    Span span[MAX_AXES]
-    Py_ssize_t segment      # of a plane that is to be combined alone, or -1
-    char* segments          # results of these; NULL if there are none
-
-
 cdef inline Py_ssize_t parts(Py_ssize_t whole, Py_ssize_t part) noexcept nogil:
     return (whole + part - 1) // part
 
@@ -161,22 +163,32 @@ cdef inline Span span_of(const Axis* axis, Py_ssize_t begin, Py_ssize_t end) noe
     return span
 
 
-cdef inline void locate(const Job* job, Py_ssize_t task, Tile* tile) noexcept nogil:
+cdef inline Py_ssize_t count_tiles(const Job* job, const Tile* whole) noexcept nogil:
+    """Tiles of a job in a whole that may be a larger tile."""
+    cdef Py_ssize_t count = (parts(whole.outer_end - whole.outer_begin, job.tile_outer)
+                             * parts(whole.inner_end - whole.inner_begin, job.tile_inner))
+    cdef int a
+    for a in range(job.axes):
+        count *= parts(whole.span[a].end - whole.span[a].begin, job.tile[a])
+    return count
+
+
+cdef inline void locate(const Job* job, const Tile* whole, Py_ssize_t task, Tile* tile) noexcept nogil:
     """Tasks count through the tiles as elements lie in memory: inner fastest, then the last axis, outer slowest."""
-    cdef Py_ssize_t count = parts(job.inner, job.tile_inner), place = task % count
+    cdef Py_ssize_t count = parts(whole.inner_end - whole.inner_begin, job.tile_inner), place = task % count, begin
     cdef int a, last = job.axes - 1
     cdef Span* span = &tile.span[last]
     tile.segment, tile.segments = -1, NULL
-    tile.inner_begin = place * job.tile_inner
-    tile.inner_end = min(job.inner, tile.inner_begin + job.tile_inner)
+    tile.inner_begin = whole.inner_begin + place * job.tile_inner
+    tile.inner_end = min(whole.inner_end, tile.inner_begin + job.tile_inner)
     task //= count
     for a in range(job.axes - 1, -1, -1):
-        count = parts(job.axis[a].out, job.tile[a])
-        place = task % count
-        tile.span[a] = span_of(&job.axis[a], place * job.tile[a], min(job.axis[a].out, (place + 1) * job.tile[a]))
+        count = parts(whole.span[a].end - whole.span[a].begin, job.tile[a])
+        begin = whole.span[a].begin + task % count * job.tile[a]
+        tile.span[a] = span_of(&job.axis[a], begin, min(whole.span[a].end, begin + job.tile[a]))
         task //= count
     if span.begin == 0 and span.end == job.axis[last].out and 8 * (span.high - span.low) > 7 * job.axis[last].size:
         # Rows lie together if a few elements that no window reads are part of them.
         span.low, span.high = 0, job.axis[last].size
-    tile.outer_begin = task * job.tile_outer
-    tile.outer_end = min(job.outer, tile.outer_begin + job.tile_outer)
+    tile.outer_begin = whole.outer_begin + task * job.tile_outer
+    tile.outer_end = min(whole.outer_end, tile.outer_begin + job.tile_outer)

@@ -4,7 +4,7 @@ from libc.string cimport memcpy
 
 from .elements cimport copy_vector, transpose
 from .geometry cimport Axis, Span, first_tap, is_interior, taps_inside
-from .job cimport PLAIN, Call, Job, Order, Row, Stage, Tile, parts, stopped
+from .job cimport PLAIN, Call, Job, Order, Row, Tile, parts, stopped
 
 
 cdef inline placed_t onto(placed_t best, const Rows* x, Py_ssize_t first, Py_ssize_t hop, int taps, Count count,
@@ -138,10 +138,10 @@ cdef inline bint knows(Rows rows, Py_ssize_t n, const placed_t* kind) noexcept n
         return True
 
 
-cdef inline bint fits_placed_boxes(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+cdef inline bint fits_placed_boxes(const Job* job, const Call* call, const Tile* tile,
                                    const placed_t* kind) noexcept nogil:
     cdef int last = job.axes - 1
-    return (fits_boxes(job, tile, value_size(kind)) and not stage.load and call.x.format == PLAIN
+    return (fits_boxes(job, tile, value_size(kind)) and not job.stage.load and call.x.format == PLAIN
             and call.x.axis[last - 1] % value_size(kind) == 0
             and is_dense(&call.x, call.x.axis[last], tile.span[last].high - tile.span[last].low,
                          tile.inner_end - tile.inner_begin))
@@ -171,7 +171,7 @@ cdef bint load_placed_boxes(const Job* job, const Call* call, const Tile* tile, 
     return False
 
 
-cdef bint load_places(const Job* job, const Call* call, const Stage* stage, const Tile* tile, Rows block,
+cdef bint load_places(const Job* job, const Call* call, const Tile* tile, Rows block,
                       char* values, Rows spare, Rows other, Scratch* scratch, const placed_t* kind) noexcept nogil:
     """The last axis, as `load_rows` does; True if there is a NaN that `kind` does not know of."""
     cdef Span span = tile.span[job.axes - 1]
@@ -181,8 +181,8 @@ cdef bint load_places(const Job* job, const Call* call, const Stage* stage, cons
     while source != NULL and not stopped(call):
         if walk.wanted:
             source = read_row(&call.x, source, walk.stride, walk.n * length, inner, scratch)
-            if stage.load:
-                stage.load(source, values, walk.n * length * inner, &call.rule)
+            if job.stage.load:
+                job.stage.load(source, values, walk.n * length * inner, &call.rule)
                 source = values
             if not knows(Rows(<char*> source, NULL), walk.n * length * inner, kind):
                 return True
@@ -193,7 +193,7 @@ cdef bint load_places(const Job* job, const Call* call, const Stage* stage, cons
     return False
 
 
-cdef void store_placed(const Job* job, const Call* call, const Stage* stage, const Tile* tile, Rows block,
+cdef void store_placed(const Job* job, const Call* call, const Tile* tile, Rows block,
                        Scratch* scratch, const placed_t* kind) noexcept nogil:
     cdef Span span = tile.span[job.axes - 1]
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, n, c
@@ -208,8 +208,8 @@ cdef void store_placed(const Job* job, const Call* call, const Stage* stage, con
     while target != NULL:
         n = walk.n * (span.end - span.begin)
         values = block.values
-        if stage.store:
-            stage.store(values, scratch.values, n * inner, 1, &call.rule)
+        if job.stage.store:
+            job.stage.store(values, scratch.values, n * inner, 1, &call.rule)
             values = scratch.values
         write_row(&call.y, values, target, walk.stride, n, inner, scratch)
         if is_planar(&call.indices, other.stride, inner):
@@ -230,14 +230,14 @@ cdef void store_placed(const Job* job, const Call* call, const Stage* stage, con
         target, indices = next_rows(job, &call.y, tile, &walk), next_rows(job, &call.indices, tile, &other)
 
 
-cdef bint place_tile(const placed_t* kind, char* memory, const Job* job, const Call* call, const Stage* stage,
-                     const Tile* tile, Scratch* scratch) noexcept nogil:
+cdef bint place_tile(const placed_t* kind, char* memory, const Job* job, const Call* call, const Tile* tile,
+                     Scratch* scratch) noexcept nogil:
     """As `pool_tile` does, with places; True if a NaN asks for `PlacedAny`."""
     cdef Py_ssize_t pre, post = tile.inner_end - tile.inner_begin
     cdef Py_ssize_t[4] counts
     cdef Rows[4] rows
-    cdef char* target = where_stored(job, call, stage, tile)
-    cdef bint boxed = fits_placed_boxes(job, call, stage, tile, kind)
+    cdef char* target = where_stored(job, call, tile)
+    cdef bint boxed = fits_placed_boxes(job, call, tile, kind)
     cdef int left = job.axes - (2 if boxed else 1), a, b
     counts[0] = counts[1] = parts(job.block, 64) * 64
     counts[2] = counts[3] = parts(job.work, 64) * 64
@@ -250,7 +250,7 @@ cdef bint place_tile(const placed_t* kind, char* memory, const Job* job, const C
     if boxed:
         if load_placed_boxes(job, call, tile, rows[0], scratch, kind):
             return True
-    elif load_places(job, call, stage, tile, rows[0], memory, rows[2], rows[3], scratch, kind):
+    elif load_places(job, call, tile, rows[0], memory, rows[2], rows[3], scratch, kind):
         return True
     for a in range(job.axes - 1, -1, -1):
         if a < left and not passes_through(&job.axis[a]) and not stopped(call):
@@ -262,5 +262,5 @@ cdef bint place_tile(const placed_t* kind, char* memory, const Job* job, const C
             place_axis(rows[0], rows[1], pre, &job.axis[a], tile.span[a], post, 0, rows[2], rows[3], kind)
             rows[0], rows[1] = rows[1], rows[0]
         post *= tile.span[a].end - tile.span[a].begin
-    store_placed(job, call, stage, tile, rows[0], scratch, kind)
+    store_placed(job, call, tile, rows[0], scratch, kind)
     return False

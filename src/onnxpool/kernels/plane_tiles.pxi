@@ -2,7 +2,7 @@
 from libc.string cimport memcpy
 
 from .elements cimport MOST_DIVISOR, REGISTERS, fetch_lines
-from .job cimport BFLOAT16, BFLOAT16_PAIRS, FARTHEST, NEAR, PLAIN, Array, Call, Job, Stage, Tile, parts, stopped
+from .job cimport BFLOAT16, BFLOAT16_PAIRS, FARTHEST, NEAR, PLAIN, Array, Call, Job, Tile, parts, stopped
 from .reductions cimport MaxF32, MaxF64, MaxI16, SumF32, SumF64, running_t
 
 
@@ -24,7 +24,7 @@ cdef inline void feed(Chain* chain, const char* x, const Band* band, Py_ssize_t 
     memcpy(pending, x + wholes * band.whole * sizeof(running_t), waiting[0] * sizeof(running_t))
 
 
-cdef void load_coming_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* y,
+cdef void load_coming_rows(const Job* job, const Call* call, const Tile* tile, running_t* y,
                            running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """y[outer] of planes of one channel, or y[inner] of one plane of several, from rows as they come."""
     cdef double[FLOCK * DOUBLES] space  # BAND bytes
@@ -56,8 +56,8 @@ cdef void load_coming_rows(const Job* job, const Call* call, const Stage* stage,
                 line = read_rows(job, &call.x, call.x.format, source, &walk, length, inner, scratch)
             else:
                 line = read_row(&call.x, source, walk.stride, n, inner, scratch)
-            if stage.load:
-                stage.load(line, values, n * inner, &call.rule)
+            if job.stage.load:
+                job.stage.load(line, values, n * inner, &call.rule)
                 line = <const char*> values
             if n % job.plane == 0:
                 planes_of(line, y, n // job.plane, job.plane * inner, &band, work, NEAR, call, PLAIN)
@@ -107,11 +107,10 @@ cdef inline Band direct_band(const Job* job, const Call* call, const Tile* tile,
     return band
 
 
-cdef inline bint lie_in_bands(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
-                              running_t* like) noexcept nogil:
+cdef inline bint lie_in_bands(const Job* job, const Call* call, const Tile* tile, running_t* like) noexcept nogil:
     """Whether elements can be taken as they lie."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
-    if stage.load or not lies_inner(&call.x, inner) or not lie_evenly(job, &call.x):
+    if job.stage.load or not lies_inner(&call.x, inner) or not lie_evenly(job, &call.x):
         return False
     if running_t is MaxF32:
         if call.x.format != PLAIN:  # 16 bits are seldom taken again
@@ -120,7 +119,7 @@ cdef inline bint lie_in_bands(const Job* job, const Call* call, const Stage* sta
             or call.x.axis[job.axes - 1] == inner * call.x.itemsize)
 
 
-cdef void load_parts(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint direct, running_t* y,
+cdef void load_parts(const Job* job, const Call* call, const Tile* tile, bint direct, running_t* y,
                      running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """y[inner] of one plane, no more channels at a time than results can be held of."""
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), begin = tile.inner_begin, most
@@ -138,16 +137,16 @@ cdef void load_parts(const Job* job, const Call* call, const Stage* stage, const
                       y + part.inner_begin - tile.inner_begin, 1,
                       job.plane * (part.inner_end - part.inner_begin), &band, work, call.far, call, call.x.format)
         else:
-            load_coming_rows(job, call, stage, &part, y + part.inner_begin - tile.inner_begin, values, work, scratch)
+            load_coming_rows(job, call, &part, y + part.inner_begin - tile.inner_begin, values, work, scratch)
         begin = part.inner_end
 
 
-cdef void load_planes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* y,
+cdef void load_planes(const Job* job, const Call* call, const Tile* tile, running_t* y,
                       running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """y[outer, inner]."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, planes = tile.outer_end - tile.outer_begin
     cdef Py_ssize_t n = 1, item
-    cdef bint direct = lie_in_bands(job, call, stage, tile, y)
+    cdef bint direct = lie_in_bands(job, call, tile, y)
     cdef Tile part = tile[0]
     cdef Band band
     if not direct and tile.segment >= 0:
@@ -160,24 +159,24 @@ cdef void load_planes(const Job* job, const Call* call, const Stage* stage, cons
             planes_of(outer_item(job, &call.x, tile.outer_begin + item * n, 0), y + item * n, n, job.plane, &band, work,
                       call.far, call, call.x.format)
     elif job.inner == 1:
-        load_coming_rows(job, call, stage, tile, y, values, work, scratch)
+        load_coming_rows(job, call, tile, y, values, work, scratch)
     else:
         for item in range(planes):
             part.outer_begin = tile.outer_begin + item
             part.outer_end = part.outer_begin + 1
-            load_parts(job, call, stage, &part, direct, y + item * inner, values, work, scratch)
+            load_parts(job, call, &part, direct, y + item * inner, values, work, scratch)
 
 
-cdef bint finish_planes(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* work,
+cdef bint finish_planes(const Job* job, const Call* call, const Tile* tile, running_t* work,
                         Scratch* scratch) noexcept nogil:
     """From elements to elements, of channels that fill vectors; False if that could not be, or gave an odd result."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item
     cdef Format format = call.x.format
     cdef Finish finish
     cdef Band band
-    if (job.inner == 1 or not job.finishes or stage != &job.fast or job.divisor > MOST_DIVISOR
+    if (job.inner == 1 or not job.finishes or job.divisor > MOST_DIVISOR
             or tile.segments != NULL or not lies_inner(&call.y, inner)
-            or not lie_in_bands(job, call, stage, tile, work)):
+            or not lie_in_bands(job, call, tile, work)):
         return False
     band = direct_band(job, call, tile, work)
     if not band.columns:

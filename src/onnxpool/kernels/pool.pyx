@@ -47,6 +47,7 @@ from .job cimport (
     Rule,
     Stage,
     Tile,
+    count_tiles,
     interrupted,
     locate,
     parts,
@@ -117,47 +118,61 @@ MOST_TAPS_I32 = 2**31 // 256
 REGION_ROW = 1 << 14  # values of a row of a region that are taken together
 
 
-cdef bint run_stage(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint mending,
-                    char* memory, Scratch* scratch) noexcept nogil:
-    if stage.running == MAX_I8:
-        return pool_tile(<MaxI8*> memory, job, call, stage, tile, mending, scratch)
-    if stage.running == MAX_U8:
-        return pool_tile(<MaxU8*> memory, job, call, stage, tile, mending, scratch)
-    if stage.running == MAX_I16:
-        return pool_tile(<MaxI16*> memory, job, call, stage, tile, mending, scratch)
-    if stage.running == MAX_F32:
-        return pool_tile(<MaxF32*> memory, job, call, stage, tile, mending, scratch)
-    if stage.running == MAX_F64:
-        return pool_tile(<MaxF64*> memory, job, call, stage, tile, mending, scratch)
-    if stage.running == SUM_I32:
-        return pool_tile(<SumI32*> memory, job, call, stage, tile, mending, scratch)
-    if stage.running == SUM_I64:
-        return pool_tile(<SumI64*> memory, job, call, stage, tile, mending, scratch)
-    if stage.running == SUM_F32:
-        return pool_tile(<SumF32*> memory, job, call, stage, tile, mending, scratch)
-    if stage.running == SUM_F64:
-        return pool_tile(<SumF64*> memory, job, call, stage, tile, mending, scratch)
-    if stage.running == PLACED_I8:
-        return place_tile(<const PlacedI8*> NULL, memory, job, call, stage, tile, scratch)
-    if stage.running == PLACED_U8:
-        return place_tile(<const PlacedU8*> NULL, memory, job, call, stage, tile, scratch)
-    if stage.running == PLACED_F32:
-        return place_tile(<const PlacedF32*> NULL, memory, job, call, stage, tile, scratch)
-    if stage.running == PLACED_F64:
-        return place_tile(<const PlacedF64*> NULL, memory, job, call, stage, tile, scratch)
-    if stage.running == PLACED_ANY:
-        return place_tile(<const PlacedAny*> NULL, memory, job, call, stage, tile, scratch)
-    return pool_tile(<SumWide*> memory, job, call, stage, tile, mending, scratch)
+cdef bint run_stage(const Job* job, const Call* call, const Tile* tile, char* memory, Scratch* scratch) noexcept nogil:
+    if job.stage.running == MAX_I8:
+        return pool_tile(<MaxI8*> memory, job, call, tile, scratch)
+    if job.stage.running == MAX_U8:
+        return pool_tile(<MaxU8*> memory, job, call, tile, scratch)
+    if job.stage.running == MAX_I16:
+        return pool_tile(<MaxI16*> memory, job, call, tile, scratch)
+    if job.stage.running == MAX_F32:
+        return pool_tile(<MaxF32*> memory, job, call, tile, scratch)
+    if job.stage.running == MAX_F64:
+        return pool_tile(<MaxF64*> memory, job, call, tile, scratch)
+    if job.stage.running == SUM_I32:
+        return pool_tile(<SumI32*> memory, job, call, tile, scratch)
+    if job.stage.running == SUM_I64:
+        return pool_tile(<SumI64*> memory, job, call, tile, scratch)
+    if job.stage.running == SUM_F32:
+        return pool_tile(<SumF32*> memory, job, call, tile, scratch)
+    if job.stage.running == SUM_F64:
+        return pool_tile(<SumF64*> memory, job, call, tile, scratch)
+    if job.stage.running == PLACED_I8:
+        return place_tile(<const PlacedI8*> NULL, memory, job, call, tile, scratch)
+    if job.stage.running == PLACED_U8:
+        return place_tile(<const PlacedU8*> NULL, memory, job, call, tile, scratch)
+    if job.stage.running == PLACED_F32:
+        return place_tile(<const PlacedF32*> NULL, memory, job, call, tile, scratch)
+    if job.stage.running == PLACED_F64:
+        return place_tile(<const PlacedF64*> NULL, memory, job, call, tile, scratch)
+    if job.stage.running == PLACED_ANY:
+        return place_tile(<const PlacedAny*> NULL, memory, job, call, tile, scratch)
+    return pool_tile(<SumWide*> memory, job, call, tile, scratch)
 
 
-cdef void mend(const Job* job, const Call* call, const Tile* tile, char* memory, Scratch* scratch) noexcept nogil:
-    """Takes a tile again that the fast stage could not."""
-    cdef Call again
-    if job.fast.running == MAX_I16 and not any_odd_keys(job, call, tile, scratch):
-        return
-    again = call[0]
+cdef char* lay_scratch(const Job* job, char* memory, Scratch* scratch) noexcept nogil:
+    """The part for running values: divisors come last, so that few pages are touched if there are none."""
+    scratch.values = memory
+    scratch.elements = scratch.values + job.row * 8
+    scratch.indices = scratch.elements + job.row * 8
+    scratch.marks = scratch.indices + job.row * 8
+    scratch.divisors = memory + job.scratch - job.divisors
+    scratch.factors = scratch.divisors + job.divisors // 2
+    return scratch.marks + job.marks
+
+
+cdef void mend(const Job* job, const Call* call, const Tile* whole, char* memory) noexcept nogil:
+    """Takes a tile again, in as many tiles as its wider running values ask for."""
+    cdef Call again = call[0]
+    cdef Tile tile
+    cdef Scratch scratch
+    cdef Py_ssize_t task
     again.x.format = again.y.format = floats_of(call.x.format)
-    run_stage(job, &again, &job.mend, tile, job.fast.running != MAX_I16, memory, scratch)
+    memory = lay_scratch(job, memory, &scratch)
+    for task in range(count_tiles(job, whole)):
+        if not stopped(call):
+            locate(job, whole, task, &tile)
+            run_stage(job, &again, &tile, memory, &scratch)
 
 
 cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, Py_ssize_t segment, char* segments,
@@ -165,18 +180,13 @@ cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, Py_ssize_t
     """A tile, or one segment of it; `segments` of all tiles or NULL."""
     cdef Tile tile
     cdef Scratch scratch
-    scratch.values = memory
-    scratch.elements = scratch.values + job.row * 8
-    scratch.indices = scratch.elements + job.row * 8
-    scratch.marks = scratch.indices + job.row * 8
-    scratch.divisors = scratch.marks + job.marks
-    scratch.factors = scratch.divisors + job.divisors // 2
-    memory = scratch.divisors + job.divisors
-    locate(job, task, &tile)
+    cdef char* values = lay_scratch(job, memory, &scratch)
+    locate(job, &job.all, task, &tile)
     if segments != NULL:
         tile.segment, tile.segments = segment, segments + task * job.segments * job.held
-    if run_stage(job, call, &job.fast, &tile, False, memory, &scratch) and job.mends:
-        mend(job, call, &tile, memory, &scratch)
+    if (run_stage(job, call, &tile, values, &scratch) and job.mend != NULL
+            and (job.stage.running != MAX_I16 or any_odd_keys(job, call, &tile, &scratch))):
+        mend(job.mend, call, &tile, memory)
 
 
 cdef void run_tasks(const Job* job, const Call* call, int threads, char* segments, char* memory) noexcept nogil:
@@ -225,6 +235,28 @@ cdef void describe(Array* array, const Operand* source, Format format, const Job
         array.axis[a] = source.strides[first + a] if source.ndim > 2 else 0
 
 
+cdef set_tiles(Job* job, tiling):
+    """The tiles of a job whose stage is known, and the scratch memory that these need."""
+    cdef int a
+    cdef bint has_places = PLACED_I8 <= job.stage.running <= PLACED_ANY, cascades = False
+    cdef Py_ssize_t width = sizeof(SumWide) if has_places or job.stage.running == SUM_WIDE else 8
+    cdef Py_ssize_t tables = 2 if has_places else 1
+    job.tile_outer, job.tile_inner = tiling.outer, tiling.inner
+    job.segments, job.held = tiling.segments, (BAND if job.inner > 1 else VECTOR) + VECTOR
+    job.boxes, job.whole, job.finishes = tiling.boxes, tiling.whole, tiling.finishes
+    for a in range(job.axes):
+        job.tile[a] = tiling.windows[a]
+        cascades |= job.axis[a].most > FEW and not job.whole
+    job.tasks = count_tiles(job, &job.all)
+    # All parts of the scratch memory begin where a line of the cache does.
+    job.block, job.row = parts(tiling.block, LINE) * LINE, parts(tiling.row, LINE) * LINE
+    job.work = parts(tiling.work + VECTOR + (LEVELS * CHUNK + BLOCK if cascades else 0), LINE) * LINE
+    job.marks = parts(tiling.marks, LINE) * LINE
+    job.divisors = 2 * job.block * job.valuesize if job.stage.divide else 0
+    job.scratch = (3 * 8 * job.row + job.marks + job.divisors
+                   + (2 * job.block + job.row + VECTOR + tables * job.work) * width)
+
+
 cdef class Pool:
     """One job: a reduction over windows, for one shape and dtype.
 
@@ -239,12 +271,14 @@ cdef class Pool:
     images, channels : int
     axes : sequence of onnxpool.windows.Axis
     tiling : onnxpool.tiling.Tiling
+    mending : onnxpool.tiling.Tiling or None
+        Of what is taken again with wider running values, if the reduction knows of that.
     channels_last, interleaved : bool
         Where the arrays have their channels, and whether channels are the innermost loop.
     column_major : bool
         Whether indices count the first spatial axis fastest.
     """
-    cdef Job job
+    cdef Job job, again
     cdef double p, low, high
     cdef object kept
     cdef int channel, first
@@ -254,9 +288,8 @@ cdef class Pool:
     cdef int ndim
     cdef Py_ssize_t[MAX_AXES] x_shape, y_shape
 
-    def __cinit__(self, str reduction, str dtype, double p, safe, images, channels, axes, tiling,
+    def __cinit__(self, str reduction, str dtype, double p, safe, images, channels, axes, tiling, mending,
                   bint channels_last, bint interleaved, bint column_major=False):
-        cdef int a
         memset(&self.job, 0, sizeof(Job))
         self.p, self.low, self.high = p, safe[0], safe[1]
         self.channel = len(axes) + 1 if channels_last and axes else 1
@@ -265,36 +298,41 @@ cdef class Pool:
         self.x_format = self.y_format = FORMATS.get(dtype, PLAIN)
         self.job.valuesize = VALUESIZES[dtype]
         self.job.channels = 1 if interleaved else channels
-        self.job.outer = images * self.job.channels
-        self.job.inner = channels if interleaved else 1
+        self.job.outer = self.job.all.outer_end = images * self.job.channels
+        self.job.inner = self.job.all.inner_end = channels if interleaved else 1
+        self.job.order.axes = len(axes) if column_major else 0
         self._set_axes(axes)
-        self._set_tiles(tiling)
-        self._set_stages(reduction, dtype)
-        self._set_scratch(tiling)
-        if self.job.fast.running == MAX_I16:
+        self._set_reduction(reduction, dtype)
+        set_tiles(&self.job, tiling)
+        if mending is not None:
+            self.again = self.job
+            self.again.stage = mend_stage(reduction, dtype)
+            set_tiles(&self.again, mending)
+            self.job.mend = &self.again
+            self.job.scratch = max(self.job.scratch, self.again.scratch)
+        if self.job.stage.running == MAX_I16:
             self.x_format, self.y_format = KEYS[dtype], PLAIN
-        elif self.job.fast.running == SUM_I32:
+        elif self.job.stage.running == SUM_I32:
             self.x_format = SIGNED_BYTES if dtype == "int8" else BYTES
         elif reduction == "norm" and p == 2:
             self.x_format = SQUARES[dtype]
         elif (reduction == "mean" and dtype == "bfloat16" and interleaved and not tiling.whole
               and channels % 32 == tiling.inner % 32 == 0):
             self.x_format = self.y_format = BFLOAT16_PAIRS
-        self.job.order.axes = self.job.axes if column_major else 0
-        for a in range(self.job.axes):
-            self.job.order.size[a] = self.job.axis[a].size
 
     cdef _set_axes(self, axes):
         cdef Axis* axis
         cdef cnp.ndarray array
         self.kept = []
-        self.job.axes, self.job.uniform = len(axes), True
+        self.job.axes, self.job.uniform, self.job.divisor = len(axes), True, 1
         for i, source in enumerate(axes):
             axis = &self.job.axis[i]
             axis.size, axis.out, axis.begin, axis.end = source.size, source.out, source.begin, source.end
+            self.job.all.span[i].end, self.job.order.size[i] = axis.out, axis.size
             axis.start, axis.step, axis.hop = source.start, source.step, source.hop
             axis.taps, axis.most, axis.divisor = source.taps, source.most, source.divisor
             self.job.uniform &= bool(np.all(source.divisors == source.divisor))
+            self.job.divisor *= axis.divisor
             for name, dtype in (("first", np.int64), ("inside", np.int64), ("divisors", np.float64)):
                 array = np.ascontiguousarray(getattr(source, name), dtype)
                 self.kept.append(array)
@@ -305,16 +343,7 @@ cdef class Pool:
                 else:
                     axis.divisors = <const double*> cnp.PyArray_DATA(array)
 
-    cdef _set_tiles(self, tiling):
-        cdef int a
-        self.job.tile_outer, self.job.tile_inner = tiling.outer, tiling.inner
-        self.job.segments, self.job.held = tiling.segments, (BAND if self.job.inner > 1 else VECTOR) + VECTOR
-        self.job.tasks = parts(self.job.outer, tiling.outer) * parts(self.job.inner, tiling.inner)
-        for a in range(self.job.axes):
-            self.job.tile[a] = tiling.windows[a]
-            self.job.tasks *= parts(self.job.axis[a].out, tiling.windows[a])
-
-    cdef _set_stages(self, str reduction, str dtype):
+    cdef _set_reduction(self, str reduction, str dtype):
         cdef int a
         taps = 1
         self.job.plane = 1
@@ -323,47 +352,22 @@ cdef class Pool:
             self.job.pace[a] = self.job.plane
             self.job.plane *= self.job.axis[a].size
         if reduction == "max":
-            self.job.fast = max_stage(dtype)
+            self.job.stage = max_stage(dtype)
         elif reduction == "norm" and self.p == INFINITY:
-            self.job.fast = magnitude_stage(dtype)
+            self.job.stage = magnitude_stage(dtype)
         elif reduction == "mean":
-            self.job.fast = mean_stage(dtype)
+            self.job.stage = mean_stage(dtype)
         elif reduction == "norm":
-            self.job.fast = norm_stage(dtype, self.p)
+            self.job.stage = norm_stage(dtype, self.p)
         elif reduction == "indexed_max":
-            self.job.fast = any_indexed_stage(dtype) if self.job.plane > INT32_MAX else indexed_stage(dtype)
+            self.job.stage = any_indexed_stage(dtype) if self.job.plane > INT32_MAX else indexed_stage(dtype)
         elif reduction == "mean_in_order":
-            self.job.fast = in_order_stage(dtype)
+            self.job.stage = in_order_stage(dtype)
         else:
-            self.job.fast = quantised_stage(dtype, taps > MOST_TAPS_I32)
-        self.job.mend = mend_stage(reduction, dtype)
-        self.job.mends = self.job.fast.running == MAX_I16 or (
-            reduction in ("mean", "norm", "indexed_max") and self.p != INFINITY)
+            self.job.stage = quantised_stage(dtype, taps > MOST_TAPS_I32)
         self.job.divides = reduction in ("mean", "mean_in_order")
-        self.job.divisor = 1
-        for a in range(self.job.axes):
-            self.job.divisor *= self.job.axis[a].divisor
         self.job.in_order = reduction == "mean_in_order"
-        self.job.finishes = reduction in ("max", "mean")
         self.job.indexed = reduction == "indexed_max"
-
-    cdef _set_scratch(self, tiling):
-        cdef int a
-        cdef Py_ssize_t width = sizeof(SumWide) if self.job.mends and self.job.fast.running != MAX_I16 else 8
-        cdef Py_ssize_t tables = 2 if self.job.indexed else 1
-        # All parts of the scratch memory begin where a line of the cache does.
-        self.job.block, self.job.row = parts(tiling.block, LINE) * LINE, parts(tiling.row, LINE) * LINE
-        self.job.work = tiling.work
-        self.job.boxes = tiling.boxes
-        self.job.whole = tiling.whole
-        for a in range(self.job.axes):
-            if self.job.axis[a].most > FEW and not tiling.whole:
-                self.job.work = tiling.work + LEVELS * CHUNK + BLOCK
-        self.job.work = parts(self.job.work + VECTOR, LINE) * LINE
-        self.job.marks = parts(tiling.marks, LINE) * LINE
-        self.job.divisors = 2 * self.job.block * self.job.valuesize if self.job.fast.divide else 0
-        self.job.scratch = (3 * 8 * self.job.row + self.job.marks + self.job.divisors
-                            + (2 * self.job.block + self.job.row + VECTOR + tables * self.job.work) * width)
 
     @property
     def tasks(self):

@@ -2,7 +2,7 @@
 after all others to elements."""
 from .elements cimport MOST_DIVISOR
 from .geometry cimport Axis, divisor_of
-from .job cimport MAX_AXES, Call, Job, Stage, Tile, stopped
+from .job cimport MAX_AXES, Call, Job, Tile, stopped
 from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, running_t
 
 
@@ -39,15 +39,15 @@ cdef inline int final_axis(const Job* job) noexcept nogil:
     return a
 
 
-cdef inline bint may_finish_back(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+cdef inline bint may_finish_back(const Job* job, const Call* call, const Tile* tile,
                                  const running_t* block, running_t* work) noexcept nogil:
     """Whether `finish_back` may reduce the final axis: of a block, or of elements if no other is reduced."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
     cdef int final = final_axis(job), a
-    cdef bint from_elements = lies_in_lines(job, call, stage, tile, work)
+    cdef bint from_elements = lies_in_lines(job, call, tile, work)
     if running_t is SumI32 or running_t is SumI64 or running_t is SumWide:
         return False
-    if (job.whole or job.in_order or job.indexed or not job.finishes or stage != &job.fast
+    if (job.whole or job.in_order or job.indexed or not job.finishes
             or job.divisor > MOST_DIVISOR or inner * <Py_ssize_t> sizeof(running_t) < VECTOR
             or not lies_inner(&call.y, inner) or not looks_up(job, tile, final) or not have_taps(job, tile)):
         return False

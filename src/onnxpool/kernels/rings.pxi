@@ -212,6 +212,9 @@ cdef inline bint look_back_format(const char* x, char* y, const Slab* slab, Slic
             return look_back_along(x, y, slab, slice, rings, vectors, FLOAT16, finishes)
         elif format == BFLOAT16:
             return look_back_along(x, y, slab, slice, rings, vectors, BFLOAT16, finishes)
+    if running_t is SumF32:
+        if format == BFLOAT16_PAIRS:
+            return look_back_along(x, y, slab, slice, rings, 2 if vectors == 1 else vectors, BFLOAT16_PAIRS, finishes)
     return look_back_along(x, y, slab, slice, rings, vectors, PLAIN, finishes)
 
 
@@ -224,11 +227,6 @@ cdef inline bint look_back_slice(const char* x, char* y, const Slab* slab, Slice
         if slab.across != NULL:
             slice.by.rows[v] *= divisor_of(slab.across, slab.window + row + min(v, rows - 1))
     slice.by.window = -1  # which none is
-    if running_t is SumF32:
-        if slab.format == BFLOAT16_PAIRS and several:
-            return look_back_along(x, y, slab, slice, rings, QUAD, BFLOAT16_PAIRS, finishes)
-        elif slab.format == BFLOAT16_PAIRS:
-            return look_back_along(x, y, slab, slice, rings, 2, BFLOAT16_PAIRS, finishes)
     if several:
         return look_back_format(x, y, slab, slice, rings, QUAD, finishes)
     return look_back_format(x, y, slab, slice, rings, 1, finishes)

@@ -460,8 +460,7 @@ cdef inline bint requantise(const SumF32* x, byte_t* y, Py_ssize_t n, float by, 
     return fused and (most > MODERATE_MOST or least < MODERATE_LEAST)
 
 
-cdef bint store_requantised(const SumF32* x, byte_t* y, Py_ssize_t n, double divisor,
-                            const Rule* rule) noexcept nogil:
+cdef bint store_requantised(const SumF32* x, byte_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
     """The zero point is added before rounding, as onnxruntime does; the mean of nothing is real 0."""
     cdef Py_ssize_t j
     if divisor == 0:

@@ -13,7 +13,6 @@ from .job cimport (
     Call,
     Format,
     Job,
-    Stage,
     Tile,
     parts,
     span_of,
@@ -65,12 +64,11 @@ cdef inline bint followed_by_elements(const Job* job, const Array* array, const 
             and job.plane * array.itemsize >= VECTOR)
 
 
-cdef inline bint strips_lie(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
-                            running_t* like) noexcept nogil:
+cdef inline bint strips_lie(const Job* job, const Call* call, const Tile* tile, running_t* like) noexcept nogil:
     """Whether elements can be reduced where they are."""
     cdef int last = job.axes - 1
     cdef Py_ssize_t length = extent(tile.span[last], False), inner = tile.inner_end - tile.inner_begin
-    if stage.load or not is_dense(&call.x, call.x.axis[last], length, inner):
+    if job.stage.load or not is_dense(&call.x, call.x.axis[last], length, inner):
         return False
     if not columns_first(like):
         return call.x.format == PLAIN
@@ -96,8 +94,7 @@ cdef inline bint rather_flat(const Call* call, const Axis* axis, Span span, runn
     return False
 
 
-cdef inline bint row_by_row(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
-                            running_t* like) noexcept nogil:
+cdef inline bint row_by_row(const Job* job, const Call* call, const Tile* tile, running_t* like) noexcept nogil:
     """Whether elements are reduced where they are, one row of windows after the other."""
     cdef int last = job.axes - 1
     cdef const Axis* axis = &job.axis[last]
@@ -114,7 +111,7 @@ cdef inline bint row_by_row(const Job* job, const Call* call, const Stage* stage
     if (max(span.low - nominal(axis, span.begin),
             nominal(axis, span.end - 1) + (axis.taps - 1) * axis.hop + 1 - span.high) * inner > most):
         return False
-    return (strips_lie(job, call, stage, tile, like) and fills_vectors(extent(span, False) * inner, like)
+    return (strips_lie(job, call, tile, like) and fills_vectors(extent(span, False) * inner, like)
             and all_have_taps(&down) and all_have_taps(&across))
 
 
@@ -132,14 +129,14 @@ cdef Strip strip_at(const Job* job, const Call* call, const Tile* tile, running_
     return strip
 
 
-cdef inline bint finishes_rows(const Job* job, const Stage* stage, const Tile* tile, running_t* like) noexcept nogil:
+cdef inline bint finishes_rows(const Job* job, const Tile* tile, running_t* like) noexcept nogil:
     """Whether rows of windows may become elements in registers."""
     cdef Py_ssize_t row, width = VECTOR // <Py_ssize_t> sizeof(running_t)
     if running_t is SumF32 or running_t is SumF64:
         row = extent(tile.span[job.axes - 1], True) * (tile.inner_end - tile.inner_begin)
-        return (job.finishes and stage == &job.fast and (job.uniform or tile.inner_end - tile.inner_begin == 1)
+        return (job.finishes and (job.uniform or tile.inner_end - tile.inner_begin == 1)
                 and 5 * parts(row, width) * width <= 6 * row)  # else elements are better narrowed side by side
-    return running_t is MaxI16 and stage == &job.fast
+    return running_t is MaxI16
 
 
 cdef void lay_row_of_divisors(const Job* job, Py_ssize_t windows, Scratch* scratch, running_t* like) noexcept nogil:
@@ -254,12 +251,11 @@ cdef inline Py_ssize_t planes_at_once(const Job* job, const Call* call, const Ti
                                   * (tile.inner_end - tile.inner_begin) + VECTOR))
 
 
-cdef inline bint may_finish_strips(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
-                                   running_t* like) noexcept nogil:
+cdef inline bint may_finish_strips(const Job* job, const Call* call, const Tile* tile, running_t* like) noexcept nogil:
     """Whether `finish_strips` may reduce all axes."""
     return (job.axes == 2
             and is_dense(&call.y, call.y.axis[1], extent(tile.span[1], True), tile.inner_end - tile.inner_begin)
-            and (strips_lie(job, call, stage, tile, like) or planes_at_once(job, call, tile, False, like) > 0))
+            and (strips_lie(job, call, tile, like) or planes_at_once(job, call, tile, False, like) > 0))
 
 
 cdef inline const char* plane_of(const Job* job, const Array* array, const Tile* tile, Py_ssize_t item) noexcept nogil:
@@ -268,14 +264,14 @@ cdef inline const char* plane_of(const Job* job, const Array* array, const Tile*
             + tile.span[1].low * array.axis[1])
 
 
-cdef bint finish_strips(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
+cdef bint finish_strips(const Job* job, const Call* call, const Tile* tile, running_t* block,
                         running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """From elements to elements; True if a sum left its safe range."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, height = extent(tile.span[0], True), item
     cdef Py_ssize_t length = extent(tile.span[1], False) * inner, width = extent(tile.span[1], True) * inner
     cdef Py_ssize_t together = rows_together(job, &call.x, tile, False), plane_bytes = apart(job, &call.x)
     cdef Py_ssize_t plane = extent(tile.span[0], False) * length  # values
-    cdef bint direct = strips_lie(job, call, stage, tile, block), unsafe = False, odd = False
+    cdef bint direct = strips_lie(job, call, tile, block), unsafe = False, odd = False
     cdef Py_ssize_t planes = planes_at_once(job, call, tile, direct, block)
     cdef Side down = side_of(job, tile, 0, call.x.axis[0], 0)
     cdef Format format = call.x.format
@@ -283,10 +279,10 @@ cdef bint finish_strips(const Job* job, const Call* call, const Stage* stage, co
     cdef const char* source = <const char*> work
     cdef char* target
     cdef running_t* y = block
-    cdef bint by_rows = row_by_row(job, call, stage, tile, block)
-    cdef bint finishes = by_rows and finishes_rows(job, stage, tile, block)
+    cdef bint by_rows = row_by_row(job, call, tile, block)
+    cdef bint finishes = by_rows and finishes_rows(job, tile, block)
     cdef Strip strip
-    cdef Walk walk = walk_results(job, call, stage, tile, &divisors, scratch)
+    cdef Walk walk = walk_results(job, call, tile, &divisors, scratch)
     if not direct:
         down.x, plane_bytes, format = length * sizeof(running_t), plane * sizeof(running_t), PLAIN
     if by_rows:
@@ -310,9 +306,9 @@ cdef bint finish_strips(const Job* job, const Call* call, const Stage* stage, co
             source = plane_of(job, &call.x, tile, walk.item)
         elif walk.place[0] == tile.span[0].begin:
             for item in range(planes):
-                load_plane(job, call, stage, tile, plane_of(job, &call.x, tile, walk.item + item), together,
+                load_plane(job, call, tile, plane_of(job, &call.x, tile, walk.item + item), together,
                            work + item * plane, scratch)
-        if not stage.store and call.y.format == PLAIN:
+        if not job.stage.store and call.y.format == PLAIN:
             y = <running_t*> target
         if finishes:
             strip.divisors = scratch.divisors + (walk.place[0] - tile.span[0].begin) * strip.pace
@@ -326,6 +322,6 @@ cdef bint finish_strips(const Job* job, const Call* call, const Stage* stage, co
             else:
                 reduce_strip(source, y, job, tile, &down, planes, plane_bytes, values, format)
             if y == block:
-                unsafe |= store_rows(job, call, stage, tile, &walk, block, target, divisors, False, scratch)
+                unsafe |= store_rows(job, call, tile, &walk, block, target, divisors, scratch)
         target = next_rows(job, &call.y, tile, &walk)
     return unsafe

@@ -6,14 +6,13 @@ The last axis comes first so that equal maxima resolve to the first in row-major
 from libc.string cimport memcpy
 
 from .elements cimport MOST_DIVISOR, fetch_lines
-from .job cimport FLOAT64_SQUARES, PLAIN, Call, Job, Stage, Tile, parts, span_of, stopped
+from .job cimport FLOAT64_SQUARES, PLAIN, Call, Job, Tile, parts, span_of, stopped
 from .geometry cimport Axis, Span, divisor_of, is_interior
-from .reductions cimport MaxI16, SumF32, SumF64, running_t
+from .reductions cimport MaxI16, SumF32, SumF64, SumWide, running_t
 
 
-cdef void load_row(const Job* job, const Call* call, const Stage* stage, const char* source, const Walk* walk,
-                   Span span, Py_ssize_t inner, running_t* y, running_t* values, running_t* work, bint fetches,
-                   Scratch* scratch) noexcept nogil:
+cdef void load_row(const Job* job, const Call* call, const char* source, const Walk* walk, Span span, Py_ssize_t inner,
+                   running_t* y, running_t* values, running_t* work, bint fetches, Scratch* scratch) noexcept nogil:
     """y[rows at hand, span windows, inner]; in order, they are not reduced."""
     cdef const Axis* axis = &job.axis[job.axes - 1]
     cdef Py_ssize_t length = span.high - span.low, n = walk.n * length * inner
@@ -28,14 +27,14 @@ cdef void load_row(const Job* job, const Call* call, const Stage* stage, const c
                 sum_squares(<const float*> source, y, walk.n, axis, span)
             return
     source = read_rows(job, &call.x, call.x.format, source, walk, length, inner, scratch)
-    if stage.load:
-        stage.load(source, y if job.in_order else values, n, &call.rule)
+    if job.stage.load:
+        job.stage.load(source, y if job.in_order else values, n, &call.rule)
         source = <const char*> values
     if not job.in_order:
         reduce_axis(<const running_t*> source, y, walk.n, axis, span, inner, work)
 
 
-cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, running_t* block,
+cdef void load_rows(const Job* job, const Call* call, const Tile* tile, running_t* block,
                     running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
     """The last axis: block[outer, elements of the other axes, windows, inner], but for rows that no window reads.
 
@@ -62,10 +61,10 @@ cdef void load_rows(const Job* job, const Call* call, const Stage* stage, const 
             piece.end = span.begin
             while piece.end < span.end:
                 piece = span_of(axis, piece.end, min(span.end, piece.end + part // axis.step))
-                load_row(job, call, stage, source + (piece.low - span.low) * walk.stride, &walk, piece, inner,
+                load_row(job, call, source + (piece.low - span.low) * walk.stride, &walk, piece, inner,
                          block + (piece.begin - span.begin) * inner, values, work, fetches, scratch)
         elif walk.wanted:
-            load_row(job, call, stage, source, &walk, span, inner, block, values, work, fetches, scratch)
+            load_row(job, call, source, &walk, span, inner, block, values, work, fetches, scratch)
         block += walk.n * width * inner
         source = next_rows(job, &call.x, tile, &walk)
 
@@ -118,14 +117,14 @@ cdef running_t* reduce_block(const Job* job, const Call* call, const Tile* tile,
     return block
 
 
-cdef char* where_stored(const Job* job, const Call* call, const Stage* stage, const Tile* tile) noexcept nogil:
+cdef char* where_stored(const Job* job, const Call* call, const Tile* tile) noexcept nogil:
     """Where in y the windows of a tile lie just as its last pass leaves them; NULL if they do not."""
     cdef Py_ssize_t rows = tile.outer_end - tile.outer_begin
     cdef Walk walk
     cdef int a
     for a in range(job.axes - 1):
         rows *= tile.span[a].end - tile.span[a].begin
-    if stage.store or call.y.format != PLAIN or rows_together(job, &call.y, tile, True) < rows:
+    if job.stage.store or call.y.format != PLAIN or rows_together(job, &call.y, tile, True) < rows:
         return NULL
     if not is_dense(&call.y, call.y.axis[job.axes - 1], extent(tile.span[job.axes - 1], True),
                     tile.inner_end - tile.inner_begin):
@@ -134,7 +133,7 @@ cdef char* where_stored(const Job* job, const Call* call, const Stage* stage, co
     return next_rows(job, &call.y, tile, &walk)
 
 
-cdef bint store_row(const Job* job, const Call* call, const Stage* stage, const running_t* row, char* values,
+cdef bint store_row(const Job* job, const Call* call, const running_t* row, char* values,
                     const Tile* tile, const Py_ssize_t* place) noexcept nogil:
     """A row whose windows are divided by numbers of their own; True if a sum left its safe range."""
     cdef int last = job.axes - 1, a
@@ -147,9 +146,9 @@ cdef bint store_row(const Job* job, const Call* call, const Stage* stage, const 
         divisor *= divisor_of(&job.axis[a], place[a])
     while window < span.end:
         n = min(span.end, axis.end) - window if is_interior(axis, window) else 1
-        unsafe |= stage.store(row + (window - span.begin) * inner,
-                              values + (window - span.begin) * inner * job.valuesize, n * inner,
-                              divisor * divisor_of(axis, window), &call.rule)
+        unsafe |= job.stage.store(row + (window - span.begin) * inner,
+                                  values + (window - span.begin) * inner * job.valuesize, n * inner,
+                                  divisor * divisor_of(axis, window), &call.rule)
         window += n
     return unsafe
 
@@ -184,7 +183,7 @@ cdef void lay_divisors(const Job* job, const Tile* tile, float_t* divisors, floa
         factors += width
 
 
-cdef Walk walk_results(const Job* job, const Call* call, const Stage* stage, const Tile* tile,
+cdef Walk walk_results(const Job* job, const Call* call, const Tile* tile,
                        const char** divisors, Scratch* scratch) noexcept nogil:
     """A walk through the results of a tile. `divisors` are those of an outer item where they differ and a stage takes
     them at once; else NULL."""
@@ -192,7 +191,7 @@ cdef Walk walk_results(const Job* job, const Call* call, const Stage* stage, con
     divisors[0] = NULL
     if not job.divides or job.uniform:
         return walk
-    if tile.inner_end - tile.inner_begin > 1 or stage.divide == NULL or job.divisor > MOST_DIVISOR:
+    if tile.inner_end - tile.inner_begin > 1 or job.stage.divide == NULL or job.divisor > MOST_DIVISOR:
         walk.together = 1
         return walk
     if job.valuesize == sizeof(double):
@@ -203,112 +202,111 @@ cdef Walk walk_results(const Job* job, const Call* call, const Stage* stage, con
     return walk
 
 
-cdef bint store_rows(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const Walk* walk,
-                     const running_t* block, char* target, const char* divisors, bint mending,
-                     Scratch* scratch) noexcept nogil:
+cdef bint store_rows(const Job* job, const Call* call, const Tile* tile, const Walk* walk, const running_t* block,
+                     char* target, const char* divisors, Scratch* scratch) noexcept nogil:
     """The rows at hand; True if a sum left its safe range."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, width = extent(tile.span[job.axes - 1], True)
     cdef Py_ssize_t n = walk.n * width, plane = walk.rows // (tile.outer_end - tile.outer_begin) * width
     cdef Py_ssize_t done = 0, place = walk.done * width, part, first
     cdef bint unsafe = False
     cdef const char* values = target
-    if not stage.store:
+    if not job.stage.store:
         values = <const char*> block
-    elif mending:
+    elif running_t is SumWide:  # only what is odd is stored
         values = read_row(&call.y, target, walk.stride, n, inner, scratch)
     elif call.y.format != PLAIN or not is_dense(&call.y, walk.stride, n, inner):
         values = scratch.values
-    if stage.store and (not job.divides or job.uniform):
-        unsafe = stage.store(block, <char*> values, n * inner, job.divisor, &call.rule)
+    if job.stage.store and (not job.divides or job.uniform):
+        unsafe = job.stage.store(block, <char*> values, n * inner, job.divisor, &call.rule)
     elif divisors != NULL:
         while done < n:
             part = min(n - done, plane - (place + done) % plane)
             first = (place + done) % plane * job.valuesize
-            unsafe |= stage.divide(block + done, <char*> values + done * job.valuesize, part, divisors + first,
-                                   scratch.factors + first)
+            unsafe |= job.stage.divide(block + done, <char*> values + done * job.valuesize, part, divisors + first,
+                                       scratch.factors + first)
             done += part
-    elif stage.store:
-        unsafe = store_row(job, call, stage, block, <char*> values, tile, walk.place)
+    elif job.stage.store:
+        unsafe = store_row(job, call, block, <char*> values, tile, walk.place)
     write_row(&call.y, values, target, walk.stride, n, inner, scratch)
     return unsafe
 
 
-cdef bint store_block(const Job* job, const Call* call, const Stage* stage, const Tile* tile, const running_t* block,
-                      bint mending, Scratch* scratch) noexcept nogil:
+cdef bint store_block(const Job* job, const Call* call, const Tile* tile, const running_t* block,
+                      Scratch* scratch) noexcept nogil:
     """True if a sum left its safe range."""
     cdef Py_ssize_t row = extent(tile.span[job.axes - 1], True) * (tile.inner_end - tile.inner_begin)
     cdef const char* divisors
-    cdef Walk walk = walk_results(job, call, stage, tile, &divisors, scratch)
+    cdef Walk walk = walk_results(job, call, tile, &divisors, scratch)
     cdef bint unsafe = False
     cdef char* target = next_rows(job, &call.y, tile, &walk)
     while target != NULL:
-        unsafe |= store_rows(job, call, stage, tile, &walk, block, target, divisors, mending, scratch)
+        unsafe |= store_rows(job, call, tile, &walk, block, target, divisors, scratch)
         block += walk.n * row
         target = next_rows(job, &call.y, tile, &walk)
     return unsafe
 
 
-cdef bint finish_at_once(const Job* job, const Call* call, const Stage* stage, const Tile* tile, bint boxed, bint lined,
+cdef bint finish_at_once(const Job* job, const Call* call, const Tile* tile, bint boxed, bint lined,
                          running_t* work, Scratch* scratch) noexcept nogil:
     """From elements to elements; False if no loop does that, or a result is odd."""
-    if (boxed or lined) and finish_boxes(job, call, stage, tile, boxed, work, scratch):
+    if (boxed or lined) and finish_boxes(job, call, tile, boxed, work, scratch):
         return True
-    if not boxed and may_finish_down(job, call, stage, tile, <running_t*> NULL) and finish_down(
-            job, call, stage, tile, <running_t*> NULL, work, scratch):
+    if not boxed and may_finish_down(job, call, tile, <running_t*> NULL) and finish_down(
+            job, call, tile, <running_t*> NULL, work, scratch):
         return True
-    if may_finish_back(job, call, stage, tile, <running_t*> NULL, work) and finish_back(
+    if may_finish_back(job, call, tile, <running_t*> NULL, work) and finish_back(
             job, call, tile, <running_t*> NULL, work, scratch):
         return True
     if running_t is SumF32 or running_t is SumF64:
-        if finish_steps(job, call, stage, tile, work, scratch):
+        if finish_steps(job, call, tile, work, scratch):
             return True
     if running_t is MaxI16 or running_t is SumF32 or running_t is SumF64:
-        return job.whole and finish_planes(job, call, stage, tile, work, scratch)
+        return job.whole and finish_planes(job, call, tile, work, scratch)
     return False
 
 
-cdef running_t* reduce_or_finish(const Job* job, const Call* call, const Stage* stage, const Tile* tile, int left,
+cdef running_t* reduce_or_finish(const Job* job, const Call* call, const Tile* tile, int left,
                                  running_t* block, running_t* memory, running_t* spare, running_t* target,
                                  running_t* work, Scratch* scratch) noexcept nogil:
     """The first `left` axes of a block, as `reduce_block`; NULL if that gave elements."""
-    cdef bint backward = left > 0 and may_finish_back(job, call, stage, tile, block, work)
-    cdef bint downward = not backward and left > 0 and target == NULL and may_finish_down(job, call, stage, tile, block)
+    cdef bint backward = left > 0 and may_finish_back(job, call, tile, block, work)
+    cdef bint downward = not backward and left > 0 and target == NULL and may_finish_down(job, call, tile, block)
     cdef int kept = final_axis(job) + 1 if backward else downward  # axes for the last pass
     block = reduce_block(job, call, tile, kept, left, block, spare, target, work)
     if not kept:
         return block
     if backward and finish_back(job, call, tile, block, work, scratch):
         return NULL
-    if downward and finish_down(job, call, stage, tile, block, work, scratch):
+    if downward and finish_down(job, call, tile, block, work, scratch):
         return NULL
     return reduce_block(job, call, tile, 0, kept, block, spare if block == memory else memory, NULL, work)
 
 
-cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const Stage* stage, const Tile* tile,
-                    bint mending, Scratch* scratch) noexcept nogil:
+cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const Tile* tile,
+                    Scratch* scratch) noexcept nogil:
     cdef running_t* spare = memory + job.block
     cdef running_t* values = spare + job.block
     cdef running_t* work = values + job.row + VECTOR  # a vector may be written behind the last row
-    cdef running_t* target = <running_t*> where_stored(job, call, stage, tile)
+    cdef running_t* target = <running_t*> where_stored(job, call, tile)
     cdef bint boxed = fits_boxes(job, tile, sizeof(running_t))
     cdef bint stripped = not boxed and fits_strips(job, tile, memory)
-    cdef bint lined = not boxed and not stripped and fits_lines(job, call, stage, tile, memory)
+    cdef bint lined = not boxed and not stripped and fits_lines(job, call, tile, memory)
     cdef int left = job.axes - (2 if boxed or stripped else 1)  # axes after the load
     cdef running_t* block = target if target != NULL and (left == 0 or job.whole) else memory
-    if finish_at_once(job, call, stage, tile, boxed, lined, work, scratch):
+    if finish_at_once(job, call, tile, boxed, lined, work, scratch):
         return False
-    if stripped and not mending and may_finish_strips(job, call, stage, tile, memory):
-        return finish_strips(job, call, stage, tile, memory, values, work, scratch)
+    if running_t is not SumWide and stripped and may_finish_strips(job, call, tile, memory):
+        return finish_strips(job, call, tile, memory, values, work, scratch)
     if job.whole:
-        load_planes(job, call, stage, tile, block, values, work, scratch)
+        load_planes(job, call, tile, block, values, work, scratch)
     elif boxed or stripped:
-        load_boxes(job, call, stage, tile, boxed, block, values, work, scratch)
+        load_boxes(job, call, tile, boxed, block, values, work, scratch)
     elif lined:
         load_lines(job, call, tile, block, work, scratch)
-    elif lies_in_lines(job, call, stage, tile, work) and looks_up(job, tile, job.axes - 1):
+    elif lies_in_lines(job, call, tile, work) and looks_up(job, tile, job.axes - 1):
         load_back(job, call, tile, block, work, scratch)
     else:
-        load_rows(job, call, stage, tile, block, values, work, scratch)
+        load_rows(job, call, tile, block, values, work, scratch)
     if stopped(call) or tile.segment >= 0:
         return False
     if job.in_order:
@@ -316,12 +314,12 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const S
             add_in_order(job, call, tile, memory, spare)
         block = spare
     elif job.whole:
-        if not stage.load:  # magnitudes have zeros of one sign
+        if not job.stage.load:  # magnitudes have zeros of one sign
             settle_zeros(job, call, tile, block, scratch)
     else:
-        block = reduce_or_finish(job, call, stage, tile, left, block, memory, spare, target, work, scratch)
+        block = reduce_or_finish(job, call, tile, left, block, memory, spare, target, work, scratch)
         if block == NULL:
             return False
     # What is free now has been written before: no more memory is touched.
     scratch.divisors, scratch.factors = <char*> work, <char*> (spare if block == memory else memory)
-    return block != target and store_block(job, call, stage, tile, block, mending, scratch)
+    return block != target and store_block(job, call, tile, block, scratch)
