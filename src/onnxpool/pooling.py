@@ -67,13 +67,14 @@ def mending_bytes(reduction: str, dtype: np.dtype[Any], p: float) -> int | None:
 class WindowPlan(Plan):
     """The plan of an operator that reduces windows; `axes` are the windows of each spatial axis."""
 
-    __slots__ = ("_plain", "_pools", "_transposes", "axes", "output_shape", "reduction")
+    __slots__ = ("_flat", "_plain", "_pools", "_transposes", "axes", "output_shape", "reduction")
 
     axes: tuple[Axis, ...]
     output_shape: tuple[int, ...]
     reduction: tuple[str, float]
     _pools: dict[bool, kernels.Pool]
     _plain: list[kernels.Pool]  # what runs small plain arrays without a further look, once it is made
+    _flat: bool  # whether planes are taken as long rows, or
     _transposes: bool  # whether channels are brought side by side
 
     def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], axes: tuple[Axis, ...],
@@ -81,9 +82,12 @@ class WindowPlan(Plan):
         spatial = tuple(axis.out for axis in axes)
         last = operator.channels_last and len(shape) > 2
         itemsize = running_bytes(reduction[0], dtype)
-        super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={}, _plain=[],
-                         _transposes=not last and bool(axes) and tiling.transposes(axes, shape[1], itemsize,
-                                                                                   reduction[0] == "mean"),
+        short = not last and bool(axes) and tiling.transposes(axes, shape[1], itemsize, reduction[0] == "mean")
+        flat = (operator.windowed and bool(axes) and (short or reduction[0] == "max")
+                and reduction[0] in ("max", "mean", "norm")
+                and tiling.flattens(axes, itemsize, reduction[0] != "max"))
+        super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={}, _plain=[], _flat=flat,
+                         _transposes=short and not flat,
                          output_shape=(shape[0], *spatial, shape[-1]) if last else (*shape[:2], *spatial))
 
     @property
@@ -161,7 +165,11 @@ class WindowPlan(Plan):
         mended = mending_bytes(name, self.dtype, p)
         tiles = partial(tiling.choose, axes, outer, inner, in_order=name == "mean_in_order",
                         planar=inside and not self._channels_last, whole=not self.operator.windowed)
-        fast = tiles(running_bytes(name, self.dtype), finishes=name in ("max", "mean"))
+        itemsize = running_bytes(name, self.dtype)
+        if self._flat and not inside:
+            fast = tiling.choose_flat(axes, outer, itemsize)
+        else:
+            fast = tiles(itemsize, finishes=name in ("max", "mean"))
         mending = None if mended is None else tiles(mended, within=fast)
         return kernels.Pool(name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes, fast,
                             mending, self._channels_last, inside, bool(self.operator.attributes.get("storage_order")))

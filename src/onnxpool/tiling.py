@@ -30,6 +30,10 @@ PLANAR = 1 << 8  # bytes of channels that are transposed together: as rows, if t
 NARROW = 48  # elements,
 SHORT = 12  # or even fewer
 PAGE = 1 << 12  # bytes
+FLAT = 1 << 13  # bytes of running values of planes that are taken as one long row,
+FLAT_WASTE = 2  # at most so many times as elements,
+FLAT_ROW = 10  # with so many elements of a row at least,
+MOST_FLAT = 72  # and so many taps along each axis at most: 8 parts of 8 and a last one
 LONGEST = 1 << 10  # places of rows that are transposed for tables of neighbours (tables.pxi),
 NEIGHBOURS = 4  # with so many values each
 RINGS = 1 << 15  # bytes of several rings of them (rings.pxi)
@@ -50,6 +54,8 @@ class Tiling(NamedTuple):
     boxes: bool
     whole: bool
     finishes: bool
+    flat: int
+    pitches: tuple[int, ...]
     segments: int
 
 
@@ -138,6 +144,28 @@ def small_boxes(axes: tuple[Axis, ...]) -> bool:
     return len(axes) > 1 and axes[-2].most <= SIDE >= axes[-1].most
 
 
+def pitches(axes: tuple[Axis, ...]) -> tuple[int, ...]:
+    """The places from plane to plane and from one element of each axis to the next in a flat tile (flat_tiles.pxi)."""
+    result = [1]
+    for axis in reversed(axes):
+        result.append((axis.size + max(axis.pads)) * result[-1])
+    return tuple(reversed(result))
+
+
+def flattens(axes: tuple[Axis, ...], itemsize: int, sums: bool) -> bool:
+    """Whether planes of short rows are taken as one long row.
+
+    Sums only of few taps, and no window without any: there what is put between rows changes nothing.
+    """
+    most = SIDE if sums else MOST_FLAT
+    places = pitches(axes)[0]
+    row = axes[-1].size
+    return (row >= FLAT_ROW and (row <= NARROW or row * itemsize <= 2 * VECTOR) and places * itemsize <= FLAT
+            and places <= FLAT_WASTE * math.prod(axis.size for axis in axes) and any(axis.most > 1 for axis in axes)
+            and all((axis.stride == 1 or axis.out == 1) and axis.begin < axis.end and axis.most <= most
+                    and axis.out <= axis.size + max(axis.pads) and not (sums and 0 in axis.inside) for axis in axes))
+
+
 def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, mean: bool) -> bool:
     """Whether rows are so short that channels are better brought side by side, to fill vectors.
 
@@ -218,4 +246,18 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     elif axes[-1].most > FEW and part <= NEIGHBOURS and loaded[-1] <= LONGEST:
         row = max(row, loaded[-1] * part * VECTOR // itemsize)
     return Tiling(group, tuple(windows), part, block * group, row, max(scratch, row, block * group), sum(loaded[:-1]),
-                  boxes, whole, finishes, segments)
+                  boxes, whole, finishes, 0, (), segments)
+
+
+def choose_flat(axes: tuple[Axis, ...], outer: int, itemsize: int) -> Tiling:
+    """As `choose`, of flat tiles."""
+    distances, volume = pitches(axes), math.prod(axis.size for axis in axes)
+    reach = sum((axis.taps - 1) * axis.hop * pitch for axis, pitch in zip(axes, distances[1:], strict=True))
+    shared = outer * volume >= SHARED_WORK
+    group = max(1, min(BLOCK // (distances[0] * itemsize), outer // TASKS if shared else outer))
+    some = min(group, max(1, FLAT // (distances[0] * itemsize)))
+    flat = -(-(some * distances[0] + reach) // VECTOR) * VECTOR
+    windows = tuple(axis.out for axis in axes)
+    row = some * max(volume, math.prod(windows))
+    return Tiling(group, windows, 1, math.prod(windows), row, 3 * flat, sum(axis.size for axis in axes[:-1]),
+                  False, False, False, some, distances, 1)

@@ -370,6 +370,28 @@ static inline void copy_bytes(const char *from, char *to, ptrdiff_t n) {
         memcpy(to + i, from + i, (size_t)(n - i));
 }
 
+/* Rows of so many bytes; the last piece of a row overlaps the one before, rather than be smaller. */
+#define COPY_ROWS(piece)                                                   \
+    if (bytes >= piece) {                                                  \
+        for (; rows > 0; rows--, from += from_stride, to += to_stride) {   \
+            for (i = 0; i + piece < bytes; i += piece)                     \
+                memcpy(to + i, from + i, piece);                           \
+            memcpy(to + bytes - piece, from + bytes - piece, piece);       \
+        }                                                                  \
+        return;                                                            \
+    }
+static inline void copy_rows(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, ptrdiff_t rows,
+                             ptrdiff_t bytes) {
+    ptrdiff_t i;
+    COPY_ROWS(WIDTH)
+    COPY_ROWS(16)
+    COPY_ROWS(8)
+    COPY_ROWS(4)
+    COPY_ROWS(2)
+    COPY_ROWS(1)
+}
+#undef COPY_ROWS
+
 /* Copies n elements of 1, 2, 4 or 8 bytes from anywhere to anywhere, turning their byte order where asked. */
 static inline void move_elements(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, ptrdiff_t n,
                           ptrdiff_t itemsize, int swapped) {

@@ -44,6 +44,8 @@ cdef extern from "elements.h" nogil:
     void widen_bytes(const void* x, int32_t* y, bint is_signed) noexcept
     int64_t sum_bytes(const uint8_t* x, Py_ssize_t n, bint is_signed) noexcept
     void copy_bytes(const char* source, char* target, Py_ssize_t n) noexcept
+    void copy_rows(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
+                   Py_ssize_t rows, Py_ssize_t size) noexcept
     void move_elements(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
                        Py_ssize_t n, Py_ssize_t itemsize, bint swapped) noexcept
     float_state enter_default_floats() noexcept

@@ -12,7 +12,8 @@ RUN_POOL: object  # a capsule: see operands.pxd
 class Pool:
     def __init__(
         self, reduction: str, dtype: str, p: float, safe: tuple[float, float], images: int, channels: int,
-        axes: Sequence[Axis], tiling: Tiling, mending: Tiling | None, channels_last: bool, interleaved: bool, column_major: bool = False,
+        axes: Sequence[Axis], tiling: Tiling, mending: Tiling | None, channels_last: bool, interleaved: bool,
+        column_major: bool = False,
     ) -> None: ...
     @property
     def tasks(self) -> int: ...

@@ -86,6 +86,7 @@ include "bands.pxi"
 include "planes.pxi"
 include "plane_tiles.pxi"
 include "ring_tiles.pxi"
+include "flat_tiles.pxi"
 include "tiles.pxi"
 include "places.pxi"
 include "placed_tiles.pxi"
@@ -243,7 +244,9 @@ cdef set_tiles(Job* job, tiling):
     cdef Py_ssize_t tables = 2 if has_places else 1
     job.tile_outer, job.tile_inner = tiling.outer, tiling.inner
     job.segments, job.held = tiling.segments, (BAND if job.inner > 1 else VECTOR) + VECTOR
-    job.boxes, job.whole, job.finishes = tiling.boxes, tiling.whole, tiling.finishes
+    job.boxes, job.whole, job.finishes, job.flat = tiling.boxes, tiling.whole, tiling.finishes, tiling.flat
+    for a, pitch in enumerate(tiling.pitches):
+        job.pitch[a] = pitch
     for a in range(job.axes):
         job.tile[a] = tiling.windows[a]
         cascades |= job.axis[a].most > FEW and not job.whole

@@ -83,10 +83,15 @@ cdef inline void double_up(const running_t* x, running_t* y, const Axis* axis, S
     cdef Py_ssize_t begin = max(span.begin, min(span.end, axis.begin)), end = max(begin, min(span.end, axis.end))
     cdef Run run
     cdef const running_t* table = x
-    for window in range(span.begin, span.end):
-        if (window < begin or window >= end) and not taps_inside(axis, window):
+    window = span.begin
+    while window < span.end:
+        if is_interior(axis, window):
+            window = axis.end
+            continue
+        if not taps_inside(axis, window):
             for j in range(post):
                 y[(window - span.begin) * post + j] = nothing(y[0])
+        window += 1
     while True:
         look_up_border(table, y, axis, span, span.begin, begin, post, reach)
         window = begin

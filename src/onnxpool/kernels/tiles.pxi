@@ -93,11 +93,6 @@ cdef bint any_odd_keys(const Job* job, const Call* call, const Tile* tile, Scrat
     return False
 
 
-cdef inline bint passes_through(const Axis* axis) noexcept nogil:
-    """Whether every element is a window."""
-    return axis.most == 1 and axis.step == 1 and axis.begin == 0 and axis.end == axis.out == axis.size
-
-
 cdef running_t* reduce_block(const Job* job, const Call* call, const Tile* tile, int first, int axes, running_t* block,
                              running_t* spare, running_t* target, running_t* work) noexcept nogil:
     """The axes from `first` on of the first `axes`, the last of them first: block[outer, windows of each axis, inner],
@@ -293,6 +288,8 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const T
     cdef bint lined = not boxed and not stripped and fits_lines(job, call, tile, memory)
     cdef int left = job.axes - (2 if boxed or stripped else 1)  # axes after the load
     cdef running_t* block = target if target != NULL and (left == 0 or job.whole) else memory
+    if job.flat:
+        return finish_flat(job, call, tile, values, work, scratch)
     if finish_at_once(job, call, tile, boxed, lined, work, scratch):
         return False
     if running_t is not SumWide and stripped and may_finish_strips(job, call, tile, memory):

@@ -104,6 +104,11 @@ cdef void scatter(const Array* array, const char* source, char* target, Py_ssize
         move_elements(source + i * inner * size, size, target + i * stride, array.inner, inner, size, array.swapped)
 
 
+cdef inline bint passes_through(const Axis* axis) noexcept nogil:
+    """Whether every element is a window."""
+    return axis.most == 1 and axis.step == 1 and axis.begin == 0 and axis.end == axis.out == axis.size
+
+
 cdef inline int itemsize_of(Format format) noexcept nogil:
     """Bytes of an element that is not plain."""
     if format == BYTES or format == SIGNED_BYTES:
@@ -127,10 +132,10 @@ cdef inline bint is_square(Format format) noexcept nogil:
 
 
 cdef inline Format floats_of(Format format) noexcept nogil:
-    """The format of the same elements as floats."""
+    """The format of the same elements as floats, in their order."""
     if format == FLOAT16_KEYS or format == FLOAT16_SQUARES:
         return FLOAT16
-    if format == BFLOAT16_KEYS or format == BFLOAT16_SQUARES:
+    if format == BFLOAT16_KEYS or format == BFLOAT16_SQUARES or format == BFLOAT16_PAIRS:
         return BFLOAT16
     return PLAIN if is_square(format) else format
 

@@ -1,0 +1,127 @@
+"""Planes of short rows that are taken as one long row (flat_tiles.pxi): step 1, one to three axes, channels first.
+
+Maxima are expected tap by tap, in row-major order; every result bit by bit as channels last, where other loops run.
+"""
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import onnxpool
+
+DTYPES = [np.dtype(t) for t in (np.int8, np.uint8, np.float16, ml_dtypes.bfloat16, np.float32, np.float64)]
+FLOATS = DTYPES[2:]
+GEOMETRIES = [  # spatial shape, kernel, dilations, pads
+    ((20, 20), (5, 5), (1, 1), (2, 2, 2, 2)),
+    ((13, 13), (13, 13), (1, 1), (6, 6, 6, 6)),
+    ((20, 20), (9, 9), (1, 1), (4, 4, 4, 4)),
+    ((35, 35), (3, 3), (1, 1), (1, 1, 1, 1)),
+    ((28, 27), (3, 3), (1, 1), (0, 0, 0, 0)),
+    ((10, 11), (2, 3), (1, 1), (1, 0, 0, 2)),
+    ((9, 40), (1, 16), (1, 1), (0, 15, 0, 0)),
+    ((9, 45), (2, 17), (1, 1), (0, 8, 1, 8)),
+    ((30, 12), (8, 1), (2, 1), (7, 0, 3, 0)),
+    ((12, 31), (3, 6), (3, 2), (3, 5, 3, 5)),
+    ((3, 45), (1, 40), (1, 1), (0, 3, 0, 20)),
+    ((45,), (7,), (1,), (3, 3)),
+    ((16,), (2,), (4,), (0, 4)),
+    ((6, 7, 12), (3, 3, 3), (1, 1, 1), (1, 1, 1, 1, 1, 1)),
+    ((5, 1, 14), (4, 1, 2), (1, 1, 1), (2, 0, 1, 1, 0, 0)),
+    ((2, 3, 2, 10), (2, 2, 2, 2), (1, 1, 1, 1), (0, 1, 0, 1, 0, 0, 0, 0)),
+]
+
+
+def elements(shape, dtype, odd):
+    rng = np.random.default_rng(11)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    x = rng.standard_normal(shape, np.float32).astype(dtype)
+    x[rng.random(shape) < 0.3] = 0.0
+    x[rng.random(shape) < 0.3] = -0.0
+    if odd:
+        for value in (np.nan, np.inf, -np.inf, float(ml_dtypes.finfo(dtype).max)):
+            x[rng.random(shape) < 0.004] = value
+    return x
+
+
+def largest(x, kernel, dilations, pads):
+    """Tap by tap: a NaN stays, and of equals the first."""
+    rank = len(kernel)
+    widths = [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:], strict=True)]
+    nothing = -np.inf if x.dtype.kind not in "iu" else np.iinfo(x.dtype).min
+    padded = np.pad(x, widths, constant_values=nothing)
+    out = [size - (k - 1) * d for size, k, d in zip(padded.shape[2:], kernel, dilations, strict=True)]
+    result = None
+    for tap in itertools.product(*map(range, kernel)):
+        part = padded[(..., *(slice(t * d, t * d + n) for t, d, n in zip(tap, dilations, out, strict=True)))]
+        with np.errstate(invalid="ignore"):  # bfloat16 compares with a NaN
+            result = part if result is None else np.where((part > result) | (part != part), part, result)
+    return result
+
+
+def bits(y):
+    return np.where(y != y, 0, np.ascontiguousarray(y).view(f"u{y.itemsize}")), y != y
+
+
+def layouts(x):
+    """The same elements where they lie together, apart, in reverse, and off the lines of the cache."""
+    yield x
+    for step in 2, -1:
+        apart = np.zeros((*x.shape[:-1], 2 * x.shape[-1]), x.dtype)[..., ::step][..., :x.shape[-1]]
+        apart[...] = x
+        yield apart
+    room = np.zeros(x.nbytes + 1, np.uint8)[1:].view(np.uint8)
+    aside = room[:x.nbytes].view(x.dtype).reshape(x.shape)
+    aside[...] = x
+    yield aside
+
+
+@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("geometry", GEOMETRIES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_maxima(dtype, geometry, odd):
+    spatial, kernel, dilations, pads = geometry
+    for images, channels in ((1, 1), (3, 5), (1, 40), (2, 300)):
+        if channels > 40 and (odd or np.prod(spatial) > 400):
+            continue
+        x = elements((images, channels, *spatial), dtype, odd)
+        expected = largest(x, kernel, dilations, pads)
+        attributes = {"kernel_shape": kernel, "dilations": dilations, "pads": pads}
+        for source in layouts(x):
+            y = onnxpool.MaxPool(**attributes)(source)
+            for a, b in zip(bits(y), bits(expected), strict=True):
+                assert np.array_equal(a, b)
+        out = np.zeros((*expected.shape[:-1], expected.shape[-1] + 3), dtype)[..., 1:-2]
+        assert onnxpool.MaxPool(**attributes)(x, out=out).tobytes() == y.tobytes()
+
+
+@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("geometry", GEOMETRIES, ids=str)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("operator", [onnxpool.AveragePool, onnxpool.LpPool])
+def test_sums(operator, dtype, geometry, odd):
+    """Also where some overflow, so that planes are taken again."""
+    spatial, kernel, dilations, pads = geometry
+    options = [{"count_include_pad": 0}, {"count_include_pad": 1}] if operator is onnxpool.AveragePool else [{}]
+    for images, channels in ((1, 1), (3, 5), (1, 130)):
+        x = elements((images, channels, *spatial), dtype, odd)
+        for option in options:
+            attributes = {"kernel_shape": kernel, "dilations": dilations, "pads": pads, **option}
+            last = operator(**attributes, channels_last=True)(np.ascontiguousarray(np.moveaxis(x, 1, -1)))
+            for source in layouts(x):
+                for team in 1, 2:
+                    y = operator(**attributes)(source, num_threads=team)
+                    for a, b in zip(bits(y), bits(np.moveaxis(last, -1, 1)), strict=True):
+                        assert np.array_equal(a, b)
+
+
+def test_planes_of_every_width():
+    """From rows that are too short to be taken so to rows that are too long."""
+    for width in range(1, 140):
+        for dtype in np.dtype(np.float32), np.dtype(np.uint8):
+            x = elements((2, 17, 6, width), dtype, False)
+            y = onnxpool.max_pool(x, (3, 3), pads=[1] * 4)
+            assert y.tobytes() == largest(x, (3, 3), (1, 1), (1, 1, 1, 1)).tobytes()
