@@ -33,7 +33,7 @@ PAGE = 1 << 12  # bytes
 FLAT = 1 << 13  # bytes of running values of planes that are taken as one long row,
 FLAT_WASTE = 2  # at most so many times as elements,
 FLAT_ROW = 10  # with so many elements of a row at least,
-MOST_FLAT = 72  # and so many taps along each axis at most: 8 parts of 8 and a last one
+MOST_FLAT = 48  # and so many bytes of the taps of a window along each axis at most
 LONGEST = 1 << 10  # places of rows that are transposed for tables of neighbours (tables.pxi),
 NEIGHBOURS = 4  # with so many values each
 RINGS = 1 << 15  # bytes of several rings of them (rings.pxi)
@@ -157,7 +157,7 @@ def flattens(axes: tuple[Axis, ...], itemsize: int, sums: bool) -> bool:
 
     Sums only of few taps, and no window without any: there what is put between rows changes nothing.
     """
-    most = SIDE if sums else MOST_FLAT
+    most = SIDE if sums else MOST_FLAT // itemsize
     places = pitches(axes)[0]
     row = axes[-1].size
     return (row >= FLAT_ROW and (row <= NARROW or row * itemsize <= 2 * VECTOR) and places * itemsize <= FLAT
