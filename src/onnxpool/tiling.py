@@ -30,7 +30,7 @@ PLANAR = 1 << 8  # bytes of channels that are transposed together: as rows, if t
 NARROW = 48  # elements,
 SHORT = 12  # or even fewer
 PAGE = 1 << 12  # bytes
-FLAT = 1 << 13  # bytes of running values of planes that are taken as one long row,
+FLAT = 1 << 13  # bytes of running values of planes that are taken as one long row, or twice as many of a narrow one,
 FLAT_WASTE = 2  # at most so many times as elements,
 FLAT_ROW = 10  # with so many elements of a row at least,
 MOST_FLAT = 48  # and so many bytes of the taps of a window along each axis at most
@@ -160,7 +160,8 @@ def flattens(axes: tuple[Axis, ...], itemsize: int, sums: bool) -> bool:
     most = SIDE if sums else MOST_FLAT // itemsize
     places = pitches(axes)[0]
     row = axes[-1].size
-    return (row >= FLAT_ROW and (row <= NARROW or row * itemsize <= 2 * VECTOR) and places * itemsize <= FLAT
+    return (row >= FLAT_ROW and (row <= NARROW or row * itemsize <= 2 * VECTOR)
+            and places * itemsize <= (2 * FLAT if row <= NARROW else FLAT)
             and places <= FLAT_WASTE * math.prod(axis.size for axis in axes) and any(axis.most > 1 for axis in axes)
             and all((axis.stride == 1 or axis.out == 1) and axis.begin < axis.end and axis.most <= most
                     and axis.out <= axis.size + max(axis.pads) and not (sums and 0 in axis.inside) for axis in axes))
