@@ -57,11 +57,13 @@ def interleaved(x: Array, channels_last: bool) -> bool:
     return abs(x.strides[channel]) < abs(x.strides[pixel])
 
 
-def mending_bytes(reduction: str, dtype: np.dtype[Any], p: float) -> int | None:
-    """The bytes of a running value where a tile is taken again, places counted; None if none ever is."""
+def mending_bytes(reduction: str, dtype: np.dtype[Any], p: float) -> tuple[int, ...]:
+    """The bytes of a running value, places counted, each time that a tile is taken again whose results may be wrong."""
     if reduction == "max":
-        return 4 if dtype.name in ("float16", "bfloat16") else None
-    return 16 if reduction in ("mean", "norm", "indexed_max") and p != math.inf else None
+        return (4,) if dtype.name in ("float16", "bfloat16") else ()
+    if reduction == "mean":  # the fast way to divide may be all that was wrong
+        return (running_bytes(reduction, dtype), 16)
+    return (16,) if reduction in ("norm", "indexed_max") and p != math.inf else ()
 
 
 class WindowPlan(Plan):
@@ -162,14 +164,14 @@ class WindowPlan(Plan):
         axes = self.axes or (POINT,)
         outer, inner = (images, channels) if inside else (images * channels, 1)
         name, p = self.reduction
-        mended = mending_bytes(name, self.dtype, p)
         tiles = partial(tiling.choose, axes, outer, inner, in_order=name == "mean_in_order",
                         planar=inside and not self._channels_last, whole=not self.operator.windowed)
         itemsize = running_bytes(name, self.dtype)
         if self._flat and not inside:
-            fast = tiling.choose_flat(axes, outer, itemsize)
+            tilings = [tiling.choose_flat(axes, outer, itemsize)]
         else:
-            fast = tiles(itemsize, finishes=name in ("max", "mean"))
-        mending = None if mended is None else tiles(mended, within=fast)
-        return kernels.Pool(name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes, fast,
-                            mending, self._channels_last, inside, bool(self.operator.attributes.get("storage_order")))
+            tilings = [tiles(itemsize, finishes=name in ("max", "mean"))]
+        for wider in mending_bytes(name, self.dtype, p):
+            tilings.append(tiles(wider, within=tilings[-1]))
+        return kernels.Pool(name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes, tilings,
+                            self._channels_last, inside, bool(self.operator.attributes.get("storage_order")))

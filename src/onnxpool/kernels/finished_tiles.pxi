@@ -10,7 +10,18 @@ cdef enum:
     PIECE = 1 << 10  # bytes of windows that are finished together from results of steps
 
 
-cdef inline bint may_finish(const Job* job, const Call* call, const Tile* tile, bint boxed) noexcept nogil:
+cdef inline bint have_taps(const Job* job, const Tile* tile) noexcept nogil:
+    """Whether all windows of a tile do."""
+    cdef Side side
+    cdef int a
+    for a in range(job.axes):
+        side = side_of(job, tile, a, 0, 0)
+        if not all_have_taps(&side):
+            return False
+    return True
+
+
+cdef inline bint may_finish_boxes(const Job* job, const Call* call, const Tile* tile, bint boxed) noexcept nogil:
     """Whether `finish_boxes` may reduce all axes: up to two, or three if windows share no tap along the first, or if
     that is not reduced."""
     cdef const Axis* first = &job.axis[0]
@@ -19,12 +30,13 @@ cdef inline bint may_finish(const Job* job, const Call* call, const Tile* tile, 
     return (job.finishes and job.divisor <= MOST_DIVISOR
             and lies_inner(&call.x, inner) and lies_inner(&call.y, inner)
             and (left == 0 or (left == 1 and (first.most == 1 or (
-                boxed and first.most <= SIDE and first.hop == 1 and (first.step >= first.taps or first.out == 1))))))
+                boxed and first.most <= SIDE and first.hop == 1 and (first.step >= first.taps or first.out == 1)))))
+            and have_taps(job, tile))
 
 
 cdef bint finish_boxes(const Job* job, const Call* call, const Tile* tile, bint boxed,
-                       running_t* work, Scratch* scratch) noexcept nogil:
-    """From elements to elements; False if that could not be, or gave an odd result."""
+                       running_t* work) noexcept nogil:
+    """From elements to elements; True if a result is odd."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item
     cdef int last = job.axes - 1, above = last - 1 if boxed or last == 1 else -1, top = 0 if last == 2 else -1, a
     cdef Side deep = side_of(job, tile, top, call.x.axis[0], call.y.axis[0])
@@ -33,9 +45,6 @@ cdef bint finish_boxes(const Job* job, const Call* call, const Tile* tile, bint 
     cdef const char* source
     cdef char* target
     cdef bint odd = False
-    if (not may_finish(job, call, tile, boxed) or not all_have_taps(&deep) or not all_have_taps(&down)
-            or not all_have_taps(&across)):
-        return False
     for item in range(tile.outer_begin, tile.outer_end):
         source = outer_item(job, &call.x, item, tile.inner_begin)
         target = outer_item(job, &call.y, item, tile.inner_begin)
@@ -44,10 +53,17 @@ cdef bint finish_boxes(const Job* job, const Call* call, const Tile* tile, bint 
             target += tile.span[a].begin * call.y.axis[a]
         odd |= reduce_boxes(source, target, work, &deep, &down, &across, inner, call.x.format, True, call.far,
                             call.asks)
-        if odd and job.stage.running != MAX_I16:
-            return False
-    # Keys are right if all zeros are alike.
-    return not odd or not any_odd_keys(job, call, tile, scratch)
+        if odd and job.stage.running != MAX_I16:  # whose tile is not taken again if all zeros are alike
+            return True
+    return odd
+
+
+cdef inline bint may_finish_steps(const Job* job, const Call* call, const Tile* tile, running_t* work) noexcept nogil:
+    """Whether `finish_steps` may reduce the only axis."""
+    cdef const Axis* axis = &job.axis[0]
+    return (job.divides and job.axes == 1 and in_steps(axis) and axis.step <= FEW and axis.taps // axis.step <= FEW
+            and axis.begin <= tile.span[0].begin and tile.span[0].end <= axis.end
+            and lies_in_lines(job, call, tile, work) and may_finish_boxes(job, call, tile, False))
 
 
 cdef bint finish_steps(const Job* job, const Call* call, const Tile* tile, running_t* work,
@@ -62,10 +78,6 @@ cdef bint finish_steps(const Job* job, const Call* call, const Tile* tile, runni
     cdef char* target
     cdef char* means
     cdef Boxes these, those
-    if not (job.divides and job.axes == 1 and in_steps(axis) and axis.step <= FEW and steps <= FEW
-            and axis.begin <= span.begin and span.end <= axis.end and lies_in_lines(job, call, tile, work)
-            and may_finish(job, call, tile, False)):
-        return False
     memset(&these, 0, sizeof(Boxes))
     these.inner, these.planes, these.rows, these.divisor = inner, 1, 1, divisor_of(axis, span.begin)
     these.far, these.asks = call.far, call.asks
@@ -92,18 +104,7 @@ cdef bint finish_steps(const Job* job, const Call* call, const Tile* tile, runni
             held = steps - 1
             memmove(work, work + n * inner, held * pixel)
             window += n
-    return not odd
-
-
-cdef inline bint have_taps(const Job* job, const Tile* tile) noexcept nogil:
-    """Whether all windows of a tile do."""
-    cdef Side side
-    cdef int a
-    for a in range(job.axes):
-        side = side_of(job, tile, a, 0, 0)
-        if not all_have_taps(&side):
-            return False
-    return True
+    return odd
 
 
 cdef inline bint may_finish_down(const Job* job, const Call* call, const Tile* tile,
@@ -126,9 +127,9 @@ cdef inline bint may_finish_down(const Job* job, const Call* call, const Tile* t
 
 
 cdef bint finish_down(const Job* job, const Call* call, const Tile* tile, const running_t* block,
-                      running_t* work, Scratch* scratch) noexcept nogil:
+                      running_t* work) noexcept nogil:
     """The first axis of block[outer, elements of it, windows of the others, inner] or, if that is NULL, of elements;
-    False if a result is odd."""
+    True if a result is odd."""
     cdef int last = job.axes - 1, a
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item, window, n
     cdef Py_ssize_t[MAX_AXES] pace
@@ -180,4 +181,4 @@ cdef bint finish_down(const Job* job, const Call* call, const Tile* tile, const 
                             job.divides or running_t is MaxI16)
             window += n
         target = next_rows(job, &call.y, tile, &walk)
-    return not odd or (running_t is MaxI16 and not any_odd_keys(job, call, tile, scratch))
+    return odd

@@ -86,7 +86,8 @@ cdef struct Tile:
 
 cdef struct Job:
     Stage stage
-    const Job* mend                   # takes a tile again that the stage could not, see Store and `knows`; or NULL
+    Format x_format, y_format
+    const Job* mend                   # takes a tile again whose results may be wrong; or NULL if none ever are
     bint indexed                      # whether places are kept as well
     bint whole                        # whether the window is all of a channel, whose rows are reduced to vectors
     bint boxes, finishes              # whether the last two axes may be reduced at once; any, to elements

@@ -167,20 +167,19 @@ cdef void load_planes(const Job* job, const Call* call, const Tile* tile, runnin
             load_parts(job, call, &part, direct, y + item * inner, values, work, scratch)
 
 
-cdef bint finish_planes(const Job* job, const Call* call, const Tile* tile, running_t* work,
-                        Scratch* scratch) noexcept nogil:
-    """From elements to elements, of channels that fill vectors; False if that could not be, or gave an odd result."""
+cdef inline bint may_finish_planes(const Job* job, const Call* call, const Tile* tile, running_t* work) noexcept nogil:
+    """Whether `finish_planes` may reduce planes of channels that fill vectors."""
+    return (job.whole and job.inner > 1 and job.finishes and job.divisor <= MOST_DIVISOR and tile.segments == NULL
+            and lies_inner(&call.y, tile.inner_end - tile.inner_begin) and lie_in_bands(job, call, tile, work)
+            and direct_band(job, call, tile, work).columns)
+
+
+cdef bint finish_planes(const Job* job, const Call* call, const Tile* tile, running_t* work) noexcept nogil:
+    """From elements to elements; True if a result is odd."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item
     cdef Format format = call.x.format
     cdef Finish finish
-    cdef Band band
-    if (job.inner == 1 or not job.finishes or job.divisor > MOST_DIVISOR
-            or tile.segments != NULL or not lies_inner(&call.y, inner)
-            or not lie_in_bands(job, call, tile, work)):
-        return False
-    band = direct_band(job, call, tile, work)
-    if not band.columns:
-        return False
+    cdef Band band = direct_band(job, call, tile, work)
     finish.divisor, finish.factor, finish.seen = job.divisor, 1 / job.divisor, no_extremes()
     band.finish = &finish
     for item in range(tile.outer_begin, tile.outer_end):
@@ -189,8 +188,7 @@ cdef bint finish_planes(const Job* job, const Call* call, const Tile* tile, runn
         planes_of(outer_item(job, &call.x, item, tile.inner_begin),
                   <running_t*> outer_item(job, &call.y, item, tile.inner_begin), 1, job.plane * inner, &band, work,
                   call.far, call, format)
-    return not are_odd(&finish.seen, work, BFLOAT16_PAIRS if format == BFLOAT16 else format) or (
-        running_t is MaxI16 and not any_odd_keys(job, call, tile, scratch))
+    return are_odd(&finish.seen, work, BFLOAT16_PAIRS if format == BFLOAT16 else format)
 
 
 cdef Py_ssize_t first_zero(const Job* job, const Call* call, const char* source, Py_ssize_t stride, Py_ssize_t places,

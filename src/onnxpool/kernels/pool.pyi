@@ -12,7 +12,7 @@ RUN_POOL: object  # a capsule: see operands.pxd
 class Pool:
     def __init__(
         self, reduction: str, dtype: str, p: float, safe: tuple[float, float], images: int, channels: int,
-        axes: Sequence[Axis], tiling: Tiling, mending: Tiling | None, channels_last: bool, interleaved: bool,
+        axes: Sequence[Axis], tilings: Sequence[Tiling], channels_last: bool, interleaved: bool,
         column_major: bool = False,
     ) -> None: ...
     @property

@@ -101,7 +101,8 @@ cdef extern from "team.h":
     void leave_team(int threads) nogil
 
 cdef enum:
-    LINE = 64  # bytes of a line of the cache
+    LINE = 64      # bytes of a line of the cache
+    MOST_JOBS = 3  # one that finishes, one that only reduces, one with wider running values
 
 cnp.import_array()
 watch_forks()
@@ -162,32 +163,34 @@ cdef char* lay_scratch(const Job* job, char* memory, Scratch* scratch) noexcept 
     return scratch.marks + job.marks
 
 
+cdef void run_tile(const Job* job, const Call* call, const Tile* tile, char* memory) noexcept nogil:
+    """A tile, and again what of it may be wrong, in as many tiles as the next job asks for."""
+    cdef Scratch scratch
+    cdef char* values = lay_scratch(job, memory, &scratch)
+    cdef bint wrong = run_stage(job, call, tile, values, &scratch) and job.mend != NULL
+    if wrong and (job.stage.running != MAX_I16 or any_odd_keys(job, call, tile, &scratch)):
+        mend(job.mend, call, tile, memory)
+
+
 cdef void mend(const Job* job, const Call* call, const Tile* whole, char* memory) noexcept nogil:
-    """Takes a tile again, in as many tiles as its wider running values ask for."""
     cdef Call again = call[0]
     cdef Tile tile
-    cdef Scratch scratch
     cdef Py_ssize_t task
-    again.x.format = again.y.format = floats_of(call.x.format)
-    memory = lay_scratch(job, memory, &scratch)
+    again.x.format, again.y.format = job.x_format, job.y_format
     for task in range(count_tiles(job, whole)):
         if not stopped(call):
             locate(job, whole, task, &tile)
-            run_stage(job, &again, &tile, memory, &scratch)
+            run_tile(job, &again, &tile, memory)
 
 
 cdef void run_task(const Job* job, const Call* call, Py_ssize_t task, Py_ssize_t segment, char* segments,
                    char* memory) noexcept nogil:
     """A tile, or one segment of it; `segments` of all tiles or NULL."""
     cdef Tile tile
-    cdef Scratch scratch
-    cdef char* values = lay_scratch(job, memory, &scratch)
     locate(job, &job.all, task, &tile)
     if segments != NULL:
         tile.segment, tile.segments = segment, segments + task * job.segments * job.held
-    if (run_stage(job, call, &tile, values, &scratch) and job.mend != NULL
-            and (job.stage.running != MAX_I16 or any_odd_keys(job, call, &tile, &scratch))):
-        mend(job.mend, call, &tile, memory)
+    run_tile(job, call, &tile, memory)
 
 
 cdef void run_tasks(const Job* job, const Call* call, int threads, char* segments, char* memory) noexcept nogil:
@@ -260,8 +263,22 @@ cdef set_tiles(Job* job, tiling):
                    + (2 * job.block + job.row + VECTOR + tables * job.work) * width)
 
 
+cdef set_formats(Job* job, str reduction, str dtype, double p):
+    """What a job whose stage and tiles are known reads and writes."""
+    job.x_format = job.y_format = FORMATS.get(dtype, PLAIN)
+    if job.stage.running == MAX_I16:
+        job.x_format, job.y_format = KEYS[dtype], PLAIN
+    elif job.stage.running == SUM_I32:
+        job.x_format = SIGNED_BYTES if dtype == "int8" else BYTES
+    elif reduction == "norm" and p == 2 and job.stage.running == SUM_F64:
+        job.x_format = SQUARES[dtype]
+    elif (reduction == "mean" and dtype == "bfloat16" and job.stage.running == SUM_F32 and not job.whole
+          and job.inner % 32 == job.tile_inner % 32 == 0):
+        job.x_format = job.y_format = BFLOAT16_PAIRS
+
+
 cdef class Pool:
-    """One job: a reduction over windows, for one shape and dtype.
+    """A reduction over windows, for one shape and dtype.
 
     Parameters
     ----------
@@ -273,69 +290,66 @@ cdef class Pool:
         Sums of powers in this range neither overflowed nor lost digits to an underflow.
     images, channels : int
     axes : sequence of onnxpool.windows.Axis
-    tiling : onnxpool.tiling.Tiling
-    mending : onnxpool.tiling.Tiling or None
-        Of what is taken again with wider running values, if the reduction knows of that.
+    tilings : sequence of onnxpool.tiling.Tiling
+        Of what finishes, if anything does, of what does not, and of wider running values, if the reduction knows of
+        that: each takes tiles of the one before it again whose results may be wrong.
     channels_last, interleaved : bool
         Where the arrays have their channels, and whether channels are the innermost loop.
     column_major : bool
         Whether indices count the first spatial axis fastest.
     """
-    cdef Job job, again
+    cdef Job[MOST_JOBS] jobs
     cdef double p, low, high
     cdef object kept
     cdef int channel, first
     cdef bint interleaved
-    cdef Format x_format, y_format
     cdef object dtype
     cdef int ndim
     cdef Py_ssize_t[MAX_AXES] x_shape, y_shape
 
-    def __cinit__(self, str reduction, str dtype, double p, safe, images, channels, axes, tiling, mending,
+    def __cinit__(self, str reduction, str dtype, double p, safe, images, channels, axes, tilings,
                   bint channels_last, bint interleaved, bint column_major=False):
-        memset(&self.job, 0, sizeof(Job))
+        cdef Job* job = self.jobs
+        memset(job, 0, MOST_JOBS * sizeof(Job))
         self.p, self.low, self.high = p, safe[0], safe[1]
         self.channel = len(axes) + 1 if channels_last and axes else 1
         self.first = 1 if channels_last else 2
         self.interleaved = interleaved
-        self.x_format = self.y_format = FORMATS.get(dtype, PLAIN)
-        self.job.valuesize = VALUESIZES[dtype]
-        self.job.channels = 1 if interleaved else channels
-        self.job.outer = self.job.all.outer_end = images * self.job.channels
-        self.job.inner = self.job.all.inner_end = channels if interleaved else 1
-        self.job.order.axes = len(axes) if column_major else 0
-        self._set_axes(axes)
-        self._set_reduction(reduction, dtype)
-        set_tiles(&self.job, tiling)
-        if mending is not None:
-            self.again = self.job
-            self.again.stage = mend_stage(reduction, dtype)
-            set_tiles(&self.again, mending)
-            self.job.mend = &self.again
-            self.job.scratch = max(self.job.scratch, self.again.scratch)
-        if self.job.stage.running == MAX_I16:
-            self.x_format, self.y_format = KEYS[dtype], PLAIN
-        elif self.job.stage.running == SUM_I32:
-            self.x_format = SIGNED_BYTES if dtype == "int8" else BYTES
-        elif reduction == "norm" and p == 2:
-            self.x_format = SQUARES[dtype]
-        elif (reduction == "mean" and dtype == "bfloat16" and interleaved and not tiling.whole
-              and channels % 32 == tiling.inner % 32 == 0):
-            self.x_format = self.y_format = BFLOAT16_PAIRS
+        job.valuesize = VALUESIZES[dtype]
+        job.channels = 1 if interleaved else channels
+        job.outer = job.all.outer_end = images * job.channels
+        job.inner = job.all.inner_end = channels if interleaved else 1
+        job.order.axes = len(axes) if column_major else 0
+        self._set_axes(job, axes)
+        self._set_reduction(job, reduction, dtype)
+        self._set_tiles(job, tilings, reduction, dtype)
 
-    cdef _set_axes(self, axes):
+    cdef _set_tiles(self, Job* jobs, tilings, str reduction, str dtype):
+        cdef int i, last = len(tilings) - 1
+        cdef Py_ssize_t scratch = 0
+        for i in range(last, -1, -1):
+            jobs[i] = jobs[0]
+            if 0 < i == last:
+                jobs[i].stage = mend_stage(reduction, dtype)
+            jobs[i].mend = &jobs[i + 1] if i < last else NULL
+            set_tiles(&jobs[i], tilings[i])
+            set_formats(&jobs[i], reduction, dtype, self.p)
+            scratch = max(scratch, jobs[i].scratch)
+        jobs[0].scratch = scratch
+
+    cdef _set_axes(self, Job* job, axes):
         cdef Axis* axis
         cdef cnp.ndarray array
         self.kept = []
-        self.job.axes, self.job.uniform, self.job.divisor = len(axes), True, 1
+        job.axes, job.uniform, job.divisor = len(axes), True, 1
         for i, source in enumerate(axes):
-            axis = &self.job.axis[i]
+            axis = &job.axis[i]
             axis.size, axis.out, axis.begin, axis.end = source.size, source.out, source.begin, source.end
-            self.job.all.span[i].end, self.job.order.size[i] = axis.out, axis.size
+            job.all.span[i].end, job.order.size[i] = axis.out, axis.size
             axis.start, axis.step, axis.hop = source.start, source.step, source.hop
             axis.taps, axis.most, axis.divisor = source.taps, source.most, source.divisor
-            self.job.uniform &= bool(np.all(source.divisors == source.divisor))
-            self.job.divisor *= axis.divisor
+            job.uniform &= bool(np.all(source.divisors == source.divisor))
+            job.divisor *= axis.divisor
             for name, dtype in (("first", np.int64), ("inside", np.int64), ("divisors", np.float64)):
                 array = np.ascontiguousarray(getattr(source, name), dtype)
                 self.kept.append(array)
@@ -346,35 +360,35 @@ cdef class Pool:
                 else:
                     axis.divisors = <const double*> cnp.PyArray_DATA(array)
 
-    cdef _set_reduction(self, str reduction, str dtype):
+    cdef _set_reduction(self, Job* job, str reduction, str dtype):
         cdef int a
         taps = 1
-        self.job.plane = 1
-        for a in range(self.job.axes - 1, -1, -1):
-            taps *= self.job.axis[a].most
-            self.job.pace[a] = self.job.plane
-            self.job.plane *= self.job.axis[a].size
+        job.plane = 1
+        for a in range(job.axes - 1, -1, -1):
+            taps *= job.axis[a].most
+            job.pace[a] = job.plane
+            job.plane *= job.axis[a].size
         if reduction == "max":
-            self.job.stage = max_stage(dtype)
+            job.stage = max_stage(dtype)
         elif reduction == "norm" and self.p == INFINITY:
-            self.job.stage = magnitude_stage(dtype)
+            job.stage = magnitude_stage(dtype)
         elif reduction == "mean":
-            self.job.stage = mean_stage(dtype)
+            job.stage = mean_stage(dtype)
         elif reduction == "norm":
-            self.job.stage = norm_stage(dtype, self.p)
+            job.stage = norm_stage(dtype, self.p)
         elif reduction == "indexed_max":
-            self.job.stage = any_indexed_stage(dtype) if self.job.plane > INT32_MAX else indexed_stage(dtype)
+            job.stage = any_indexed_stage(dtype) if job.plane > INT32_MAX else indexed_stage(dtype)
         elif reduction == "mean_in_order":
-            self.job.stage = in_order_stage(dtype)
+            job.stage = in_order_stage(dtype)
         else:
-            self.job.stage = quantised_stage(dtype, taps > MOST_TAPS_I32)
-        self.job.divides = reduction in ("mean", "mean_in_order")
-        self.job.in_order = reduction == "mean_in_order"
-        self.job.indexed = reduction == "indexed_max"
+            job.stage = quantised_stage(dtype, taps > MOST_TAPS_I32)
+        job.divides = reduction in ("mean", "mean_in_order")
+        job.in_order = reduction == "mean_in_order"
+        job.indexed = reduction == "indexed_max"
 
     @property
     def tasks(self):
-        return self.job.tasks
+        return self.jobs[0].tasks
 
     def run(self, cnp.ndarray x, cnp.ndarray y, int threads, quantisation=None, cnp.ndarray indices=None):
         """Reduces x into y; all have the shape and dtype of the job, and none overlaps x."""
@@ -394,7 +408,7 @@ cdef class Pool:
         with nogil:
             done = self.run_operands(&operands, threads, &signals)
         if not done:
-            raise MemoryError(f"onnxpool: no {threads * self.job.scratch} bytes of scratch memory")
+            raise MemoryError(f"onnxpool: no {threads * self.jobs[0].scratch} bytes of scratch memory")
         raised_by_handler(&signals)
 
     def expect(self, x_shape, y_shape, dtype):
@@ -430,17 +444,17 @@ cdef class Pool:
         cdef char* allocated
         cdef char* segments
         cdef Py_ssize_t shared = 0
-        cdef const Job* job = &self.job
-        describe(&call.x, &operands.x, self.x_format, job, self.channel, self.interleaved, self.first)
-        describe(&call.y, &operands.y, self.y_format, job, self.channel, self.interleaved, self.first)
+        cdef const Job* job = self.jobs
+        describe(&call.x, &operands.x, job.x_format, job, self.channel, self.interleaved, self.first)
+        describe(&call.y, &operands.y, job.y_format, job, self.channel, self.interleaved, self.first)
         if operands.indices.data != NULL:
             describe(&call.indices, &operands.indices, PLAIN, job, self.channel, self.interleaved, self.first)
         call.far = distance_of(job.outer * job.inner * job.plane * call.x.itemsize)
         call.asks = call.far if FETCHES else NEAR
         call.rule, call.signals = operands.rule, signals
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
-        call.rule.dropped = 0 if self.y_format == PLAIN else 13 if self.y_format == FLOAT16 else 16
-        call.rule.nans = nans_of(self.x_format)
+        call.rule.dropped = 0 if job.y_format == PLAIN else 13 if job.y_format == FLOAT16 else 16
+        call.rule.nans = nans_of(job.x_format)
         threads = enter_team(threads if job.tasks * job.segments > 1 else 1)
         if threads > 1 and job.segments > 1:
             shared = job.tasks * job.segments * job.held

@@ -56,10 +56,10 @@ cdef inline bint may_finish_back(const Job* job, const Call* call, const Tile* t
     return from_elements if block == NULL else final < job.axes - 1 and not from_elements
 
 
-cdef bint finish_back(const Job* job, const Call* call, const Tile* tile, const running_t* block, running_t* work,
-                      Scratch* scratch) noexcept nogil:
+cdef bint finish_back(const Job* job, const Call* call, const Tile* tile, const running_t* block,
+                      running_t* work) noexcept nogil:
     """The final axis of block[outer, elements of the axes up to it, windows of the others, inner] or, if that is NULL,
-    of elements; False if a result is odd."""
+    of elements; True if a result is odd."""
     cdef int final = final_axis(job), last = job.axes - 1, across = last if final < last else last - 1, a
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, planes = 1, item, plane, place, window
     cdef Py_ssize_t[MAX_AXES] pace
@@ -105,4 +105,4 @@ cdef bint finish_back(const Job* job, const Call* call, const Tile* tile, const 
                 return True
         if block != NULL:
             first += pace[0] * extent(tile.span[0], final != 0)
-    return not odd or (running_t is MaxI16 and not any_odd_keys(job, call, tile, scratch))
+    return odd

@@ -241,59 +241,13 @@ cdef bint store_block(const Job* job, const Call* call, const Tile* tile, const 
     return unsafe
 
 
-cdef bint finish_at_once(const Job* job, const Call* call, const Tile* tile, bint boxed, bint lined,
-                         running_t* work, Scratch* scratch) noexcept nogil:
-    """From elements to elements; False if no loop does that, or a result is odd."""
-    if (boxed or lined) and finish_boxes(job, call, tile, boxed, work, scratch):
-        return True
-    if not boxed and may_finish_down(job, call, tile, <running_t*> NULL) and finish_down(
-            job, call, tile, <running_t*> NULL, work, scratch):
-        return True
-    if may_finish_back(job, call, tile, <running_t*> NULL, work) and finish_back(
-            job, call, tile, <running_t*> NULL, work, scratch):
-        return True
-    if running_t is SumF32 or running_t is SumF64:
-        if finish_steps(job, call, tile, work, scratch):
-            return True
-    if running_t is MaxI16 or running_t is SumF32 or running_t is SumF64:
-        return job.whole and finish_planes(job, call, tile, work, scratch)
-    return False
-
-
-cdef running_t* reduce_or_finish(const Job* job, const Call* call, const Tile* tile, int left,
-                                 running_t* block, running_t* memory, running_t* spare, running_t* target,
-                                 running_t* work, Scratch* scratch) noexcept nogil:
-    """The first `left` axes of a block, as `reduce_block`; NULL if that gave elements."""
-    cdef bint backward = left > 0 and may_finish_back(job, call, tile, block, work)
-    cdef bint downward = not backward and left > 0 and target == NULL and may_finish_down(job, call, tile, block)
-    cdef int kept = final_axis(job) + 1 if backward else downward  # axes for the last pass
-    block = reduce_block(job, call, tile, kept, left, block, spare, target, work)
-    if not kept:
-        return block
-    if backward and finish_back(job, call, tile, block, work, scratch):
-        return NULL
-    if downward and finish_down(job, call, tile, block, work, scratch):
-        return NULL
-    return reduce_block(job, call, tile, 0, kept, block, spare if block == memory else memory, NULL, work)
-
-
-cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const Tile* tile,
-                    Scratch* scratch) noexcept nogil:
+cdef bint reduce_tile(running_t* memory, const Job* job, const Call* call, const Tile* tile, bint boxed, bint stripped,
+                      bint lined, running_t* values, running_t* work, Scratch* scratch) noexcept nogil:
+    """Axis after axis, as `pool_tile`."""
     cdef running_t* spare = memory + job.block
-    cdef running_t* values = spare + job.block
-    cdef running_t* work = values + job.row + VECTOR  # a vector may be written behind the last row
     cdef running_t* target = <running_t*> where_stored(job, call, tile)
-    cdef bint boxed = fits_boxes(job, tile, sizeof(running_t))
-    cdef bint stripped = not boxed and fits_strips(job, tile, memory)
-    cdef bint lined = not boxed and not stripped and fits_lines(job, call, tile, memory)
     cdef int left = job.axes - (2 if boxed or stripped else 1)  # axes after the load
     cdef running_t* block = target if target != NULL and (left == 0 or job.whole) else memory
-    if job.flat:
-        return finish_flat(job, call, tile, values, work, scratch)
-    if finish_at_once(job, call, tile, boxed, lined, work, scratch):
-        return False
-    if running_t is not SumWide and stripped and may_finish_strips(job, call, tile, memory):
-        return finish_strips(job, call, tile, memory, values, work, scratch)
     if job.whole:
         load_planes(job, call, tile, block, values, work, scratch)
     elif boxed or stripped:
@@ -313,10 +267,41 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const T
     elif job.whole:
         if not job.stage.load:  # magnitudes have zeros of one sign
             settle_zeros(job, call, tile, block, scratch)
+    elif left > 0 and may_finish_back(job, call, tile, block, work):
+        block = reduce_block(job, call, tile, final_axis(job) + 1, left, block, spare, target, work)
+        return finish_back(job, call, tile, block, work)
+    elif left > 0 and target == NULL and may_finish_down(job, call, tile, block):
+        block = reduce_block(job, call, tile, 1, left, block, spare, target, work)
+        return finish_down(job, call, tile, block, work)
     else:
-        block = reduce_or_finish(job, call, tile, left, block, memory, spare, target, work, scratch)
-        if block == NULL:
-            return False
+        block = reduce_block(job, call, tile, 0, left, block, spare, target, work)
     # What is free now has been written before: no more memory is touched.
     scratch.divisors, scratch.factors = <char*> work, <char*> (spare if block == memory else memory)
     return block != target and store_block(job, call, tile, block, scratch)
+
+
+cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const Tile* tile,
+                    Scratch* scratch) noexcept nogil:
+    """From elements to elements; True if a result may be wrong, so that the tile is taken again."""
+    cdef running_t* values = memory + 2 * job.block
+    cdef running_t* work = values + job.row + VECTOR  # a vector may be written behind the last row
+    cdef bint boxed = fits_boxes(job, tile, sizeof(running_t))
+    cdef bint stripped = not boxed and fits_strips(job, tile, memory)
+    cdef bint lined = not boxed and not stripped and fits_lines(job, call, tile, memory)
+    if job.flat:
+        return finish_flat(job, call, tile, values, work, scratch)
+    if (boxed or lined) and may_finish_boxes(job, call, tile, boxed):
+        return finish_boxes(job, call, tile, boxed, work)
+    if not boxed and may_finish_down(job, call, tile, <running_t*> NULL):
+        return finish_down(job, call, tile, <running_t*> NULL, work)
+    if may_finish_back(job, call, tile, <running_t*> NULL, work):
+        return finish_back(job, call, tile, <running_t*> NULL, work)
+    if running_t is SumF32 or running_t is SumF64:
+        if may_finish_steps(job, call, tile, work):
+            return finish_steps(job, call, tile, work, scratch)
+    if running_t is MaxI16 or running_t is SumF32 or running_t is SumF64:
+        if may_finish_planes(job, call, tile, work):
+            return finish_planes(job, call, tile, work)
+    if running_t is not SumWide and stripped and may_finish_strips(job, call, tile, memory):
+        return finish_strips(job, call, tile, memory, values, work, scratch)
+    return reduce_tile(memory, job, call, tile, boxed, stripped, lined, values, work, scratch)
