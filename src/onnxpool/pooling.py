@@ -63,7 +63,9 @@ def mending_bytes(reduction: str, dtype: np.dtype[Any], p: float) -> tuple[int, 
         return (4,) if dtype.name in ("float16", "bfloat16") else ()
     if reduction == "mean":  # the fast way to divide may be all that was wrong
         return (running_bytes(reduction, dtype), 16)
-    return (16,) if reduction in ("norm", "indexed_max") and p != math.inf else ()
+    if reduction == "norm" and safe_range(dtype.name, p)[1] == math.inf:
+        return ()
+    return (16,) if reduction in ("norm", "indexed_max") else ()
 
 
 class WindowPlan(Plan):

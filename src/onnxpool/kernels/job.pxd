@@ -87,7 +87,9 @@ cdef struct Tile:
 cdef struct Job:
     Stage stage
     Format x_format, y_format
-    const Job* mend                   # takes a tile again whose results may be wrong; or NULL if none ever are
+    const Job* mend                   # takes a tile again whose results may be wrong; or NULL if none ever are,
+    bint looks                        # and only if the tile holds odd values:
+    double least, largest             # of floats, magnitudes beyond which sums may leave their range
     bint indexed                      # whether places are kept as well
     bint whole                        # whether the window is all of a channel, whose rows are reduced to vectors
     bint boxes, finishes              # whether the last two axes may be reduced at once; any, to elements

@@ -1,10 +1,12 @@
 """Kernels of one instruction set: a `Pool` is a job made ready, `run` reduces one array into another."""
+import math
+
 import numpy as np
 
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_New
 from cython.parallel cimport parallel, prange, threadid
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, pow
 from libc.stdint cimport INT32_MAX, int8_t, int64_t, uint8_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -39,6 +41,7 @@ from .job cimport (
     SUM_F64,
     SUM_I32,
     SUM_I64,
+    SUM_WIDE,
     Array,
     Call,
     Format,
@@ -168,7 +171,7 @@ cdef void run_tile(const Job* job, const Call* call, const Tile* tile, char* mem
     cdef Scratch scratch
     cdef char* values = lay_scratch(job, memory, &scratch)
     cdef bint wrong = run_stage(job, call, tile, values, &scratch) and job.mend != NULL
-    if wrong and (job.stage.running != MAX_I16 or any_odd_keys(job, call, tile, &scratch)):
+    if wrong and (not job.looks or any_odd(job, call, tile, &scratch)):
         mend(job.mend, call, tile, memory)
 
 
@@ -322,6 +325,7 @@ cdef class Pool:
         job.order.axes = len(axes) if column_major else 0
         self._set_axes(job, axes)
         self._set_reduction(job, reduction, dtype)
+        self._set_extremes(job, max(1, math.prod(axis.most for axis in axes)))
         self._set_tiles(job, tilings, reduction, dtype)
 
     cdef _set_tiles(self, Job* jobs, tilings, str reduction, str dtype):
@@ -332,6 +336,7 @@ cdef class Pool:
             if 0 < i == last:
                 jobs[i].stage = mend_stage(reduction, dtype)
             jobs[i].mend = &jobs[i + 1] if i < last else NULL
+            jobs[i].looks = i < last and (jobs[i].stage.running == MAX_I16 or jobs[i + 1].stage.running == SUM_WIDE)
             set_tiles(&jobs[i], tilings[i])
             set_formats(&jobs[i], reduction, dtype, self.p)
             scratch = max(scratch, jobs[i].scratch)
@@ -385,6 +390,16 @@ cdef class Pool:
         job.divides = reduction in ("mean", "mean_in_order")
         job.in_order = reduction == "mean_in_order"
         job.indexed = reduction == "indexed_max"
+
+    cdef _set_extremes(self, Job* job, double taps):
+        """Elements whose magnitudes lie between these never take a sum of so many out of its range."""
+        if job.stage.running == SUM_F32:
+            job.least, job.largest = 0, np.finfo(np.float32).max / (2 * taps)
+        elif self.p == 0:
+            job.least, job.largest = 0, np.finfo(np.float64).max / (2 * taps)
+        else:
+            job.least = 1.001 * pow(self.low, 1 / self.p)
+            job.largest = 0.999 * pow(self.high / (2 * taps), 1 / self.p)
 
     @property
     def tasks(self):

@@ -1,9 +1,10 @@
 """Rows: elements become running values on the way in, and running values become elements on the way out.
 
 A sum leaves its safe range when it overflowed, or when an underflow may have taken digits from it. Its element is then
-left not finite, and `True` is returned: the tile is taken again with `SumWide`, whose rows mend only such elements.
+left not finite, or a norm of zero, and `True` is returned: if the tile holds elements so large or small that this may
+be why, it is taken again with `SumWide`, whose rows mend only such elements.
 """
-from libc.math cimport NAN, cbrt, exp2, fabs, floor, fma, frexp, isfinite, ldexp, log2, pow, rintf, sqrt, sqrtf
+from libc.math cimport INFINITY, NAN, cbrt, exp2, fabs, floor, fma, frexp, isfinite, ldexp, log2, pow, rintf, sqrt, sqrtf
 from libc.stdint cimport int8_t, int16_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
@@ -175,6 +176,17 @@ ctypedef fused word_t:
     uint64_t
 
 
+cdef bint extreme_magnitudes(const word_t* x, Py_ssize_t n, word_t least, word_t largest,
+                             word_t infinity) noexcept nogil:
+    """Whether a float is finite, but not zero, and its magnitude `least` at most or `largest` at least."""
+    cdef Py_ssize_t j
+    cdef word_t odd = 0, magnitude, most = <word_t> -1 >> 1
+    for j in range(n):
+        magnitude = x[j] & most
+        odd |= (magnitude - 1 < least) | (magnitude - largest < infinity - largest)
+    return odd != 0
+
+
 cdef bint odd_words(const word_t* x, Py_ssize_t n, word_t infinity) noexcept nogil:
     """Whether a float is a zero or a NaN."""
     cdef Py_ssize_t j
@@ -306,6 +318,7 @@ cdef inline bint quotients(const mean_t* x, float_t* y, Py_ssize_t n, const floa
     cdef Py_ssize_t j
     cdef uint32_t most_float = 0, least_float = 0xFFFFFFFF
     cdef uint64_t most_double = 0, least_double = 0xFFFFFFFFFFFFFFFF
+    cdef bint unsafe
     for j in range(n):
         if float_t is float:
             y[j] = mean_float(x[j].value, divisors[j * pace], factors[j * pace])
@@ -316,10 +329,11 @@ cdef inline bint quotients(const mean_t* x, float_t* y, Py_ssize_t n, const floa
             y[j] = quotient_double(x[j].value, divisors[j * pace], factors[j * pace])
             most_double = max(most_double, magnitude_of_double(x[j].value))
             least_double = min(least_double, magnitude_of_double(x[j].value) - 1)
-    if least_float < TINY_FLOAT or least_double < TINY_DOUBLE or not pace and divisors[0] > MOST_DIVISOR:
+    unsafe = most_float >= INFINITE_FLOAT or most_double >= INFINITE_DOUBLE
+    if unsafe or least_float < TINY_FLOAT or least_double < TINY_DOUBLE or not pace and divisors[0] > MOST_DIVISOR:
         for j in range(n):
             y[j] = <float_t> x[j].value / divisors[j * pace]
-    return most_float >= INFINITE_FLOAT or most_double >= INFINITE_DOUBLE
+    return unsafe
 
 
 cdef bint store_means(const mean_t* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
@@ -358,12 +372,12 @@ cdef inline bint store_roots(const SumF64* x, float_t* y, Py_ssize_t n, double p
                              const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     cdef int64_t unsafe = 0
-    cdef double value
+    cdef double value, low = rule.low, high = rule.high
     for j in range(n):
         value = x[j].value
-        value = value if value >= rule.low else NAN
-        value = value if value <= rule.high else NAN
-        unsafe |= value != value
+        unsafe |= (value >= low) & (value <= high) ^ 1
+        value = value if (value >= low) | (value == 0) else NAN
+        value = value if (value <= high) | (value == INFINITY) else NAN
         value = norm(value, p)
         if float_t is float:
             y[j] = round_to_odd(value) if to_odd else <float> value
@@ -412,7 +426,7 @@ cdef bint store_norms(const SumF64* x, float_t* y, Py_ssize_t n, double divisor,
 cdef bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double divisor, const Rule* rule) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(n):
-        if isfinite(y[j]):
+        if isfinite(y[j]) and not (rule.p and y[j] == 0):
             continue
         if rule.p:
             store_float(root(x[j].value, x[j].exponent, rule.p), y + j, rule)

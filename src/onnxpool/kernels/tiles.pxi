@@ -3,10 +3,18 @@ what is left is stored.
 
 The last axis comes first so that equal maxima resolve to the first in row-major order.
 """
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from .elements cimport MOST_DIVISOR, fetch_lines
-from .job cimport FLOAT64_SQUARES, PLAIN, Call, Job, Tile, parts, span_of, stopped
+from .elements cimport (
+    INFINITE_DOUBLE,
+    INFINITE_FLOAT,
+    MOST_DIVISOR,
+    fetch_lines,
+    magnitude_of_double,
+    magnitude_of_float,
+)
+from .job cimport FLOAT64_SQUARES, MAX_I16, PLAIN, Array, Call, Job, Tile, parts, span_of, stopped
 from .geometry cimport Axis, Span, divisor_of, is_interior
 from .reductions cimport MaxI16, SumF32, SumF64, SumWide, running_t
 
@@ -69,27 +77,41 @@ cdef void load_rows(const Job* job, const Call* call, const Tile* tile, running_
         source = next_rows(job, &call.x, tile, &walk)
 
 
-cdef bint any_odd_keys(const Job* job, const Call* call, const Tile* tile, Scratch* scratch) noexcept nogil:
-    """Whether a tile holds a negative zero or a NaN."""
+cdef inline bint are_odd_values(const Job* job, const char* values, Py_ssize_t n, int nans) noexcept nogil:
+    """Whether there is a key of a negative zero or a NaN, or a float of which sums may leave their range."""
+    if job.stage.running == MAX_I16:
+        return odd_keys(<const MaxI16*> values, n, nans)
+    if job.valuesize == sizeof(double):
+        return extreme_magnitudes(<const uint64_t*> values, n, magnitude_of_double(job.least), magnitude_of_double(job.largest),
+                                  INFINITE_DOUBLE)
+    return extreme_magnitudes(<const uint32_t*> values, n, magnitude_of_float(<float> job.least),
+                              magnitude_of_float(<float> job.largest), INFINITE_FLOAT)
+
+
+cdef bint any_odd(const Job* job, const Call* call, const Tile* tile, Scratch* scratch) noexcept nogil:
+    """Whether a tile holds an odd value."""
+    cdef Array x = call.x
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = extent(tile.span[job.axes - 1], False)
     cdef Py_ssize_t most = max(1, job.row // inner), places, done, n
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef const char* source
     cdef const char* line
-    bring_together(job, &call.x, tile, &walk)
-    source = next_rows(job, &call.x, tile, &walk)
+    if job.stage.running != MAX_I16:
+        x.format = floats_of(x.format)
+    bring_together(job, &x, tile, &walk)
+    source = next_rows(job, &x, tile, &walk)
     while source != NULL:
         places, done = walk.n * length if walk.wanted else 0, 0
         while done < places:
             n = places if walk.apart else min(places - done, most)  # long rows in pieces
             if walk.apart:
-                line = read_rows(job, &call.x, call.x.format, source, &walk, length, inner, scratch)
+                line = read_rows(job, &x, x.format, source, &walk, length, inner, scratch)
             else:
-                line = read_row(&call.x, source + done * walk.stride, walk.stride, n, inner, scratch)
-            if odd_keys(<const MaxI16*> line, n * inner, call.rule.nans):
+                line = read_row(&x, source + done * walk.stride, walk.stride, n, inner, scratch)
+            if are_odd_values(job, line, n * inner, call.rule.nans):
                 return True
             done += n
-        source = next_rows(job, &call.x, tile, &walk)
+        source = next_rows(job, &x, tile, &walk)
     return False
 
 
