@@ -1,7 +1,10 @@
-"""Ratios that say more than times: to a copy, of a large window to a small one, of two threads to one.
+"""Ratios that say more than times: to a copy, of a large window to a small one, of two threads to one, of unusual
+elements to others.
 
 All of times, for asv takes less as better.
 """
+
+import math
 
 from .race.rounds import Timed, copying, settle
 from .workloads import BOUNDS, LAYOUTS, Call
@@ -11,6 +14,8 @@ STREAMS = [  # bound by bandwidth
     "stem_max3x3s2_b8", "vgg_max2x2s2_b4", "densenet_avg2x2s2", "avg1d_k4s4", "gap_112_b8", "gmp_112_b8",
 ]
 IN_CACHE = ["stem_max3x3s2_b1", "sppf_max5x5s1", "inception_avg3x3s1", "max3x3s1", "avg31x31s1", "tiny_max2x2"]
+APART = 9973  # elements from one that is not finite to the next
+ODD = {"infinity": math.inf, "nan": math.nan, "zeros": 0.0}
 ROUNDS, SECONDS = 8, 0.02
 
 
@@ -70,3 +75,22 @@ class SecondThread:
         return ratio(*self.calls)
 
     track_share_of_one_thread.unit = "ratio"
+
+
+class OddElements:
+    """The time where some elements are not finite, or half of them are zero, over that of others."""
+
+    params = (["inception_avg3x3s1", "lp2_3x3s2", "gap_7x7_b32", "stem_max3x3s2_b1"], list(ODD),
+              ["float32", "float64", "bfloat16"], LAYOUTS)
+    param_names = ("workload", "elements", "dtype", "layout")
+
+    def setup(self, name, elements, dtype, layout):
+        odd, usual = Call(name, dtype, layout, "1"), Call(name, dtype, layout, "1")
+        x = odd.inputs[0]
+        x.flat[slice(x.size // 2) if elements == "zeros" else slice(None, None, APART)] = ODD[elements]
+        self.calls = [Timed.calls(odd), Timed.calls(usual)]
+
+    def track_odd_elements(self, *params):
+        return ratio(*self.calls)
+
+    track_odd_elements.unit = "ratio"

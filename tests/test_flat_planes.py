@@ -125,3 +125,23 @@ def test_planes_of_every_width():
             x = elements((2, 17, 6, width), dtype, False)
             y = onnxpool.max_pool(x, (3, 3), pads=[1] * 4)
             assert y.tobytes() == largest(x, (3, 3), (1, 1), (1, 1, 1, 1)).tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(("spatial", "kernel", "strides", "pads"), [
+    ((2, 12, 20), (1, 3, 1), (2, 1, 1), (0, 2, 0, 0, 0, 0)),
+    ((2, 12), (1, 3), (2, 1), (0, 1, 0, 1)),
+    ((5, 12), (3, 3), (4, 1), (0, 1, 0, 1)),
+    ((12, 20), (3, 3), (1, 18), (1, 0, 1, 0)),
+    ((3, 20, 12), (1, 1, 2), (3, 20, 1), (0, 0, 0, 0, 0, 0)),
+], ids=str)
+def test_an_axis_of_one_window_that_does_not_reach_all_of_it(dtype, spatial, kernel, strides, pads):
+    """A window of one tap was once taken as one of eight."""
+    for images, channels in ((2, 1), (1, 40)):
+        x = elements((images, channels, *spatial), dtype, False)
+        every = tuple(slice(None, None, stride) for stride in strides)
+        expected = largest(x, kernel, (1,) * len(kernel), pads)[(..., *every)]
+        for source in layouts(x):
+            y = onnxpool.MaxPool(kernel_shape=kernel, strides=strides, pads=pads)(source)
+            for a, b in zip(bits(y), bits(expected), strict=True):
+                assert np.array_equal(a, b)

@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from . import kernels, quantisation, threads, tiling
 from .errors import PoolError, PoolTypeError
 from .execution import Array, Plan, allocate, check_out, delivered
 from .explain import explain
+from .merging import Problem, merged
 from .windows import Axis
 
 if TYPE_CHECKING:
@@ -68,35 +69,46 @@ def mending_bytes(reduction: str, dtype: np.dtype[Any], p: float) -> tuple[int, 
     return (16,) if reduction in ("norm", "indexed_max") else ()
 
 
+class Way(NamedTuple):
+    """How a problem is solved."""
+
+    problem: Problem
+    flat: bool  # whether planes are taken as long rows, or
+    transposes: bool  # whether channels are brought side by side
+
+
+def way_of(problem: Problem, reduction: str, itemsize: int, windowed: bool) -> Way:
+    """The way that is fastest."""
+    axes = problem.axes
+    short = (not problem.channels_last and bool(axes)
+             and tiling.transposes(axes, problem.shape[1], itemsize, reduction))
+    flat = (windowed and bool(axes) and (short or reduction == "max") and reduction in ("max", "mean", "norm")
+            and tiling.flattens(axes, itemsize, reduction != "max"))
+    return Way(problem, flat, short and not flat)
+
+
 class WindowPlan(Plan):
     """The plan of an operator that reduces windows; `axes` are the windows of each spatial axis."""
 
-    __slots__ = ("_flat", "_plain", "_pools", "_transposes", "axes", "output_shape", "reduction")
+    __slots__ = ("_given", "_merged", "_plain", "_pools", "axes", "output_shape", "reduction")
 
     axes: tuple[Axis, ...]
     output_shape: tuple[int, ...]
     reduction: tuple[str, float]
-    _pools: dict[bool, kernels.Pool]
+    _given: Way  # of the problem as it is, and
+    _merged: Way | None  # with fewer axes
+    _pools: dict[tuple[bool, bool], kernels.Pool]  # by whether it is merged, and channels are the innermost loop
     _plain: list[kernels.Pool]  # what runs small plain arrays without a further look, once it is made
-    _flat: bool  # whether planes are taken as long rows, or
-    _transposes: bool  # whether channels are brought side by side
 
     def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], axes: tuple[Axis, ...],
                  reduction: tuple[str, float]) -> None:
-        spatial = tuple(axis.out for axis in axes)
-        last = operator.channels_last and len(shape) > 2
-        itemsize = running_bytes(reduction[0], dtype)
-        short = not last and bool(axes) and tiling.transposes(axes, shape[1], itemsize, reduction[0] == "mean")
-        flat = (operator.windowed and bool(axes) and (short or reduction[0] == "max")
-                and reduction[0] in ("max", "mean", "norm")
-                and tiling.flattens(axes, itemsize, reduction[0] != "max"))
-        super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={}, _plain=[], _flat=flat,
-                         _transposes=short and not flat,
-                         output_shape=(shape[0], *spatial, shape[-1]) if last else (*shape[:2], *spatial))
-
-    @property
-    def _channels_last(self) -> bool:
-        return self.operator.channels_last and len(self.shape) > 2
+        name, itemsize = reduction[0], running_bytes(reduction[0], dtype)
+        problem = Problem(shape, axes, operator.channels_last and len(shape) > 2)
+        fewer = None if name == "indexed_max" else merged(problem, name in ("mean", "norm"))
+        super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={}, _plain=[],
+                         _given=way_of(problem, name, itemsize, operator.windowed),
+                         _merged=None if fewer is None else way_of(fewer, name, itemsize, operator.windowed),
+                         output_shape=problem.output_shape)
 
     def explain(self) -> str:
         return explain(self)
@@ -112,9 +124,12 @@ class WindowPlan(Plan):
         y_out, indices_out = self._out_pair(out) if indexed else (out, None)
         y = self._result(x, y_out, self.dtype)
         indices = self._result(x, indices_out, INDEX) if indexed else None
-        if x.size:
-            inside = interleaved(x, self.operator.channels_last) or (self._transposes and x.flags.c_contiguous)
-            pool = self._pool(inside)
+        if x.size and self._merged is not None and x.flags.c_contiguous and y.flags.c_contiguous:
+            problem = self._merged.problem
+            x, result = x.reshape(problem.shape), y.reshape(problem.output_shape)
+            self._pool(self._inside(x, self._merged), self._merged).run(x, result, team, rule)
+        elif x.size:
+            pool = self._pool(self._inside(x, self._given))
             pool.run(x, y, team, rule, indices)
             if not self._plain and not indexed and rule is None and x.nbytes < threads.SERIAL_BYTES and x.flags.carray:
                 pool.expect(self.shape, self.output_shape, self.dtype)
@@ -153,27 +168,35 @@ class WindowPlan(Plan):
             check_out(self.label, out, self.output_shape, dtype)
             if not np.may_share_memory(x, out):
                 return out
-        return allocate(self.label, self.output_shape, dtype, memory_order(x, self._channels_last))
+        return allocate(self.label, self.output_shape, dtype, memory_order(x, self._given.problem.channels_last))
 
-    def _pool(self, inside: bool) -> kernels.Pool:
-        pool = self._pools.get(inside)
+    @staticmethod
+    def _inside(x: Array, way: Way) -> bool:
+        """Whether channels are the innermost loop."""
+        return interleaved(x, way.problem.channels_last) or (way.transposes and x.flags.c_contiguous)
+
+    def _pool(self, inside: bool, way: Way | None = None) -> kernels.Pool:
+        way = way or self._given
+        key = way is self._merged, inside
+        pool = self._pools.get(key)
         if pool is None:
-            pool = self._pools[inside] = self._make_pool(inside)
+            pool = self._pools[key] = self._make_pool(inside, way)
         return pool
 
-    def _make_pool(self, inside: bool) -> kernels.Pool:
-        images, channels = self.shape[0], self.shape[-1] if self._channels_last else self.shape[1]
-        axes = self.axes or (POINT,)
+    def _make_pool(self, inside: bool, way: Way) -> kernels.Pool:
+        shape, last = way.problem.shape, way.problem.channels_last
+        images, channels = shape[0], shape[-1] if last else shape[1]
+        axes = way.problem.axes or (POINT,)
         outer, inner = (images, channels) if inside else (images * channels, 1)
         name, p = self.reduction
         tiles = partial(tiling.choose, axes, outer, inner, in_order=name == "mean_in_order",
-                        planar=inside and not self._channels_last, whole=not self.operator.windowed)
+                        planar=inside and not last, whole=not self.operator.windowed)
         itemsize = running_bytes(name, self.dtype)
-        if self._flat and not inside:
+        if way.flat and not inside:
             tilings = [tiling.choose_flat(axes, outer, itemsize)]
         else:
             tilings = [tiles(itemsize, finishes=name in ("max", "mean"))]
         for wider in mending_bytes(name, self.dtype, p):
             tilings.append(tiles(wider, within=tilings[-1]))
         return kernels.Pool(name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes, tilings,
-                            self._channels_last, inside, bool(self.operator.attributes.get("storage_order")))
+                            last, inside, bool(self.operator.attributes.get("storage_order")))

@@ -167,13 +167,17 @@ def flattens(axes: tuple[Axis, ...], itemsize: int, sums: bool) -> bool:
                     and axis.out <= axis.size + max(axis.pads) and not (sums and 0 in axis.inside) for axis in axes))
 
 
-def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, mean: bool) -> bool:
+def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, reduction: str) -> bool:
     """Whether rows are so short that channels are better brought side by side, to fill vectors.
 
     Not for one window, nor for a mean of few neighbours whose windows follow each other as if there were one long row.
+    Long rows as well where taps are added in order, but for few of them and no border.
     """
     last = axes[-1]
-    long_row = mean and last.out == last.size >= SHORT and last.most <= SIDE
+    if reduction == "mean_in_order":
+        plain = last.most <= SIDE and last.step <= 2 and last.end - last.begin == last.out and last.size > NARROW
+        return channels * itemsize >= VECTOR and not plain and any(axis.most > 1 for axis in axes)
+    long_row = reduction == "mean" and last.out == last.size >= SHORT and last.most <= SIDE
     # Channels a multiple of a page apart would fall upon the same lines of the cache.
     paged = math.prod(axis.size for axis in axes) * itemsize % PAGE == 0 and last.most <= SIDE
     return (channels * itemsize >= VECTOR and last.size <= NARROW and last.out > 1 and not long_row and not paged

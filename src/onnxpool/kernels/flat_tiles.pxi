@@ -84,7 +84,7 @@ cdef inline running_t* reduce_places(const Job* job, Py_ssize_t whole, running_t
         count += reach_of(job, a)
     for i in range(last, -1, -1):
         a = 2 * last - 1 - i if columns_first(flat) and last > 0 and i >= last - 1 else i
-        if passes_through(&job.axis[a]):
+        if job.axis[a].taps == 1:  # whichever of its places are windows
             continue
         count -= reach_of(job, a)
         hop, taps, part = job.axis[a].hop * job.pitch[a + 1], job.axis[a].taps, 1

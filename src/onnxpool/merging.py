@@ -1,0 +1,59 @@
+"""Merging: axes that no window reduces become part of what lies beside them, images or channels.
+
+A window of 3x1 over an array of channels first pools rows as if these were channels; one axis of size 1 is none.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from . import tiling
+from .windows import Axis
+
+
+class Problem(NamedTuple):
+    """An array of images and channels, these second or last, and the windows along its other axes."""
+
+    shape: tuple[int, ...]
+    axes: tuple[Axis, ...]
+    channels_last: bool
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        spatial = tuple(axis.out for axis in self.axes)
+        return (self.shape[0], *spatial, self.shape[-1]) if self.channels_last else (*self.shape[:2], *spatial)
+
+
+def is_kept(axis: Axis) -> bool:
+    """Whether each element is a window of its own."""
+    return axis.kernel == 1 and axis.out == axis.size and axis.pads == (0, 0)
+
+
+def volume(axes: Sequence[Axis]) -> int:
+    return math.prod(axis.size for axis in axes)
+
+
+def merged(problem: Problem, sums: bool) -> Problem | None:
+    """
+    The same problem with fewer axes, for arrays whose elements lie in row-major order; None if there is none.
+
+    Nor is there one of sums whose taps would be added in another order.
+    """
+    axes = problem.axes
+    reduced = [i for i, axis in enumerate(axes) if not is_kept(axis)]
+    if not reduced:
+        return None
+    before, after = axes[: reduced[0]], axes[reduced[-1] + 1 :]
+    between = tuple(axis for axis in axes[reduced[0] : reduced[-1] + 1] if axis.size > 1 or not is_kept(axis))
+    if len(between) == len(axes):
+        return None
+    if sums and tiling.small_boxes(between) and len(before) + len(between) < len(axes):
+        return None
+    sizes = tuple(axis.size for axis in between)
+    if problem.channels_last:
+        images, channels = problem.shape[0] * volume(before), volume(after) * problem.shape[-1]
+        return Problem((images, *sizes, channels), between, True)
+    images, channels = problem.shape[:2]
+    if volume(after) > 1:
+        return Problem((images * channels * volume(before), *sizes, volume(after)), between, True)
+    return Problem((images, channels * volume(before), *sizes), between, False)

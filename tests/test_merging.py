@@ -1,0 +1,96 @@
+"""Axes that no window reduces (merging.py): the results are those of arrays whose axes cannot be merged, bit by bit."""
+
+import numpy as np
+import pytest
+from test_flat_planes import DTYPES, bits, elements, largest
+
+import onnxpool
+from onnxpool.merging import Problem, merged
+from onnxpool.windows import axis_windows
+
+SEEDS = 40
+SCALES = (np.float32(0.037), None, np.float32(0.02), None)
+
+
+def drawn(seed):
+    """Spatial sizes and window attributes, most axes with windows of one element."""
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(1, 5))
+    sizes = [int(rng.choice([1, 1, 2, 3, 7, 12, 20])) for _ in range(rank)]
+    kernel = [int(rng.choice([1, 1, 1, 2, 3, 9])) for _ in sizes]
+    pads = [int(rng.integers(0, k)) for _ in range(2) for k in kernel]
+    strides = [int(rng.choice([1, 1, 1, 2])) for _ in sizes]
+    room = [size + pads[i] + pads[i + rank] >= k for i, (size, k) in enumerate(zip(sizes, kernel, strict=True))]
+    return sizes, {"kernel_shape": kernel, "strides": strides, "pads": pads}, all(room)
+
+
+def apart(x):
+    """The same elements, of which no two lie side by side."""
+    return np.repeat(x, 2, axis=-1)[..., ::2]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool", "QLinearAveragePool"])
+def test_results_are_those_of_arrays_that_cannot_be_merged(operator, dtype):
+    quantised = operator.startswith("QLinear")
+    if (dtype.kind in "iu") != quantised and operator != "MaxPool":
+        pytest.skip(f"{operator} is not for {dtype}")
+    ran = 0
+    for seed in range(SEEDS):
+        sizes, attributes, valid = drawn(seed)
+        if not valid:
+            continue
+        for last, channels in ((0, 3), (0, 40), (1, 1), (1, 33)):
+            shape = (2, *sizes, channels) if last else (2, channels, *sizes)
+            x = elements(shape, dtype, not quantised and dtype.kind not in "iu")
+            pool = getattr(onnxpool, operator)(**attributes, channels_last=last)
+            inputs = SCALES if quantised else ()
+            y = pool(x, *inputs)
+            for a, b in zip(bits(y), bits(pool(apart(x), *inputs)), strict=True):
+                assert np.array_equal(a, b)
+            assert np.array_equal(bits(pool(x, *inputs, num_threads=2))[0], bits(y)[0])
+            if operator == "MaxPool":
+                first = np.moveaxis(x, -1, 1) if last else x
+                every = (..., *(slice(None, None, stride) for stride in attributes["strides"]))
+                expected = largest(first, attributes["kernel_shape"], [1] * len(sizes), attributes["pads"])[every]
+                for a, b in zip(bits(y), bits(np.moveaxis(expected, 1, -1) if last else expected), strict=True):
+                    assert np.array_equal(a, b)
+            ran += 1
+    assert ran > SEEDS
+
+
+@pytest.mark.parametrize("operator", ["GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"])
+@pytest.mark.parametrize("shape", [(2, 40, 5, 1), (2, 3, 1, 7, 1, 6), (1, 64, 1, 1), (2, 1, 9, 1, 1)], ids=str)
+def test_global_pools_of_axes_of_one_element(operator, shape):
+    """The same as without these axes."""
+    x = elements(shape, np.dtype(np.float32), False)
+    flat = x.reshape(*shape[:2], *(size for size in shape[2:] if size > 1)) if max(shape[2:]) > 1 else x
+    for last in 0, 1:
+        pool = getattr(onnxpool, operator)(channels_last=last)
+        a, b = (np.ascontiguousarray(np.moveaxis(v, 1, -1)) if last else v for v in (x, flat))
+        assert pool(a).tobytes() == pool(b).tobytes() == pool(apart(a)).tobytes()
+
+
+def windows(size, kernel=1, stride=1):
+    return axis_windows(size, (size - kernel) // stride + 1, kernel, stride, 1, (0, 0), False)
+
+
+@pytest.mark.parametrize(("problem", "sums", "shape"), [
+    (((8, 64, 1000, 1), ((3, 1),), 0), True, (8, 64, 1000)),
+    (((8, 64, 1000, 2), ((3, 1),), 0), True, (512, 1000, 2)),
+    (((8, 10, 100, 64), ((1, 3),), 1), True, (80, 100, 64)),
+    (((8, 10, 100, 64), ((3, 1),), 1), True, (8, 10, 6400)),
+    (((8, 64, 10, 100), ((1, 3),), 0), True, (8, 640, 100)),
+    (((8, 64, 10, 9, 8), ((1, 3, 3),), 0), True, (8, 640, 9, 8)),
+    (((8, 64, 10, 9, 8), ((3, 3, 1),), 0), False, (5120 // 10, 10, 9, 8)),
+    (((8, 64, 10, 9, 8), ((3, 3, 1),), 0), True, None),  # columns would be added first
+    (((8, 64, 10, 1, 8), ((3, 1, 3),), 0), False, (8, 64, 10, 8)),
+    (((8, 64, 10, 2, 8), ((3, 1, 3),), 0), False, None),
+    (((8, 64, 10, 8), ((1, 1),), 0), False, None),
+])  # fmt: skip
+def test_which_axes_are_merged(problem, sums, shape):
+    given, (kernel,), last = problem
+    sizes = given[1:-1] if last else given[2:]
+    axes = tuple(windows(size, k) for size, k in zip(sizes, kernel, strict=True))
+    result = merged(Problem(given, axes, bool(last)), sums)
+    assert (None if result is None else result.shape) == shape
