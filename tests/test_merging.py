@@ -60,7 +60,7 @@ def test_results_are_those_of_arrays_that_cannot_be_merged(operator, dtype):
 
 
 @pytest.mark.parametrize("operator", ["GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"])
-@pytest.mark.parametrize("shape", [(2, 40, 5, 1), (2, 3, 1, 7, 1, 6), (1, 64, 1, 1), (2, 1, 9, 1, 1)], ids=str)
+@pytest.mark.parametrize("shape", [(3, 64, 2, 3), (2, 40, 5, 1), (2, 3, 1, 7, 1, 6), (1, 64, 1, 1), (2, 1, 9, 1, 1)], ids=str)
 def test_global_pools_of_axes_of_one_element(operator, shape):
     """The same as without these axes."""
     x = elements(shape, np.dtype(np.float32), False)
@@ -86,7 +86,9 @@ def windows(size, kernel=1, stride=1):
     (((8, 64, 10, 9, 8), ((3, 3, 1),), 0), True, None),  # columns would be added first
     (((8, 64, 10, 1, 8), ((3, 1, 3),), 0), False, (8, 64, 10, 8)),
     (((8, 64, 10, 2, 8), ((3, 1, 3),), 0), False, None),
+    (((8, 64, 10, 8), ((1, 1),), 0), True, (1, 1, 40960)),
     (((8, 64, 10, 8), ((1, 1),), 0), False, None),
+    (((8, 64, 10, 8), ((3, 2),), 0), False, None),
 ])  # fmt: skip
 def test_which_axes_are_merged(problem, sums, shape):
     given, (kernel,), last = problem

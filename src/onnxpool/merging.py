@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from . import tiling
-from .windows import Axis
+from .windows import Axis, axis_windows
 
 
 class Problem(NamedTuple):
@@ -42,7 +42,9 @@ def merged(problem: Problem, sums: bool) -> Problem | None:
     axes = problem.axes
     reduced = [i for i, axis in enumerate(axes) if not is_kept(axis)]
     if not reduced:
-        return None
+        count = math.prod(problem.shape)
+        row = axis_windows(count, count, 1, 1, 1, (0, 0), False)
+        return Problem((1, 1, count), (row,), False) if axes and sums else None  # maxima are fast as they are
     before, after = axes[: reduced[0]], axes[reduced[-1] + 1 :]
     between = tuple(axis for axis in axes[reduced[0] : reduced[-1] + 1] if axis.size > 1 or not is_kept(axis))
     if len(between) == len(axes):

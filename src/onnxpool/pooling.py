@@ -73,18 +73,20 @@ class Way(NamedTuple):
     """How a problem is solved."""
 
     problem: Problem
-    flat: bool  # whether planes are taken as long rows, or
-    transposes: bool  # whether channels are brought side by side
+    whole: bool  # whether one window is all of a channel,
+    flat: bool  # planes are taken as long rows, or
+    transposes: bool  # channels are brought side by side
 
 
 def way_of(problem: Problem, reduction: str, itemsize: int, windowed: bool) -> Way:
     """The way that is fastest."""
     axes = problem.axes
-    short = (not problem.channels_last and bool(axes)
+    whole = not windowed and all(axis.out == 1 for axis in axes)
+    short = (not problem.channels_last and bool(axes) and not (whole and tiling.fills_vectors(axes))
              and tiling.transposes(axes, problem.shape[1], itemsize, reduction))
-    flat = (windowed and bool(axes) and (short or reduction == "max") and reduction in ("max", "mean", "norm")
+    flat = (not whole and bool(axes) and (short or reduction == "max") and reduction in ("max", "mean", "norm")
             and tiling.flattens(axes, itemsize, reduction != "max"))
-    return Way(problem, flat, short and not flat)
+    return Way(problem, whole, flat, short and not flat)
 
 
 class WindowPlan(Plan):
@@ -190,7 +192,7 @@ class WindowPlan(Plan):
         outer, inner = (images, channels) if inside else (images * channels, 1)
         name, p = self.reduction
         tiles = partial(tiling.choose, axes, outer, inner, in_order=name == "mean_in_order",
-                        planar=inside and not last, whole=not self.operator.windowed)
+                        planar=inside and not last, whole=way.whole)
         itemsize = running_bytes(name, self.dtype)
         if way.flat and not inside:
             tilings = [tiling.choose_flat(axes, outer, itemsize)]

@@ -139,6 +139,11 @@ def split(axes: tuple[Axis, ...], windows: list[int], most: float, block: Callab
     return False
 
 
+def fills_vectors(axes: tuple[Axis, ...]) -> bool:
+    """Whether planes of one window are worth vectors of their own."""
+    return math.prod(axis.size for axis in axes) > FEW
+
+
 def small_boxes(axes: tuple[Axis, ...]) -> bool:
     """Whether the last two axes are reduced at once, which is also an order of their taps."""
     return len(axes) > 1 and axes[-2].most <= SIDE >= axes[-1].most
@@ -170,8 +175,9 @@ def flattens(axes: tuple[Axis, ...], itemsize: int, sums: bool) -> bool:
 def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, reduction: str) -> bool:
     """Whether rows are so short that channels are better brought side by side, to fill vectors.
 
-    Not for one window, nor for a mean of few neighbours whose windows follow each other as if there were one long row.
-    Long rows as well where taps are added in order, but for few of them and no border.
+    Not for one window, but for a sum of a few taps along both axes, nor for a mean of few neighbours whose windows
+    follow each other as if there were one long row. Long rows as well where taps are added in order, but for few of
+    them and no border.
     """
     last = axes[-1]
     if reduction == "mean_in_order":
@@ -180,7 +186,8 @@ def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, reduction: 
     long_row = reduction == "mean" and last.out == last.size >= SHORT and last.most <= SIDE
     # Channels a multiple of a page apart would fall upon the same lines of the cache.
     paged = math.prod(axis.size for axis in axes) * itemsize % PAGE == 0 and last.most <= SIDE
-    return (channels * itemsize >= VECTOR and last.size <= NARROW and last.out > 1 and not long_row and not paged
+    several = last.out > 1 or (reduction != "max" and small_boxes(axes) and axes[-2].most > 1)
+    return (channels * itemsize >= VECTOR and last.size <= NARROW and several and not long_row and not paged
             and any(axis.most > 1 for axis in axes))
 
 
@@ -193,7 +200,7 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     the result. Tiles `within` those of another tiling are few, so that they may cost more, but hold no more.
     """
     windows = list(within.windows if within else (axis.out for axis in axes))
-    whole = whole and (inner > 1 or math.prod(axis.size for axis in axes) > FEW)
+    whole = whole and (fills_vectors(axes) or (inner > 1 and not planar))
     part = within.inner if within else inner
     if planar and not whole:
         part = min(part, max(1, PLANAR // itemsize))
