@@ -33,6 +33,14 @@ def volume(axes: Sequence[Axis]) -> int:
     return math.prod(axis.size for axis in axes)
 
 
+def picked(problem: Problem) -> tuple[slice, ...] | None:
+    """Which elements the results of a maximum or mean are, if every window has one and there is no padding."""
+    if not problem.axes or any(axis.kernel > 1 or axis.end - axis.begin < axis.out for axis in problem.axes):
+        return None
+    spatial = (slice(None, (axis.out - 1) * axis.stride + 1, axis.stride) for axis in problem.axes)
+    return (slice(None), *spatial) if problem.channels_last else (slice(None), slice(None), *spatial)
+
+
 def merged(problem: Problem, sums: bool) -> Problem | None:
     """
     The same problem with fewer axes, for arrays whose elements lie in row-major order; None if there is none.
@@ -44,7 +52,7 @@ def merged(problem: Problem, sums: bool) -> Problem | None:
     if not reduced:
         count = math.prod(problem.shape)
         row = axis_windows(count, count, 1, 1, 1, (0, 0), False)
-        return Problem((1, 1, count), (row,), False) if axes and sums else None  # maxima are fast as they are
+        return Problem((1, 1, count), (row,), False) if axes else None
     before, after = axes[: reduced[0]], axes[reduced[-1] + 1 :]
     between = tuple(axis for axis in axes[reduced[0] : reduced[-1] + 1] if axis.size > 1 or not is_kept(axis))
     if len(between) == len(axes):

@@ -10,7 +10,7 @@ from . import kernels, quantisation, threads, tiling
 from .errors import PoolError, PoolTypeError
 from .execution import Array, Plan, allocate, check_out, delivered
 from .explain import explain
-from .merging import Problem, merged
+from .merging import Problem, merged, picked
 from .windows import Axis
 
 if TYPE_CHECKING:
@@ -92,13 +92,14 @@ def way_of(problem: Problem, reduction: str, itemsize: int, windowed: bool) -> W
 class WindowPlan(Plan):
     """The plan of an operator that reduces windows; `axes` are the windows of each spatial axis."""
 
-    __slots__ = ("_given", "_merged", "_plain", "_pools", "axes", "output_shape", "reduction")
+    __slots__ = ("_given", "_merged", "_picked", "_plain", "_pools", "axes", "output_shape", "reduction")
 
     axes: tuple[Axis, ...]
     output_shape: tuple[int, ...]
     reduction: tuple[str, float]
     _given: Way  # of the problem as it is, and
     _merged: Way | None  # with fewer axes
+    _picked: tuple[slice, ...] | None  # the elements that are the results
     _pools: dict[tuple[bool, bool], kernels.Pool]  # by whether it is merged, and channels are the innermost loop
     _plain: list[kernels.Pool]  # what runs small plain arrays without a further look, once it is made
 
@@ -110,6 +111,7 @@ class WindowPlan(Plan):
         super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={}, _plain=[],
                          _given=way_of(problem, name, itemsize, operator.windowed),
                          _merged=None if fewer is None else way_of(fewer, name, itemsize, operator.windowed),
+                         _picked=picked(problem) if name in ("max", "mean") else None,
                          output_shape=problem.output_shape)
 
     def explain(self) -> str:
@@ -126,7 +128,9 @@ class WindowPlan(Plan):
         y_out, indices_out = self._out_pair(out) if indexed else (out, None)
         y = self._result(x, y_out, self.dtype)
         indices = self._result(x, indices_out, INDEX) if indexed else None
-        if x.size and self._merged is not None and x.flags.c_contiguous and y.flags.c_contiguous:
+        if x.size and self._picked is not None:
+            np.copyto(y, x[self._picked])
+        elif x.size and self._merged is not None and x.flags.c_contiguous and y.flags.c_contiguous:
             problem = self._merged.problem
             x, result = x.reshape(problem.shape), y.reshape(problem.output_shape)
             self._pool(self._inside(x, self._merged), self._merged).run(x, result, team, rule)

@@ -82,8 +82,8 @@ cdef inline bint are_odd_values(const Job* job, const char* values, Py_ssize_t n
     if job.stage.running == MAX_I16:
         return odd_keys(<const MaxI16*> values, n, nans)
     if job.valuesize == sizeof(double):
-        return extreme_magnitudes(<const uint64_t*> values, n, magnitude_of_double(job.least), magnitude_of_double(job.largest),
-                                  INFINITE_DOUBLE)
+        return extreme_magnitudes(<const uint64_t*> values, n, magnitude_of_double(job.least),
+                                  magnitude_of_double(job.largest), INFINITE_DOUBLE)
     return extreme_magnitudes(<const uint32_t*> values, n, magnitude_of_float(<float> job.least),
                               magnitude_of_float(<float> job.largest), INFINITE_FLOAT)
 
