@@ -4,7 +4,23 @@ A sum leaves its safe range when it overflowed, or when an underflow may have ta
 then left not finite, or a norm of zero, and `True` is returned: if the tile holds elements so large or small that they
 may be why, it is taken again with `SumWide`, whose rows mend only such elements.
 """
-from libc.math cimport INFINITY, NAN, cbrt, exp2, fabs, floor, fma, frexp, isfinite, ldexp, log2, pow, rintf, sqrt, sqrtf
+from libc.math cimport (
+    INFINITY,
+    NAN,
+    cbrt,
+    exp2,
+    fabs,
+    floor,
+    fma,
+    frexp,
+    isfinite,
+    ldexp,
+    log2,
+    pow,
+    rintf,
+    sqrt,
+    sqrtf,
+)
 from libc.stdint cimport int8_t, int16_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
