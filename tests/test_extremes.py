@@ -106,3 +106,13 @@ def test_a_norm_of_what_underflows_is_not_zero(dtype, last):
     y = np.moveaxis(y, -1, 1) if last else y
     assert y[0, 5, 1, 1] == tiny
     assert np.count_nonzero(y) == 1
+
+
+@pytest.mark.parametrize(("dtype", "p"), [(np.float64, 2), (np.float64, 3), (np.float64, 0.5), (np.float32, 8)])
+def test_a_norm_of_a_nan_does_not_depend_on_what_is_beside_it(dtype, p):
+    """One that is taken again, as a huge element is in the batch, was once the input's, with its payload."""
+    x = np.ones((2, 1, 8), dtype)
+    x.view(f"u{x.itemsize}")[0, 0, 0] = np.array(-np.nan, dtype).view(f"u{x.itemsize}") + 0x1234
+    x[1, 0, 0] = np.finfo(dtype).max
+    pool = onnxpool.LpPool(kernel_shape=2, strides=2, p=p, **({"opset": 1} if p == 0.5 else {}))
+    assert pool(x)[0].tobytes() == pool(x[:1])[0].tobytes()

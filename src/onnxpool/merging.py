@@ -1,6 +1,7 @@
 """Merging: axes that no window reduces become part of what lies beside them, images or channels.
 
-A window of 3x1 over an array of channels first pools rows as if these were channels; one axis of size 1 is none.
+A window of 3x1 over an array of channels first pools rows as if these were channels; an axis of size 1 is none. Where
+every window holds one element, maxima and means are a copy.
 """
 
 import math
@@ -43,9 +44,9 @@ def picked(problem: Problem) -> tuple[slice, ...] | None:
 
 def merged(problem: Problem, sums: bool) -> Problem | None:
     """
-    The same problem with fewer axes, for arrays whose elements lie in row-major order; None if there is none.
+    The same problem with fewer axes, for arrays whose elements lie in row-major order.
 
-    Nor is there one of sums whose taps would be added in another order.
+    None if there is none, or if sums would add their taps in another order: small boxes of the last two axes do.
     """
     axes = problem.axes
     reduced = [i for i, axis in enumerate(axes) if not is_kept(axis)]

@@ -64,7 +64,7 @@ def mending_bytes(reduction: str, dtype: np.dtype[Any], p: float) -> tuple[int, 
         return (4,) if dtype.name in ("float16", "bfloat16") else ()
     if reduction == "mean":  # the fast way to divide may be all that was wrong
         return (running_bytes(reduction, dtype), 16)
-    if reduction == "norm" and safe_range(dtype.name, p)[1] == math.inf:
+    if reduction == "norm" and (p == math.inf or safe_range(dtype.name, p)[1] == math.inf):
         return ()
     return (16,) if reduction in ("norm", "indexed_max") else ()
 
@@ -73,8 +73,8 @@ class Way(NamedTuple):
     """How a problem is solved."""
 
     problem: Problem
-    whole: bool  # whether one window is all of a channel,
-    flat: bool  # planes are taken as long rows, or
+    whole: bool  # one window is all of a channel
+    flat: bool  # planes are taken as one long row
     transposes: bool  # channels are brought side by side
 
 
@@ -137,7 +137,8 @@ class WindowPlan(Plan):
         elif x.size:
             pool = self._pool(self._inside(x, self._given))
             pool.run(x, y, team, rule, indices)
-            if not self._plain and not indexed and rule is None and x.nbytes < threads.SERIAL_BYTES and x.flags.carray:
+            usual = self._picked is None and self._merged is None and not indexed and rule is None
+            if not self._plain and usual and x.nbytes < threads.SERIAL_BYTES and x.flags.carray:
                 pool.expect(self.shape, self.output_shape, self.dtype)
                 self._plain.append(pool)
         y = delivered(y, y_out)

@@ -53,7 +53,7 @@ cdef bint finish_boxes(const Job* job, const Call* call, const Tile* tile, bint 
             target += tile.span[a].begin * call.y.axis[a]
         odd |= reduce_boxes(source, target, work, &deep, &down, &across, inner, call.x.format, True, call.far,
                             call.asks)
-        if odd and job.stage.running != MAX_I16:  # whose tile is not taken again if all zeros are alike
+        if odd and job.stage.running != MAX_I16:  # keys go on: if all zeros are alike, they are the results
             return True
     return odd
 

@@ -444,6 +444,8 @@ cdef bint mend_floats(const SumWide* x, float_t* y, Py_ssize_t n, double divisor
     for j in range(n):
         if isfinite(y[j]) and not (rule.p and y[j] == 0):
             continue
+        if rule.p and x[j].value != x[j].value:  # it is one NaN already, wherever a tile ends
+            continue
         if rule.p:
             store_float(root(x[j].value, x[j].exponent, rule.p), y + j, rule)
         else:
