@@ -118,9 +118,10 @@ class WindowPlan(Plan):
         return explain(self)
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
-        if (self._plain and not inputs and (num_threads is None or (type(num_threads) is int and num_threads > 0))
-                and self._plain[0].run_plain(x, out)):
-            return out
+        if self._plain and not inputs and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
+            y = np.empty(self.output_shape, self.dtype) if out is None else out
+            if self._plain[0].run_plain(x, y):
+                return y
         x = self._checked(x)
         rule = self._rule(inputs) if inputs or self.operator.quantised else None
         team = threads.team(num_threads, x.nbytes)
