@@ -107,12 +107,12 @@ class WindowPlan(Plan):
                  reduction: tuple[str, float]) -> None:
         name, itemsize = reduction[0], running_bytes(reduction[0], dtype)
         problem = Problem(shape, axes, operator.channels_last and len(shape) > 2)
-        fewer = None if name == "indexed_max" else merged(problem, name in ("mean", "norm"))
+        picks = picked(problem) if name in ("max", "mean") else None
+        fewer = None if picks is not None or name == "indexed_max" else merged(problem, name in ("mean", "norm"))
         super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={}, _plain=[],
                          _given=way_of(problem, name, itemsize, operator.windowed),
                          _merged=None if fewer is None else way_of(fewer, name, itemsize, operator.windowed),
-                         _picked=picked(problem) if name in ("max", "mean") else None,
-                         output_shape=problem.output_shape)
+                         _picked=picks, output_shape=problem.output_shape)
 
     def explain(self) -> str:
         return explain(self)
@@ -138,7 +138,7 @@ class WindowPlan(Plan):
         elif x.size:
             pool = self._pool(self._inside(x, self._given))
             pool.run(x, y, team, rule, indices)
-            usual = self._picked is None and self._merged is None and not indexed and rule is None
+            usual = self._merged is None and not indexed and rule is None
             if not self._plain and usual and x.nbytes < threads.SERIAL_BYTES and x.flags.carray:
                 pool.expect(self.shape, self.output_shape, self.dtype)
                 self._plain.append(pool)
