@@ -82,11 +82,11 @@ def way_of(problem: Problem, reduction: str, itemsize: int, windowed: bool) -> W
     """The way that is fastest."""
     axes = problem.axes
     whole = not windowed and all(axis.out == 1 for axis in axes)
-    short = (not problem.channels_last and bool(axes) and not (whole and tiling.fills_vectors(axes))
-             and tiling.transposes(axes, problem.shape[1], itemsize, reduction))
-    flat = (not whole and bool(axes) and (short or reduction == "max") and reduction in ("max", "mean", "norm")
-            and tiling.flattens(axes, itemsize, reduction != "max"))
-    return Way(problem, whole, flat, short and not flat)
+    narrow = (not problem.channels_last and bool(axes) and not (whole and tiling.fills_vectors(axes))
+              and tiling.transposes(axes, problem.shape[1], itemsize, reduction))
+    flat = (not whole and bool(axes) and reduction in ("max", "mean", "norm") and not (narrow and axes[-1].out == 1)
+            and tiling.flattens(axes, itemsize, reduction))
+    return Way(problem, whole, flat, narrow and not flat)
 
 
 class WindowPlan(Plan):

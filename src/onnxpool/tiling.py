@@ -26,13 +26,17 @@ FEW = 8  # elements of a channel that are not worth vectors of their own (planes
 BAND = 1 << 12  # bytes of a band of several places at most, and of channels that are a task of their own
 BOXES = 1 << 16  # bytes of running values of a tile of boxes,
 BOX_ROWS, BOX_WINDOWS = 2, 8  # but so many windows down and across at least
-PLANAR = 1 << 8  # bytes of channels that are transposed together: as rows, if they are no wider than
+PLANAR = 1 << 8  # bytes of channels that are transposed together,
+SEVERAL = 40  # if there are so many, or enough for a vector: as rows, if they are no wider than
 NARROW = 48  # elements,
-SHORT = 12  # or even fewer
+NARROW_BOX, NARROW_BYTES = 16, 104  # elements, or bytes of running values, if more, of maxima of a few neighbours,
+SHORT, SHORT_BYTES = 14, 80  # elements, or bytes of running values, if fewer, of sums
 PAGE = 1 << 12  # bytes
+LONG = 20  # elements of a row that follows the one before it as if they were one
 FLAT = 1 << 13  # bytes of running values of planes that are taken as one long row, or twice as many of a narrow one,
 FLAT_WASTE = 2  # at most so many times as elements,
 FLAT_ROW = 10  # with so many elements of a row at least,
+FLAT_SUMS = 192  # bytes of running sums of a row at most, or half as many of three axes,
 MOST_FLAT = 48  # and so many bytes of the taps of a window along each axis at most
 LONGEST = 1 << 10  # places of rows that are transposed for tables of neighbours (tables.pxi),
 NEIGHBOURS = 4  # with so many values each
@@ -157,11 +161,17 @@ def pitches(axes: tuple[Axis, ...]) -> tuple[int, ...]:
     return tuple(reversed(result))
 
 
-def flattens(axes: tuple[Axis, ...], itemsize: int, sums: bool) -> bool:
+def flattens(axes: tuple[Axis, ...], itemsize: int, reduction: str) -> bool:
     """Whether planes of short rows are taken as one long row.
 
-    Sums only of few taps, and no window without any: there what is put between rows changes nothing.
+    Sums only of few taps, and no window without any: there what is put between rows changes nothing. Not means of
+    windows that follow each other as if there were one long row, unless rows are short.
     """
+    sums = reduction != "max"
+    if reduction == "mean" and axes[-1].out == axes[-1].size > LONG:
+        return False
+    if sums and axes[-1].size * itemsize * (2 if len(axes) > 2 else 1) > FLAT_SUMS:
+        return False
     most = SIDE if sums else MOST_FLAT // itemsize
     places = pitches(axes)[0]
     row = axes[-1].size
@@ -175,20 +185,31 @@ def flattens(axes: tuple[Axis, ...], itemsize: int, sums: bool) -> bool:
 def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, reduction: str) -> bool:
     """Whether rows are so short that channels are better brought side by side, to fill vectors.
 
-    Not for one window, but for a sum of a few taps along both axes, nor for a mean of few neighbours whose windows
-    follow each other as if there were one long row. Long rows as well where taps are added in order, but for few of
-    them and no border.
+    Boxes of a few taps are quick to reduce as rows lie, sums the more so, and so are windows of three axes that share
+    most of their taps, and those of one tap along rows. Not for one window of all elements. Long rows as well where
+    taps are added in order, but for few of them and no border.
     """
     last = axes[-1]
+    if all(axis.most <= 1 for axis in axes):
+        return False
     if reduction == "mean_in_order":
         plain = last.most <= SIDE and last.step <= 2 and last.end - last.begin == last.out and last.size > NARROW
-        return channels * itemsize >= VECTOR and not plain and any(axis.most > 1 for axis in axes)
-    long_row = reduction == "mean" and last.out == last.size >= SHORT and last.most <= SIDE
+        return channels * itemsize >= VECTOR and not plain
+    box = small_boxes(axes) and axes[-2].most > 1 < last.most
     # Channels a multiple of a page apart would fall upon the same lines of the cache.
     paged = math.prod(axis.size for axis in axes) * itemsize % PAGE == 0 and last.most <= SIDE
-    several = last.out > 1 or (reduction != "max" and small_boxes(axes) and axes[-2].most > 1)
-    return (channels * itemsize >= VECTOR and last.size <= NARROW and several and not long_row and not paged
-            and any(axis.most > 1 for axis in axes))
+    shared = last.stride == 1 and (last.most <= SIDE or len(axes) > 2)
+    across = last.most == 1 and last.stride == 2 and len(axes) > 2
+    most = NARROW
+    if last.out == 1 or (reduction == "indexed_max" and not paged):
+        pass
+    elif box and reduction == "max" and not paged and (len(axes) == 2 or itemsize <= 2):
+        most = min(NARROW, max(NARROW_BOX, NARROW_BYTES // itemsize))
+    elif box or paged or shared or across:
+        most = min(SHORT, SHORT_BYTES // itemsize)
+    whole = all(axis.out == 1 and axis.most == axis.size for axis in axes)
+    return (channels >= min(SEVERAL, VECTOR // itemsize) and last.size <= most
+            and (not whole or (box and reduction not in ("max", "indexed_max"))))
 
 
 def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_order: bool = False,

@@ -96,6 +96,7 @@ cdef struct Job:
     Py_ssize_t flat                   # planes that are taken as one long row, or 0; the places in it
     Py_ssize_t pitch[MAX_AXES + 1]    # from plane to plane, and from one element of an axis to the next
     bint divides, in_order            # a sum is stored over its divisor; taps are added one by one
+    bint full                         # whether no window is without a tap
     bint uniform                      # whether all windows divide by the same,
     double divisor                    # and by what
     int axes

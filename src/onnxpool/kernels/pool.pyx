@@ -346,13 +346,14 @@ cdef class Pool:
         cdef Axis* axis
         cdef cnp.ndarray array
         self.kept = []
-        job.axes, job.uniform, job.divisor = len(axes), True, 1
+        job.axes, job.full, job.uniform, job.divisor = len(axes), True, True, 1
         for i, source in enumerate(axes):
             axis = &job.axis[i]
             axis.size, axis.out, axis.begin, axis.end = source.size, source.out, source.begin, source.end
             job.all.span[i].end, job.order.size[i] = axis.out, axis.size
             axis.start, axis.step, axis.hop = source.start, source.step, source.hop
             axis.taps, axis.most, axis.divisor = source.taps, source.most, source.divisor
+            job.full &= bool(np.all(np.asarray(source.inside) > 0))
             job.uniform &= bool(np.all(source.divisors == source.divisor))
             job.divisor *= axis.divisor
             for name, dtype in (("first", np.int64), ("inside", np.int64), ("divisors", np.float64)):
