@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import memory, overhead, pooling, ratios, workloads
 from benchmarks.race import __main__ as race
-from benchmarks.race import report, rounds
+from benchmarks.race import chance, report, rounds
 from benchmarks.race.peers import PEERS, missing
 from benchmarks.race.problem import Problem
 from benchmarks.workloads import WORKLOADS, Call, Workload
@@ -121,6 +121,23 @@ def test_the_race_writes_what_it_measured(tmp_path: Path, capsys: pytest.Capture
         assert f"\n| {row.workload} | " in text
         assert report.line(row) in printed
     assert "| max_dilated | max_undilated | 1.20x |" in text
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_chance_makes_pools_that_run(dtype: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Random pools are as large as they may be, have room for their windows, and are shown with the worst first."""
+    rng = np.random.default_rng(1)
+    made = [work for work in (chance.pool(rng, dtype) for _ in range(60)) if work is not None]
+    assert len(made) > 10
+    assert all(chance.LEAST <= np.prod(work.shape) <= chance.MOST for work in made)
+    if missing("onnxruntime"):
+        pytest.skip("there is no peer to race")
+    found = chance.main(["--dtype", dtype, "--seconds", "1.5", "--worst", "2"])
+    printed = capsys.readouterr().out.splitlines()
+    assert found
+    assert found == sorted(found)
+    assert printed == [*(text for _, text in found[:2]), printed[-1]]
+    assert printed[-1].startswith(f"{len(found)} pools, median ")
 
 
 def row(**rounds_of: list[float]) -> report.Row:
