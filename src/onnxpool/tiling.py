@@ -31,7 +31,7 @@ SEVERAL = 40  # if there are so many, or enough for a vector: as rows, if they a
 NARROW = 48  # elements,
 NARROW_BOX, NARROW_BYTES = 16, 104  # elements, or bytes of running values, if more, of maxima of a few neighbours,
 SHORT, SHORT_BYTES = 14, 80  # elements, or bytes of running values, if fewer, of sums
-PAGE = 1 << 12  # bytes
+PAGE, PAGES = 1 << 12, 1 << 15  # bytes
 LONG = 20  # elements of a row that follows the one before it as if they were one
 FLAT = 1 << 13  # bytes of running values of planes that are taken as one long row, or twice as many of a narrow one,
 FLAT_WASTE = 2  # at most so many times as elements,
@@ -196,8 +196,11 @@ def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, reduction: 
         plain = last.most <= SIDE and last.step <= 2 and last.end - last.begin == last.out and last.size > NARROW
         return channels * itemsize >= VECTOR and not plain
     box = small_boxes(axes) and axes[-2].most > 1 < last.most
-    # Channels a multiple of a page apart would fall upon the same lines of the cache.
-    paged = math.prod(axis.size for axis in axes) * itemsize % PAGE == 0 and last.most <= SIDE
+    # Channels a multiple of a page apart fall upon the same lines of the first cache, of several also of the second.
+    plane = math.prod(axis.size for axis in axes) * itemsize
+    paged = plane % PAGE == 0 and last.most <= SIDE
+    if paged and last.out > 1 and (last.stride == 1 or (reduction == "max" and plane % PAGES == 0)):
+        return False
     shared = last.stride == 1 and (last.most <= SIDE or len(axes) > 2)
     across = last.most == 1 and last.stride == 2 and len(axes) > 2
     most = NARROW
