@@ -68,7 +68,7 @@ def test_global_maximum_of_channels(dtype, special, channels):
 
 @pytest.mark.parametrize(("dtype", "special"), list(itertools.product(FLOATS, SPECIAL)), ids=str)
 @pytest.mark.parametrize(("kernel", "stride"), [((3, 3), 1), ((3, 3), 2), ((2, 2), 2), ((1, 5), 1), ((1, 9), 3),
-                                                 ((5, 1), 1), ((5, 5), 1), ((4, 2), 2)])
+                                                 ((5, 1), 1), ((5, 5), 1), ((4, 2), 2), ((4, 4), 4), ((5, 5), 5)])
 def test_windows_over_channels(dtype, special, kernel, stride):
     """Channels last: every channel is special in turn, at a place of its own in a plane of 6x9."""
     for n in (1, 3, 15, 16, 17, 31, 32, 33, 40, 63, 64, 65, 70):

@@ -20,11 +20,11 @@ def drawn(rng):
     while True:
         rank = int(rng.choice([1, 2, 2, 2, 3, 4]))
         sizes = [int(rng.choice([1, 2, 3, 5, 8, 13, 20, 35, 56])) for _ in range(rank)]
-        kernel = [int(rng.choice([1, 2, 2, 3, 3, 5, 9, 17])) for _ in sizes]
+        kernel = [int(rng.choice([1, 2, 2, 3, 3, 4, 5, 7, 9, 17])) for _ in sizes]
         dilations = [int(rng.choice([1, 1, 1, 2, 3])) for _ in sizes]
         strides = [int(rng.choice([1, 1, 2, 3, k])) for k in kernel]
         pads = [int(rng.integers(0, k)) for _ in range(2) for k in kernel]
-        shape = (int(rng.choice([1, 2, 5])), int(rng.choice([1, 3, 16, 40, 130])), *sizes)
+        shape = (int(rng.choice([1, 2, 5])), int(rng.choice([1, 3, 16, 40, 64, 100, 130])), *sizes)
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
         padded = np.add(sizes, np.add(pads[:rank], pads[rank:]))
         if (padded >= spans).all() and np.prod(shape) <= MOST and np.prod(kernel) <= 300:

@@ -92,7 +92,7 @@ def way_of(problem: Problem, reduction: str, itemsize: int, windowed: bool) -> W
 class WindowPlan(Plan):
     """The plan of an operator that reduces windows; `axes` are the windows of each spatial axis."""
 
-    __slots__ = ("_given", "_merged", "_picked", "_plain", "_pools", "axes", "output_shape", "reduction")
+    __slots__ = ("_given", "_merged", "_picked", "_plain", "_pools", "_serial", "axes", "output_shape", "reduction")
 
     axes: tuple[Axis, ...]
     output_shape: tuple[int, ...]
@@ -101,7 +101,8 @@ class WindowPlan(Plan):
     _merged: Way | None  # with fewer axes
     _picked: tuple[slice, ...] | None  # the elements that are the results
     _pools: dict[tuple[bool, bool], kernels.Pool]  # by whether it is merged, and channels are the innermost loop
-    _plain: list[kernels.Pool]  # what runs small plain arrays without a further look, once it is made
+    _plain: list[kernels.Pool]  # what runs plain arrays without a further look, once it is made
+    _serial: bool  # whether one thread takes all of it, however many are asked for
 
     def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], axes: tuple[Axis, ...],
                  reduction: tuple[str, float]) -> None:
@@ -112,6 +113,7 @@ class WindowPlan(Plan):
         super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={}, _plain=[],
                          _given=way_of(problem, name, itemsize, operator.windowed),
                          _merged=None if fewer is None else way_of(fewer, name, itemsize, operator.windowed),
+                         _serial=math.prod(shape) * dtype.itemsize < threads.SERIAL_BYTES,
                          _picked=picks, output_shape=problem.output_shape)
 
     def explain(self) -> str:
@@ -120,7 +122,8 @@ class WindowPlan(Plan):
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         if self._plain and not inputs and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
             y = np.empty(self.output_shape, self.dtype) if out is None else out
-            if self._plain[0].run_plain(x, y):
+            team = 1 if self._serial else threads.team(num_threads, threads.SERIAL_BYTES)
+            if self._plain[0].run_plain(x, y, team):
                 return y
         x = self._checked(x)
         rule = self._rule(inputs) if inputs or self.operator.quantised else None
@@ -131,16 +134,16 @@ class WindowPlan(Plan):
         indices = self._result(x, indices_out, INDEX) if indexed else None
         if x.size and self._picked is not None:
             np.copyto(y, x[self._picked])
-        elif x.size and self._merged is not None and x.flags.c_contiguous and y.flags.c_contiguous:
-            problem = self._merged.problem
-            x, result = x.reshape(problem.shape), y.reshape(problem.output_shape)
-            self._pool(self._inside(x, self._merged), self._merged).run(x, result, team, rule)
         elif x.size:
-            pool = self._pool(self._inside(x, self._given))
-            pool.run(x, y, team, rule, indices)
-            usual = self._merged is None and not indexed and rule is None
-            if not self._plain and usual and x.nbytes < threads.SERIAL_BYTES and x.flags.carray:
-                pool.expect(self.shape, self.output_shape, self.dtype)
+            way, given, result = self._given, x, y
+            if self._merged is not None and x.flags.c_contiguous and y.flags.c_contiguous:
+                way = self._merged
+                given, result = x.reshape(way.problem.shape), y.reshape(way.problem.output_shape)
+            pool = self._pool(self._inside(given, way), way)
+            pool.run(given, result, team, rule, indices)
+            plain = x.flags.c_contiguous and x.flags.aligned and y.flags.c_contiguous
+            if plain and not self._plain and not indexed and rule is None:
+                pool.expect(self.shape, self.output_shape, self.dtype, way.problem.shape, way.problem.output_shape)
                 self._plain.append(pool)
         y = delivered(y, y_out)
         return y if indices is None else (y, delivered(indices, indices_out))

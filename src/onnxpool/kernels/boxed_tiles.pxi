@@ -12,17 +12,24 @@ cdef struct Side:
     Py_ssize_t x, y  # bytes from element to element, and from window to window
 
 
+cdef Side even_side(Py_ssize_t windows, Py_ssize_t step, Py_ssize_t taps, Py_ssize_t x, Py_ssize_t y,
+                    double divisor) noexcept nogil:
+    """An axis of its own, of neighbouring windows in the interior."""
+    cdef Side side
+    memset(&side, 0, sizeof(Side))
+    side.axis.size, side.axis.out, side.axis.end = (windows - 1) * step + taps, windows, windows
+    side.axis.step, side.axis.hop, side.axis.taps, side.axis.most = step, 1, taps, taps
+    side.axis.divisor = divisor
+    side.span.end, side.span.high, side.x, side.y = windows, side.axis.size, x, y
+    return side
+
+
 cdef Side side_of(const Job* job, const Tile* tile, int a, Py_ssize_t x, Py_ssize_t y) noexcept nogil:
     """An axis of a tile; a negative one is of one element, which is a window."""
     cdef Side side
-    if a >= 0:
-        side.axis, side.span = job.axis[a], tile.span[a]
-    else:
-        memset(&side, 0, sizeof(Side))
-        side.axis.size = side.axis.out = side.axis.end = side.axis.step = side.axis.hop = 1
-        side.axis.taps = side.axis.most = side.span.end = side.span.high = 1
-        side.axis.divisor = 1
-    side.x, side.y = x, y
+    if a < 0:
+        return even_side(1, 1, 1, x, y, 1)
+    side.axis, side.span, side.x, side.y = job.axis[a], tile.span[a], x, y
     return side
 
 
@@ -31,62 +38,12 @@ cdef inline const char* first_of(const char* x, const Side* side, Py_ssize_t win
     return x + (first_tap(&side.axis, window) - side.span.low) * side.x if taps_inside(&side.axis, window) else x
 
 
-cdef bint reduce_rows(const char* x, char* y, running_t* work, Boxes* these, const Side* down, const Side* across,
-                      Py_ssize_t row, Py_ssize_t rows, double divisor, Format format, bint finishes) noexcept nogil:
-    """One or two rows of windows, in the planes of `these`; x and y begin where those of the tile do. True if any
-    finished result is odd."""
-    cdef const Axis* taps = &across.axis
-    cdef Py_ssize_t window = across.span.begin, r, row_bytes = extent(across.span, False) * across.x
-    cdef const char* first
-    cdef bint odd = False
-    y += (row - down.span.begin) * down.y
-    while window < across.span.end:
-        these.windows = min(across.span.end, taps.end) - window if is_interior(taps, window) else 1
-        these.rows, these.taps = taps_inside(&down.axis, row), taps_inside(taps, window)
-        these.below = down.y if rows == 2 and these.windows > 1 else 0
-        these.divisor = divisor * divisor_of(&down.axis, row) * divisor_of(taps, window)
-        these.turn = rows * down.axis.step * down.x - row_bytes
-        for r in range(1 if these.below else rows):
-            first = first_of(x, down, row + r)
-            these.left = row_bytes - (first_of(first, across, window) - first)
-            odd |= boxes_of(first_of(first, across, window),
-                            y + r * down.y + (window - across.span.begin) * across.y, these, work, format, finishes)
-        window += these.windows
-    return odd
-
-
 cdef inline bint all_have_taps(const Side* side) noexcept nogil:
     cdef Py_ssize_t window
     for window in range(side.span.begin, side.span.end):
         if not taps_inside(&side.axis, window):
             return False
     return True
-
-
-cdef bint reduce_boxes(const char* x, char* y, running_t* work, const Side* deep, const Side* down, const Side* across,
-                       Py_ssize_t inner, Format format, bint finishes, Distance far, Distance asks) noexcept nogil:
-    """y[deep windows, down windows, across windows, inner] from x[elements of the same], of running values or, if it
-    finishes, of elements: then True if any is odd."""
-    cdef const Axis* rows = &down.axis
-    cdef Py_ssize_t row, window, n
-    cdef bint odd = False
-    cdef bint close = (rows.step == rows.hop and across.axis.step == across.axis.hop and rows.taps > 1
-                       and across.axis.taps > 1)
-    cdef Boxes these
-    these.far, these.asks, these.inner, these.pace = far, asks, inner, across.y
-    these.step, these.hop = across.axis.step * across.x, across.axis.hop * across.x
-    these.pitch, these.deep = rows.hop * down.x, deep.axis.hop * deep.x
-    for window in range(deep.span.begin, deep.span.end):
-        these.planes = taps_inside(&deep.axis, window)
-        row = down.span.begin
-        while row < down.span.end:
-            # Neighbouring rows share taps.
-            n = 2 if (close and these.planes == 1 and is_interior(rows, row)
-                      and row + 1 < min(down.span.end, rows.end)) else 1
-            odd |= reduce_rows(first_of(x, deep, window), y + (window - deep.span.begin) * deep.y, work, &these, down,
-                               across, row, n, divisor_of(&deep.axis, window), format, finishes)
-            row += n
-    return odd
 
 
 cdef inline bint lies_inner(const Array* array, Py_ssize_t inner) noexcept nogil:

@@ -1,8 +1,7 @@
-"""Boxes: over channels that lie side by side, windows are reduced from elements to a vector of channels at once.
+"""Boxes: small windows along two axes, over channels side by side, whose numbers of taps are constants.
 
-Windows of few taps along the last two axes, or three, or any along the last. Nothing goes to memory and back on the
-way: elements are widened in registers, and where no axis is left, sums become the elements of the result. A sum is
-combined along its columns, then of these, then of the planes; a maximum of floats in row-major order.
+Four that share taps at a time, two neighbours of two rows: what they share is read once, and columns of it are combined
+once. Others one at a time, where elements come from afar: the fewer instructions, the further a processor looks ahead.
 """
 from libc.stdint cimport int16_t, uint16_t
 from libc.string cimport memcpy
@@ -12,12 +11,15 @@ from .elements cimport (
     fetch,
     float16_of_key,
     keys_of_row,
+    lanes_t,
+    load_lanes,
     load_once,
     mean_float,
     narrow_bfloat16_halves,
     narrow_bfloat16_row,
     narrow_float16_row,
     quotient_double,
+    store_lanes,
     widen_bfloat16_row,
     widen_float16_row,
 )
@@ -185,56 +187,76 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
         copy_vector(y + VECTOR, odd)
 
 
-cdef struct Boxes:
-    Py_ssize_t windows, inner     # values: y[windows, inner]; with side 2 there are two windows at least
-    Py_ssize_t step, deep, pitch, hop  # bytes in x from window to window, and from plane to plane of taps, row to row,
-    Py_ssize_t planes, rows, taps      # tap to tap
-    Py_ssize_t pace, below        # bytes in y from window to window, and to the next row; 0 if it is not taken as well
-    double divisor
-    Distance far, asks            # as of the call
-    Py_ssize_t left, turn         # bytes in x to the end of the row, and from there to the next row of windows
+cdef struct Nest:
+    Py_ssize_t[3] taps, hop      # of a window along three axes, the innermost first, and bytes from one to the next
 
 
-cdef inline Py_ssize_t ahead_of(const Boxes* these, Py_ssize_t window) noexcept nogil:
+cdef struct Course:
+    Nest nest                    # of neighbouring windows of a row: y[windows, inner]
+    Py_ssize_t windows, inner
+    Py_ssize_t step, pace        # bytes in x and y from window to window
+    Py_ssize_t planes, rows, taps       # of a window, and bytes from one to the next
+    Py_ssize_t deep, down, across
+    Py_ssize_t left, turn        # bytes to the end of the row, and from there to the next row of windows
+    Py_ssize_t below             # bytes in y to the next row, where two are taken at once
+    bint waits, fetches          # for memory; whether lines are fetched
+
+
+cdef inline Py_ssize_t ahead_of(const Course* course, Py_ssize_t window) noexcept nogil:
     """How far before they are read lines are fetched: behind the end of a row those of the next one."""
-    return AHEAD if window * these.step + AHEAD < these.left else AHEAD + these.turn
+    return AHEAD if window * course.step + AHEAD < course.left else AHEAD + course.turn
 
 
-cdef inline void fetch_taps(const char* x, Py_ssize_t hop, int taps) noexcept nogil:
-    cdef int tap
-    for tap in range(taps):
-        fetch(x + tap * hop)
+cdef struct Results:
+    lanes_t highest, lowest  # as `Extremes`
 
 
-cdef inline bint boxes(const char* x, char* y, const Boxes* these, running_t* like, int rows, int taps,
-                       Format format, int side, bint finishes) noexcept nogil:
-    """y[windows, inner] of boxes; with side 2 also those of the next row. inner takes a vector at least. True if any
-    finished result is odd."""
+cdef inline Results no_results() noexcept nogil:
+    cdef Extremes seen = no_extremes()
+    cdef Results results
+    results.highest, results.lowest = load_lanes(seen.highest), load_lanes(seen.lowest)
+    return results
+
+
+cdef inline void put_result(const lanes_t* lanes, const lanes_t* odd, char* y, const running_t* by,
+                            const running_t* factor, Results* results, Format format, bint finishes) noexcept nogil:
+    """A vector of running values, or a pair, or the elements that they become."""
+    cdef running_t[VECTOR] space, odd_space
+    cdef running_t* values = space
+    cdef running_t* odd_values = odd_space
+    cdef Extremes seen
+    store_lanes(lanes[0], values)
+    store_lanes(odd[0], odd_values)
+    store_lanes(results.highest, seen.highest)
+    store_lanes(results.lowest, seen.lowest)
+    put_lanes(values, odd_values, y, by, factor, 0, format, finishes, &seen)
+    results.highest = load_lanes(seen.highest)
+    results.lowest = load_lanes(seen.lowest)
+
+
+cdef inline void boxes(const char* x, char* y, const Course* course, const running_t* by, const running_t* factor,
+                       Results* results, int rows, int taps, Format format, int side, bint finishes) noexcept nogil:
+    """A row of windows or, with side 2, two rows of two windows at least. inner takes a vector at least."""
     cdef running_t[4 * VECTOR] space, odd_space  # apart from y, so that nothing has to be known about where y is
     cdef running_t* lanes = space
     cdef running_t* odd = odd_space
-    cdef Extremes seen = no_extremes()
     cdef const char* line[SIDE + 1]
     cdef const char* at[SIDE + 1]
+    cdef lanes_t result, odd_result
     cdef char* target
-    cdef Py_ssize_t window = 0, part, done, box, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
-    cdef Py_ssize_t unit = width * vectors_of(format), ahead, advance = side, end, lead = 0
-    cdef Py_ssize_t size = size_of(like, format)
+    cdef Py_ssize_t window = 0, part, done, box, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = course.inner
+    cdef Py_ssize_t unit = width * vectors_of(format), ahead, advance = side, end, lead = 0, size = size_of(by, format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
-    cdef Py_ssize_t hop = these.hop, pace = these.pace, below = these.below
-    # No processor looks far enough ahead where elements are widened, or follows the short streams of taps that windows
-    # do not share.
-    cdef bint fetches = (these.asks if rows > 1 and format == PLAIN else these.far) != NEAR and (
-        rows > 1 or these.step >= taps * these.hop)
-    cdef running_t by = divisor_like(like, these.divisor), factor = divisor_like(like, 1 / these.divisor)
+    cdef Py_ssize_t hop = course.across, pace = course.pace, below = course.below
+    cdef bint fetches = course.fetches
     cdef int row, tap
     if format == PLAIN and side == 2 and inner >= FEW * unit and pace % VECTOR == 0 and below % VECTOR == 0:
         # A vector across two lines is stored in two steps, which shows where four rows of results take turns.
         lead = (-<Py_ssize_t> y & (unit * stored - 1)) // stored
     for row in range(SIDE + 1):
-        line[row] = x + row * these.pitch
+        line[row] = x + row * course.down
     while advance > 0:
-        part, ahead = 0, ahead_of(these, window)
+        part, ahead = 0, ahead_of(course, window)
         while part >= 0:
             done, target, end = part, y + part * stored, unit if lead and part == 0 else inner
             for row in range(rows + side - 1):
@@ -243,7 +265,8 @@ cdef inline bint boxes(const char* x, char* y, const Boxes* these, running_t* li
                 if fetches:
                     # Two rows of the next boxes are new, or all of one row.
                     for row in range(max(rows + side - 3, 0), rows + side - 1):
-                        fetch_taps(at[row] + ahead, hop, min(taps, NEW) if rows > 1 else taps)
+                        for tap in range(min(taps, NEW) if rows > 1 else taps):
+                            fetch(at[row] + ahead + tap * hop)
                 if format == BFLOAT16_PAIRS:
                     reduce_pairs(at, hop, lanes, odd, rows, taps, side)
                 else:
@@ -251,213 +274,43 @@ cdef inline bint boxes(const char* x, char* y, const Boxes* these, running_t* li
                 for row in range(side):
                     for tap in range(side):
                         box = (row * side + tap) * width
-                        put_lanes(lanes + box, odd + box, target + row * below + tap * pace, &by, &factor, 0, format,
-                                  finishes, &seen)
+                        result = load_lanes(lanes + box)
+                        odd_result = load_lanes(odd + box) if format == BFLOAT16_PAIRS else result
+                        put_result(&result, &odd_result, target + row * below + tap * pace, by, factor, results, format,
+                                   finishes)
                 for row in range(rows + side - 1):
                     at[row] += unit * size
                 target += unit * stored
                 done += unit
             # The last vector overlaps the one before. (A minimum in each step costs half as much again.)
             part = lead if lead and part == 0 else inner - unit if done < inner else -1
-        advance = min(side, these.windows - side - window)  # the last pair may overlap the one before
+        advance = min(side, course.windows - side - window)  # the last pair may overlap the one before
         for row in range(SIDE + 1):
-            line[row] += advance * these.step
+            line[row] += advance * course.step
         y += advance * pace
         window += advance
-    return finishes and are_odd(&seen, like, format)
 
 
-cdef inline bint long_lines(const char* x, char* y, const Boxes* these, running_t* held, Format format,
-                            bint finishes) noexcept nogil:
-    """As `boxes` for windows of one row and more than FEW taps."""
-    cdef running_t* lanes
-    cdef Extremes seen = no_extremes()
-    cdef Py_ssize_t window, done, unit, units, width = VECTOR // <Py_ssize_t> sizeof(running_t), inner = these.inner
-    cdef Py_ssize_t size = size_of(held, format)
-    cdef Py_ssize_t stored = size if finishes else sizeof(running_t), full = vectors_of(format) * width
-    cdef running_t by = divisor_like(held, these.divisor), factor = divisor_like(held, 1 / these.divisor)
-    for window in range(these.windows):
-        done = 0
-        while done < inner:
-            done = min(done, inner - full)  # the last vector overlaps the one before
-            units = min(inner - done, CHUNK) // full
-            cascade_units(x + done * size, these.hop, these.taps, held, units, these.asks, format)
-            for unit in range(units):
-                lanes = held + unit * full
-                put_lanes(lanes, lanes + width, y + (done + unit * full) * stored, &by, &factor, 0, format,
-                          finishes, &seen)
-            done += units * full
-        x += these.step
-        y += these.pace
-    return finishes and are_odd(&seen, held, format)
-
-
-cdef inline void deep_box(const char* x, const Boxes* these, running_t* box, int planes, int lines, int taps,
-                          Py_ssize_t ahead, bint fetches, Format format) noexcept nogil:
-    """`vectors_of` vectors of a box of several planes; lines are columns, and taps rows, where these come first."""
-    cdef running_t[2 * VECTOR] line_space, plane_space
-    cdef running_t* lanes = line_space
-    cdef running_t* face = plane_space
-    cdef Py_ssize_t width = vectors_of(format) * (VECTOR // <Py_ssize_t> sizeof(running_t))
-    cdef Py_ssize_t hop = these.pitch if columns_first(box) else these.hop
-    cdef Py_ssize_t pitch = these.hop if columns_first(box) else these.pitch
-    cdef const char* first
-    cdef int plane, line
-    for plane in range(planes):
-        first = x + plane * these.deep
-        for line in range(lines):
-            if fetches and columns_first(box) and line < NEW:
-                fetch_taps(first + ahead, hop, taps)
-            elif fetches and not columns_first(box):
-                fetch_taps(first + ahead, hop, min(taps, NEW))
-            reduce_taps(first, lanes, hop, taps, format)
-            if line:
-                merge(face, lanes, width)
-            else:
-                memcpy(face, lanes, vectors_of(format) * VECTOR)
-            first += pitch
-        if plane:
-            merge(box, face, width)
-        else:
-            memcpy(box, face, vectors_of(format) * VECTOR)
-
-
-cdef inline bint deep_boxes(const char* x, char* y, const Boxes* source, running_t* like, int planes, int lines,
-                            int taps, Format format, bint finishes) noexcept nogil:
-    """As `boxes` for windows of several planes, along three axes."""
-    cdef running_t[2 * VECTOR] space
-    cdef running_t* lanes = space
-    cdef Extremes seen = no_extremes()
-    cdef Boxes these = source[0]  # which no store to y can change
-    cdef running_t by = divisor_like(like, these.divisor), factor = divisor_like(like, 1 / these.divisor)
-    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), unit = width * vectors_of(format)
-    cdef Py_ssize_t size = size_of(like, format)
-    cdef Py_ssize_t stored = size if finishes else sizeof(running_t), window, part, done, ahead
-    for window in range(these.windows):
-        part, ahead = 0, ahead_of(&these, window)
-        while part >= 0:
-            done = part
-            while done <= these.inner - unit:
-                deep_box(x + done * size, &these, lanes, planes, lines, taps, ahead, these.asks != NEAR, format)
-                put_lanes(lanes, lanes + width, y + done * stored, &by, &factor, 0, format, finishes, &seen)
-                done += unit
-            part = these.inner - unit if part == 0 and these.inner % unit else -1  # as in `boxes`
-        x += these.step
-        y += these.pace
-    return finishes and are_odd(&seen, like, format)
-
-
-cdef inline bint some_boxes(const char* x, char* y, const Boxes* these, running_t* work, Format format,
-                            bint finishes) noexcept nogil:
-    cdef int lines = these.taps if columns_first(work) else these.rows
-    cdef int taps = these.rows if columns_first(work) else these.taps
-    # Constants let the compiler unroll a box. Up to 3 rows or planes T(n) adds one after the other.
-    # Plain values wait for memory: there a loop over the rows spreads what is fetched.
-    if format != PLAIN and these.planes == 2 and these.rows == 2 and these.taps == 2:
-        return deep_boxes(x, y, these, work, 2, 2, 2, format, finishes)
-    elif format != PLAIN and these.planes == 3 and these.rows == 3 and these.taps == 3:
-        return deep_boxes(x, y, these, work, 3, 3, 3, format, finishes)
-    elif these.planes > 1 and taps == 1:
-        return deep_boxes(x, y, these, work, these.planes, lines, 1, format, finishes)
-    elif these.planes > 1 and taps == 2:
-        return deep_boxes(x, y, these, work, these.planes, lines, 2, format, finishes)
-    elif these.planes > 1:
-        return deep_boxes(x, y, these, work, these.planes, lines, 3, format, finishes)
-    elif these.below:
-        if these.rows == 2 and these.taps == 2:
-            return boxes(x, y, these, work, 2, 2, format, 2, finishes)
-        elif these.rows == 2:
-            return boxes(x, y, these, work, 2, 3, format, 2, finishes)
-        elif these.taps == 2:
-            return boxes(x, y, these, work, 3, 2, format, 2, finishes)
-        else:
-            return boxes(x, y, these, work, 3, 3, format, 2, finishes)
-    elif these.rows == 1 and these.taps == 1:
-        return boxes(x, y, these, work, 1, 1, format, 1, finishes)
-    elif these.rows == 1 and these.taps == 2:
-        return boxes(x, y, these, work, 1, 2, format, 1, finishes)
-    elif these.rows == 1 and these.taps == 3:
-        return boxes(x, y, these, work, 1, 3, format, 1, finishes)
-    elif these.rows == 1 and these.taps == 4:
-        return boxes(x, y, these, work, 1, 4, format, 1, finishes)
-    elif these.rows == 1 and these.taps == 5:
-        return boxes(x, y, these, work, 1, 5, format, 1, finishes)
-    elif these.rows == 1 and these.taps == 6:
-        return boxes(x, y, these, work, 1, 6, format, 1, finishes)
-    elif these.rows == 1 and these.taps == 7:
-        return boxes(x, y, these, work, 1, 7, format, 1, finishes)
-    elif these.rows == 1 and these.taps == 8:
-        return boxes(x, y, these, work, 1, 8, format, 1, finishes)
-    elif these.rows == 1:
-        return long_lines(x, y, these, work, format, finishes)
-    elif these.rows == 2 and these.taps == 1:
-        return boxes(x, y, these, work, 2, 1, format, 1, finishes)
-    elif these.rows == 2 and these.taps == 2:
-        return boxes(x, y, these, work, 2, 2, format, 1, finishes)
-    elif these.rows == 2:
-        return boxes(x, y, these, work, 2, 3, format, 1, finishes)
-    elif these.taps == 1:
-        return boxes(x, y, these, work, 3, 1, format, 1, finishes)
-    elif these.taps == 2:
-        return boxes(x, y, these, work, 3, 2, format, 1, finishes)
+cdef inline void some_boxes(const char* x, char* y, const Course* course, const running_t* by, const running_t* factor,
+                            Results* results, Format format, int side, bint finishes) noexcept nogil:
+    # Constants let the compiler unroll a box.
+    if side == 1 and course.rows == 1 and course.taps == 2:
+        boxes(x, y, course, by, factor, results, 1, 2, format, side, finishes)
+    elif side == 1 and course.rows == 1 and course.taps == 3:
+        boxes(x, y, course, by, factor, results, 1, 3, format, side, finishes)
+    elif side == 1 and course.rows == 1:
+        boxes(x, y, course, by, factor, results, 1, 4, format, side, finishes)
+    elif course.rows == 2 and course.taps == 2:
+        boxes(x, y, course, by, factor, results, 2, 2, format, side, finishes)
+    elif course.rows == 2:
+        boxes(x, y, course, by, factor, results, 2, 3, format, side, finishes)
+    elif course.taps == 2:
+        boxes(x, y, course, by, factor, results, 3, 2, format, side, finishes)
     else:
-        return boxes(x, y, these, work, 3, 3, format, 1, finishes)
+        boxes(x, y, course, by, factor, results, 3, 3, format, side, finishes)
 
 
-cdef bint boxes_of(const char* x, char* y, const Boxes* these, running_t* work, Format format,
-                   bint finishes) noexcept nogil:
-    cdef Py_ssize_t j
-    cdef running_t* values = <running_t*> y
-    if not these.planes or not these.rows or not these.taps:
-        for j in range(these.windows * these.inner):
-            values[j] = nothing(values[j])
-        return False
-    elif running_t is MaxI16:
-        if format == FLOAT16_KEYS and finishes:
-            return some_boxes(x, y, these, work, FLOAT16_KEYS, True)
-        elif format == BFLOAT16_KEYS and finishes:
-            return some_boxes(x, y, these, work, BFLOAT16_KEYS, True)
-        elif format == FLOAT16_KEYS:
-            return some_boxes(x, y, these, work, FLOAT16_KEYS, False)
-        elif format == BFLOAT16_KEYS:
-            return some_boxes(x, y, these, work, BFLOAT16_KEYS, False)
-        else:
-            return some_boxes(x, y, these, work, PLAIN, False)
-    elif running_t is SumF32:
-        if format == BFLOAT16_PAIRS and finishes:
-            return some_boxes(x, y, these, work, BFLOAT16_PAIRS, True)
-        elif format == BFLOAT16_PAIRS:
-            return some_boxes(x, y, these, work, BFLOAT16_PAIRS, False)
-        elif format == FLOAT16 and finishes:
-            return some_boxes(x, y, these, work, FLOAT16, True)
-        elif format == BFLOAT16 and finishes:
-            return some_boxes(x, y, these, work, BFLOAT16, True)
-        elif finishes:
-            return some_boxes(x, y, these, work, PLAIN, True)
-        elif format == FLOAT16:
-            return some_boxes(x, y, these, work, FLOAT16, False)
-        elif format == BFLOAT16:
-            return some_boxes(x, y, these, work, BFLOAT16, False)
-        else:
-            return some_boxes(x, y, these, work, PLAIN, False)
-    elif running_t is SumI32:
-        if format == BYTES:
-            return some_boxes(x, y, these, work, BYTES, False)
-        elif format == SIGNED_BYTES:
-            return some_boxes(x, y, these, work, SIGNED_BYTES, False)
-        else:
-            return some_boxes(x, y, these, work, PLAIN, False)
-    elif running_t is MaxF32:
-        if format == FLOAT16:
-            return some_boxes(x, y, these, work, FLOAT16, False)
-        elif format == BFLOAT16:
-            return some_boxes(x, y, these, work, BFLOAT16, False)
-        else:
-            return some_boxes(x, y, these, work, PLAIN, False)
-    elif running_t is SumF64:
-        if finishes:
-            return some_boxes(x, y, these, work, PLAIN, True)
-        else:
-            return some_boxes(x, y, these, work, PLAIN, False)
-    else:
-        return some_boxes(x, y, these, work, PLAIN, False)
+cdef inline bint is_box(const Course* course) noexcept nogil:
+    """Whether `some_boxes` takes windows one at a time."""
+    return (course.planes == 1 and (1 < course.rows <= SIDE and 1 < course.taps <= SIDE
+                                    or course.rows == 1 and 1 < course.taps <= SIDE + 1))

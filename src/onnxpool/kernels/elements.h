@@ -220,6 +220,32 @@ ALWAYS_INLINE void store_lanes(lanes_t lanes, void *y) {
         memcpy((char *)y + i * WIDTH, &lanes.part[i], WIDTH);
 }
 
+/* The larger of two numbers in each lane: of equals the earlier one, and a NaN, the later of two. Compilers make two
+ * comparisons of it where one finds both. */
+#if defined(__AVX512BW__)
+#define LARGER(name, type, vector, suffix)                                                             \
+    ALWAYS_INLINE lanes_t larger_##name(lanes_t earlier, lanes_t later) {                                \
+        const vector a = (vector)earlier.part[0], b = (vector)later.part[0];                           \
+        later.part[0] = (words)_mm512_mask_mov_##suffix(_mm512_max_##suffix(b, a),                       \
+                                                       _mm512_cmp_##suffix##_mask(b, b, _CMP_UNORD_Q), b); \
+        return later;                                                                                  \
+    }
+#else
+#define LARGER(name, type, vector, suffix)                                                              \
+    ALWAYS_INLINE lanes_t larger_##name(lanes_t earlier, lanes_t later) {                                 \
+        for (int i = 0; i < 64 / WIDTH; i++) {                                                          \
+            const type a = (type)earlier.part[i], b = (type)later.part[i];                              \
+            const words taken = (words)(b > a) | (words)(b != b);                                       \
+            later.part[i] = (taken & later.part[i]) | (~taken & earlier.part[i]);                       \
+        }                                                                                               \
+        return later;                                                                                   \
+    }
+#endif
+typedef float floats __attribute__((vector_size(WIDTH)));
+typedef double doubles __attribute__((vector_size(WIDTH)));
+LARGER(floats, floats, __m512, ps)
+LARGER(doubles, doubles, __m512d, pd)
+
 /* As memcpy of a vector, which compilers may cut in pieces that no later load finds again in the store buffer. */
 ALWAYS_INLINE void copy_vector(void *y, const void *x) { store_lanes(load_lanes(x), y); }
 

@@ -9,6 +9,8 @@ cdef extern from "elements.h" nogil:
         pass
     lanes_t load_lanes(const void* x) noexcept
     void store_lanes(lanes_t lanes, void* y) noexcept
+    lanes_t larger_floats(lanes_t earlier, lanes_t later) noexcept
+    lanes_t larger_doubles(lanes_t earlier, lanes_t later) noexcept
     void copy_vector(void* y, const void* x) noexcept
     bint gains_by_fetching() noexcept
     void part(const void* x, void* even, void* odd, int itemsize) noexcept

@@ -1,5 +1,5 @@
 """Finished tiles: where the last pass gives elements, and puts them where they belong."""
-from libc.string cimport memmove, memset
+from libc.string cimport memmove
 
 from .elements cimport MOST_DIVISOR
 from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
@@ -23,25 +23,42 @@ cdef inline bint have_taps(const Job* job, const Tile* tile) noexcept nogil:
     return True
 
 
-cdef inline bint may_finish_boxes(const Job* job, const Call* call, const Tile* tile, bint boxed) noexcept nogil:
-    """Whether `finish_boxes` may reduce all axes: up to two, or three if windows share no tap along the first, or if
-    that is not reduced."""
-    cdef const Axis* first = &job.axis[0]
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
-    cdef int left = job.axes - (2 if boxed else 1)
-    return (job.finishes and job.divisor <= MOST_DIVISOR
-            and lies_inner(&call.x, inner) and lies_inner(&call.y, inner)
-            and (left == 0 or (left == 1 and (first.most == 1 or (
-                boxed and first.most <= SIDE and first.hop == 1 and (first.step >= first.taps or first.out == 1)))))
+cdef inline bint may_finish(const Job* job, const Call* call, const Tile* tile) noexcept nogil:
+    """Whether results may become elements where they are reduced."""
+    return (job.finishes and job.divisor <= MOST_DIVISOR and lies_inner(&call.y, tile.inner_end - tile.inner_begin)
             and have_taps(job, tile))
 
 
-cdef bint finish_boxes(const Job* job, const Call* call, const Tile* tile, bint boxed,
-                       running_t* work) noexcept nogil:
+cdef inline bint reads_all_taps(const Job* job, const Call* call, const Tile* tile, running_t* like) noexcept nogil:
+    """Whether windows along up to three axes share so few taps that each had better read all of its own."""
+    cdef Py_ssize_t taps = 1, apart = 0, most, fresh
+    cdef int a
+    if job.axes > 3 or not lies_in_lines(job, call, tile, like):
+        return False
+    for a in range(job.axes):
+        most = job.axis[a].most
+        if most > FEW and job.axes > 1:
+            return False
+        taps *= most
+        # Axis after axis, what one leaves is written and read again.
+        fresh = most if job.axis[a].out == 1 else min(most, job.axis[a].step)
+        apart = apart * fresh + (most + 1 if most > 1 else 0)
+    return taps <= apart
+
+
+cdef inline bint may_finish_boxes(const Job* job, const Call* call, const Tile* tile, bint boxed,
+                                  running_t* like) noexcept nogil:
+    """Whether `finish_boxes` may reduce all axes: boxes, the windows of lines, or those that read all of their taps."""
+    cdef int left = job.axes - (2 if boxed else 1)
+    return (may_finish(job, call, tile) and lies_inner(&call.x, tile.inner_end - tile.inner_begin)
+            and (left == 0 or (left == 1 and job.axis[0].most == 1) or reads_all_taps(job, call, tile, like)))
+
+
+cdef bint finish_boxes(const Job* job, const Call* call, const Tile* tile, running_t* work) noexcept nogil:
     """From elements to elements; True if a result is odd."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item
-    cdef int last = job.axes - 1, above = last - 1 if boxed or last == 1 else -1, top = 0 if last == 2 else -1, a
-    cdef Side deep = side_of(job, tile, top, call.x.axis[0], call.y.axis[0])
+    cdef int last = job.axes - 1, above = last - 1, top = last - 2, a
+    cdef Side deep = side_of(job, tile, top, call.x.axis[max(top, 0)], call.y.axis[max(top, 0)])
     cdef Side down = side_of(job, tile, above, call.x.axis[max(above, 0)], call.y.axis[max(above, 0)])
     cdef Side across = side_of(job, tile, last, call.x.axis[last], call.y.axis[last])
     cdef const char* source
@@ -65,7 +82,7 @@ cdef inline bint may_finish_steps(const Job* job, const Call* call, const Tile* 
     cdef const Axis* axis = &job.axis[0]
     return (job.divides and job.axes == 1 and in_steps(axis) and axis.step <= FEW and axis.taps // axis.step <= FEW
             and axis.begin <= tile.span[0].begin and tile.span[0].end <= axis.end
-            and lies_in_lines(job, call, tile, work) and may_finish_boxes(job, call, tile, False))
+            and lies_in_lines(job, call, tile, work) and may_finish_boxes(job, call, tile, False, work))
 
 
 cdef bint finish_steps(const Job* job, const Call* call, const Tile* tile, running_t* work,
@@ -79,29 +96,24 @@ cdef bint finish_steps(const Job* job, const Call* call, const Tile* tile, runni
     cdef const char* source
     cdef char* target
     cdef char* means
-    cdef Boxes these, those
-    memset(&these, 0, sizeof(Boxes))
-    these.inner, these.planes, these.rows, these.divisor = inner, 1, 1, divisor_of(axis, span.begin)
-    these.far, these.asks = call.far, call.asks
-    these.pace = pixel
-    those = these
-    these.taps, these.step, these.hop = axis.step, axis.step * call.x.axis[0], call.x.axis[0]
-    those.taps, those.step, those.hop, those.far = steps, pixel, pixel, NEAR
-    those.pace = call.y.axis[0] if direct else pixel
+    cdef Side unit = side_of(job, tile, -1, 0, 0), each, all_of_them
     for item in range(tile.outer_begin, tile.outer_end):
         source = outer_item(job, &call.x, item, tile.inner_begin) + first_tap(axis, span.begin) * call.x.axis[0]
         target = outer_item(job, &call.y, item, tile.inner_begin) + span.begin * call.y.axis[0]
         window, held = span.begin, 0
         while window < span.end:
             n = min(most, span.end - window)
-            these.windows, those.windows = n + steps - 1 - held, n
-            these.left = (span.end - window + steps) * these.step
-            boxes_of(source, <char*> (work + held * inner), &these, work, call.x.format, False)
+            each = even_side(n + steps - 1 - held, axis.step, axis.step, call.x.axis[0], pixel, 1)
+            reduce_boxes(source, <char*> (work + held * inner), work, &unit, &unit, &each, inner, call.x.format, False,
+                         call.far, call.asks)
             means = target if direct else <char*> (work + (n + steps - 1) * inner)
-            odd |= boxes_of(<const char*> work, means, &those, work, PLAIN, True)
+            all_of_them = even_side(n, 1, steps, pixel, call.y.axis[0] if direct else pixel,
+                                    divisor_of(axis, span.begin))
+            odd |= reduce_boxes(<const char*> work, means, work, &unit, &unit, &all_of_them, inner, PLAIN, True, NEAR,
+                                NEAR)
             if not direct:
                 write_row(&call.y, means, target, call.y.axis[0], n, inner, scratch)
-            source += these.windows * these.step
+            source += each.span.end * axis.step * call.x.axis[0]
             target += n * call.y.axis[0]
             held = steps - 1
             memmove(work, work + n * inner, held * pixel)
@@ -116,16 +128,15 @@ cdef inline bint may_finish_down(const Job* job, const Call* call, const Tile* t
     cdef int a
     if running_t is SumI32 or running_t is SumI64 or running_t is SumWide:
         return False
-    if (job.axes == 1 or job.whole or job.in_order or job.indexed or not job.finishes
-            or job.divisor > MOST_DIVISOR or job.axis[0].most > FEW
-            or inner * <Py_ssize_t> sizeof(running_t) < VECTOR or not lies_inner(&call.y, inner)):
+    if (job.axes == 1 or job.whole or job.in_order or job.indexed or job.axis[0].most > FEW
+            or inner * <Py_ssize_t> sizeof(running_t) < VECTOR or not may_finish(job, call, tile)):
         return False
     if block != NULL:
-        return call.y.format == PLAIN and running_t is not MaxI16 and have_taps(job, tile)
+        return call.y.format == PLAIN and running_t is not MaxI16
     for a in range(1, job.axes):
         if not passes_through(&job.axis[a]):
             return False
-    return (not job.stage.load and not is_square(call.x.format) and lies_inner(&call.x, inner) and have_taps(job, tile))
+    return not job.stage.load and not is_square(call.x.format) and lies_inner(&call.x, inner)
 
 
 cdef bint finish_down(const Job* job, const Call* call, const Tile* tile, const running_t* block,
@@ -133,54 +144,55 @@ cdef bint finish_down(const Job* job, const Call* call, const Tile* tile, const 
     """The first axis of block[outer, elements of it, windows of the others, inner] or, if that is NULL, of elements;
     True if a result is odd."""
     cdef int last = job.axes - 1, a
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, item, window, n
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, places = 1, item, place, rest, window, n
     cdef Py_ssize_t[MAX_AXES] pace
     cdef Format format = PLAIN if block != NULL else call.x.format
-    cdef bint odd = False
     cdef Py_ssize_t size = sizeof(running_t) if format == PLAIN else call.x.itemsize
+    cdef Side unit = side_of(job, tile, -1, 0, 0), down, across
     cdef const char* source
-    cdef Boxes these
-    cdef Walk walk = walk_rows(job, &call.y, tile, True, NULL)
+    cdef const char* first
     cdef char* target
-    walk.together = 1
+    cdef double divisor
+    cdef bint odd = False
     pace[last] = inner * size
     for a in range(last - 1, -1, -1):
         pace[a] = pace[a + 1] * extent(tile.span[a + 1], True)
-    item = pace[0] * extent(tile.span[0], False)
+    for a in range(1, last):
+        places *= extent(tile.span[a], True)
     if block == NULL:
         for a in range(job.axes):
             pace[a] = call.x.axis[a]
-    memset(&these, 0, sizeof(Boxes))
-    these.planes, these.rows, these.left = 1, 1, AHEAD + 1
-    these.hop, these.step = job.axis[0].hop * pace[0], pace[last]
-    these.pace = call.y.axis[last]
-    target = next_rows(job, &call.y, tile, &walk)
-    while target != NULL and not stopped(call):
+    down = side_of(job, tile, 0, pace[0], call.y.axis[0])
+    for item in range(tile.outer_begin, tile.outer_end):
         if block != NULL:
-            source = <const char*> block + (walk.item - tile.outer_begin) * item
+            first = <const char*> block + (item - tile.outer_begin) * pace[0] * extent(tile.span[0], False)
         else:
-            source = outer_item(job, &call.x, walk.item, tile.inner_begin) + tile.span[0].low * pace[0]
+            first = outer_item(job, &call.x, item, tile.inner_begin) + tile.span[0].low * pace[0]
             for a in range(1, job.axes):
-                source += tile.span[a].begin * pace[a]
-        source += (first_tap(&job.axis[0], walk.place[0]) - tile.span[0].low) * pace[0]
-        for a in range(1, last):
-            source += (walk.place[a] - tile.span[a].begin) * pace[a]
-        these.taps, these.divisor = taps_inside(&job.axis[0], walk.place[0]), 1
-        window = tile.span[last].begin
-        while window < tile.span[last].end:
-            n = tile.span[last].end - window
-            if job.divides:
-                these.divisor = divisor_of(&job.axis[last], window)
-                for a in range(last):
-                    these.divisor *= divisor_of(&job.axis[a], walk.place[a])
-                if not job.uniform:
+                first += tile.span[a].begin * pace[a]
+        for place in range(places):
+            source, target = first, outer_item(job, &call.y, item, tile.inner_begin)
+            rest, divisor = place, 1
+            for a in range(last - 1, 0, -1):
+                n = rest % extent(tile.span[a], True)
+                rest //= extent(tile.span[a], True)
+                source += n * pace[a]
+                target += n * call.y.axis[a]
+                divisor *= divisor_of(&job.axis[a], tile.span[a].begin + n)
+            for a in range(job.axes):
+                target += tile.span[a].begin * call.y.axis[a]
+            window = tile.span[last].begin
+            while window < tile.span[last].end and not stopped(call):
+                n = tile.span[last].end - window
+                if job.divides and not job.uniform:
                     n = min(n, job.axis[last].end - window) if is_interior(&job.axis[last], window) else 1
-            these.windows, these.inner = n, inner
-            if these.step == inner * size and these.pace == inner * call.y.itemsize:
-                these.windows, these.inner = 1, n * inner  # as if of one window
-            odd |= boxes_of(source + (window - tile.span[last].begin) * these.step,
-                            target + (window - tile.span[last].begin) * these.pace, &these, work, format,
-                            job.divides or running_t is MaxI16)
-            window += n
-        target = next_rows(job, &call.y, tile, &walk)
+                across = even_side(n, 1, 1, pace[last], call.y.axis[last],
+                                   divisor * divisor_of(&job.axis[last], window))
+                if pace[last] == inner * size and call.y.axis[last] == inner * call.y.itemsize:
+                    across.span.end = across.axis.end = 1  # as if of one window
+                odd |= reduce_boxes(source + (window - tile.span[last].begin) * pace[last],
+                                    target + (window - tile.span[last].begin) * call.y.axis[last], work, &unit, &down,
+                                    &across, inner if across.span.end == n else n * inner, format,
+                                    job.divides or running_t is MaxI16, NEAR, NEAR)
+                window += n
     return odd

@@ -85,6 +85,7 @@ include "strips.pxi"
 include "strip_tiles.pxi"
 include "registers.pxi"
 include "rings.pxi"
+include "quads.pxi"
 include "bands.pxi"
 include "planes.pxi"
 include "plane_tiles.pxi"
@@ -226,6 +227,13 @@ cdef Operand operand_of(cnp.ndarray array):
                    cnp.PyArray_ITEMSIZE(array), not cnp.PyArray_ISNOTSWAPPED(array), cnp.PyArray_ISALIGNED(array))
 
 
+cdef lay_strides(Py_ssize_t* strides, shape, Py_ssize_t itemsize):
+    """Those of an array in row-major order."""
+    for a in range(len(shape) - 1, -1, -1):
+        strides[a] = itemsize
+        itemsize *= shape[a]
+
+
 cdef void describe(Array* array, const Operand* source, Format format, const Job* job, int channel, bint interleaved,
                    int first) noexcept nogil:
     """The strides of an array by the names they have in a job; `first` is its first spatial axis."""
@@ -308,7 +316,8 @@ cdef class Pool:
     cdef bint interleaved
     cdef object dtype
     cdef int ndim
-    cdef Py_ssize_t[MAX_AXES] x_shape, y_shape
+    cdef Py_ssize_t[MAX_AXES] x_shape, y_shape, x_strides, y_strides
+    cdef Operand x, y  # but for their data
 
     def __cinit__(self, str reduction, str dtype, double p, safe, images, channels, axes, tilings,
                   bint channels_last, bint interleaved, bint column_major=False):
@@ -409,34 +418,32 @@ cdef class Pool:
     def run(self, cnp.ndarray x, cnp.ndarray y, int threads, quantisation=None, cnp.ndarray indices=None):
         """Reduces x into y; all have the shape and dtype of the job, and none overlaps x."""
         cdef Operands operands
-        cdef Interrupts signals
-        cdef bint done
         if cnp.PyArray_SIZE(y) == 0:
             return
         memset(&operands, 0, sizeof(Operands))
-        memset(&signals, 0, sizeof(Interrupts))
         operands.x, operands.y = operand_of(x), operand_of(y)
         if indices is not None:
             operands.indices = operand_of(indices)
         if quantisation is not None:
             (operands.rule.bias, operands.rule.scale, operands.rule.y_scale, operands.rule.lowest,
              operands.rule.highest, operands.rule.zero) = quantisation
-        with nogil:
-            done = self.run_operands(&operands, threads, &signals)
-        if not done:
-            raise MemoryError(f"onnxpool: no {threads * self.jobs[0].scratch} bytes of scratch memory")
-        raised_by_handler(&signals)
+        self._run(&operands, threads)
 
-    def expect(self, x_shape, y_shape, dtype):
-        """The shapes and the dtype that `run_plain` looks for."""
+    def expect(self, x_shape, y_shape, dtype, x_problem, y_problem):
+        """The shapes and the dtype that `run_plain` looks for, and the shapes that the elements have for the job."""
         cdef int a
         self.ndim, self.dtype = len(x_shape), dtype
         for a in range(self.ndim):
             self.x_shape[a], self.y_shape[a] = x_shape[a], y_shape[a]
+        self.x = Operand(NULL, &self.x_strides[0], len(x_problem), dtype.itemsize, False, True)
+        self.y = Operand(NULL, &self.y_strides[0], len(y_problem), dtype.itemsize, False, True)
+        lay_strides(self.x_strides, x_problem, dtype.itemsize)
+        lay_strides(self.y_strides, y_problem, dtype.itemsize)
 
-    def run_plain(self, x, y):
-        """As `run` by one thread, if the arrays are as expected, C-contiguous, aligned and apart; whether they are."""
+    def run_plain(self, x, y, int threads):
+        """As `run`, if the arrays are as expected, C-contiguous, aligned and apart; whether they are."""
         cdef cnp.ndarray a, b
+        cdef Operands operands
         cdef int i
         if not cnp.PyArray_CheckExact(x) or not cnp.PyArray_CheckExact(y):
             return False
@@ -450,8 +457,21 @@ cdef class Pool:
         if (cnp.PyArray_BYTES(a) < cnp.PyArray_BYTES(b) + cnp.PyArray_NBYTES(b)
                 and cnp.PyArray_BYTES(b) < cnp.PyArray_BYTES(a) + cnp.PyArray_NBYTES(a)):
             return False
-        self.run(a, b, 1)
+        memset(&operands, 0, sizeof(Operands))
+        operands.x, operands.y = self.x, self.y
+        operands.x.data, operands.y.data = <char*> cnp.PyArray_DATA(a), <char*> cnp.PyArray_DATA(b)
+        self._run(&operands, threads)
         return True
+
+    cdef _run(self, const Operands* operands, int threads):
+        cdef Interrupts signals
+        cdef bint done
+        memset(&signals, 0, sizeof(Interrupts))
+        with nogil:
+            done = self.run_operands(operands, threads, &signals)
+        if not done:
+            raise MemoryError(f"onnxpool: no {threads * self.jobs[0].scratch} bytes of scratch memory")
+        raised_by_handler(&signals)
 
     cdef bint run_operands(self, const Operands* operands, int threads, Interrupts* signals) noexcept nogil:
         """As `run`, for the holder of no GIL; False if there is no memory. Without `signals` it goes on to the end."""

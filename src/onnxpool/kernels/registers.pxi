@@ -3,9 +3,18 @@
 As many as there is room for are taken together (REGISTERS: QUAD * QUAD with AVX-512, else QUAD), or QUAD, or what a
 format gives at a time, one or a pair.
 """
-from .elements cimport copy_vector, fetch, lanes_t, load_lanes, load_once, store_lanes
+from .elements cimport (
+    copy_vector,
+    fetch,
+    lanes_t,
+    larger_doubles,
+    larger_floats,
+    load_lanes,
+    load_once,
+    store_lanes,
+)
 from .job cimport BFLOAT16_EVEN, BFLOAT16_ODD, BFLOAT16_PAIRS, Format
-from .reductions cimport neutral, nothing, running_t
+from .reductions cimport MaxF32, MaxF64, neutral, nothing, running_t
 
 cdef enum:
     QUAD = 4
@@ -27,16 +36,29 @@ cdef enum Exchange:
     WRITE    # memory holds what registers do
 
 
+cdef inline void read_lanes(const char* x, lanes_t* lanes, const running_t* like, Format format) noexcept nogil:
+    cdef running_t[VECTOR] space
+    cdef running_t* values = space
+    read_vector(x, values, format)
+    lanes[0] = load_lanes(values)
+
+
 cdef inline void take_lanes(running_t* values, lanes_t* lanes, bint before) noexcept nogil:
     """Values before or after those in a register."""
     cdef running_t[VECTOR] space
     cdef running_t* others = space
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t)
-    store_lanes(lanes[0], others)
-    if before:
+    cdef lanes_t given = load_lanes(values)
+    if running_t is MaxF32:
+        lanes[0] = larger_floats(given, lanes[0]) if before else larger_floats(lanes[0], given)
+    elif running_t is MaxF64:
+        lanes[0] = larger_doubles(given, lanes[0]) if before else larger_doubles(lanes[0], given)
+    elif before:
+        store_lanes(lanes[0], others)
         merge(values, others, width)
         lanes[0] = load_lanes(values)
     else:
+        store_lanes(lanes[0], others)
         merge(others, values, width)
         lanes[0] = load_lanes(others)
 

@@ -118,13 +118,6 @@ cdef inline void put_apart(const Registers* all, char* y, Py_ssize_t pitch, cons
         put_one(&quad.fourth, &quad.fourth, y + 3 * pitch, like, by, 3, finish, format)
 
 
-cdef inline void read_lanes(const char* x, lanes_t* lanes, const running_t* like, Format format) noexcept nogil:
-    cdef running_t[VECTOR] space
-    cdef running_t* values = space
-    read_vector(x, values, format)
-    lanes[0] = load_lanes(values)
-
-
 cdef inline void read_pair(const char* x, lanes_t* even, lanes_t* odd, const running_t* like,
                            Format format) noexcept nogil:
     """A pair, which as running values are two vectors."""

@@ -312,8 +312,8 @@ cdef bint pool_tile(running_t* memory, const Job* job, const Call* call, const T
     cdef bint lined = not boxed and not stripped and fits_lines(job, call, tile, memory)
     if job.flat:
         return finish_flat(job, call, tile, values, work, scratch)
-    if (boxed or lined) and may_finish_boxes(job, call, tile, boxed):
-        return finish_boxes(job, call, tile, boxed, work)
+    if (boxed or lined) and may_finish_boxes(job, call, tile, boxed, work):
+        return finish_boxes(job, call, tile, work)
     if not boxed and may_finish_down(job, call, tile, <running_t*> NULL):
         return finish_down(job, call, tile, <running_t*> NULL, work)
     if may_finish_back(job, call, tile, <running_t*> NULL, work):

@@ -1,0 +1,36 @@
+"""Other loops run where elements come from beyond a core's caches: the results are those of one image at a time."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from test_flat_planes import bits
+
+import onnxpool
+
+DTYPES = [np.dtype(t) for t in (np.uint8, np.float16, ml_dtypes.bfloat16, np.float32, np.float64)]
+FAR = 15 << 19  # bytes: a little more than what counts as near
+WINDOWS = [
+    ((600,), {"kernel_shape": [2], "strides": [2]}),
+    ((600,), {"kernel_shape": [4], "strides": [3], "pads": [1, 2]}),
+    ((600,), {"kernel_shape": [7], "strides": [2], "pads": [3, 3]}),
+    ((24, 25), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    ((24, 25), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    ((24, 25), {"kernel_shape": [3, 2], "strides": [1, 1], "pads": [1, 0, 1, 1]}),
+    ((24, 25), {"kernel_shape": [4, 5], "strides": [4, 5], "pads": [0, 0, 3, 0]}),
+    ((24, 25), {"kernel_shape": [3, 3], "strides": [2, 2], "dilations": [2, 1]}),
+    ((4, 6, 25), {"kernel_shape": [2, 2, 2], "strides": [2, 2, 2], "pads": [0, 1, 0, 0, 0, 1]}),
+    ((4, 6, 25), {"kernel_shape": [4, 3, 1], "strides": [2, 1, 1], "pads": [1, 1, 0, 1, 1, 0]}),
+]
+
+
+@pytest.mark.parametrize("channels", [16, 72, 320])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_far_arrays(dtype, channels):
+    images = FAR // (600 * channels * dtype.itemsize) + 1
+    x = np.random.default_rng(channels).integers(-9, 99, (images, 600, channels)).astype(dtype)
+    for sizes, attributes in WINDOWS:
+        far = x.reshape(images, *sizes, channels)
+        for operator in (onnxpool.MaxPool,) if dtype == np.uint8 else (onnxpool.MaxPool, onnxpool.AveragePool):
+            pool = operator(**attributes, channels_last=True)
+            near = np.concatenate([pool(image[None]) for image in far])
+            assert np.array_equal(bits(pool(far)), bits(near)), (operator, sizes, attributes)
