@@ -371,7 +371,7 @@ cdef inline bint quads(const char* x, char* y, running_t* work, const Panes* pan
             count = 2 if (close and course.planes == 1 and is_interior(rows, row)
                           and row + 1 < min(down.span.end, rows.end)) else 1
             course.rows = course.nest.taps[1 - level] = taps_inside(rows, row)
-            course.turn = count * rows.step * down.x - row_bytes
+            course.turn = max(0, count * rows.step * down.x - row_bytes)
             window = across.span.begin
             while window < across.span.end:
                 course.windows = min(across.span.end, taps.end) - window if is_interior(taps, window) else 1
