@@ -92,7 +92,7 @@ def way_of(problem: Problem, reduction: str, itemsize: int, windowed: bool) -> W
 class WindowPlan(Plan):
     """The plan of an operator that reduces windows; `axes` are the windows of each spatial axis."""
 
-    __slots__ = ("_given", "_merged", "_picked", "_plain", "_pools", "_serial", "axes", "output_shape", "reduction")
+    __slots__ = ("_bytes", "_given", "_merged", "_picked", "_plain", "_pools", "axes", "output_shape", "reduction")
 
     axes: tuple[Axis, ...]
     output_shape: tuple[int, ...]
@@ -102,7 +102,7 @@ class WindowPlan(Plan):
     _picked: tuple[slice, ...] | None  # the elements that are the results
     _pools: dict[tuple[bool, bool], kernels.Pool]  # by whether it is merged, and channels are the innermost loop
     _plain: list[kernels.Pool]  # what runs plain arrays without a further look, once it is made
-    _serial: bool  # whether one thread takes all of it, however many are asked for
+    _bytes: int  # of X
 
     def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], axes: tuple[Axis, ...],
                  reduction: tuple[str, float]) -> None:
@@ -113,7 +113,7 @@ class WindowPlan(Plan):
         super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={}, _plain=[],
                          _given=way_of(problem, name, itemsize, operator.windowed),
                          _merged=None if fewer is None else way_of(fewer, name, itemsize, operator.windowed),
-                         _serial=math.prod(shape) * dtype.itemsize < threads.SERIAL_BYTES,
+                         _bytes=math.prod(shape) * dtype.itemsize,
                          _picked=picks, output_shape=problem.output_shape)
 
     def explain(self) -> str:
@@ -122,7 +122,7 @@ class WindowPlan(Plan):
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         if self._plain and not inputs and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
             y = np.empty(self.output_shape, self.dtype) if out is None else out
-            team = 1 if self._serial else threads.team(num_threads, threads.SERIAL_BYTES)
+            team = 1 if self._bytes < threads.SERIAL_BYTES else threads.team(num_threads, self._bytes)
             if self._plain[0].run_plain(x, y, team):
                 return y
         x = self._checked(x)
