@@ -8,7 +8,7 @@ from test_flat_planes import bits
 import onnxpool
 
 DTYPES = [np.dtype(t) for t in (np.uint8, np.float16, ml_dtypes.bfloat16, np.float32, np.float64)]
-FAR = 15 << 19  # bytes: a little more than what counts as near
+FAR, FARTHEST = 15 << 19, 17 << 20  # bytes: a little more than what counts as near, and as far
 WINDOWS = [
     ((600,), {"kernel_shape": [2], "strides": [2]}),
     ((600,), {"kernel_shape": [4], "strides": [3], "pads": [1, 2]}),
@@ -23,14 +23,31 @@ WINDOWS = [
 ]
 
 
+def images_of(size: int, channels: int, dtype: np.dtype) -> np.ndarray:
+    """Images of 600 places that take at least so many bytes."""
+    images = size // (600 * channels * dtype.itemsize) + 1
+    return (np.random.default_rng(channels).integers(0, 9900, (images, 600, channels)) / 100).astype(dtype)
+
+
+@pytest.mark.parametrize("size", [FAR, FARTHEST])
 @pytest.mark.parametrize("channels", [16, 72, 320])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_far_arrays(dtype, channels):
-    images = FAR // (600 * channels * dtype.itemsize) + 1
-    x = np.random.default_rng(channels).integers(-9, 99, (images, 600, channels)).astype(dtype)
+def test_far_arrays(dtype, channels, size):
+    x = images_of(size, channels, dtype)
     for sizes, attributes in WINDOWS:
-        far = x.reshape(images, *sizes, channels)
+        far = x.reshape(len(x), *sizes, channels)
         for operator in (onnxpool.MaxPool,) if dtype == np.uint8 else (onnxpool.MaxPool, onnxpool.AveragePool):
             pool = operator(**attributes, channels_last=True)
             near = np.concatenate([pool(image[None]) for image in far])
             assert np.array_equal(bits(pool(far)), bits(near)), (operator, sizes, attributes)
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)], ids=str)
+def test_far_views(dtype):
+    """Places that lie apart or backwards."""
+    x = images_of(2 * FARTHEST, 144, dtype)
+    for sizes, attributes in WINDOWS:
+        far = x.reshape(len(x), *sizes, 144)
+        for view in (far[..., 40:112], far[..., ::-1, :], far[:, ::-1], far[..., ::2, 1:]):
+            pool = onnxpool.AveragePool(**attributes, channels_last=True)
+            assert np.array_equal(bits(pool(view)), bits(pool(np.ascontiguousarray(view)))), (sizes, attributes)

@@ -4,13 +4,11 @@ Four that share taps at a time, two neighbours of two rows: what they share is r
 once. Others one at a time, where elements come from afar: the fewer instructions, the further a processor looks ahead.
 """
 from libc.stdint cimport int16_t, uint16_t
-from libc.string cimport memcpy
 
 from .elements cimport (
     copy_vector,
     fetch,
     float16_of_key,
-    keys_of_row,
     lanes_t,
     load_lanes,
     load_once,
@@ -20,25 +18,17 @@ from .elements cimport (
     narrow_float16_row,
     quotient_double,
     store_lanes,
-    widen_bfloat16_row,
-    widen_float16_row,
 )
 from .job cimport (
     BFLOAT16,
     BFLOAT16_EVEN,
-    BFLOAT16_KEYS,
     BFLOAT16_ODD,
     BFLOAT16_PAIRS,
-    BYTES,
     FLOAT16,
-    FLOAT16_KEYS,
-    NEAR,
     PLAIN,
-    SIGNED_BYTES,
-    Distance,
     Format,
 )
-from .reductions cimport MaxF32, MaxF64, MaxI8, MaxI16, MaxU8, SumF32, SumF64, SumI32, combine, few, nothing, running_t
+from .reductions cimport MaxF32, MaxF64, MaxI16, SumF32, SumF64, combine, few, nothing, running_t
 
 cdef enum:
     SIDE = 3     # taps of a box at most along each axis, as in tiling.py
@@ -187,26 +177,6 @@ cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y
         copy_vector(y + VECTOR, odd)
 
 
-cdef struct Nest:
-    Py_ssize_t[3] taps, hop      # of a window along three axes, the innermost first, and bytes from one to the next
-
-
-cdef struct Course:
-    Nest nest                    # of neighbouring windows of a row: y[windows, inner]
-    Py_ssize_t windows, inner
-    Py_ssize_t step, pace        # bytes in x and y from window to window
-    Py_ssize_t planes, rows, taps       # of a window, and bytes from one to the next
-    Py_ssize_t deep, down, across
-    Py_ssize_t left, turn        # bytes to the end of the row, and from there to the next row of windows
-    Py_ssize_t below             # bytes in y to the next row, where two are taken at once
-    bint waits, fetches          # for memory; whether lines are fetched
-
-
-cdef inline Py_ssize_t ahead_of(const Course* course, Py_ssize_t window) noexcept nogil:
-    """How far before they are read lines are fetched: behind the end of a row those of the next one."""
-    return AHEAD if window * course.step + AHEAD < course.left else AHEAD + course.turn
-
-
 cdef struct Results:
     lanes_t highest, lowest  # as `Extremes`
 
@@ -248,7 +218,8 @@ cdef inline void boxes(const char* x, char* y, const Course* course, const runni
     cdef Py_ssize_t unit = width * vectors_of(format), ahead, advance = side, end, lead = 0, size = size_of(by, format)
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     cdef Py_ssize_t hop = course.across, pace = course.pace, below = course.below
-    cdef bint fetches = course.fetches
+    cdef bint fetches = course.fetches, sweeps = course.sweeps
+    cdef Sweep sweep = sweep_from(x, course)
     cdef int row, tap
     if format == PLAIN and side == 2 and inner >= FEW * unit and pace % VECTOR == 0 and below % VECTOR == 0:
         # A vector across two lines is stored in two steps, which shows where four rows of results take turns.
@@ -262,7 +233,9 @@ cdef inline void boxes(const char* x, char* y, const Course* course, const runni
             for row in range(rows + side - 1):
                 at[row] = line[row] + part * size
             while done <= end - unit:
-                if fetches:
+                if side == 1 and sweeps:
+                    sweep_to(&sweep, course, (window * inner + done + unit) * size)
+                elif fetches:
                     # Two rows of the next boxes are new, or all of one row.
                     for row in range(max(rows + side - 3, 0), rows + side - 1):
                         for tap in range(min(taps, NEW) if rows > 1 else taps):

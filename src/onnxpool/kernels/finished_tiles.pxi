@@ -7,7 +7,7 @@ from .job cimport MAX_AXES, MAX_I16, NEAR, PLAIN, Call, Format, Job, Tile, stopp
 from .reductions cimport MaxI16, SumI32, SumI64, SumWide, running_t
 
 cdef enum:
-    PIECE = 1 << 10  # bytes of windows that are finished together from results of steps
+    PIECE = 1 << 12  # bytes of windows that are finished together from results of steps
 
 
 cdef inline bint have_taps(const Job* job, const Tile* tile) noexcept nogil:

@@ -90,7 +90,8 @@ cdef inline Band direct_band(const Job* job, const Call* call, const Tile* tile,
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
     cdef Band band = band_of(job.inner, inner, like)
     band.hop = band.places * call.x.axis[job.axes - 1]
-    band.ahead = FARTHEST_AHEAD if call.far == FARTHEST else AHEAD
+    # One stream is what a processor follows by itself that gains by fetching where there are more.
+    band.ahead = 0 if FETCHES else FARTHEST_AHEAD if call.far == FARTHEST else AHEAD
     # What would be read in several pieces has to stay near and be worth it.
     band.columns = band.places == 1 and (
         band.units <= QUAD or band.units == REGISTERS

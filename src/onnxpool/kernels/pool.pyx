@@ -78,6 +78,7 @@ include "tables.pxi"
 include "rows.pxi"
 include "walks.pxi"
 include "squares.pxi"
+include "courses.pxi"
 include "boxes.pxi"
 include "boxed_tiles.pxi"
 include "finished_tiles.pxi"
@@ -86,6 +87,8 @@ include "strip_tiles.pxi"
 include "registers.pxi"
 include "rings.pxi"
 include "quads.pxi"
+include "slides.pxi"
+include "channels_last.pxi"
 include "bands.pxi"
 include "planes.pxi"
 include "plane_tiles.pxi"
@@ -105,7 +108,6 @@ cdef extern from "team.h":
     void leave_team(int threads) nogil
 
 cdef enum:
-    LINE = 64      # bytes of a line of the cache
     MOST_JOBS = 3  # one that finishes, one that only reduces, one with wider running values
 
 cnp.import_array()

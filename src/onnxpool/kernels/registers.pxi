@@ -43,6 +43,35 @@ cdef inline void read_lanes(const char* x, lanes_t* lanes, const running_t* like
     lanes[0] = load_lanes(values)
 
 
+cdef inline void read_pair(const char* x, lanes_t* even, lanes_t* odd, const running_t* like,
+                           Format format) noexcept nogil:
+    """A pair, which as running values are two vectors."""
+    cdef char[VECTOR] space
+    cdef char* raw = space
+    if format == BFLOAT16_PAIRS:
+        load_once(x, raw)
+        read_lanes(raw, even, like, BFLOAT16_EVEN)
+        read_lanes(raw, odd, like, BFLOAT16_ODD)
+    else:
+        read_lanes(x, even, like, format)
+        read_lanes(x + VECTOR, odd, like, format)
+
+
+cdef inline void read_apart(const char* x, Py_ssize_t pitch, Quad* quad, const running_t* like, bint paired,
+                            int vectors, Format format) noexcept nogil:
+    """So many vectors, or pairs of them, `pitch` bytes apart."""
+    if paired:
+        read_pair(x, &quad.first, &quad.second, like, format)
+        if vectors == QUAD:
+            read_pair(x + pitch, &quad.third, &quad.fourth, like, format)
+        return
+    read_lanes(x, &quad.first, like, format)
+    if vectors == QUAD:
+        read_lanes(x + pitch, &quad.second, like, format)
+        read_lanes(x + 2 * pitch, &quad.third, like, format)
+        read_lanes(x + 3 * pitch, &quad.fourth, like, format)
+
+
 cdef inline void take_lanes(running_t* values, lanes_t* lanes, bint before) noexcept nogil:
     """Values before or after those in a register."""
     cdef running_t[VECTOR] space

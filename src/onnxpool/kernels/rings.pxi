@@ -118,33 +118,6 @@ cdef inline void put_apart(const Registers* all, char* y, Py_ssize_t pitch, cons
         put_one(&quad.fourth, &quad.fourth, y + 3 * pitch, like, by, 3, finish, format)
 
 
-cdef inline void read_pair(const char* x, lanes_t* even, lanes_t* odd, const running_t* like,
-                           Format format) noexcept nogil:
-    """A pair, which as running values are two vectors."""
-    if format == BFLOAT16_PAIRS:
-        read_lanes(x, even, like, BFLOAT16_EVEN)
-        read_lanes(x, odd, like, BFLOAT16_ODD)
-    else:
-        read_lanes(x, even, like, format)
-        read_lanes(x + VECTOR, odd, like, format)
-
-
-cdef inline void read_apart(const char* x, Py_ssize_t pitch, Registers* all, const running_t* like, bint paired,
-                            int vectors, Format format) noexcept nogil:
-    """So many vectors, or pairs of them, `pitch` bytes apart."""
-    cdef Quad* quad = &all.first
-    if paired:
-        read_pair(x, &quad.first, &quad.second, like, format)
-        if vectors == QUAD:
-            read_pair(x + pitch, &quad.third, &quad.fourth, like, format)
-        return
-    read_lanes(x, &quad.first, like, format)
-    if vectors == QUAD:
-        read_lanes(x + pitch, &quad.second, like, format)
-        read_lanes(x + 2 * pitch, &quad.third, like, format)
-        read_lanes(x + 3 * pitch, &quad.fourth, like, format)
-
-
 cdef struct Slice:
     Py_ssize_t x_pitch, y_pitch   # bytes from vector, or pair, to vector of those taken together
     Py_ssize_t room               # entries of the first ring: a power of two, the distance of taps or more
@@ -168,9 +141,9 @@ cdef inline bint look_back_along(const char* x, char* y, const Slab* slab, Slice
     exchange(&now, rings, vectors, WRITE)
     for place in range(span.high - span.low):
         if plain:
-            read_apart(x, x_pitch, &now, rings, format == BFLOAT16_PAIRS, vectors, PLAIN)
+            read_apart(x, x_pitch, &now.first, rings, format == BFLOAT16_PAIRS, vectors, PLAIN)
         else:
-            read_apart(x, x_pitch, &now, rings, format == BFLOAT16_PAIRS, vectors, format)
+            read_apart(x, x_pitch, &now.first, rings, format == BFLOAT16_PAIRS, vectors, format)
         enter(rings, &now, place, hop, room, levels, vectors)
         while window < span.end:
             taps = taps_inside(axis, window)

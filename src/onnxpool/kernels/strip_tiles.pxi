@@ -124,7 +124,7 @@ cdef Strip strip_at(const Job* job, const Call* call, const Tile* tile, running_
     strip.left = (span.low - nominal(axis, span.begin)) * inner
     strip.taps, strip.step, strip.hop = axis.taps, axis.step, axis.hop * inner
     strip.pitch = (parts(strip.row, most) + 2) * most
-    strip.dense = call.x.axis[job.axes - 2] == strip.row * call.x.itemsize
+    strip.waits = call.far and call.x.axis[job.axes - 2] == strip.row * call.x.itemsize
     strip.divisors, strip.factors, strip.pace = NULL, 0, 0
     return strip
 

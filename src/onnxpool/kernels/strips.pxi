@@ -115,7 +115,7 @@ cdef struct Strip:
     Py_ssize_t left          # values of padding before a row
     Py_ssize_t taps, step, hop  # along a row; from window to window and tap to tap in values
     Py_ssize_t pitch         # values from one of two rows held to the other
-    bint dense               # whether rows of elements follow each other
+    bint waits               # for elements, of rows that follow each other
     const char* divisors     # of the first row of windows,
     Py_ssize_t factors, pace  # and bytes from there to one over each, and to those of the next row
 
@@ -182,7 +182,7 @@ cdef inline void columns_then_rows(const char* x, char* y, const Side* down, con
     cdef Py_ssize_t pace = strip.windows * stored, room = (end - window) * pace
     cdef running_t* first = held - strip.left
     cdef Py_ssize_t fresh = rows.axis.step * rows.x  # bytes that no earlier row of windows has read
-    cdef Py_ssize_t lines = parts(fresh, 64) if strip.dense and fresh <= 4 * AHEAD else 0
+    cdef Py_ssize_t lines = parts(fresh, 64) if strip.waits and fresh <= 4 * AHEAD else 0
     hold_row(first_of(x, &rows, window), held, strip.row, hop, taps_inside(&rows.axis, window), format)
     while window < end:
         window += 1

@@ -46,6 +46,7 @@ from .geometry cimport Axis, Span, first_tap, taps_inside
 
 
 cdef enum:
+    LINE = 64            # bytes of a line of a cache
     OWN_BYTES = 1 << 19  # of x that the cache of one core holds,
     FAR_BYTES = 7 << 20  # from which on lines are fetched,
     AHEAD = 1 << 12      # so many bytes before they are read
