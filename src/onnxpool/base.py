@@ -10,8 +10,9 @@ from numpy.typing import DTypeLike
 
 from . import schemas, windows
 from .attributes import Flag, integer
-from .errors import PoolError
+from .errors import PoolError, PoolTypeError
 from .execution import Plan, as_array, native
+from .keys import key_of
 from .pooling import WindowPlan
 from .windows import Axis
 
@@ -219,16 +220,13 @@ def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Opera
 def made(cls: Any, *arguments: Any) -> Operator:
     """The operator with these arguments, in the order of its signature; one made before, if they are of the same types
     too, as 2 and 2.0 are not."""
-    kinds = tuple(map(type, arguments))
-    if list in kinds:  # which cannot be looked up
-        return made(cls, *[tuple(value) if type(value) is list else value for value in arguments])
-    if tuple in kinds:
-        kinds += tuple([type(part) for value in arguments if type(value) is tuple for part in value])
+    arguments, kinds = key_of(arguments)
     try:
-        hash(arguments)
-    except TypeError:
+        return _made(cls, arguments, kinds)
+    except PoolTypeError:
+        raise
+    except TypeError:  # what cannot be looked up, such as an array
         return _made.__wrapped__(cls, arguments, kinds)
-    return _made(cls, arguments, kinds)
 
 
 @lru_cache(maxsize=1024)

@@ -1,0 +1,3 @@
+from typing import Any
+
+def key_of(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[type, ...]]: ...
