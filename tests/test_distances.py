@@ -29,17 +29,32 @@ def images_of(size: int, channels: int, dtype: np.dtype) -> np.ndarray:
     return (np.random.default_rng(channels).integers(0, 9900, (images, 600, channels)) / 100).astype(dtype)
 
 
+def compare(far: np.ndarray, channels_last: bool, attributes: dict) -> None:
+    """All images with one at a time."""
+    for operator in (onnxpool.MaxPool,) if far.dtype == np.uint8 else (onnxpool.MaxPool, onnxpool.AveragePool):
+        pool = operator(**attributes, channels_last=channels_last)
+        near = np.concatenate([pool(image[None]) for image in far])
+        assert np.array_equal(bits(pool(far)), bits(near)), (operator, far.shape, attributes)
+
+
 @pytest.mark.parametrize("size", [FAR, FARTHEST])
 @pytest.mark.parametrize("channels", [16, 72, 320])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_far_arrays(dtype, channels, size):
     x = images_of(size, channels, dtype)
     for sizes, attributes in WINDOWS:
-        far = x.reshape(len(x), *sizes, channels)
-        for operator in (onnxpool.MaxPool,) if dtype == np.uint8 else (onnxpool.MaxPool, onnxpool.AveragePool):
-            pool = operator(**attributes, channels_last=True)
-            near = np.concatenate([pool(image[None]) for image in far])
-            assert np.array_equal(bits(pool(far)), bits(near)), (operator, sizes, attributes)
+        compare(x.reshape(len(x), *sizes, channels), True, attributes)
+
+
+@pytest.mark.parametrize("size", [FAR, FARTHEST])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_far_planes(dtype, size):
+    """Channels first, rows that do and do not fill vectors."""
+    x = images_of(size, 72, dtype).reshape(-1, 9, 60, 80)
+    windows = [attributes for sizes, attributes in WINDOWS if len(sizes) == 2]
+    for attributes in (*windows, {"kernel_shape": [3, 2], "strides": [3, 2], "pads": [1, 0, 1, 0]}):
+        for part in (x, x[..., :65], x[..., 3:40]):
+            compare(part, False, attributes)
 
 
 @pytest.mark.parametrize("dtype", [np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)], ids=str)

@@ -7,6 +7,7 @@ for the other stays in L1: sums along columns first, maxima of floats along rows
 from .elements cimport fetch_lines
 from .geometry cimport Axis, Span, is_interior, taps_inside
 from .job cimport (
+    FARTHEST,
     NEAR,
     PLAIN,
     Array,
@@ -118,13 +119,17 @@ cdef inline bint row_by_row(const Job* job, const Call* call, const Tile* tile, 
 cdef Strip strip_at(const Job* job, const Call* call, const Tile* tile, running_t* like) noexcept nogil:
     cdef Strip strip
     cdef const Axis* axis = &job.axis[job.axes - 1]
+    cdef const Axis* above = &job.axis[job.axes - 2]
     cdef Span span = tile.span[job.axes - 1]
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, most = VECTOR // <Py_ssize_t> sizeof(running_t)
     strip.row, strip.windows = extent(span, False) * inner, extent(span, True) * inner
     strip.left = (span.low - nominal(axis, span.begin)) * inner
     strip.taps, strip.step, strip.hop = axis.taps, axis.step, axis.hop * inner
     strip.pitch = (parts(strip.row, most) + 2) * most
-    strip.waits = call.far and call.x.axis[job.axes - 2] == strip.row * call.x.itemsize
+    # Processors that gain by fetching follow one stream, but not rows a few hundred bytes apart that are read at once;
+    # what windows share is near.
+    strip.in_turn = call.asks == FARTHEST and above.step >= above.taps
+    strip.asks = call.far and not strip.in_turn and call.x.axis[job.axes - 2] == strip.row * call.x.itemsize
     strip.divisors, strip.factors, strip.pace = NULL, 0, 0
     return strip
 

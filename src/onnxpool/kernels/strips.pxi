@@ -115,18 +115,36 @@ cdef struct Strip:
     Py_ssize_t left          # values of padding before a row
     Py_ssize_t taps, step, hop  # along a row; from window to window and tap to tap in values
     Py_ssize_t pitch         # values from one of two rows held to the other
-    bint waits               # for elements, of rows that follow each other
+    bint asks, in_turn       # for lines; whether rows of taps are read one after the other
     const char* divisors     # of the first row of windows,
     Py_ssize_t factors, pace  # and bytes from there to one over each, and to those of the next row
 
 
-cdef inline void hold_row(const char* x, running_t* y, Py_ssize_t row, Py_ssize_t hop, Py_ssize_t taps,
+cdef inline void add_rows(const char* x, running_t* y, Py_ssize_t row, Py_ssize_t hop, Py_ssize_t taps,
+                          Format format) noexcept nogil:
+    """As `some_columns` for one window, one row of taps after the other."""
+    cdef running_t[VECTOR] space
+    cdef running_t* lanes = space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), size = size_of(y, format), tap, j
+    for tap in range(taps):
+        for j in range(row // width):
+            reduce_taps(x + tap * hop + j * width * size, lanes, 0, 1, format)
+            if tap:
+                merge(y + j * width, lanes, width)
+            else:
+                copy_vector(y + j * width, lanes)
+
+
+cdef inline void hold_row(const char* x, running_t* y, Py_ssize_t row, Py_ssize_t hop, Py_ssize_t taps, bint in_turn,
                           Format format) noexcept nogil:
     """A row that one axis leaves, and neutral values behind it."""
     cdef running_t[VECTOR] space
     cdef running_t* lanes = space
-    cdef Py_ssize_t j
-    some_columns(x, y, 1, row, 0, hop, taps, format)
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), done = 0, j
+    if in_turn and taps > 1 and row >= width:
+        add_rows(x, y, row, hop, taps, format)
+        done = row - width if row % width else row
+    some_columns(x + done * size_of(y, format), y + done, 1, row - done, 0, hop, taps, format)
     for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
         lanes[j] = neutral(lanes[j])
     copy_vector(y + row, lanes)
@@ -182,14 +200,14 @@ cdef inline void columns_then_rows(const char* x, char* y, const Side* down, con
     cdef Py_ssize_t pace = strip.windows * stored, room = (end - window) * pace
     cdef running_t* first = held - strip.left
     cdef Py_ssize_t fresh = rows.axis.step * rows.x  # bytes that no earlier row of windows has read
-    cdef Py_ssize_t lines = parts(fresh, 64) if strip.waits and fresh <= 4 * AHEAD else 0
-    hold_row(first_of(x, &rows, window), held, strip.row, hop, taps_inside(&rows.axis, window), format)
+    cdef Py_ssize_t lines = parts(fresh, 64) if strip.asks and fresh <= 4 * AHEAD else 0
+    hold_row(first_of(x, &rows, window), held, strip.row, hop, taps_inside(&rows.axis, window), strip.in_turn, format)
     while window < end:
         window += 1
         if window < end:
             fetch_lines(first_of(x, &rows, window) + AHEAD, lines)
             hold_row(first_of(x, &rows, window), held + (row + 1) % 2 * strip.pitch, strip.row, hop,
-                     taps_inside(&rows.axis, window), format)
+                     taps_inside(&rows.axis, window), strip.in_turn, format)
         windows_of_row(first + row % 2 * strip.pitch, y, &strip, room, taps, step, format, finishes)
         y += pace
         room -= pace
@@ -204,10 +222,10 @@ cdef inline void rows_then_columns(const char* x, running_t* y, const Side* down
     cdef Strip strip = given[0]
     cdef Py_ssize_t n = strip.windows, height = rows.span.high - rows.span.low, window, row
     cdef running_t* first = held - strip.left
-    hold_row(x, held, strip.row, 0, 1, PLAIN)
+    hold_row(x, held, strip.row, 0, 1, False, PLAIN)
     for row in range(height):
         if row + 1 < height:
-            hold_row(x + (row + 1) * rows.x, held + (row + 1) % 2 * strip.pitch, strip.row, 0, 1, PLAIN)
+            hold_row(x + (row + 1) * rows.x, held + (row + 1) % 2 * strip.pitch, strip.row, 0, 1, False, PLAIN)
         windows_of_row(first + row % 2 * strip.pitch, <char*> (lines + row * n), &strip, VECTOR, taps, step, PLAIN,
                        False)
     for window in range(rows.span.begin, rows.span.end):
