@@ -1,8 +1,11 @@
 """Other loops run where elements come from beyond a core's caches: the results are those of one image at a time."""
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
+from guarded import PAGE, Slot
 from test_flat_planes import bits
 
 import onnxpool
@@ -66,3 +69,15 @@ def test_far_views(dtype):
         for view in (far[..., 40:112], far[..., ::-1, :], far[:, ::-1], far[..., ::2, 1:]):
             pool = onnxpool.AveragePool(**attributes, channels_last=True)
             assert np.array_equal(bits(pool(view)), bits(pool(np.ascontiguousarray(view)))), (sizes, attributes)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_nothing_is_read_behind_far_planes(dtype):
+    """Rows that fill vectors, and rows that do not, up to a page that nobody may touch."""
+    for width in (128, 131):
+        shape = (FARTHEST // (50 * width * dtype.itemsize) + 1, 1, 50, width)
+        slot = Slot(math.prod(shape) * dtype.itemsize // PAGE + 1)
+        x = slot.hold(shape, dtype, at_end=True, fill=0)
+        assert not onnxpool.max_pool(x, 2, strides=2).any()
+        if dtype != np.uint8:
+            assert not onnxpool.average_pool(x, (3, 2), strides=(3, 2)).any()

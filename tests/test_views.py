@@ -12,6 +12,7 @@ VIEWS = {
     "every other element": lambda x: x[..., ::2],
     "every other row": lambda x: x[..., ::2, :],
     "backwards": lambda x: x[..., ::-1, ::-1],
+    "rows backwards": lambda x: x[..., ::-1, :],
     "the first row again and again": lambda x: np.broadcast_to(x[..., :1, :], x.shape),
     "the first element again and again": lambda x: np.broadcast_to(x[..., :1], x.shape),
     "the first plane again and again": lambda x: np.broadcast_to(x[:, :, :1], x.shape),

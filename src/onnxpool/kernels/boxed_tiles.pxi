@@ -1,8 +1,8 @@
 """Boxed tiles: where the last axes of a tile are reduced at once, by boxes.pxi."""
 from libc.string cimport memcpy, memset
 
-from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
-from .job cimport NEAR, PLAIN, Array, Call, Distance, Format, Job, Tile, stopped
+from .geometry cimport Axis, Span, first_tap, is_interior, taps_inside
+from .job cimport NEAR, PLAIN, Array, Call, Format, Job, Tile, stopped
 from .reductions cimport running_t
 
 

@@ -6,7 +6,6 @@ from .job cimport (
     BFLOAT16_KEYS,
     BFLOAT16_PAIRS,
     BYTES,
-    FAR,
     FARTHEST,
     FLOAT16,
     FLOAT16_KEYS,
@@ -73,18 +72,22 @@ cdef inline Course course_of(const Sides* sides, Py_ssize_t size, int level) noe
     course.ahead = parts(AHEAD, course.step) * course.step if course.step > 0 else 0
     course.places = min(taps.step, (taps.most - 1) * taps.hop + 1)
     course.run, course.gap = sides.inner * size, sides.across.x - sides.inner * size
-    if course.gap == 0:  # the places of a window follow each other, and windows do unless places are left out
-        course.run = ENDLESS if course.places == taps.step else course.places * course.run
-        course.gap = max(0, course.step - course.run)
+    if course.gap:  # no run is more than a place: those that windows leave out count too
+        course.places = taps.step
+    elif course.places < taps.step:
+        course.run *= course.places
+        course.gap = course.step - course.run
+    else:
+        course.run = ENDLESS
     return course
 
 
-cdef inline void set_streams(Course* course, const Axis* planes, const Axis* rows, int count) noexcept nogil:
-    """What so many rows of windows read first: the last planes and rows of taps."""
-    cdef Py_ssize_t height = course.rows + count - 1, plane, row
+cdef inline void set_streams(Course* course, const Axis* planes, const Axis* rows) noexcept nogil:
+    """What a row of windows reads first: the last planes and rows of taps, or about so."""
+    cdef Py_ssize_t plane, row
     course.streams = 0
     for plane in range(max(0, course.planes - parts(planes.step, planes.hop)), course.planes):
-        for row in range(max(0, height - parts(count * rows.step, rows.hop)), height):
+        for row in range(max(0, course.rows - parts(rows.step, rows.hop)), course.rows):
             course.stream[course.streams] = plane * course.deep + row * course.down
             course.streams += 1
 
@@ -117,8 +120,7 @@ cdef inline bint reduce_courses(const char* x, char* y, running_t* work, const S
             count = 2 if (close and course.planes == 1 and is_interior(rows, row)
                           and row + 1 < min(down.span.end, rows.end)) else 1
             course.rows = course.nest.taps[1 - level] = taps_inside(rows, row)
-            course.turn = max(0, count * rows.step * down.x - row_bytes)
-            set_streams(&course, &deep.axis, rows, count)
+            set_streams(&course, &deep.axis, rows)
             window = across.span.begin
             while window < across.span.end:
                 course.windows = min(across.span.end, taps.end) - window if is_interior(taps, window) else 1
@@ -128,18 +130,20 @@ cdef inline bint reduce_courses(const char* x, char* y, running_t* work, const S
                 # No processor looks far enough ahead where elements are widened, or follows the short streams of taps
                 # that windows do not share.
                 asks = sides.asks if course.rows > 1 and format == PLAIN else sides.far
-                course.sweeps = asks == FARTHEST
                 course.fetches = asks != NEAR and (course.rows > 1 or course.step >= course.taps * course.across)
+                course.sweeps = asks == FARTHEST and (FETCHES or course.fetches) and course.step > 0
                 for r in range(count):
                     first = first_of(first_of(x, deep, plane), down, row + r)
                     target = (y + (plane - deep.span.begin) * deep.y + (row + r - down.span.begin) * down.y
                               + (window - across.span.begin) * across.y)
                     course.left = row_bytes - (first_of(first, across, window) - first)
                     first = first_of(first, across, window)
+                    course.turn = max(0, rows.step * down.x - row_bytes)
                     if is_common(work) and rows.most <= SIDE and taps.most <= SIDE and slides(&course, work):
                         some_slide(first, target, &course, &by, &factor, &results, format, finishes)
                     elif count == 2 and course.windows > 1:
                         if r == 0:
+                            course.turn = max(0, 2 * rows.step * down.x - row_bytes)
                             some_boxes(first, target, &course, &by, &factor, &results, format, 2, finishes)
                     elif is_common(work) and (finishes or not is_ordered(work)) and course.waits and is_box(&course):
                         some_boxes(first, target, &course, &by, &factor, &results, format, 1, finishes)

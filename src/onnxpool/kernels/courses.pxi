@@ -20,7 +20,7 @@ cdef struct Course:
     Py_ssize_t planes, rows, taps       # of a window, and bytes from one to the next
     Py_ssize_t deep, down, across
     Py_ssize_t below              # bytes in y to the next row, where two are taken at once
-    bint waits, fetches, sweeps   # for elements; whether lines are asked for tap by tap, or in the order of memory
+    bint waits, fetches, sweeps   # for elements beyond L2; whether lines are asked for, and in the order of memory
     Py_ssize_t ahead              # so many bytes before they are read
     Py_ssize_t[FEW * FEW] stream  # bytes from a window to its rows of taps that no earlier row of windows reads,
     Py_ssize_t streams, places    # how many these are, and places of each that no earlier window of the row reads

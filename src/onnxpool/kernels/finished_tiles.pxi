@@ -2,7 +2,7 @@
 from libc.string cimport memmove
 
 from .elements cimport MOST_DIVISOR
-from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior, taps_inside
+from .geometry cimport Axis, Span, divisor_of, first_tap, is_interior
 from .job cimport MAX_AXES, MAX_I16, NEAR, PLAIN, Call, Format, Job, Tile, stopped
 from .reductions cimport MaxI16, SumI32, SumI64, SumWide, running_t
 

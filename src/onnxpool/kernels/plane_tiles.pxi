@@ -3,7 +3,7 @@ from libc.string cimport memcpy
 
 from .elements cimport MOST_DIVISOR, REGISTERS, fetch_lines
 from .job cimport BFLOAT16, BFLOAT16_PAIRS, FARTHEST, NEAR, PLAIN, Array, Call, Job, Tile, parts, stopped
-from .reductions cimport MaxF32, MaxF64, MaxI16, SumF32, SumF64, running_t
+from .reductions cimport MaxF32, MaxF64, running_t
 
 
 cdef inline void feed(Chain* chain, const char* x, const Band* band, Py_ssize_t n, running_t* pending,
@@ -90,7 +90,7 @@ cdef inline Band direct_band(const Job* job, const Call* call, const Tile* tile,
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
     cdef Band band = band_of(job.inner, inner, like)
     band.hop = band.places * call.x.axis[job.axes - 1]
-    # One stream is what a processor follows by itself that gains by fetching where there are more.
+    # Processors that gain by fetching follow one stream by themselves.
     band.ahead = 0 if FETCHES else FARTHEST_AHEAD if call.far == FARTHEST else AHEAD
     # What would be read in several pieces has to stay near and be worth it.
     band.columns = band.places == 1 and (

@@ -137,8 +137,8 @@ cdef inline void put_results(const Quad* quad, char* y, Py_ssize_t pitch, const 
 
 cdef inline void run_course(const char* x, char* y, const Course* course, const running_t* by,
                             const running_t* factor, Results* results, Format format, bint finishes) noexcept nogil:
-    """QUADs of the channels of a window; of those that fill none, the same vector of neighbouring windows. Where
-    elements come from afar, one vector after the other."""
+    """QUADs of the channels of a window; of those that fill none, the same vector of neighbouring windows. Where lines
+    are asked for in the order of memory, one vector after the other."""
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), unit = vectors_of(format) * width
     cdef Py_ssize_t size = size_of(by, format), stored = size if finishes else <Py_ssize_t> sizeof(running_t)
     cdef bint alone = course.sweeps or not is_common(by)

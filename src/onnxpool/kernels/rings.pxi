@@ -4,13 +4,10 @@ Of what 1, 2, 4, ... neighbours reduce to, as many entries are kept as these spa
 the last entry does needs none that is older, nor does the next entry of twice as many. So a few vectors of all places
 are read once, from elements if need be, and looked up in the nearest cache, however many places there are.
 """
-from .elements cimport load_lanes
 from .geometry cimport Axis, Span, divisor_of, first_tap, taps_inside
 from .job cimport (
     BFLOAT16,
-    BFLOAT16_EVEN,
     BFLOAT16_KEYS,
-    BFLOAT16_ODD,
     BFLOAT16_PAIRS,
     FLOAT16,
     FLOAT16_KEYS,

@@ -71,7 +71,8 @@ cdef inline bint slides(const Course* course, const running_t* like) noexcept no
     few of their channels at a time: from afar only if these are all."""
     cdef Py_ssize_t most = QUAD * (VECTOR // <Py_ssize_t> sizeof(running_t))
     return (columns_first(like) and course.planes == 1 and 0 < course.rows <= SIDE and 1 < course.taps <= SIDE
-            and course.windows > 1 and course.step < course.taps * course.across and course.step % course.across == 0
+            and course.windows > 1 and course.across > 0 and course.step < course.taps * course.across
+            and course.step % course.across == 0
             and (course.inner == most if course.waits else course.inner <= 2 * most))
 
 

@@ -128,7 +128,7 @@ cdef Strip strip_at(const Job* job, const Call* call, const Tile* tile, running_
     strip.pitch = (parts(strip.row, most) + 2) * most
     # Processors that gain by fetching follow one stream, but not rows a few hundred bytes apart that are read at once;
     # what windows share is near.
-    strip.in_turn = call.asks == FARTHEST and above.step >= above.taps
+    strip.in_turn = call.asks == FARTHEST and above.step >= rows_of_window(above)
     strip.asks = call.far and not strip.in_turn and call.x.axis[job.axes - 2] == strip.row * call.x.itemsize
     strip.divisors, strip.factors, strip.pace = NULL, 0, 0
     return strip

@@ -143,8 +143,9 @@ cdef inline void hold_row(const char* x, running_t* y, Py_ssize_t row, Py_ssize_
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), done = 0, j
     if in_turn and taps > 1 and row >= width:
         add_rows(x, y, row, hop, taps, format)
-        done = row - width if row % width else row
-    some_columns(x + done * size_of(y, format), y + done, 1, row - done, 0, hop, taps, format)
+        done = row - width if row % width else row  # the last vector overlaps the one before
+    if done < row:
+        some_columns(x + done * size_of(y, format), y + done, 1, row - done, 0, hop, taps, format)
     for j in range(VECTOR // <Py_ssize_t> sizeof(running_t)):
         lanes[j] = neutral(lanes[j])
     copy_vector(y + row, lanes)
@@ -200,7 +201,7 @@ cdef inline void columns_then_rows(const char* x, char* y, const Side* down, con
     cdef Py_ssize_t pace = strip.windows * stored, room = (end - window) * pace
     cdef running_t* first = held - strip.left
     cdef Py_ssize_t fresh = rows.axis.step * rows.x  # bytes that no earlier row of windows has read
-    cdef Py_ssize_t lines = parts(fresh, 64) if strip.asks and fresh <= 4 * AHEAD else 0
+    cdef Py_ssize_t lines = parts(fresh, LINE) if strip.asks and fresh <= 4 * AHEAD else 0
     hold_row(first_of(x, &rows, window), held, strip.row, hop, taps_inside(&rows.axis, window), strip.in_turn, format)
     while window < end:
         window += 1

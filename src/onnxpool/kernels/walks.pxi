@@ -50,7 +50,7 @@ cdef enum:
     OWN_BYTES = 1 << 19  # of x that the cache of one core holds,
     FAR_BYTES = 7 << 20  # from which on lines are fetched,
     AHEAD = 1 << 12      # so many bytes before they are read
-    FARTHEST_BYTES = 1 << 24  # the same for lines that are read one after the other, which the processor sees itself
+    FARTHEST_BYTES = 1 << 24  # the same for lines in the order of memory, which no cache holds
     FARTHEST_AHEAD = 1 << 14
     SHORT_ROW = 1 << 10  # bytes of rows that are rather copied than reduced one by one
 
