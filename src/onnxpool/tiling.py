@@ -164,11 +164,13 @@ def pitches(axes: tuple[Axis, ...]) -> tuple[int, ...]:
 def flattens(axes: tuple[Axis, ...], itemsize: int, reduction: str) -> bool:
     """Whether planes of short rows are taken as one long row.
 
-    Sums only of few taps, and no window without any: there what is put between rows changes nothing. Not means of
-    windows that follow each other as if there were one long row, unless rows are short.
+    Sums only of few taps, and no window without any: there what is put between rows changes nothing. Not means, nor
+    maxima of small boxes, of windows that follow each other as if there were one long row, unless rows are short.
     """
     sums = reduction != "max"
-    if reduction == "mean" and axes[-1].out == axes[-1].size > LONG:
+    last = axes[-1]
+    strips = len(axes) == 2 and small_boxes(axes) and last.most > 1 and itemsize >= 4
+    if last.out == last.size > LONG and (reduction == "mean" or (reduction == "max" and strips)):
         return False
     if sums and axes[-1].size * itemsize * (2 if len(axes) > 2 else 1) > FLAT_SUMS:
         return False

@@ -106,8 +106,10 @@ cdef void load_boxes(const Job* job, const Call* call, const Tile* tile, bint bo
         if walk.wanted and boxed:
             reduce_boxes(source, <char*> block, work, &deep, &down, &across, inner, format, False,
                          call.far if direct else NEAR, call.asks if direct else NEAR)
+        elif walk.wanted and by_rows:
+            reduce_row_by_row(source, <char*> block, job, tile, &down, &strip, values, format, False)
         elif walk.wanted:
-            reduce_strips(source, block, job, tile, &down, &strip if by_rows else NULL, values, format, scratch)
+            reduce_strips(source, block, job, tile, &down, values, format)
         block += extent(tile.span[last - 1], True) * width * inner
         walk.n = extent(tile.span[last - 1], False)
         source = next_rows(job, &call.x, tile, &walk)

@@ -130,6 +130,12 @@ cdef inline running_t divisor_like(const running_t* like, double divisor) noexce
     return result
 
 
+cdef inline running_t inverse(running_t divisor) noexcept nogil:
+    if running_t is SumF32 or running_t is SumF64:
+        divisor.value = 1 / divisor.value
+    return divisor
+
+
 cdef inline void put_lanes(const running_t* lanes, const running_t* odd, char* y, const running_t* divisors,
                            const running_t* factors, Py_ssize_t pace, Format format, bint finishes,
                            Extremes* seen) noexcept nogil:

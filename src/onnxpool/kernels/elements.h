@@ -21,6 +21,13 @@
 #define ALWAYS_INLINE static inline
 #endif
 
+/* What loops do but at their ends. */
+#if defined(__GNUC__)
+#define MOSTLY(condition) __builtin_expect(!!(condition), 1)
+#else
+#define MOSTLY(condition) (condition)
+#endif
+
 /* Whether loops gain by asking for many lines at once: Intel's processors follow streams by themselves, and lose by it. */
 static inline int gains_by_fetching(void) {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -43,6 +50,13 @@ static inline void fetch(const char *x) {
 static inline void fetch_lines(const char *x, ptrdiff_t n) {
     for (ptrdiff_t line = 0; line < n; line++)
         fetch(x + 64 * line);
+}
+
+/* Read something of each line of so many bytes, in the order of memory: processors follow one stream, but not rows a
+ * few hundred bytes apart that are read in turn. */
+static inline void touch_lines(const char *x, ptrdiff_t n) {
+    for (ptrdiff_t i = 0; i < n; i += 64)
+        (void)*(const volatile char *)(x + i);
 }
 
 static inline uint32_t bits_of_float(float value) {
@@ -245,6 +259,136 @@ typedef float floats __attribute__((vector_size(WIDTH)));
 typedef double doubles __attribute__((vector_size(WIDTH)));
 LARGER(floats, floats, __m512, ps)
 LARGER(doubles, doubles, __m512d, pd)
+
+/* The 64 bytes from some place on of two vectors, as if they lay side by side; `size` of a lane is a constant. */
+ALWAYS_INLINE lanes_t lanes_from(lanes_t first, lanes_t second, ptrdiff_t bytes, int size) {
+    char both[128];
+#if defined(__AVX512BW__)
+    const __m512i a = (__m512i)first.part[0], b = (__m512i)second.part[0];
+    if (size >= 4 || size == 2) {
+        const __m512i places =
+            size >= 4 ? _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+                      : _mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13,
+                                         12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+        first.part[0] = (words)(size >= 4 ? _mm512_permutex2var_epi32(
+                                                a, _mm512_add_epi32(places, _mm512_set1_epi32((int)(bytes / 4))), b)
+                                          : _mm512_permutex2var_epi16(
+                                                a, _mm512_add_epi16(places, _mm512_set1_epi16((short)(bytes / 2))), b));
+        return first;
+    }
+#define SHIFT(n)                                                                                        \
+    if (bytes == n) {                                                                                   \
+        first.part[0] = (words)_mm512_alignr_epi8(_mm512_alignr_epi32(b, a, 4), a, n);                   \
+        return first;                                                                                   \
+    }                                                                                                   \
+    if (bytes == 64 - n) {                                                                              \
+        first.part[0] = (words)_mm512_alignr_epi8(b, _mm512_alignr_epi32(b, a, 12), 16 - n);             \
+        return first;                                                                                   \
+    }
+    SHIFT(1)
+    SHIFT(2)
+#elif defined(__SSE2__)
+#if defined(__AVX2__)
+#define ALIGN(a, b, n) _mm256_alignr_epi8(_mm256_permute2x128_si256(a, b, 0x21), a, n)
+#define ALIGN_BACK(a, b, n) _mm256_alignr_epi8(b, _mm256_permute2x128_si256(a, b, 0x21), 16 - n)
+    typedef __m256i part_t;
+#else
+#define ALIGN(a, b, n) _mm_or_si128(_mm_srli_si128(a, n), _mm_slli_si128(b, 16 - n))
+#define ALIGN_BACK(a, b, n) _mm_or_si128(_mm_srli_si128(a, 16 - n), _mm_slli_si128(b, n))
+    typedef __m128i part_t;
+#endif
+#define SHIFT(n)                                                                                        \
+    if (bytes == n && n % size == 0) {                                                                  \
+        _Pragma("GCC unroll 4") for (int i = 0; i < 64 / WIDTH; i++) {                                  \
+            const words next = i + 1 < 64 / WIDTH ? first.part[i + 1] : second.part[0];                 \
+            first.part[i] = (words)ALIGN((part_t)first.part[i], (part_t)next, n);                       \
+        }                                                                                               \
+        return first;                                                                                   \
+    }                                                                                                   \
+    if (bytes == 64 - n && n % size == 0) {                                                             \
+        lanes_t joined;                                                                                 \
+        _Pragma("GCC unroll 4") for (int i = 0; i < 64 / WIDTH; i++) {                                  \
+            const words last = i ? second.part[i - 1] : first.part[64 / WIDTH - 1];                     \
+            joined.part[i] = (words)ALIGN_BACK((part_t)last, (part_t)second.part[i], n);                \
+        }                                                                                               \
+        return joined;                                                                                  \
+    }
+    SHIFT(1)
+    SHIFT(2)
+    SHIFT(4)
+    SHIFT(8)
+    SHIFT(16)
+#undef ALIGN
+#undef ALIGN_BACK
+#endif
+#undef SHIFT
+    store_lanes(first, both);
+    store_lanes(second, both + 64);
+    return load_lanes(both + bytes);
+}
+
+/* The same, which compilers would rather make anew each time than hold. */
+ALWAYS_INLINE lanes_t held_lanes(lanes_t lanes) {
+#if defined(__SSE2__)
+    _Pragma("GCC unroll 4") for (int i = 0; i < 64 / WIDTH; i++)
+        __asm__("" : "+v"(lanes.part[i]));
+#endif
+    return lanes;
+}
+
+/* Columns that the lanes of vectors have in a row of at least as many, from 0 on and `width` further; and those lanes
+ * whose columns lie in [least, most), others being what is outside. */
+#define COLUMNS(bits)                                                                                        \
+    ALWAYS_INLINE lanes_t all_columns_##bits(ptrdiff_t column) {                                             \
+        typedef uint##bits##_t type __attribute__((vector_size(WIDTH)));                                     \
+        lanes_t columns;                                                                                     \
+        for (int i = 0; i < 64 / WIDTH; i++)                                                                 \
+            columns.part[i] = (words)((type){} + (uint##bits##_t)column);                                    \
+        return columns;                                                                                      \
+    }                                                                                                        \
+    ALWAYS_INLINE lanes_t first_columns_##bits(void) {                                                       \
+        uint##bits##_t columns[512 / bits];                                                                  \
+        for (int i = 0; i < 512 / bits; i++)                                                                 \
+            columns[i] = (uint##bits##_t)i;                                                                  \
+        return load_lanes(columns);                                                                          \
+    }                                                                                                        \
+    ALWAYS_INLINE lanes_t next_columns_##bits(lanes_t columns, lanes_t width, lanes_t row) {                 \
+        typedef uint##bits##_t type __attribute__((vector_size(WIDTH)));                                     \
+        _Pragma("GCC unroll 4") for (int i = 0; i < 64 / WIDTH; i++) {                                       \
+            const type next = (type)columns.part[i] + (type)width.part[i], over = next - (type)row.part[i];  \
+            columns.part[i] = LESSER(bits, next, over);                                                      \
+        }                                                                                                    \
+        return columns;                                                                                      \
+    }                                                                                                        \
+    ALWAYS_INLINE lanes_t from_column_##bits(lanes_t lanes, lanes_t columns, lanes_t least, lanes_t outside) { \
+        typedef uint##bits##_t type __attribute__((vector_size(WIDTH)));                                     \
+        _Pragma("GCC unroll 4") for (int i = 0; i < 64 / WIDTH; i++) {                                       \
+            const type column = (type)columns.part[i], bound = (type)least.part[i];                          \
+            lanes.part[i] = CHOICE(bits, column, <, bound, lt, outside.part[i], lanes.part[i]);              \
+        }                                                                                                    \
+        return lanes;                                                                                        \
+    }                                                                                                        \
+    ALWAYS_INLINE lanes_t to_column_##bits(lanes_t lanes, lanes_t columns, lanes_t most, lanes_t outside) {   \
+        typedef uint##bits##_t type __attribute__((vector_size(WIDTH)));                                     \
+        _Pragma("GCC unroll 4") for (int i = 0; i < 64 / WIDTH; i++) {                                       \
+            const type column = (type)columns.part[i], bound = (type)most.part[i];                           \
+            lanes.part[i] = CHOICE(bits, column, >, bound, gt, outside.part[i], lanes.part[i]);              \
+        }                                                                                                    \
+        return lanes;                                                                                        \
+    }
+#if defined(__AVX512BW__)
+#define LESSER(bits, a, b) (words)_mm512_min_epu##bits((__m512i)a, (__m512i)b)
+#define CHOICE(bits, a, order, b, name, chosen, other)                                                       \
+    (words)_mm512_mask_mov_epi##bits((__m512i)other, _mm512_cmp##name##_epu##bits##_mask((__m512i)a, (__m512i)b), \
+                                     (__m512i)chosen)
+#else
+#define CHOICE(bits, a, order, b, name, chosen, other) \
+    (((words)(a order b) & (words)chosen) | (~(words)(a order b) & (words)other))
+#define LESSER(bits, a, b) CHOICE(bits, a, <, b, lt, a, b)
+#endif
+COLUMNS(16)
+COLUMNS(32)
+COLUMNS(64)
 
 /* As memcpy of a vector, which compilers may cut in pieces that no later load finds again in the store buffer. */
 ALWAYS_INLINE void copy_vector(void *y, const void *x) { store_lanes(load_lanes(x), y); }
@@ -506,6 +650,15 @@ ALWAYS_INLINE void part(const void *x, void *even, void *odd, int itemsize) {
         part_int32_t(x, even, odd);
     else
         part_int64_t(x, even, odd);
+}
+
+ALWAYS_INLINE void part_lanes(lanes_t *first, lanes_t *second, int itemsize) {
+    char both[128], even[64], odd[64];
+    store_lanes(*first, both);
+    store_lanes(*second, both + 64);
+    part(both, even, odd, itemsize);
+    *first = load_lanes(even);
+    *second = load_lanes(odd);
 }
 
 /* 16 bytes as integers. */

@@ -5,17 +5,38 @@ cdef extern from "elements.h" nogil:
         pass
     enum:
         REGISTERS
+        WIDTH
     ctypedef struct lanes_t:
         pass
     lanes_t load_lanes(const void* x) noexcept
     void store_lanes(lanes_t lanes, void* y) noexcept
     lanes_t larger_floats(lanes_t earlier, lanes_t later) noexcept
     lanes_t larger_doubles(lanes_t earlier, lanes_t later) noexcept
+    lanes_t lanes_from(lanes_t first, lanes_t second, Py_ssize_t distance, int size) noexcept
+    lanes_t first_columns_16() noexcept
+    lanes_t first_columns_32() noexcept
+    lanes_t first_columns_64() noexcept
+    lanes_t all_columns_16(Py_ssize_t column) noexcept
+    lanes_t all_columns_32(Py_ssize_t column) noexcept
+    lanes_t all_columns_64(Py_ssize_t column) noexcept
+    lanes_t next_columns_16(lanes_t columns, lanes_t width, lanes_t row) noexcept
+    lanes_t next_columns_32(lanes_t columns, lanes_t width, lanes_t row) noexcept
+    lanes_t next_columns_64(lanes_t columns, lanes_t width, lanes_t row) noexcept
+    lanes_t from_column_16(lanes_t lanes, lanes_t columns, lanes_t least, lanes_t outside) noexcept
+    lanes_t from_column_32(lanes_t lanes, lanes_t columns, lanes_t least, lanes_t outside) noexcept
+    lanes_t from_column_64(lanes_t lanes, lanes_t columns, lanes_t least, lanes_t outside) noexcept
+    lanes_t to_column_16(lanes_t lanes, lanes_t columns, lanes_t most, lanes_t outside) noexcept
+    lanes_t to_column_32(lanes_t lanes, lanes_t columns, lanes_t most, lanes_t outside) noexcept
+    lanes_t to_column_64(lanes_t lanes, lanes_t columns, lanes_t most, lanes_t outside) noexcept
+    lanes_t held_lanes(lanes_t lanes) noexcept
     void copy_vector(void* y, const void* x) noexcept
     bint gains_by_fetching() noexcept
     void part(const void* x, void* even, void* odd, int itemsize) noexcept
+    void part_lanes(lanes_t* first, lanes_t* second, int itemsize) noexcept
+    bint MOSTLY(bint condition) noexcept
     void fetch(const char* x) noexcept
     void fetch_lines(const char* x, Py_ssize_t n) noexcept
+    void touch_lines(const char* x, Py_ssize_t n) noexcept
     void widen_float16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
     void narrow_float16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
     void widen_bfloat16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept

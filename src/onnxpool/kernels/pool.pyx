@@ -271,7 +271,8 @@ cdef set_tiles(Job* job, tiling):
     job.block, job.row = parts(tiling.block, LINE) * LINE, parts(tiling.row, LINE) * LINE
     job.work = parts(tiling.work + VECTOR + (LEVELS * CHUNK + BLOCK if cascades else 0), LINE) * LINE
     job.marks = parts(tiling.marks, LINE) * LINE
-    job.divisors = 2 * job.block * job.valuesize if job.stage.divide else 0
+    # Two rows at least, and a vector behind each.
+    job.divisors = 2 * (job.block * job.valuesize + 4 * VECTOR) if job.stage.divide else 0
     job.scratch = (3 * 8 * job.row + job.marks + job.divisors
                    + (2 * job.block + job.row + VECTOR + tables * job.work) * width)
 

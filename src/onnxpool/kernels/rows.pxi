@@ -177,16 +177,6 @@ ctypedef fused magnitude_t:
     uint64_t
 
 
-cdef bint odd_magnitudes(const magnitude_t* x, Py_ssize_t n, magnitude_t infinity, magnitude_t tiny) noexcept nogil:
-    """Whether a float is not finite, or below `tiny` but not zero."""
-    cdef Py_ssize_t j
-    cdef magnitude_t odd = 0, magnitude, most = <magnitude_t> -1 >> 1
-    for j in range(n):
-        magnitude = x[j] & most
-        odd |= (magnitude >= infinity) | (<magnitude_t> (magnitude - 1) < tiny)
-    return odd != 0
-
-
 ctypedef fused word_t:
     uint32_t
     uint64_t
@@ -203,30 +193,12 @@ cdef bint extreme_magnitudes(const word_t* x, Py_ssize_t n, word_t least, word_t
     return odd != 0
 
 
-cdef bint odd_words(const word_t* x, Py_ssize_t n, word_t infinity) noexcept nogil:
-    """Whether a float is a zero or a NaN."""
-    cdef Py_ssize_t j
-    cdef word_t odd = 0, most = <word_t> -1 >> 1
-    for j in range(n):
-        odd |= (x[j] & most) - 1 >= infinity  # zeros wrap around
-    return odd != 0
-
-
 cdef bint odd_elements(const word_t* x, Py_ssize_t n, word_t infinity) noexcept nogil:
     """Whether a float is a negative zero or a NaN."""
     cdef Py_ssize_t j
     cdef word_t odd = 0, most = <word_t> -1 >> 1
     for j in range(n):
         odd |= (x[j] == most + 1) | ((x[j] & most) > infinity)
-    return odd != 0
-
-
-cdef bint odd_halves(const uint16_t* x, Py_ssize_t n, uint16_t infinity) noexcept nogil:
-    """Whether a float of 16 bits is a zero or a NaN."""
-    cdef Py_ssize_t j
-    cdef uint16_t odd = 0
-    for j in range(n):
-        odd |= (x[j] == 0) | ((x[j] & 0x7FFF) > infinity)
     return odd != 0
 
 
@@ -258,6 +230,14 @@ cdef inline void note_keys(const MaxI16* lanes, int16_t* highest, uint16_t* near
         nearest[j] = min(nearest[j], <uint16_t> (lanes[j].value ^ <int16_t> -nans))
 
 
+cdef inline void note_order(const magnitude_t* lanes, magnitude_t* highest) noexcept nogil:
+    """Magnitudes less one, of which those of zeros and NaNs are the highest."""
+    cdef magnitude_t most = <magnitude_t> -1 >> 1
+    cdef Py_ssize_t j
+    for j in range(VECTOR // <Py_ssize_t> sizeof(magnitude_t)):
+        highest[j] = max(highest[j], <magnitude_t> ((lanes[j] & most) - 1))
+
+
 cdef inline bint any_beyond(const magnitude_t* highest, const magnitude_t* lowest, magnitude_t infinity,
                             magnitude_t tiny) noexcept nogil:
     cdef magnitude_t odd = 0
@@ -270,7 +250,11 @@ cdef inline bint any_beyond(const magnitude_t* highest, const magnitude_t* lowes
 cdef inline bint are_odd(const Extremes* seen, const running_t* like, Format format) noexcept nogil:
     """Whether some finished result has to be looked at more closely: a mean that is not finite, or so tiny that it may
     have lost digits; a maximum that may not be the first of equals, which zeros and NaNs are."""
-    if running_t is MaxI16:
+    if running_t is MaxF32:
+        return any_beyond(<const uint32_t*> seen.highest, <const uint32_t*> seen.lowest, INFINITE_FLOAT, <uint32_t> 0)
+    elif running_t is MaxF64:
+        return any_beyond(<const uint64_t*> seen.highest, <const uint64_t*> seen.lowest, INFINITE_DOUBLE, <uint64_t> 0)
+    elif running_t is MaxI16:
         return any_beyond(<const uint16_t*> seen.highest, <const uint16_t*> seen.lowest,
                           <uint16_t> (0x8000 - 2 * nans_of(format)), <uint16_t> 1)
     elif running_t is SumF64:
@@ -281,22 +265,6 @@ cdef inline bint are_odd(const Extremes* seen, const running_t* like, Format for
                               <uint16_t> (INFINITE_FLOAT >> 16), <uint16_t> ((TINY_FLOAT >> 16) + 1))
         return any_beyond(<const uint32_t*> seen.highest, <const uint32_t*> seen.lowest,
                           INFINITE_FLOAT, <uint32_t> (0 if format == FLOAT16 else TINY_FLOAT))
-    else:
-        return False
-
-
-cdef bint odd_results(const char* x, Py_ssize_t n, const running_t* like, Format format) noexcept nogil:
-    """As `are_odd`, of results that were stored."""
-    if running_t is MaxI16:
-        return odd_halves(<const uint16_t*> x, n, <uint16_t> (0x7FFF - nans_of(format)))
-    elif running_t is SumF64:
-        return odd_magnitudes(<const uint64_t*> x, n, INFINITE_DOUBLE, TINY_DOUBLE)
-    elif running_t is SumF32:
-        if format == FLOAT16:
-            return odd_magnitudes(<const uint16_t*> x, n, <uint16_t> 0x7C00, <uint16_t> 0)
-        if format == BFLOAT16 or format == BFLOAT16_PAIRS:
-            return odd_magnitudes(<const uint16_t*> x, n, <uint16_t> 0x7F80, <uint16_t> ((TINY_FLOAT >> 16) + 1))
-        return odd_magnitudes(<const uint32_t*> x, n, INFINITE_FLOAT, TINY_FLOAT)
     else:
         return False
 

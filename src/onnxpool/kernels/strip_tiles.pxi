@@ -4,8 +4,8 @@ Elements that can be read where they lie go row by row (strips.pxi). Narrow rows
 taken together, and what must be loaded first go one axis after the other over a few rows, so that what one axis leaves
 for the other stays in L1: sums along columns first, maxima of floats along rows, as the first of equals stays.
 """
-from .elements cimport fetch_lines
-from .geometry cimport Axis, Span, is_interior, taps_inside
+from .elements cimport WIDTH, fetch_lines
+from .geometry cimport Axis, Span, divisor_of, is_interior, taps_inside
 from .job cimport (
     FARTHEST,
     NEAR,
@@ -19,10 +19,12 @@ from .job cimport (
     span_of,
     stopped,
 )
-from .reductions cimport MaxF32, MaxI8, MaxI16, MaxU8, SumF32, SumF64, SumI32, SumI64, SumWide, neutral, running_t
+from .reductions cimport MaxF32, MaxI8, MaxI16, MaxU8, SumF32, SumF64, SumI32, SumI64, SumWide, running_t
 
 cdef enum:
     STRIP = 1 << 14  # bytes that one axis leaves
+    CONTINUED = 3    # vectors of rows that are taken as one, at most
+    TOUCHED = 1 << 10  # bytes of rows that are touched in their order, at least
 
 
 cdef inline Py_ssize_t rows_of_window(const Axis* axis) noexcept nogil:
@@ -100,7 +102,7 @@ cdef inline bint row_by_row(const Job* job, const Call* call, const Tile* tile, 
     cdef int last = job.axes - 1
     cdef const Axis* axis = &job.axis[last]
     cdef Span span = tile.span[last]
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, most = VECTOR // <Py_ssize_t> sizeof(running_t)
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin
     cdef Side down = side_of(job, tile, last - 1, 0, 0), across = side_of(job, tile, last, 0, 0)
     if running_t is SumI32 or running_t is SumI64 or running_t is SumWide:
         return False
@@ -109,8 +111,7 @@ cdef inline bint row_by_row(const Job* job, const Call* call, const Tile* tile, 
     if axis.end - axis.begin < 2 or not 2 <= axis.taps <= SIDE or not (
             axis.step == 1 or (axis.step == 2 and axis.hop == 1 and inner == 1)):
         return False
-    if (max(span.low - nominal(axis, span.begin),
-            nominal(axis, span.end - 1) + (axis.taps - 1) * axis.hop + 1 - span.high) * inner > most):
+    if (axis.taps - 1) * axis.hop * inner * <Py_ssize_t> sizeof(running_t) > WIDTH:
         return False
     return (strips_lie(job, call, tile, like) and fills_vectors(extent(span, False) * inner, like)
             and all_have_taps(&down) and all_have_taps(&across))
@@ -121,48 +122,47 @@ cdef Strip strip_at(const Job* job, const Call* call, const Tile* tile, running_
     cdef const Axis* axis = &job.axis[job.axes - 1]
     cdef const Axis* above = &job.axis[job.axes - 2]
     cdef Span span = tile.span[job.axes - 1]
-    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, most = VECTOR // <Py_ssize_t> sizeof(running_t)
+    cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, width = VECTOR // <Py_ssize_t> sizeof(running_t)
+    cdef bint close
     strip.row, strip.windows = extent(span, False) * inner, extent(span, True) * inner
     strip.left = (span.low - nominal(axis, span.begin)) * inner
     strip.taps, strip.step, strip.hop = axis.taps, axis.step, axis.hop * inner
-    strip.pitch = (parts(strip.row, most) + 2) * most
-    # Processors that gain by fetching follow one stream, but not rows a few hundred bytes apart that are read at once;
-    # what windows share is near.
-    strip.in_turn = call.asks == FARTHEST and above.step >= rows_of_window(above)
-    strip.asks = call.far and not strip.in_turn and call.x.axis[job.axes - 2] == strip.row * call.x.itemsize
-    strip.divisors, strip.factors, strip.pace = NULL, 0, 0
+    close = call.x.axis[job.axes - 2] == strip.row * call.x.itemsize
+    # Long rows: of these, what lies outside costs less than to tell what does.
+    strip.continues = (close and axis.step == 1 and above.step == 1 and strip.windows == strip.row
+                       and 2 <= sizeof(running_t) <= 8 and parts(strip.row, width) <= CONTINUED)
+    # What windows share comes from near unless everything is from far, and a single new row is a stream of its own.
+    strip.touches = (close and above.step > 1 and above.step * call.x.axis[job.axes - 2] >= TOUCHED
+                     and (call.far == FARTHEST or (call.far and above.step >= rows_of_window(above))))
+    strip.job, strip.tile, strip.table, strip.divisors, strip.factors = NULL, tile, NULL, NULL, 0
+    strip.laid[0] = strip.laid[1] = 0
     return strip
 
 
-cdef inline bint finishes_rows(const Job* job, const Tile* tile, running_t* like) noexcept nogil:
+cdef inline bint finishes_rows(const Job* job, const Tile* tile, const running_t* like) noexcept nogil:
     """Whether rows of windows may become elements in registers."""
-    cdef Py_ssize_t row, width = VECTOR // <Py_ssize_t> sizeof(running_t)
     if running_t is SumF32 or running_t is SumF64:
-        row = extent(tile.span[job.axes - 1], True) * (tile.inner_end - tile.inner_begin)
-        return (job.finishes and (job.uniform or tile.inner_end - tile.inner_begin == 1)
-                and 5 * parts(row, width) * width <= 6 * row)  # else elements are better narrowed side by side
+        return job.finishes and (job.uniform or tile.inner_end - tile.inner_begin == 1)
     return running_t is MaxI16
 
 
-cdef void lay_row_of_divisors(const Job* job, Py_ssize_t windows, Scratch* scratch, running_t* like) noexcept nogil:
-    """One row, where all windows divide by the same."""
-    cdef running_t* divisors = <running_t*> scratch.divisors
-    cdef running_t* factors = <running_t*> scratch.factors
-    cdef Py_ssize_t j
-    for j in range(windows):
-        divisors[j], factors[j] = divisor_like(like, job.divisor), divisor_like(like, 1 / job.divisor)
-
-
-cdef void reduce_row_by_row(const char* x, char* y, const Side* rows, const Strip* strip, running_t* lines,
-                            Format format, bint finishes, Scratch* scratch) noexcept nogil:
-    """y[windows of both axes, inner] of a part of a plane, of running values or, if it finishes, of elements."""
-    cdef running_t* held = <running_t*> (scratch.values + VECTOR)
-    cdef Py_ssize_t j
-    cdef Side part = rows[0]
-    for j in range(-(VECTOR // <Py_ssize_t> sizeof(running_t)), 0):
-        held[j] = held[strip.pitch + j] = neutral(held[j])
-    part.span = span_of(&rows.axis, rows.span.begin, rows.span.end)
-    rows_of_strip(x + (part.span.low - rows.span.low) * rows.x, y, &part, strip, held, lines, format, finishes)
+cdef char* divisors_of_row(Strip* strip, Py_ssize_t window, const running_t* like) noexcept nogil:
+    """Those of the windows of a row, of which two are held."""
+    cdef const Job* job = strip.job
+    cdef const Axis* axis = &job.axis[job.axes - 1]
+    cdef Py_ssize_t row = strip.windows, held = row + VECTOR // <Py_ssize_t> sizeof(running_t), j
+    cdef double divisor = 1 if job.uniform else divisor_of(&job.axis[job.axes - 2], window)
+    cdef int second = strip.laid[0] != 0 and strip.laid[0] != divisor
+    cdef running_t* divisors = <running_t*> strip.table + second * held
+    cdef running_t* factors = <running_t*> (strip.table + strip.factors) + second * held
+    cdef running_t by
+    if strip.laid[second] != divisor:
+        for j in range(held):
+            by = divisor_like(like, job.divisor if job.uniform else
+                              divisor * divisor_of(axis, strip.tile.span[job.axes - 1].begin + j % row))
+            divisors[j], factors[j] = by, inverse(by)
+        strip.laid[second] = divisor
+    return <char*> divisors
 
 
 cdef inline Py_ssize_t strip_of(const Job* job, const Tile* tile, running_t* like) noexcept nogil:
@@ -230,19 +230,30 @@ cdef void reduce_strip(const char* x, running_t* y, const Job* job, const Tile* 
 
 
 cdef void reduce_strips(const char* x, running_t* y, const Job* job, const Tile* tile, const Side* down,
-                        const Strip* strip, running_t* values, Format format, Scratch* scratch) noexcept nogil:
-    """y[windows of the last two axes, inner] from a plane whose rows lie down.x bytes apart; by `strip` if any."""
+                        running_t* values, Format format) noexcept nogil:
+    """y[windows of the last two axes, inner] from a plane whose rows lie down.x bytes apart."""
     cdef Py_ssize_t most = strip_of(job, tile, y)
     cdef Py_ssize_t width = extent(tile.span[job.axes - 1], True) * (tile.inner_end - tile.inner_begin)
     cdef Side part = down[0]
     part.span.end = down.span.begin
     while part.span.end < down.span.end:
         part.span.begin, part.span.end = part.span.end, min(down.span.end, part.span.end + most)
-        if strip != NULL:
-            reduce_row_by_row(x, <char*> y, &part, strip, values, format, False, scratch)
-        else:
-            reduce_strip(x, y, job, tile, &part, 1, 0, values, format)
+        reduce_strip(x, y, job, tile, &part, 1, 0, values, format)
         y += extent(part.span, True) * width
+
+
+cdef bint reduce_row_by_row(const char* x, char* y, const Job* job, const Tile* tile, const Side* down,
+                            Strip* strip, running_t* values, Format format, bint finishes) noexcept nogil:
+    """As `reduce_strips`; elements, if it finishes, and whether one is odd."""
+    cdef Side part = down[0]
+    cdef const char* first
+    part.span = span_of(&down.axis, down.span.begin, down.span.end)
+    first = x + (part.span.low - down.span.low) * down.x
+    strip.seen = no_results()
+    rows_of_strip(first, y, &part, strip, values, format, finishes)
+    if odd_maximum(first, &part, strip, values):
+        reduce_strips(x, <running_t*> y, job, tile, down, values, format)
+    return finishes and are_odd_windows(strip, values, format)
 
 
 cdef inline Py_ssize_t planes_at_once(const Job* job, const Call* call, const Tile* tile, bint direct,
@@ -280,32 +291,32 @@ cdef bint finish_strips(const Job* job, const Call* call, const Tile* tile, runn
     cdef Py_ssize_t planes = planes_at_once(job, call, tile, direct, block)
     cdef Side down = side_of(job, tile, 0, call.x.axis[0], 0)
     cdef Format format = call.x.format
-    cdef const char* divisors
+    cdef const char* divisors = NULL
     cdef const char* source = <const char*> work
     cdef char* target
     cdef running_t* y = block
     cdef bint by_rows = row_by_row(job, call, tile, block)
-    cdef bint finishes = by_rows and finishes_rows(job, tile, block)
+    cdef bint finishes = False
     cdef Strip strip
-    cdef Walk walk = walk_results(job, call, tile, &divisors, scratch)
+    cdef Walk walk
     if not direct:
         down.x, plane_bytes, format = length * sizeof(running_t), plane * sizeof(running_t), PLAIN
     if by_rows:
         planes, strip = 0, strip_at(job, call, tile, block)
-        strip.factors = scratch.factors - scratch.divisors
-        if divisors != NULL:
-            strip.pace = width * job.valuesize
-        elif finishes and job.divides:
-            lay_row_of_divisors(job, strip.windows, scratch, block)
+        finishes = finishes_rows(job, tile, block)
+        strip.table, strip.factors = scratch.divisors, scratch.factors - scratch.divisors
+        strip.job = job if job.divides else NULL
+    walk = walk_rows(job, &call.y, tile, True, NULL) if finishes else walk_results(job, call, tile, &divisors, scratch)
     planes = min(planes, min(min(walk.together, walk.most), job.block // width) // height)
     if planes == 0:
         walk.together = min(walk.together, height)
-    walk.most = planes * height if planes else min(walk.most, strip_of(job, tile, block))
+    walk.most = (planes * height if planes else
+                 min(walk.most, job.block // width if by_rows else strip_of(job, tile, block)))
     target = next_rows(job, &call.y, tile, &walk)
     while target != NULL and not stopped(call):
         planes = max(1, walk.n // height)
         down.span.begin, down.span.end = walk.place[0], walk.place[0] + min(walk.n, height)
-        if call.asks:
+        if call.asks and not by_rows:
             fetch_lines(target, parts(walk.n * width * call.y.itemsize, 64))
         if direct:
             source = plane_of(job, &call.x, tile, walk.item)
@@ -316,17 +327,18 @@ cdef bint finish_strips(const Job* job, const Call* call, const Tile* tile, runn
         if not job.stage.store and call.y.format == PLAIN:
             y = <running_t*> target
         if finishes:
-            strip.divisors = scratch.divisors + (walk.place[0] - tile.span[0].begin) * strip.pace
-            reduce_row_by_row(source, target, &down, &strip, values, format, True, scratch)
-            odd = odd_results(target, walk.n * width, block, format)
+            odd = reduce_row_by_row(source, target, job, tile, &down, &strip, values, format, True)
             if running_t is MaxI16:  # these are right if all zeros are alike
                 unsafe, odd = unsafe | odd, False
         if not finishes or odd:
             if by_rows:
-                reduce_row_by_row(source, <char*> y, &down, &strip, values, format, False, scratch)
+                reduce_row_by_row(source, <char*> y, job, tile, &down, &strip, values, format, False)
             else:
                 reduce_strip(source, y, job, tile, &down, planes, plane_bytes, values, format)
             if y == block:
+                if finishes:  # where rows of divisors are held
+                    walk_results(job, call, tile, &divisors, scratch)
+                    strip.laid[0] = strip.laid[1] = 0
                 unsafe |= store_rows(job, call, tile, &walk, block, target, divisors, scratch)
         target = next_rows(job, &call.y, tile, &walk)
     return unsafe
