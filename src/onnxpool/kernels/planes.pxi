@@ -77,7 +77,7 @@ cdef inline void short_planes(const char* x, running_t* y, Py_ssize_t planes, Py
     cdef Py_ssize_t size = size_of(y, format)
     cdef Py_ssize_t readable = planes if behind >= width else max(0, planes - parts(width - behind, n))
     for plane in range(planes):
-        if far:
+        if far and not FETCHES:
             fetch_lines(x + AHEAD, parts((vectors + 1) * width * size, 64))
         read_rest(x + vectors * width * size, rest, plane < readable, others, format)
         if vectors:

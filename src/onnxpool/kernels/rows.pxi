@@ -42,8 +42,8 @@ from .elements cimport (
     quotient_float,
     round_to_odd,
 )
-from .job cimport BFLOAT16, BFLOAT16_PAIRS, FLOAT16, Format, Rule
-from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, add_wide, running_t, wide
+from .job cimport BFLOAT16_PAIRS, FLOAT16, Format, Rule
+from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, running_t, wide
 
 cdef enum:
     ROUGH = 64  # roots that are taken again together

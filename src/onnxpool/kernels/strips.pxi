@@ -49,7 +49,6 @@ from .job cimport (
     PLAIN,
     SIGNED_BYTES,
     Format,
-    parts,
 )
 from .reductions cimport MaxF32, MaxF64, MaxI16, SumF32, SumF64, SumI32, neutral, nothing, running_t
 
@@ -156,7 +155,7 @@ cdef struct Lines:  # of elements, each of one row or of several; all of them di
     Py_ssize_t n, windows  # values of each, and how many of them are windows
     Py_ssize_t count, pitch  # bytes from line to line
     Py_ssize_t hop         # bytes from tap to tap of columns
-    Py_ssize_t fresh, touched  # bytes to what none before has read, and how many are touched
+    Py_ssize_t skipped, touched  # bytes that were touched with the line before, and those that are with this one
 
 
 cdef inline lanes_t neutral_lanes(const running_t* like) noexcept nogil:
@@ -255,7 +254,7 @@ cdef inline lanes_t lanes_at(lanes_t before, lanes_t here, lanes_t after, Py_ssi
 
 cdef inline lanes_t halves_at(lanes_t before, lanes_t before_odd, lanes_t even, lanes_t odd, Py_ssize_t distance,
                               const running_t* like) noexcept nogil:
-    """Every other lane of two vectors, from so many further on."""
+    """Every other lane of two vectors, from -2 to 1 further on."""
     if distance == -2:
         return lanes_at(before, even, even, -1, like)
     if distance == -1:
@@ -282,7 +281,7 @@ cdef inline void windows_of_lines(const Lines* given, char* y, Py_ssize_t room, 
     cdef lanes_t middle_most = all_columns(row - 1 - max(0, hop - left), like)
     fresh_odd = outside
     for line in range(lines.count):
-        touch_lines(lines.x + lines.fresh, lines.touched)
+        touch_lines(lines.x + lines.skipped, lines.touched)
         here = odd = after = after_odd = outside
         column, place = 0, 0
         window = -width if waits else 0
@@ -346,15 +345,15 @@ cdef inline void strip_rows(const char* x, char* y, const Side* rows, Strip* str
                             int step, bint waits, bint continues, Format format, bint finishes) noexcept nogil:
     """y[windows down, windows across] of a plane."""
     cdef Lines lines
-    cdef Py_ssize_t window = rows.span.begin, end = rows.span.end, n, fresh = rows.axis.step * rows.x, reach
+    cdef Py_ssize_t window = rows.span.begin, end = rows.span.end, n, reach, advance = rows.axis.step * rows.x
     cdef Py_ssize_t pace = strip.windows * (size_of(like, format) if finishes else <Py_ssize_t> sizeof(running_t))
-    lines.n, lines.windows, lines.pitch, lines.hop = strip.row, strip.windows, fresh, rows.axis.hop * rows.x
+    lines.n, lines.windows, lines.pitch, lines.hop = strip.row, strip.windows, advance, rows.axis.hop * rows.x
     while window < end:
         n = min(end, rows.axis.end) - window if is_interior(&rows.axis, window) else 1
         lines.x, lines.count = first_of(x, rows, window), n
         reach = ((taps_inside(&rows.axis, window) - 1) * rows.axis.hop + 1) * rows.x
-        lines.touched = min(fresh, reach) if strip.touches else 0
-        lines.fresh = reach - lines.touched
+        lines.touched = min(advance, reach) if strip.touches else 0
+        lines.skipped = reach - lines.touched
         if continues:
             lines.n, lines.windows, lines.count = n * strip.row, n * strip.row, 1
         if finishes and strip.job != NULL:
