@@ -337,7 +337,7 @@ ALWAYS_INLINE lanes_t held_lanes(lanes_t lanes) {
 }
 
 /* Columns that the lanes of vectors have in a row of at least as many, from 0 on and `width` further; and those lanes
- * whose columns lie in [least, most), others being what is outside. */
+ * whose columns are `least` at least, or `most` at most, others being what is outside. */
 #define COLUMNS(bits)                                                                                        \
     ALWAYS_INLINE lanes_t all_columns_##bits(ptrdiff_t column) {                                             \
         typedef uint##bits##_t type __attribute__((vector_size(WIDTH)));                                     \
