@@ -131,10 +131,10 @@ def splits_row(axis: Axis, windows: int, place: int) -> bool:
 def split(axes: tuple[Axis, ...], windows: list[int], most: float, block: Callable[[], int] = lambda: 0) -> bool:
     """Halves the tile along the axis where it costs least, the first of equals that makes the block, if any, smaller.
 
-    False if all cost more than `most`.
+    To a tenth, as rows had better stay whole: memory is read in order. False if all cost more than `most`.
     """
-    costs = [(halo(axis, count), a) for a, (axis, count) in enumerate(zip(axes, windows, strict=True)) if count > 1]
-    for cost, a in sorted(costs):
+    counts = enumerate(zip(axes, windows, strict=True))
+    for cost, a in sorted((round(halo(axis, count), 1), a) for a, (axis, count) in counts if count > 1):
         count, before = windows[a], block()
         windows[a] = -(-count // 2)
         if cost <= most and block() <= before / 1.5:
