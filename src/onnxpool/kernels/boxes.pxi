@@ -3,7 +3,7 @@
 Four that share taps at a time, two neighbours of two rows: what they share is read once, and columns of it are combined
 once. Others one at a time, where elements come from afar: the fewer instructions, the further a processor looks ahead.
 """
-from libc.stdint cimport int16_t, uint16_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t
 
 from .elements cimport (
     copy_vector,
@@ -192,6 +192,43 @@ cdef inline Results no_results() noexcept nogil:
     cdef Results results
     results.highest, results.lowest = load_lanes(seen.highest), load_lanes(seen.lowest)
     return results
+
+
+cdef inline bint any_odd_results(const Results* results, const running_t* like, Format format) noexcept nogil:
+    cdef Extremes seen
+    store_lanes(results.highest, seen.highest)
+    store_lanes(results.lowest, seen.lowest)
+    return are_odd(&seen, like, format)
+
+
+cdef inline void note_elements(const lanes_t* lanes, Results* results, const running_t* like) noexcept nogil:
+    """Elements of maxima that are not combined in order."""
+    cdef running_t[VECTOR] space
+    cdef running_t* values = space
+    cdef Extremes seen
+    if not columns_first(like):
+        store_lanes(lanes[0], values)
+        store_lanes(results.lowest, seen.lowest)
+        if running_t is MaxF32:
+            note_signed(<const int32_t*> values, <int32_t*> seen.lowest)
+        elif running_t is MaxF64:
+            note_signed(<const int64_t*> values, <int64_t*> seen.lowest)
+        results.lowest = load_lanes(seen.lowest)
+
+
+cdef inline void note_maxima(const lanes_t* lanes, Results* results, const running_t* like) noexcept nogil:
+    """Maxima that were not combined in order."""
+    cdef running_t[VECTOR] space
+    cdef running_t* values = space
+    cdef Extremes seen
+    if not columns_first(like):
+        store_lanes(lanes[0], values)
+        store_lanes(results.highest, seen.highest)
+        if running_t is MaxF32:
+            note_float_maxima(<const uint32_t*> values, <uint32_t*> seen.highest)
+        elif running_t is MaxF64:
+            note_float_maxima(<const uint64_t*> values, <uint64_t*> seen.highest)
+        results.highest = load_lanes(seen.highest)
 
 
 cdef inline void put_result(const lanes_t* lanes, const lanes_t* odd, char* y, const running_t* by,

@@ -1,5 +1,5 @@
 """Channels last: windows over channels that lie side by side, in the loop that suits a row of them."""
-from .elements cimport lanes_t, load_lanes, store_lanes
+from .elements cimport lanes_t, load_lanes
 from .geometry cimport Axis, divisor_of, is_interior, taps_inside
 from .job cimport (
     BFLOAT16,
@@ -105,7 +105,6 @@ cdef inline bint reduce_courses(const char* x, char* y, running_t* work, const S
                        and rows.step == rows.hop and taps.step == taps.hop and rows.taps > 1 and taps.taps > 1)
     # The level of taps along the last axis.
     cdef int level = 1 if taps.most == 1 or (columns_first(work) and rows.most <= SIDE and taps.most <= SIDE) else 0
-    cdef Extremes seen
     cdef Results results = no_results()
     cdef Course course = course_of(sides, size_of(work, format), level)
     cdef double divisor
@@ -139,8 +138,12 @@ cdef inline bint reduce_courses(const char* x, char* y, running_t* work, const S
                     course.left = row_bytes - (first_of(first, across, window) - first)
                     first = first_of(first, across, window)
                     course.turn = max(0, rows.step * down.x - row_bytes)
-                    if is_common(work) and rows.most <= SIDE and taps.most <= SIDE and slides(&course, work):
+                    if is_common(work) and rows.most <= SIDE and taps.most <= SIDE and slides(&course, work, format):
+                        if not columns_first(work):
+                            results = no_results()
                         some_slide(first, target, &course, &by, &factor, &results, format, finishes)
+                        if not columns_first(work) and any_odd_results(&results, work, PLAIN):
+                            run_course(first, target, &course, &by, &factor, &results, format, finishes)
                     elif count == 2 and course.windows > 1:
                         if r == 0:
                             course.turn = max(0, 2 * rows.step * down.x - row_bytes)
@@ -155,9 +158,7 @@ cdef inline bint reduce_courses(const char* x, char* y, running_t* work, const S
                         run_course(first, target, &course, &by, &factor, &results, format, finishes)
                 window += course.windows
             row += count
-    store_lanes(results.highest, seen.highest)
-    store_lanes(results.lowest, seen.lowest)
-    return finishes and are_odd(&seen, work, format)
+    return finishes and any_odd_results(&results, work, format)
 
 
 # A function for each: in one for all, compilers leave registers in memory.

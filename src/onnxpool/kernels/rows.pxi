@@ -21,7 +21,7 @@ from libc.math cimport (
     sqrt,
     sqrtf,
 )
-from libc.stdint cimport int8_t, int16_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from .elements cimport (
@@ -161,14 +161,14 @@ cdef bint store_keys(const MaxI16* x, uint16_t* y, Py_ssize_t n, double divisor,
     return unsafe
 
 
-cdef bint odd_keys(const MaxI16* x, Py_ssize_t n, int nans) noexcept nogil:
-    """Whether there is a negative zero or a NaN."""
+cdef bint odd_halves(const int16_t* x, Py_ssize_t n, int nans) noexcept nogil:
+    """Whether a 16-bit float is a negative zero, the least of integers, or a NaN."""
     cdef Py_ssize_t j
-    cdef int odd = 0
-    cdef int16_t zero = <int16_t> (-1 - nans), most = <int16_t> (32767 - 2 * nans)
+    cdef int16_t highest = 0, lowest = 0
     for j in range(n):
-        odd |= (x[j].value == zero) | (x[j].value > most)
-    return odd
+        highest = max(highest, <int16_t> (x[j] & 0x7FFF))
+        lowest = min(lowest, x[j])
+    return highest > 0x7FFF - nans or lowest == -0x8000
 
 
 ctypedef fused magnitude_t:
@@ -176,6 +176,10 @@ ctypedef fused magnitude_t:
     uint32_t
     uint64_t
 
+
+ctypedef fused signed_t:
+    int32_t
+    int64_t
 
 ctypedef fused word_t:
     uint32_t
@@ -193,18 +197,10 @@ cdef bint extreme_magnitudes(const word_t* x, Py_ssize_t n, word_t least, word_t
     return odd != 0
 
 
-cdef bint odd_elements(const word_t* x, Py_ssize_t n, word_t infinity) noexcept nogil:
-    """Whether a float is a negative zero or a NaN."""
-    cdef Py_ssize_t j
-    cdef word_t odd = 0, most = <word_t> -1 >> 1
-    for j in range(n):
-        odd |= (x[j] == most + 1) | ((x[j] & most) > infinity)
-    return odd != 0
-
-
 cdef struct Extremes:
     char[VECTOR] highest  # magnitudes, or keys of maxima,
-    char[VECTOR] lowest   # and magnitudes less one, of which that of zero is the highest, or keys from that of zero
+    char[VECTOR] lowest   # magnitudes less one, of which that of zero is the highest, or keys from that of zero;
+    # of maxima of floats the elements as integers
 
 
 cdef inline Extremes no_extremes() noexcept nogil:
@@ -230,12 +226,28 @@ cdef inline void note_keys(const MaxI16* lanes, int16_t* highest, uint16_t* near
         nearest[j] = min(nearest[j], <uint16_t> (lanes[j].value ^ <int16_t> -nans))
 
 
-cdef inline void note_order(const magnitude_t* lanes, magnitude_t* highest) noexcept nogil:
-    """Magnitudes less one, of which those of zeros and NaNs are the highest."""
-    cdef magnitude_t most = <magnitude_t> -1 >> 1
+cdef inline void note_float_maxima(const magnitude_t* lanes, magnitude_t* highest) noexcept nogil:
+    """Magnitudes, of which those of NaNs are the highest."""
     cdef Py_ssize_t j
     for j in range(VECTOR // <Py_ssize_t> sizeof(magnitude_t)):
-        highest[j] = max(highest[j], <magnitude_t> ((lanes[j] & most) - 1))
+        highest[j] = max(highest[j], <magnitude_t> (lanes[j] & (<magnitude_t> -1 >> 1)))
+
+
+cdef inline void note_signed(const signed_t* lanes, signed_t* lowest) noexcept nogil:
+    """Floats as integers, of which negative zeros are the lowest."""
+    cdef Py_ssize_t j
+    for j in range(VECTOR // <Py_ssize_t> sizeof(signed_t)):
+        lowest[j] = min(lowest[j], lanes[j])
+
+
+cdef inline bint any_unordered(const magnitude_t* highest, const magnitude_t* lowest,
+                               magnitude_t infinity) noexcept nogil:
+    """Whether the order shows in which maxima of floats are taken: among zeros, if some are negative, and NaNs."""
+    cdef magnitude_t odd = 0
+    cdef Py_ssize_t j
+    for j in range(VECTOR // <Py_ssize_t> sizeof(magnitude_t)):
+        odd |= (highest[j] > infinity) | (lowest[j] == (<magnitude_t> -1 >> 1) + 1)
+    return odd != 0
 
 
 cdef inline bint any_beyond(const magnitude_t* highest, const magnitude_t* lowest, magnitude_t infinity,
@@ -249,11 +261,11 @@ cdef inline bint any_beyond(const magnitude_t* highest, const magnitude_t* lowes
 
 cdef inline bint are_odd(const Extremes* seen, const running_t* like, Format format) noexcept nogil:
     """Whether some finished result has to be looked at more closely: a mean that is not finite, or so tiny that it may
-    have lost digits; a maximum that may not be the first of equals, which zeros and NaNs are."""
+    have lost digits; a maximum that may not be the first of equals."""
     if running_t is MaxF32:
-        return any_beyond(<const uint32_t*> seen.highest, <const uint32_t*> seen.lowest, INFINITE_FLOAT, <uint32_t> 0)
+        return any_unordered(<const uint32_t*> seen.highest, <const uint32_t*> seen.lowest, INFINITE_FLOAT)
     elif running_t is MaxF64:
-        return any_beyond(<const uint64_t*> seen.highest, <const uint64_t*> seen.lowest, INFINITE_DOUBLE, <uint64_t> 0)
+        return any_unordered(<const uint64_t*> seen.highest, <const uint64_t*> seen.lowest, INFINITE_DOUBLE)
     elif running_t is MaxI16:
         return any_beyond(<const uint16_t*> seen.highest, <const uint16_t*> seen.lowest,
                           <uint16_t> (0x8000 - 2 * nans_of(format)), <uint16_t> 1)

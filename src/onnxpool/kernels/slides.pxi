@@ -15,6 +15,39 @@ cdef inline void put_sum(const Quad* first, const Quad* second, Quad* third, con
         follow(second, third, like, vectors)
 
 
+cdef inline void note_quad(const Quad* quad, Results* results, const running_t* like, bint finished,
+                           int vectors) noexcept nogil:
+    """What tells whether the order of taps may show in maxima: elements, or results of them."""
+    if finished:
+        note_maxima(&quad.first, results, like)
+        if vectors == QUAD:
+            note_maxima(&quad.second, results, like)
+            note_maxima(&quad.third, results, like)
+            note_maxima(&quad.fourth, results, like)
+        return
+    note_elements(&quad.first, results, like)
+    if vectors == QUAD:
+        note_elements(&quad.second, results, like)
+        note_elements(&quad.third, results, like)
+        note_elements(&quad.fourth, results, like)
+
+
+cdef inline void take_column(const char* x, Quad* column, Py_ssize_t pitch, Py_ssize_t hop, Py_ssize_t rows,
+                             Results* results, const running_t* like, int vectors, Format format) noexcept nogil:
+    cdef Quad row
+    cdef Py_ssize_t r
+    if columns_first(like):
+        take_line(x, column, pitch, hop, rows, like, vectors, format)
+        return
+    read_apart(x, pitch, column, like, False, vectors, format)
+    note_quad(column, results, like, False, vectors)
+    for r in range(1, rows):
+        read_apart(x + r * hop, pitch, &row, like, False, vectors, format)
+        note_quad(&row, results, like, False, vectors)
+        follow(column, &row, like, vectors)
+        column[0] = row
+
+
 cdef inline void slide(const char* x, char* y, const Course* course, const running_t* by, const running_t* factor,
                        Results* results, Py_ssize_t pitch, Py_ssize_t stored, int vectors, int taps, int fresh,
                        Format format, bint finishes) noexcept nogil:
@@ -26,21 +59,23 @@ cdef inline void slide(const char* x, char* y, const Course* course, const runni
     cdef Sweep sweep = sweep_from(x, course)
     # The columns are counted from behind: two are the second and the third.
     if taps == 3:
-        take_line(x, &first, pitch, hop, rows, by, vectors, format)
+        take_column(x, &first, pitch, hop, rows, results, by, vectors, format)
         x += across
     if fresh == 1:
-        take_line(x, &second, pitch, hop, rows, by, vectors, format)
+        take_column(x, &second, pitch, hop, rows, results, by, vectors, format)
         x += across
     for window in range(windows):
         if course.sweeps or course.fetches and format != PLAIN:
             sweep_to(&sweep, course, (window + 1) * bytes)
         if fresh == 2:
-            take_line(x, &second, pitch, hop, rows, by, vectors, format)
+            take_column(x, &second, pitch, hop, rows, results, by, vectors, format)
             take_line(x + across, &third, pitch, hop, rows, by, vectors, format)
         else:
             take_line(x, &third, pitch, hop, rows, by, vectors, format)
         total = third
         put_sum(&first, &second, &total, by, vectors, taps)
+        if not columns_first(by):
+            note_quad(&total, results, by, True, vectors)
         put_results(&total, y, stored, by, factor, results, vectors, format, finishes)
         if fresh == 2:
             first = third
@@ -66,14 +101,16 @@ cdef inline void slide_course(const char* x, char* y, const Course* course, cons
         done += unit
 
 
-cdef inline bint slides(const Course* course, const running_t* like) noexcept nogil:
+cdef inline bint slides(const Course* course, const running_t* like, Format format) noexcept nogil:
     """Whether neighbouring windows share columns, which come first, and had better be taken one behind the other for a
-    few of their channels at a time: from afar only if these are all."""
-    cdef Py_ssize_t most = QUAD * (VECTOR // <Py_ssize_t> sizeof(running_t))
-    return (columns_first(like) and course.planes == 1 and 0 < course.rows <= SIDE and 1 < course.taps <= SIDE
+    few of their channels at a time: from afar only if these are all, and more of maxima that share most."""
+    cdef Py_ssize_t quad = QUAD * (VECTOR // <Py_ssize_t> sizeof(running_t))
+    cdef Py_ssize_t quads = 2 if columns_first(like) or course.step > course.across else 4
+    return ((columns_first(like) or format == PLAIN)
+            and course.planes == 1 and 0 < course.rows <= SIDE and 1 < course.taps <= SIDE
             and course.windows > 1 and course.across > 0 and course.step < course.taps * course.across
             and course.step % course.across == 0
-            and (course.inner == most if course.waits else course.inner <= 2 * most))
+            and (course.inner == quad if course.waits else course.inner <= quads * quad))
 
 
 cdef inline void some_slide(const char* x, char* y, const Course* course, const running_t* by, const running_t* factor,

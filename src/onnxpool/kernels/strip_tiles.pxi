@@ -251,9 +251,9 @@ cdef bint reduce_row_by_row(const char* x, char* y, const Job* job, const Tile* 
     first = x + (part.span.low - down.span.low) * down.x
     strip.seen = no_results()
     rows_of_strip(first, y, &part, strip, values, format, finishes)
-    if odd_maximum(first, &part, strip, values):
+    if not columns_first(values) and any_odd_results(&strip.seen, values, PLAIN):
         reduce_strips(x, <running_t*> y, job, tile, down, values, format)
-    return finishes and are_odd_windows(strip, values, format)
+    return finishes and any_odd_results(&strip.seen, values, format)
 
 
 cdef inline Py_ssize_t planes_at_once(const Job* job, const Call* call, const Tile* tile, bint direct,

@@ -4,12 +4,9 @@ Columns come first, from elements where they lie: a vector of what the first of 
 registers until the next one is there, in which its windows have their last taps. Lanes outside a row hold neutral
 values, so that every window has all its taps along it, and rows that continue each other are taken as one.
 """
-from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from .elements cimport (
-    INFINITE_DOUBLE,
-    INFINITE_FLOAT,
     MOSTLY,
     all_columns_16,
     all_columns_32,
@@ -166,28 +163,44 @@ cdef inline lanes_t neutral_lanes(const running_t* like) noexcept nogil:
     return load_lanes(space)
 
 
-cdef inline lanes_t columns_at(const char* x, const running_t* like, Py_ssize_t n, Py_ssize_t hop, Py_ssize_t place,
-                               lanes_t outside, int taps, Format format) noexcept nogil:
-    """A vector of the columns of a line of n of them, which are as many at least; what is outside behind them."""
-    cdef running_t[VECTOR] space
-    cdef running_t* lanes = space
-    cdef Py_ssize_t last = n - VECTOR // <Py_ssize_t> sizeof(running_t)
-    cdef Py_ssize_t away = (place - last) * <Py_ssize_t> sizeof(running_t)
-    if MOSTLY(place <= last):
-        reduce_taps(x + place * size_of(like, format), lanes, hop, taps, format)
-        return load_lanes(lanes)
-    if away >= VECTOR:
-        return outside
-    reduce_taps(x + last * size_of(like, format), lanes, hop, taps, format)
-    return lanes_from(load_lanes(lanes), outside, away, sizeof(running_t))
-
-
 cdef inline lanes_t combined(lanes_t earlier, lanes_t later, const running_t* like) noexcept nogil:
     cdef running_t[VECTOR] space
     cdef running_t* values = space
     store_lanes(later, values)
     take_lanes(values, &earlier, False)
     return earlier
+
+
+cdef inline lanes_t reduced(const char* x, const running_t* like, Py_ssize_t hop, int taps, Results* results,
+                            Format format) noexcept nogil:
+    """A vector of columns."""
+    cdef running_t[VECTOR] space
+    cdef running_t* lanes = space
+    cdef lanes_t result, element
+    cdef int tap
+    if columns_first(like):
+        reduce_taps(x, lanes, hop, taps, format)
+        return load_lanes(lanes)
+    result = load_lanes(x)
+    note_elements(&result, results, like)
+    for tap in range(1, taps):
+        element = load_lanes(x + tap * hop)
+        note_elements(&element, results, like)
+        result = combined(result, element, like)
+    return result
+
+
+cdef inline lanes_t columns_at(const char* x, const running_t* like, Py_ssize_t n, Py_ssize_t hop, Py_ssize_t place,
+                               lanes_t outside, int taps, Results* results, Format format) noexcept nogil:
+    """A vector of the columns of a line of n of them, which are as many at least; what is outside behind them."""
+    cdef Py_ssize_t last = n - VECTOR // <Py_ssize_t> sizeof(running_t)
+    cdef Py_ssize_t away = (place - last) * <Py_ssize_t> sizeof(running_t)
+    if MOSTLY(place <= last):
+        return reduced(x + place * size_of(like, format), like, hop, taps, results, format)
+    if away >= VECTOR:
+        return outside
+    return lanes_from(reduced(x + last * size_of(like, format), like, hop, taps, results, format), outside, away,
+                      sizeof(running_t))
 
 
 cdef inline lanes_t first_columns(const running_t* like) noexcept nogil:
@@ -227,13 +240,10 @@ cdef inline void put_windows(lanes_t lanes, char* y, Py_ssize_t n, bint roomy, c
     cdef char[VECTOR] part
     cdef char* target = y if MOSTLY(roomy) else part
     cdef Extremes seen
+    note_maxima(&lanes, results, by)
     store_lanes(lanes, values)
     store_lanes(results.highest, seen.highest)
     store_lanes(results.lowest, seen.lowest)
-    if running_t is MaxF32:
-        note_order(<const uint32_t*> values, <uint32_t*> seen.highest)
-    elif running_t is MaxF64:
-        note_order(<const uint64_t*> values, <uint64_t*> seen.highest)
     put_lanes(values, values, target, by, factors, 1, format, finishes, &seen)
     results.highest = load_lanes(seen.highest)
     results.lowest = load_lanes(seen.lowest)
@@ -286,10 +296,10 @@ cdef inline void windows_of_lines(const Lines* given, char* y, Py_ssize_t room, 
         column, place = 0, 0
         window = -width if waits else 0
         while window < lines.windows:
-            fresh = columns_at(lines.x, like, lines.n, lines.hop, place, outside, down, format)
+            fresh = columns_at(lines.x, like, lines.n, lines.hop, place, outside, down, &seen, format)
             place += width
             if step == 2:
-                fresh_odd = columns_at(lines.x, like, lines.n, lines.hop, place, outside, down, format)
+                fresh_odd = columns_at(lines.x, like, lines.n, lines.hop, place, outside, down, &seen, format)
                 part_lanes(&fresh, &fresh_odd, sizeof(running_t))
                 place += width
             before, before_odd = here, odd
@@ -362,28 +372,6 @@ cdef inline void strip_rows(const char* x, char* y, const Side* rows, Strip* str
                   continues, format, finishes)
         y += n * pace
         window += n
-
-
-cdef inline bint are_odd_windows(const Strip* strip, const running_t* like, Format format) noexcept nogil:
-    cdef Extremes seen
-    store_lanes(strip.seen.highest, seen.highest)
-    store_lanes(strip.seen.lowest, seen.lowest)
-    return are_odd(&seen, like, format)
-
-
-cdef inline bint odd_maximum(const char* x, const Side* rows, const Strip* strip,
-                             const running_t* like) noexcept nogil:
-    """Whether the order of taps may show: among zeros, if some are negative, and among NaNs."""
-    cdef Py_ssize_t row
-    if running_t is MaxF32 or running_t is MaxF64:
-        if are_odd_windows(strip, like, PLAIN):
-            for row in range(rows.span.high - rows.span.low):
-                if running_t is MaxF32:
-                    if odd_elements(<const uint32_t*> (x + row * rows.x), strip.row, INFINITE_FLOAT):
-                        return True
-                elif odd_elements(<const uint64_t*> (x + row * rows.x), strip.row, INFINITE_DOUBLE):
-                    return True
-    return False
 
 
 cdef inline void format_rows(const char* x, char* y, const Side* rows, Strip* strip, const running_t* like, int taps,

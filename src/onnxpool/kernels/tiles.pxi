@@ -3,7 +3,7 @@ what is left is stored.
 
 The last axis comes first so that equal maxima resolve to the first in row-major order.
 """
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from .elements cimport (
@@ -16,7 +16,7 @@ from .elements cimport (
 )
 from .job cimport FLOAT64_SQUARES, MAX_I16, PLAIN, Array, Call, Job, Tile, parts, span_of, stopped
 from .geometry cimport Axis, Span, divisor_of, is_interior
-from .reductions cimport MaxI16, SumF32, SumF64, SumWide, running_t
+from .reductions cimport SumF32, SumF64, SumWide, running_t
 
 
 cdef void load_row(const Job* job, const Call* call, const char* source, const Walk* walk, Span span, Py_ssize_t inner,
@@ -78,9 +78,9 @@ cdef void load_rows(const Job* job, const Call* call, const Tile* tile, running_
 
 
 cdef inline bint are_odd_values(const Job* job, const char* values, Py_ssize_t n, int nans) noexcept nogil:
-    """Whether there is a key of a negative zero or a NaN, or a float of which sums may leave their range."""
+    """Whether there is a negative zero or a NaN, or a float of which sums may leave their range."""
     if job.stage.running == MAX_I16:
-        return odd_keys(<const MaxI16*> values, n, nans)
+        return odd_halves(<const int16_t*> values, n, nans)
     if job.valuesize == sizeof(double):
         return extreme_magnitudes(<const uint64_t*> values, n, magnitude_of_double(job.least),
                                   magnitude_of_double(job.largest), INFINITE_DOUBLE)
@@ -96,8 +96,7 @@ cdef bint any_odd(const Job* job, const Call* call, const Tile* tile, Scratch* s
     cdef Walk walk = walk_rows(job, &call.x, tile, False, scratch.marks)
     cdef const char* source
     cdef const char* line
-    if job.stage.running != MAX_I16:
-        x.format = floats_of(x.format)
+    x.format = PLAIN if job.stage.running == MAX_I16 else floats_of(x.format)
     bring_together(job, &x, tile, &walk)
     source = next_rows(job, &x, tile, &walk)
     while source != NULL:
