@@ -206,7 +206,7 @@ class WindowPlan(Plan):
         if way.flat and not inside:
             tilings = [tiling.choose_flat(axes, outer, itemsize)]
         else:
-            tilings = [tiles(itemsize, finishes=name in ("max", "mean"))]
+            tilings = [tiles(itemsize, finishes=name in ("max", "mean"), direct=self.dtype.itemsize >= 4)]
         for wider in mending_bytes(name, self.dtype, p):
             tilings.append(tiles(wider, within=tilings[-1]))
         return kernels.Pool(name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes, tilings,

@@ -12,7 +12,8 @@ from .windows import Axis
 BLOCK = 1 << 17  # bytes of running values that a tile should hold between two passes,
 LONG_BLOCK = 1 << 18  # or if windows are long, so that more of them need the same elements,
 MOST_BLOCK = 3 << 17  # and at most, whatever it costs;
-LONE_BLOCK = 1 << 19  # where no second block is needed, as the last pass gives elements (ring_tiles.pxi)
+LONE_BLOCK = 1 << 19  # where no second block is needed, as the last pass gives elements (ring_tiles.pxi),
+NO_BLOCK = 1 << 20  # or where none is, as all axes are reduced at once (finished_tiles.pxi)
 ROW = 1 << 9  # bytes: channels are not split below this, or below a vector if windows are long
 LONG_ROW = 1 << 18  # bytes of running values of a row that are held at once, if parts of it do not share much
 ROWS = 1 << 15  # bytes of running values of neighbouring rows that are loaded and reduced together
@@ -58,6 +59,7 @@ class Tiling(NamedTuple):
     boxes: bool
     whole: bool
     finishes: bool
+    at_once: bool
     flat: int
     pitches: tuple[int, ...]
     segments: int
@@ -153,6 +155,18 @@ def small_boxes(axes: tuple[Axis, ...]) -> bool:
     return len(axes) > 1 and axes[-2].most <= SIDE >= axes[-1].most
 
 
+def at_once(axes: tuple[Axis, ...]) -> bool:
+    """Whether windows along up to three axes share so few taps that each had better read all of its own."""
+    if len(axes) > 3 or (len(axes) > 1 and any(axis.most > FEW for axis in axes)):
+        return False
+    apart = 0
+    for axis in axes:
+        # Axis after axis, what one leaves is written and read again.
+        fresh = axis.most if axis.out == 1 else min(axis.most, axis.step)
+        apart = apart * fresh + (axis.most + 1 if axis.most > 1 else 0)
+    return math.prod(axis.most for axis in axes) <= apart
+
+
 def pitches(axes: tuple[Axis, ...]) -> tuple[int, ...]:
     """The places from plane to plane and from one element of each axis to the next in a flat tile (flat_tiles.pxi)."""
     result = [1]
@@ -217,13 +231,25 @@ def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, reduction: 
             and (not whole or (box and reduction not in ("max", "indexed_max"))))
 
 
+def good_block(axes: tuple[Axis, ...], boxes: bool, long: bool, finishes: bool, direct: bool) -> int:
+    """The bytes of running values that a tile should hold; see `choose`."""
+    deep = finishes and boxes and len(axes) > 2
+    if deep and at_once(axes):
+        return NO_BLOCK
+    if (finishes and long and looks_up(final_axis(axes))) or (deep and direct):
+        return LONE_BLOCK
+    return LONG_BLOCK if long else BLOCK
+
+
 def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_order: bool = False,
-           planar: bool = False, whole: bool = False, finishes: bool = False, within: Tiling | None = None) -> Tiling:
+           planar: bool = False, whole: bool = False, finishes: bool = False, direct: bool = False,
+           within: Tiling | None = None) -> Tiling:
     """The tiling of x[outer, axes, inner] whose running values take `itemsize` bytes.
 
     Planar channels lie apart, and a tile of a few of them costs no more than one of many. In order, it
     holds all elements of its windows instead of reducing rows as they come. What finishes may go from the last pass to
-    the result. Tiles `within` those of another tiling are few, so that they may cost more, but hold no more.
+    the result; it is `direct` if that is so in the same format. Tiles `within` those of another tiling are few, so that
+    they may cost more, but hold no more.
     """
     windows = list(within.windows if within else (axis.out for axis in axes))
     whole = whole and (fills_vectors(axes) or (inner > 1 and not planar))
@@ -238,13 +264,13 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
         return count
 
     boxes = small_boxes(axes) and not in_order and not whole
-    if boxes and not planar and inner * itemsize >= VECTOR:  # what is transposed is not to be transposed twice
+    beside = not planar and inner * itemsize >= VECTOR  # what is transposed is not to be transposed twice
+    long = any(axis.most > FEW for axis in axes)
+    good = BLOCK if within else good_block(axes, boxes, long, finishes and beside, direct)
+    if boxes and beside and good == BLOCK:
         for axis, least in (-2, BOX_ROWS), (-1, BOX_WINDOWS):
             while math.prod(windows) * part * itemsize > BOXES and windows[axis] > least:
                 windows[axis] = -(-windows[axis] // 2)
-    long = any(axis.most > FEW for axis in axes)
-    lone = finishes and not planar and inner * itemsize >= VECTOR and looks_up(final_axis(axes))
-    good = BLOCK if within or not long else LONE_BLOCK if lone else LONG_BLOCK
     most = good if within else max(good, MOST_BLOCK)
 
     def block_of() -> int:
@@ -284,7 +310,7 @@ def choose(axes: tuple[Axis, ...], outer: int, inner: int, itemsize: int, in_ord
     elif axes[-1].most > FEW and part <= NEIGHBOURS and loaded[-1] <= LONGEST:
         row = max(row, loaded[-1] * part * VECTOR // itemsize)
     return Tiling(group, tuple(windows), part, block * group, row, max(scratch, row, block * group), sum(loaded[:-1]),
-                  boxes, whole, finishes, 0, (), segments)
+                  boxes, whole, finishes, at_once(axes), 0, (), segments)
 
 
 def choose_flat(axes: tuple[Axis, ...], outer: int, itemsize: int) -> Tiling:
@@ -298,4 +324,4 @@ def choose_flat(axes: tuple[Axis, ...], outer: int, itemsize: int) -> Tiling:
     windows = tuple(axis.out for axis in axes)
     row = some * max(volume, math.prod(windows))
     return Tiling(group, windows, 1, math.prod(windows), row, 3 * flat, sum(axis.size for axis in axes[:-1]),
-                  False, False, False, some, distances, 1)
+                  False, False, False, False, some, distances, 1)

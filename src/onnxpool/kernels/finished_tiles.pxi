@@ -29,29 +29,13 @@ cdef inline bint may_finish(const Job* job, const Call* call, const Tile* tile) 
             and have_taps(job, tile))
 
 
-cdef inline bint reads_all_taps(const Job* job, const Call* call, const Tile* tile, running_t* like) noexcept nogil:
-    """Whether windows along up to three axes share so few taps that each had better read all of its own."""
-    cdef Py_ssize_t taps = 1, apart = 0, most, fresh
-    cdef int a
-    if job.axes > 3 or not lies_in_lines(job, call, tile, like):
-        return False
-    for a in range(job.axes):
-        most = job.axis[a].most
-        if most > FEW and job.axes > 1:
-            return False
-        taps *= most
-        # Axis after axis, what one leaves is written and read again.
-        fresh = most if job.axis[a].out == 1 else min(most, job.axis[a].step)
-        apart = apart * fresh + (most + 1 if most > 1 else 0)
-    return taps <= apart
-
-
 cdef inline bint may_finish_boxes(const Job* job, const Call* call, const Tile* tile, bint boxed,
                                   running_t* like) noexcept nogil:
     """Whether `finish_boxes` may reduce all axes: boxes, the windows of lines, or those that read all of their taps."""
     cdef int left = job.axes - (2 if boxed else 1)
     return (may_finish(job, call, tile) and lies_inner(&call.x, tile.inner_end - tile.inner_begin)
-            and (left == 0 or (left == 1 and job.axis[0].most == 1) or reads_all_taps(job, call, tile, like)))
+            and (left == 0 or (left == 1 and job.axis[0].most == 1)
+                 or (job.at_once and lies_in_lines(job, call, tile, like))))
 
 
 cdef bint finish_boxes(const Job* job, const Call* call, const Tile* tile, running_t* work) noexcept nogil:

@@ -92,7 +92,7 @@ cdef struct Job:
     double least, largest             # of floats, magnitudes beyond which sums may leave their range
     bint indexed                      # whether places are kept as well
     bint whole                        # whether the window is all of a channel, whose rows are reduced to vectors
-    bint boxes, finishes              # whether the last two axes may be reduced at once; any, to elements
+    bint boxes, at_once, finishes     # whether the last two axes may be reduced at once, or all; any, to elements
     Py_ssize_t flat                   # planes that are taken as one long row, or 0; the places in it
     Py_ssize_t pitch[MAX_AXES + 1]    # from plane to plane, and from one element of an axis to the next
     bint divides, in_order            # a sum is stored over its divisor; taps are added one by one

@@ -260,7 +260,8 @@ cdef set_tiles(Job* job, tiling):
     cdef Py_ssize_t tables = 2 if has_places else 1
     job.tile_outer, job.tile_inner = tiling.outer, tiling.inner
     job.segments, job.held = tiling.segments, (BAND if job.inner > 1 else VECTOR) + VECTOR
-    job.boxes, job.whole, job.finishes, job.flat = tiling.boxes, tiling.whole, tiling.finishes, tiling.flat
+    job.boxes, job.at_once, job.whole, job.flat = tiling.boxes, tiling.at_once, tiling.whole, tiling.flat
+    job.finishes = tiling.finishes
     for a, pitch in enumerate(tiling.pitches):
         job.pitch[a] = pitch
     for a in range(job.axes):
