@@ -1,4 +1,5 @@
 """Slides: windows whose neighbours share columns, which stay in registers, over channels that lie side by side."""
+from .elements cimport REGISTERS
 from .job cimport PLAIN, Format
 from .reductions cimport running_t
 
@@ -103,10 +104,11 @@ cdef inline void slide_course(const char* x, char* y, const Course* course, cons
 
 cdef inline bint slides(const Course* course, const running_t* like, Format format) noexcept nogil:
     """Whether neighbouring windows share columns, which come first, and had better be taken one behind the other for a
-    few of their channels at a time: from afar only if these are all, and more of maxima that share most."""
+    few of their channels at a time: from afar only if these are all, and more of maxima that share most. To note what
+    maxima are taken of is worth it only where there are many registers."""
     cdef Py_ssize_t quad = QUAD * (VECTOR // <Py_ssize_t> sizeof(running_t))
     cdef Py_ssize_t quads = 2 if columns_first(like) or course.step > course.across else 4
-    return ((columns_first(like) or format == PLAIN)
+    return ((columns_first(like) or (format == PLAIN and REGISTERS > QUAD))
             and course.planes == 1 and 0 < course.rows <= SIDE and 1 < course.taps <= SIDE
             and course.windows > 1 and course.across > 0 and course.step < course.taps * course.across
             and course.step % course.across == 0
