@@ -12,8 +12,8 @@ from .windows import Axis
 BLOCK = 1 << 17  # bytes of running values that a tile should hold between two passes,
 LONG_BLOCK = 1 << 18  # or if windows are long, so that more of them need the same elements,
 MOST_BLOCK = 3 << 17  # and at most, whatever it costs;
-LONE_BLOCK = 1 << 19  # where no second block is needed, as the last pass gives elements (ring_tiles.pxi),
-NO_BLOCK = 1 << 20  # or where none is, as all axes are reduced at once (finished_tiles.pxi)
+LONE_BLOCK = 1 << 19  # where no second block is needed, as the last pass gives elements (ring_tiles.pxi), or
+# none, as all axes are reduced at once; views that lie apart need two, which shall not be more than a mebibyte
 ROW = 1 << 9  # bytes: channels are not split below this, or below a vector if windows are long
 LONG_ROW = 1 << 18  # bytes of running values of a row that are held at once, if parts of it do not share much
 ROWS = 1 << 15  # bytes of running values of neighbouring rows that are loaded and reduced together
@@ -233,10 +233,8 @@ def transposes(axes: tuple[Axis, ...], channels: int, itemsize: int, reduction: 
 
 def good_block(axes: tuple[Axis, ...], boxes: bool, long: bool, finishes: bool, direct: bool) -> int:
     """The bytes of running values that a tile should hold; see `choose`."""
-    deep = finishes and boxes and len(axes) > 2
-    if deep and at_once(axes):
-        return NO_BLOCK
-    if (finishes and long and looks_up(final_axis(axes))) or (deep and direct):
+    deep = boxes and len(axes) > 2 and (direct or at_once(axes))
+    if finishes and (deep or (long and looks_up(final_axis(axes)))):
         return LONE_BLOCK
     return LONG_BLOCK if long else BLOCK
 
