@@ -92,7 +92,8 @@ def way_of(problem: Problem, reduction: str, itemsize: int, windowed: bool) -> W
 class WindowPlan(Plan):
     """The plan of an operator that reduces windows; `axes` are the windows of each spatial axis."""
 
-    __slots__ = ("_bytes", "_given", "_merged", "_picked", "_plain", "_pools", "axes", "output_shape", "reduction")
+    __slots__ = ("_bytes", "_given", "_merged", "_picked", "_plain", "_pools", "_quantised", "axes", "output_shape",
+                 "reduction")
 
     axes: tuple[Axis, ...]
     output_shape: tuple[int, ...]
@@ -103,6 +104,7 @@ class WindowPlan(Plan):
     _pools: dict[tuple[bool, bool], kernels.Pool]  # by whether it is merged, and channels are the innermost loop
     _plain: list[kernels.Pool]  # what runs plain arrays without a further look, once it is made
     _bytes: int  # of X
+    _quantised: bool  # whether further inputs say what elements stand for
 
     def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], axes: tuple[Axis, ...],
                  reduction: tuple[str, float]) -> None:
@@ -113,20 +115,21 @@ class WindowPlan(Plan):
         super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={}, _plain=[],
                          _given=way_of(problem, name, itemsize, operator.windowed),
                          _merged=None if fewer is None else way_of(fewer, name, itemsize, operator.windowed),
-                         _bytes=math.prod(shape) * dtype.itemsize,
+                         _bytes=math.prod(shape) * dtype.itemsize, _quantised=operator.quantised,
                          _picked=picks, output_shape=problem.output_shape)
 
     def explain(self) -> str:
         return explain(self)
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
-        if self._plain and not inputs and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
+        if (self._plain and bool(inputs) is self._quantised
+                and (num_threads is None or (type(num_threads) is int and num_threads > 0))):
             y = np.empty(self.output_shape, self.dtype) if out is None else out
             team = 1 if self._bytes < threads.SERIAL_BYTES else threads.team(num_threads, self._bytes)
-            if self._plain[0].run_plain(x, y, team):
+            if self._plain[0].run_plain(x, y, team, self._rule(inputs) if inputs else None):
                 return y
         x = self._checked(x)
-        rule = self._rule(inputs) if inputs or self.operator.quantised else None
+        rule = self._rule(inputs) if inputs or self._quantised else None
         team = threads.team(num_threads, x.nbytes)
         indexed = self.reduction[0] == "indexed_max"
         y_out, indices_out = self._out_pair(out) if indexed else (out, None)
@@ -142,7 +145,7 @@ class WindowPlan(Plan):
             pool = self._pool(self._inside(given, way), way)
             pool.run(given, result, team, rule, indices)
             plain = x.flags.c_contiguous and x.flags.aligned and y.flags.c_contiguous
-            if plain and not self._plain and not indexed and rule is None:
+            if plain and not self._plain and not indexed:
                 pool.expect(self.shape, self.output_shape, self.dtype, way.problem.shape, way.problem.output_shape)
                 self._plain.append(pool)
         y = delivered(y, y_out)
@@ -150,7 +153,7 @@ class WindowPlan(Plan):
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
         """What the further inputs ask of a kernel."""
-        if not self.operator.quantised:
+        if not self._quantised:
             self._no_inputs(inputs)
             return None
         with kernels.cpu.DefaultFloats():

@@ -1,6 +1,7 @@
 """The scales and zero points of quantised operators, checked, as the numbers a kernel takes."""
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from .execution import as_array
 Rule = tuple[int, float, float, float, float, int]  # bias, scale, y scale, lowest, highest and zero point of y
 
 NAMES = ("x_scale", "x_zero_point", "y_scale", "y_zero_point")
+LIMITS = {np.dtype(name): np.iinfo(name) for name in ("int8", "uint8")}
 
 
 def scalar(label: str, name: str, value: Any) -> np.ndarray[Any, Any]:
@@ -26,12 +28,15 @@ def scalar(label: str, name: str, value: Any) -> np.ndarray[Any, Any]:
 
 def scale(label: str, name: str, value: Any) -> np.float32:
     """A scale: a float32, or a Python float that becomes one."""
-    array = scalar(label, name, value)
-    if array.dtype != np.float32 and not isinstance(value, float):
-        raise PoolTypeError(f"{label}: {name} must be float32, got {array.dtype}; cast it")
-    with np.errstate(over="ignore"):
-        number = np.float32(array)
-    if not (math.isfinite(number) and number > 0):
+    if type(value) is np.float32:
+        number = value
+    else:
+        array = scalar(label, name, value)
+        if array.dtype != np.float32 and not isinstance(value, float):
+            raise PoolTypeError(f"{label}: {name} must be float32, got {array.dtype}; cast it")
+        with np.errstate(over="ignore"):
+            number = np.float32(array)
+    if not 0 < float(number) < math.inf:
         raise PoolError(f"{label}: {name} must be finite and above 0, got {number}; give the scale of the tensor")
     return number
 
@@ -39,14 +44,21 @@ def scale(label: str, name: str, value: Any) -> np.float32:
 def zero_point(label: str, name: str, value: Any, dtype: np.dtype[Any]) -> int:
     """A zero point: of the data's dtype, or a Python int in its range."""
     array = scalar(label, name, value)
-    limits = np.iinfo(dtype)
-    if is_integer(value) and not isinstance(value, np.generic):
+    if array.dtype != dtype:
+        if not is_integer(value) or isinstance(value, np.generic):
+            raise PoolTypeError(f"{label}: {name} has dtype {array.dtype}, but X has {dtype}; give both the same dtype")
+        limits = LIMITS[dtype]
         if not limits.min <= value <= limits.max:
             raise PoolError(f"{label}: {name}={value} is outside {dtype} [{limits.min}, {limits.max}]; "
                             f"give a value of that range")
-    elif array.dtype != dtype:
-        raise PoolTypeError(f"{label}: {name} has dtype {array.dtype}, but X has {dtype}; give both the same dtype")
     return int(array)
+
+
+@lru_cache(maxsize=256)
+def ratio_of(x_scale: np.float32, y_scale: np.float32, taps: int) -> np.float32:
+    """What turns an integer sum into steps of y, in float32 and in the order of onnxruntime."""
+    with np.errstate(all="ignore"):
+        return np.float32(x_scale / np.float32(y_scale * np.float32(taps)))
 
 
 class Quantisation(NamedTuple):
@@ -60,14 +72,9 @@ class Quantisation(NamedTuple):
     high: int
 
     def whole(self, label: str, taps: int) -> Rule:
-        """
-        What the mean of an integer sum of `taps` values takes.
-
-        The steps in float32, and their order, are those of onnxruntime's QLinearGlobalAveragePool.
-        """
-        with np.errstate(all="ignore"):
-            ratio = np.float32(self.x_scale / np.float32(self.y_scale * np.float32(taps)))
-        if not (math.isfinite(ratio) and ratio > 0):
+        """What the mean of an integer sum of `taps` values takes, as onnxruntime's QLinearGlobalAveragePool has it."""
+        ratio = ratio_of(self.x_scale, self.y_scale, taps)
+        if not 0 < float(ratio) < math.inf:
             raise PoolError(f"{label}: x_scale={self.x_scale} over y_scale={self.y_scale} times {taps} taps is {ratio} "
                             f"in float32, but must be finite and above 0; give scales that are closer together")
         return (self.x_zero * taps, float(ratio), 1.0, float(self.low - self.y_zero), float(self.high - self.y_zero),
@@ -86,5 +93,5 @@ def read(label: str, dtype: np.dtype[Any], inputs: tuple[Any, ...], optional: bo
         raise PoolError(f"{label}: takes X, {', '.join(NAMES)}, got {1 + len(inputs)} inputs; give all of them")
     scales = [scale(label, NAMES[i], inputs[i]) for i in (0, 2)]
     zeros = [0 if optional and inputs[i] is None else zero_point(label, NAMES[i], inputs[i], dtype) for i in (1, 3)]
-    limits = np.iinfo(dtype)
+    limits = LIMITS[dtype]
     return Quantisation(scales[0], zeros[0], scales[1], zeros[1], int(limits.min), int(limits.max))

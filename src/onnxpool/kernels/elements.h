@@ -677,33 +677,6 @@ ALWAYS_INLINE void widen_bytes(const void *x, int32_t *y, int is_signed) {
 #endif
 }
 
-/* The sum of n bytes. */
-static inline int64_t sum_bytes(const uint8_t *x, ptrdiff_t n, int is_signed) {
-    ptrdiff_t i = 0;
-    int64_t sum = 0;
-#if defined(__AVX512BW__)
-    const __m512i flip = _mm512_set1_epi8(is_signed ? (char)0x80 : 0), zero = _mm512_setzero_si512();
-    __m512i sums = zero;
-    for (; i + 64 <= n; i += 64)
-        sums = _mm512_add_epi64(sums, _mm512_sad_epu8(_mm512_xor_si512(_mm512_loadu_si512(x + i), flip), zero));
-    if (i < n) {
-        const __mmask64 rest = (UINT64_C(1) << (n - i)) - 1;
-        __m512i tail = _mm512_mask_xor_epi32(zero, 0xffff, _mm512_maskz_loadu_epi8(rest, x + i), flip);
-        sums = _mm512_add_epi64(sums, _mm512_sad_epu8(_mm512_maskz_mov_epi8(rest, tail), zero));
-    }
-    return _mm512_reduce_add_epi64(sums) - (is_signed ? 128 * (int64_t)n : 0);
-#elif defined(__SSE2__)
-    const __m128i flip = _mm_set1_epi8(is_signed ? (char)0x80 : 0), zero = _mm_setzero_si128();
-    __m128i sums = zero;
-    for (; i + 16 <= n; i += 16)
-        sums = _mm_add_epi64(sums, _mm_sad_epu8(_mm_xor_si128(_mm_loadu_si128((const __m128i *)(x + i)), flip), zero));
-    sum = _mm_cvtsi128_si64(sums) + _mm_cvtsi128_si64(_mm_unpackhi_epi64(sums, sums)) - (is_signed ? 128 * (int64_t)i : 0);
-#endif
-    for (; i < n; i++)
-        sum += is_signed ? (int8_t)x[i] : x[i];
-    return sum;
-}
-
 /* Default rounding, no flush-to-zero, for as long as a worker computes; the caller's state comes back afterwards. */
 #if defined(__SSE2__)
 typedef unsigned int float_state;

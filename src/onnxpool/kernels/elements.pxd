@@ -65,7 +65,6 @@ cdef extern from "elements.h" nogil:
     uint64_t magnitude_of_double(double value) noexcept
     void join_vectors(const void* x, Py_ssize_t bytes, const void* y, void* joined) noexcept
     void widen_bytes(const void* x, int32_t* y, bint is_signed) noexcept
-    int64_t sum_bytes(const uint8_t* x, Py_ssize_t n, bint is_signed) noexcept
     void copy_bytes(const char* source, char* target, Py_ssize_t n) noexcept
     void copy_rows(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
                    Py_ssize_t rows, Py_ssize_t size) noexcept
@@ -73,6 +72,11 @@ cdef extern from "elements.h" nogil:
                        Py_ssize_t n, Py_ssize_t itemsize, bint swapped) noexcept
     float_state enter_default_floats() noexcept
     void leave_default_floats(float_state saved) noexcept
+
+cdef extern from "byte_sums.h" nogil:
+    int64_t sum_bytes(const uint8_t* x, Py_ssize_t n, bint is_signed) noexcept
+    void sum_rows(const uint8_t* x, Py_ssize_t hop, Py_ssize_t rows, int32_t* y, Py_ssize_t n, uint16_t* pairs,
+                  bint is_signed) noexcept
 
 cdef extern from "transpose.h" nogil:
     void transpose(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,

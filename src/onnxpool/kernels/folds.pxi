@@ -39,12 +39,15 @@ cdef enum:
 
 cdef inline void widen(const char* x, running_t* lanes, Format format) noexcept nogil:
     """A vector of elements of a format as running values."""
+    cdef char[VECTOR] space
+    cdef char* raw = space
     if running_t is SumI32:
         widen_bytes(x, <int32_t*> lanes, format == SIGNED_BYTES)
     elif running_t is SumF64:
         square_row(x, <double*> lanes, VECTOR // <int> sizeof(double), format)
     elif running_t is MaxI16:
-        keys_of_row(<const unsigned short*> x, <int16_t*> lanes, VECTOR // <int> sizeof(int16_t), nans_of(format))
+        load_once(x, raw)
+        keys_of_row(<const unsigned short*> raw, <int16_t*> lanes, VECTOR // <int> sizeof(int16_t), nans_of(format))
     elif format == FLOAT16:
         widen_float16_row(<const unsigned short*> x, <float*> lanes, VECTOR // <int> sizeof(float))
     elif format == BFLOAT16_EVEN or format == BFLOAT16_ODD:

@@ -213,11 +213,16 @@ cdef void settle_zeros(const Job* job, const Call* call, const Tile* tile, runni
                        Scratch* scratch) noexcept nogil:
     """Lanes do not keep the order of equals: a maximum of zero becomes the first zero of its channel."""
     cdef Py_ssize_t inner = tile.inner_end - tile.inner_begin, length = extent(tile.span[job.axes - 1], False), item
+    cdef Py_ssize_t zeros = 0
     cdef Tile one = tile[0]
     cdef Walk walk
     cdef const char* source
     if running_t is MaxF32 or running_t is MaxF64:
         if band_of(job.inner, inner, results).places == 1:
+            return
+        for item in range((tile.outer_end - tile.outer_begin) * inner):
+            zeros += results[item].value == 0
+        if zeros == 0:
             return
         for item in range((tile.outer_end - tile.outer_begin) * inner):
             if results[item].value != 0:

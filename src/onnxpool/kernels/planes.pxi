@@ -4,10 +4,21 @@ The vectors of one channel, in row-major order, are combined by QUAD: a chain of
 then with each other, chains in the order T, and at last the lanes, as neighbours. Planes of up to FEW vectors are T of
 them. Elements that do not fill a vector come last. Channels side by side are taken by bands.pxi.
 """
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t
 from libc.string cimport memcpy, memset
 
-from .elements cimport copy_vector, fetch_lines, join_vectors, sum_bytes
+from .elements cimport (
+    WIDTH,
+    copy_vector,
+    fetch_lines,
+    join_vectors,
+    lanes_t,
+    load_lanes,
+    part_lanes,
+    store_lanes,
+    sum_bytes,
+    sum_rows,
+)
 from .job cimport (
     BFLOAT16,
     BFLOAT16_KEYS,
@@ -26,22 +37,57 @@ from .job cimport (
     parts,
     stopped,
 )
-from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, neutral, running_t
+from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, combine, neutral, running_t
 
 cdef enum:
-    FLOCK = 64  # planes whose lanes are folded together
+    FLOCK = 64  # vectors: as many as one has lanes at most
     DOUBLES = 8  # that take the room of a vector
 
 
-cdef void fold_lanes(const running_t* x, running_t* y, Py_ssize_t rows, running_t* scratch) noexcept nogil:
-    """y[rows] from x[rows, lanes]; scratch is as large as x."""
-    cdef Py_ssize_t n = rows * (VECTOR // <Py_ssize_t> sizeof(running_t))
-    while n > 2 * rows:
+cdef inline void join_neighbours(lanes_t* first, lanes_t* second, const running_t* like) noexcept nogil:
+    """Two vectors become one, of what each two neighbouring lanes are together."""
+    cdef running_t[2 * VECTOR] space
+    cdef running_t* values = space
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), j
+    if running_t is SumWide:
+        store_lanes(first[0], values)
+        store_lanes(second[0], values + width)
+        for j in range(width):
+            values[j] = combine(values[2 * j], values[2 * j + 1])
+        first[0] = load_lanes(values)
+    else:
+        part_lanes(first, second, sizeof(running_t))
+        store_lanes(second[0], values)
+        take_lanes(values, first, False)
+
+
+cdef inline lanes_t join_four(const running_t* x) noexcept nogil:
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t)
+    cdef lanes_t first = load_lanes(x), second = load_lanes(x + width)
+    cdef lanes_t third = load_lanes(x + 2 * width), fourth = load_lanes(x + 3 * width)
+    join_neighbours(&first, &second, x)
+    join_neighbours(&third, &fourth, x)
+    join_neighbours(&first, &third, x)
+    return first
+
+
+cdef void fold_lanes(running_t* x, running_t* y, Py_ssize_t rows) noexcept nogil:
+    """y[rows] from rows of x[lanes, lanes], whose others are there but nothing, and all of which is lost."""
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), n = width, row
+    cdef lanes_t first, second
+    while n >= 8:
+        n //= 8
+        for row in range(n):
+            first, second = join_four(x + 8 * row * width), join_four(x + (8 * row + 4) * width)
+            join_neighbours(&first, &second, x)
+            store_lanes(first, x + row * width)
+    while n > 1:
         n //= 2
-        sweep(x, scratch, n, 2, 1, 2)
-        x = scratch
-        scratch += n
-    sweep(x, y, rows, 2, 1, 2)
+        for row in range(n):
+            first, second = load_lanes(x + 2 * row * width), load_lanes(x + (2 * row + 1) * width)
+            join_neighbours(&first, &second, x)
+            store_lanes(first, x + row * width)
+    memcpy(y, x, rows * sizeof(running_t))
 
 
 cdef inline void read_vector(const char* x, running_t* lanes, Format format) noexcept nogil:
@@ -216,11 +262,11 @@ cdef inline void add_wholes(Chain* chain, const char* x, const Band* band, Py_ss
 cdef inline void finish_plane(Chain* chain, const char* x, const Band* band, Py_ssize_t n, bint more, running_t* y,
                               running_t* held, Format format) noexcept nogil:
     """y[inner] after the last n elements of a plane; `more` if a vector can be read behind them."""
-    cdef double[DOUBLES] space, more_space
+    cdef double[FLOCK * DOUBLES] space
     cdef running_t* lanes = <running_t*> space
     if band.inner == 1:
         finish_chains(chain, x, band, n, more, lanes, held, format)
-        fold_lanes(lanes, y, 1, <running_t*> more_space)
+        fold_lanes(lanes, y, 1)
     else:
         add_rest(chain, x, band, n, more, held, format)
         finish_bands(chain, band, y, held)
@@ -261,47 +307,66 @@ cdef inline void fold_plane(const char* x, running_t* y, Py_ssize_t n, const Ban
 cdef inline void fold_planes(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, const Band* band,
                              running_t* held, Distance far, const Call* call, Format format) noexcept nogil:
     """y[planes] of one channel or y[inner] of one plane, from planes of n elements, near by if not `far`."""
-    cdef double[FLOCK * DOUBLES] space, more_space
+    cdef double[FLOCK * DOUBLES] space
     cdef running_t* lanes = <running_t*> space
-    cdef running_t* spare = <running_t*> more_space
-    cdef Py_ssize_t done = 0, part, behind
-    cdef Py_ssize_t size = size_of(y, format)
+    cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), size = size_of(y, format)
+    cdef Py_ssize_t done = 0, end, part, behind
     if band.inner > 1 or band.length:
         fold_plane(x, y, n, band, held, format)
         return
     while done < planes and not stopped(call):
-        part = min(planes - done, FLOCK)
-        behind = (planes - done - part) * n
-        if not some_planes(x, lanes, part, n, behind, held, far, format):
-            long_planes(x, lanes, part, n, behind, band, held, format)
-        fold_lanes(lanes, y + done, part, spare)
-        x += part * n * size
-        done += part
+        end = min(planes, done + FLOCK)
+        while done < end:
+            part = min(end - done, width)
+            behind = (planes - done - part) * n
+            if not some_planes(x, lanes, part, n, behind, held, far, format):
+                long_planes(x, lanes, part, n, behind, band, held, format)
+            fold_lanes(lanes, y + done, part)
+            x += part * n * size
+            done += part
 
 
-cdef void sum_plane(const uint8_t* x, SumI32* y, Py_ssize_t n, const Band* band, bint signed) noexcept nogil:
-    """As `fold_plane` of bytes of one channel."""
+cdef inline void sum_columns(const uint8_t* x, SumI32* y, Py_ssize_t rows, const Band* band, SumI32* held,
+                             bint signed) noexcept nogil:
+    """y[inner] of so many places of bytes."""
+    cdef Py_ssize_t whole = band.inner - band.inner % WIDTH
+    sum_rows(x, band.hop, rows, <int32_t*> y, whole, <uint16_t*> held, signed)
+    if whole < band.inner:
+        whole = band.inner - WIDTH  # the last register overlaps the one before
+        sum_rows(x + whole, band.hop, rows, <int32_t*> y + whole, WIDTH, <uint16_t*> held, signed)
+
+
+cdef void sum_plane(const uint8_t* x, SumI32* y, Py_ssize_t n, const Band* band, SumI32* held,
+                    bint signed) noexcept nogil:
+    """As `fold_plane` of bytes of one channel, or of bands of one place."""
     cdef SumI32* segments = <SumI32*> band.segments
-    cdef Py_ssize_t length = band.length * band.whole, segment
+    cdef Py_ssize_t inner = band.inner, length = band.length * band.whole, begin = 0, end = n, segment, j
     if band.segment >= 0:
-        if (band.segment + 1) * length <= n:
-            segments[band.segment].value = <int32_t> sum_bytes(x + band.segment * length, length, signed)
-        return
-    y[0].value = <int32_t> sum_bytes(x + n // length * length, n % length, signed)
-    for segment in range(n // length):
-        y[0].value += segments[segment].value
+        begin, end = band.segment * length, (band.segment + 1) * length
+        y = segments + band.segment * inner
+        if end > n:
+            return
+    elif length:
+        begin = n // length * length
+    if inner == 1:
+        y[0].value = <int32_t> sum_bytes(x + begin, end - begin, signed)
+    else:
+        sum_columns(x + begin // inner * band.hop, y, (end - begin) // inner, band, held, signed)
+    if band.segment < 0 and length:
+        for segment in range(n // length):
+            for j in range(inner):
+                y[j].value += segments[segment * inner + j].value
 
 
 cdef void planes_of(const char* x, running_t* y, Py_ssize_t planes, Py_ssize_t n, const Band* band,
                     running_t* held, Distance far, const Call* call, Format format) noexcept nogil:
     cdef Py_ssize_t plane
     if running_t is SumI32:
-        if band.inner == 1 and (format == BYTES or format == SIGNED_BYTES):
-            if band.length:
-                sum_plane(<const uint8_t*> x, <SumI32*> y, n, band, format == SIGNED_BYTES)
-                return
-            for plane in range(planes):  # integers have no order
-                y[plane].value = <int32_t> sum_bytes(<const uint8_t*> x + plane * n, n, format == SIGNED_BYTES)
+        if ((format == BYTES or format == SIGNED_BYTES)
+                and (band.inner == 1 or (band.places == 1 and band.inner >= WIDTH))):
+            for plane in range(planes):
+                sum_plane(<const uint8_t*> x + plane * n, <SumI32*> y + plane, n, band, <SumI32*> held,
+                          format == SIGNED_BYTES)
             return
         if format == BYTES:
             fold_planes(x, y, planes, n, band, held, far, call, BYTES)

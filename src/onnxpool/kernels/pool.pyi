@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..quantisation import Rule
 from ..tiling import Tiling
 from ..windows import Axis
 
@@ -19,11 +20,11 @@ class Pool:
     def tasks(self) -> int: ...
     def run(
         self, x: NDArray[Any], y: NDArray[Any], threads: int,
-        quantisation: tuple[int, float, float, float, float, int] | None = None, indices: NDArray[Any] | None = None,
+        quantisation: Rule | None = None, indices: NDArray[Any] | None = None,
     ) -> None: ...
     def expect(self, x_shape: tuple[int, ...], y_shape: tuple[int, ...], dtype: np.dtype[Any],
                x_problem: tuple[int, ...], y_problem: tuple[int, ...]) -> None: ...
-    def run_plain(self, x: Any, y: Any, threads: int) -> bool: ...
+    def run_plain(self, x: Any, y: Any, threads: int, quantisation: Rule | None = None) -> bool: ...
 
 def unpool(
     x: NDArray[Any], indices: NDArray[np.int64], y: NDArray[Any], addressed: tuple[int, ...], channels_last: bool,

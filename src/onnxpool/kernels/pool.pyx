@@ -428,10 +428,7 @@ cdef class Pool:
         operands.x, operands.y = operand_of(x), operand_of(y)
         if indices is not None:
             operands.indices = operand_of(indices)
-        if quantisation is not None:
-            (operands.rule.bias, operands.rule.scale, operands.rule.y_scale, operands.rule.lowest,
-             operands.rule.highest, operands.rule.zero) = quantisation
-        self._run(&operands, threads)
+        self._run(&operands, threads, quantisation)
 
     def expect(self, x_shape, y_shape, dtype, x_problem, y_problem):
         """The shapes and the dtype that `run_plain` looks for, and the shapes that the elements have for the job."""
@@ -444,7 +441,7 @@ cdef class Pool:
         lay_strides(self.x_strides, x_problem, dtype.itemsize)
         lay_strides(self.y_strides, y_problem, dtype.itemsize)
 
-    def run_plain(self, x, y, int threads):
+    def run_plain(self, x, y, int threads, quantisation=None):
         """As `run`, if the arrays are as expected, C-contiguous, aligned and apart; whether they are."""
         cdef cnp.ndarray a, b
         cdef Operands operands
@@ -464,12 +461,15 @@ cdef class Pool:
         memset(&operands, 0, sizeof(Operands))
         operands.x, operands.y = self.x, self.y
         operands.x.data, operands.y.data = <char*> cnp.PyArray_DATA(a), <char*> cnp.PyArray_DATA(b)
-        self._run(&operands, threads)
+        self._run(&operands, threads, quantisation)
         return True
 
-    cdef _run(self, const Operands* operands, int threads):
+    cdef _run(self, Operands* operands, int threads, quantisation):
         cdef Interrupts signals
         cdef bint done
+        if quantisation is not None:
+            (operands.rule.bias, operands.rule.scale, operands.rule.y_scale, operands.rule.lowest,
+             operands.rule.highest, operands.rule.zero) = quantisation
         memset(&signals, 0, sizeof(Interrupts))
         with nogil:
             done = self.run_operands(operands, threads, &signals)

@@ -150,6 +150,11 @@ cdef inline void run_course(const char* x, char* y, const Course* course, const 
     cdef Sweep sweep = sweep_from(x, course)
     while left > 0:
         windows = min(left, most)
+        if windows < most and wide == 0 and course.windows >= most:  # the last group may overlap the one before
+            x -= (most - windows) * step
+            y -= (most - windows) * pace
+            left += most - windows
+            windows = most
         for window in range(windows):
             done = 0
             while done < wide:
