@@ -262,6 +262,7 @@ cdef inline void boxes(const char* x, char* y, const Course* course, const runni
     cdef Py_ssize_t stored = size if finishes else sizeof(running_t)
     cdef Py_ssize_t hop = course.across, pace = course.pace, below = course.below
     cdef bint fetches = course.fetches, sweeps = course.sweeps
+    cdef Py_ssize_t untouched = 0 if course.batch else course.windows
     cdef Sweep sweep = sweep_from(x, course)
     cdef int row, tap
     if format == PLAIN and side == 2 and inner >= FEW * unit and pace % VECTOR == 0 and below % VECTOR == 0:
@@ -270,6 +271,8 @@ cdef inline void boxes(const char* x, char* y, const Course* course, const runni
     for row in range(SIDE + 1):
         line[row] = x + row * course.down
     while advance > 0:
+        if window >= untouched:
+            untouched = touch_batch(line[0], course, window)
         part, ahead = 0, ahead_of(course, window)
         while part >= 0:
             done, target, end = part, y + part * stored, unit if lead and part == 0 else inner

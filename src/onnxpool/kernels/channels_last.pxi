@@ -101,12 +101,13 @@ cdef inline bint reduce_courses(const char* x, char* y, running_t* work, const S
     cdef const Axis* rows = &down.axis
     cdef const Axis* taps = &across.axis
     cdef Py_ssize_t plane, row, window, count, r, row_bytes = extent(across.span, False) * across.x
+    cdef Py_ssize_t size = size_of(work, format)
     cdef bint close = (is_common(work) and columns_first(work) and 1 < rows.most <= SIDE and 1 < taps.most <= SIDE
                        and rows.step == rows.hop and taps.step == taps.hop and rows.taps > 1 and taps.taps > 1)
     # The level of taps along the last axis.
     cdef int level = 1 if taps.most == 1 or (columns_first(work) and rows.most <= SIDE and taps.most <= SIDE) else 0
     cdef Results results = no_results()
-    cdef Course course = course_of(sides, size_of(work, format), level)
+    cdef Course course = course_of(sides, size, level)
     cdef double divisor
     cdef Distance asks
     cdef running_t by, factor
@@ -129,8 +130,11 @@ cdef inline bint reduce_courses(const char* x, char* y, running_t* work, const S
                 # No processor looks far enough ahead where elements are widened, or follows the short streams of taps
                 # that windows do not share.
                 asks = sides.asks if course.rows > 1 and format == PLAIN else sides.far
-                course.fetches = asks != NEAR and (course.rows > 1 or course.step >= course.taps * course.across)
-                course.sweeps = asks == FARTHEST and (FETCHES or course.fetches) and course.step > 0
+                course.batch = batch_of(&course, size) if sides.asks != NEAR else 0
+                course.fetches = (asks != NEAR and course.batch == 0
+                                  and (course.rows > 1 or course.step >= course.taps * course.across))
+                course.sweeps = (asks == FARTHEST and (FETCHES or course.fetches) and course.step > 0
+                                 and course.batch == 0)
                 for r in range(count):
                     first = first_of(first_of(x, deep, plane), down, row + r)
                     target = (y + (plane - deep.span.begin) * deep.y + (row + r - down.span.begin) * down.y

@@ -1,12 +1,16 @@
 """Courses: neighbouring windows of a row over channels that lie side by side, and the lines that they will read.
 
 Loads jump from tap to tap and back, where no processor follows them. So lines are asked for apart from loads, in the
-order in which they lie in memory, and only those that no earlier row of windows reads.
+order in which they lie in memory, and only those that no earlier row of windows reads. Windows that follow each other
+without a gap or a tap in common are read in that order before: a processor follows a stream of loads further ahead.
 """
-from .elements cimport fetch
+from .elements cimport fetch, touch_lines
 
 cdef enum:
     ENDLESS = 1 << 30  # bytes
+    BATCH = 1 << 12    # bytes of windows that are touched at once,
+    LEAST_TOUCHED = 1 << 10  # and of one of them at least
+    MOST_TOUCHED = 1 << 14   # and at most
 
 
 cdef struct Nest:
@@ -21,6 +25,7 @@ cdef struct Course:
     Py_ssize_t deep, down, across
     Py_ssize_t below              # bytes in y to the next row, where two are taken at once
     bint waits, fetches, sweeps   # for elements beyond L2; whether lines are asked for, and in the order of memory
+    Py_ssize_t batch              # windows that are touched at once; 0 if none are
     Py_ssize_t ahead              # so many bytes before they are read
     Py_ssize_t[FEW * FEW] stream  # bytes from a window to its rows of taps that no earlier row of windows reads,
     Py_ssize_t streams, places    # how many these are, and places of each that no earlier window of the row reads
@@ -31,6 +36,21 @@ cdef struct Course:
 cdef inline Py_ssize_t ahead_of(const Course* course, Py_ssize_t window) noexcept nogil:
     """How far before they are read lines are asked for: behind the end of a row those of the next one."""
     return AHEAD if window * course.step + AHEAD < course.left else AHEAD + course.turn
+
+
+cdef inline Py_ssize_t batch_of(const Course* course, Py_ssize_t size) noexcept nogil:
+    """How many windows to touch at once, of elements of so many bytes."""
+    if (course.planes != 1 or course.rows != 1 or course.across != course.inner * size
+            or course.step != course.taps * course.across or not LEAST_TOUCHED <= course.step <= MOST_TOUCHED):
+        return 0
+    return max(1, BATCH // course.step)
+
+
+cdef inline Py_ssize_t touch_batch(const char* x, const Course* course, Py_ssize_t window) noexcept nogil:
+    """Touch a batch, of which this window is the first; where the next one begins."""
+    cdef Py_ssize_t windows = min(course.batch, course.windows - window)
+    touch_lines(x, windows * course.step)
+    return window + windows
 
 
 cdef struct Sweep:

@@ -87,7 +87,10 @@ cdef void fold_lanes(running_t* x, running_t* y, Py_ssize_t rows) noexcept nogil
             first, second = load_lanes(x + 2 * row * width), load_lanes(x + (2 * row + 1) * width)
             join_neighbours(&first, &second, x)
             store_lanes(first, x + row * width)
-    memcpy(y, x, rows * sizeof(running_t))
+    if rows == width:
+        copy_vector(y, x)
+    else:
+        memcpy(y, x, rows * sizeof(running_t))
 
 
 cdef inline void read_vector(const char* x, running_t* lanes, Format format) noexcept nogil:

@@ -138,15 +138,16 @@ cdef inline void put_results(const Quad* quad, char* y, Py_ssize_t pitch, const 
 cdef inline void run_course(const char* x, char* y, const Course* course, const running_t* by,
                             const running_t* factor, Results* results, Format format, bint finishes) noexcept nogil:
     """QUADs of the channels of a window; of those that fill none, the same vector of neighbouring windows. Where lines
-    are asked for in the order of memory, one vector after the other."""
+    are asked for or touched in the order of memory, one vector after the other."""
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), unit = vectors_of(format) * width
     cdef Py_ssize_t size = size_of(by, format), stored = size if finishes else <Py_ssize_t> sizeof(running_t)
-    cdef bint alone = course.sweeps or not is_common(by)
+    cdef bint alone = course.sweeps or course.batch or not is_common(by)
     cdef Py_ssize_t inner = course.inner, wide = 0 if alone else inner - inner % (QUAD * width)
     cdef Py_ssize_t step = course.step, pace = course.pace, most = 1 if alone else QUAD // vectors_of(format)
     cdef Py_ssize_t left = course.windows, windows, window, done
     cdef Nest nest = course.nest  # which no store to y can change
     cdef Registers all
+    cdef Py_ssize_t untouched = 0 if course.batch else left
     cdef Sweep sweep = sweep_from(x, course)
     while left > 0:
         windows = min(left, most)
@@ -155,6 +156,8 @@ cdef inline void run_course(const char* x, char* y, const Course* course, const 
             y -= (most - windows) * pace
             left += most - windows
             windows = most
+        if course.windows - left >= untouched:
+            untouched = touch_batch(x, course, course.windows - left)
         for window in range(windows):
             done = 0
             while done < wide:
