@@ -14,6 +14,7 @@ DTYPES = [np.dtype(t) for t in (np.uint8, np.float16, ml_dtypes.bfloat16, np.flo
 FAR, FARTHEST = 15 << 19, 17 << 20  # bytes: a little more than what counts as near, and as far
 WINDOWS = [
     ((600,), {"kernel_shape": [2], "strides": [2]}),
+    ((600,), {"kernel_shape": [6], "strides": [6], "pads": [3, 3]}),
     ((600,), {"kernel_shape": [4], "strides": [3], "pads": [1, 2]}),
     ((600,), {"kernel_shape": [7], "strides": [2], "pads": [3, 3]}),
     ((24, 25), {"kernel_shape": [2, 2], "strides": [2, 2]}),

@@ -331,6 +331,21 @@ def test_quantised_sums_of_every_length(dtype):
         assert np.array_equal(last, y)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("channels", [31, 32, 63, 64, 65, 127, 130, 1100])
+def test_quantised_sums_below_each_other(dtype, channels):
+    """Channels last: 16 bits hold no sum of more than 257 bytes."""
+    info, one, zero = np.iinfo(dtype), np.float32(1), np.zeros((), dtype)
+    rng = np.random.default_rng(channels)
+    for n in (1, 2, 3, 7, 8, 9, 17, 255, 256, 257, 258, 600, 5000):
+        x = rng.integers(info.min, info.max + 1, (2, n, channels + 3), dtype=dtype)
+        x[0, :, ::2], x[1, :, 1::3] = info.max, info.min
+        for view in (x[..., 3:], x[:, ::-1, 1:-2], np.ascontiguousarray(x[..., 2:-1])):
+            means = view.sum(1, dtype=np.int64).astype(np.float32) * (one / np.float32(n))
+            y = onnxpool.qlinear_global_average_pool(view, one, zero, one, zero, channels_last=1)
+            assert np.array_equal(y[:, 0], np.rint(means).astype(dtype)), (n, view.strides)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_whole_maxima_of_16_bits_that_are_taken_again(dtype):
     """Planes with a NaN or a negative zero are not reduced as integers; they once were read as if they were float32."""

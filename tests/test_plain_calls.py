@@ -65,3 +65,29 @@ def test_what_is_wrong_is_refused(called):
         plan(x, out=fixed)
     with pytest.raises(PoolError):
         plan(x, num_threads=0)
+
+
+SCALES = (np.float32(0.05), np.uint8(3), np.float32(0.04), np.uint8(7))
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("operator", [
+    onnxpool.QLinearGlobalAveragePool, lambda **given: onnxpool.QLinearAveragePool(kernel_shape=[2, 3], **given)])
+def test_a_plan_keeps_nothing_of_a_quantisation(operator, channels_last):
+    """Each call has scales and zero points of its own, and is told if they are missing or wrong."""
+    shape = (2, 9, 9, 80) if channels_last else (2, 80, 9, 9)
+    x = np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
+    pool = operator(channels_last=channels_last)
+    plan = pool.plan(shape, x.dtype)
+    others = [(np.float32(0.01), 3, 0.5, 7), (np.array([0.05], np.float32), np.array(200, np.uint8), np.float32(9), 0)]
+    for given in (SCALES, *others, SCALES):
+        expected = pool(x, *given)  # of a plan that may be new
+        for _ in range(2):
+            assert np.array_equal(plan(x, *given), expected)
+            assert np.array_equal(plan(x[..., ::-1][..., ::-1], *given), expected)
+    for wrong in ((), SCALES[:2], (np.float32(0), *SCALES[1:]), (np.ones(1), *SCALES[1:]), (True, *SCALES[1:]),
+                  (*SCALES[:3], np.int8(1)), (*SCALES[:3], 256), (*SCALES[:3], True)):
+        with pytest.raises((PoolError, PoolTypeError)):
+            plan(x, *wrong)
+    with pytest.raises(PoolError):
+        onnxpool.AveragePool(kernel_shape=[2, 2]).plan((1, 1, 4, 4), np.float32)(np.ones((1, 1, 4, 4), "f4"), *SCALES)

@@ -130,7 +130,7 @@ cdef inline bint reduce_courses(const char* x, char* y, running_t* work, const S
                 # No processor looks far enough ahead where elements are widened, or follows the short streams of taps
                 # that windows do not share.
                 asks = sides.asks if course.rows > 1 and format == PLAIN else sides.far
-                course.batch = batch_of(&course, size) if sides.asks != NEAR else 0
+                course.batch = batch_of(&course, size) if sides.asks == FARTHEST else 0
                 course.fetches = (asks != NEAR and course.batch == 0
                                   and (course.rows > 1 or course.step >= course.taps * course.across))
                 course.sweeps = (asks == FARTHEST and (FETCHES or course.fetches) and course.step > 0
