@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+import onnxpool
 from benchmarks.memory import LARGEST, Scratch
-from benchmarks.workloads import LAYOUTS
+from benchmarks.workloads import LAYOUTS, array
 
 PROMISED = 1 << 20  # bytes for each thread
 APART = 9973  # elements from one odd one to the next
@@ -26,6 +27,28 @@ def test_a_call_holds_a_mebibyte_at_most(operator: str, dtype: str, layout: str,
             x = scratch.call.inputs[0]
             x.flat[::APART] = np.inf
             x.flat[APART // 2 :: APART] = np.nan
+        held = scratch.track_scratch()
+    except NotImplementedError as reason:
+        pytest.skip(str(reason))
+    assert held <= PROMISED
+
+
+@pytest.mark.parametrize("apart", ["x", "y", "x and y"])
+@pytest.mark.parametrize(("kernel", "stride", "pad"), [(2, 2, 0), (3, 2, 1), (3, 1, 1)])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("operator", [onnxpool.MaxPool, onnxpool.AveragePool])
+def test_views_of_three_axes_hold_a_mebibyte_at_most(operator, dtype: str, kernel: int, stride: int, pad: int,
+                                                     apart: str) -> None:
+    """Channels last, of which every other one is given; tiles of these are copied, and once held 1.4 to 1.7 MiB."""
+    pool = operator(kernel_shape=[kernel] * 3, strides=[stride] * 3, pads=[pad] * 6, channels_last=True)
+    x = array((2, 16, 32, 32, 128), dtype)
+    x = x[..., ::2] if "x" in apart else x[..., :64].copy()
+    y = pool(x)
+    y = np.repeat(y, 2, axis=-1)[..., ::2] if "y" in apart else y
+    plan, scratch = pool.plan(x.shape, x.dtype), Scratch()
+    scratch.call = lambda: plan(x, out=y, num_threads=1)
+    scratch.call()
+    try:
         held = scratch.track_scratch()
     except NotImplementedError as reason:
         pytest.skip(str(reason))
