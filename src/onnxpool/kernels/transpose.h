@@ -1,7 +1,8 @@
 /* Matrices are transposed, so that channels which lie apart come to lie side by side, and back.
  *
  * A square block, as many rows as a vector has elements, is transposed in registers: step d swaps what lies d off the
- * diagonal. The last blocks of rows and columns overlap those before them.
+ * diagonal, or each round interleaves the first half of the rows with the second one, which is one instruction where a
+ * vector has 16 bytes. The last blocks of rows and columns overlap those before them.
  */
 #ifndef ONNXPOOL_TRANSPOSE_H
 #define ONNXPOOL_TRANSPOSE_H
@@ -26,13 +27,31 @@
             block[i + d] = __builtin_shuffle(a, b, (vector){LANES##n(LOWER, n, d, 0)}); \
         }                                                                             \
     }
+/* Lane l of the two results of a round, which take the two vectors from lane d on. */
+#define WOVEN(n, d, l) (((l) & 1 ? (n) : 0) + (d) + (l) / 2)
+#define ROUND(vector, n)                                                                      \
+    {                                                                                         \
+        vector woven[n];                                                                      \
+        _Pragma("GCC unroll 8") for (int i = 0; i < n / 2; i++) {                             \
+            vector a = block[i], b = block[i + n / 2];                                        \
+            woven[2 * i] = __builtin_shuffle(a, b, (vector){LANES##n(WOVEN, n, 0, 0)});         \
+            woven[2 * i + 1] = __builtin_shuffle(a, b, (vector){LANES##n(WOVEN, n, n / 2, 0)}); \
+        }                                                                                     \
+        _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                  \
+            block[i] = woven[i];                                                              \
+    }
+#define ROUNDS2(vector, n) ROUND(vector, n)
+#define ROUNDS4(vector, n) ROUNDS2(vector, n) ROUND(vector, n)
+#define ROUNDS8(vector, n) ROUNDS4(vector, n) ROUND(vector, n)
+#define ROUNDS16(vector, n) ROUNDS8(vector, n) ROUND(vector, n)
+
 #define STEPS2(vector, n) STEP(vector, n, 1)
 #define STEPS4(vector, n) STEPS2(vector, n) STEP(vector, n, 2)
 #define STEPS8(vector, n) STEPS4(vector, n) STEP(vector, n, 4)
 #define STEPS16(vector, n) STEPS8(vector, n) STEP(vector, n, 8)
 
 /* to[c, r] = from[r, c]; the elements of a row lie side by side, strides are bytes from row to row. */
-#define TRANSPOSE(type, n)                                                                                          \
+#define TRANSPOSE(type, n, WAY)                                                                                     \
     typedef type type##_lanes __attribute__((vector_size(n * sizeof(type))));                                       \
     static inline void transpose_##type##_block(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride) { \
         type##_lanes block[n];                                                                                      \
@@ -40,7 +59,7 @@
             memcpy(&block[i], from + i * from_stride, sizeof block[i]);                                             \
             __builtin_prefetch(from + (n + i) * from_stride);                                                       \
         }                                                                                                           \
-        STEPS##n(type##_lanes, n)                                                                                   \
+        WAY##n(type##_lanes, n)                                                                                     \
         _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                                        \
             memcpy(to + i * to_stride, &block[i], sizeof block[i]);                                                 \
     }                                                                                                               \
@@ -65,19 +84,19 @@
     }
 
 /* Vectors of 64, 32 and 16 bytes, but no more than 16 rows. */
-TRANSPOSE(int8_t, 16)
+TRANSPOSE(int8_t, 16, ROUNDS)
 #if defined(__AVX512F__)
-TRANSPOSE(int16_t, 16)
-TRANSPOSE(int32_t, 16)
-TRANSPOSE(int64_t, 8)
+TRANSPOSE(int16_t, 16, STEPS)
+TRANSPOSE(int32_t, 16, STEPS)
+TRANSPOSE(int64_t, 8, STEPS)
 #elif defined(__AVX2__)
-TRANSPOSE(int16_t, 8)
-TRANSPOSE(int32_t, 8)
-TRANSPOSE(int64_t, 4)
+TRANSPOSE(int16_t, 8, ROUNDS)
+TRANSPOSE(int32_t, 8, STEPS)
+TRANSPOSE(int64_t, 4, STEPS)
 #else
-TRANSPOSE(int16_t, 8)
-TRANSPOSE(int32_t, 4)
-TRANSPOSE(int64_t, 2)
+TRANSPOSE(int16_t, 8, ROUNDS)
+TRANSPOSE(int32_t, 4, ROUNDS)
+TRANSPOSE(int64_t, 2, ROUNDS)
 #endif
 
 static inline void transpose(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, ptrdiff_t rows,
