@@ -89,7 +89,7 @@ def way_of(problem: Problem, reduction: str, itemsize: int, windowed: bool) -> W
     return Way(problem, whole, flat, narrow and not flat)
 
 
-class WindowPlan(Plan):
+class WindowPlan(kernels.PlainCall, Plan):
     """The plan of an operator that reduces windows; `axes` are the windows of each spatial axis."""
 
     __slots__ = ("_bytes", "_given", "_merged", "_picked", "_plain", "_pools", "_quantised", "axes", "output_shape",
@@ -102,7 +102,7 @@ class WindowPlan(Plan):
     _merged: Way | None  # with fewer axes
     _picked: tuple[slice, ...] | None  # the elements that are the results
     _pools: dict[tuple[bool, bool], kernels.Pool]  # by whether it is merged, and channels are the innermost loop
-    _plain: list[kernels.Pool]  # what runs plain arrays without a further look, once it is made
+    _plain: list[kernels.Plain]  # what runs plain arrays without a further look, once it is made
     _bytes: int  # of X
     _quantised: bool  # whether further inputs say what elements stand for
 
@@ -121,13 +121,12 @@ class WindowPlan(Plan):
     def explain(self) -> str:
         return explain(self)
 
-    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
-        if (self._plain and bool(inputs) is self._quantised
-                and (num_threads is None or (type(num_threads) is int and num_threads > 0))):
-            y = np.empty(self.output_shape, self.dtype) if out is None else out
-            team = 1 if self._bytes < threads.SERIAL_BYTES else threads.team(num_threads, self._bytes)
-            if self._plain[0].run_plain(x, y, team, self._rule(inputs) if inputs else None):
-                return y
+    def _team(self, num_threads: int | None) -> int:
+        """How many threads a call on plain arrays gets."""
+        return threads.team(num_threads, self._bytes)
+
+    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
+        """A call on any arrays."""
         x = self._checked(x)
         rule = self._rule(inputs) if inputs or self._quantised else None
         team = threads.team(num_threads, x.nbytes)
@@ -146,8 +145,9 @@ class WindowPlan(Plan):
             pool.run(given, result, team, rule, indices)
             plain = x.flags.c_contiguous and x.flags.aligned and y.flags.c_contiguous
             if plain and not self._plain and not indexed:
-                pool.expect(self.shape, self.output_shape, self.dtype, way.problem.shape, way.problem.output_shape)
-                self._plain.append(pool)
+                self._plain.append(kernels.Plain(pool, self.shape, self.output_shape, way.problem.shape,
+                                                 way.problem.output_shape, self.dtype, self._quantised,
+                                                 self._bytes < threads.SERIAL_BYTES))
         y = delivered(y, y_out)
         return y if indices is None else (y, delivered(indices, indices_out))
 

@@ -22,9 +22,15 @@ class Pool:
         self, x: NDArray[Any], y: NDArray[Any], threads: int,
         quantisation: Rule | None = None, indices: NDArray[Any] | None = None,
     ) -> None: ...
-    def expect(self, x_shape: tuple[int, ...], y_shape: tuple[int, ...], dtype: np.dtype[Any],
-               x_problem: tuple[int, ...], y_problem: tuple[int, ...]) -> None: ...
-    def run_plain(self, x: Any, y: Any, threads: int, quantisation: Rule | None = None) -> bool: ...
+
+class Plain:
+    def __init__(
+        self, pool: Pool, x_shape: tuple[int, ...], y_shape: tuple[int, ...], x_problem: tuple[int, ...],
+        y_problem: tuple[int, ...], dtype: np.dtype[Any], quantised: bool, serial: bool,
+    ) -> None: ...
+
+class PlainCall:
+    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any: ...
 
 def unpool(
     x: NDArray[Any], indices: NDArray[np.int64], y: NDArray[Any], addressed: tuple[int, ...], channels_last: bool,

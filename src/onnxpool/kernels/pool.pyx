@@ -318,10 +318,6 @@ cdef class Pool:
     cdef object kept
     cdef int channel, first
     cdef bint interleaved
-    cdef object dtype
-    cdef int ndim
-    cdef Py_ssize_t[MAX_AXES] x_shape, y_shape, x_strides, y_strides
-    cdef Operand x, y  # but for their data
 
     def __cinit__(self, str reduction, str dtype, double p, safe, images, channels, axes, tilings,
                   bint channels_last, bint interleaved, bint column_major=False):
@@ -430,40 +426,6 @@ cdef class Pool:
             operands.indices = operand_of(indices)
         self._run(&operands, threads, quantisation)
 
-    def expect(self, x_shape, y_shape, dtype, x_problem, y_problem):
-        """The shapes and the dtype that `run_plain` looks for, and the shapes that the elements have for the job."""
-        cdef int a
-        self.ndim, self.dtype = len(x_shape), dtype
-        for a in range(self.ndim):
-            self.x_shape[a], self.y_shape[a] = x_shape[a], y_shape[a]
-        self.x = Operand(NULL, &self.x_strides[0], len(x_problem), dtype.itemsize, False, True)
-        self.y = Operand(NULL, &self.y_strides[0], len(y_problem), dtype.itemsize, False, True)
-        lay_strides(self.x_strides, x_problem, dtype.itemsize)
-        lay_strides(self.y_strides, y_problem, dtype.itemsize)
-
-    def run_plain(self, x, y, int threads, quantisation=None):
-        """As `run`, if the arrays are as expected, C-contiguous, aligned and apart; whether they are."""
-        cdef cnp.ndarray a, b
-        cdef Operands operands
-        cdef int i
-        if not cnp.PyArray_CheckExact(x) or not cnp.PyArray_CheckExact(y):
-            return False
-        a, b = x, y
-        if (a.ndim != self.ndim or b.ndim != self.ndim or a.descr is not self.dtype or b.descr is not self.dtype
-                or not cnp.PyArray_ISCARRAY_RO(a) or not cnp.PyArray_ISCARRAY(b)):
-            return False
-        for i in range(self.ndim):
-            if a.shape[i] != self.x_shape[i] or b.shape[i] != self.y_shape[i]:
-                return False
-        if (cnp.PyArray_BYTES(a) < cnp.PyArray_BYTES(b) + cnp.PyArray_NBYTES(b)
-                and cnp.PyArray_BYTES(b) < cnp.PyArray_BYTES(a) + cnp.PyArray_NBYTES(a)):
-            return False
-        memset(&operands, 0, sizeof(Operands))
-        operands.x, operands.y = self.x, self.y
-        operands.x.data, operands.y.data = <char*> cnp.PyArray_DATA(a), <char*> cnp.PyArray_DATA(b)
-        self._run(&operands, threads, quantisation)
-        return True
-
     cdef _run(self, Operands* operands, int threads, quantisation):
         cdef Interrupts signals
         cdef bint done
@@ -508,6 +470,9 @@ cdef class Pool:
         leave_team(threads)
         free(allocated)
         return True
+
+
+include "plain_calls.pxi"
 
 
 cdef bint run_pool(void* pool, const Operands* operands, int threads) noexcept nogil:

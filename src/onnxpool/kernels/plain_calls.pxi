@@ -1,0 +1,84 @@
+"""Plain calls: arrays of which a plan knows all but their addresses go straight to its pool."""
+cimport cython
+
+
+cdef class Plain:
+    """A pool for C-contiguous, aligned arrays of its own dtype.
+
+    Parameters
+    ----------
+    pool : Pool
+    x_shape, y_shape : tuple of int
+        Of the arrays.
+    x_problem, y_problem : tuple of int
+        The shapes that their elements have for the pool.
+    dtype : numpy.dtype
+    quantised : bool
+        Whether further inputs say what elements stand for.
+    serial : bool
+        Whether a second thread gains nothing.
+    """
+    cdef Pool pool
+    cdef object dtype
+    cdef bint quantised, serial
+    cdef int ndim, typenum
+    cdef Py_ssize_t[MAX_AXES] x_shape, y_shape, x_strides, y_strides
+    cdef Operand x, y  # but for their data
+
+    def __init__(self, Pool pool not None, x_shape, y_shape, x_problem, y_problem, dtype, bint quantised, bint serial):
+        cdef int a
+        self.pool, self.dtype, self.quantised, self.serial = pool, dtype, quantised, serial
+        self.ndim, self.typenum = len(x_shape), dtype.num
+        for a in range(self.ndim):
+            self.x_shape[a], self.y_shape[a] = x_shape[a], y_shape[a]
+        self.x = Operand(NULL, &self.x_strides[0], len(x_problem), dtype.itemsize, False, True)
+        self.y = Operand(NULL, &self.y_strides[0], len(y_problem), dtype.itemsize, False, True)
+        lay_strides(self.x_strides, x_problem, dtype.itemsize)
+        lay_strides(self.y_strides, y_problem, dtype.itemsize)
+
+    cdef new_result(self):
+        return cnp.PyArray_EMPTY(self.ndim, <cnp.npy_intp*> self.y_shape, self.typenum, 0)
+
+    cdef bint run(self, x, y, int threads, quantisation) except -1:
+        """Whether the arrays are as expected, and apart: then x is reduced into y."""
+        cdef cnp.ndarray a, b
+        cdef Operands operands
+        cdef int i
+        if not cnp.PyArray_CheckExact(x) or not cnp.PyArray_CheckExact(y):
+            return False
+        a, b = x, y
+        if (a.ndim != self.ndim or b.ndim != self.ndim or a.descr is not self.dtype or b.descr is not self.dtype
+                or not cnp.PyArray_ISCARRAY_RO(a) or not cnp.PyArray_ISCARRAY(b)):
+            return False
+        for i in range(self.ndim):
+            if a.shape[i] != self.x_shape[i] or b.shape[i] != self.y_shape[i]:
+                return False
+        if (cnp.PyArray_BYTES(a) < cnp.PyArray_BYTES(b) + cnp.PyArray_NBYTES(b)
+                and cnp.PyArray_BYTES(b) < cnp.PyArray_BYTES(a) + cnp.PyArray_NBYTES(a)):
+            return False
+        memset(&operands, 0, sizeof(Operands))
+        operands.x, operands.y = self.x, self.y
+        operands.x.data, operands.y.data = <char*> cnp.PyArray_DATA(a), <char*> cnp.PyArray_DATA(b)
+        self.pool._run(&operands, threads, quantisation)
+        return True
+
+
+@cython.auto_pickle(False)  # a plan says itself how
+cdef class PlainCall:
+    """What makes a plan callable: a method of Python takes as long to reach as a small array to pool.
+
+    The plan has a list `_plain`, of one `Plain` once there is one, methods `_rule` and `_team` for what a call says
+    besides, and `_call` for any other.
+    """
+
+    def __call__(self, x, *inputs, out=None, num_threads=None):
+        cdef list known = self._plain
+        cdef Plain plain
+        if known and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
+            plain = known[0]
+            if plain.quantised == (len(inputs) > 0):
+                y = plain.new_result() if out is None else out
+                if plain.run(x, y, 1 if plain.serial else self._team(num_threads),
+                             self._rule(inputs) if plain.quantised else None):
+                    return y
+        return self._call(x, inputs, out, num_threads)
