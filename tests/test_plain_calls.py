@@ -1,5 +1,8 @@
 """Plans remember that plain arrays need no further look: what is asked of them holds in the second call too."""
 
+import inspect
+import pickle
+
 import numpy as np
 import pytest
 
@@ -91,3 +94,41 @@ def test_a_plan_keeps_nothing_of_a_quantisation(operator, channels_last):
             plan(x, *wrong)
     with pytest.raises(PoolError):
         onnxpool.AveragePool(kernel_shape=[2, 2]).plan((1, 1, 4, 4), np.float32)(np.ones((1, 1, 4, 4), "f4"), *SCALES)
+
+
+def test_a_dtype_that_is_only_equal_is_as_good(called):
+    """Unpickled arrays have dtypes of their own; the result's is NumPy's."""
+    plan, x, y = called
+    other = pickle.loads(pickle.dumps(x))
+    assert other.dtype is not x.dtype
+    own = onnxpool.AveragePool(**plan.operator.attributes).plan(x.shape, other.dtype)
+    for _ in range(2):
+        assert np.array_equal(plan(other), y)
+        assert np.array_equal(own(other, out=np.empty(y.shape, other.dtype)), y)
+        assert own(other).dtype == np.float32
+
+
+def test_plans_say_what_they_take(called):
+    assert "shape and dtype" in inspect.getdoc(type(called[0]).__call__)
+
+
+def test_what_is_read_of_a_quantisation_is_read_once():
+    """Also of an array that does not go the short way; and the array is looked at before."""
+    class Scale:
+        reads = 0
+
+        def __array__(self, dtype=None, copy=None):
+            self.reads += 1
+            return np.array(0.5, np.float32)
+
+    x = np.ones((1, 80, 9, 9), np.uint8)
+    plan = onnxpool.QLinearGlobalAveragePool().plan(x.shape, x.dtype)
+    given = np.uint8(0), np.float32(1), np.uint8(0)
+    plan(x, np.float32(1), *given)
+    for way in (x, x[..., ::-1], x.tolist()):
+        scale = Scale()
+        try:
+            plan(way, scale, *given)
+        except PoolTypeError:
+            assert isinstance(way, list)  # of int64
+        assert scale.reads == (not isinstance(way, list))

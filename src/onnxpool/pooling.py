@@ -102,7 +102,7 @@ class WindowPlan(kernels.PlainCall, Plan):
     _merged: Way | None  # with fewer axes
     _picked: tuple[slice, ...] | None  # the elements that are the results
     _pools: dict[tuple[bool, bool], kernels.Pool]  # by whether it is merged, and channels are the innermost loop
-    _plain: list[kernels.Plain]  # what runs plain arrays without a further look, once it is made
+    _plain: list[kernels.PlainPool]  # what runs plain arrays without a further look, once it is made
     _bytes: int  # of X
     _quantised: bool  # whether further inputs say what elements stand for
 
@@ -145,7 +145,7 @@ class WindowPlan(kernels.PlainCall, Plan):
             pool.run(given, result, team, rule, indices)
             plain = x.flags.c_contiguous and x.flags.aligned and y.flags.c_contiguous
             if plain and not self._plain and not indexed:
-                self._plain.append(kernels.Plain(pool, self.shape, self.output_shape, way.problem.shape,
+                self._plain.append(kernels.PlainPool(pool, self.shape, self.output_shape, way.problem.shape,
                                                  way.problem.output_shape, self.dtype, self._quantised,
                                                  self._bytes < threads.SERIAL_BYTES))
         y = delivered(y, y_out)

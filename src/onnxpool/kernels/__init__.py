@@ -37,12 +37,12 @@ def load(isa: str) -> ModuleType:
 isa = choose()
 if TYPE_CHECKING:
     from .pool import RUN_POOL as RUN_POOL
-    from .pool import Plain as Plain
     from .pool import PlainCall as PlainCall
+    from .pool import PlainPool as PlainPool
     from .pool import Pool as Pool
     from .pool import pool_regions as pool_regions
     from .pool import unpool as unpool
 else:
     _kernels = load(isa)
-    Pool, Plain, PlainCall, RUN_POOL = _kernels.Pool, _kernels.Plain, _kernels.PlainCall, _kernels.RUN_POOL
+    Pool, PlainPool, PlainCall, RUN_POOL = _kernels.Pool, _kernels.PlainPool, _kernels.PlainCall, _kernels.RUN_POOL
     unpool, pool_regions = _kernels.unpool, _kernels.pool_regions

@@ -1,7 +1,8 @@
 /* Sums of bytes: integers, so in whichever order is fastest.
  *
  * Those of one channel are of bytes side by side. Those of channels side by side are of bytes below each other, which
- * are added as pairs in lanes of 16 bits: one sum of whole lanes and one of their upper bytes give that of the lower.
+ * are added as pairs in lanes of 16 bits, the first of two the lower (a little-endian processor): one sum of whole lanes
+ * and one of their upper bytes give that of the lower.
  */
 #ifndef ONNXPOOL_BYTE_SUMS_H
 #define ONNXPOOL_BYTE_SUMS_H

@@ -8,8 +8,8 @@ from .elements cimport fetch, touch_lines
 
 cdef enum:
     ENDLESS = 1 << 30  # bytes
-    BATCH = 1 << 12    # bytes of windows that are touched at once,
-    LEAST_TOUCHED = 1 << 10  # and of one of them at least
+    BATCH = 1 << 12    # bytes of windows that are touched at once, or one that takes more,
+    LEAST_TOUCHED = 1 << 10  # and of each at least
     MOST_TOUCHED = 1 << 14   # and at most
 
 

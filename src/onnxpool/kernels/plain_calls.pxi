@@ -2,7 +2,7 @@
 cimport cython
 
 
-cdef class Plain:
+cdef class PlainPool:
     """A pool for C-contiguous, aligned arrays of its own dtype.
 
     Parameters
@@ -19,7 +19,6 @@ cdef class Plain:
         Whether a second thread gains nothing.
     """
     cdef Pool pool
-    cdef object dtype
     cdef bint quantised, serial
     cdef int ndim, typenum
     cdef Py_ssize_t[MAX_AXES] x_shape, y_shape, x_strides, y_strides
@@ -27,7 +26,7 @@ cdef class Plain:
 
     def __init__(self, Pool pool not None, x_shape, y_shape, x_problem, y_problem, dtype, bint quantised, bint serial):
         cdef int a
-        self.pool, self.dtype, self.quantised, self.serial = pool, dtype, quantised, serial
+        self.pool, self.quantised, self.serial = pool, quantised, serial
         self.ndim, self.typenum = len(x_shape), dtype.num
         for a in range(self.ndim):
             self.x_shape[a], self.y_shape[a] = x_shape[a], y_shape[a]
@@ -36,49 +35,60 @@ cdef class Plain:
         lay_strides(self.x_strides, x_problem, dtype.itemsize)
         lay_strides(self.y_strides, y_problem, dtype.itemsize)
 
+    cdef bint takes(self, x, const Py_ssize_t* shape):
+        """Whether x is a plain array of the dtype and of that shape."""
+        cdef cnp.ndarray a
+        cdef int i
+        if not cnp.PyArray_CheckExact(x):
+            return False
+        a = x
+        if a.ndim != self.ndim or cnp.PyArray_TYPE(a) != self.typenum or not cnp.PyArray_ISCARRAY_RO(a):
+            return False
+        for i in range(self.ndim):
+            if a.shape[i] != shape[i]:
+                return False
+        return True
+
     cdef new_result(self):
         return cnp.PyArray_EMPTY(self.ndim, <cnp.npy_intp*> self.y_shape, self.typenum, 0)
 
-    cdef bint run(self, x, y, int threads, quantisation) except -1:
-        """Whether the arrays are as expected, and apart: then x is reduced into y."""
-        cdef cnp.ndarray a, b
+    cdef bint may_write(self, cnp.ndarray x, y):
+        """Whether y is a plain array for results that lies apart from x."""
+        cdef cnp.ndarray b
+        if not self.takes(y, self.y_shape):
+            return False
+        b = y
+        return cnp.PyArray_ISWRITEABLE(b) and (
+            cnp.PyArray_BYTES(x) >= cnp.PyArray_BYTES(b) + cnp.PyArray_NBYTES(b)
+            or cnp.PyArray_BYTES(b) >= cnp.PyArray_BYTES(x) + cnp.PyArray_NBYTES(x))
+
+    cdef run(self, cnp.ndarray x, cnp.ndarray y, int threads, quantisation):
+        """Reduces x into y, both of which must be as expected."""
         cdef Operands operands
-        cdef int i
-        if not cnp.PyArray_CheckExact(x) or not cnp.PyArray_CheckExact(y):
-            return False
-        a, b = x, y
-        if (a.ndim != self.ndim or b.ndim != self.ndim or a.descr is not self.dtype or b.descr is not self.dtype
-                or not cnp.PyArray_ISCARRAY_RO(a) or not cnp.PyArray_ISCARRAY(b)):
-            return False
-        for i in range(self.ndim):
-            if a.shape[i] != self.x_shape[i] or b.shape[i] != self.y_shape[i]:
-                return False
-        if (cnp.PyArray_BYTES(a) < cnp.PyArray_BYTES(b) + cnp.PyArray_NBYTES(b)
-                and cnp.PyArray_BYTES(b) < cnp.PyArray_BYTES(a) + cnp.PyArray_NBYTES(a)):
-            return False
         memset(&operands, 0, sizeof(Operands))
         operands.x, operands.y = self.x, self.y
-        operands.x.data, operands.y.data = <char*> cnp.PyArray_DATA(a), <char*> cnp.PyArray_DATA(b)
+        operands.x.data, operands.y.data = <char*> cnp.PyArray_DATA(x), <char*> cnp.PyArray_DATA(y)
         self.pool._run(&operands, threads, quantisation)
-        return True
 
 
 @cython.auto_pickle(False)  # a plan says itself how
 cdef class PlainCall:
     """What makes a plan callable: a method of Python takes as long to reach as a small array to pool.
 
-    The plan has a list `_plain`, of one `Plain` once there is one, methods `_rule` and `_team` for what a call says
+    The plan has a list `_plain`, of one `PlainPool` once there is one, methods `_rule` and `_team` for what a call says
     besides, and `_call` for any other.
     """
 
     def __call__(self, x, *inputs, out=None, num_threads=None):
+        """Run the operator on an array of the plan's shape and dtype, as `Plan` says."""
         cdef list known = self._plain
-        cdef Plain plain
+        cdef PlainPool plain
         if known and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
             plain = known[0]
-            if plain.quantised == (len(inputs) > 0):
+            if plain.quantised == (len(inputs) > 0) and plain.takes(x, plain.x_shape):
                 y = plain.new_result() if out is None else out
-                if plain.run(x, y, 1 if plain.serial else self._team(num_threads),
-                             self._rule(inputs) if plain.quantised else None):
+                if out is None or plain.may_write(x, y):
+                    plain.run(x, y, 1 if plain.serial else self._team(num_threads),
+                              self._rule(inputs) if plain.quantised else None)
                     return y
         return self._call(x, inputs, out, num_threads)

@@ -40,7 +40,7 @@ from .job cimport (
 from .reductions cimport MaxI16, SumF32, SumF64, SumI32, SumI64, SumWide, combine, neutral, running_t
 
 cdef enum:
-    FLOCK = 64  # vectors: as many as one has lanes at most
+    FLOCK = 64  # planes from one look for signals to the next, and the most lanes of a vector
     DOUBLES = 8  # that take the room of a vector
 
 
@@ -71,10 +71,27 @@ cdef inline lanes_t join_four(const running_t* x) noexcept nogil:
     return first
 
 
+cdef inline void fold_vector(const running_t* x, running_t* y) noexcept nogil:
+    """y[0] of the lanes of one vector."""
+    cdef running_t[VECTOR] space
+    cdef running_t* lanes = space
+    cdef lanes_t first = load_lanes(x), second
+    cdef Py_ssize_t n = VECTOR // <Py_ssize_t> sizeof(running_t)
+    while n > 1:
+        n //= 2
+        second = first
+        join_neighbours(&first, &second, x)
+    store_lanes(first, lanes)
+    y[0] = lanes[0]
+
+
 cdef void fold_lanes(running_t* x, running_t* y, Py_ssize_t rows) noexcept nogil:
     """y[rows] from rows of x[lanes, lanes], whose others are there but nothing, and all of which is lost."""
     cdef Py_ssize_t width = VECTOR // <Py_ssize_t> sizeof(running_t), n = width, row
     cdef lanes_t first, second
+    if rows == 1:
+        fold_vector(x, y)
+        return
     while n >= 8:
         n //= 8
         for row in range(n):
@@ -265,11 +282,11 @@ cdef inline void add_wholes(Chain* chain, const char* x, const Band* band, Py_ss
 cdef inline void finish_plane(Chain* chain, const char* x, const Band* band, Py_ssize_t n, bint more, running_t* y,
                               running_t* held, Format format) noexcept nogil:
     """y[inner] after the last n elements of a plane; `more` if a vector can be read behind them."""
-    cdef double[FLOCK * DOUBLES] space
+    cdef double[DOUBLES] space
     cdef running_t* lanes = <running_t*> space
     if band.inner == 1:
         finish_chains(chain, x, band, n, more, lanes, held, format)
-        fold_lanes(lanes, y, 1)
+        fold_vector(lanes, y)
     else:
         add_rest(chain, x, band, n, more, held, format)
         finish_bands(chain, band, y, held)

@@ -23,7 +23,7 @@ class Pool:
         quantisation: Rule | None = None, indices: NDArray[Any] | None = None,
     ) -> None: ...
 
-class Plain:
+class PlainPool:
     def __init__(
         self, pool: Pool, x_shape: tuple[int, ...], y_shape: tuple[int, ...], x_problem: tuple[int, ...],
         y_problem: tuple[int, ...], dtype: np.dtype[Any], quantised: bool, serial: bool,
