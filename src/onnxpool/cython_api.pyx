@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from .kernels.job cimport MAX_AXES
+from .kernels.core.tasks cimport MOST_AXES
 from .kernels.operands cimport Operand, Operands, RunPool
 
 from . import kernels, schemas
@@ -57,9 +57,9 @@ AUTO_PADS = {
 cdef RunPool run_pool = <RunPool> PyCapsule_GetPointer(kernels.RUN_POOL, "onnxpool.kernels.operands.RunPool")
 
 cdef struct Strides:
-    Py_ssize_t x[MAX_AXES]
-    Py_ssize_t y[MAX_AXES]
-    Py_ssize_t indices[MAX_AXES]
+    Py_ssize_t x[MOST_AXES]
+    Py_ssize_t y[MOST_AXES]
+    Py_ssize_t indices[MOST_AXES]
 
 cdef struct onnxpool_handle:
     int64_t references
@@ -67,7 +67,7 @@ cdef struct onnxpool_handle:
     bint empty, indexed
     int threads, most_threads  # in force when it was made; that a run can have
     int ndim
-    int64_t shape[MAX_AXES]    # of the result
+    int64_t shape[MOST_AXES]    # of the result
     Operands operands          # but for their data
     Strides strides
 
@@ -85,11 +85,9 @@ def memory_of(str label, str name, tuple shape, dtype, strides=None):
 cdef Operand operand_of(array, Py_ssize_t* strides):
     cdef int axis, ndim = array.ndim
     cdef Py_ssize_t itemsize = array.itemsize
-    cdef bint aligned = True
     for axis in range(ndim):
         strides[axis] = array.strides[axis]
-        aligned &= strides[axis] % itemsize == 0
-    return Operand(NULL, strides, ndim, itemsize, False, aligned)
+    return Operand(NULL, strides, ndim, itemsize, False)
 
 
 cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_strides) except NULL:
@@ -167,8 +165,8 @@ cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) 
     name = named(OPERATIONS, "operation", geometry.operation)
     dtype = named(DTYPES, "dtype", geometry.dtype)
     auto_pad = named(AUTO_PADS, "auto_pad", geometry.auto_pad)
-    if not 2 <= geometry.ndim <= MAX_AXES:
-        raise PoolError(f"{name}: ndim={geometry.ndim} of a geometry; give 2 to {MAX_AXES} axes")
+    if not 2 <= geometry.ndim <= MOST_AXES:
+        raise PoolError(f"{name}: ndim={geometry.ndim} of a geometry; give 2 to {MOST_AXES} axes")
     if geometry.shape == NULL:
         raise PoolError(f"{name}: shape of a geometry is NULL; give {geometry.ndim} sizes")
     spatial = geometry.ndim - 2
@@ -217,11 +215,6 @@ cdef int onnxpool_output_shape(const onnxpool_handle* handle, int64_t* shape) no
     return handle.ndim
 
 
-cdef inline void lie_at(Operand* operand, const void* data) noexcept nogil:
-    operand.data = <char*> data
-    operand.aligned &= <uintptr_t> data % operand.itemsize == 0
-
-
 cdef int onnxpool_run(const onnxpool_handle* handle, const void* x, void* y, int64_t* indices,
                       int threads) noexcept nogil:
     cdef Operands operands
@@ -234,9 +227,7 @@ cdef int onnxpool_run(const onnxpool_handle* handle, const void* x, void* y, int
     if handle.indexed != (indices != NULL):
         return ONNXPOOL_BAD_INDICES
     operands = handle.operands
-    lie_at(&operands.x, x)
-    lie_at(&operands.y, y)
-    lie_at(&operands.indices, indices)
+    operands.x.data, operands.y.data, operands.indices.data = <char*> x, <char*> y, <char*> indices
     threads = min(threads if threads else handle.threads, handle.most_threads)
     return ONNXPOOL_OK if run_pool(handle.pool, &operands, threads) else ONNXPOOL_NO_MEMORY
 

@@ -8,7 +8,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from . import tiling
 from .windows import Axis, axis_windows
 
 
@@ -42,11 +41,11 @@ def picked(problem: Problem) -> tuple[slice, ...] | None:
     return (slice(None), *spatial) if problem.channels_last else (slice(None), slice(None), *spatial)
 
 
-def merged(problem: Problem, sums: bool) -> Problem | None:
+def merged(problem: Problem) -> Problem | None:
     """
     The same problem with fewer axes, for arrays whose elements lie in row-major order.
 
-    None if there is none, or if sums would add their taps in another order: small boxes of the last two axes do.
+    None if there is none.
     """
     axes = problem.axes
     reduced = [i for i, axis in enumerate(axes) if not is_kept(axis)]
@@ -57,8 +56,6 @@ def merged(problem: Problem, sums: bool) -> Problem | None:
     before, after = axes[: reduced[0]], axes[reduced[-1] + 1 :]
     between = tuple(axis for axis in axes[reduced[0] : reduced[-1] + 1] if axis.size > 1 or not is_kept(axis))
     if len(between) == len(axes):
-        return None
-    if sums and tiling.small_boxes(between) and len(before) + len(between) < len(axes):
         return None
     sizes = tuple(axis.size for axis in between)
     if problem.channels_last:

@@ -1,23 +1,23 @@
 """Pooling: the plan of an operator that reduces windows."""
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import kernels, quantisation, threads, tiling
+from . import kernels, quantisation, threads
 from .errors import PoolError, PoolTypeError
 from .execution import Array, Plan, allocate, check_out, delivered
 from .explain import explain
 from .merging import Problem, merged, picked
-from .windows import Axis
+from .planning import layout
+from .windows import Axis, axis_windows
 
 if TYPE_CHECKING:
     from .base import Operator
 
 INDEX = np.dtype(np.int64)
-POINT = Axis(1, 1, 1, 1, 1, (0, 0), 0, 1, 0, 1, 1, 1, 1, 1.0, *(np.empty(0, t) for t in (np.int64, np.int64, float)))
+POINT = axis_windows(1, 1, 1, 1, 1, (0, 0), False)
 
 # Powers of two between which the magnitudes of each dtype lie.
 EXPONENTS = {"float16": (-24, 16), "bfloat16": (-133, 128), "float32": (-149, 128), "float64": (-1074, 1024)}
@@ -30,13 +30,6 @@ def safe_range(dtype: str, p: float) -> tuple[float, float]:
     if p * max(-low, high) <= SAFE:
         return 0.0, math.inf
     return 2.0**-SAFE, 2.0**SAFE
-
-
-def running_bytes(reduction: str, dtype: np.dtype[Any]) -> int:
-    """The bytes of a running value, places not counted."""
-    if reduction == "max":
-        return dtype.itemsize
-    return 8 if reduction == "norm" else max(4, dtype.itemsize)
 
 
 def memory_order(x: Array, channels_last: bool) -> tuple[int, ...]:
@@ -58,15 +51,11 @@ def interleaved(x: Array, channels_last: bool) -> bool:
     return abs(x.strides[channel]) < abs(x.strides[pixel])
 
 
-def mending_bytes(reduction: str, dtype: np.dtype[Any], p: float) -> tuple[int, ...]:
-    """The bytes of a running value, places counted, each time that a tile is taken again whose results may be wrong."""
-    if reduction == "max":
-        return (4,) if dtype.name in ("float16", "bfloat16") else ()
-    if reduction == "mean":  # the fast way to divide may be all that was wrong
-        return (running_bytes(reduction, dtype), 16)
-    if reduction == "norm" and (p == math.inf or safe_range(dtype.name, p)[1] == math.inf):
-        return ()
-    return (16,) if reduction in ("norm", "indexed_max") else ()
+def retries(reduction: str, dtype: str, p: float) -> bool:
+    """Whether results may have to be computed again, as a sum may have left its range."""
+    if reduction == "mean":
+        return dtype != "float16"
+    return reduction == "norm" and p < math.inf and safe_range(dtype, p)[1] < math.inf
 
 
 class Way(NamedTuple):
@@ -74,19 +63,16 @@ class Way(NamedTuple):
 
     problem: Problem
     whole: bool  # one window is all of a channel
-    flat: bool  # planes are taken as one long row
     transposes: bool  # channels are brought side by side
 
 
-def way_of(problem: Problem, reduction: str, itemsize: int, windowed: bool) -> Way:
+def way_of(problem: Problem, reduction: str, dtype: np.dtype[Any], windowed: bool) -> Way:
     """The way that is fastest."""
     axes = problem.axes
-    whole = not windowed and all(axis.out == 1 for axis in axes)
-    narrow = (not problem.channels_last and bool(axes) and not (whole and tiling.fills_vectors(axes))
-              and tiling.transposes(axes, problem.shape[1], itemsize, reduction))
-    flat = (not whole and bool(axes) and reduction in ("max", "mean", "norm") and not (narrow and axes[-1].out == 1)
-            and tiling.flattens(axes, itemsize, reduction))
-    return Way(problem, whole, flat, narrow and not flat)
+    whole = (not windowed or reduction == "quantised_mean") and all(axis.out == 1 for axis in axes)
+    narrow = (not problem.channels_last and bool(axes)
+              and layout.prefers_lanes(reduction, axes, problem.shape[1], dtype.itemsize, whole))
+    return Way(problem, whole, narrow)
 
 
 class WindowPlan(kernels.PlainCall, Plan):
@@ -108,13 +94,13 @@ class WindowPlan(kernels.PlainCall, Plan):
 
     def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], axes: tuple[Axis, ...],
                  reduction: tuple[str, float]) -> None:
-        name, itemsize = reduction[0], running_bytes(reduction[0], dtype)
+        name = reduction[0]
         problem = Problem(shape, axes, operator.channels_last and len(shape) > 2)
         picks = picked(problem) if name in ("max", "mean") else None
-        fewer = None if picks is not None or name == "indexed_max" else merged(problem, name in ("mean", "norm"))
+        fewer = None if picks is not None or name in ("indexed_max", "quantised_mean") else merged(problem)
         super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={}, _plain=[],
-                         _given=way_of(problem, name, itemsize, operator.windowed),
-                         _merged=None if fewer is None else way_of(fewer, name, itemsize, operator.windowed),
+                         _given=way_of(problem, name, dtype, operator.windowed),
+                         _merged=None if fewer is None else way_of(fewer, name, dtype, operator.windowed),
                          _bytes=math.prod(shape) * dtype.itemsize, _quantised=operator.quantised,
                          _picked=picks, output_shape=problem.output_shape)
 
@@ -187,7 +173,7 @@ class WindowPlan(kernels.PlainCall, Plan):
     @staticmethod
     def _inside(x: Array, way: Way) -> bool:
         """Whether channels are the innermost loop."""
-        return interleaved(x, way.problem.channels_last) or (way.transposes and x.flags.c_contiguous)
+        return interleaved(x, way.problem.channels_last) or (way.transposes and (way.whole or x.flags.c_contiguous))
 
     def _pool(self, inside: bool, way: Way | None = None) -> kernels.Pool:
         way = way or self._given
@@ -199,18 +185,9 @@ class WindowPlan(kernels.PlainCall, Plan):
 
     def _make_pool(self, inside: bool, way: Way) -> kernels.Pool:
         shape, last = way.problem.shape, way.problem.channels_last
-        images, channels = shape[0], shape[-1] if last else shape[1]
-        axes = way.problem.axes or (POINT,)
-        outer, inner = (images, channels) if inside else (images * channels, 1)
         name, p = self.reduction
-        tiles = partial(tiling.choose, axes, outer, inner, in_order=name == "mean_in_order",
-                        planar=inside and not last, whole=way.whole)
-        itemsize = running_bytes(name, self.dtype)
-        if way.flat and not inside:
-            tilings = [tiling.choose_flat(axes, outer, itemsize)]
-        else:
-            tilings = [tiles(itemsize, finishes=name in ("max", "mean"), direct=self.dtype.itemsize >= 4)]
-        for wider in mending_bytes(name, self.dtype, p):
-            tilings.append(tiles(wider, within=tilings[-1]))
-        return kernels.Pool(name, self.dtype.name, p, safe_range(self.dtype.name, p), images, channels, axes, tilings,
-                            last, inside, bool(self.operator.attributes.get("storage_order")))
+        low, high = safe_range(self.dtype.name, p)
+        return kernels.Pool(layout.setup_of(
+            layout.Asked(name, self.dtype.name, self.dtype.itemsize, p, low, high, retries(name, self.dtype.name, p),
+                         bool(self.operator.attributes.get("storage_order"))),
+            way.problem.axes or (POINT,), shape[0], shape[-1] if last else shape[1], last, inside, way.whole))

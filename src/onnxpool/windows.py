@@ -40,6 +40,7 @@ class Axis(NamedTuple):
     first: NDArray[np.int64]
     inside: NDArray[np.int64]
     divisors: NDArray[np.float64]
+    counts_pads: bool
 
     @property
     def span(self) -> int:
@@ -74,7 +75,7 @@ def axis_windows(size: int, out: int, kernel: int, stride: int, dilation: int, p
         start=begin * stride - pads[0] if end > begin else 0, step=stride if several else 1,
         hop=dilation if most > 1 else 1, taps=kernel if end > begin else 0, most=most, divisor=float(kernel),
         first=np.where(inside > 0, place + outside * dilation, 0).astype(np.int64),
-        inside=inside.astype(np.int64), divisors=divisors.astype(np.float64))
+        inside=inside.astype(np.int64), divisors=divisors.astype(np.float64), counts_pads=include_pad)
 
 
 def per_axis(value: int | tuple[int, ...], rank: int) -> tuple[int, ...]:

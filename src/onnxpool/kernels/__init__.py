@@ -1,4 +1,4 @@
-"""The compiled kernels, of the best instruction set that is built and that this processor runs.
+"""The compiled kernels: loops of the best instruction set that is built and that this processor runs.
 
 `ONNXPOOL_ISA` names another one; the results have the same bits.
 """
@@ -6,17 +6,22 @@
 import importlib
 import importlib.util
 import os
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from . import cpu
+from . import pool as pools
+from .other.unpool import unpool as unpool
+from .pool import RUN_POOL as RUN_POOL
+from .pool import PlainCall as PlainCall
+from .pool import PlainPool as PlainPool
+from .pool import Pool as Pool
 
 ISAS = ("x86_v4", "x86_v3", "baseline")  # best first
 
 
 def available() -> list[str]:
     """Instruction sets that are built and that this processor runs, best first."""
-    return [isa for isa in ISAS if cpu.supports(isa) and importlib.util.find_spec(f"{__name__}.pool_{isa}")]
+    return [isa for isa in ISAS if cpu.supports(isa) and importlib.util.find_spec(f"{__name__}.units_{isa}")]
 
 
 def choose() -> str:
@@ -29,20 +34,16 @@ def choose() -> str:
     return asked
 
 
-def load(isa: str) -> ModuleType:
-    """The kernels of one instruction set; the processor must have been asked before."""
-    return importlib.import_module(f"{__name__}.pool_{isa}")
-
-
 isa = choose()
+pools.use(importlib.import_module(f"{__name__}.units_{isa}").UNITS)
 if TYPE_CHECKING:
-    from .pool import RUN_POOL as RUN_POOL
-    from .pool import PlainCall as PlainCall
-    from .pool import PlainPool as PlainPool
-    from .pool import Pool as Pool
-    from .pool import pool_regions as pool_regions
-    from .pool import unpool as unpool
+    from .other.regions import pool_regions as pool_regions
 else:
-    _kernels = load(isa)
-    Pool, PlainPool, PlainCall, RUN_POOL = _kernels.Pool, _kernels.PlainPool, _kernels.PlainCall, _kernels.RUN_POOL
-    unpool, pool_regions = _kernels.unpool, _kernels.pool_regions
+    pool_regions = importlib.import_module(f"{__name__}.other.regions_{isa}").pool_regions
+
+
+def routes() -> list[str]:
+    """The names of the routes by which windows are reduced: the rows of the table in planning/routes.py."""
+    from ..planning.routes import ROUTES
+
+    return [route.name for route in ROUTES]

@@ -1,5 +1,5 @@
 """What this processor and this build can do, and the floating-point state of a thread."""
-from .elements cimport enter_default_floats, float_state, leave_default_floats
+from .core.floats cimport enter_default_floats, float_state, leave_default_floats
 
 cdef extern from *:
     """

@@ -1,12 +1,12 @@
 """The arrays of one call as their owner has them, and how a caller without the GIL reaches a `Pool`."""
-from .job cimport Rule
+from .core.job cimport Rule
 
 cdef struct Operand:
     char* data
     const Py_ssize_t* strides  # in bytes, one for each axis
     int ndim
     Py_ssize_t itemsize
-    bint swapped, aligned
+    bint swapped
 
 
 cdef struct Operands:

@@ -21,7 +21,7 @@ cdef class PlainPool:
     cdef Pool pool
     cdef bint quantised, serial
     cdef int ndim, typenum
-    cdef Py_ssize_t[MAX_AXES] x_shape, y_shape, x_strides, y_strides
+    cdef Py_ssize_t[MOST_AXES] x_shape, y_shape, x_strides, y_strides
     cdef Operand x, y  # but for their data
 
     def __init__(self, Pool pool not None, x_shape, y_shape, x_problem, y_problem, dtype, bint quantised, bint serial):
@@ -30,8 +30,8 @@ cdef class PlainPool:
         self.ndim, self.typenum = len(x_shape), dtype.num
         for a in range(self.ndim):
             self.x_shape[a], self.y_shape[a] = x_shape[a], y_shape[a]
-        self.x = Operand(NULL, &self.x_strides[0], len(x_problem), dtype.itemsize, False, True)
-        self.y = Operand(NULL, &self.y_strides[0], len(y_problem), dtype.itemsize, False, True)
+        self.x = Operand(NULL, &self.x_strides[0], len(x_problem), dtype.itemsize, False)
+        self.y = Operand(NULL, &self.y_strides[0], len(y_problem), dtype.itemsize, False)
         lay_strides(self.x_strides, x_problem, dtype.itemsize)
         lay_strides(self.y_strides, y_problem, dtype.itemsize)
 

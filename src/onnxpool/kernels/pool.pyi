@@ -4,18 +4,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..planning.layout import Setup
 from ..quantisation import Rule
-from ..tiling import Tiling
 from ..windows import Axis
 
 RUN_POOL: object  # a capsule: see operands.pxd
 
+def use(capsule: object) -> None: ...
+def unit_names() -> list[str]: ...
+def scratch_of(unit: str, axes: Sequence[Axis], windows: Sequence[int], lanes: int, all_lanes: int) -> int: ...
+
 class Pool:
-    def __init__(
-        self, reduction: str, dtype: str, p: float, safe: tuple[float, float], images: int, channels: int,
-        axes: Sequence[Axis], tilings: Sequence[Tiling], channels_last: bool, interleaved: bool,
-        column_major: bool = False,
-    ) -> None: ...
+    setup: Setup
+    def __init__(self, setup: Setup) -> None: ...
     @property
     def tasks(self) -> int: ...
     def run(
@@ -31,14 +32,3 @@ class PlainPool:
 
 class PlainCall:
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any: ...
-
-def unpool(
-    x: NDArray[Any], indices: NDArray[np.int64], y: NDArray[Any], addressed: tuple[int, ...], channels_last: bool,
-    threads: int,
-) -> int: ...
-
-def pool_regions(
-    kind: str, x: NDArray[Any], y: NDArray[Any], rois: NDArray[Any], images: NDArray[np.int64], dtype: str,
-    scale: float, offset: float, at_least_one: bool, sampling: int, grid_limit: int, channels_last: bool,
-    threads: int,
-) -> None: ...

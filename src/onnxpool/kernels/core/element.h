@@ -1,0 +1,342 @@
+/* The element of a unit: what it is in memory (elem_t), in an accumulator (acc_t) and in a register (vec_t), how two
+ * become one, and how a total becomes a result.
+ *
+ * A unit is compiled for one REDUCTION_... of one ELEMENT_... Its loops see:
+ *   vec_load    elements, widened            vec_read, vec_write   accumulators in memory
+ *   vec_merge   of two: the first one is of earlier taps
+ *   vec_none    what changes nothing             vec_empty             the total of no tap
+ *   vec_split   elements of even and of odd place
+ *   vec_finish  a total to elements          watch_t   remembers whether a total left its safe range
+ */
+#ifndef ONNXPOOL_ELEMENT_H
+#define ONNXPOOL_ELEMENT_H
+
+#include "job.h"
+#include "powers.h"
+#include "scalar.h"
+#include "vec.h"
+
+#if defined(REDUCTION_magnitude) /* the norm for an infinite p */
+#define REDUCTION_max
+#endif
+
+/* ---- In memory. */
+#if defined(ELEMENT_float32)
+typedef float elem_t;
+#elif defined(ELEMENT_float64)
+typedef double elem_t;
+#elif defined(ELEMENT_int8)
+typedef int8_t elem_t;
+#elif defined(ELEMENT_uint8)
+typedef uint8_t elem_t;
+#else
+typedef uint16_t elem_t; /* float16, bfloat16 */
+#endif
+
+/* Whether the order of taps matters, so that parts of a window are sums of their own. */
+#if defined(REDUCTION_max) || defined(REDUCTION_qmean)
+enum { ORDERED = 0 };
+#else
+enum { ORDERED = 1 };
+#endif
+
+/* Whether totals are divided by how many taps they are of. */
+#if defined(REDUCTION_mean) || defined(REDUCTION_wide)
+enum { DIVIDES = 1 };
+#else
+enum { DIVIDES = 0 };
+#endif
+
+/* ---- In an accumulator. */
+#if defined(REDUCTION_wide)
+typedef Wide acc_t;
+typedef Wide vec_t;
+enum { LANES = 1 };
+#elif defined(REDUCTION_norm) || defined(ELEMENT_float64)
+typedef double acc_t;
+typedef double_v vec_t;
+typedef int64_v lane_bits_t;
+#define split_lanes split_int64
+#elif defined(REDUCTION_max) && (defined(ELEMENT_float16) || defined(ELEMENT_bfloat16))
+typedef int16_t acc_t;
+typedef int16_v vec_t;
+typedef int16_v lane_bits_t;
+#define split_lanes split_int16
+#elif defined(REDUCTION_max) && defined(ELEMENT_int8)
+typedef int8_t acc_t;
+typedef int8_v vec_t;
+typedef int8_v lane_bits_t;
+#define split_lanes split_int8
+#elif defined(REDUCTION_max) && defined(ELEMENT_uint8)
+typedef uint8_t acc_t;
+typedef uint8_v vec_t;
+typedef int8_v lane_bits_t;
+#define split_lanes split_int8
+#elif defined(REDUCTION_qmean)
+typedef int32_t acc_t;
+typedef int32_v vec_t;
+typedef int32_v lane_bits_t;
+#define split_lanes split_int32
+#else
+typedef float acc_t;
+typedef float_v vec_t;
+typedef int32_v lane_bits_t;
+#define split_lanes split_int32
+#endif
+#if !defined(REDUCTION_wide)
+enum { LANES = WIDTH / sizeof(acc_t) };
+INLINE acc_t acc_of(double value) { return (acc_t)value; }
+INLINE vec_t vec_fill(double value) { return (vec_t){} + (acc_t)value; }
+INLINE void vec_split(vec_t *first, vec_t *second) { split_lanes((lane_bits_t *)first, (lane_bits_t *)second); }
+#endif
+INLINE vec_t vec_read(const acc_t *x) { return READ(vec_t, x); }
+INLINE void vec_write(acc_t *y, vec_t v) { memcpy(y, &v, sizeof v); }
+
+/* ---- Maxima. 16-bit floats are integers of the same order: NaNs of either sign, NANS of each, are turned over to the
+ * top, so that the least integer is minus infinity. */
+#if defined(REDUCTION_max)
+typedef struct { int unused; } watch_t;
+INLINE watch_t watch_nothing(void) { return (watch_t){0}; }
+INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
+
+#if defined(ELEMENT_float16) || defined(ELEMENT_bfloat16)
+#if defined(ELEMENT_float16)
+enum { NANS = 1023 };
+#else
+enum { NANS = 127 };
+#endif
+INLINE vec_t vec_key(vec_t bits) { return (bits ^ ((bits >> 15) & 0x7fff)) - NANS; }
+INLINE vec_t vec_bits(vec_t key) {
+    key += NANS;
+    return key ^ ((key >> 15) & 0x7fff);
+}
+INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_int16(a, b); }
+INLINE vec_t vec_none(void) { return vec_fill(INT16_MIN); }
+#else
+INLINE vec_t vec_key(vec_t bits) { return bits; }
+INLINE vec_t vec_bits(vec_t key) { return key; }
+#if defined(ELEMENT_float32)
+INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_float(a, b); }
+INLINE vec_t vec_none(void) { return vec_fill(-__builtin_inff()); }
+#elif defined(ELEMENT_float64)
+INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_double(a, b); }
+INLINE vec_t vec_none(void) { return vec_fill(-__builtin_inf()); }
+#elif defined(ELEMENT_int8)
+INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_int8(a, b); }
+INLINE vec_t vec_none(void) { return vec_fill(INT8_MIN); }
+#else
+INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_uint8(a, b); }
+INLINE vec_t vec_none(void) { return vec_fill(0); }
+#endif
+#endif
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
+    (void)count, (void)inverse, (void)rule, (void)watch;
+    total = vec_bits(total);
+    memcpy(y, &total, sizeof total);
+}
+
+#if defined(REDUCTION_magnitude)
+#define SIGNLESS(v) (vec_t)((lane_bits_t)(v) & ~((lane_bits_t){} + ((lane_bits_t){} - 1 << (8 * sizeof(acc_t) - 1))))
+INLINE vec_t vec_empty(void) { return vec_key((vec_t){}); } /* the norm of nothing is 0 */
+#else
+#define SIGNLESS(v) (v)
+INLINE vec_t vec_empty(void) { return vec_none(); }
+#endif
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
+    (void)rule;
+    return vec_key(SIGNLESS(READ(vec_t, x)));
+}
+
+/* ---- Sums. */
+#else
+#if defined(REDUCTION_wide)
+INLINE vec_t vec_merge(vec_t a, vec_t b) { return add_wide(a, b); }
+#else
+INLINE vec_t vec_merge(vec_t a, vec_t b) { return a + b; }
+INLINE vec_t vec_empty(void) { return vec_fill(0); }
+#endif
+
+#if defined(REDUCTION_mean) || defined(REDUCTION_norm)
+INLINE vec_t vec_none(void) { return vec_fill((acc_t)-0.0); } /* -0 even leaves a sum of negative zeros as it is */
+
+INLINE vec_t vec_widen(const elem_t *x) {
+#if defined(REDUCTION_norm) && defined(ELEMENT_float32)
+    return __builtin_convertvector(READ(half_float_v, x), double_v);
+#elif defined(REDUCTION_norm) && defined(ELEMENT_float16)
+    return widen_float16_to_double(x);
+#elif defined(REDUCTION_norm) && defined(ELEMENT_bfloat16)
+    return widen_bfloat16_to_double(x);
+#elif defined(ELEMENT_float16)
+    return widen_float16(x);
+#elif defined(ELEMENT_bfloat16)
+    return widen_bfloat16(x);
+#else
+    return READ(vec_t, x);
+#endif
+}
+#endif
+
+/* ---- Means. What is watched are magnitudes as integers: the least one less 1, so that 0 is the largest, and the largest. */
+#if defined(REDUCTION_mean)
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return vec_widen(x); }
+#if defined(ELEMENT_float64)
+typedef uint64_v magnitude_v;
+#define LESSER(a, b) EXTREME(min, magnitude_v, 64, a, b)
+#define GREATER(a, b) EXTREME(max, magnitude_v, 64, a, b)
+#define MAGNITUDE INT64_MAX
+#define TINY UINT64_C(0x16687e92154ef7ac) /* 1e-200: below it the remainder of a quotient could lose digits */
+#define INFINITE UINT64_C(0x7ff0000000000000)
+#else
+typedef uint32_v magnitude_v;
+#define LESSER(a, b) EXTREME(min, magnitude_v, 32, a, b)
+#define GREATER(a, b) EXTREME(max, magnitude_v, 32, a, b)
+#define MAGNITUDE INT32_MAX
+#define TINY UINT32_C(0x1e3ce508) /* 1e-20 */
+#define INFINITE UINT32_C(0x7f800000)
+#endif
+typedef struct { magnitude_v least, most; } watch_t;
+INLINE watch_t watch_nothing(void) { return (watch_t){(magnitude_v){} - 1, (magnitude_v){}}; }
+INLINE int watch_suspects(const watch_t *watch) {
+    int suspects = 0;
+    for (size_t i = 0; i < sizeof(magnitude_v) / sizeof(acc_t); i++)
+        suspects |= watch->least[i] < TINY - 1 || watch->most[i] >= INFINITE;
+    return suspects;
+}
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
+    if (rule->careful) {
+        total = total / count;
+    } else {
+#if defined(ELEMENT_float64)
+        total = quotient_double(total, count, inverse);
+#else
+        total = quotient_float(total, count, inverse);
+#endif
+        watch->least = LESSER(watch->least, ((magnitude_v)total & MAGNITUDE) - 1);
+    }
+    watch->most = GREATER(watch->most, (magnitude_v)total & MAGNITUDE);
+#if defined(ELEMENT_float16)
+    const half_words_v bits = narrow_to_float16(total);
+    memcpy(y, &bits, sizeof bits);
+#elif defined(ELEMENT_bfloat16)
+    const half_words_v bits = narrow_to_bfloat16(total);
+    memcpy(y, &bits, sizeof bits);
+#else
+    memcpy(y, &total, sizeof total);
+#endif
+}
+
+/* ---- Norms: sums of powers of doubles, which may leave the range of one. */
+#elif defined(REDUCTION_norm)
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
+    vec_t v = vec_widen(x);
+    if (rule->p == 2)
+        return v * v;
+    v = (vec_t)((int64_v)v & INT64_MAX);
+    if (rule->p == 1)
+        return v;
+    if (rule->p == 3)
+        return v * v * v;
+    for (int i = 0; i < (int)LANES; i++)
+        v[i] = power(v[i], rule->p);
+    return v;
+}
+typedef struct { int64_v unsafe; } watch_t;
+INLINE watch_t watch_nothing(void) { return (watch_t){(int64_v){}}; }
+INLINE int watch_suspects(const watch_t *watch) {
+    int64_t unsafe = 0;
+    for (int i = 0; i < (int)LANES; i++)
+        unsafe |= watch->unsafe[i];
+    return unsafe != 0;
+}
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
+    (void)count, (void)inverse;
+    const int64_v unsafe = ~((total >= vec_fill(rule->low)) & (total <= vec_fill(rule->high)));
+    watch->unsafe |= unsafe;
+    /* What lost digits is marked as a NaN. */
+    total = BLEND(vec_t, unsafe & (total != 0) & (total != vec_fill(__builtin_inf())), vec_fill(__builtin_nan("")), total);
+    total += 0.0; /* no norm is -0 */
+    if (rule->p == 2)
+        total = root_double(total);
+    else if (rule->p != 1)
+        for (int i = 0; i < (int)LANES; i++)
+            total[i] = norm(total[i], rule->p);
+#if defined(ELEMENT_float64)
+    memcpy(y, &total, sizeof total);
+#elif defined(ELEMENT_float32)
+    const half_float_v narrow = __builtin_convertvector(total, half_float_v);
+    memcpy(y, &narrow, sizeof narrow);
+#else
+    const half_float_v narrow = round_to_odd(total);
+    const half_uint32_v bits = (half_uint32_v)narrow;
+#if defined(ELEMENT_float16)
+    const quarter_words_v words = __builtin_convertvector(NARROW_FLOAT16(half_uint32_v, half_float_v, bits), quarter_words_v);
+#else
+    const quarter_words_v words = __builtin_convertvector(ROUND_TO_BFLOAT16(half_uint32_v, bits) >> 16, quarter_words_v);
+#endif
+    memcpy(y, &words, sizeof words);
+#endif
+}
+
+/* ---- Means of all of a quantised channel. */
+#elif defined(REDUCTION_qmean)
+typedef struct { int unused; } watch_t;
+INLINE watch_t watch_nothing(void) { return (watch_t){0}; }
+INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
+INLINE vec_t vec_none(void) { return vec_fill(0); }
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
+    (void)rule;
+#if defined(ELEMENT_int8)
+    return widen_int8(x);
+#else
+    return widen_uint8(x);
+#endif
+}
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
+    (void)count, (void)inverse, (void)watch;
+    for (int i = 0; i < (int)LANES; i++) {
+        float value = (float)(total[i] - rule->bias) * rule->scale;
+        value = value < rule->lowest ? rule->lowest : value;
+        value = value > rule->highest ? rule->highest : value;
+        y[i] = (elem_t)((int)__builtin_rintf(value) + rule->zero);
+    }
+}
+/* ---- Means and norms again, where results may be wrong: nothing can leave the range. */
+#elif defined(REDUCTION_wide)
+typedef struct { int unused; } watch_t;
+INLINE watch_t watch_nothing(void) { return (watch_t){0}; }
+INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
+INLINE acc_t acc_of(double value) { return wide(value, 0); }
+INLINE vec_t vec_fill(double value) { return wide(value, 0); }
+INLINE vec_t vec_none(void) { return wide(-0.0, 0); }
+INLINE vec_t vec_empty(void) { return wide(0, 0); }
+INLINE void vec_split(vec_t *first, vec_t *second) { (void)first, (void)second; }
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
+    const double value = value_of(*x);
+    return rule->p ? wide_power(value, rule->p) : wide(value, 0);
+}
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
+    (void)inverse, (void)watch;
+    const double there = value_of(*y);
+    if (isfinite(there) && !(rule->p && there == 0))
+        return;
+    if (!rule->p)
+        *y = element_of(ldexp(total.value / ldexp(count.value, (int)count.exponent), bounded(total.exponent)));
+    else if (total.value == total.value) /* it is one NaN already */
+        *y = element_of(root(total.value + 0.0, total.exponent, rule->p)); /* no norm is -0 */
+}
+#endif
+#endif
+
+/* ---- Fewer than LANES. */
+INLINE vec_t vec_load_part(const elem_t *x, ptrdiff_t n, const Rule *rule) {
+    elem_t part[LANES] = {0};
+    memcpy(part, x, (size_t)n * sizeof(elem_t));
+    return vec_load(part, rule);
+}
+INLINE void vec_finish_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, vec_t inverse, const Rule *rule,
+                            watch_t *watch) {
+    elem_t part[LANES];
+    vec_finish(part, total, count, inverse, rule, watch);
+    memcpy(y, part, (size_t)n * sizeof(elem_t));
+}
+#endif

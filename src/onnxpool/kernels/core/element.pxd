@@ -1,0 +1,127 @@
+"""The element of a unit (element.h), and blocks: the registers that a loop works on at once."""
+from .job cimport Rule
+
+cdef extern from "element.h" nogil:
+    ctypedef float elem_t  # which number, the compiler is told for each unit
+    ctypedef struct acc_t:
+        pass
+    ctypedef struct vec_t:
+        pass
+    ctypedef struct watch_t:
+        pass
+    enum:
+        LANES
+        DIVIDES
+        ORDERED
+    vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
+    vec_t vec_load_part(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept
+    vec_t vec_read(const acc_t* x) noexcept
+    void vec_write(acc_t* y, vec_t v) noexcept
+    vec_t vec_merge(vec_t earlier, vec_t later) noexcept
+    vec_t vec_none() noexcept
+    vec_t vec_empty() noexcept
+    vec_t vec_fill(double value) noexcept
+    acc_t acc_of(double value) noexcept
+    void vec_split(vec_t* first, vec_t* second) noexcept
+    void vec_finish(elem_t* y, vec_t total, vec_t count, vec_t inverse, const Rule* rule, watch_t* watch) noexcept
+    void vec_finish_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, vec_t inverse, const Rule* rule,
+                         watch_t* watch) noexcept
+    watch_t watch_nothing() noexcept
+    int watch_suspects(const watch_t* watch) noexcept
+
+cdef struct Block:
+    vec_t a, b, c, d
+
+ctypedef fused block_t:
+    Block
+    vec_t
+
+cdef struct Divisor:
+    # By what totals are divided, in every lane.
+    vec_t count, inverse
+
+
+cdef inline Divisor divisor_of(double count) noexcept nogil:
+    return Divisor(vec_fill(count), vec_fill(1 / count))
+
+
+cdef inline Py_ssize_t width(const block_t* v) noexcept nogil:
+    if block_t is Block:
+        return 4 * LANES
+    else:
+        return LANES
+
+
+cdef inline void load(block_t* v, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
+    """Elements; a vector may have fewer than its lanes."""
+    if block_t is Block:
+        v.a, v.b = vec_load(x, rule), vec_load(x + LANES, rule)
+        v.c, v.d = vec_load(x + 2 * LANES, rule), vec_load(x + 3 * LANES, rule)
+    else:
+        v[0] = vec_load(x, rule) if n >= LANES else vec_load_part(x, n, rule)
+
+
+cdef inline void join(block_t* earlier, const block_t* later) noexcept nogil:
+    if block_t is Block:
+        earlier.a, earlier.b = vec_merge(earlier.a, later.a), vec_merge(earlier.b, later.b)
+        earlier.c, earlier.d = vec_merge(earlier.c, later.c), vec_merge(earlier.d, later.d)
+    else:
+        earlier[0] = vec_merge(earlier[0], later[0])
+
+
+cdef inline void fold(block_t* earlier, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
+    cdef block_t later
+    load(&later, x, n, rule)
+    join(earlier, &later)
+
+
+cdef inline void read(block_t* v, const acc_t* x) noexcept nogil:
+    if block_t is Block:
+        v.a, v.b, v.c, v.d = vec_read(x), vec_read(x + LANES), vec_read(x + 2 * LANES), vec_read(x + 3 * LANES)
+    else:
+        v[0] = vec_read(x)
+
+
+cdef inline void write(acc_t* y, const block_t* v) noexcept nogil:
+    if block_t is Block:
+        vec_write(y, v.a)
+        vec_write(y + LANES, v.b)
+        vec_write(y + 2 * LANES, v.c)
+        vec_write(y + 3 * LANES, v.d)
+    else:
+        vec_write(y, v[0])
+
+
+cdef inline void fill(block_t* v, vec_t value) noexcept nogil:
+    if block_t is Block:
+        v.a = v.b = v.c = v.d = value
+    else:
+        v[0] = value
+
+
+cdef inline void finish(elem_t* y, Py_ssize_t n, const block_t* v, const Divisor* by, const Rule* rule,
+                        watch_t* watch) noexcept nogil:
+    """Totals to elements; of a vector perhaps fewer than its lanes."""
+    if block_t is Block:
+        vec_finish(y, v.a, by.count, by.inverse, rule, watch)
+        vec_finish(y + LANES, v.b, by.count, by.inverse, rule, watch)
+        vec_finish(y + 2 * LANES, v.c, by.count, by.inverse, rule, watch)
+        vec_finish(y + 3 * LANES, v.d, by.count, by.inverse, rule, watch)
+    elif n >= LANES:
+        vec_finish(y, v[0], by.count, by.inverse, rule, watch)
+    else:
+        vec_finish_part(y, n, v[0], by.count, by.inverse, rule, watch)
+
+
+cdef inline void finish_each(elem_t* y, Py_ssize_t n, const block_t* v, const acc_t* counts, const acc_t* inverses,
+                             const Rule* rule, watch_t* watch) noexcept nogil:
+    """As `finish`, with a divisor for each value."""
+    if block_t is Block:
+        vec_finish(y, v.a, vec_read(counts), vec_read(inverses), rule, watch)
+        vec_finish(y + LANES, v.b, vec_read(counts + LANES), vec_read(inverses + LANES), rule, watch)
+        vec_finish(y + 2 * LANES, v.c, vec_read(counts + 2 * LANES), vec_read(inverses + 2 * LANES), rule, watch)
+        vec_finish(y + 3 * LANES, v.d, vec_read(counts + 3 * LANES), vec_read(inverses + 3 * LANES), rule, watch)
+    elif n >= LANES:
+        vec_finish(y, v[0], vec_read(counts), vec_read(inverses), rule, watch)
+    else:
+        vec_finish_part(y, n, v[0], vec_read(counts), vec_read(inverses), rule, watch)

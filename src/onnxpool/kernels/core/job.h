@@ -1,0 +1,103 @@
+/* What a step is told. Strides are in elements. */
+#ifndef ONNXPOOL_JOB_H
+#define ONNXPOOL_JOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The windows along one axis. */
+typedef struct {
+    ptrdiff_t size, out;                       /* elements in, windows out */
+    ptrdiff_t kernel, stride, dilation;
+    ptrdiff_t pad, pad_end;                    /* elements of padding before the first element and behind the last one */
+    ptrdiff_t begin, end;                      /* the interior: windows whose taps are all inside */
+    int counts_pads;                           /* whether padding counts in the divisor of a mean */
+} Axis;
+
+/* One window: its first tap inside, how many are inside, and by what it divides a sum. */
+typedef struct {
+    ptrdiff_t first, taps;
+    ptrdiff_t skipped;                         /* taps in the padding before the first one inside */
+    double count;
+} Window;
+
+#if defined(__SIZEOF_INT128__)
+typedef __int128 wide_int; /* attributes may be as large as 64 bits: their products are not */
+#else
+typedef int64_t wide_int;
+#endif
+
+static inline wide_int taps_before(wide_int distance, const Axis *a) { /* taps at places below a distance from the first */
+    if (distance <= 0)
+        return 0;
+    const wide_int taps = a->dilation == 1 ? distance : (distance + a->dilation - 1) / a->dilation;
+    return taps < a->kernel ? taps : a->kernel;
+}
+
+/* The elements between the first and the last one that windows [begin, end) may read. */
+static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t *low, ptrdiff_t *high) {
+    const wide_int first = (wide_int)begin * a->stride - a->pad;
+    const wide_int behind = (wide_int)(end - 1) * a->stride - a->pad + (wide_int)(a->kernel - 1) * a->dilation + 1;
+    *low = first < 0 ? 0 : first > a->size ? a->size : (ptrdiff_t)first;
+    *high = behind < *low ? *low : behind > a->size ? a->size : (ptrdiff_t)behind;
+}
+
+static inline Window window_at(const Axis *a, ptrdiff_t w) {
+    if (a->begin <= w && w < a->end)
+        return (Window){w * a->stride - a->pad, a->kernel, 0, (double)a->kernel};
+    const wide_int place = (wide_int)w * a->stride - a->pad;
+    const wide_int skipped = taps_before(-place, a), inside = taps_before(a->size - place, a) - skipped;
+    Window window = {0, 0, (ptrdiff_t)skipped, 0};
+    if (inside > 0) {
+        window.first = (ptrdiff_t)(place + skipped * a->dilation);
+        window.taps = (ptrdiff_t)inside;
+    }
+    window.count = a->counts_pads ? (double)taps_before(a->size + (wide_int)a->pad_end - place, a) : (double)window.taps;
+    return window;
+}
+
+/* What a reduction is told besides. */
+typedef struct {
+    double p;                                  /* of the Lp norm; 0 for a mean */
+    double low, high;                          /* totals of squares in this range lost nothing */
+    int64_t bias;                              /* of a quantised mean: zero point of x, times taps if the sum is of integers, */
+    float scale, y_scale;                      /* what one unit of the sum is worth, in units of y or real, */
+    float lowest, highest;                     /* the range of y (less its zero point, if the sum is of integers), */
+    int zero;                                  /* and the zero point of y */
+    int careful;                               /* whether quotients need a division */
+} Rule;
+
+/* A part of a result, and where its elements are. A step reduces it for each of its items. */
+typedef struct {
+    const Axis *axis;
+    int rank;
+    ptrdiff_t items, lanes;                    /* lanes lie side by side at each place, */
+    ptrdiff_t all_lanes;                       /* as some of so many */
+    const char *x;                             /* of the first item: the element at place 0 of all axes, */
+    char *y;                                   /* and the result of window 0 of all axes */
+    ptrdiff_t x_item, y_item;                  /* from item to item */
+    const ptrdiff_t *x_stride, *y_stride;      /* from place to place, from window to window of each axis */
+    const ptrdiff_t *begin, *end;              /* windows of each axis */
+    const Rule *rule;
+    char *scratch;
+    char *indices;                             /* of maxima, as y: 64-bit integers; else NULL */
+    ptrdiff_t index_item;
+    const ptrdiff_t *index_stride;
+    const ptrdiff_t *pace;                     /* from the index of a place to that of the next one of each axis */
+    int64_t base, base_item, base_lane;        /* index of place 0 of the first item and lane, to the next item, and lane */
+    int apart, swapped;                        /* whether elements are to be copied together, and their byte order turned: */
+    ptrdiff_t x_lane;                          /* then strides of x are bytes, this one from lane to lane */
+    int far;                                   /* whether elements come from memory, and loops had better ask for them */
+    int suspect;                               /* set by a step: some results may be wrong */
+} Tile;
+
+/* Asks for the cache lines of so many bytes, which will be read soon. */
+static inline void fetch(const void *x, ptrdiff_t bytes) {
+    for (ptrdiff_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)x + i);
+}
+
+typedef void (*Step)(Tile *tile);
+typedef ptrdiff_t (*Scratch)(const Tile *tile); /* bytes that a step needs for a tile of so many windows */
+
+#endif

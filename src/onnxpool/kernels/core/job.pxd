@@ -1,0 +1,49 @@
+"""What a step is told; see job.h."""
+from libc.stdint cimport int64_t
+
+cdef extern from "job.h" nogil:
+    ctypedef struct Axis:
+        Py_ssize_t size, out, kernel, stride, dilation, pad, pad_end, begin, end
+        int counts_pads
+
+    ctypedef struct Window:
+        Py_ssize_t first, taps, skipped
+        double count
+
+    void elements_of(const Axis* axis, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t* low, Py_ssize_t* high) noexcept
+    Window window_at(const Axis* axis, Py_ssize_t window) noexcept
+
+    ctypedef struct Rule:
+        double p, low, high
+        int64_t bias
+        float scale, y_scale, lowest, highest
+        int zero, careful
+
+    ctypedef struct Tile:
+        const Axis* axis
+        int rank
+        Py_ssize_t items, lanes, all_lanes
+        const char* x
+        char* y
+        Py_ssize_t x_item, y_item
+        const Py_ssize_t* x_stride
+        const Py_ssize_t* y_stride
+        const Py_ssize_t* begin
+        const Py_ssize_t* end
+        const Rule* rule
+        char* scratch
+        char* indices
+        Py_ssize_t index_item
+        const Py_ssize_t* index_stride
+        const Py_ssize_t* pace
+        int64_t base, base_item, base_lane
+        Py_ssize_t x_lane
+        int apart, swapped, far, suspect
+
+    void fetch(const void* x, Py_ssize_t bytes) noexcept
+    ctypedef void (*Step)(Tile* tile) noexcept
+    ctypedef Py_ssize_t (*Scratch)(const Tile* tile) noexcept
+
+# Up to so many taps along an axis are added one after the other, more of them as an aligned binary tree.
+cdef enum:
+    FEW = 8

@@ -1,0 +1,327 @@
+"""Lines: what a window reads of the last axis, in row-major order of its other axes.
+
+A line is loaded once for all windows of a row of results: it is copied to scratch memory as accumulators, with
+identities where the padding is. Then the values of all windows and lanes lie side by side at a distance of each tap.
+To that end places that are `modulus` apart, as windows are, are neighbours: they are a phase of the line, of which
+there are as many as taps need. Short lines of several items are loaded one behind the other. Lines along the axis
+before the last one are kept in a ring, until they are of other boxes: taps of the axes before that one.
+"""
+from libc.stdint cimport int64_t
+
+from .job cimport Axis, Rule, Tile, Window, window_at
+
+cdef extern from "lines.h" nogil:
+    ctypedef float elem_t  # a number: which one, the compiler is told for each unit
+    ctypedef float acc_t
+    ctypedef struct vec_t:
+        pass
+    ctypedef struct seen_t:
+        pass
+    enum:
+        LANES
+        FLAT  # values that rows have at most, if they are of more than one item
+    vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
+    vec_t vec_load_even(const elem_t* x, const Rule* rule) noexcept
+    vec_t vec_load_odd(const elem_t* x, const Rule* rule) noexcept
+    acc_t acc_of(const elem_t* x, const Rule* rule) noexcept
+    vec_t vec_read(const acc_t* x) noexcept
+    void vec_write(acc_t* y, vec_t v) noexcept
+    vec_t vec_none() noexcept
+    vec_t vec_fill(acc_t value) noexcept
+    seen_t seen_nothing() noexcept
+    void see(seen_t* seen, vec_t v) noexcept
+
+cdef enum:
+    MOST = 64                  # axes
+
+cdef struct Line:
+    const elem_t* x            # place 0 of the last axis
+    char* row                  # what is kept of it
+    int64_t place              # the index of place 0
+    bint fresh                 # not loaded yet
+
+cdef struct Phase:
+    # Of its places, those from low to high are inside; the first of them is at x.
+    Py_ssize_t low, high, x
+
+cdef struct Lines:
+    const Tile* tile
+    # The windows of the last axis, and how a line is loaded: of a group of items, one behind the other.
+    Py_ssize_t windows, values           # all values of a row; between items there are some that mean nothing
+    Py_ssize_t most, group, pitch        # items at most, and now; values from item to item
+    Py_ssize_t first, taps               # place of the first tap of the first window; taps of each window
+    Py_ssize_t modulus, phases           # places from window to window; of how many remainders there are taps
+    Py_ssize_t length, phase_pitch       # places of a phase, and accumulators from one to the next
+    Phase* phase
+    Py_ssize_t* tap                      # distances of taps in a loaded line
+    # The windows of the other axes, of which there is at least one, and what they read.
+    int outer
+    Py_ssize_t[MOST] at
+    double divisor                       # their part of the divisor of a mean
+    Py_ssize_t ring, boxes               # places of the last one of these axes; taps of those before it
+    Py_ssize_t* made                     # which place is in a row of the ring
+    Line* line
+    Py_ssize_t n                         # of lines; 0 if a window is empty
+    char* rows
+    Py_ssize_t row                       # bytes from row to row
+
+
+cdef inline Py_ssize_t gcd(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+    while b:
+        a, b = b, a % b
+    return a
+
+
+cdef inline bint is_calm(const Tile* tile) noexcept nogil:
+    """Whether lines are loaded for all windows of the last axis at once: they are not mostly padding."""
+    cdef int last = tile.rank - 1
+    cdef const Axis* axis = &tile.axis[last]
+    return (<double> (tile.end[last] - tile.begin[last]) * axis.stride + <double> axis.kernel * axis.dilation
+            <= 4.0 * axis.size + 64)
+
+
+cdef inline void set_group(Lines* lines, Py_ssize_t items) noexcept nogil:
+    lines.group = items
+    lines.values = (items - 1) * lines.pitch + lines.windows * lines.tile.lanes
+
+
+cdef inline void plan(Lines* lines, const Tile* tile, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """For windows of the last axis. One window alone needs nothing but its taps inside."""
+    cdef const Axis* axis = &tile.axis[tile.rank - 1]
+    cdef Window window
+    lines.tile, lines.windows = tile, end - begin
+    lines.outer = max(1, tile.rank - 1)
+    if lines.windows == 1:
+        window = window_at(axis, begin)
+        lines.first, lines.taps, lines.modulus, lines.phases = window.first, window.taps, axis.dilation, 1
+        lines.length = min(axis.kernel, axis.size)
+    else:
+        lines.first, lines.taps, lines.modulus = begin * axis.stride - axis.pad, axis.kernel, axis.stride
+        lines.phases = min(axis.kernel, axis.stride // gcd(axis.stride, axis.dilation))
+        lines.length = lines.windows + (axis.kernel - 1) * axis.dilation // axis.stride
+    lines.pitch = lines.length * tile.lanes
+    lines.most = max(1, min(tile.items, FLAT // max(1, lines.pitch)))
+    lines.phase_pitch = lines.most * lines.pitch + LANES
+    set_group(lines, lines.most)
+
+
+cdef inline Py_ssize_t settle(Lines* lines, char* scratch, Py_ssize_t row) noexcept nogil:
+    """Where things are in the scratch memory, of which this is the size; rows have so many bytes."""
+    cdef const Tile* tile = lines.tile
+    cdef const Axis* axis
+    cdef Py_ssize_t kept = 1
+    cdef char* begin = scratch
+    cdef int a
+    lines.boxes, lines.ring, lines.row = 1, 1, row
+    for a in range(tile.rank - 1):
+        axis = &tile.axis[a]
+        kept = min(axis.kernel, axis.size)
+        if a < lines.outer - 1:
+            lines.boxes *= kept
+        else:  # all that a window spans, but no overflow
+            lines.ring = axis.size
+            if axis.kernel - 1 < axis.size // axis.dilation:
+                lines.ring = min(axis.size, (axis.kernel - 1) * axis.dilation + 1)
+    lines.tap = <Py_ssize_t*> scratch
+    scratch += max(lines.taps, lines.length) * sizeof(Py_ssize_t)
+    lines.made = <Py_ssize_t*> scratch
+    scratch += lines.ring * lines.boxes * sizeof(Py_ssize_t)
+    lines.phase = <Phase*> scratch
+    scratch += lines.phases * sizeof(Phase)
+    lines.line = <Line*> scratch
+    scratch += lines.boxes * kept * sizeof(Line)
+    lines.rows = scratch
+    return scratch - begin + lines.boxes * lines.ring * row
+
+
+cdef inline void forget(Lines* lines) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(lines.ring * lines.boxes):
+        lines.made[i] = -1
+
+
+cdef inline Py_ssize_t places_below(Py_ssize_t place, Py_ssize_t first, Py_ssize_t step, Py_ssize_t n) noexcept nogil:
+    """How many of n places are below one of them."""
+    return max(0, min(n, (place - first + step - 1) // step if place > first else 0))
+
+
+cdef inline void prepare(Lines* lines) noexcept nogil:
+    """The taps and phases of all lines."""
+    cdef const Tile* tile = lines.tile
+    cdef const Axis* axis = &tile.axis[tile.rank - 1]
+    cdef Py_ssize_t t, first
+    for t in range(lines.taps):
+        lines.tap[t] = t % lines.phases * lines.phase_pitch + t * axis.dilation // lines.modulus * tile.lanes
+    for t in range(lines.phases):
+        first = lines.first + t * axis.dilation % lines.modulus
+        lines.phase[t].low = places_below(0, first, lines.modulus, lines.length)
+        lines.phase[t].high = places_below(axis.size, first, lines.modulus, lines.length)
+        lines.phase[t].x = (first + lines.phase[t].low * lines.modulus) * tile.x_stride[tile.rank - 1]
+
+
+cdef inline bint first_row(Lines* lines) noexcept nogil:
+    """The first windows of all axes but the last one; False if there are none."""
+    cdef int a
+    cdef bint any = lines.windows > 0
+    for a in range(lines.tile.rank - 1):
+        lines.at[a] = lines.tile.begin[a]
+        any &= lines.tile.begin[a] < lines.tile.end[a]
+    forget(lines)
+    return any
+
+
+cdef inline bint next_row(Lines* lines) noexcept nogil:
+    cdef int a = lines.tile.rank - 2
+    while a >= 0:
+        lines.at[a] += 1
+        if lines.at[a] < lines.tile.end[a]:
+            break
+        lines.at[a] = lines.tile.begin[a]
+        a -= 1
+    if a < lines.outer - 1:
+        forget(lines)  # the ring is of other boxes
+    return a >= 0
+
+
+cdef inline int64_t pace_of(const Tile* tile, int axis) noexcept nogil:
+    return tile.pace[axis] if tile.indices != NULL else 0
+
+
+cdef inline void add_lines(Lines* lines, const elem_t* x, int64_t place, Py_ssize_t box,
+                           const Window* window) noexcept nogil:
+    """The lines of a box: those of the window of the last one of the other axes."""
+    cdef const Tile* tile = lines.tile
+    cdef int a = lines.outer - 1
+    cdef Py_ssize_t _tap, at = window.first, slot = at % lines.ring, row
+    cdef Line* line = &lines.line[lines.n]
+    for _tap in range(window.taps):
+        row = slot * lines.boxes + box
+        line.x, line.place = x + at * tile.x_stride[a], place + at * pace_of(tile, a)
+        line.row = lines.rows + row * lines.row
+        line.fresh, lines.made[row] = lines.made[row] != at, at
+        line += 1
+        at += tile.axis[a].dilation
+        slot += tile.axis[a].dilation
+        if slot >= lines.ring:
+            slot -= lines.ring
+    lines.n += window.taps
+
+
+cdef inline void find_lines(Lines* lines, const elem_t* x) noexcept nogil:
+    """The lines of the windows that `lines` are at, in order."""
+    cdef const Tile* tile = lines.tile
+    cdef int inner = lines.outer - 1, a
+    cdef Window[MOST] window
+    cdef Py_ssize_t[MOST] tap
+    cdef Py_ssize_t box = 0, at
+    cdef int64_t place = 0
+    cdef bint empty = lines.taps == 0
+    lines.n, lines.divisor = 0, 1
+    if tile.rank == 1:
+        lines.line[0], lines.n = Line(x, lines.rows, 0, True), not empty
+        return
+    for a in range(inner + 1):
+        window[a], tap[a] = window_at(&tile.axis[a], lines.at[a]), 0
+        lines.divisor *= window[a].count
+        empty |= window[a].taps == 0
+    if empty:
+        return
+    a = 0
+    while a >= 0:
+        while a < inner:  # to the next box, along the axes that have changed
+            at = window[a].first + tap[a] * tile.axis[a].dilation
+            x += at * tile.x_stride[a]
+            place += at * pace_of(tile, a)
+            a += 1
+        add_lines(lines, x, place, box, &window[inner])
+        box += 1
+        a -= 1
+        while a >= 0:
+            at = window[a].first + tap[a] * tile.axis[a].dilation
+            x -= at * tile.x_stride[a]
+            place -= at * pace_of(tile, a)
+            tap[a] += 1
+            if tap[a] < window[a].taps:
+                break
+            tap[a] = 0
+            a -= 1
+
+
+cdef inline void fill_none(acc_t* y, Py_ssize_t n) noexcept nogil:
+    """At least n identities, and less than a vector behind them."""
+    cdef Py_ssize_t i = 0
+    while i < n:
+        vec_write(y + i, vec_none())
+        i += LANES
+
+
+cdef inline void load_each(const elem_t* x, Py_ssize_t step, acc_t* y, Py_ssize_t n, const Rule* rule,
+                           seen_t* seen) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = acc_of(x + i * step, rule)
+        see(seen, vec_fill(y[i]))
+
+
+cdef inline void load_run(const elem_t* x, acc_t* y, Py_ssize_t n, const Rule* rule, seen_t* seen) noexcept nogil:
+    """Neighbours, at least as many as a vector has; the last vector overlaps the one before it."""
+    cdef Py_ssize_t i = 0
+    cdef seen_t now = seen[0]  # in a register
+    cdef vec_t v
+    while i < n:
+        i = min(i, n - LANES)
+        v = vec_load(x + i, rule)
+        see(&now, v)
+        vec_write(y + i, v)
+        i += LANES
+    seen[0] = now
+
+
+cdef inline void load_second(const elem_t* x, acc_t* y, Py_ssize_t n, const Rule* rule, seen_t* seen) noexcept nogil:
+    """Every second element, of more than LANES; none is read but those between the first one and the last one."""
+    cdef Py_ssize_t i = 0
+    cdef seen_t now = seen[0]
+    cdef vec_t v
+    while i + LANES < n:
+        v = vec_load_even(x + 2 * i, rule)
+        see(&now, v)
+        vec_write(y + i, v)
+        i += LANES
+    v = vec_load_odd(x + 2 * (n - LANES) - 1, rule)
+    see(&now, v)
+    vec_write(y + n - LANES, v)
+    seen[0] = now
+
+
+cdef inline void load_places(const elem_t* x, Py_ssize_t step, acc_t* y, Py_ssize_t n, Py_ssize_t lanes,
+                             const Rule* rule, seen_t* seen) noexcept nogil:
+    """The lanes of n places."""
+    cdef Py_ssize_t i
+    if step == lanes and n * lanes >= LANES:
+        load_run(x, y, n * lanes, rule, seen)
+    elif lanes == 1 and step == 2 and n > LANES:
+        load_second(x, y, n, rule, seen)
+    elif lanes == 1:
+        load_each(x, step, y, n, rule, seen)
+    else:
+        for i in range(n):
+            if lanes >= LANES:
+                load_run(x + i * step, y + i * lanes, lanes, rule, seen)
+            else:
+                load_each(x + i * step, 1, y + i * lanes, lanes, rule, seen)
+
+
+cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t* seen) noexcept nogil:
+    """The phases of a line of each item."""
+    cdef const Tile* tile = lines.tile
+    cdef Py_ssize_t i, item, step = lines.modulus * tile.x_stride[tile.rank - 1]
+    cdef Phase phase
+    cdef acc_t* to
+    for i in range(lines.phases):
+        phase = lines.phase[i]
+        for item in range(lines.group):  # in order: what is written behind one belongs to the next one
+            to = y + i * lines.phase_pitch + item * lines.pitch
+            fill_none(to, phase.low * tile.lanes)
+            load_places(x + item * tile.x_item + phase.x, step, to + phase.low * tile.lanes, phase.high - phase.low,
+                        tile.lanes, tile.rule, seen)
+            fill_none(to + phase.high * tile.lanes, (lines.length - phase.high) * tile.lanes)

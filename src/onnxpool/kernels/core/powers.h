@@ -1,0 +1,85 @@
+/* Powers of magnitudes, their roots, and doubles with an exponent of their own, for sums that leave the range of one. */
+#ifndef ONNXPOOL_POWERS_H
+#define ONNXPOOL_POWERS_H
+
+#include <math.h>
+#include <stdint.h>
+
+static inline double power(double x, double p) {
+    double base = fabs(x), result = 1;
+    if (p == 1)
+        return base;
+    if (p == 2)
+        return base * base;
+    if (p == 3)
+        return base * base * base;
+    if (p != floor(p) || p > 64)
+        return pow(base, p);
+    for (int n = (int)p; n; n >>= 1, base *= base)
+        if (n & 1)
+            result *= base;
+    return result;
+}
+
+/* value * 2^exponent with 0.5 <= |value| < 1, or 0, or not finite: it neither overflows nor underflows. */
+typedef struct {
+    double value;
+    int64_t exponent;
+} Wide;
+
+static inline Wide wide(double value, int64_t exponent) {
+    int shift = 0;
+    const double fraction = frexp(value, &shift);
+    return (Wide){fraction, value != 0 && isfinite(value) ? exponent + shift : 0};
+}
+
+static inline Wide add_wide(Wide a, Wide b) {
+    if (a.value == 0 || b.value == 0 || !isfinite(a.value) || !isfinite(b.value))
+        return b.value == 0 ? a : a.value == 0 ? b : wide(a.value + b.value, 0);
+    /* Also of values that no window reads, which may be anything. */
+    const int64_t distance = (int64_t)((uint64_t)a.exponent - (uint64_t)b.exponent);
+    if (distance >= 0)
+        return wide(a.value + (distance < 128 ? ldexp(b.value, (int)-distance) : 0), a.exponent);
+    return wide(b.value + (distance > -128 ? ldexp(a.value, (int)distance) : 0), b.exponent);
+}
+
+static inline Wide wide_power(double x, double p) {
+    Wide base = wide(fabs(x), 0), result = wide(1, 0);
+    int64_t n = (int64_t)floor(p);
+    if (base.value == 0 || !isfinite(base.value))
+        return base;
+    if (p != floor(p) || p > 1 << 20) {
+        /* The whole parts of p times the exponent are exact, p being below 2^52: a digit lost would show in the root. */
+        const double part = (p - n) * base.exponent;
+        const double fraction = (part - floor(part)) + fma(p - n, base.exponent, -part) + p * log2(base.value);
+        return wide(exp2(fraction - floor(fraction)),
+                    n * base.exponent + (int64_t)floor(part) + (int64_t)floor(fraction));
+    }
+    for (; n; n >>= 1) {
+        if (n & 1)
+            result = wide(result.value * base.value, result.exponent + base.exponent);
+        base = wide(base.value * base.value, 2 * base.exponent);
+    }
+    return result;
+}
+
+/* An exponent as ldexp takes it: what is cut off is far beyond the range of a double. */
+static inline int bounded(int64_t exponent) { return exponent < -5000 ? -5000 : exponent > 5000 ? 5000 : (int)exponent; }
+
+/* (value * 2^exponent) ** (1 / p) */
+static inline double root(double value, int64_t exponent, double p) {
+    int shift = 0;
+    if (value == 0 || !isfinite(value))
+        return value;
+    value = frexp(value, &shift);
+    exponent += shift;
+    /* The exponent is divided apart and exactly, so that only its remainder, about p, goes through exp2. */
+    const int64_t whole = (int64_t)floor(exponent / p);
+    const double rest = fma(-(double)whole, p - floor(p), (double)(exponent - whole * (int64_t)floor(p)));
+    return ldexp(pow(value, 1 / p) * exp2(rest / p), bounded(whole));
+}
+
+static inline double norm(double total, double p) {
+    return p == 1 ? total : p == 2 ? sqrt(total) : p == 3 ? cbrt(total) : root(total, 0, p);
+}
+#endif

@@ -1,0 +1,7 @@
+"""Signals during a long call; see interrupts.h."""
+
+cdef extern from "interrupts.h":
+    ctypedef struct Interrupts:
+        bint raised
+    bint interrupted(Interrupts* state) nogil
+    int raised_by_handler(const Interrupts* state) except -1

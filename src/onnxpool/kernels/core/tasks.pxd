@@ -1,0 +1,255 @@
+"""Tasks: a job is cut into tiles, and the arrays of a tile are brought into the form that its step takes."""
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+from .boxes cimport MOST_COPIED, Copy, CopyStep
+from .job cimport Axis, Rule, Scratch, Step, Tile, elements_of
+from .signals cimport Interrupts, interrupted
+
+cdef enum:
+    MOST_AXES = 64  # as many as NumPy has
+
+cdef struct Job:
+    # x[group, item, axes, lane], and how it is cut; arrays of the job are as long as its rank.
+    Step step
+    CopyStep copy
+    Axis* axis
+    int rank
+    Py_ssize_t groups, items, lanes
+    bint of_images                       # whether items are images, rather than channels of a group's image
+    Py_ssize_t tile_items, tile_lanes
+    Py_ssize_t* tile                     # windows of a tile along each axis
+    Py_ssize_t* pace                     # places from one element of an axis to the next, as indices count them
+    Py_ssize_t plane                     # places of a channel
+    bint rows                            # whether the step takes rows that lie in one piece
+    bint whole                           # whether it takes all of a channel, and copies what lies apart itself
+    Py_ssize_t itemsize
+    Py_ssize_t tasks
+    Py_ssize_t x_room, y_room, index_room  # bytes of a tile, if its elements are copied together,
+    Py_ssize_t scratch                   # and of what its step needs
+    const Job* retry                     # computes doubtful results again; or NULL
+    bint retries                         # whether this is such a job, whose step looks at the results that are there
+
+cdef struct Array:
+    # Where the elements of one call lie; strides are bytes.
+    char* data
+    Py_ssize_t itemsize
+    bint swapped
+    Py_ssize_t group, item, lane
+    Py_ssize_t[MOST_AXES] axis
+
+cdef struct Call:
+    Array x, y, indices
+    Rule rule
+    Interrupts* signals                  # NULL if nothing may end the call early
+    bint apart                           # whether lanes of x lie apart, or are swapped,
+    bint y_apart, indices_apart          # and those of the results
+    bint far                             # whether elements come from memory
+
+cdef struct Part:
+    # Of a job, along each axis of its arrays.
+    Py_ssize_t group, item, items, lane, lanes
+    Py_ssize_t[MOST_AXES] begin, end     # windows
+    Py_ssize_t[MOST_AXES] low, high      # elements that these may read
+
+
+cdef inline Py_ssize_t room_of(const Job* job, const Call* call) noexcept nogil:
+    """Bytes of memory that a thread needs."""
+    cdef Py_ssize_t room = job.scratch
+    if call.apart:
+        room += job.x_room
+    if call.y_apart:
+        room += job.y_room
+    if call.indices_apart:
+        room += job.index_room
+    return room if job.retry == NULL else max(room, room_of(job.retry, call))
+
+
+cdef inline bint stopped(const Call* call) noexcept nogil:
+    return call.signals != NULL and interrupted(call.signals)
+
+
+cdef inline Py_ssize_t parts(Py_ssize_t whole, Py_ssize_t part) noexcept nogil:
+    return (whole + part - 1) // part
+
+
+cdef inline Py_ssize_t count_parts(const Job* job, const Part* whole) noexcept nogil:
+    """Tiles of a job in a whole that may be a tile of another one."""
+    cdef Py_ssize_t count = parts(whole.items, job.tile_items) * parts(whole.lanes, job.tile_lanes)
+    cdef int a
+    for a in range(job.rank):
+        count *= parts(whole.end[a] - whole.begin[a], job.tile[a])
+    return count
+
+
+cdef inline void whole_of(const Job* job, Py_ssize_t group, Part* part) noexcept nogil:
+    cdef int a
+    part.group, part.item, part.items, part.lane, part.lanes = group, 0, job.items, 0, job.lanes
+    for a in range(job.rank):
+        part.begin[a], part.end[a] = 0, job.axis[a].out
+
+
+cdef inline void locate(const Job* job, const Part* whole, Py_ssize_t task, Part* part) noexcept nogil:
+    """Tasks count through the tiles as elements lie in memory: lanes fastest, then the last axis, items slowest."""
+    cdef Py_ssize_t count = parts(whole.lanes, job.tile_lanes)
+    cdef int a
+    part.group = whole.group
+    part.lane = whole.lane + task % count * job.tile_lanes
+    part.lanes = min(job.tile_lanes, whole.lane + whole.lanes - part.lane)
+    task //= count
+    for a in range(job.rank - 1, -1, -1):
+        count = parts(whole.end[a] - whole.begin[a], job.tile[a])
+        part.begin[a] = whole.begin[a] + task % count * job.tile[a]
+        part.end[a] = min(whole.end[a], part.begin[a] + job.tile[a])
+        elements_of(&job.axis[a], part.begin[a], part.end[a], &part.low[a], &part.high[a])
+        task //= count
+    part.item = whole.item + task * job.tile_items
+    part.items = min(job.tile_items, whole.item + whole.items - part.item)
+
+
+cdef inline char* address(const Array* array, const Part* part, const Py_ssize_t* at, int rank) noexcept nogil:
+    cdef char* data = (array.data + part.group * array.group + part.item * array.item + part.lane * array.lane)
+    cdef int a
+    for a in range(rank):
+        data += at[a] * array.axis[a]
+    return data
+
+
+cdef inline void describe(Copy* copy, const Job* job, const Part* part, const Array* array, const Py_ssize_t* begin,
+                          const Py_ssize_t* end, Py_ssize_t* strides, Py_ssize_t itemsize) noexcept nogil:
+    """The copy of a box of an array to scratch memory, where its axes have these strides, in elements."""
+    cdef Py_ssize_t stride = part.lanes
+    cdef int a, rank = job.rank
+    copy.from_ = address(array, part, begin, rank)
+    copy.itemsize, copy.swapped, copy.axes = itemsize, array.swapped, rank + 2
+    copy.n[0], copy.n[rank + 1] = part.items, part.lanes
+    copy.from_stride[0], copy.from_stride[rank + 1] = array.item, array.lane
+    copy.to_stride[rank + 1] = itemsize
+    for a in range(rank - 1, -1, -1):
+        copy.n[a + 1], copy.from_stride[a + 1] = end[a] - begin[a], array.axis[a]
+        copy.to_stride[a + 1], strides[a] = stride * itemsize, stride
+        stride *= end[a] - begin[a]
+    copy.to_stride[0], strides[rank] = stride * itemsize, stride
+
+
+cdef inline void turn(Copy* copy) noexcept nogil:
+    """Lets a copy go the other way; the caller sets its target."""
+    cdef Py_ssize_t[MOST_COPIED] strides
+    cdef int a
+    for a in range(copy.axes):
+        strides[a] = copy.from_stride[a]
+        copy.from_stride[a] = copy.to_stride[a]
+        copy.to_stride[a] = strides[a]
+
+
+cdef inline Py_ssize_t volume(const Copy* copy) noexcept nogil:
+    cdef Py_ssize_t n = 1
+    cdef int a
+    for a in range(copy.axes):
+        n *= copy.n[a]
+    return n
+
+
+cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const Part* part, Py_ssize_t* strides,
+                            char* memory) noexcept nogil:
+    """Elements where they are, or copied together in scratch memory."""
+    cdef Copy copy
+    cdef int a, rank = job.rank
+    cdef Py_ssize_t unit = 1 if job.whole and call.apart else job.itemsize
+    cdef Py_ssize_t[MOST_AXES] zero
+    if call.apart and not job.whole:
+        describe(&copy, job, part, &call.x, part.low, part.high, strides, job.itemsize)
+        copy.to = memory
+        if volume(&copy):
+            job.copy(&copy)
+        tile.x, tile.x_item = memory, strides[rank]
+        for a in range(rank):
+            tile.x -= part.low[a] * strides[a] * job.itemsize
+        return
+    for a in range(rank):
+        zero[a], strides[a] = 0, call.x.axis[a] // unit
+    tile.x, tile.x_item = address(&call.x, part, zero, rank), call.x.item // unit
+    if call.apart:
+        tile.apart, tile.x_lane, tile.swapped = True, call.x.lane, call.x.swapped
+
+
+cdef inline char* target_of(Copy* copy, const Job* job, const Part* part, const Array* array, bint apart,
+                            Py_ssize_t* strides, char* memory) noexcept nogil:
+    """Where results are stored: the one of window 0 of all axes. If apart, `copy` brings them to their place later."""
+    cdef int a, rank = job.rank
+    cdef char* y
+    cdef char* target
+    cdef Py_ssize_t[MOST_AXES] zero
+    if apart:
+        describe(copy, job, part, array, part.begin, part.end, strides, array.itemsize)
+        target = <char*> copy.from_
+        if job.retries:
+            copy.to = memory
+            job.copy(copy)
+        turn(copy)
+        copy.from_, copy.to, y = memory, target, memory
+        for a in range(rank):
+            y -= part.begin[a] * strides[a] * array.itemsize
+        return y
+    for a in range(rank):
+        zero[a], strides[a] = 0, array.axis[a] // array.itemsize
+    strides[rank] = array.item // array.itemsize
+    return address(array, part, zero, rank)
+
+
+cdef inline void set_tile(Tile* tile, const Job* job, const Part* part, const Call* call) noexcept nogil:
+    memset(tile, 0, sizeof(Tile))
+    tile.axis, tile.rank, tile.items, tile.lanes = job.axis, job.rank, part.items, part.lanes
+    tile.all_lanes = job.lanes
+    tile.begin, tile.end, tile.rule, tile.far = part.begin, part.end, &call.rule, call.far
+
+
+cdef inline void run_part(const Job* job, const Call* call, const Part* part, char* memory) noexcept nogil:
+    """A tile, again with divisions if quotients may be wrong, and results that are doubtful even so by another job."""
+    cdef Tile tile
+    cdef Copy copy, indices
+    cdef Rule careful
+    cdef Py_ssize_t[MOST_AXES + 1] x_stride, y_stride, index_stride
+    cdef char* results = memory + (job.x_room if call.apart else 0)
+    cdef char* places = results + (job.y_room if call.y_apart else 0)
+    set_tile(&tile, job, part, call)
+    tile.scratch = places + (job.index_room if call.indices_apart else 0)
+    set_source(&tile, job, call, part, x_stride, memory)
+    tile.y = target_of(&copy, job, part, &call.y, call.y_apart, y_stride, results)
+    tile.x_stride, tile.y_stride, tile.y_item = x_stride, y_stride, y_stride[job.rank]
+    if call.indices.data != NULL:
+        tile.indices = target_of(&indices, job, part, &call.indices, call.indices_apart, index_stride, places)
+        tile.index_stride, tile.index_item, tile.pace = index_stride, index_stride[job.rank], job.pace
+        # Channels are lanes or items; those of all images before come first.
+        tile.base_item = job.plane * (job.lanes if job.of_images else 1)
+        tile.base_lane = job.plane
+        tile.base = job.plane * (part.group * job.items + part.lane) + part.item * tile.base_item
+    job.step(&tile)
+    if tile.suspect and not call.rule.careful:
+        careful, tile.suspect = call.rule, 0
+        careful.careful, tile.rule = 1, &careful
+        job.step(&tile)
+    if call.y_apart:
+        job.copy(&copy)
+    if call.indices.data != NULL and call.indices_apart:
+        job.copy(&indices)
+    if tile.suspect and job.retry != NULL:
+        retry_part(job.retry, call, part, memory)
+
+
+cdef inline void retry_part(const Job* job, const Call* call, const Part* whole, char* memory) noexcept nogil:
+    """The tiles of a retry in a tile."""
+    cdef Part part
+    cdef Py_ssize_t task
+    for task in range(count_parts(job, whole)):
+        if not stopped(call):
+            locate(job, whole, task, &part)
+            run_part(job, call, &part, memory)
+
+
+cdef inline void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memory) noexcept nogil:
+    cdef Part whole, part
+    cdef Py_ssize_t each = job.tasks // job.groups
+    whole_of(job, task // each, &whole)
+    locate(job, &whole, task % each, &part)
+    run_part(job, call, &part, memory)

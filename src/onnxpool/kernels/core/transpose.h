@@ -1,0 +1,114 @@
+/* Matrices are transposed, so that channels which lie apart come to lie side by side, and back.
+ *
+ * A square block, as many rows as a vector has elements, is transposed in registers: step d swaps what lies d off the
+ * diagonal, or each round interleaves the first half of the rows with the second one, which is one instruction where a
+ * vector has 16 bytes. The last blocks of rows and columns overlap those before them.
+ */
+#ifndef ONNXPOOL_TRANSPOSE_H
+#define ONNXPOOL_TRANSPOSE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Lane l of the two results of step d: from the first vector, or n + l from the second one. */
+#define UPPER(n, d, l) ((l) & (d) ? (n) + (l) - (d) : (l))
+#define LOWER(n, d, l) ((l) & (d) ? (n) + (l) : (l) + (d))
+#define LANES2(f, n, d, l) f(n, d, l), f(n, d, l + 1)
+#define LANES4(f, n, d, l) LANES2(f, n, d, l), LANES2(f, n, d, l + 2)
+#define LANES8(f, n, d, l) LANES4(f, n, d, l), LANES4(f, n, d, l + 4)
+#define LANES16(f, n, d, l) LANES8(f, n, d, l), LANES8(f, n, d, l + 8)
+
+#define STEP(vector, n, d)                                                            \
+    _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) {                            \
+        if (!(i & d)) {                                                               \
+            vector a = block[i], b = block[i + d];                                    \
+            block[i] = __builtin_shufflevector(a, b, LANES##n(UPPER, n, d, 0));     \
+            block[i + d] = __builtin_shufflevector(a, b, LANES##n(LOWER, n, d, 0)); \
+        }                                                                             \
+    }
+/* Lane l of the two results of a round, which take the two vectors from lane d on. */
+#define WOVEN(n, d, l) (((l) & 1 ? (n) : 0) + (d) + (l) / 2)
+#define ROUND(vector, n)                                                                      \
+    {                                                                                         \
+        vector woven[n];                                                                      \
+        _Pragma("GCC unroll 8") for (int i = 0; i < n / 2; i++) {                             \
+            vector a = block[i], b = block[i + n / 2];                                        \
+            woven[2 * i] = __builtin_shufflevector(a, b, LANES##n(WOVEN, n, 0, 0));         \
+            woven[2 * i + 1] = __builtin_shufflevector(a, b, LANES##n(WOVEN, n, n / 2, 0)); \
+        }                                                                                     \
+        _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                  \
+            block[i] = woven[i];                                                              \
+    }
+#define ROUNDS2(vector, n) ROUND(vector, n)
+#define ROUNDS4(vector, n) ROUNDS2(vector, n) ROUND(vector, n)
+#define ROUNDS8(vector, n) ROUNDS4(vector, n) ROUND(vector, n)
+#define ROUNDS16(vector, n) ROUNDS8(vector, n) ROUND(vector, n)
+
+#define STEPS2(vector, n) STEP(vector, n, 1)
+#define STEPS4(vector, n) STEPS2(vector, n) STEP(vector, n, 2)
+#define STEPS8(vector, n) STEPS4(vector, n) STEP(vector, n, 4)
+#define STEPS16(vector, n) STEPS8(vector, n) STEP(vector, n, 8)
+
+/* to[c, r] = from[r, c]; the elements of a row lie side by side, strides are bytes from row to row. */
+#define TRANSPOSE(type, n, WAY)                                                                                     \
+    typedef type type##_lanes __attribute__((vector_size(n * sizeof(type))));                                       \
+    static inline void transpose_##type##_block(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride) { \
+        type##_lanes block[n];                                                                                      \
+        _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) {                                                      \
+            memcpy(&block[i], from + i * from_stride, sizeof block[i]);                                             \
+            __builtin_prefetch(from + (n + i) * from_stride);                                                       \
+        }                                                                                                           \
+        WAY##n(type##_lanes, n)                                                                                     \
+        _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                                        \
+            memcpy(to + i * to_stride, &block[i], sizeof block[i]);                                                 \
+    }                                                                                                               \
+    static inline void transpose_##type(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride,     \
+                                        ptrdiff_t rows, ptrdiff_t columns) {                                        \
+        const ptrdiff_t size = sizeof(type);                                                                        \
+        ptrdiff_t r, c, row, column;                                                                                \
+        if (rows < n || columns < n) {                                                                              \
+            for (r = 0; r < rows; r++)                                                                              \
+                for (c = 0; c < columns; c++)                                                                       \
+                    memcpy(to + c * to_stride + r * size, from + r * from_stride + c * size, sizeof(type));         \
+            return;                                                                                                 \
+        }                                                                                                           \
+        for (r = 0; r < rows; r += n) {                                                                             \
+            row = r + n <= rows ? r : rows - n;                                                                     \
+            for (c = 0; c < columns; c += n) {                                                                      \
+                column = c + n <= columns ? c : columns - n;                                                        \
+                transpose_##type##_block(from + row * from_stride + column * size, from_stride,                     \
+                                         to + column * to_stride + row * size, to_stride);                          \
+            }                                                                                                       \
+        }                                                                                                           \
+    }
+
+/* Vectors of 64, 32 and 16 bytes, but no more than 16 rows. */
+TRANSPOSE(int8_t, 16, ROUNDS)
+#if defined(__AVX512F__)
+TRANSPOSE(int16_t, 16, STEPS)
+TRANSPOSE(int32_t, 16, STEPS)
+TRANSPOSE(int64_t, 8, STEPS)
+#elif defined(__AVX2__)
+TRANSPOSE(int16_t, 8, ROUNDS)
+TRANSPOSE(int32_t, 8, STEPS)
+TRANSPOSE(int64_t, 4, STEPS)
+#else
+TRANSPOSE(int16_t, 8, ROUNDS)
+TRANSPOSE(int32_t, 4, ROUNDS)
+TRANSPOSE(int64_t, 2, ROUNDS)
+#endif
+
+static inline void transpose(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, ptrdiff_t rows,
+                             ptrdiff_t columns, ptrdiff_t itemsize) {
+    if (itemsize == 1)
+        transpose_int8_t(from, from_stride, to, to_stride, rows, columns);
+    else if (itemsize == 2)
+        transpose_int16_t(from, from_stride, to, to_stride, rows, columns);
+    else if (itemsize == 4)
+        transpose_int32_t(from, from_stride, to, to_stride, rows, columns);
+    else
+        transpose_int64_t(from, from_stride, to, to_stride, rows, columns);
+}
+
+#endif

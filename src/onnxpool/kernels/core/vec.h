@@ -1,0 +1,300 @@
+/* An instruction set: the width of a register, and the few operations on registers that portable C does not say well. */
+#ifndef ONNXPOOL_VEC_H
+#define ONNXPOOL_VEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+#if defined(__AVX512BW__)
+enum { WIDTH = 64 }; /* bytes of a register */
+#elif defined(__AVX2__)
+enum { WIDTH = 32 };
+#else
+enum { WIDTH = 16 };
+#endif
+
+#define VECTOR(type, bytes) __attribute__((vector_size(bytes))) type
+typedef VECTOR(float, WIDTH) float_v;
+typedef VECTOR(double, WIDTH) double_v;
+typedef VECTOR(int8_t, WIDTH) int8_v;
+typedef VECTOR(uint8_t, WIDTH) uint8_v;
+typedef VECTOR(int16_t, WIDTH) int16_v;
+typedef VECTOR(uint16_t, WIDTH) uint16_v;
+typedef VECTOR(int32_t, WIDTH) int32_v;
+typedef VECTOR(uint32_t, WIDTH) uint32_v;
+typedef VECTOR(int64_t, WIDTH) int64_v;
+typedef VECTOR(uint64_t, WIDTH) uint64_v;
+/* As many lanes of fewer bytes: what a register is widened from and narrowed to. */
+typedef VECTOR(uint16_t, WIDTH / 2) half_words_v;
+typedef VECTOR(float, WIDTH / 2) half_float_v;
+typedef VECTOR(int32_t, WIDTH / 2) half_int32_v;
+typedef VECTOR(uint16_t, WIDTH / 4) quarter_words_v;
+typedef VECTOR(int8_t, WIDTH / 4) quarter_int8_v;
+typedef VECTOR(uint8_t, WIDTH / 4) quarter_uint8_v;
+
+#define READ(type, x) ({ type read_; memcpy(&read_, x, sizeof read_); read_; })
+#define BLEND(type, mask, a, b) ((type)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b))))
+
+/* ---- The larger of two: of equals the earlier one, and a NaN, the later of two. */
+INLINE float_v max_float(float_v a, float_v b) {
+#if defined(__AVX512F__)
+    return (float_v)_mm512_mask_mov_ps(_mm512_max_ps((__m512)b, (__m512)a),
+                                       _mm512_cmp_ps_mask((__m512)b, (__m512)b, _CMP_UNORD_Q), (__m512)b);
+#elif defined(__AVX2__)
+    const __m256 nan = _mm256_cmp_ps((__m256)b, (__m256)b, _CMP_UNORD_Q);
+    return (float_v)_mm256_blendv_ps(_mm256_max_ps((__m256)b, (__m256)a), (__m256)b, nan);
+#else
+    return BLEND(float_v, (b > a) | (b != b), b, a);
+#endif
+}
+INLINE double_v max_double(double_v a, double_v b) {
+#if defined(__AVX512F__)
+    return (double_v)_mm512_mask_mov_pd(_mm512_max_pd((__m512d)b, (__m512d)a),
+                                        _mm512_cmp_pd_mask((__m512d)b, (__m512d)b, _CMP_UNORD_Q), (__m512d)b);
+#elif defined(__AVX2__)
+    const __m256d nan = _mm256_cmp_pd((__m256d)b, (__m256d)b, _CMP_UNORD_Q);
+    return (double_v)_mm256_blendv_pd(_mm256_max_pd((__m256d)b, (__m256d)a), (__m256d)b, nan);
+#else
+    return BLEND(double_v, (b > a) | (b != b), b, a);
+#endif
+}
+#if defined(__AVX512BW__)
+#define MAX_OF(name, a, b) (__typeof__(a))_mm512_max_##name((__m512i)(a), (__m512i)(b))
+#elif defined(__AVX2__)
+#define MAX_OF(name, a, b) (__typeof__(a))_mm256_max_##name((__m256i)(a), (__m256i)(b))
+#else
+#define MAX_OF(name, a, b) BLEND(__typeof__(a), b > a, b, a)
+#endif
+INLINE int8_v max_int8(int8_v a, int8_v b) { return MAX_OF(epi8, a, b); }
+INLINE uint8_v max_uint8(uint8_v a, uint8_v b) { return MAX_OF(epu8, a, b); }
+INLINE int16_v max_int16(int16_v a, int16_v b) { return MAX_OF(epi16, a, b); }
+
+/* ---- The lesser and the greater of two magnitudes. */
+#if defined(__AVX512F__)
+#define EXTREME(which, type, bits, a, b) (type)_mm512_##which##_epu##bits((__m512i)(a), (__m512i)(b))
+#elif defined(__AVX2__)
+#define EXTREME(which, type, bits, a, b) EXTREME_##bits(which, type, a, b)
+#define EXTREME_32(which, type, a, b) (type)_mm256_##which##_epu32((__m256i)(a), (__m256i)(b))
+#define EXTREME_64(which, type, a, b) COMPARED_##which(type, a, b)
+#else
+#define EXTREME(which, type, bits, a, b) COMPARED_##which(type, a, b)
+#endif
+#define COMPARED_min(type, a, b) BLEND(type, (a) < (b), a, b)
+#define COMPARED_max(type, a, b) BLEND(type, (a) < (b), b, a)
+
+/* ---- Widening. */
+INLINE float_v widen_bfloat16(const uint16_t *x) {
+#if defined(__AVX512F__)
+    return (float_v)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x)), 16);
+#elif defined(__AVX2__)
+    return (float_v)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x)), 16);
+#else
+    return (float_v)(__builtin_convertvector(READ(half_words_v, x), uint32_v) << 16);
+#endif
+}
+/* Exact, and without a branch: a NaN becomes quiet. Subnormals are made by a subtraction. */
+#define WIDEN_FLOAT16(words, floats, half)                                                                          \
+    ({                                                                                                              \
+        const words sign_ = ((half) & 0x8000) << 16, magnitude_ = ((half) & 0x7fff) << 13;                          \
+        const words exponent_ = magnitude_ & 0x0f800000;                                                            \
+        const words special_ = magnitude_ + 0x70000000 + ((words)((magnitude_ & 0x007fffff) != 0) & 0x00400000 &     \
+                                                         ~(magnitude_ & 0x00400000));                               \
+        const words small_ = (words)((floats)(magnitude_ + 0x38800000) - (floats)((words){} + 0x38800000));         \
+        const words large_ = magnitude_ + 0x38000000;                                                               \
+        (floats)(sign_ | BLEND(words, (words)(exponent_ == 0x0f800000), special_,                                   \
+                               BLEND(words, (words)(exponent_ == 0), small_, large_)));                             \
+    })
+INLINE float_v widen_float16(const uint16_t *x) {
+#if defined(__AVX512F__)
+    return (float_v)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)x));
+#elif defined(__F16C__)
+    return (float_v)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x));
+#else
+    const uint32_v half = __builtin_convertvector(READ(half_words_v, x), uint32_v);
+    return WIDEN_FLOAT16(uint32_v, float_v, half);
+#endif
+}
+typedef VECTOR(uint32_t, WIDTH / 2) half_uint32_v;
+INLINE double_v widen_float16_to_double(const uint16_t *x) {
+#if defined(__AVX512F__)
+    return (double_v)_mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x)));
+#elif defined(__F16C__)
+    return (double_v)_mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)x)));
+#else
+    const half_uint32_v half = __builtin_convertvector(READ(quarter_words_v, x), half_uint32_v);
+    return __builtin_convertvector(WIDEN_FLOAT16(half_uint32_v, half_float_v, half), double_v);
+#endif
+}
+INLINE double_v widen_bfloat16_to_double(const uint16_t *x) {
+    return __builtin_convertvector(
+        (half_float_v)(__builtin_convertvector(READ(quarter_words_v, x), half_uint32_v) << 16), double_v);
+}
+INLINE int32_v widen_int8(const int8_t *x) {
+#if defined(__AVX512F__)
+    return (int32_v)_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)x));
+#elif defined(__AVX2__)
+    return (int32_v)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)x));
+#else
+    return __builtin_convertvector(READ(quarter_int8_v, x), int32_v);
+#endif
+}
+INLINE int32_v widen_uint8(const uint8_t *x) {
+#if defined(__AVX512F__)
+    return (int32_v)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)x));
+#elif defined(__AVX2__)
+    return (int32_v)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)x));
+#else
+    return __builtin_convertvector(READ(quarter_uint8_v, x), int32_v);
+#endif
+}
+
+/* ---- Narrowing, to nearest even. */
+#define ROUND_TO_BFLOAT16(words, bits)                                               \
+    BLEND(words, (words)(((bits) & 0x7fffffff) > 0x7f800000), (bits) | 0x400000,     \
+          (bits) + 0x7fff + (((bits) >> 16) & 1))
+INLINE half_words_v narrow_to_bfloat16(float_v x) {
+    const uint32_v bits = (uint32_v)x;
+    return __builtin_convertvector(ROUND_TO_BFLOAT16(uint32_v, bits) >> 16, half_words_v);
+}
+#define NARROW_FLOAT16(words, floats, bits)                                                                          \
+    ({                                                                                                              \
+        const words sign_ = ((bits) >> 16) & 0x8000, magnitude_ = (bits) & 0x7fffffff;                              \
+        const words small_ = (words)((floats)magnitude_ + 0.5f) - 0x3f000000;                                       \
+        const words large_ = (magnitude_ - 0x38000000 + 0xfff + ((magnitude_ >> 13) & 1)) >> 13;                    \
+        const words nan_ = 0x7e00 | ((magnitude_ >> 13) & 0x1ff);                                                   \
+        words half_ = BLEND(words, (words)(magnitude_ < 0x38800000), small_, large_);                               \
+        half_ = BLEND(words, (words)(magnitude_ >= 0x47800000), (words){} + 0x7c00, half_);                         \
+        sign_ | BLEND(words, (words)(magnitude_ > 0x7f800000), nan_, half_);                                        \
+    })
+INLINE half_words_v narrow_to_float16(float_v x) {
+#if defined(__AVX512F__)
+    return (half_words_v)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#elif defined(__F16C__)
+    return (half_words_v)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
+#else
+    const uint32_v bits = (uint32_v)x;
+    return __builtin_convertvector(NARROW_FLOAT16(uint32_v, float_v, bits), half_words_v);
+#endif
+}
+/* Doubles as the floats whose later narrowing to 16 bits rounds the doubles themselves: the last bit is sticky. */
+INLINE half_float_v round_to_odd(double_v x) {
+    const half_float_v nearest = __builtin_convertvector(x, half_float_v);
+    const double_v back = __builtin_convertvector(nearest, double_v);
+    const half_int32_v exact = __builtin_convertvector((back == x) | (x != x), half_int32_v);
+    const half_int32_v beyond = __builtin_convertvector(
+        ((int64_v)back & INT64_MAX) > ((int64_v)x & INT64_MAX), half_int32_v); /* -1 where it is too large */
+    return (half_float_v)BLEND(half_int32_v, exact, nearest, ((half_int32_v)nearest + beyond) | 1);
+}
+
+/* ---- Elements of even and of odd place of two registers that lie side by side. */
+#define EVEN_ODD(type, even, odd)                                               \
+    INLINE void split_##type(type##_v *first, type##_v *second) {               \
+        const type##_v a = *first, b = *second;                                  \
+        *first = __builtin_shufflevector(a, b, even);                            \
+        *second = __builtin_shufflevector(a, b, odd);                            \
+    }
+#define FROM4(o) o, (o) + 2, (o) + 4, (o) + 6
+#define FROM8(o) FROM4(o), FROM4((o) + 8)
+#define FROM16(o) FROM8(o), FROM8((o) + 16)
+#define FROM2(o) o, (o) + 2
+/* Bytes and words are the halves of wider lanes, which packing narrows in each 16 bytes. */
+#if defined(__AVX512BW__)
+#define IN_ORDER(v) _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), v)
+#define PACKED(pack, bits, mask)                                                                                   \
+    const __m512i a = (__m512i)*first, b = (__m512i)*second, low = mask;                                            \
+    const __m512i even = _mm512_##pack(_mm512_and_si512(a, low), _mm512_and_si512(b, low));                         \
+    const __m512i odd = _mm512_##pack(_mm512_srli_epi##bits(a, bits / 2), _mm512_srli_epi##bits(b, bits / 2));
+#define ALL(bits, value) _mm512_set1_epi##bits(value)
+#elif defined(__AVX2__)
+#define IN_ORDER(v) _mm256_permute4x64_epi64(v, 0xd8)
+#define PACKED(pack, bits, mask)                                                                                   \
+    const __m256i a = (__m256i)*first, b = (__m256i)*second, low = mask;                                            \
+    const __m256i even = _mm256_##pack(_mm256_and_si256(a, low), _mm256_and_si256(b, low));                         \
+    const __m256i odd = _mm256_##pack(_mm256_srli_epi##bits(a, bits / 2), _mm256_srli_epi##bits(b, bits / 2));
+#define ALL(bits, value) _mm256_set1_epi##bits(value)
+#endif
+#if defined(__AVX2__)
+INLINE void split_int8(int8_v *first, int8_v *second) {
+    PACKED(packus_epi16, 16, ALL(16, 0xff))
+    *first = (int8_v)IN_ORDER(even);
+    *second = (int8_v)IN_ORDER(odd);
+}
+INLINE void split_int16(int16_v *first, int16_v *second) {
+    PACKED(packus_epi32, 32, ALL(32, 0xffff))
+    *first = (int16_v)IN_ORDER(even);
+    *second = (int16_v)IN_ORDER(odd);
+}
+#else
+EVEN_ODD(int8, FROM16(0), FROM16(1))
+EVEN_ODD(int16, FROM8(0), FROM8(1))
+#endif
+#if defined(__AVX512BW__)
+EVEN_ODD(int32, FROM16(0), FROM16(1))
+EVEN_ODD(int64, FROM8(0), FROM8(1))
+#elif defined(__AVX2__)
+INLINE void split_int32(int32_v *first, int32_v *second) {
+    const __m256 a = (__m256)*first, b = (__m256)*second;
+    *first = (int32_v)IN_ORDER((__m256i)_mm256_shuffle_ps(a, b, 0x88));
+    *second = (int32_v)IN_ORDER((__m256i)_mm256_shuffle_ps(a, b, 0xdd));
+}
+INLINE void split_int64(int64_v *first, int64_v *second) {
+    const __m256i a = (__m256i)*first, b = (__m256i)*second;
+    *first = (int64_v)IN_ORDER(_mm256_unpacklo_epi64(a, b));
+    *second = (int64_v)IN_ORDER(_mm256_unpackhi_epi64(a, b));
+}
+#else
+EVEN_ODD(int32, FROM4(0), FROM4(1))
+EVEN_ODD(int64, FROM2(0), FROM2(1))
+#endif
+
+/* Quotients, correctly rounded for a total that is 0 or not tiny: a step of Newton's method by fused multiply-adds, two
+ * for doubles (Markstein, IBM J. Res. Dev. 34, 1990). One step is enough for whole counts up to 65536: all significands
+ * over all of these were tried. `inverse` is 1 / count, rounded. */
+INLINE float_v quotient_float(float_v total, float_v count, float_v inverse) {
+#if defined(__AVX512F__)
+    const __m512 t = (__m512)total, c = (__m512)count, f = (__m512)inverse, q = _mm512_mul_ps(t, f);
+    return (float_v)_mm512_fmadd_ps(_mm512_fnmadd_ps(q, c, t), f, q);
+#elif defined(__FMA__)
+    const __m256 t = (__m256)total, c = (__m256)count, f = (__m256)inverse, q = _mm256_mul_ps(t, f);
+    return (float_v)_mm256_fmadd_ps(_mm256_fnmadd_ps(q, c, t), f, q);
+#else
+    (void)inverse;
+    return total / count;
+#endif
+}
+INLINE double_v quotient_double(double_v total, double_v count, double_v inverse) {
+#if defined(__AVX512F__)
+    const __m512d t = (__m512d)total, c = (__m512d)count, f = (__m512d)inverse;
+    __m512d q = _mm512_mul_pd(t, f);
+    q = _mm512_fmadd_pd(_mm512_fnmadd_pd(q, c, t), f, q);
+    return (double_v)_mm512_fmadd_pd(_mm512_fnmadd_pd(q, c, t), f, q);
+#elif defined(__FMA__)
+    const __m256d t = (__m256d)total, c = (__m256d)count, f = (__m256d)inverse;
+    __m256d q = _mm256_mul_pd(t, f);
+    q = _mm256_fmadd_pd(_mm256_fnmadd_pd(q, c, t), f, q);
+    return (double_v)_mm256_fmadd_pd(_mm256_fnmadd_pd(q, c, t), f, q);
+#else
+    (void)inverse;
+    return total / count;
+#endif
+}
+INLINE double_v root_double(double_v x) {
+#if defined(__AVX512F__)
+    return (double_v)_mm512_sqrt_pd((__m512d)x);
+#elif defined(__AVX2__)
+    return (double_v)_mm256_sqrt_pd((__m256d)x);
+#elif defined(__SSE2__)
+    return (double_v)_mm_sqrt_pd((__m128d)x);
+#else
+    for (size_t i = 0; i < sizeof x / sizeof(double); i++)
+        x[i] = __builtin_sqrt(x[i]);
+    return x;
+#endif
+}
+#endif

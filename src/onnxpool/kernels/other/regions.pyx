@@ -1,0 +1,395 @@
+"""MaxRoiPool and RoiAlign: a region of a plane is cut into bins, and every bin of an axis knows its taps.
+
+Maxima and averages of a region are separable: in each row the columns of each bin, then the rows of each bin. Only
+RoiAlign's maximum, of weighted corners, has to visit each sample. Channels are the innermost loop whatever the layout:
+rows of other arrays are gathered, so vectors are full. Averages are taken in double and rounded once.
+"""
+from cython.parallel cimport prange, threadid
+from libc.math cimport ceil, floor, round
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+cimport numpy as cnp
+
+from .rows cimport BFLOAT16, FLOAT16, PLAIN, Images, read_row, write_row
+from ..core.signals cimport Interrupts, interrupted, raised_by_handler
+from ..core.team cimport enter_team, leave_team
+
+cnp.import_array()
+
+
+cdef extern from "half.h" nogil:
+    ctypedef struct float_state:
+        pass
+    float round_to_odd(double value) noexcept
+    float_state enter_default_floats() noexcept
+    void leave_default_floats(float_state saved) noexcept
+
+
+cdef enum:
+    ROW = 1 << 14  # values of a row of a region that are taken together
+    FEWEST_CHANNELS = 64  # but no fewer channels than these
+
+cdef enum Kind:
+    ROI_MAX         # MaxRoiPool
+    ALIGN_AVG       # RoiAlign
+    ALIGN_MAX
+
+# Of coordinates, and of the values that rows are read as.
+ctypedef fused real_t:
+    float
+    double
+
+
+cdef struct Tap:
+    Py_ssize_t at, after       # elements; `after` only for a corner pair
+    double weight, rest        # of each of them
+
+
+cdef struct Bins:
+    Py_ssize_t* first          # of bin b: its taps are first[b] .. first[b + 1] - 1
+    Tap* taps
+    Py_ssize_t low, high       # the elements that any tap names
+
+
+cdef struct Regions:
+    Kind kind
+    Images x, y
+    Py_ssize_t height, width, channels, pooled_height, pooled_width
+    double scale, offset
+    bint at_least_one
+    Py_ssize_t sampling, grid_limit      # samples of a bin along an axis (0: as the region asks), and the most
+    Py_ssize_t chunk                     # channels that are taken together
+    Py_ssize_t height_taps, width_taps   # of all bins of an axis, at most
+    Py_ssize_t row, scratch              # bytes of a row of values, and of all scratch memory of a thread
+
+
+cdef struct Scratch:
+    Bins rows, columns
+    char* elements             # a row of elements, gathered or to be scattered
+    char* values               # a row of values, widened or narrowed
+    char* out                  # a row of bins
+    # Neighbouring bins and samples share rows, so the last row of even and that of odd place are held as lines: as they
+    # were read for corners, and else with their columns reduced to bins.
+    Py_ssize_t held[2]         # which rows they are, or -1,
+    const char* held_line[2]   # and where their lines are: in the array, or here
+    char* line[2]
+
+
+cdef void add_weight(Bins* bins, Py_ssize_t b, Py_ssize_t* count, Py_ssize_t at, double weight) noexcept nogil:
+    """Samples advance, so an element that was met before is one of the last four taps.
+
+    A weight of 0 stays a tap of its own: times an infinity it is NaN, as in the formula.
+    """
+    cdef Py_ssize_t i
+    for i in range(max(bins.first[b], count[0] - 4), count[0]):
+        if bins.taps[i].at == at and (bins.taps[i].weight == 0) == (weight == 0):
+            bins.taps[i].weight += weight
+            return
+    bins.taps[count[0]] = Tap(at, at, weight, 0)
+    count[0] += 1
+
+
+cdef void add_sample(Bins* bins, Py_ssize_t b, Py_ssize_t* count, real_t place, Py_ssize_t size,
+                     bint pairs) noexcept nogil:
+    """A sample between two elements; outside of the plane it is worth nothing."""
+    cdef Py_ssize_t low = 0, high = 1
+    cdef real_t part
+    if place < -1 or place > size:
+        if pairs:
+            bins.taps[count[0]] = Tap(0, 0, 0, 0)
+            count[0] += 1
+        return
+    place = max(place, <real_t> 0)
+    if place >= size - 1:
+        low = high = size - 1
+        part = 0
+    elif place == place:
+        low = <Py_ssize_t> place
+        high = low + 1
+        part = place - low
+    else:  # coordinates overflowed: the result is NaN
+        high = min(high, size - 1)
+        part = place
+    if pairs:
+        bins.taps[count[0]] = Tap(low, high, <real_t> 1 - part, part)
+        count[0] += 1
+    else:
+        add_weight(bins, b, count, low, 1 - <double> part)
+        add_weight(bins, b, count, high, part)
+
+
+cdef void align_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
+                     Py_ssize_t size) noexcept nogil:
+    cdef real_t scale = <real_t> job.scale, offset = <real_t> job.offset, length, bin_size
+    cdef Py_ssize_t b, i, count = 0, samples = job.sampling
+    begin = begin * scale - offset
+    end = end * scale - offset
+    length = end - begin
+    if job.at_least_one:
+        length = max(length, <real_t> 1)
+    bin_size = length / pooled
+    if job.sampling == 0:
+        samples = <Py_ssize_t> max(<real_t> 0, min(<real_t> job.grid_limit, <real_t> ceil(bin_size)))
+    for b in range(pooled):
+        bins.first[b] = count
+        for i in range(samples):
+            add_sample(bins, b, &count, begin + b * bin_size + (i + <real_t> 0.5) * bin_size / samples, size,
+                       job.kind == ALIGN_MAX)
+    bins.first[pooled] = count
+    if job.kind == ALIGN_AVG:
+        # Divided here, so that no sum overflows where the mean would not.
+        for i in range(count):
+            bins.taps[i].weight /= samples
+
+
+cdef void roi_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
+                   Py_ssize_t size) noexcept nogil:
+    cdef real_t scale = <real_t> job.scale, limit = 1 << 28, bin_size
+    cdef Py_ssize_t b, i, count = 0, start, stop, low, high
+    start = <Py_ssize_t> round(max(-limit, min(limit, begin * scale)))
+    stop = <Py_ssize_t> round(max(-limit, min(limit, end * scale)))
+    bin_size = <real_t> max(stop - start + 1, 1) / pooled
+    for b in range(pooled):
+        bins.first[b] = count
+        low = min(max(<Py_ssize_t> floor(b * bin_size) + start, 0), size)
+        high = min(max(<Py_ssize_t> ceil((b + 1) * bin_size) + start, 0), size)
+        for i in range(low, high):
+            bins.taps[count] = Tap(i, i, 1, 0)
+            count += 1
+    bins.first[pooled] = count
+
+
+cdef void set_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
+                   Py_ssize_t size) noexcept nogil:
+    cdef Py_ssize_t i
+    if job.kind == ROI_MAX:
+        roi_bins(bins, job, begin, end, pooled, size)
+    else:
+        align_bins(bins, job, begin, end, pooled, size)
+    bins.low, bins.high = size, 0
+    for i in range(bins.first[pooled]):
+        bins.low = min(bins.low, bins.taps[i].at)
+        bins.high = max(bins.high, bins.taps[i].after + 1)
+    bins.low = min(bins.low, bins.high)
+
+
+cdef inline real_t larger(real_t a, real_t b) noexcept nogil:
+    """Of equals the first one, and a NaN. As two steps, each of which is an instruction."""
+    cdef real_t result = b if b > a else a
+    return b if b != b else result
+
+
+cdef inline void take_larger(const real_t* x, real_t* y, Py_ssize_t n, bint fresh) noexcept nogil:
+    cdef const real_t* earlier = x if fresh else y
+    cdef Py_ssize_t j
+    for j in range(n):
+        y[j] = larger(earlier[j], x[j])
+
+
+cdef inline void add_weighted(const real_t* x, double* y, Py_ssize_t n, double weight, bint fresh) noexcept nogil:
+    cdef Py_ssize_t j
+    if fresh:
+        for j in range(n):
+            y[j] = x[j] * weight
+    else:
+        for j in range(n):
+            y[j] = y[j] + x[j] * weight
+
+
+cdef void reduce_columns(const Regions* job, const Bins* columns, const real_t* row, char* line,
+                         Py_ssize_t channels) noexcept nogil:
+    """The bins of one row: line[pooled_width, channels]."""
+    cdef Py_ssize_t c, k, begin
+    cdef const real_t* x
+    for c in range(job.pooled_width):
+        begin = columns.first[c]
+        if begin == columns.first[c + 1]:
+            memset(line, 0, channels * (sizeof(double) if job.kind == ALIGN_AVG else sizeof(real_t)))
+        for k in range(begin, columns.first[c + 1]):
+            x = row + (columns.taps[k].at - columns.low) * channels
+            if job.kind == ALIGN_AVG:
+                add_weighted(x, <double*> line, channels, columns.taps[k].weight, k == begin)
+            else:
+                take_larger(x, <real_t*> line, channels, k == begin)
+        line += channels * (sizeof(double) if job.kind == ALIGN_AVG else sizeof(real_t))
+
+
+cdef const char* line_of(real_t* like, const Regions* job, const char* plane, Py_ssize_t row, Py_ssize_t channels,
+                         Scratch* scratch) noexcept nogil:
+    cdef const Bins* columns = &scratch.columns
+    cdef int slot = row & 1
+    cdef bint corners = job.kind == ALIGN_MAX
+    cdef char* line = scratch.line[slot]
+    cdef const char* values
+    if scratch.held[slot] != row:
+        scratch.held[slot], scratch.held_line[slot] = row, line
+        values = read_row(&job.x, plane + row * job.x.row + columns.low * job.x.place, columns.high - columns.low,
+                          channels, line if corners and job.x.format == PLAIN else scratch.elements,
+                          line if corners else scratch.values)
+        if corners:
+            scratch.held_line[slot] = values
+        else:
+            reduce_columns(job, columns, <const real_t*> values, line, channels)
+    return scratch.held_line[slot]
+
+
+cdef void separable_bins(real_t* like, const Regions* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
+                         Scratch* scratch) noexcept nogil:
+    """One row of bins. Columns came first, so equal maxima resolve in row-major order."""
+    cdef const Bins* rows = &scratch.rows
+    cdef Py_ssize_t i, n = job.pooled_width * channels
+    cdef const char* line
+    for i in range(rows.first[b], rows.first[b + 1]):
+        line = line_of(like, job, plane, rows.taps[i].at, channels, scratch)
+        if job.kind == ALIGN_AVG:
+            add_weighted(<const double*> line, <double*> scratch.out, n, rows.taps[i].weight, i == rows.first[b])
+        else:
+            take_larger(<const real_t*> line, <real_t*> scratch.out, n, i == rows.first[b])
+
+
+cdef void add_corners(const real_t* upper, const real_t* lower, Py_ssize_t after, real_t* y, Py_ssize_t n,
+                      const Tap* row, const Tap* column, bint fresh) noexcept nogil:
+    """The largest of a sample's four weighted corners; `after` is from the left ones to the right ones."""
+    cdef Py_ssize_t j
+    cdef real_t a = <real_t> (row.weight * column.weight), b = <real_t> (row.weight * column.rest)
+    cdef real_t c = <real_t> (row.rest * column.weight), d = <real_t> (row.rest * column.rest), corner = 0
+    if (row.weight == 0 and row.rest == 0) or (column.weight == 0 and column.rest == 0):  # the sample is outside
+        for j in range(n):
+            y[j] = corner if fresh else larger(y[j], corner)
+        return
+    for j in range(n):
+        corner = larger(larger(upper[j] * a, upper[j + after] * b), larger(lower[j] * c, lower[j + after] * d))
+        y[j] = corner if fresh else larger(y[j], corner)
+
+
+cdef void corner_bins(real_t* like, const Regions* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
+                      Scratch* scratch) noexcept nogil:
+    """As `separable_bins`: the maximum over all samples of the largest of four weighted corners."""
+    cdef const Bins* rows = &scratch.rows
+    cdef const Bins* columns = &scratch.columns
+    cdef Py_ssize_t i, c, k, left
+    cdef const real_t* upper
+    cdef const real_t* lower
+    cdef const Tap* column
+    for i in range(rows.first[b], rows.first[b + 1]):
+        upper = <const real_t*> line_of(like, job, plane, rows.taps[i].at, channels, scratch)
+        lower = <const real_t*> line_of(like, job, plane, rows.taps[i].after, channels, scratch)
+        for c in range(job.pooled_width):
+            for k in range(columns.first[c], columns.first[c + 1]):
+                column = &columns.taps[k]
+                left = (column.at - columns.low) * channels
+                add_corners(upper + left, lower + left, (column.after - column.at) * channels,
+                            <real_t*> scratch.out + c * channels, channels, &rows.taps[i], column,
+                            i == rows.first[b] and k == columns.first[c])
+
+
+cdef const char* narrowed(real_t* like, const Regions* job, Scratch* scratch, Py_ssize_t n) noexcept nogil:
+    """The row of bins as values: averages of floats are still doubles. 16-bit results are rounded only once."""
+    cdef const double* sums = <const double*> scratch.out
+    cdef float* values = <float*> scratch.values
+    cdef Py_ssize_t j
+    if sizeof(real_t) == sizeof(double) or job.kind != ALIGN_AVG:
+        return scratch.out
+    for j in range(n):
+        values[j] = <float> sums[j] if job.y.format == PLAIN else round_to_odd(sums[j])
+    return scratch.values
+
+
+cdef void pool_region(const real_t* roi, const Regions* job, Py_ssize_t region, Py_ssize_t image,
+                      Scratch* scratch) noexcept nogil:
+    cdef real_t* like = NULL
+    cdef Py_ssize_t channel = 0, channels, b
+    cdef const char* plane
+    cdef char* target
+    set_bins(&scratch.rows, job, roi[1], roi[3], job.pooled_height, job.height)
+    set_bins(&scratch.columns, job, roi[0], roi[2], job.pooled_width, job.width)
+    while channel < job.channels:
+        channels = min(job.chunk, job.channels - channel)
+        plane = job.x.data + image * job.x.image + channel * job.x.channel
+        target = job.y.data + region * job.y.image + channel * job.y.channel
+        scratch.held[0] = scratch.held[1] = -1
+        for b in range(job.pooled_height):
+            memset(scratch.out, 0, job.pooled_width * channels * sizeof(double))  # bins without taps
+            if job.kind == ALIGN_MAX:
+                corner_bins(like, job, plane, b, channels, scratch)
+            else:
+                separable_bins(like, job, plane, b, channels, scratch)
+            write_row(&job.y, narrowed(like, job, scratch, job.pooled_width * channels), target + b * job.y.row,
+                      job.pooled_width, channels, scratch.elements)
+        channel += channels
+
+
+cdef void lay_scratch(const Regions* job, char* memory, Scratch* scratch) noexcept nogil:
+    scratch.elements, scratch.values, scratch.out = memory, memory + job.row, memory + 2 * job.row
+    scratch.line[0], scratch.line[1] = memory + 3 * job.row, memory + 4 * job.row
+    scratch.rows.taps = <Tap*> (memory + 5 * job.row)
+    scratch.columns.taps = scratch.rows.taps + job.height_taps
+    scratch.rows.first = <Py_ssize_t*> (scratch.columns.taps + job.width_taps)
+    scratch.columns.first = scratch.rows.first + job.pooled_height + 1
+
+
+cdef void run_region(const Regions* job, const void* rois, const int64_t* images, Py_ssize_t region,
+                     char* memory) noexcept nogil:
+    cdef float_state saved = enter_default_floats()
+    cdef Scratch scratch
+    lay_scratch(job, memory, &scratch)
+    if job.x.format == PLAIN and job.x.size == sizeof(double):
+        pool_region(<const double*> rois + 4 * region, job, region, images[region], &scratch)
+    else:
+        pool_region(<const float*> rois + 4 * region, job, region, images[region], &scratch)
+    leave_default_floats(saved)
+
+
+cdef Images images_of(cnp.ndarray source, str dtype, bint channels_last):
+    cdef int channel = 3 if channels_last else 1, first = 1 if channels_last else 2
+    return Images(<char*> cnp.PyArray_DATA(source), {"float16": FLOAT16, "bfloat16": BFLOAT16}.get(dtype, PLAIN),
+                  not cnp.PyArray_ISNOTSWAPPED(source), cnp.PyArray_ISALIGNED(source), cnp.PyArray_ITEMSIZE(source),
+                  source.strides[0], source.strides[first], source.strides[first + 1], source.strides[channel])
+
+
+cdef void set_sizes(Regions* job, Py_ssize_t* x_shape, Py_ssize_t* y_shape, bint channels_last) noexcept nogil:
+    cdef int first = 1 if channels_last else 2
+    cdef Py_ssize_t most
+    job.height, job.width, job.channels = x_shape[first], x_shape[first + 1], x_shape[3 if channels_last else 1]
+    job.pooled_height, job.pooled_width = y_shape[first], y_shape[first + 1]
+    most = max(job.width, job.pooled_width)
+    job.chunk = min(job.channels, max(FEWEST_CHANNELS, ROW // most))
+    job.row = (most * job.chunk * sizeof(double) + 63) // 64 * 64
+    # A bin has a tap for each sample, or two for each element at most (see add_weight).
+    job.height_taps = job.pooled_height * (job.grid_limit if job.kind == ALIGN_MAX else 2 * job.height + 2)
+    job.width_taps = job.pooled_width * (job.grid_limit if job.kind == ALIGN_MAX else 2 * job.width + 2)
+    job.scratch = ((job.pooled_height + job.pooled_width + 2) * sizeof(Py_ssize_t)
+                   + (job.height_taps + job.width_taps) * sizeof(Tap) + 5 * job.row + 63) // 64 * 64
+
+
+def pool_regions(str kind, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarray images, str dtype, double scale,
+                 double offset, bint at_least_one, Py_ssize_t sampling, Py_ssize_t grid_limit, bint channels_last,
+                 int threads):
+    """Pools region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r]; everything was checked."""
+    cdef Regions job
+    cdef Py_ssize_t r, count = rois.shape[0]
+    cdef const void* corners = cnp.PyArray_DATA(rois)
+    cdef const int64_t* image = <const int64_t*> cnp.PyArray_DATA(images)
+    cdef const Regions* fixed = &job  # lest each thread takes a copy
+    cdef char* memory
+    cdef Interrupts signals
+    job.kind = {"roi_max": ROI_MAX, "align_avg": ALIGN_AVG, "align_max": ALIGN_MAX}[kind]
+    job.x, job.y = images_of(x, dtype, channels_last), images_of(y, dtype, channels_last)
+    job.scale, job.offset, job.at_least_one = scale, offset, at_least_one
+    job.sampling, job.grid_limit = sampling, grid_limit
+    set_sizes(&job, <Py_ssize_t*> x.shape, <Py_ssize_t*> y.shape, channels_last)
+    memset(&signals, 0, sizeof(Interrupts))
+    threads = enter_team(threads if count > 1 else 1)
+    memory = <char*> malloc(threads * job.scratch)
+    if memory == NULL:
+        leave_team(threads)
+        raise MemoryError(f"onnxpool: no {threads * job.scratch} bytes of scratch memory")
+    with nogil:
+        for r in prange(count, num_threads=threads, schedule="dynamic", use_threads_if=threads > 1):
+            if not interrupted(&signals):
+                run_region(fixed, corners, image, r, memory + threadid() * job.scratch)
+    leave_team(threads)
+    free(memory)
+    raised_by_handler(&signals)

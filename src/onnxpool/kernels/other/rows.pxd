@@ -1,0 +1,81 @@
+"""Rows of an array of images, whatever its strides, byte order and format: read as plain values [place, channel] that
+lie side by side, and written from such values."""
+from libc.stdint cimport uint16_t
+from libc.string cimport memcpy
+
+
+cdef extern from "half.h" nogil:
+    void widen_float16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
+    void narrow_float16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
+    void widen_bfloat16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
+    void narrow_bfloat16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
+    void copy_elements(const char* source, const Py_ssize_t* strides, char* target, const Py_ssize_t* target_strides,
+                       const Py_ssize_t* shape, Py_ssize_t size, bint swapped) noexcept
+
+cdef extern from "blocks.h" nogil:
+    bint can_transpose(Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t size) noexcept
+    void transpose(const char* source, Py_ssize_t stride, char* target, Py_ssize_t target_stride, Py_ssize_t rows,
+                   Py_ssize_t columns, Py_ssize_t size) noexcept
+
+
+cdef enum Format:
+    PLAIN
+    FLOAT16   # widened to float on the way in and narrowed on the way out
+    BFLOAT16
+
+
+cdef struct Images:
+    char* data
+    Format format
+    bint swapped, aligned
+    Py_ssize_t size                        # bytes of an element
+    Py_ssize_t image, row, place, channel  # strides in bytes
+
+
+cdef inline bint is_dense(const Images* x, Py_ssize_t length, Py_ssize_t channels) noexcept nogil:
+    return (x.aligned and not x.swapped and (channels == 1 or x.channel == x.size)
+            and (length == 1 or x.place == channels * x.size))
+
+
+cdef inline bint is_planar(const Images* x, Py_ssize_t length, Py_ssize_t channels) noexcept nogil:
+    """Whether the places of a row lie side by side, and its channels apart."""
+    return x.place == x.size and not x.swapped and can_transpose(length, channels, x.size)
+
+
+cdef inline const char* read_row(const Images* x, const char* source, Py_ssize_t length, Py_ssize_t channels,
+                                 char* elements, char* values) noexcept nogil:
+    """Where the values are: in the array if they lie so, else in `values`, or in `elements` if that is enough."""
+    cdef Py_ssize_t[2] shape = [length, channels], strides = [x.place, x.channel], dense = [channels * x.size, x.size]
+    if not is_dense(x, length, channels):
+        if is_planar(x, length, channels):
+            transpose(source, x.channel, elements, dense[0], channels, length, x.size)
+        else:
+            copy_elements(source, strides, elements, dense, shape, x.size, x.swapped)
+        source = elements
+    if x.format == FLOAT16:
+        widen_float16_row(<const uint16_t*> source, <float*> values, length * channels)
+        return values
+    if x.format == BFLOAT16:
+        widen_bfloat16_row(<const uint16_t*> source, <float*> values, length * channels)
+        return values
+    return source
+
+
+cdef inline void write_row(const Images* y, const char* values, char* target, Py_ssize_t length, Py_ssize_t channels,
+                           char* elements) noexcept nogil:
+    cdef Py_ssize_t[2] shape = [length, channels], strides = [y.place, y.channel], dense = [channels * y.size, y.size]
+    cdef bint direct = is_dense(y, length, channels)
+    cdef char* narrow = target if direct else elements
+    if y.format == FLOAT16:
+        narrow_float16_row(<const float*> values, <uint16_t*> narrow, length * channels)
+    elif y.format == BFLOAT16:
+        narrow_bfloat16_row(<const float*> values, <uint16_t*> narrow, length * channels)
+    elif direct:
+        memcpy(target, values, length * channels * y.size)
+    else:
+        narrow = <char*> values
+    if not direct:
+        if is_planar(y, length, channels):
+            transpose(narrow, dense[0], target, y.channel, length, channels, y.size)
+        else:
+            copy_elements(narrow, dense, target, strides, shape, y.size, y.swapped)

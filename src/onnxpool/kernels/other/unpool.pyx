@@ -1,0 +1,225 @@
+"""MaxUnpool: values go to the flat places that indices name. Values are moved as bits, whatever they stand for.
+
+A first pass checks all indices, so that nothing is written when one is wrong; a second one stores. Indices are data
+that another thread may change meanwhile: the second pass loads each once, checks it again, and only then uses it.
+"""
+from cython.parallel cimport prange
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+cimport numpy as cnp
+
+from ..core.signals cimport Interrupts, interrupted, raised_by_handler
+from ..core.team cimport enter_team, leave_team
+
+cnp.import_array()
+
+cdef enum:
+    MAX_AXES = 64  # as many as NumPy has
+    LOOKS = 1 << 16  # elements between two looks for signals
+    BAD = 1  # what a check may find: an index out of range,
+    CROSSING = 2  # or one outside of the plane of its element
+
+ctypedef fused bits_t:
+    uint16_t
+    uint32_t
+    uint64_t
+
+
+cdef struct Unpool:
+    bint channels_last
+    Py_ssize_t images, channels, size      # elements of x are images * channels planes of that size
+    Py_ssize_t target, stored_size         # elements of a plane that indices address, and that y has
+    Py_ssize_t part, tasks                 # channels of a task, and how many tasks there are
+    int axes
+    Py_ssize_t addressed[MAX_AXES]         # the shape that indices address, and
+    Py_ssize_t stored[MAX_AXES]            # the shape that y has: its corner at the same place
+    bint alike                             # whether both are the same
+
+
+cdef struct Task:
+    # A plane, or some channels of an image if channels are last: runs of elements that lie side by side.
+    Py_ssize_t begin, end, pace, n    # runs begin at begin, begin + pace, ... < end, with n elements each
+    Py_ssize_t plane, step            # the plane of a run's first element, and from element to element
+
+
+cdef void cut_tasks(Unpool* job, Py_ssize_t part) noexcept nogil:
+    job.part = part
+    job.tasks = job.images * ((job.channels + part - 1) // part)
+
+
+cdef Task task_of(const Unpool* job, Py_ssize_t number) noexcept nogil:
+    cdef Task task
+    cdef Py_ssize_t count, first, image
+    if job.channels_last:
+        count = (job.channels + job.part - 1) // job.part
+        image, first = number // count, number % count * job.part
+        task.begin = image * job.size * job.channels + first
+        task.end = (image + 1) * job.size * job.channels
+        task.pace, task.n = job.channels, min(job.part, job.channels - first)
+        task.plane, task.step = image * job.channels + first, 1
+    else:
+        task.begin, task.end = number * job.size, (number + 1) * job.size
+        task.pace = task.n = LOOKS
+        task.plane, task.step = number, 0
+    return task
+
+
+cdef int check_run(const Unpool* job, const int64_t* indices, Py_ssize_t n, const Task* task) noexcept nogil:
+    """What the signs of differences tell: they are vectors of every instruction set, unlike comparisons of 64 bits."""
+    cdef uint64_t last = job.images * job.channels * job.target - 1, pace = task.step * job.target, index
+    cdef uint64_t low = task.plane * job.target, high = low + job.target - 1, outside = 0, away = 0
+    cdef Py_ssize_t i
+    for i in range(n):
+        index = indices[i]
+        outside |= index | (last - index)
+        away |= (index - low) | (high - index)
+        low += pace
+        high += pace
+    return (BAD if outside >> 63 else 0) | (CROSSING if away >> 63 else 0)
+
+
+cdef int check_task(const Unpool* job, const int64_t* indices, Py_ssize_t number, Interrupts* signals) noexcept nogil:
+    cdef Task task = task_of(job, number)
+    cdef Py_ssize_t at = task.begin, n, since = 0
+    cdef int found = 0
+    while at < task.end:
+        n = min(task.n, task.end - at)
+        found |= check_run(job, indices + at, n, &task)
+        at += task.pace
+        since += n
+        if since >= LOOKS:
+            since = 0
+            if interrupted(signals):
+                break
+    return found
+
+
+cdef Py_ssize_t find_bad(const Unpool* job, const int64_t* indices) noexcept nogil:
+    """The first element, in the order of N, C and the spatial axes, whose index is out of range, or -1."""
+    cdef Py_ssize_t plane, place, at, limit = job.images * job.channels * job.target
+    for plane in range(job.images * job.channels):
+        for place in range(job.size):
+            at = plane * job.size + place
+            if job.channels_last:
+                at = (plane // job.channels * job.size + place) * job.channels + plane % job.channels
+            if not 0 <= indices[at] < limit:
+                return plane * job.size + place
+    return -1
+
+
+cdef inline Py_ssize_t plane_in_y(const Unpool* job, Py_ssize_t plane) noexcept nogil:
+    if job.channels_last:
+        return plane // job.channels * job.channels * job.stored_size + plane % job.channels
+    return plane * job.stored_size
+
+
+cdef inline Py_ssize_t place_in_plane(const Unpool* job, Py_ssize_t place) noexcept nogil:
+    """Where in its plane of y a place of the addressed plane is."""
+    cdef Py_ssize_t result = 0, pace = 1
+    cdef int a
+    if job.alike:
+        result = place
+    else:
+        for a in range(job.axes - 1, -1, -1):
+            result += place % job.addressed[a] * pace
+            place //= job.addressed[a]
+            pace *= job.stored[a]
+    return result * job.channels if job.channels_last else result
+
+
+cdef void store_run(const Unpool* job, const bits_t* x, const int64_t* indices, bits_t* y, Py_ssize_t n,
+                    const Task* task, bint crossing) noexcept nogil:
+    """An index that has left its plane since it was checked stores nothing, nor one out of range if planes cross."""
+    cdef Py_ssize_t low = task.plane * job.target, home = plane_in_y(job, task.plane), i
+    cdef Py_ssize_t limit = job.images * job.channels * job.target
+    cdef int64_t index
+    for i in range(n):
+        index = indices[i]
+        if low <= index < low + job.target:
+            y[home + place_in_plane(job, index - low)] = x[i]
+        elif crossing and 0 <= index < limit:
+            y[plane_in_y(job, index // job.target) + place_in_plane(job, index % job.target)] = x[i]
+        low += task.step * job.target
+        home += task.step
+
+
+cdef void store_task(const Unpool* job, const bits_t* x, const int64_t* indices, bits_t* y, Py_ssize_t number,
+                     bint crossing, Interrupts* signals) noexcept nogil:
+    cdef Task task = task_of(job, number)
+    cdef Py_ssize_t at = task.begin, n, since = 0
+    while at < task.end:
+        n = min(task.n, task.end - at)
+        store_run(job, x + at, indices + at, y, n, &task, crossing)
+        at += task.pace
+        since += n
+        if since >= LOOKS:
+            since = 0
+            if interrupted(signals):
+                break
+
+
+cdef void store_all(Unpool* job, const bits_t* x, const int64_t* indices, bits_t* y, bint crossing, int threads,
+                    Interrupts* signals) noexcept nogil:
+    cdef Py_ssize_t number
+    if crossing:
+        # Of two elements with one index the last one stays, in the order of planes: they go one by one.
+        cut_tasks(job, 1)
+        threads = 1
+    for number in prange(job.images * job.channels, num_threads=threads, schedule="static",
+                         use_threads_if=threads > 1):
+        memset(y + number * job.stored_size, 0, job.stored_size * sizeof(bits_t))
+    for number in prange(job.tasks, num_threads=threads, schedule="static", use_threads_if=threads > 1):
+        store_task(job, x, indices, y, number, crossing, signals)
+
+
+cdef Py_ssize_t unpool_elements(Unpool* job, cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, int threads,
+                                Interrupts* signals) noexcept:
+    """As `unpool`, for threads that were entered; a handler's exception is left to the caller."""
+    cdef const int64_t* places = <const int64_t*> cnp.PyArray_DATA(indices)
+    cdef void* source = cnp.PyArray_DATA(x)
+    cdef void* target = cnp.PyArray_DATA(y)
+    cdef int itemsize = cnp.PyArray_ITEMSIZE(x), found = 0
+    cdef Py_ssize_t number
+    with nogil:
+        for number in prange(job.tasks, num_threads=threads, schedule="static", use_threads_if=threads > 1):
+            found |= check_task(job, places, number, signals)
+        if found & BAD:
+            return find_bad(job, places)
+        if signals.raised:
+            return -1
+        if itemsize == 2:
+            store_all(job, <uint16_t*> source, places, <uint16_t*> target, found & CROSSING, threads, signals)
+        elif itemsize == 4:
+            store_all(job, <uint32_t*> source, places, <uint32_t*> target, found & CROSSING, threads, signals)
+        else:
+            store_all(job, <uint64_t*> source, places, <uint64_t*> target, found & CROSSING, threads, signals)
+    return -1
+
+
+def unpool(cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, addressed, bint channels_last, int threads):
+    """Stores x at the places that indices name in the shape `addressed`, into y, which is zero elsewhere.
+
+    All arrays are contiguous and native, elements have 2, 4 or 8 bytes, and y has at least the addressed shape. The
+    result is -1, or the position of the first bad index in the order of N, C and the spatial axes; then y is as it was.
+    """
+    cdef Unpool job
+    cdef Interrupts signals
+    cdef Py_ssize_t bad
+    cdef int a, first = 1 if channels_last else 2
+    job.channels_last, job.axes, job.alike = channels_last, len(addressed), True
+    job.images, job.channels = x.shape[0], x.shape[x.ndim - 1] if channels_last else x.shape[1]
+    job.size = job.target = job.stored_size = 1
+    for a in range(job.axes):
+        job.addressed[a], job.stored[a] = addressed[a], y.shape[first + a]
+        job.alike &= job.addressed[a] == job.stored[a]
+        job.size *= x.shape[first + a]
+        job.target *= job.addressed[a]
+        job.stored_size *= job.stored[a]
+    memset(&signals, 0, sizeof(Interrupts))
+    threads = enter_team(threads if job.images * job.channels > 1 else 1)
+    cut_tasks(&job, max(1, (job.channels + threads - 1) // threads) if channels_last else 1)
+    bad = unpool_elements(&job, x, indices, y, threads, &signals)
+    leave_team(threads)
+    raised_by_handler(&signals)
+    return bad

@@ -1,0 +1,288 @@
+"""whole: one window that is all of a channel.
+
+Places are taken in row-major order, and reduced as a binary tree whose leaves are rows. A row is one place, or where
+places have few lanes, as many neighbours along the last axis as fill ROW bytes of accumulators; these are reduced last.
+So the order of a sum does not depend on the register.
+"""
+from libc.string cimport memcpy
+
+from ..core.element cimport (
+    Block,
+    Divisor,
+    LANES,
+    acc_t,
+    block_t,
+    divisor_of,
+    elem_t,
+    finish,
+    join,
+    load,
+    read,
+    vec_load,
+    vec_load_part,
+    vec_none,
+    vec_t,
+    vec_write,
+    watch_nothing,
+    watch_suspects,
+    watch_t,
+    width,
+    write,
+)
+from ..core.boxes cimport copy_each
+from ..core.job cimport Rule, Tile
+
+cdef enum:
+    ROW = 64              # bytes
+    MOST = 64             # axes
+
+cdef struct Tree:
+    # Of rows that have been planted.
+    Py_ssize_t group, values, pitch      # places of a row, its values, and values from row to row of the stack
+    Py_ssize_t rows                      # that have been planted
+    acc_t* stack                         # a finished part for each bit of `rows`
+    acc_t* part                          # a row that is not full
+    char* together                       # elements of eight rows
+    const Rule* rule
+
+
+cdef Tree tree_of(const Tile* tile) noexcept nogil:
+    cdef Tree tree
+    cdef Py_ssize_t full = ROW // <Py_ssize_t> sizeof(acc_t)
+    tree.group = 1 if tile.all_lanes >= full else (full + tile.all_lanes - 1) // tile.all_lanes
+    tree.values = tree.group * tile.lanes
+    tree.pitch = (tree.values + LANES - 1) // LANES * LANES + 4 * LANES
+    tree.rows, tree.rule = 0, tile.rule
+    tree.part = <acc_t*> tile.scratch
+    tree.together = <char*> (tree.part + tree.pitch)
+    tree.stack = <acc_t*> (tree.together + (8 * tree.pitch * sizeof(elem_t) + ROW - 1) // ROW * ROW)
+    return tree
+
+
+cdef inline void load_two(block_t* v, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
+                          const Rule* rule) noexcept nogil:
+    cdef block_t later
+    load(v, x, n, rule)
+    load(&later, x + stride, n, rule)
+    join(v, &later)
+
+
+cdef inline void load_eight(block_t* v, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
+                            const Rule* rule) noexcept nogil:
+    """Eight rows, as a tree."""
+    cdef block_t two, four
+    load_two(v, x, stride, n, rule)
+    load_two(&two, x + 2 * stride, stride, n, rule)
+    join(v, &two)
+    load_two(&four, x + 4 * stride, stride, n, rule)
+    load_two(&two, x + 6 * stride, stride, n, rule)
+    join(&four, &two)
+    join(v, &four)
+
+
+cdef inline Py_ssize_t plant_values(block_t* unused, Py_ssize_t i, Tree* tree, int level, const elem_t* x,
+                                    Py_ssize_t stride) noexcept nogil:
+    """Eight rows of x (level 3), or one (0), from the value i on; full parts are joined with it on the way."""
+    cdef Py_ssize_t block = width(unused)
+    cdef block_t v, earlier
+    cdef int at
+    while i + block <= tree.values or (block == LANES and i < tree.values):
+        if level == 3:
+            load_eight(&v, x + i, stride, tree.values - i, tree.rule)
+        else:
+            load(&v, x + i, tree.values - i, tree.rule)
+        at = level
+        while tree.rows >> at & 1:
+            read(&earlier, tree.stack + at * tree.pitch + i)
+            join(&earlier, &v)
+            v = earlier
+            at += 1
+        write(tree.stack + at * tree.pitch + i, &v)
+        i += block
+    return i
+
+
+cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
+    """Rows of elements, eight at a time where the tree has room for a part of eight."""
+    cdef Py_ssize_t i
+    while rows:
+        if tree.rows % 8 or rows < 8:
+            i = plant_values(<Block*> NULL, 0, tree, 0, x, stride)
+            plant_values(<vec_t*> NULL, i, tree, 0, x, stride)
+            tree.rows, rows, x = tree.rows + 1, rows - 1, x + stride
+        else:
+            i = plant_values(<Block*> NULL, 0, tree, 3, x, stride)
+            plant_values(<vec_t*> NULL, i, tree, 3, x, stride)
+            tree.rows, rows, x = tree.rows + 8, rows - 8, x + 8 * stride
+
+
+cdef void join_values(acc_t* x, const acc_t* later, Py_ssize_t n) noexcept nogil:
+    """x = x and later; what lies behind the last value is written as well."""
+    cdef Py_ssize_t i = 0
+    cdef vec_t v, w
+    while i < n:
+        read(&v, x + i)
+        read(&w, later + i)
+        join(&v, &w)
+        write(x + i, &v)
+        i += LANES
+
+
+cdef inline void load_few(acc_t* y, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
+    """Fewer values than a vector has."""
+    cdef acc_t[LANES] part
+    vec_write(part, vec_load_part(x, n, rule))
+    memcpy(y, part, n * sizeof(acc_t))
+
+
+cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
+    """A row of which only n values are there."""
+    cdef Py_ssize_t i = 0
+    cdef int level = 0
+    while i < tree.values:
+        if i + LANES <= n:
+            vec_write(tree.part + i, vec_load(x + i, tree.rule))
+        else:
+            vec_write(tree.part + i, vec_none())
+            if i < n:
+                load_few(tree.part + i, x + i, n - i, tree.rule)
+        i += LANES
+    while tree.rows >> level & 1:
+        join_values(tree.stack + level * tree.pitch, tree.part, tree.values)
+        memcpy(tree.part, tree.stack + level * tree.pitch, tree.values * sizeof(acc_t))
+        level += 1
+    memcpy(tree.stack + level * tree.pitch, tree.part, tree.values * sizeof(acc_t))
+    tree.rows += 1
+
+
+cdef acc_t* harvest(Tree* tree, Py_ssize_t lanes) noexcept nogil:
+    """The total of each lane: parts of the tree, the smallest first, then the neighbours of a row, half and half."""
+    cdef int level = 0
+    cdef Py_ssize_t group = tree.group, g, i = 0
+    cdef acc_t* total
+    cdef vec_t v, later
+    while not tree.rows >> level & 1:
+        level += 1
+    total = tree.stack + level * tree.pitch
+    level += 1
+    while tree.rows >> level:
+        if tree.rows >> level & 1:
+            join_values(tree.stack + level * tree.pitch, total, tree.values)
+            total = tree.stack + level * tree.pitch
+        level += 1
+    while group % 2 == 0:
+        group //= 2
+        join_values(total, total + group * lanes, group * lanes)
+    while group > 1 and i < lanes:  # what a vector writes behind the lanes has been read by then
+        read(&v, total + i)
+        for g in range(1, group):
+            read(&later, total + g * lanes + i)
+            join(&v, &later)
+        write(total + i, &v)
+        i += LANES
+    return total
+
+
+cdef void put_together(const Tile* tile, const char* x, char* y, Py_ssize_t places) noexcept nogil:
+    """Elements of a line that lie apart, or in the other byte order."""
+    cdef Py_ssize_t i, step = tile.x_stride[tile.rank - 1], size = sizeof(elem_t)
+    if places >= tile.lanes:
+        for i in range(tile.lanes):
+            copy_each(x + i * tile.x_lane, step, y + i * size, tile.lanes * size, places, size, tile.swapped)
+    else:
+        for i in range(places):
+            copy_each(x + i * step, tile.x_lane, y + i * tile.lanes * size, size, tile.lanes, size, tile.swapped)
+
+
+cdef void plant_places(const Tile* tile, Tree* tree, const elem_t* x, Py_ssize_t places) noexcept nogil:
+    """Places that lie side by side; a row that is not full must be the last one."""
+    cdef Py_ssize_t rows = places // tree.group
+    plant(tree, x, tree.values, rows)
+    if places % tree.group:
+        plant_part(tree, x + rows * tree.values, places % tree.group * tile.lanes)
+
+
+cdef Py_ssize_t plant_line(const Tile* tile, Tree* tree, const char* x, Py_ssize_t n,
+                           Py_ssize_t waiting) noexcept nogil:
+    """A line of places. Those that lie apart are put behind others that wait for it; how many then wait."""
+    cdef Py_ssize_t places, size = sizeof(elem_t)
+    cdef Py_ssize_t step = tile.x_stride[tile.rank - 1]
+    if not tile.apart and tree.group == 1:
+        plant(tree, <const elem_t*> x, step, n)
+        return 0
+    if not tile.apart:
+        plant_places(tile, tree, <const elem_t*> x, n)
+        return 0
+    while n:
+        places = min(n, 8 * tree.group - waiting)
+        put_together(tile, x, tree.together + waiting * tile.lanes * size, places)
+        x, n, waiting = x + places * step, n - places, waiting + places
+        if waiting == 8 * tree.group:
+            plant_places(tile, tree, <const elem_t*> tree.together, waiting)
+            waiting = 0
+    return waiting
+
+
+cdef void pool_item(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
+    """All places of an item, as few lines as can be."""
+    cdef int last = tile.rank - 1, lines = last, a
+    cdef Py_ssize_t unit = 1 if tile.apart else sizeof(elem_t), n = tile.axis[last].size, waiting = 0
+    cdef Py_ssize_t[MOST] at
+    while lines and tile.x_stride[lines - 1] == n * tile.x_stride[last]:
+        lines -= 1
+        n *= tile.axis[lines].size
+    for a in range(lines):
+        at[a] = 0
+    while True:
+        waiting = plant_line(tile, tree, x, n, waiting)
+        a = lines - 1
+        while a >= 0:
+            at[a] += 1
+            x += tile.x_stride[a] * unit
+            if at[a] < tile.axis[a].size:
+                break
+            x -= at[a] * tile.x_stride[a] * unit
+            at[a] = 0
+            a -= 1
+        if a < 0:
+            break
+    if waiting:
+        plant_places(tile, tree, <const elem_t*> tree.together, waiting)
+
+
+cdef void finish_item(const Tile* tile, const acc_t* total, elem_t* y, const Divisor* by,
+                      watch_t* watch) noexcept nogil:
+    cdef Py_ssize_t i = 0
+    cdef vec_t v
+    while i < tile.lanes:
+        read(&v, total + i)
+        finish(y + i, tile.lanes - i, &v, by, tile.rule, watch)
+        i += LANES
+
+
+cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
+    cdef watch_t watch = watch_nothing()
+    cdef Tree tree = tree_of(tile)
+    cdef Py_ssize_t item, unit = 1 if tile.apart else sizeof(elem_t)
+    cdef int a
+    cdef double count = 1
+    for a in range(tile.rank):
+        count *= tile.axis[a].size
+    cdef Divisor by = divisor_of(count)
+    for item in range(tile.items):
+        tree.rows = 0
+        pool_item(tile, &tree, tile.x + item * tile.x_item * unit)
+        finish_item(tile, harvest(&tree, tile.lanes), <elem_t*> tile.y + item * tile.y_item, &by, &watch)
+    tile.suspect |= watch_suspects(&watch)
+
+
+cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
+    """Bytes of scratch memory: a row for each bit of the number of rows, and one more."""
+    cdef Tree tree = tree_of(tile)
+    cdef Py_ssize_t levels = 2, places = 1
+    cdef int a
+    for a in range(tile.rank):
+        places *= tile.axis[a].size
+    while places >> (levels - 2):
+        levels += 1
+    return <char*> (tree.stack + levels * tree.pitch) - tile.scratch

@@ -1,0 +1,130 @@
+"""Layout: how arrays lie in memory, and the pool that reduces them. All callers ask `setup_of`."""
+
+import math
+from typing import NamedTuple
+
+from ..kernels import pool as pools
+from ..windows import Axis
+from . import routes, tiles
+from .routes import Problem
+
+ACCUMULATORS = {"mean": 4, "norm": 8, "qmean": 4, "sequential": 4, "indexed": 8, "wide": 16}  # bytes, at least
+PLANAR = 256  # bytes of lanes that lie apart, and are brought side by side together
+PLANAR_ROOM = 1 << 17  # bytes of a tile of these
+LONG_ROOM = 1 << 19  # bytes of a tile whose windows are long,
+PAGE = 1 << 12  # bytes of lanes below which a tile is not cut where places are read in the order of memory,
+LANES = 512  # elsewhere,
+VECTOR = 64  # or where windows are long, so that the rows that they share are not read again
+
+
+class Stage(NamedTuple):
+    """A step of a unit, and the tiles that it takes."""
+
+    step: str
+    unit: str
+    items: int
+    windows: tuple[int, ...]
+    lanes: int
+
+
+class Setup(NamedTuple):
+    """What a pool is made of: the same for all callers."""
+
+    axes: tuple[Axis, ...]
+    images: int
+    channels: int
+    channels_last: bool  # of the arrays
+    inside: bool  # whether channels are lanes
+    itemsize: int
+    p: float
+    low: float
+    high: float
+    indexed: bool
+    column_major: bool
+    route: str
+    stages: tuple[Stage, ...]  # and one that computes doubtful results again
+
+
+def unit_of(reduction: str, dtype: str, p: float) -> tuple[str, str]:
+    """The reduction by the name of its units, and the unit."""
+    names = {"max": "max", "mean": "mean", "quantised_mean": "qmean", "mean_in_order": "sequential",
+             "indexed_max": "indexed", "norm": "magnitude" if math.isinf(p) else "norm"}
+    return names[reduction], f"{names[reduction]}_{dtype}"
+
+
+class Asked(NamedTuple):
+    """The reduction that an operator asks for."""
+
+    reduction: str
+    dtype: str
+    itemsize: int
+    p: float
+    low: float  # sums in this range lost nothing
+    high: float
+    retries: bool
+    column_major: bool  # whether indices count the first axis fastest
+
+
+def acc_bytes(reduction: str, itemsize: int) -> int:
+    """The bytes of an accumulator."""
+    return max(itemsize, ACCUMULATORS.get(reduction, 1))
+
+
+def prefers_lanes(reduction: str, axes: tuple[Axis, ...], channels: int, itemsize: int, whole: bool) -> bool:
+    """Whether channels of channels-first arrays are better brought side by side than reduced row by row."""
+    if channels * itemsize < VECTOR:  # planes are rows, or there are too few of them to fill a vector
+        return False
+    name = unit_of(reduction, "", 2.0)[0]
+    size = acc_bytes(name, itemsize)
+    return routes.prefers_lanes(Problem(name, axes, 1, channels, True, itemsize, size, whole))
+
+
+def setup_of(asked: Asked, axes: tuple[Axis, ...], images: int, channels: int, channels_last: bool, inside: bool,
+             whole: bool) -> Setup:
+    """
+    What the pool of a problem is made of.
+
+    Parameters
+    ----------
+    asked : Asked
+    axes : tuple of Axis
+        At least one.
+    images, channels : int
+    channels_last : bool
+        Whether the arrays are (N, *spatial, C).
+    inside : bool
+        Whether channels are lanes: they lie side by side, or are brought there.
+    whole : bool
+        Whether a window is all of a channel.
+    """
+    reduction, unit = unit_of(asked.reduction, asked.dtype, asked.p)
+    lone = inside or channels == 1
+    groups, items, lanes = 1 if lone else images, images if lone else channels, channels if inside else 1
+    problem = Problem(reduction, axes, items, lanes, inside and not channels_last, asked.itemsize,
+                      acc_bytes(reduction, asked.itemsize), whole)
+    route, stages = stages_of(problem, unit, asked.dtype, groups, asked.retries)
+    return Setup(axes, images, channels, channels_last, inside, asked.itemsize, asked.p, asked.low, asked.high,
+                 reduction == "indexed", asked.column_major, route, stages)
+
+
+def stages_of(problem: Problem, unit: str, dtype: str, groups: int, retries: bool) -> tuple[str, tuple[Stage, ...]]:
+    """The route of a problem, and its steps."""
+    route = routes.choose(problem)
+    axes, extents = problem.axes, (groups, problem.items, problem.lanes)
+    copied = problem.planar or route.step not in ("passes", "whole")
+
+    def volume(tile: tiles.Tile, step: str = f"{route.step}_{unit}") -> int:
+        return (pools.scratch_of(step, axes, tile.windows, tile.lanes, problem.lanes)
+                + (tiles.elements(axes, tile) * problem.itemsize if copied else 0))
+
+    long = any(axis.most > routes.FEW for axis in axes)
+    least = (PAGE if route.step == "whole" else VECTOR if long else LANES) // problem.itemsize
+    most = PLANAR // problem.itemsize if problem.planar else 1 << 62
+    room = LONG_ROOM if long else PLANAR_ROOM if problem.planar else route.room
+    tile = tiles.cut(axes, extents, volume, room, lane_values=(least, most))
+    stages = [Stage(route.step, unit, *tile)]
+    if retries:
+        step = f"{'whole' if route.step == 'whole' else 'passes'}_wide_{dtype}"
+        inner = tiles.cut(axes, extents, lambda tile: volume(tile, step), max(room, LONG_ROOM), within=tile)
+        stages.append(Stage(step.split("_")[0], f"wide_{dtype}", *inner))
+    return route.name, tuple(stages)
