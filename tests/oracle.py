@@ -168,14 +168,14 @@ class Norm(NamedTuple):
 
 
 def maxima(plane, windows, nothing):
-    """The first maximal element of each window; NaN wins; `nothing` if the window is empty."""
+    """The maximum of each window, where zeros of both signs are equal; NaN wins; `nothing` if the window is empty."""
     cells = []
     for window in windows:
         values = [plane[i] for i in window]
         if any(v != v for v in values):
             cells.append(math.nan)
         else:
-            cells.append(max(values, default=nothing))  # max() keeps the first of equal elements
+            cells.append(max(values, default=nothing))
     return cells
 
 

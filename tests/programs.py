@@ -8,8 +8,11 @@ THREAD_COUNTS = ("ONNXPOOL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def launch(*arguments: str, seconds: float = 60, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with warnings as errors, without the caller's thread counts and with these environment variables."""
+    """Run Python with warnings as errors, without the caller's thread counts and with these environment variables; a
+    PYTHONPATH goes before the caller's."""
     clean = {name: value for name, value in os.environ.items() if name not in THREAD_COUNTS}
+    if "PYTHONPATH" in variables and "PYTHONPATH" in clean:
+        variables["PYTHONPATH"] += os.pathsep + clean["PYTHONPATH"]
     return subprocess.run(
         [sys.executable, "-W", "error", *arguments],
         env={**clean, **variables},

@@ -39,9 +39,9 @@ def jobs() -> list[tuple[Any, list[Any]]]:
     ]
 
 
-def many_threads() -> None:
-    """64 threads with 10,000 calls each, of all operators, share objects and arrays and get the bits of one."""
-    callers, turns, seldom = 64, 10_000, 500
+def many_threads(turns: int) -> None:
+    """64 threads with many calls each, of all operators, share objects and arrays and get the bits of one."""
+    callers, seldom = 64, 500
     operators = jobs()
     work = [(operator.plan(arrays[0].shape, arrays[0].dtype), arrays) for operator, arrays in operators] + operators
     expected = [call(*arrays, num_threads=1).tobytes() for call, arrays in work]

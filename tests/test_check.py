@@ -12,6 +12,8 @@ from onnxpool import __main__ as command
 from onnxpool.commands import CANNOT, DIFFERS, OK
 from onnxpool.onnx import checks
 
+pytestmark = pytest.mark.smoke
+
 
 def save(path, text, change=None):
     """Writes a model, given as onnx's text, and returns its path."""

@@ -97,7 +97,7 @@ def corrupted(calls, seed, *operators, **variables):
 def test_corrupted_calls(level):
     """Calls with something wrong, or nothing, end in an error of the library or in a result of the right shape."""
     if level not in available():
-        level = "baseline"
+        pytest.skip(f"{level} is not built, or this processor lacks it")
     corrupted(1500, len(level), ONNXPOOL_ISA=level)
 
 
@@ -109,9 +109,8 @@ def test_many_corrupted_calls(operator):
 
 
 def available():
-    """The instruction sets that this processor has."""
-    text = program("import onnxpool; onnxpool.show_config()")
-    return [level for level in ("baseline", "x86_v3", "x86_v4") if level in text]
+    """The instruction sets that are built and that this processor runs."""
+    return program("import onnxpool; print(*onnxpool.kernels.available())").split()
 
 
 def test_inputs_that_change_meanwhile():

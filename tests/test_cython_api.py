@@ -154,6 +154,7 @@ def geometry_of(call: Any, y: Any, indices: Any) -> native.Geometry:
 CALLS = 60
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("operator", [*POOLS, INDICES])
 def test_raw_pointers_give_the_bits_of_the_python_call(operator: str) -> None:
     """Random calls in any memory give, through a geometry and raw pointers, what Python gives, or its error."""

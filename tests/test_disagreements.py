@@ -23,6 +23,8 @@ from onnxpool.onnx.disagreements import (
 )
 from onnxpool.pooling import WindowPlan
 
+pytestmark = pytest.mark.smoke
+
 MICROSOFT = "com.microsoft"
 # The versions that the table was made with: others may have mended what it warns of.
 INSTALLED = {ORT: (onnxruntime.__version__, "1.31.1"), REFERENCE: (onnx.__version__, "1.23.2"),

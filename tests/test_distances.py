@@ -10,7 +10,7 @@ from test_flat_planes import bits
 
 import onnxpool
 
-DTYPES = [np.dtype(t) for t in (np.uint8, np.float16, ml_dtypes.bfloat16, np.float32, np.float64)]
+DTYPES = [np.dtype(t) for t in (np.uint8, ml_dtypes.bfloat16, np.float32)]
 FAR, FARTHEST = 15 << 19, 17 << 20  # bytes: a little more than what counts as near, and as far
 WINDOWS = [
     ((600,), {"kernel_shape": [2], "strides": [2]}),
@@ -42,7 +42,7 @@ def compare(far: np.ndarray, channels_last: bool, attributes: dict) -> None:
 
 
 @pytest.mark.parametrize("size", [FAR, FARTHEST])
-@pytest.mark.parametrize("channels", [16, 72, 320])
+@pytest.mark.parametrize("channels", [16, 320])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_far_arrays(dtype, channels, size):
     x = images_of(size, channels, dtype)
@@ -67,7 +67,7 @@ def test_far_views(dtype):
     x = images_of(2 * FARTHEST, 144, dtype)
     for sizes, attributes in WINDOWS:
         far = x.reshape(len(x), *sizes, 144)
-        for view in (far[..., 40:112], far[..., ::-1, :], far[:, ::-1], far[..., ::2, 1:]):
+        for view in (far[..., 40:112], far[..., ::-1, :], far[..., ::2, 1:]):
             pool = onnxpool.AveragePool(**attributes, channels_last=True)
             assert np.array_equal(bits(pool(view)), bits(pool(np.ascontiguousarray(view)))), (sizes, attributes)
 

@@ -6,6 +6,8 @@ import pytest
 
 import onnxpool
 
+pytestmark = pytest.mark.smoke
+
 DIVISORS = [*range(1, 50), 99, 121, 127, 255, 961, 1000, 4097]
 EDGES = {"float32": np.uint32, "float64": np.uint64}
 

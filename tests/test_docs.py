@@ -10,6 +10,8 @@ import pytest
 
 import onnxpool
 
+pytestmark = pytest.mark.smoke
+
 ROOT = Path(__file__).parent.parent
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(onnxpool.__path__, "onnxpool.")

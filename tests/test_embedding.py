@@ -1,7 +1,6 @@
 """What a host may do to a library that it embeds: each scenario in a process of its own, with a limit of time."""
 
 import importlib.util
-import os
 import platform
 from pathlib import Path
 
@@ -36,9 +35,10 @@ def test_prefork_server() -> None:
     scenario("forks", "prefork_server")
 
 
-def test_many_threads() -> None:
-    """640,000 mixed calls from 64 threads give the bits of serial ones."""
-    scenario("threads", "many_threads")
+@pytest.mark.parametrize("turns", [700, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_many_threads(turns: int) -> None:
+    """As many mixed calls from each of 64 threads give the bits of serial ones."""
+    scenario("threads", "many_threads", turns)
 
 
 def test_many_callers_few_threads() -> None:
@@ -46,6 +46,7 @@ def test_many_callers_few_threads() -> None:
     scenario("threads", "many_callers_few_threads")
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("where", ["tasks", "threads"])
 def test_limits(where: str) -> None:
     """A limit of threads is that of one asyncio task, or of one thread."""
@@ -112,6 +113,5 @@ def test_other_runtimes(runtime: str, order: str) -> None:
         pytest.skip(f"{runtime} is not installed")
     first = f"import {runtime}; " if order == "before" else ""
     text = f"{first}import scenarios_threads; scenarios_threads.beside({runtime!r}, {order!r})"
-    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
-    run = launch("-c", text, seconds=200, PYTHONPATH=path)
+    run = launch("-c", text, seconds=200, PYTHONPATH=str(HERE))
     assert run.returncode == 0, run.stderr

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 import onnxpool
 from onnxpool import PoolError, PoolTypeError
 
+pytestmark = pytest.mark.smoke
+
 FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
 BYTES = (np.int8, np.uint8)
 WINDOWED = {"AveragePool": FLOATS, "LpPool": FLOATS, "MaxPool": FLOATS + BYTES}

@@ -15,6 +15,8 @@ from programs import launch
 
 import onnxpool
 
+pytestmark = pytest.mark.smoke
+
 LEVELS = ("baseline", "x86_v3", "x86_v4")
 CALLS = 250
 NOISE = "165"  # what glibc then fills memory with when it is given out and, inverted, when it is given back

@@ -147,7 +147,7 @@ def test_channels_of_long_windows_give_the_same_bits_alone(dtype, geometry, odd)
     attributes = dict(zip(("kernel_shape", "strides", "dilations", "pads"), given, strict=True), ceil_mode=ceil_mode)
     names = [onnxpool.MaxPool] if dtype.kind in "iu" else [onnxpool.MaxPool, onnxpool.AveragePool, onnxpool.LpPool]
     rng = np.random.default_rng(7)
-    for channels in (16, 32, 40, 64, 70, 129):
+    for channels in (16, 70) if odd else (16, 32, 40, 64, 70, 129):
         x = (rng.integers(-100, 100, (2, channels, *spatial)) if dtype.kind in "iu" else
              rng.standard_normal((2, channels, *spatial))).astype(dtype)
         if odd == "sums" and dtype.kind not in "iu":

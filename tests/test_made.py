@@ -5,6 +5,8 @@ import pytest
 
 import onnxpool
 
+pytestmark = pytest.mark.smoke
+
 X = np.arange(36, dtype=np.float32).reshape(1, 1, 6, 6)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_flat_planes import DTYPES, bits, elements, largest
+from test_flat_planes import DTYPES, bits, elements, largest, same_numbers
 
 import onnxpool
 from onnxpool.merging import Problem, merged
@@ -53,8 +53,7 @@ def test_results_are_those_of_arrays_that_cannot_be_merged(operator, dtype):
                 first = np.moveaxis(x, -1, 1) if last else x
                 every = (..., *(slice(None, None, stride) for stride in attributes["strides"]))
                 expected = largest(first, attributes["kernel_shape"], [1] * len(sizes), attributes["pads"])[every]
-                for a, b in zip(bits(y), bits(np.moveaxis(expected, 1, -1) if last else expected), strict=True):
-                    assert np.array_equal(a, b)
+                assert same_numbers(y, np.moveaxis(expected, 1, -1) if last else expected)
             ran += 1
     assert ran > SEEDS
 
@@ -77,25 +76,24 @@ def windows(size, kernel=1, stride=1):
     return axis_windows(size, (size - kernel) // stride + 1, kernel, stride, 1, (0, 0), False)
 
 
-@pytest.mark.parametrize(("problem", "sums", "shape"), [
-    (((8, 64, 1000, 1), ((3, 1),), 0), True, (8, 64, 1000)),
-    (((8, 64, 1000, 2), ((3, 1),), 0), True, (512, 1000, 2)),
-    (((8, 10, 100, 64), ((1, 3),), 1), True, (80, 100, 64)),
-    (((8, 10, 100, 64), ((3, 1),), 1), True, (8, 10, 6400)),
-    (((8, 64, 10, 100), ((1, 3),), 0), True, (8, 640, 100)),
-    (((8, 64, 10, 9, 8), ((1, 3, 3),), 0), True, (8, 640, 9, 8)),
-    (((8, 64, 10, 9, 8), ((3, 3, 1),), 0), False, (5120 // 10, 10, 9, 8)),
-    (((8, 64, 10, 9, 8), ((3, 3, 1),), 0), True, None),  # columns would be added first
-    (((8, 64, 10, 1, 8), ((3, 1, 3),), 0), False, (8, 64, 10, 8)),
-    (((8, 64, 10, 2, 8), ((3, 1, 3),), 0), False, None),
-    (((8, 64, 10, 8), ((1, 1),), 0), True, (1, 1, 40960)),
-    (((8, 64, 10, 8), ((3, 2),), 0), False, None),
+@pytest.mark.parametrize(("problem", "shape"), [
+    (((8, 64, 1000, 1), ((3, 1),), 0), (8, 64, 1000)),
+    (((8, 64, 1000, 2), ((3, 1),), 0), (512, 1000, 2)),
+    (((8, 10, 100, 64), ((1, 3),), 1), (80, 100, 64)),
+    (((8, 10, 100, 64), ((3, 1),), 1), (8, 10, 6400)),
+    (((8, 64, 10, 100), ((1, 3),), 0), (8, 640, 100)),
+    (((8, 64, 10, 9, 8), ((1, 3, 3),), 0), (8, 640, 9, 8)),
+    (((8, 64, 10, 9, 8), ((3, 3, 1),), 0), (512, 10, 9, 8)),
+    (((8, 64, 10, 1, 8), ((3, 1, 3),), 0), (8, 64, 10, 8)),
+    (((8, 64, 10, 2, 8), ((3, 1, 3),), 0), None),
+    (((8, 64, 10, 8), ((1, 1),), 0), (1, 1, 40960)),
+    (((8, 64, 10, 8), ((3, 2),), 0), None),
 ])  # fmt: skip
-def test_which_axes_are_merged(problem, sums, shape):
+def test_which_axes_are_merged(problem, shape):
     given, (kernel,), last = problem
     sizes = given[1:-1] if last else given[2:]
     axes = tuple(windows(size, k) for size, k in zip(sizes, kernel, strict=True))
-    result = merged(Problem(given, axes, bool(last)), sums)
+    result = merged(Problem(given, axes, bool(last)))
     assert (None if result is None else result.shape) == shape
 
 

@@ -80,6 +80,7 @@ def same_values(first, second):
     np.testing.assert_array_equal(first.astype(np.float64), second.astype(np.float64), strict=True)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("operator", FUNCTIONS)
 def test_any_call_agrees_with_the_oracle(operator):
     """A call of any opset, attributes, dtype, layout, memory and style gives the true result within its bound."""

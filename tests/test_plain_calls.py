@@ -9,6 +9,8 @@ import pytest
 import onnxpool
 from onnxpool import PoolError, PoolTypeError
 
+pytestmark = pytest.mark.smoke
+
 CASES = [  # small, merged axes, transposed within, large, large and merged
     ((2, 3, 9, 9), {"kernel_shape": [2, 2]}),
     ((2, 3, 9, 9), {"kernel_shape": [3, 1], "strides": [2, 1]}),

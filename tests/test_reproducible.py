@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -182,7 +183,7 @@ def test_results_are_many_and_differ() -> None:
     assert len(expected()) >= 200
     assert len(set(expected().values())) >= len(layouts)
     assert in_use()[0] in ISAS
-    assert "baseline" in in_use()[1]
+    assert in_use()[1][0] == in_use()[0] or "ONNXPOOL_ISA" in os.environ
 
 
 @pytest.mark.parametrize("operator", DTYPES)
@@ -219,6 +220,7 @@ def test_channel_order_gives_the_same_bits(operator: str) -> None:
             assert bits(alone) == bits(y[:, -1:]), str(call)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("operator", WINDOWED)
 def test_layouts_give_the_same_bits(operator: str) -> None:
     """A windowed operator gives the same bits in both layouts."""

@@ -18,6 +18,8 @@ from truths import truths
 import onnxpool
 from onnxpool import PoolError, PoolTypeError
 
+pytestmark = pytest.mark.smoke
+
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 LAYOUTS = {"channels first": False, "channels last": True}
 MOST = 2**63 - 1

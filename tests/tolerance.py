@@ -5,7 +5,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from oracle import AVERAGE, DECIMALS, FORMATS, LP, Mean, Norm
+from oracle import AVERAGE, DECIMALS, FORMATS, LP, MAX, Mean, Norm
 from oracle_regions import Sample
 
 # Errors of means are compared in units of 2**-(bits of the accumulator + FRACTION).
@@ -116,11 +116,15 @@ def cell_error(value, cell, truth):
     return 0.0 if same_number(value, cell) else math.inf
 
 
-def bits_differ(values, cells, dtype):
-    """Per output, whether its bits differ from the expected ones; any NaN is as good as another."""
+def bits_differ(values, cells, dtype, signed_zeros):
+    """Per output, whether its bits differ from the expected ones; any NaN is as good as another, and of maxima, for
+    which zeros of both signs are equal, any zero."""
     expected = np.array(cells, np.float64 if dtype.name in FORMATS else np.int64).astype(dtype)
     pattern = np.dtype(f"u{dtype.itemsize}")
-    return (values.view(pattern) != expected.view(pattern)) & ~((values != values) & (expected != expected))
+    differ = values.view(pattern) != expected.view(pattern)
+    if not signed_zeros:
+        differ &= (values != 0) | (expected != 0)
+    return differ & ~((values != values) & (expected != expected))
 
 
 def judge(truth, y):
@@ -134,7 +138,8 @@ def judge(truth, y):
         numbers = values.astype(np.float64).tolist()
         errors = [cell_error(value, cell, truth) for value, cell in zip(numbers, truth.cells, strict=True)]
     else:
-        differ = bits_differ(np.ascontiguousarray(values), truth.cells, truth.dtype)
+        signed_zeros = truth.operator not in (*MAX, "MaxRoiPool")
+        differ = bits_differ(np.ascontiguousarray(values), truth.cells, truth.dtype, signed_zeros)
         errors = np.where(differ, math.inf, 0.0).tolist()
     worst = max(errors, default=0.0)
     if worst <= 1:

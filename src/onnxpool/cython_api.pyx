@@ -17,7 +17,7 @@ from . import kernels, schemas
 from .base import by_name
 from .errors import PoolError, PoolTypeError
 from .execution import Plan, bfloat16
-from .pooling import INDEX, WindowPlan, interleaved
+from .pooling import INDEX, WindowPlan
 from .threads import MOST, team
 
 cdef extern from *:
@@ -101,7 +101,7 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     x = memory_of(plan.label, "X", plan.shape, plan.dtype, x_strides)
     y = memory_of(plan.label, "the result", plan.output_shape, plan.dtype, y_strides)
     indices = memory_of(plan.label, "Indices", plan.output_shape, INDEX, indices_strides)
-    pool = plan._pool(interleaved(x, plan.operator.channels_last)) if x.size else None
+    pool, x, y = plan._pool_of(x, y) if x.size else (None, x, y)
     handle = <onnxpool_handle*> calloc(1, sizeof(onnxpool_handle))
     if handle == NULL:
         raise MemoryError(f"{plan.label}: no {sizeof(onnxpool_handle)} bytes for a handle")
@@ -110,8 +110,8 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     Py_INCREF(pool)
     handle.empty, handle.indexed = x.size == 0, plan.reduction[0] == "indexed_max"
     handle.threads, handle.most_threads = team(None, x.nbytes), team(MOST, x.nbytes)
-    handle.ndim = x.ndim
-    for axis in range(x.ndim):
+    handle.ndim = len(plan.shape)
+    for axis in range(handle.ndim):
         handle.shape[axis] = plan.output_shape[axis]
     handle.operands.x = operand_of(x, handle.strides.x)
     handle.operands.y = operand_of(y, handle.strides.y)

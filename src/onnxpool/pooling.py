@@ -123,16 +123,12 @@ class WindowPlan(kernels.PlainCall, Plan):
         if x.size and self._picked is not None:
             np.copyto(y, x[self._picked])
         elif x.size:
-            way, given, result = self._given, x, y
-            if self._merged is not None and x.flags.c_contiguous and y.flags.c_contiguous:
-                way = self._merged
-                given, result = x.reshape(way.problem.shape), y.reshape(way.problem.output_shape)
-            pool = self._pool(self._inside(given, way), way)
+            pool, given, result = self._pool_of(x, y)
             pool.run(given, result, team, rule, indices)
             plain = x.flags.c_contiguous and x.flags.aligned and y.flags.c_contiguous
             if plain and not self._plain and not indexed:
-                self._plain.append(kernels.PlainPool(pool, self.shape, self.output_shape, way.problem.shape,
-                                                 way.problem.output_shape, self.dtype, self._quantised,
+                self._plain.append(kernels.PlainPool(pool, self.shape, self.output_shape, given.shape,
+                                                 result.shape, self.dtype, self._quantised,
                                                  self._bytes < threads.SERIAL_BYTES))
         y = delivered(y, y_out)
         return y if indices is None else (y, delivered(indices, indices_out))
@@ -175,6 +171,14 @@ class WindowPlan(kernels.PlainCall, Plan):
         """Whether channels are the innermost loop."""
         return interleaved(x, way.problem.channels_last) or (way.transposes and (way.whole or x.flags.c_contiguous))
 
+    def _pool_of(self, x: Array, y: Array) -> tuple[kernels.Pool, Array, Array]:
+        """The pool for arrays that lie like these, and these as it takes them: for the plan and the C API."""
+        way = self._given
+        if self._merged is not None and x.flags.c_contiguous and y.flags.c_contiguous:
+            way = self._merged
+            x, y = x.reshape(way.problem.shape), y.reshape(way.problem.output_shape)
+        return self._pool(self._inside(x, way), way), x, y
+
     def _pool(self, inside: bool, way: Way | None = None) -> kernels.Pool:
         way = way or self._given
         key = way is self._merged, inside
@@ -186,8 +190,10 @@ class WindowPlan(kernels.PlainCall, Plan):
     def _make_pool(self, inside: bool, way: Way) -> kernels.Pool:
         shape, last = way.problem.shape, way.problem.channels_last
         name, p = self.reduction
-        low, high = safe_range(self.dtype.name, p)
-        return kernels.Pool(layout.setup_of(
-            layout.Asked(name, self.dtype.name, self.dtype.itemsize, p, low, high, retries(name, self.dtype.name, p),
-                         bool(self.operator.attributes.get("storage_order"))),
-            way.problem.axes or (POINT,), shape[0], shape[-1] if last else shape[1], last, inside, way.whole))
+        with kernels.cpu.DefaultFloats():
+            low, high = safe_range(self.dtype.name, p)
+            asked = layout.Asked(name, self.dtype.name, self.dtype.itemsize, p, low, high,
+                                 retries(name, self.dtype.name, p),
+                                 bool(self.operator.attributes.get("storage_order")))
+            return kernels.Pool(layout.setup_of(asked, way.problem.axes or (POINT,), shape[0],
+                                                shape[-1] if last else shape[1], last, inside, way.whole))

@@ -6,7 +6,7 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from .core.boxes cimport CopyStep
+from .core.boxes cimport OF_BFLOAT16, OF_FLOAT16, OF_FLOAT32, OF_FLOAT64, CopyStep, extremes_of
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
 from .core.job cimport Axis, Step, Tile
 from .core.signals cimport Interrupts, raised_by_handler
@@ -84,7 +84,7 @@ def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes):
         set_axis(&all_axes[a], source)
         zero[a], end[a] = 0, windows[a]
     tile.axis, tile.rank, tile.items, tile.lanes, tile.begin, tile.end = all_axes, len(axes), 1, lanes, zero, end
-    tile.all_lanes = max(1, all_lanes)
+    tile.all_lanes, tile.most_lanes = max(1, all_lanes), lanes
     return unit_of(unit).scratch(&tile)
 
 
@@ -185,6 +185,9 @@ cdef class Pool:
         cdef const Unit* unit = unit_of(f"{stage.step}_{stage.unit}")
         job.step, job.copy = <Step> unit.run, <CopyStep> unit_of("copy_any_bytes").run
         job.itemsize, job.retries = setup.itemsize, retries
+        formats = {"float16": OF_FLOAT16, "bfloat16": OF_BFLOAT16, "float32": OF_FLOAT32, "float64": OF_FLOAT64}
+        if setup.dtype in formats:
+            job.extremes = extremes_of(formats[setup.dtype], setup.least, setup.largest)
         job.rows = stage.step == "passes"
         # Channels that are brought side by side are copied together as for any other step.
         job.whole = stage.step == "whole" and (setup.channels_last or not setup.inside)
@@ -201,7 +204,7 @@ cdef class Pool:
         job.tasks = count_parts(job, &whole) * job.groups
         memset(&tile, 0, sizeof(Tile))
         tile.axis, tile.rank, tile.items, tile.lanes = job.axis, job.rank, job.tile_items, job.tile_lanes
-        tile.all_lanes = max(1, job.lanes)
+        tile.all_lanes, tile.most_lanes = max(1, job.lanes), job.tile_lanes
         tile.begin, tile.end = zero, job.tile
         elements = results = job.tile_items * job.tile_lanes
         for a in range(job.rank):
@@ -248,6 +251,7 @@ cdef class Pool:
         those of a row must lie in one piece if it has several."""
         cdef const Job* job = self.jobs
         cdef bint apart = source.swapped, spatial = source.ndim > 2
+        cdef Py_ssize_t packed = job.lanes * source.itemsize
         cdef Py_ssize_t channel = source.strides[self.channel if spatial else 1]
         cdef int a, last = job.rank - 1
         array.data, array.itemsize, array.swapped = source.data, source.itemsize, source.swapped
@@ -260,12 +264,13 @@ cdef class Pool:
             array.axis[a] = source.strides[self.first + a] if spatial else source.itemsize * job.lanes
             if array.axis[a] % source.itemsize:
                 apart = True
-        if row > 1 and array.axis[last] != job.lanes * source.itemsize:
+        if row > 1 and array.axis[last] != packed:
             apart = True
         a = last
         while job.whole and row and a > 0 and not apart:  # few lanes of a whole channel: all lines are one
-            apart = job.axis[a - 1].size > 1 and array.axis[a - 1] != array.axis[a] * job.axis[a].size
+            packed *= job.axis[a].size
             a -= 1
+            apart = job.axis[a].size > 1 and array.axis[a] != packed
         return apart
 
     cdef bint run_operands(self, const Operands* operands, int threads, Interrupts* signals) noexcept nogil:

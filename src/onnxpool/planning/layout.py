@@ -1,6 +1,7 @@
 """Layout: how arrays lie in memory, and the pool that reduces them. All callers ask `setup_of`."""
 
 import math
+import sys
 from typing import NamedTuple
 
 from ..kernels import pool as pools
@@ -9,6 +10,8 @@ from . import routes, tiles
 from .routes import Problem
 
 ACCUMULATORS = {"mean": 4, "norm": 8, "qmean": 4, "sequential": 4, "indexed": 8, "wide": 16}  # bytes, at least
+MOST_TAPS_OF_BYTES = 2**31 // 256  # whose sum is sure to fit into 32 bits
+MOST_FLOAT, MOST_DOUBLE = (2 - 2**-23) * 2.0**127, sys.float_info.max
 PLANAR = 256  # bytes of lanes that lie apart, and are brought side by side together
 PLANAR_ROOM = 1 << 17  # bytes of a tile of these
 LONG_ROOM = 1 << 19  # bytes of a tile whose windows are long,
@@ -35,10 +38,13 @@ class Setup(NamedTuple):
     channels: int
     channels_last: bool  # of the arrays
     inside: bool  # whether channels are lanes
+    dtype: str
     itemsize: int
     p: float
     low: float
     high: float
+    least: float  # magnitudes of elements between which no sum leaves its range
+    largest: float
     indexed: bool
     column_major: bool
     route: str
@@ -79,6 +85,16 @@ def prefers_lanes(reduction: str, axes: tuple[Axis, ...], channels: int, itemsiz
     return routes.prefers_lanes(Problem(name, axes, 1, channels, True, itemsize, size, whole))
 
 
+def harmless(asked: Asked, taps: int) -> tuple[float, float]:
+    """Magnitudes between which elements never take a sum of so many taps out of its range."""
+    taps = max(taps, 1)
+    if asked.reduction != "norm":
+        return 0.0, (MOST_DOUBLE if asked.dtype == "float64" else MOST_FLOAT) / (2 * taps)
+    if math.isinf(asked.p) or math.isinf(asked.high):
+        return 0.0, math.inf
+    return 1.001 * asked.low ** (1 / asked.p), 0.999 * (asked.high / (2 * taps)) ** (1 / asked.p)
+
+
 def setup_of(asked: Asked, axes: tuple[Axis, ...], images: int, channels: int, channels_last: bool, inside: bool,
              whole: bool) -> Setup:
     """
@@ -98,13 +114,16 @@ def setup_of(asked: Asked, axes: tuple[Axis, ...], images: int, channels: int, c
         Whether a window is all of a channel.
     """
     reduction, unit = unit_of(asked.reduction, asked.dtype, asked.p)
+    if reduction == "qmean" and math.prod(axis.most for axis in axes) > MOST_TAPS_OF_BYTES:
+        unit = f"qlong_{asked.dtype}"
     lone = inside or channels == 1
     groups, items, lanes = 1 if lone else images, images if lone else channels, channels if inside else 1
     problem = Problem(reduction, axes, items, lanes, inside and not channels_last, asked.itemsize,
                       acc_bytes(reduction, asked.itemsize), whole)
     route, stages = stages_of(problem, unit, asked.dtype, groups, asked.retries)
-    return Setup(axes, images, channels, channels_last, inside, asked.itemsize, asked.p, asked.low, asked.high,
-                 reduction == "indexed", asked.column_major, route, stages)
+    least, largest = harmless(asked, math.prod(axis.most for axis in axes))
+    return Setup(axes, images, channels, channels_last, inside, asked.dtype, asked.itemsize, asked.p, asked.low,
+                 asked.high, least, largest, reduction == "indexed", asked.column_major, route, stages)
 
 
 def stages_of(problem: Problem, unit: str, dtype: str, groups: int, retries: bool) -> tuple[str, tuple[Stage, ...]]:
@@ -124,7 +143,8 @@ def stages_of(problem: Problem, unit: str, dtype: str, groups: int, retries: boo
     tile = tiles.cut(axes, extents, volume, room, lane_values=(least, most))
     stages = [Stage(route.step, unit, *tile)]
     if retries:
-        step = f"{'whole' if route.step == 'whole' else 'passes'}_wide_{dtype}"
-        inner = tiles.cut(axes, extents, lambda tile: volume(tile, step), max(room, LONG_ROOM), within=tile)
-        stages.append(Stage(step.split("_")[0], f"wide_{dtype}", *inner))
+        step = "passes" if route.step == "direct" and routes.bounded(problem) else route.step
+        wide = f"wide_{dtype}"
+        inner = tiles.cut(axes, extents, lambda tile: volume(tile, f"{step}_{wide}"), max(room, LONG_ROOM), within=tile)
+        stages.append(Stage(step, wide, *inner))
     return route.name, tuple(stages)

@@ -78,7 +78,7 @@ def bounded(problem: Problem) -> bool:
 
 
 ROUTES = (
-    Route("whole", "whole", lambda p: p.whole, lambda p: 1, 1 << 62),
+    Route("whole", "whole", lambda p: p.whole, lambda p: 1, 1 << 19),
     Route("indexed", "indexed", lambda p: p.reduction == "indexed", lambda p: 1, 1 << 18),
     Route("sequential", "sequential", lambda p: p.reduction == "sequential", lambda p: 1, 1 << 18),
     Route("direct", "direct", lambda p: is_windowed(p) and len(p.axes) <= MOST_DIRECT, direct_cost, 1 << 20),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ..windows import Axis
 
 TASKS = 16  # that a large problem is cut into at least, for threads to share
+HALO = 1.6  # how much more two half tiles may read than a whole one
 LARGE = 1 << 18  # elements in and out of a large problem
 
 
@@ -51,9 +52,9 @@ def halved(axes: Sequence[Axis], tile: Tile, least: int) -> Tile | None:
              if part > 1]
     if tile.lanes >= 2 * least:
         costs.append((1.2, len(axes)))
-    if not costs:
+    cost, a = min(costs, default=(math.inf, 0))
+    if cost > HALO:
         return None
-    _cost, a = min(costs)
     if a == len(axes):
         return tile._replace(lanes=-(-tile.lanes // 2))
     windows = (*tile.windows[:a], -(-tile.windows[a] // 2), *tile.windows[a + 1:])

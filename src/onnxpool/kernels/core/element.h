@@ -16,6 +16,9 @@
 #include "scalar.h"
 #include "vec.h"
 
+#if defined(REDUCTION_qlong) /* of so many taps that 32 bits could overflow */
+#define REDUCTION_qmean
+#endif
 #if defined(REDUCTION_magnitude) /* the norm for an infinite p */
 #define REDUCTION_max
 #endif
@@ -72,6 +75,11 @@ typedef uint8_t acc_t;
 typedef uint8_v vec_t;
 typedef int8_v lane_bits_t;
 #define split_lanes split_int8
+#elif defined(REDUCTION_qlong)
+typedef int64_t acc_t;
+typedef int64_v vec_t;
+typedef int64_v lane_bits_t;
+#define split_lanes split_int64
 #elif defined(REDUCTION_qmean)
 typedef int32_t acc_t;
 typedef int32_v vec_t;
@@ -86,7 +94,7 @@ typedef int32_v lane_bits_t;
 #if !defined(REDUCTION_wide)
 enum { LANES = WIDTH / sizeof(acc_t) };
 INLINE acc_t acc_of(double value) { return (acc_t)value; }
-INLINE vec_t vec_fill(double value) { return (vec_t){} + (acc_t)value; }
+INLINE vec_t vec_fill(double value) { return (acc_t)value - (vec_t){}; } /* -0 stays -0 */
 INLINE void vec_split(vec_t *first, vec_t *second) { split_lanes((lane_bits_t *)first, (lane_bits_t *)second); }
 #endif
 INLINE vec_t vec_read(const acc_t *x) { return READ(vec_t, x); }
@@ -150,7 +158,7 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
 /* ---- Sums. */
 #else
 #if defined(REDUCTION_wide)
-INLINE vec_t vec_merge(vec_t a, vec_t b) { return add_wide(a, b); }
+RARE vec_t vec_merge(vec_t a, vec_t b) { return add_wide(a, b); }
 #else
 INLINE vec_t vec_merge(vec_t a, vec_t b) { return a + b; }
 INLINE vec_t vec_empty(void) { return vec_fill(0); }
@@ -227,6 +235,16 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 
 /* ---- Norms: sums of powers of doubles, which may leave the range of one. */
 #elif defined(REDUCTION_norm)
+RARE vec_t vec_powers(vec_t v, double p) {
+    for (int i = 0; i < (int)LANES; i++)
+        v[i] = power(v[i], p);
+    return v;
+}
+RARE vec_t vec_roots(vec_t v, double p) {
+    for (int i = 0; i < (int)LANES; i++)
+        v[i] = norm(v[i], p);
+    return v;
+}
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     vec_t v = vec_widen(x);
     if (rule->p == 2)
@@ -236,9 +254,7 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
         return v;
     if (rule->p == 3)
         return v * v * v;
-    for (int i = 0; i < (int)LANES; i++)
-        v[i] = power(v[i], rule->p);
-    return v;
+    return vec_powers(v, rule->p);
 }
 typedef struct { int64_v unsafe; } watch_t;
 INLINE watch_t watch_nothing(void) { return (watch_t){(int64_v){}}; }
@@ -258,8 +274,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     if (rule->p == 2)
         total = root_double(total);
     else if (rule->p != 1)
-        for (int i = 0; i < (int)LANES; i++)
-            total[i] = norm(total[i], rule->p);
+        total = vec_roots(total, rule->p);
 #if defined(ELEMENT_float64)
     memcpy(y, &total, sizeof total);
 #elif defined(ELEMENT_float32)
@@ -285,7 +300,12 @@ INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
 INLINE vec_t vec_none(void) { return vec_fill(0); }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     (void)rule;
-#if defined(ELEMENT_int8)
+#if defined(REDUCTION_qlong)
+    vec_t v;
+    for (int i = 0; i < (int)LANES; i++)
+        v[i] = x[i];
+    return v;
+#elif defined(ELEMENT_int8)
     return widen_int8(x);
 #else
     return widen_uint8(x);
@@ -310,11 +330,11 @@ INLINE vec_t vec_fill(double value) { return wide(value, 0); }
 INLINE vec_t vec_none(void) { return wide(-0.0, 0); }
 INLINE vec_t vec_empty(void) { return wide(0, 0); }
 INLINE void vec_split(vec_t *first, vec_t *second) { (void)first, (void)second; }
-INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
+RARE vec_t vec_load(const elem_t *x, const Rule *rule) {
     const double value = value_of(*x);
     return rule->p ? wide_power(value, rule->p) : wide(value, 0);
 }
-INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
+RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
     (void)inverse, (void)watch;
     const double there = value_of(*y);
     if (isfinite(there) && !(rule->p && there == 0))

@@ -72,7 +72,7 @@ typedef struct {
     const Axis *axis;
     int rank;
     ptrdiff_t items, lanes;                    /* lanes lie side by side at each place, */
-    ptrdiff_t all_lanes;                       /* as some of so many */
+    ptrdiff_t all_lanes, most_lanes;           /* as some of so many; a tile has at most these */
     const char *x;                             /* of the first item: the element at place 0 of all axes, */
     char *y;                                   /* and the result of window 0 of all axes */
     ptrdiff_t x_item, y_item;                  /* from item to item */

@@ -22,7 +22,7 @@ cdef extern from "job.h" nogil:
     ctypedef struct Tile:
         const Axis* axis
         int rank
-        Py_ssize_t items, lanes, all_lanes
+        Py_ssize_t items, lanes, all_lanes, most_lanes
         const char* x
         char* y
         Py_ssize_t x_item, y_item

@@ -52,7 +52,8 @@ cdef inline bint is_flat(const Tile* tile) noexcept nogil:
     for a in range(tile.rank):
         if tile.axis[a].stride > 1 and tile.axis[a].out > 1:
             return False
-    return (tile.axis[last].size + 2 * tile.axis[last].pad) * tile.lanes <= NARROW
+    # The same for all tiles of a job, as it decides about scratch memory.
+    return (tile.axis[last].size + 2 * tile.axis[last].pad) * tile.most_lanes <= NARROW
 
 
 cdef inline bint is_padded(const Tile* tile, int a) noexcept nogil:
@@ -209,7 +210,8 @@ cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
         part *= 2
 
 
-cdef inline void sum_columns(const elem_t* x, acc_t* y, Py_ssize_t n, const Taps* taps, const Rule* rule) noexcept nogil:
+cdef inline void sum_columns(const elem_t* x, acc_t* y, Py_ssize_t n, const Taps* taps,
+                             const Rule* rule) noexcept nogil:
     columns(<vec_t*> NULL, columns(<Block*> NULL, 0, x, y, n, taps, rule), x, y, n, taps, rule)
 
 
@@ -227,7 +229,8 @@ cdef inline void pad_row(const Tile* tile, const Room* room, acc_t* y) noexcept 
     fill_row(y + right, room.places * tile.lanes - right)
 
 
-cdef inline void load_row(const Tile* tile, const Room* room, const elem_t* x, acc_t* y, Py_ssize_t n_taps) noexcept nogil:
+cdef inline void load_row(const Tile* tile, const Room* room, const elem_t* x, acc_t* y,
+                          Py_ssize_t n_taps) noexcept nogil:
     """Taps of elements for what a row has inside."""
     cdef Taps taps = taps_of(tile, n_taps)
     cdef Py_ssize_t left = (room.low - room.begin) * tile.lanes, n = (room.high - room.low) * tile.lanes

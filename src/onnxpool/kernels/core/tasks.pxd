@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from .boxes cimport MOST_COPIED, Copy, CopyStep
+from .boxes cimport MOST_COPIED, Copy, CopyStep, Extremes, has_extreme
 from .job cimport Axis, Rule, Scratch, Step, Tile, elements_of
 from .signals cimport Interrupts, interrupted
 
@@ -28,6 +28,7 @@ cdef struct Job:
     Py_ssize_t x_room, y_room, index_room  # bytes of a tile, if its elements are copied together,
     Py_ssize_t scratch                   # and of what its step needs
     const Job* retry                     # computes doubtful results again; or NULL
+    Extremes extremes                    # of elements without which no result is doubtful
     bint retries                         # whether this is such a job, whose step looks at the results that are there
 
 cdef struct Array:
@@ -200,8 +201,16 @@ cdef inline char* target_of(Copy* copy, const Job* job, const Part* part, const 
 cdef inline void set_tile(Tile* tile, const Job* job, const Part* part, const Call* call) noexcept nogil:
     memset(tile, 0, sizeof(Tile))
     tile.axis, tile.rank, tile.items, tile.lanes = job.axis, job.rank, part.items, part.lanes
-    tile.all_lanes = job.lanes
+    tile.all_lanes, tile.most_lanes = job.lanes, job.tile_lanes
     tile.begin, tile.end, tile.rule, tile.far = part.begin, part.end, &call.rule, call.far
+
+
+cdef inline bint is_doubtful(const Job* job, const Call* call, const Part* part) noexcept nogil:
+    """Whether a tile has elements that may have taken a sum out of its range: infinite ones have not."""
+    cdef Copy copy
+    cdef Py_ssize_t[MOST_AXES + 1] strides
+    describe(&copy, job, part, &call.x, part.low, part.high, strides, job.itemsize)
+    return has_extreme(&copy, copy.from_, 0, &job.extremes)
 
 
 cdef inline void run_part(const Job* job, const Call* call, const Part* part, char* memory) noexcept nogil:
@@ -233,7 +242,7 @@ cdef inline void run_part(const Job* job, const Call* call, const Part* part, ch
         job.copy(&copy)
     if call.indices.data != NULL and call.indices_apart:
         job.copy(&indices)
-    if tile.suspect and job.retry != NULL:
+    if tile.suspect and job.retry != NULL and is_doubtful(job, call, part):
         retry_part(job.retry, call, part, memory)
 
 

@@ -10,6 +10,7 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
+#define RARE static __attribute__((noinline)) /* a copy in each loop would only be compiled slowly */
 
 #if defined(__AVX512BW__)
 enum { WIDTH = 64 }; /* bytes of a register */
@@ -253,16 +254,17 @@ EVEN_ODD(int32, FROM4(0), FROM4(1))
 EVEN_ODD(int64, FROM2(0), FROM2(1))
 #endif
 
-/* Quotients, correctly rounded for a total that is 0 or not tiny: a step of Newton's method by fused multiply-adds, two
+/* Quotients, with the sign of the total even for zeros, correctly rounded for a total that is 0 or not tiny: a step of Newton's method by fused multiply-adds, two
  * for doubles (Markstein, IBM J. Res. Dev. 34, 1990). One step is enough for whole counts up to 65536: all significands
  * over all of these were tried. `inverse` is 1 / count, rounded. */
+#define SIGNED(type, words, q, t) (type)((words)(q) | ((words)(t) & ~((words){} - 1 >> 1)))
 INLINE float_v quotient_float(float_v total, float_v count, float_v inverse) {
 #if defined(__AVX512F__)
     const __m512 t = (__m512)total, c = (__m512)count, f = (__m512)inverse, q = _mm512_mul_ps(t, f);
-    return (float_v)_mm512_fmadd_ps(_mm512_fnmadd_ps(q, c, t), f, q);
+    return SIGNED(float_v, uint32_v, _mm512_fmadd_ps(_mm512_fnmadd_ps(q, c, t), f, q), t);
 #elif defined(__FMA__)
     const __m256 t = (__m256)total, c = (__m256)count, f = (__m256)inverse, q = _mm256_mul_ps(t, f);
-    return (float_v)_mm256_fmadd_ps(_mm256_fnmadd_ps(q, c, t), f, q);
+    return SIGNED(float_v, uint32_v, _mm256_fmadd_ps(_mm256_fnmadd_ps(q, c, t), f, q), t);
 #else
     (void)inverse;
     return total / count;
@@ -273,12 +275,12 @@ INLINE double_v quotient_double(double_v total, double_v count, double_v inverse
     const __m512d t = (__m512d)total, c = (__m512d)count, f = (__m512d)inverse;
     __m512d q = _mm512_mul_pd(t, f);
     q = _mm512_fmadd_pd(_mm512_fnmadd_pd(q, c, t), f, q);
-    return (double_v)_mm512_fmadd_pd(_mm512_fnmadd_pd(q, c, t), f, q);
+    return SIGNED(double_v, uint64_v, _mm512_fmadd_pd(_mm512_fnmadd_pd(q, c, t), f, q), t);
 #elif defined(__FMA__)
     const __m256d t = (__m256d)total, c = (__m256d)count, f = (__m256d)inverse;
     __m256d q = _mm256_mul_pd(t, f);
     q = _mm256_fmadd_pd(_mm256_fnmadd_pd(q, c, t), f, q);
-    return (double_v)_mm256_fmadd_pd(_mm256_fnmadd_pd(q, c, t), f, q);
+    return SIGNED(double_v, uint64_v, _mm256_fmadd_pd(_mm256_fnmadd_pd(q, c, t), f, q), t);
 #else
     (void)inverse;
     return total / count;

@@ -22,6 +22,7 @@ from ..core.element cimport (
     finish_each,
     join,
     read,
+    vec_empty,
     vec_read,
     vec_split,
     vec_t,
@@ -34,7 +35,6 @@ from ..core.element cimport (
 from ..core.job cimport FEW, Axis, Rule, Tile, Window, window_at
 from ..core.rows cimport (
     MOST,
-    Rows,
     Room,
     Trees,
     is_tree,
@@ -154,7 +154,7 @@ cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y)
 
 cdef struct Along:
     # The last axis of a tile: how far apart taps are, and by what totals are divided.
-    Py_ssize_t windows
+    Py_ssize_t windows, begin, end  # those from begin to end have taps
     Py_ssize_t[FEW] tap
     Py_ssize_t taps
     bint phased, apart            # apart: windows are finished one by one,
@@ -184,8 +184,9 @@ cdef void prepare_along(const Tile* tile, const Room* room, Along* along) noexce
     along.phased, along.apart = False, tile.y_stride[last] != tile.lanes
     along.step = tile.lanes
     if axis.stride > 1 and along.windows > 1:
-        along.phased, along.step = tile.lanes < LANES, axis.stride * tile.lanes
-        along.apart |= not along.phased
+        along.phased = tile.lanes < LANES
+        if not along.phased:
+            along.apart, along.step = True, axis.stride * tile.lanes
     for t in range(along.taps):
         place = t * axis.dilation
         along.tap[t] = place * tile.lanes
@@ -199,7 +200,12 @@ cdef void prepare_along(const Tile* tile, const Room* room, Along* along) noexce
         for w in range(along.windows):
             along.last_counts[w] = window_at(axis, tile.begin[last] + w).count
             same &= along.last_counts[w] == along.last_counts[0]
-    along.each = not same and tile.lanes < LANES
+    along.begin, along.end = 0, along.windows
+    while along.begin < along.end and not window_at(axis, tile.begin[last] + along.begin).taps:
+        along.begin += 1
+    while along.end > along.begin and not window_at(axis, tile.begin[last] + along.end - 1).taps:
+        along.end -= 1
+    along.each = not same and tile.lanes < LANES and not along.apart
     along.same = same or along.each
 
 
@@ -309,6 +315,32 @@ cdef void finish_row(const Tile* tile, const Room* room, const Along* a, acc_t* 
         w += n
 
 
+cdef void finish_empty(const Tile* tile, const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t* y,
+                       watch_t* watch) noexcept nogil:
+    """Windows that are wholly in the padding: sums of them are 0, not the -0 that changes no other sum."""
+    cdef Py_ssize_t w, i
+    cdef Divisor by
+    cdef vec_t empty = vec_empty()
+    for w in range(begin, end):
+        i = 0
+        if DIVIDES:
+            by = divisor_of(a.last_counts[w] * a.outer)
+        while i < tile.lanes:
+            finish(y + w * tile.y_stride[tile.rank - 1] + i, tile.lanes - i, &empty, &by, tile.rule, watch)
+            i += LANES
+
+
+cdef void finish_windows(const Tile* tile, const Room* room, const Along* a, acc_t* x, bint empty, elem_t* y,
+                         watch_t* watch) noexcept nogil:
+    """The windows along a row; empty: all of the row is in the padding."""
+    if empty:
+        finish_empty(tile, a, 0, a.windows, y, watch)
+        return
+    finish_row(tile, room, a, x, y, watch)
+    finish_empty(tile, a, 0, a.begin, y, watch)
+    finish_empty(tile, a, a.end, a.windows, y, watch)
+
+
 cdef void finish_block(const Tile* tile, const Room* room, Along* along, acc_t* x, elem_t* y,
                        watch_t* watch) noexcept nogil:
     """The rows of all windows of the axes before the last one."""
@@ -316,16 +348,19 @@ cdef void finish_block(const Tile* tile, const Room* room, Along* along, acc_t* 
     cdef Py_ssize_t[MOST] at
     cdef elem_t* target
     cdef double count
+    cdef bint empty
+    cdef Window window
     for a in range(last):
         at[a] = tile.begin[a]
     while True:
-        target, count = y, 1
+        target, count, empty = y, 1, False
         for a in range(last):
             target += at[a] * tile.y_stride[a]
-            if DIVIDES:
-                count *= window_at(&tile.axis[a], at[a]).count
+            window = window_at(&tile.axis[a], at[a])
+            count *= window.count
+            empty |= window.taps == 0
         divide_by(tile, room, along, count)
-        finish_row(tile, room, along, x, target, watch)
+        finish_windows(tile, room, along, x, empty, target, watch)
         x += room.pitch
         a = last - 1
         while a >= 0:
@@ -349,10 +384,8 @@ cdef void make_rows(const Tile* tile, const Room* room, Along* along, const elem
         window = window_at(&tile.axis[0], w)
         if window.taps:
             load_row(tile, room, x + window.first * tile.x_stride[0], row, window.taps)
-        else:
-            fill_row(row, room.pitch)
         divide_by(tile, room, along, window.count)
-        finish_row(tile, room, along, row, y + w * tile.y_stride[0], watch)
+        finish_windows(tile, room, along, row, window.taps == 0, y + w * tile.y_stride[0], watch)
 
 
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:

@@ -228,7 +228,8 @@ cdef void pool_item(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
     cdef int last = tile.rank - 1, lines = last, a
     cdef Py_ssize_t unit = 1 if tile.apart else sizeof(elem_t), n = tile.axis[last].size, waiting = 0
     cdef Py_ssize_t[MOST] at
-    while lines and tile.x_stride[lines - 1] == n * tile.x_stride[last]:
+    # Few lanes that do not lie apart are in one piece.
+    while lines and ((tree.group > 1 and not tile.apart) or tile.x_stride[lines - 1] == n * tile.x_stride[last]):
         lines -= 1
         n *= tile.axis[lines].size
     for a in range(lines):
