@@ -1,7 +1,8 @@
 """Measures a clean build: wall time, CPU time, the largest process, and the sizes of the compiled modules.
 
 Run it in a clone of the repository, with a Python that has pip: `python tools/measure_build.py`. It builds a wheel in a
-temporary folder and leaves nothing behind, unless `--keep` names a folder for the wheel. It ends with status 1 if a budget is exceeded or the build fails.
+temporary folder and leaves nothing behind, unless `--keep` names a folder for the wheel. It ends with status 1 if a
+budget is exceeded or the build fails.
 """
 
 import argparse
