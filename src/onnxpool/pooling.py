@@ -98,9 +98,11 @@ class WindowPlan(kernels.PlainCall, Plan):
         problem = Problem(shape, axes, operator.channels_last and len(shape) > 2)
         picks = picked(problem) if name in ("max", "mean") else None
         fewer = None if picks is not None or name in ("indexed_max", "quantised_mean") else merged(problem)
+        with kernels.cpu.DefaultFloats():
+            given = way_of(problem, name, dtype, operator.windowed)
+            fewer_way = None if fewer is None else way_of(fewer, name, dtype, operator.windowed)
         super().__init__(operator, shape, dtype, axes=axes, reduction=reduction, _pools={}, _plain=[],
-                         _given=way_of(problem, name, dtype, operator.windowed),
-                         _merged=None if fewer is None else way_of(fewer, name, dtype, operator.windowed),
+                         _given=given, _merged=fewer_way,
                          _bytes=math.prod(shape) * dtype.itemsize, _quantised=operator.quantised,
                          _picked=picks, output_shape=problem.output_shape)
 

@@ -12,6 +12,7 @@ from .routes import Problem
 ACCUMULATORS = {"mean": 4, "norm": 8, "qmean": 4, "sequential": 4, "indexed": 8, "wide": 16}  # bytes, at least
 MOST_TAPS_OF_BYTES = 2**31 // 256  # whose sum is sure to fit into 32 bits
 MOST_FLOAT, MOST_DOUBLE = (2 - 2**-23) * 2.0**127, sys.float_info.max
+PAIRS = 32  # bfloat16 of a cache line: so many lanes, or a multiple of them, are taken in pairs
 PLANAR = 256  # bytes of lanes that lie apart, and are brought side by side together
 PLANAR_ROOM = 1 << 17  # bytes of a tile of these
 LONG_ROOM = 1 << 19  # bytes of a tile whose windows are long,
@@ -116,6 +117,9 @@ def setup_of(asked: Asked, axes: tuple[Axis, ...], images: int, channels: int, c
     reduction, unit = unit_of(asked.reduction, asked.dtype, asked.p)
     if reduction == "qmean" and math.prod(axis.most for axis in axes) > MOST_TAPS_OF_BYTES:
         unit = f"qlong_{asked.dtype}"
+    if unit == "mean_bfloat16" and inside and 0 < channels == channels // PAIRS * PAIRS and all(
+            axis.kernel <= routes.FEW for axis in axes):  # tiles of long windows may have fewer lanes
+        unit = "mean_bfloat16pairs"
     lone = inside or channels == 1
     groups, items, lanes = 1 if lone else images, images if lone else channels, channels if inside else 1
     problem = Problem(reduction, axes, items, lanes, inside and not channels_last, asked.itemsize,
@@ -140,7 +144,7 @@ def stages_of(problem: Problem, unit: str, dtype: str, groups: int, retries: boo
     least = (PAGE if route.step == "whole" else VECTOR if long else LANES) // problem.itemsize
     most = PLANAR // problem.itemsize if problem.planar else 1 << 62
     room = LONG_ROOM if long else PLANAR_ROOM if problem.planar else route.room
-    tile = tiles.cut(axes, extents, volume, room, lane_values=(least, most))
+    tile = tiles.cut(axes, extents, volume, room, lane_values=(max(1, least), most), grain=max(1, VECTOR // problem.itemsize))
     stages = [Stage(route.step, unit, *tile)]
     if retries:
         step = "passes" if route.step == "direct" and routes.bounded(problem) else route.step

@@ -9,11 +9,10 @@ from ..windows import Axis
 FEW = 8  # taps that a step reads one after the other
 REGISTER = 32  # bytes
 # In operations on registers, from tools/race_routes.py on AMD Zen 3:
-TREE_COST = 2.5  # for each tap of a tree in one window
+TREE_COST = 2.5  # for each tap of a tree in one window, or of many axes
 ROW_COST = 25.0  # what a row costs besides
 MOVED_COST = 8.0  # to bring a register full of elements to their place, or back
 SMALL_PLANE = 256  # elements of a channel, up to which channels had better be brought side by side
-MOST_DIRECT = 3  # axes that are reduced at once
 
 
 class Problem(NamedTuple):
@@ -54,7 +53,7 @@ def taps(problem: Problem) -> int:
 
 def direct_cost(problem: Problem) -> float:
     """Each result reads all of its taps."""
-    trees = any(axis.most > FEW for axis in problem.axes)
+    trees = len(problem.axes) > 3 or any(axis.most > FEW for axis in problem.axes)
     return (taps(problem) * (TREE_COST if trees else 1) + 4) * vectors(problem.lanes, REGISTER / problem.acc_bytes)
 
 
@@ -81,9 +80,8 @@ ROUTES = (
     Route("whole", "whole", lambda p: p.whole, lambda p: 1, 1 << 19),
     Route("indexed", "indexed", lambda p: p.reduction == "indexed", lambda p: 1, 1 << 18),
     Route("sequential", "sequential", lambda p: p.reduction == "sequential", lambda p: 1, 1 << 18),
-    Route("direct", "direct", lambda p: is_windowed(p) and len(p.axes) <= MOST_DIRECT, direct_cost, 1 << 20),
-    Route("passes", "passes", lambda p: is_windowed(p) and (bounded(p) or len(p.axes) > MOST_DIRECT), passes_cost,
-          1 << 17),
+    Route("direct", "direct", is_windowed, direct_cost, 1 << 20),
+    Route("passes", "passes", lambda p: is_windowed(p) and bounded(p), passes_cost, 1 << 17),
 )
 
 

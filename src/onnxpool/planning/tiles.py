@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ..windows import Axis
 
 TASKS = 16  # that a large problem is cut into at least, for threads to share
+MOST = 1_000_000  # bytes of memory that a thread should take at most, whatever it costs
 HALO = 1.6  # how much more two half tiles may read than a whole one
 LARGE = 1 << 18  # elements in and out of a large problem
 
@@ -44,7 +45,7 @@ def halo(axis: Axis, windows: int) -> float:
     return 2 * needed(axis, -(-windows // 2)) / needed(axis, windows)
 
 
-def halved(axes: Sequence[Axis], tile: Tile, least: int) -> Tile | None:
+def halved(axes: Sequence[Axis], tile: Tile, least: int, grain: int) -> Tile | None:
     """The tile cut where that costs least: items, then the axis with the least halo, then lanes; None if it is one."""
     if tile.items > 1:
         return tile._replace(items=-(-tile.items // 2))
@@ -56,13 +57,21 @@ def halved(axes: Sequence[Axis], tile: Tile, least: int) -> Tile | None:
     if cost > HALO:
         return None
     if a == len(axes):
-        return tile._replace(lanes=-(-tile.lanes // 2))
+        return tile._replace(lanes=-(-tile.lanes // (2 * grain)) * grain)
     windows = (*tile.windows[:a], -(-tile.windows[a] // 2), *tile.windows[a + 1:])
     return tile._replace(windows=windows)
 
 
+def tightened(tile: Tile) -> list[Tile]:
+    """A tile halved in each way, whatever is then read again; lanes first, which reads nothing again."""
+    if tile.lanes > 1:
+        return [tile._replace(lanes=-(-tile.lanes // 2))]
+    return [tile._replace(windows=(*tile.windows[:a], -(-count // 2), *tile.windows[a + 1:]))
+            for a, count in enumerate(tile.windows) if count > 1]
+
+
 def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[Tile], int], room: int,
-        within: Tile | None = None, lane_values: tuple[int, int] = (1, 1 << 62)) -> Tile:
+        within: Tile | None = None, lane_values: tuple[int, int] = (1, 1 << 62), grain: int = 1) -> Tile:
     """
     Cuts x[group, item, axes, lane] into tiles.
 
@@ -79,14 +88,20 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
         A larger tile, which is cut.
     lane_values : (int, int), optional
         Lanes below which a tile is not cut, and the most that it has.
+    grain : int, optional
+        Lanes of a tile are a multiple of it, but for the last tile.
     """
     groups, items, lanes = extents
     tile = within or Tile(items, tuple(axis.out for axis in axes), min(lanes, lane_values[1]))
     whole = elements(axes, Tile(items, tuple(axis.out for axis in axes), lanes)) * groups
     tasks = 1 if within or whole < LARGE else TASKS
     while volume(tile) > room or groups * count(axes, items, lanes, tile) < tasks:
-        smaller = halved(axes, tile, lane_values[0])
+        smaller = halved(axes, tile, lane_values[0], grain)
         if smaller is None:
             break
         tile = smaller
+    while volume(tile) > MOST:
+        tile, larger = min(tightened(tile), key=volume, default=tile), tile
+        if volume(tile) >= volume(larger):
+            return larger
     return tile

@@ -1,6 +1,6 @@
 """direct: every window reads all of its taps, for lanes that lie side by side; the totals stay in registers.
 
-Taps of the first axis are reduced first, then those of the next one. Up to three axes. More than FEW taps of an axis
+Taps of the first axis are reduced first, then those of the next one. More than FEW taps of an axis
 are reduced as a binary tree: pairs, pairs of pairs, aligned at the first tap of the window, in the padding or not.
 """
 from ..core.element cimport (
@@ -28,13 +28,15 @@ from ..core.job cimport FEW, fetch, Rule, Tile, Window, window_at
 
 cdef enum:
     LEVELS = 48  # of a tree: more than taps can fill
+    MOST = 64    # axes
 
 cdef struct Taps:
-    # Of one window along three axes, the first of which is reduced first.
-    Py_ssize_t[3] n, stride, skipped
-    bint[3] tree
+    # Of one window along its axes, the first of which is reduced first. There are three at least, if need be of one tap.
+    int axes
+    Py_ssize_t[MOST] n, stride, skipped
+    bint[MOST] tree
     Py_ssize_t next, fresh    # values to the next window, and how many taps of the last axis only that one has
-    bint trees, plain         # whether any axis is one; whether none is, and none without a tap
+    bint many, plain          # whether there is a tree, or more than three axes; whether not, and no axis without a tap
     char* stacks
 
 
@@ -150,33 +152,32 @@ cdef inline void add(block_t* total, const Taps* t, int axis, Py_ssize_t i, bloc
         total[0] = value[0]
 
 
-cdef inline void reduce_many(block_t* total, const Taps* t, const elem_t* x, Py_ssize_t n,
-                             const Rule* rule) noexcept nogil:
-    """The taps of a window of which an axis is a tree."""
-    cdef block_t* stacks = <block_t*> t.stacks
-    cdef block_t row, column
-    cdef Py_ssize_t j, k
-    if t.tree[2]:
-        skip(stacks + 2 * LEVELS, t.skipped[2])
-    for k in range(t.n[2]):
-        if t.tree[1]:
-            skip(stacks + LEVELS, t.skipped[1])
-        for j in range(t.n[1]):
-            reduce_column(&column, t, x + k * t.stride[2] + j * t.stride[1], n, rule)
-            add(&row, t, 1, j, &column)
-        if t.tree[1]:
-            harvest(&row, stacks + LEVELS, t.skipped[1] + t.n[1])
-        add(total, t, 2, k, &row)
-    if t.tree[2]:
-        harvest(total, stacks + 2 * LEVELS, t.skipped[2] + t.n[2])
+cdef void reduce_axes(block_t* total, const Taps* t, int axis, const elem_t* x, Py_ssize_t n,
+                      const Rule* rule) noexcept nogil:
+    """The taps of an axis and of all before it."""
+    cdef block_t* stack = <block_t*> t.stacks + axis * LEVELS
+    cdef block_t value
+    cdef Py_ssize_t i
+    if axis == 0:
+        reduce_column(total, t, x, n, rule)
+        return
+    if t.tree[axis]:
+        skip(stack, t.skipped[axis])
+    for i in range(t.n[axis]):
+        reduce_axes(&value, t, axis - 1, x + i * t.stride[axis], n, rule)
+        add(total, t, axis, i, &value)
+    if t.tree[axis]:
+        harvest(total, stack, t.skipped[axis] + t.n[axis])
 
 
 cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
-    """A window that has a tree, or no tap at all: rare, or long."""
-    if t.n[0] == 0 or t.n[1] == 0 or t.n[2] == 0:
-        fill(total, vec_empty())
-    else:
-        reduce_many(total, t, x, n, rule)
+    """A window that has a tree, many axes, or no tap at all: rare, or long."""
+    cdef int a
+    for a in range(t.axes):
+        if t.n[a] == 0:
+            fill(total, vec_empty())
+            return
+    reduce_axes(total, t, t.axes - 1, x, n, rule)
 
 
 cdef inline void fetch_next(const Taps* t, const elem_t* x, Py_ssize_t bytes) noexcept nogil:
@@ -221,51 +222,62 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
     cdef elem_t* target
     for w in range(tile.begin[last], tile.end[last]):
         window = window_at(&tile.axis[last], w)
-        t.n[2], t.skipped[2] = window.taps, window.skipped
+        t.n[t.axes - 1], t.skipped[t.axes - 1] = window.taps, window.skipped
         if window.count * outer_count != count:
             count = window.count * outer_count
             by = divisor_of(count)
         source, target = x + window.first * tile.x_stride[last], y + w * tile.y_stride[last]
-        t.plain = not t.trees and t.n[0] and t.n[1] and t.n[2]
+        t.plain = not t.many and t.n[0] and t.n[1] and t.n[2]
         lane = pool_lanes(<Block*> NULL, t, source, target, tile.lanes, &by, tile.rule, watch)
         if lane < tile.lanes:
             lane = max(0, min(lane, tile.lanes - LANES))
             pool_lanes(<vec_t*> NULL, t, source + lane, target + lane, tile.lanes - lane, &by, tile.rule, watch)
 
 
-cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch) noexcept nogil:
-    """The windows along the axes before the last one; those that are missing are axes of one tap."""
+cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
     cdef int rank = tile.rank, a, place
-    cdef Py_ssize_t first, second
-    cdef Py_ssize_t[2] begin, end, x_stride, y_stride
-    cdef Window[2] window
-    cdef Taps t
-    t.stacks, t.trees = tile.scratch, False
+    t.axes, t.stacks, t.many = max(3, rank), tile.scratch, rank > 3
     t.next = tile.axis[rank - 1].stride * tile.x_stride[rank - 1]
-    t.fresh = tile.axis[rank - 1].stride if tile.far else 0
-    for a in range(3):
+    t.fresh = tile.axis[rank - 1].stride if tile.far and rank <= 3 else 0
+    for a in range(t.axes):
         t.n[a], t.stride[a], t.skipped[a], t.tree[a] = 1, 0, 0, False
-    for a in range(rank):  # the last one is 2, the one before 0, as the innermost loop had better be one; or 0 and 1
-        place = 2 if a == rank - 1 else a
+    for a in range(rank):  # the last axis is the last of three, and the first one the innermost loop
+        place = t.axes - 1 if a == rank - 1 else a
         t.stride[place] = tile.axis[a].dilation * tile.x_stride[a]
         t.tree[place] = tile.axis[a].kernel > FEW
-        t.trees |= t.tree[place]
-    for a in range(2):
-        window[a] = Window(0, 1, 0, 1)
-        begin[a], end[a], x_stride[a], y_stride[a] = 0, 1, 0, 0
-        if a < rank - 1:
-            begin[a], end[a] = tile.begin[a], tile.end[a]
-            x_stride[a], y_stride[a] = tile.x_stride[a], tile.y_stride[a]
-    for first in range(begin[0], end[0]):
-        if rank > 1:
-            window[0] = window_at(&tile.axis[0], first)
-        t.n[0], t.skipped[0] = window[0].taps, window[0].skipped
-        for second in range(begin[1], end[1]):
-            if rank > 2:
-                window[1] = window_at(&tile.axis[1], second)
-            t.n[1], t.skipped[1] = window[1].taps, window[1].skipped
-            pool_row(tile, &t, x + window[0].first * x_stride[0] + window[1].first * x_stride[1],
-                     y + first * y_stride[0] + second * y_stride[1], window[0].count * window[1].count, watch)
+        t.many |= t.tree[place]
+
+
+cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch) noexcept nogil:
+    """The windows along the axes before the last one."""
+    cdef int last = tile.rank - 1, a
+    cdef Py_ssize_t[MOST] at
+    cdef const elem_t* source
+    cdef elem_t* target
+    cdef double count
+    cdef Window window
+    cdef Taps t
+    prepare(tile, &t)
+    for a in range(last):
+        at[a] = tile.begin[a]
+    while True:
+        source, target, count = x, y, 1
+        for a in range(last):
+            window = window_at(&tile.axis[a], at[a])
+            t.n[a], t.skipped[a] = window.taps, window.skipped
+            source += window.first * tile.x_stride[a]
+            target += at[a] * tile.y_stride[a]
+            count *= window.count
+        pool_row(tile, &t, source, target, count, watch)
+        a = last - 1
+        while a >= 0:
+            at[a] += 1
+            if at[a] < tile.end[a]:
+                break
+            at[a] = tile.begin[a]
+            a -= 1
+        if a < 0:
+            return
 
 
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
@@ -278,4 +290,4 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
     """Bytes of scratch memory: a stack of blocks for each axis."""
-    return 3 * LEVELS * sizeof(Block)
+    return max(3, tile.rank) * LEVELS * sizeof(Block)
