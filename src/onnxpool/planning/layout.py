@@ -144,7 +144,8 @@ def stages_of(problem: Problem, unit: str, dtype: str, groups: int, retries: boo
     least = (PAGE if route.step == "whole" else VECTOR if long else LANES) // problem.itemsize
     most = PLANAR // problem.itemsize if problem.planar else 1 << 62
     room = LONG_ROOM if long else PLANAR_ROOM if problem.planar else route.room
-    tile = tiles.cut(axes, extents, volume, room, lane_values=(max(1, least), most), grain=max(1, VECTOR // problem.itemsize))
+    tile = tiles.cut(axes, extents, volume, room, lane_values=(max(1, least), most),
+                     grain=max(1, VECTOR // problem.itemsize))
     stages = [Stage(route.step, unit, *tile)]
     if retries:
         step = "passes" if route.step == "direct" and routes.bounded(problem) else route.step

@@ -31,7 +31,7 @@ cdef enum:
     MOST = 64    # axes
 
 cdef struct Taps:
-    # Of one window along its axes, the first of which is reduced first. There are three at least, if need be of one tap.
+    # Of one window along its axes, the first of which is reduced first. There are at least three, some of one tap.
     int axes
     Py_ssize_t[MOST] n, stride, skipped
     bint[MOST] tree
