@@ -8,7 +8,7 @@ from ..windows import Axis
 
 FEW = 8  # taps that a step reads one after the other
 REGISTER = 32  # bytes
-# In operations on registers, from tools/race_routes.py on AMD Zen 3:
+# In operations on registers, estimated from forced routes on AMD Zen 3:
 TREE_COST = 2.5  # for each tap of a tree in one window, or of many axes
 ROW_COST = 25.0  # what a row costs besides
 MOVED_COST = 8.0  # to bring a register full of elements to their place, or back
