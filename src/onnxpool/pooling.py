@@ -124,6 +124,8 @@ class WindowPlan(kernels.PlainCall, Plan):
         indices = self._result(x, indices_out, INDEX) if indexed else None
         if x.size and self._picked is not None:
             np.copyto(y, x[self._picked])
+        elif x.size and indices is not None and layout.counts_beyond(self.reduction[0], self.dtype.name, self.axes):
+            y[...], indices[...] = self.operator.plan(self.shape, np.float64)(x.astype(np.float64), num_threads=team)
         elif x.size:
             pool, given, result = self._pool_of(x, y)
             pool.run(given, result, team, rule, indices)

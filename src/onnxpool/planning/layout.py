@@ -4,12 +4,14 @@ import math
 import sys
 from typing import NamedTuple
 
+from ..errors import PoolError
 from ..kernels import pool as pools
 from ..windows import Axis
 from . import routes, tiles
 from .routes import Problem
 
 ACCUMULATORS = {"mean": 4, "norm": 8, "qmean": 4, "sequential": 4, "indexed": 8, "wide": 16}  # bytes, at least
+MOST_PLACES = 1 << 30  # from the first tap of a window to its last one, which 32 bits can count
 MOST_TAPS_OF_BYTES = 2**31 // 256  # whose sum is sure to fit into 32 bits
 MOST_FLOAT, MOST_DOUBLE = (2 - 2**-23) * 2.0**127, sys.float_info.max
 PAIRS = 32  # bfloat16 of a cache line: so many lanes, or a multiple of them, are taken in pairs
@@ -86,6 +88,17 @@ def prefers_lanes(reduction: str, axes: tuple[Axis, ...], channels: int, itemsiz
     return routes.prefers_lanes(Problem(name, axes, 1, channels, True, itemsize, size, whole))
 
 
+def counts_beyond(reduction: str, dtype: str, axes: tuple[Axis, ...]) -> bool:
+    """Whether places of a window need 64 bits, which only float64 has."""
+    across = 0
+    for order in (axes, axes[::-1]):  # indices may count the first or the last axis fastest
+        places = 1
+        for axis in order:
+            across = max(across, min(axis.span, 2 * axis.size) * places)
+            places *= axis.size
+    return reduction == "indexed_max" and dtype != "float64" and across * len(axes) > MOST_PLACES
+
+
 def harmless(asked: Asked, taps: int) -> tuple[float, float]:
     """Magnitudes between which elements never take a sum of so many taps out of its range."""
     taps = max(taps, 1)
@@ -115,6 +128,9 @@ def setup_of(asked: Asked, axes: tuple[Axis, ...], images: int, channels: int, c
         Whether a window is all of a channel.
     """
     reduction, unit = unit_of(asked.reduction, asked.dtype, asked.p)
+    if counts_beyond(asked.reduction, asked.dtype, axes):
+        raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {asked.dtype} have no compiled "
+                        f"indices; give float64")
     if reduction == "qmean" and math.prod(axis.most for axis in axes) > MOST_TAPS_OF_BYTES:
         unit = f"qlong_{asked.dtype}"
     if unit == "mean_bfloat16" and inside and 0 < channels == channels // PAIRS * PAIRS and all(
