@@ -14,7 +14,6 @@ ACCUMULATORS = {"mean": 4, "norm": 8, "qmean": 4, "sequential": 4, "indexed": 8,
 MOST_PLACES = 1 << 30  # from the first tap of a window to its last one, which 32 bits can count
 MOST_TAPS_OF_BYTES = 2**31 // 256  # whose sum is sure to fit into 32 bits
 MOST_FLOAT, MOST_DOUBLE = (2 - 2**-23) * 2.0**127, sys.float_info.max
-PAIRS = 32  # bfloat16 of a cache line: so many lanes, or a multiple of them, are taken in pairs
 PLANAR = 256  # bytes of lanes that lie apart, and are brought side by side together
 PLANAR_ROOM = 1 << 17  # bytes of a tile of these
 LONG_ROOM = 1 << 19  # bytes of a tile whose windows are long,
@@ -133,9 +132,6 @@ def setup_of(asked: Asked, axes: tuple[Axis, ...], images: int, channels: int, c
                         f"indices; give float64")
     if reduction == "qmean" and math.prod(axis.most for axis in axes) > MOST_TAPS_OF_BYTES:
         unit = f"qlong_{asked.dtype}"
-    if unit == "mean_bfloat16" and inside and 0 < channels == channels // PAIRS * PAIRS and all(
-            axis.kernel <= routes.FEW for axis in axes):  # tiles of long windows may have fewer lanes
-        unit = "mean_bfloat16pairs"
     lone = inside or channels == 1
     groups, items, lanes = 1 if lone else images, images if lone else channels, channels if inside else 1
     problem = Problem(reduction, axes, items, lanes, inside and not channels_last, asked.itemsize,

@@ -11,7 +11,7 @@ REGISTER = 32  # bytes
 # In operations on registers, estimated from forced routes on AMD Zen 3:
 TREE_COST = 2.5  # for each tap of a tree in one window, or of many axes
 ROW_COST = 25.0  # what a row costs besides
-MOVED_COST = 8.0  # to bring a register full of elements to their place, or back
+MOVED_COST = 5.0  # to bring a register full of elements to their place, or back
 SMALL_PLANE = 256  # elements of a channel, up to which channels had better be brought side by side
 
 

@@ -16,9 +16,6 @@
 #include "scalar.h"
 #include "vec.h"
 
-#if defined(ELEMENT_bfloat16pairs)
-#define ELEMENT_bfloat16
-#endif
 #if defined(REDUCTION_qlong) /* of so many taps that 32 bits could overflow */
 #define REDUCTION_qmean
 #endif
@@ -54,10 +51,7 @@ enum { DIVIDES = 0 };
 #endif
 
 /* ---- In an accumulator. */
-#if defined(ELEMENT_bfloat16pairs)
-typedef float acc_t;
-#include "pairs.h"
-#elif defined(REDUCTION_wide)
+#if defined(REDUCTION_wide)
 typedef Wide acc_t;
 typedef Wide vec_t;
 enum { LANES = 1 };
@@ -97,7 +91,7 @@ typedef float_v vec_t;
 typedef int32_v lane_bits_t;
 #define split_lanes split_int32
 #endif
-#if !defined(REDUCTION_wide) && !defined(ELEMENT_bfloat16pairs)
+#if !defined(REDUCTION_wide)
 enum { LANES = WIDTH / sizeof(acc_t) };
 INLINE acc_t acc_of(double value) { return (acc_t)value; }
 INLINE vec_t vec_fill(double value) { return (acc_t)value - (vec_t){}; } /* -0 stays -0 */
@@ -166,16 +160,13 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
 #if defined(REDUCTION_wide)
 RARE vec_t vec_merge(vec_t a, vec_t b) { return add_wide(a, b); }
 #else
-#if !defined(ELEMENT_bfloat16pairs)
 INLINE vec_t vec_merge(vec_t a, vec_t b) { return a + b; }
-#endif
 INLINE vec_t vec_empty(void) { return vec_fill(0); }
 #endif
 
 #if defined(REDUCTION_mean) || defined(REDUCTION_norm)
 INLINE vec_t vec_none(void) { return vec_fill((acc_t)-0.0); } /* -0 even leaves a sum of negative zeros as it is */
 
-#if !defined(ELEMENT_bfloat16pairs)
 INLINE vec_t vec_widen(const elem_t *x) {
 #if defined(REDUCTION_norm) && defined(ELEMENT_float32)
     return __builtin_convertvector(READ(half_float_v, x), double_v);
@@ -192,15 +183,11 @@ INLINE vec_t vec_widen(const elem_t *x) {
 #endif
 }
 #endif
-#endif
 
 /* ---- Means. What is watched are magnitudes as integers: the least one less 1, so that 0 is the largest, and the largest. */
 #if defined(REDUCTION_mean)
-#if !defined(ELEMENT_bfloat16pairs)
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return vec_widen(x); }
-#endif
 #if defined(ELEMENT_float64)
-#define part_v double_v
 typedef uint64_v magnitude_v;
 #define LESSER(a, b) EXTREME(min, magnitude_v, 64, a, b)
 #define GREATER(a, b) EXTREME(max, magnitude_v, 64, a, b)
@@ -208,7 +195,6 @@ typedef uint64_v magnitude_v;
 #define TINY UINT64_C(0x16687e92154ef7ac) /* 1e-200: below it the remainder of a quotient could lose digits */
 #define INFINITE UINT64_C(0x7ff0000000000000)
 #else
-#define part_v float_v
 typedef uint32_v magnitude_v;
 #define LESSER(a, b) EXTREME(min, magnitude_v, 32, a, b)
 #define GREATER(a, b) EXTREME(max, magnitude_v, 32, a, b)
@@ -224,7 +210,7 @@ INLINE int watch_suspects(const watch_t *watch) {
         suspects |= watch->least[i] < TINY - 1 || watch->most[i] >= INFINITE;
     return suspects;
 }
-INLINE part_v mean_of(part_v total, part_v count, part_v inverse, const Rule *rule, watch_t *watch) {
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
     if (rule->careful) {
         total = total / count;
     } else {
@@ -236,17 +222,6 @@ INLINE part_v mean_of(part_v total, part_v count, part_v inverse, const Rule *ru
         watch->least = LESSER(watch->least, ((magnitude_v)total & MAGNITUDE) - 1);
     }
     watch->most = GREATER(watch->most, (magnitude_v)total & MAGNITUDE);
-    return total;
-}
-INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
-#if defined(ELEMENT_bfloat16pairs)
-    const uint32_v even = (uint32_v)mean_of(total.even, count.even, inverse.even, rule, watch);
-    const uint32_v odd = (uint32_v)mean_of(total.odd, count.odd, inverse.odd, rule, watch);
-    const uint32_v bits = (ROUND_TO_BFLOAT16(uint32_v, even) >> 16) | (ROUND_TO_BFLOAT16(uint32_v, odd) & 0xffff0000);
-    memcpy(y, &bits, sizeof bits);
-    return;
-#else
-    total = mean_of(total, count, inverse, rule, watch);
 #if defined(ELEMENT_float16)
     const half_words_v bits = narrow_to_float16(total);
     memcpy(y, &bits, sizeof bits);
@@ -255,7 +230,6 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     memcpy(y, &bits, sizeof bits);
 #else
     memcpy(y, &total, sizeof total);
-#endif
 #endif
 }
 
