@@ -234,7 +234,7 @@ cdef inline void run_part(const Job* job, const Call* call, const Part* part, ch
         tile.base_lane = job.plane
         tile.base = job.plane * (part.group * job.items + part.lane) + part.item * tile.base_item
     job.step(&tile)
-    if tile.suspect and not call.rule.careful:
+    if tile.suspect and call.rule.p == 0 and not call.rule.careful:  # norms divide by nothing
         careful, tile.suspect = call.rule, 0
         careful.careful, tile.rule = 1, &careful
         job.step(&tile)
