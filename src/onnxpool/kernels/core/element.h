@@ -7,6 +7,7 @@
  *   vec_none    what changes nothing             vec_empty             the total of no tap
  *   vec_split   elements of even and of odd place
  *   vec_finish  a total to elements          watch_t   remembers whether a total left its safe range
+ *   vec_divide  the same, by a division, which is exact for every total
  */
 #ifndef ONNXPOOL_ELEMENT_H
 #define ONNXPOOL_ELEMENT_H
@@ -210,27 +211,34 @@ INLINE int watch_suspects(const watch_t *watch) {
         suspects |= watch->least[i] < TINY - 1 || watch->most[i] >= INFINITE;
     return suspects;
 }
-INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
-    if (rule->careful) {
-        total = total / count;
-    } else {
-#if defined(ELEMENT_float64)
-        total = quotient_double(total, count, inverse);
-#else
-        total = quotient_float(total, count, inverse);
-#endif
-        watch->least = LESSER(watch->least, ((magnitude_v)total & MAGNITUDE) - 1);
-    }
-    watch->most = GREATER(watch->most, (magnitude_v)total & MAGNITUDE);
+INLINE void vec_store(elem_t *y, vec_t v) {
 #if defined(ELEMENT_float16)
-    const half_words_v bits = narrow_to_float16(total);
+    const half_words_v bits = narrow_to_float16(v);
     memcpy(y, &bits, sizeof bits);
 #elif defined(ELEMENT_bfloat16)
-    const half_words_v bits = narrow_to_bfloat16(total);
+    const half_words_v bits = narrow_to_bfloat16(v);
     memcpy(y, &bits, sizeof bits);
 #else
-    memcpy(y, &total, sizeof total);
+    memcpy(y, &v, sizeof v);
 #endif
+}
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
+    (void)rule;
+#if defined(ELEMENT_float64)
+    total = quotient_double(total, count, inverse);
+#else
+    total = quotient_float(total, count, inverse);
+#endif
+    const magnitude_v magnitude = (magnitude_v)total & MAGNITUDE;
+    watch->least = LESSER(watch->least, magnitude - 1);
+    watch->most = GREATER(watch->most, magnitude);
+    vec_store(y, total);
+}
+INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, watch_t *watch) {
+    (void)rule;
+    total = total / count;
+    watch->most = GREATER(watch->most, (magnitude_v)total & MAGNITUDE);
+    vec_store(y, total);
 }
 
 /* ---- Norms: sums of powers of doubles, which may leave the range of one. */
@@ -347,6 +355,13 @@ RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const R
 #endif
 #endif
 
+/* ---- A division is exact where `vec_finish` may not be. */
+#if !defined(REDUCTION_mean)
+INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, watch_t *watch) {
+    vec_finish(y, total, count, count, rule, watch);
+}
+#endif
+
 /* ---- Fewer than LANES. */
 INLINE vec_t vec_load_part(const elem_t *x, ptrdiff_t n, const Rule *rule) {
     elem_t part[LANES] = {0};
@@ -357,6 +372,11 @@ INLINE void vec_finish_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, ve
                             watch_t *watch) {
     elem_t part[LANES];
     vec_finish(part, total, count, inverse, rule, watch);
+    memcpy(y, part, (size_t)n * sizeof(elem_t));
+}
+INLINE void vec_divide_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, const Rule *rule, watch_t *watch) {
+    elem_t part[LANES];
+    vec_divide(part, total, count, rule, watch);
     memcpy(y, part, (size_t)n * sizeof(elem_t));
 }
 #endif

@@ -26,6 +26,8 @@ cdef extern from "element.h" nogil:
     void vec_finish(elem_t* y, vec_t total, vec_t count, vec_t inverse, const Rule* rule, watch_t* watch) noexcept
     void vec_finish_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, vec_t inverse, const Rule* rule,
                          watch_t* watch) noexcept
+    void vec_divide(elem_t* y, vec_t total, vec_t count, const Rule* rule, watch_t* watch) noexcept
+    void vec_divide_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, const Rule* rule, watch_t* watch) noexcept
     watch_t watch_nothing() noexcept
     int watch_suspects(const watch_t* watch) noexcept
 
@@ -125,3 +127,12 @@ cdef inline void finish_each(elem_t* y, Py_ssize_t n, const block_t* v, const ac
         vec_finish(y, v[0], vec_read(counts), vec_read(inverses), rule, watch)
     else:
         vec_finish_part(y, n, v[0], vec_read(counts), vec_read(inverses), rule, watch)
+
+
+cdef inline void divide(elem_t* y, Py_ssize_t n, const vec_t* v, vec_t count, const Rule* rule,
+                        watch_t* watch) noexcept nogil:
+    """As `finish`, by a division."""
+    if n >= LANES:
+        vec_divide(y, v[0], count, rule, watch)
+    else:
+        vec_divide_part(y, n, v[0], count, rule, watch)

@@ -56,6 +56,17 @@ static inline Window window_at(const Axis *a, ptrdiff_t w) {
     return window;
 }
 
+/* Neighbouring windows that have as many taps and the same divisor: all that are left of the interior, or one. */
+typedef struct {
+    ptrdiff_t n;
+    Window window;                             /* the first one */
+} Run;
+
+static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
+    const ptrdiff_t last = end < a->end ? end : a->end;
+    return (Run){a->begin <= w && w < last ? last - w : 1, window_at(a, w)};
+}
+
 /* What a reduction is told besides. */
 typedef struct {
     double p;                                  /* of the Lp norm; 0 for a mean */

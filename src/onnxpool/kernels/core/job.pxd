@@ -10,8 +10,13 @@ cdef extern from "job.h" nogil:
         Py_ssize_t first, taps, skipped
         double count
 
+    ctypedef struct Run:
+        Py_ssize_t n
+        Window window
+
     void elements_of(const Axis* axis, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t* low, Py_ssize_t* high) noexcept
     Window window_at(const Axis* axis, Py_ssize_t window) noexcept
+    Run run_at(const Axis* axis, Py_ssize_t window, Py_ssize_t end) noexcept
 
     ctypedef struct Rule:
         double p, low, high

@@ -1,4 +1,4 @@
-"""Rows of a block: what a tile needs of scratch memory, and the loops along rows."""
+"""Rows of a block of scratch memory: how much a tile needs, and the loops along rows. Each loop takes many rows."""
 from libc.string cimport memcpy
 
 from .element cimport (
@@ -12,17 +12,21 @@ from .element cimport (
     load,
     read,
     vec_none,
+    vec_read,
+    vec_split,
     vec_t,
     vec_write,
     width,
     write,
 )
-from .job cimport FEW, Axis, Rule, Tile, Window, fetch, window_at
+from .job cimport FEW, Axis, Rule, Tile, fetch
 
 cdef enum:
     MOST = 64             # axes
     SLACK = 8 * LANES     # values behind an area that loops may read or write
     NARROW = 16 * LANES   # values of a row that is short
+    NEAR = 8192           # bytes of a block that stays in the first level of the cache
+    SLOTS = 4             # divisors of so many kinds of rows are kept
 
 cdef struct Rows:
     # The rows of a block along one axis but the last one: places, or windows once the axis is reduced.
@@ -31,11 +35,13 @@ cdef struct Rows:
 cdef struct Room:
     # What a tile needs, and where in the scratch memory it lies, in accumulators.
     Rows[MOST] rows
+    Py_ssize_t chunk                         # windows of the first axis that are taken at a time
     Py_ssize_t begin, places, low, high      # of the last axis: first place, how many, and which are inside
     Py_ssize_t pitch                         # from row to row
+    bint split                               # whether rows are split into rows of every stride-th place,
+    bint picked                              # or all windows of stride 1 are reduced, and every stride-th is picked
     Py_ssize_t block                         # of either of two blocks
-    Py_ssize_t phases, phase                 # rows of every stride-th place, and values of each
-    Py_ssize_t counts, divisors, last_counts, all
+    Py_ssize_t divisors, last_counts, segments, all
 
 
 cdef inline Py_ssize_t span_of(const Axis* axis) noexcept nogil:
@@ -61,48 +67,63 @@ cdef inline bint is_padded(const Tile* tile, int a) noexcept nogil:
     return is_tree(&tile.axis[a]) or is_flat(tile)
 
 
-cdef inline bint makes_rows(const Tile* tile) noexcept nogil:
-    """Whether rows are made one by one, of few taps of two axes."""
-    return tile.rank == 2 and not is_padded(tile, 0) and not is_tree(&tile.axis[1])
+cdef inline Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t unit) noexcept nogil:
+    return (n + unit - 1) // unit * unit
+
+
+cdef inline void lay_last(const Tile* tile, Room* room) noexcept nogil:
+    cdef int last = tile.rank - 1
+    cdef const Axis* axis = &tile.axis[last]
+    cdef Py_ssize_t windows = tile.end[last] - tile.begin[last]
+    cdef bint strided = axis.stride > 1 and axis.out > 1 and tile.most_lanes < LANES
+    room.begin = tile.begin[last] * axis.stride - axis.pad
+    room.places = (windows - 1) * axis.stride + span_of(axis)
+    room.low, room.high = max(0, room.begin), min(axis.size, room.begin + room.places)
+    room.high = max(room.low, room.high)
+    room.split = strided and tile.all_lanes == 1 and (axis.stride == 2 or axis.stride == 4) and not is_tree(axis)
+    room.picked = strided and not room.split
+    # Whole vectors, of each phase too: what is written behind a row is not in the next one.
+    room.pitch = round_up(room.places * tile.lanes, LANES * axis.stride if room.split else LANES)
+
+
+cdef inline Py_ssize_t largest_block(const Room* room, int first, int last) noexcept nogil:
+    """The most values of a block before and after each pass along axes from `first` on."""
+    cdef Py_ssize_t n = room.pitch, most
+    cdef int a
+    for a in range(first, last):
+        n *= room.rows[a].n
+    most = n
+    for a in range(first, last):
+        n = n // room.rows[a].n * room.rows[a].windows
+        most = max(most, n)
+    return most
 
 
 cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
     """The room of a tile. What it holds depends on how many windows it has, not on which."""
     cdef int a, last = tile.rank - 1
+    cdef bint few = last and not is_padded(tile, 0)
     cdef const Axis* axis
-    cdef Py_ssize_t windows, places, before = 1, behind = 1, block = 0
+    cdef Py_ssize_t windows = tile.end[last] - tile.begin[last], near = NEAR // <Py_ssize_t> sizeof(acc_t)
+    lay_last(tile, room)
     for a in range(last):
         axis = &tile.axis[a]
-        windows = tile.end[a] - tile.begin[a]
-        places = (windows - 1) * axis.stride + span_of(axis)
-        room.rows[a] = Rows(tile.begin[a] * axis.stride - axis.pad, places, windows)
+        room.rows[a].windows = tile.end[a] - tile.begin[a]
+        room.rows[a].n = (room.rows[a].windows - 1) * axis.stride + span_of(axis)
+        room.rows[a].begin = tile.begin[a] * axis.stride - axis.pad
         if not is_padded(tile, a):
-            room.rows[a].n = min(places, axis.size)
+            room.rows[a].n = min(room.rows[a].n, axis.size)
             room.rows[a].begin = max(0, min(room.rows[a].begin, axis.size - room.rows[a].n))
-    axis = &tile.axis[last]
-    windows = tile.end[last] - tile.begin[last]
-    room.begin = tile.begin[last] * axis.stride - axis.pad
-    room.places = (windows - 1) * axis.stride + span_of(axis)
-    room.low, room.high = max(0, room.begin), min(axis.size, room.begin + room.places)
-    room.high = max(room.low, room.high)
-    # Whole vectors: what is written behind a row is not in the next one.
-    room.pitch = (room.places * tile.lanes + LANES - 1) // LANES * LANES
-    for a in range(last):
-        behind *= room.rows[a].n
-    if makes_rows(tile):
-        last = 0
-    for a in range(last):  # before each pass, and after it
-        block = max(block, before * behind)
-        behind //= room.rows[a].n
-        before *= room.rows[a].windows
-        block = max(block, before * behind)
-    room.block = max(block, 1) * room.pitch + SLACK
-    room.phases = 2 * room.block
-    room.phase = (room.places + axis.stride - 1) // axis.stride * tile.lanes + SLACK
-    room.counts = room.phases + (axis.stride * room.phase if axis.stride > 1 else 0)
-    room.divisors = windows * min(tile.lanes, LANES) + SLACK if DIVIDES else 0
-    room.last_counts = room.counts + 4 * room.divisors  # counts and inverses, twice
-    room.all = room.last_counts + 2 * room.divisors  # these are doubles
+    room.block, room.chunk = largest_block(room, few, last), room.rows[0].windows if last else 1
+    if few:
+        # At least what is near, as tiles of fewer windows have larger chunks.
+        room.chunk = min(room.chunk, max(1, near // room.block))
+        room.block = max(near, room.chunk * room.block)
+    room.block += SLACK
+    room.divisors = round_up(windows * min(tile.lanes, LANES), LANES) + SLACK if DIVIDES else 0
+    room.last_counts = 2 * room.block + 2 * SLOTS * room.divisors  # from here on there are doubles
+    room.segments = room.last_counts + round_up(windows * (1 + sizeof(double) // sizeof(acc_t)), LANES)
+    room.all = room.segments + windows * (1 + 24 // sizeof(acc_t))
 
 
 cdef inline void fill_row(acc_t* y, Py_ssize_t n) noexcept nogil:
@@ -113,33 +134,52 @@ cdef inline void fill_row(acc_t* y, Py_ssize_t n) noexcept nogil:
         i += LANES
 
 
-cdef struct Taps:
-    # Of rows of elements: how many, values from one to the next; how many of those of the next window are not among
-    # them, and values to that window.
-    Py_ssize_t n, stride, fresh, next
+cdef struct Columns:
+    # How rows of elements become rows of a block: `taps` rows of elements are reduced to one.
+    Py_ssize_t pieces, n, piece              # a row is so many pieces of n values; values of x from one to the next
+    Py_ssize_t taps, tap                     # values from one tap to the next
+    Py_ssize_t step                          # from a row to the next one
+    Py_ssize_t fresh, ahead                  # so many of the last taps are fetched from so far ahead
+    Py_ssize_t pitch, left, right            # of the block; values of padding before and behind the pieces
+    const elem_t* limit                      # elements before it may be read, whether they are needed or not
+    const Rule* rule
 
 
-cdef inline Py_ssize_t columns(block_t* unused, Py_ssize_t i, const elem_t* x, acc_t* y, Py_ssize_t n, const Taps* taps,
-                               const Rule* rule) noexcept nogil:
-    """y = taps of x for the values from i on that fill blocks; the last vector may overlap another one."""
+cdef inline Py_ssize_t columns(block_t* unused, Py_ssize_t i, const Columns* c, const elem_t* x, acc_t* y,
+                               Py_ssize_t taps) noexcept nogil:
+    """y = taps of x for the values of a piece from i on that fill blocks. What is behind a piece is written as well
+    if it is less than a vector; else the last vector overlaps another one."""
     cdef block_t v, later
-    cdef Py_ssize_t t, block = width(unused)
-    cdef acc_t[LANES] part
+    cdef Py_ssize_t t, block = width(unused), n = c.n
+    if block == LANES and n < LANES and x + (taps - 1) * c.tap + LANES <= c.limit:
+        n = LANES
     while i + block <= n or (block == LANES and i < n):
         i = max(0, min(i, n - block))
-        for t in range(taps.n - taps.fresh, taps.n):
-            fetch(x + i + t * taps.stride + taps.next, block * sizeof(elem_t))
-        load(&v, x + i, n, rule)
-        for t in range(1, taps.n):
-            load(&later, x + i + t * taps.stride, n, rule)
+        if c.fresh:
+            for t in range(taps - c.fresh, taps):
+                fetch(x + i + t * c.tap + c.ahead, block * sizeof(elem_t))
+        load(&v, x + i, n, c.rule)
+        for t in range(1, taps):
+            load(&later, x + i + t * c.tap, n, c.rule)
             join(&v, &later)
-        if n >= LANES:
-            write(y + i, &v)
-        else:
-            write(part, &v)
-            memcpy(y, part, n * sizeof(acc_t))
+        write(y + i, &v)
         i += block
     return i
+
+
+cdef inline void load_rows_of(const Columns* shared, const elem_t* x, acc_t* y, Py_ssize_t rows,
+                              Py_ssize_t taps) noexcept nogil:
+    """Rows of a block, of rows of elements that reduce `taps` others."""
+    cdef Columns c = shared[0]  # in registers, as nobody else can write it
+    cdef Py_ssize_t r, p
+    for r in range(rows):
+        fill_row(y, c.left)
+        for p in range(c.pieces):
+            columns(<vec_t*> NULL, columns(<Block*> NULL, 0, &c, x + p * c.piece, y + c.left + p * c.n, taps), &c,
+                    x + p * c.piece, y + c.left + p * c.n, taps)
+        fill_row(y + c.pitch - c.right, c.right)
+        x += c.step
+        y += c.pitch
 
 
 cdef inline Py_ssize_t sum_rows(block_t* unused, Py_ssize_t i, const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps,
@@ -210,33 +250,52 @@ cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
         part *= 2
 
 
-cdef inline void sum_columns(const elem_t* x, acc_t* y, Py_ssize_t n, const Taps* taps,
-                             const Rule* rule) noexcept nogil:
-    columns(<vec_t*> NULL, columns(<Block*> NULL, 0, x, y, n, taps, rule), x, y, n, taps, rule)
+cdef inline void split_two(const acc_t* x, acc_t* y, Py_ssize_t phase) noexcept nogil:
+    """The elements of even and of odd place, of two vectors."""
+    cdef vec_t a = vec_read(x), b = vec_read(x + LANES)
+    vec_split(&a, &b)
+    vec_write(y, a)
+    vec_write(y + phase, b)
 
 
-cdef inline Taps taps_of(const Tile* tile, Py_ssize_t n) noexcept nogil:
-    """Taps of the first axis."""
-    cdef const Axis* axis = &tile.axis[0]
-    cdef Py_ssize_t fresh = min(n, axis.stride) if tile.far and tile.rank > 1 else 0
-    return Taps(n, axis.dilation * tile.x_stride[0], fresh, axis.stride * tile.x_stride[0])
+cdef inline void split_four(const acc_t* x, acc_t* y, Py_ssize_t phase) noexcept nogil:
+    """The elements of each place of four, of four vectors."""
+    cdef vec_t a = vec_read(x), b = vec_read(x + LANES), c = vec_read(x + 2 * LANES), d = vec_read(x + 3 * LANES)
+    vec_split(&a, &b)
+    vec_split(&c, &d)
+    vec_split(&a, &c)
+    vec_split(&b, &d)
+    vec_write(y, a)
+    vec_write(y + phase, b)
+    vec_write(y + 2 * phase, c)
+    vec_write(y + 3 * phase, d)
 
 
-cdef inline void pad_row(const Tile* tile, const Room* room, acc_t* y) noexcept nogil:
-    """What a row has in the padding."""
-    cdef Py_ssize_t left = (room.low - room.begin) * tile.lanes, right = (room.high - room.begin) * tile.lanes
-    fill_row(y, left)
-    fill_row(y + right, room.places * tile.lanes - right)
+cdef inline void split_rows(const acc_t* x, acc_t* y, Py_ssize_t rows, Py_ssize_t pitch,
+                            Py_ssize_t stride) noexcept nogil:
+    """Each row becomes rows of every stride-th place."""
+    cdef Py_ssize_t r, i, phase = pitch // stride
+    for r in range(rows):
+        i = 0
+        while i < phase:
+            if stride == 2:
+                split_two(x + 2 * i, y + i, phase)
+            else:
+                split_four(x + 4 * i, y + i, phase)
+            i += LANES
+        x += pitch
+        y += pitch
 
 
-cdef inline void load_row(const Tile* tile, const Room* room, const elem_t* x, acc_t* y,
-                          Py_ssize_t n_taps) noexcept nogil:
-    """Taps of elements for what a row has inside."""
-    cdef Taps taps = taps_of(tile, n_taps)
-    cdef Py_ssize_t left = (room.low - room.begin) * tile.lanes, n = (room.high - room.low) * tile.lanes
-    cdef Py_ssize_t step = tile.x_stride[tile.rank - 1], place
-    if step == tile.lanes:
-        sum_columns(x + room.low * step, y + left, n, &taps, tile.rule)
-        return
-    for place in range(room.low, room.high):
-        sum_columns(x + place * step, y + (place - room.begin) * tile.lanes, tile.lanes, &taps, tile.rule)
+cdef inline void pick_rows(const acc_t* x, acc_t* y, Py_ssize_t rows, Py_ssize_t pitch, Py_ssize_t windows,
+                           Py_ssize_t step, Py_ssize_t lanes) noexcept nogil:
+    """Of each row, the lanes at every step; what is written behind them is written again later."""
+    cdef Py_ssize_t r, w
+    for r in range(rows):
+        for w in range(windows):
+            if lanes == 1:
+                y[w] = x[w * step]
+            else:
+                vec_write(y + w * lanes, vec_read(x + w * step))
+        x += pitch
+        y += pitch

@@ -5,10 +5,12 @@ are reduced as a binary tree: pairs, pairs of pairs, aligned at the first tap of
 """
 from ..core.element cimport (
     Block,
+    DIVIDES,
     Divisor,
     LANES,
     ORDERED,
     block_t,
+    divide,
     divisor_of,
     elem_t,
     fill,
@@ -24,20 +26,30 @@ from ..core.element cimport (
     watch_t,
     width,
 )
-from ..core.job cimport FEW, fetch, Rule, Tile, Window, window_at
+from ..core.job cimport FEW, Axis, Rule, Run, Tile, Window, fetch, run_at, window_at
 
 cdef enum:
     LEVELS = 48  # of a tree: more than taps can fill
     MOST = 64    # axes
+    AHEAD = 512  # bytes, at least, from what is read to what is fetched
 
 cdef struct Taps:
     # Of one window along its axes, the first of which is reduced first. There are at least three, some of one tap.
     int axes
     Py_ssize_t[MOST] n, stride, skipped
     bint[MOST] tree
-    Py_ssize_t next, fresh    # values to the next window, and how many taps of the last axis only that one has
-    bint many, plain          # whether there is a tree, or more than three axes; whether not, and no axis without a tap
+    bint many                 # whether there is a tree, or more than three axes
     char* stacks
+    Py_ssize_t[3] listed      # taps of which `offset` has the distance of each, in the order of sums
+    Py_ssize_t[FEW * FEW * FEW] offset
+
+cdef struct Windows:
+    # Neighbouring windows that read the same taps.
+    Py_ssize_t n, x_step, y_step, lanes
+    Py_ssize_t[3] taps
+    const Py_ssize_t* offset
+    Py_ssize_t all, fresh, ahead   # taps; so many of the last ones are fetched from so far ahead
+    const Rule* rule
 
 
 cdef inline void plant(block_t* stack, Py_ssize_t place, block_t* value) noexcept nogil:
@@ -75,31 +87,30 @@ cdef inline void harvest(block_t* total, const block_t* stack, Py_ssize_t places
         level += 1
 
 
-cdef inline void reduce_few(block_t* total, const Taps* t, const elem_t* x, Py_ssize_t n,
-                            const Rule* rule) noexcept nogil:
+cdef inline void reduce_few(block_t* total, const Windows* w, const elem_t* x, Py_ssize_t n) noexcept nogil:
     """The taps of a window, one after the other along each axis."""
     cdef block_t row, column
-    cdef const elem_t* tap
+    cdef const Py_ssize_t* offset = w.offset
     cdef Py_ssize_t i, j, k
-    fill(total, vec_none())
-    for k in range(t.n[2]):
-        if ORDERED and t.n[1] > 1:
-            fill(&row, vec_none())
-        for j in range(t.n[1]):
-            tap = x + k * t.stride[2] + j * t.stride[1]
-            if not ORDERED:
-                for i in range(t.n[0]):
-                    fold(total, tap + i * t.stride[0], n, rule)
-                continue
-            load(&column, tap, n, rule)
-            for i in range(1, t.n[0]):
-                fold(&column, tap + i * t.stride[0], n, rule)
-            if t.n[1] > 1:
+    load(total, x + offset[0], n, w.rule)
+    if not ORDERED or w.taps[1] == w.taps[2] == 1:
+        for i in range(1, w.all):
+            fold(total, x + offset[i], n, w.rule)
+        return
+    for k in range(w.taps[2]):
+        for j in range(w.taps[1]):
+            load(&column, x + offset[0], n, w.rule)
+            for i in range(1, w.taps[0]):
+                fold(&column, x + offset[i], n, w.rule)
+            offset += w.taps[0]
+            if j:
                 join(&row, &column)
             else:
-                join(total, &column)
-        if ORDERED and t.n[1] > 1:
+                row = column
+        if k:
             join(total, &row)
+        else:
+            total[0] = row
 
 
 cdef inline void reduce_eight(block_t* total, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
@@ -180,65 +191,105 @@ cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize
     reduce_axes(total, t, t.axes - 1, x, n, rule)
 
 
-cdef inline void fetch_next(const Taps* t, const elem_t* x, Py_ssize_t bytes) noexcept nogil:
-    """What the next window reads and this one does not."""
-    cdef Py_ssize_t i, j, k
-    for k in range(max(0, t.n[2] - t.fresh), t.n[2]):
-        for j in range(t.n[1]):
-            for i in range(t.n[0]):
-                fetch(x + t.next + i * t.stride[0] + j * t.stride[1] + k * t.stride[2], bytes)
-
-
-cdef Py_ssize_t pool_lanes(block_t* unused, const Taps* t, const elem_t* x, elem_t* y, Py_ssize_t lanes,
-                           const Divisor* by, const Rule* rule, watch_t* watch) noexcept nogil:
-    """The lanes of one window that fill blocks; the last vector may overlap the one before."""
+cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, const Windows* w, const elem_t* x, elem_t* y,
+                                  const Divisor* by, watch_t* watch) noexcept nogil:
+    """The lanes of a window that fill blocks; the last vector may overlap the one before."""
     cdef block_t total
-    cdef watch_t seen = watch[0]  # in registers
-    cdef Py_ssize_t lane = 0, block = width(unused), n
-    while lane + block <= lanes or (block == LANES and lane < lanes):
-        lane = max(0, min(lane, lanes - block))
-        n = lanes - lane
-        if t.fresh:
-            fetch_next(t, x + lane, block * sizeof(elem_t))
-        if t.plain:
-            reduce_few(&total, t, x + lane, n, rule)
+    cdef Py_ssize_t i, block = width(unused)
+    while lane + block <= w.lanes or (block == LANES and lane < w.lanes):
+        lane = max(0, min(lane, w.lanes - block))
+        for i in range(w.all - w.fresh, w.all):
+            fetch(x + lane + w.offset[i] + w.ahead, block * sizeof(elem_t))
+        reduce_few(&total, w, x + lane, w.lanes)
+        if block_t is vec_t and DIVIDES and w.rule.careful:
+            divide(y + lane, w.lanes, &total, by.count, w.rule, watch)
         else:
-            reduce_window(&total, t, x + lane, n, rule)
-        finish(y + lane, n, &total, by, rule, &seen)
+            finish(y + lane, w.lanes, &total, by, w.rule, watch)
         lane += block
-    watch[0] = seen
     return lane
+
+
+cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const Divisor* by,
+                       watch_t* watch) noexcept nogil:
+    cdef Windows w = shared[0]  # in registers, as nobody else can write it
+    cdef watch_t seen = watch[0]
+    cdef Py_ssize_t i, lane
+    for i in range(w.n):
+        lane = 0
+        if not (DIVIDES and w.rule.careful):
+            lane = pool_lanes(<Block*> NULL, 0, &w, x, y, by, &seen)
+        pool_lanes(<vec_t*> NULL, lane, &w, x, y, by, &seen)
+        x += w.x_step
+        y += w.y_step
+    watch[0] = seen
+
+
+cdef void pool_long(const Taps* t, const Windows* w, const elem_t* x, elem_t* y, const Divisor* by,
+                    watch_t* watch) noexcept nogil:
+    """One window that is not a few taps."""
+    cdef Block block
+    cdef vec_t total
+    cdef Py_ssize_t lane = 0
+    while lane + width(&block) <= w.lanes and not w.rule.careful:
+        reduce_window(&block, t, x + lane, w.lanes, w.rule)
+        finish(y + lane, w.lanes, &block, by, w.rule, watch)
+        lane += width(&block)
+    while lane < w.lanes:
+        lane = max(0, min(lane, w.lanes - LANES))
+        reduce_window(&total, t, x + lane, w.lanes, w.rule)
+        if w.rule.careful:
+            divide(y + lane, w.lanes, &total, by.count, w.rule, watch)
+        else:
+            finish(y + lane, w.lanes, &total, by, w.rule, watch)
+        lane += LANES
+
+
+cdef void list_taps(Taps* t, Windows* w) noexcept nogil:
+    """Where the taps of windows are, unless that is known already."""
+    cdef Py_ssize_t i, j, k, n = 0
+    if not (t.listed[0] == w.taps[0] and t.listed[1] == w.taps[1] and t.listed[2] == w.taps[2]):
+        for k in range(w.taps[2]):
+            for j in range(w.taps[1]):
+                for i in range(w.taps[0]):
+                    t.offset[n] = i * t.stride[0] + j * t.stride[1] + k * t.stride[2]
+                    n += 1
+        t.listed = w.taps
+    w.offset, w.all = t.offset, w.taps[0] * w.taps[1] * w.taps[2]
 
 
 cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double outer_count,
                    watch_t* watch) noexcept nogil:
     """The windows along the last axis."""
     cdef int last = tile.rank - 1
-    cdef Py_ssize_t w, lane
+    cdef const Axis* axis = &tile.axis[last]
+    cdef Py_ssize_t at = tile.begin[last], stride = tile.x_stride[last]
     cdef double count = -1
     cdef Divisor by
-    cdef Window window
-    cdef const elem_t* source
-    cdef elem_t* target
-    for w in range(tile.begin[last], tile.end[last]):
-        window = window_at(&tile.axis[last], w)
-        t.n[t.axes - 1], t.skipped[t.axes - 1] = window.taps, window.skipped
-        if window.count * outer_count != count:
-            count = window.count * outer_count
+    cdef Run run
+    cdef Windows w
+    w.x_step, w.y_step, w.lanes, w.rule = axis.stride * stride, tile.y_stride[last], tile.lanes, tile.rule
+    w.taps[0], w.taps[1] = t.n[0], t.n[1]
+    w.ahead = w.x_step * max(1, AHEAD // max(1, w.x_step * <Py_ssize_t> sizeof(elem_t)))
+    while at < tile.end[last]:
+        run = run_at(axis, at, tile.end[last])
+        if run.window.count * outer_count != count:
+            count = run.window.count * outer_count
             by = divisor_of(count)
-        source, target = x + window.first * tile.x_stride[last], y + w * tile.y_stride[last]
-        t.plain = not t.many and t.n[0] and t.n[1] and t.n[2]
-        lane = pool_lanes(<Block*> NULL, t, source, target, tile.lanes, &by, tile.rule, watch)
-        if lane < tile.lanes:
-            lane = max(0, min(lane, tile.lanes - LANES))
-            pool_lanes(<vec_t*> NULL, t, source + lane, target + lane, tile.lanes - lane, &by, tile.rule, watch)
+        if t.many or not (run.window.taps and t.n[0] and t.n[1]):
+            run = Run(1, window_at(axis, at))
+            t.n[t.axes - 1], t.skipped[t.axes - 1] = run.window.taps, run.window.skipped
+            pool_long(t, &w, x + run.window.first * stride, y + at * w.y_step, &by, watch)
+        else:
+            w.n, w.taps[2] = run.n, run.window.taps
+            w.fresh = min(w.taps[2], axis.stride) * w.taps[0] * w.taps[1] if tile.far else 0
+            list_taps(t, &w)
+            pool_windows(&w, x + run.window.first * stride, y + at * w.y_step, &by, watch)
+        at += run.n
 
 
 cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
     cdef int rank = tile.rank, a, place
-    t.axes, t.stacks, t.many = max(3, rank), tile.scratch, rank > 3
-    t.next = tile.axis[rank - 1].stride * tile.x_stride[rank - 1]
-    t.fresh = tile.axis[rank - 1].stride if tile.far and rank <= 3 else 0
+    t.axes, t.stacks, t.many, t.listed[0] = max(3, rank), tile.scratch, rank > 3, 0
     for a in range(t.axes):
         t.n[a], t.stride[a], t.skipped[a], t.tree[a] = 1, 0, 0, False
     for a in range(rank):  # the last axis is the last of three, and the first one the innermost loop

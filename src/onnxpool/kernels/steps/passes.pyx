@@ -1,13 +1,11 @@
 """passes: one axis after the other, the first one first; what an axis leaves stays in a block of scratch memory.
 
-A row is the places of the last axis, each of them with its lanes; where there are fewer lanes than a vector has, rows
-of x and of y lie in one piece. Rows of a block have identities where the padding is, so that no window of the last axis
-has a border. FEW taps are added one after the other. More of them are an aligned binary tree, of which neighbouring
-windows share the parts: level by level, each place gets the part that begins there, and each window adds the part of
-every level that is in its number of taps.
+A row is the places of the last axis, each of them with its lanes. A block holds as many rows as the first level of the
+cache does, and each loop takes all of them before the next one begins. Rows have identities where the padding is, so
+that no window of the last axis has a border. FEW taps are added one after the other. More of them are an aligned binary
+tree, of which neighbouring windows share the parts: level by level, each place gets the part that begins there, and
+each window adds the part of every level that is in its number of taps.
 """
-from libc.string cimport memcpy
-
 from ..core.element cimport (
     Block,
     DIVIDES,
@@ -16,6 +14,7 @@ from ..core.element cimport (
     acc_of,
     acc_t,
     block_t,
+    divide,
     divisor_of,
     elem_t,
     finish,
@@ -24,390 +23,471 @@ from ..core.element cimport (
     read,
     vec_empty,
     vec_read,
-    vec_split,
     vec_t,
-    vec_write,
     watch_nothing,
     watch_suspects,
     watch_t,
     width,
 )
-from ..core.job cimport FEW, Axis, Rule, Tile, Window, window_at
+from ..core.job cimport FEW, Axis, Rule, Run, Tile, Window, run_at, window_at
 from ..core.rows cimport (
     MOST,
+    SLACK,
+    SLOTS,
+    Columns,
     Room,
     Trees,
-    is_tree,
+    fill_row,
     is_flat,
     is_padded,
-    makes_rows,
+    is_tree,
     lay,
-    fill_row,
-    sum_all,
+    load_rows_of,
+    pick_rows,
     reduce_trees,
-    pad_row,
-    load_row,
+    split_rows,
+    sum_all,
 )
 
 
-cdef void load_rows(const Tile* tile, const Room* room, int a, const elem_t* x, Py_ssize_t taps,
-                    acc_t* y) noexcept nogil:
-    """The rows along an axis; no taps: all of them are in the padding."""
-    cdef const Axis* axis = &tile.axis[a]
-    cdef bint few = a == 0 and not is_padded(tile, 0)
-    cdef Py_ssize_t r, place, n = room.rows[a].windows if few else room.rows[a].n
-    cdef Window window
-    for r in range(n):
-        place = room.rows[a].begin + r
-        if few:
-            window = window_at(axis, tile.begin[0] + r)
-            place, taps = window.first, window.taps
-        if taps and 0 <= place < axis.size:
-            pad_row(tile, room, y)
-            load_row(tile, room, x + place * tile.x_stride[a], y, taps)
+cdef void prepare_columns(const Tile* tile, const Room* room, const elem_t* x, Columns* c) noexcept nogil:
+    """How rows are loaded from an item."""
+    cdef int last = tile.rank - 1, a
+    cdef Py_ssize_t inside = room.high - room.low
+    cdef const Axis* first = &tile.axis[0]
+    c.pieces, c.n, c.piece = 1, inside * tile.lanes, tile.x_stride[last]
+    if tile.x_stride[last] != tile.lanes:
+        c.pieces, c.n = inside, tile.lanes
+    c.taps, c.tap, c.step = 1, first.dilation * tile.x_stride[0], 0
+    c.fresh, c.ahead = 0, first.stride * tile.x_stride[0]
+    c.pitch, c.left = room.pitch, (room.low - room.begin) * tile.lanes
+    c.right = room.pitch - c.left - inside * tile.lanes
+    if not inside:
+        c.left, c.right, c.pieces = room.pitch, 0, 0
+    c.limit, c.rule = x + tile.lanes, tile.rule
+    for a in range(tile.rank):
+        if tile.x_stride[a] < 0:
+            c.limit = x
+            return
+        c.limit += (tile.axis[a].size - 1) * tile.x_stride[a]
+
+
+cdef void load_rows(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
+    if c.taps == 3:
+        load_rows_of(c, x, y, rows, 3)
+    elif c.taps == 2:
+        load_rows_of(c, x, y, rows, 2)
+    else:
+        load_rows_of(c, x, y, rows, c.taps)
+
+
+cdef void load_windows(const Tile* tile, const Room* room, Columns* c, const elem_t* x, Py_ssize_t begin,
+                       acc_t* y) noexcept nogil:
+    """Rows that are few taps of the first of two axes, from a window on."""
+    cdef const Axis* axis = &tile.axis[0]
+    cdef Py_ssize_t w = begin, end = begin + room.rows[0].windows
+    cdef Run run
+    c.step = axis.stride * tile.x_stride[0]
+    while w < end:
+        run = run_at(axis, w, end)
+        c.taps, c.fresh = run.window.taps, min(run.window.taps, axis.stride) if tile.far else 0
+        if c.taps:
+            load_rows(c, x + run.window.first * tile.x_stride[0], y, run.n)
         else:
-            fill_row(y, room.pitch)
-        y += room.pitch
+            fill_row(y, run.n * room.pitch)
+        w, y = w + run.n, y + run.n * room.pitch
 
 
-cdef void load_block(const Tile* tile, const Room* room, const elem_t* x, acc_t* y) noexcept nogil:
-    """The rows of all axes but the last one; few taps of the first one are summed on the way."""
+cdef void load_places(const Tile* tile, const Room* room, Columns* c, const elem_t* x, acc_t* y) noexcept nogil:
+    """Rows of all places of the axis before the last one; without taps, all of them are in the padding."""
+    cdef int inner = tile.rank - 2
+    cdef Py_ssize_t begin = room.rows[inner].begin, n = room.rows[inner].n
+    cdef Py_ssize_t low = min(n, max(0, -begin)), high = max(low, min(n, tile.axis[inner].size - begin))
+    if not c.taps:
+        fill_row(y, n * room.pitch)
+        return
+    c.step = tile.x_stride[inner]
+    fill_row(y, low * room.pitch)
+    load_rows(c, x + (begin + low) * c.step, y + low * room.pitch, high - low)
+    fill_row(y + high * room.pitch, (n - high) * room.pitch)
+
+
+cdef bint advance(Py_ssize_t* at, const Py_ssize_t* begin, const Py_ssize_t* end, int axes) noexcept nogil:
+    """The next place of so many axes, the last one first; false behind the last place."""
+    cdef int a = axes - 1
+    while a >= 0:
+        at[a] += 1
+        if at[a] < end[a]:
+            return True
+        at[a] = begin[a]
+        a -= 1
+    return False
+
+
+cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_t* x, Py_ssize_t begin,
+                     acc_t* y) noexcept nogil:
+    """The rows of all axes but the last one, for windows of the first axis from `begin` on: few taps of it are reduced
+    on the way."""
     cdef int inner = tile.rank - 2, a
     cdef bint few = not is_padded(tile, 0)
-    cdef Py_ssize_t[MOST] at
-    cdef Py_ssize_t taps, place
-    cdef Window window
+    cdef Py_ssize_t[MOST] at, low, high
     cdef const elem_t* source
+    cdef Window window
     if inner < 0:
-        pad_row(tile, room, y)
-        load_row(tile, room, x, y, 1)
+        load_rows(c, x, y, 1)
+        return
+    if inner == 0 and few:
+        load_windows(tile, room, c, x, begin, y)
         return
     for a in range(inner):
-        at[a] = 0
+        low[a], high[a] = room.rows[a].begin, room.rows[a].begin + room.rows[a].n
+        if a == 0 and few:
+            low[0], high[0] = begin, begin + room.rows[0].windows
+        at[a] = low[a]
     while True:
-        source, taps = x, 1
+        source, c.taps = x, 1
         for a in range(inner):
-            place = room.rows[a].begin + at[a]
             if a == 0 and few:
-                window = window_at(&tile.axis[0], tile.begin[0] + at[0])
-                place, taps = window.first, window.taps
-            if not 0 <= place < tile.axis[a].size:
-                taps = 0
-            source += place * tile.x_stride[a]
-        load_rows(tile, room, inner, source, taps, y)
-        y += room.pitch * (room.rows[inner].windows if inner == 0 and few else room.rows[inner].n)
-        a = inner - 1
-        while a >= 0:
-            at[a] += 1
-            if at[a] < (room.rows[a].windows if a == 0 and few else room.rows[a].n):
-                break
-            at[a] = 0
-            a -= 1
-        if a < 0:
+                window = window_at(&tile.axis[0], at[0])
+                source, c.taps = source + window.first * tile.x_stride[0], window.taps
+                continue
+            source += at[a] * tile.x_stride[a]
+            if not 0 <= at[a] < tile.axis[a].size:
+                c.taps = 0
+        load_places(tile, room, c, source, y)
+        y += room.rows[inner].n * room.pitch
+        if not advance(at, low, high, inner):
             return
 
 
-cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y) noexcept nogil:
-    """The passes of all axes but the last one, and of that one if it is taken at once; where the rows then are."""
-    cdef int last = tile.rank - 1, a, b
-    cdef Py_ssize_t before = 1, post, i, w
+cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t before, Py_ssize_t post, acc_t* x,
+                      acc_t* y) noexcept nogil:
+    """An axis before the last one, of which neighbours are `post` values apart."""
+    cdef const Axis* axis = &tile.axis[a]
+    cdef Py_ssize_t i, w, windows = room.rows[a].windows
     cdef Window window
-    cdef const Axis* axis
-    cdef acc_t* source
-    cdef acc_t* target
+    for i in range(before):
+        if is_tree(axis):
+            reduce_trees(x, y, Trees(axis.kernel, axis.dilation * post, room.rows[a].n * post, windows, post,
+                                     axis.stride * post))
+        elif is_padded(tile, a):
+            sum_all(x, y, windows * post, axis.kernel, axis.dilation * post)
+        else:
+            for w in range(windows):
+                window = window_at(axis, tile.begin[a] + w)
+                if window.taps:
+                    sum_all(x + (window.first - room.rows[a].begin) * post, y + w * post, post, window.taps,
+                            axis.dilation * post)
+                else:
+                    fill_row(y + w * post, post)
+        x, y = x + room.rows[a].n * post, y + windows * post
+
+
+cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y) noexcept nogil:
+    """The axes of a block, but for taps of the last one that are left to `finish_rows`; where the rows then are."""
+    cdef int last = tile.rank - 1, a, b
+    cdef Py_ssize_t rows = 1, post, values
+    cdef const Axis* axis = &tile.axis[last]
     for a in range(last):
-        axis = &tile.axis[a]
-        post = room.pitch
-        for b in range(a + 1, last):
-            post *= room.rows[b].n
         if a > 0 or is_padded(tile, 0):
-            for i in range(before):
-                source, target = x + i * room.rows[a].n * post, y + i * room.rows[a].windows * post
-                if is_tree(axis):
-                    reduce_trees(source, target, Trees(axis.kernel, axis.dilation * post, room.rows[a].n * post,
-                                                       room.rows[a].windows, post, axis.stride * post))
-                    continue
-                if is_padded(tile, a):
-                    sum_all(source, target, room.rows[a].windows * post, axis.kernel, axis.dilation * post)
-                    continue
-                for w in range(room.rows[a].windows):
-                    window = window_at(axis, tile.begin[a] + w)
-                    if window.taps:
-                        sum_all(source + (window.first - room.rows[a].begin) * post, target + w * post, post,
-                                window.taps, axis.dilation * post)
-                    else:
-                        fill_row(target + w * post, post)
+            post = room.pitch
+            for b in range(a + 1, last):
+                post *= room.rows[b].n
+            reduce_axis(tile, room, a, rows, post, x, y)
             x, y = y, x
-        before *= room.rows[a].windows
-    # The last axis of all rows at once, as if they were one: what crosses from a row into the next is in no window.
-    axis = &tile.axis[last]
-    post = before * room.pitch
-    i = post - (axis.kernel - 1) * axis.dilation * tile.lanes
+        rows *= room.rows[a].windows
+    if room.split:
+        split_rows(x, y, rows, room.pitch, axis.stride)
+        return y
+    if not (room.picked or is_tree(axis) or is_flat(tile)):
+        return x
+    # All rows at once, as if they were one: what crosses from a row into the next is in no window.
+    values = rows * room.pitch - (axis.kernel - 1) * axis.dilation * tile.lanes
     if is_tree(axis):
-        reduce_trees(x, y, Trees(axis.kernel, axis.dilation * tile.lanes, post, 1, i, i))
+        reduce_trees(x, y, Trees(axis.kernel, axis.dilation * tile.lanes, rows * room.pitch, 1, values, values))
+    else:
+        sum_all(x, y, values, axis.kernel, axis.dilation * tile.lanes)
+    if not room.picked:
         return y
-    if is_flat(tile):
-        sum_all(x, y, i, axis.kernel, axis.dilation * tile.lanes)
-        return y
+    pick_rows(y, x, rows, room.pitch, tile.end[last] - tile.begin[last], axis.stride * tile.lanes, tile.lanes)
     return x
 
 
+cdef struct Segment:
+    # Windows of the last axis that divide by the same.
+    Py_ssize_t begin, n
+    double count
+
 cdef struct Along:
-    # The last axis of a tile: how far apart taps are, and by what totals are divided.
-    Py_ssize_t windows, begin, end  # those from begin to end have taps
+    # The last axis of a tile.
+    Py_ssize_t windows, begin, end   # those from begin to end have taps
+    Py_ssize_t taps                  # that are left, and how far they are from a window in a row
     Py_ssize_t[FEW] tap
-    Py_ssize_t taps
-    bint phased, apart            # apart: windows are finished one by one,
-    Py_ssize_t step               # from one to the next
-    acc_t* phases
+    Py_ssize_t pitch, step           # from row to row, and from window to window in a row
+    Py_ssize_t y_row, y_step         # the same of results
+    Py_ssize_t lanes
+    elem_t* limit                    # results before it may be written: they are written again later
     const Rule* rule
+    Segment* segments
+    Py_ssize_t n_segments
+    double* last_counts
+    bint each                        # whether each value has a divisor: lanes are few, and windows divide differently
+    acc_t* divisors
+    double[SLOTS] count              # of the other axes: of it, counts and inverses are there
+    Py_ssize_t values                # from slot to slot
+    int slot
     acc_t* counts
     acc_t* inverses
-    double* last_counts
-    bint same                     # whether windows can be finished at once: all divide by the same,
-    bint each                     # or each value has a divisor, as lanes are few
-    double[2] outer_count         # that these are for: those of the border and of the interior stay
-    int slot
-    double outer                  # the count of a row along the axes before
+    double outer                     # by what the taps of the other axes count
+
+
+cdef void prepare_segments(const Tile* tile, Along* along) noexcept nogil:
+    """By what windows divide."""
+    cdef const Axis* axis = &tile.axis[tile.rank - 1]
+    cdef Py_ssize_t w, first = tile.begin[tile.rank - 1]
+    cdef Window window
+    cdef Segment* segment = along.segments
+    cdef bint taps = False
+    segment[0] = Segment(0, 0, 0)
+    along.begin, along.end = 0, 0
+    for w in range(along.windows):
+        window = window_at(axis, first + w)
+        if window.taps:
+            along.begin = along.begin if taps else w
+            along.end, taps = w + 1, True
+        along.last_counts[w] = window.count
+        if not w:
+            segment.count = window.count
+        elif DIVIDES and window.count != segment.count:
+            segment += 1
+            segment[0] = Segment(w, 0, window.count)
+        segment.n += 1
+    if not taps:
+        along.begin = along.windows
+    along.n_segments = segment - along.segments + 1
+    along.each = along.n_segments > 1 and tile.lanes < LANES and along.step == tile.lanes == along.y_step
+    if along.each:
+        along.segments[0], along.n_segments = Segment(0, along.windows, 0), 1
 
 
 cdef void prepare_along(const Tile* tile, const Room* room, Along* along) noexcept nogil:
-    cdef int last = tile.rank - 1
+    cdef int last = tile.rank - 1, slot
     cdef const Axis* axis = &tile.axis[last]
     cdef acc_t* scratch = <acc_t*> tile.scratch
-    cdef Py_ssize_t t, w, place
-    cdef bint same = True
-    along.windows = tile.end[last] - tile.begin[last]
-    along.rule = tile.rule
-    along.taps = 1 if is_tree(axis) or is_flat(tile) else axis.kernel
-    along.phases = scratch + room.phases
-    along.phased, along.apart = False, tile.y_stride[last] != tile.lanes
-    along.step = tile.lanes
-    if axis.stride > 1 and along.windows > 1:
-        along.phased = tile.lanes < LANES
-        if not along.phased:
-            along.apart, along.step = True, axis.stride * tile.lanes
+    cdef Py_ssize_t t
+    along.windows, along.lanes, along.rule = tile.end[last] - tile.begin[last], tile.lanes, tile.rule
+    along.pitch, along.y_step = room.pitch, tile.y_stride[last]
+    along.y_row = tile.y_stride[last - 1] if last else 0
+    along.step = tile.lanes if room.split or room.picked else axis.stride * tile.lanes
+    along.taps = 1 if room.picked or is_tree(axis) or is_flat(tile) else axis.kernel
     for t in range(along.taps):
-        place = t * axis.dilation
-        along.tap[t] = place * tile.lanes
-        if along.phased:
-            along.tap[t] = place % axis.stride * room.phase + place // axis.stride * tile.lanes
-    along.outer_count[0] = along.outer_count[1] = -1
-    along.slot = 0
-    along.counts = along.inverses = NULL
+        along.tap[t] = t * axis.dilation * tile.lanes
+        if room.split:
+            along.tap[t] = (t * axis.dilation % axis.stride * (room.pitch // axis.stride)
+                            + t * axis.dilation // axis.stride)
+    along.divisors, along.values = scratch + 2 * room.block, room.divisors
     along.last_counts = <double*> (scratch + room.last_counts)
-    if DIVIDES:
-        for w in range(along.windows):
-            along.last_counts[w] = window_at(axis, tile.begin[last] + w).count
-            same &= along.last_counts[w] == along.last_counts[0]
-    along.begin, along.end = 0, along.windows
-    while along.begin < along.end and not window_at(axis, tile.begin[last] + along.begin).taps:
-        along.begin += 1
-    while along.end > along.begin and not window_at(axis, tile.begin[last] + along.end - 1).taps:
-        along.end -= 1
-    along.each = not same and tile.lanes < LANES and not along.apart
-    along.same = same or along.each
+    along.segments = <Segment*> (scratch + room.segments)
+    for slot in range(SLOTS):
+        along.count[slot] = -1
+    along.slot = 0
+    prepare_segments(tile, along)
 
 
-cdef void divide_by(const Tile* tile, const Room* room, Along* along, double outer_count) noexcept nogil:
-    """Divisors of a row: those of a row before if they are the same."""
+cdef elem_t* limit_of(const Tile* tile, elem_t* y) noexcept nogil:
+    """Where the results of an item end, if they are in one piece; else `y`."""
+    cdef Py_ssize_t stride = tile.lanes
+    cdef int a
+    for a in range(tile.rank - 1, 0, -1):
+        if tile.y_stride[a] != stride or tile.end[a] - tile.begin[a] != tile.axis[a].out:
+            return y
+        stride *= tile.axis[a].out
+    if tile.y_stride[0] != stride:
+        return y
+    return y + tile.end[0] * stride
+
+
+cdef void divide_by(Along* along, double outer) noexcept nogil:
+    """Divisors of rows: those of rows before if they are the same."""
     cdef Py_ssize_t w, i
+    cdef int slot
     cdef double count
-    cdef acc_t* scratch = <acc_t*> tile.scratch
-    along.outer = outer_count
-    if not DIVIDES or not along.each or outer_count == along.outer_count[along.slot]:
+    along.outer = outer
+    if not DIVIDES or not along.each:
         return
-    along.slot ^= 1
-    along.counts = scratch + room.counts + along.slot * 2 * room.divisors
-    along.inverses = along.counts + room.divisors
-    if outer_count == along.outer_count[along.slot]:
+    for slot in range(SLOTS):
+        if along.count[slot] == outer:
+            break
+    else:
+        along.slot = slot = (along.slot + 1) % SLOTS
+    along.counts = along.divisors + 2 * slot * along.values
+    along.inverses = along.counts + along.values
+    if along.count[slot] == outer:
         return
-    along.outer_count[along.slot] = outer_count
+    along.count[slot] = outer
     for w in range(along.windows):
-        count = along.last_counts[w] * outer_count
-        for i in range(w * tile.lanes, (w + 1) * tile.lanes):
+        count = along.last_counts[w] * outer
+        for i in range(w * along.lanes, (w + 1) * along.lanes):
             along.counts[i], along.inverses[i] = acc_of(count), acc_of(1 / count)
+    for i in range(along.windows * along.lanes, along.windows * along.lanes + SLACK):
+        along.counts[i] = along.inverses[i] = acc_of(1)
 
 
-cdef inline void split_four(const acc_t* x, acc_t* y, Py_ssize_t phase) noexcept nogil:
-    """The elements of each place of four, of four vectors."""
-    cdef vec_t a = vec_read(x), b = vec_read(x + LANES), c = vec_read(x + 2 * LANES), d = vec_read(x + 3 * LANES)
-    vec_split(&a, &b)
-    vec_split(&c, &d)
-    vec_split(&a, &c)
-    vec_split(&b, &d)
-    vec_write(y, a)
-    vec_write(y + phase, b)
-    vec_write(y + 2 * phase, c)
-    vec_write(y + 3 * phase, d)
-
-
-cdef void split_phases(const Room* room, const Axis* axis, const acc_t* x, acc_t* y, Py_ssize_t taps,
-                       Py_ssize_t lanes) noexcept nogil:
-    """Rows of every stride-th place."""
-    cdef Py_ssize_t t, i = 0, p, q, n
-    cdef vec_t even, odd
-    if axis.stride == 2 and lanes == 1:
-        while i < (room.places + 1) // 2:
-            even, odd = vec_read(x + 2 * i), vec_read(x + 2 * i + LANES)
-            vec_split(&even, &odd)
-            vec_write(y + i, even)
-            vec_write(y + room.phase + i, odd)
-            i += LANES
-        return
-    if axis.stride == 4 and lanes == 1:
-        while i < (room.places + 3) // 4:
-            split_four(x + 4 * i, y + i, room.phase)
-            i += LANES
-        return
-    for t in range(min(taps, axis.stride)):
-        p = t * axis.dilation % axis.stride
-        n = (room.places - p + axis.stride - 1) // axis.stride
-        if lanes == 1:
-            for q in range(n):
-                y[p * room.phase + q] = x[q * axis.stride + p]
-            continue
-        for q in range(n):
-            memcpy(y + p * room.phase + q * lanes, x + (q * axis.stride + p) * lanes, lanes * sizeof(acc_t))
-
-
-cdef inline Py_ssize_t along(block_t* unused, Py_ssize_t i, const acc_t* x, const Along* a, elem_t* y, Py_ssize_t n,
-                             const Divisor* by, watch_t* watch) noexcept nogil:
+cdef inline Py_ssize_t finish_values(block_t* unused, Py_ssize_t i, const Along* a, const acc_t* x, elem_t* y,
+                                     Py_ssize_t n, const Divisor* by, watch_t* watch) noexcept nogil:
     """y = the values of x at each of the taps' distances, finished; with a divisor for each or one for all."""
     cdef block_t v, later
-    cdef watch_t seen = watch[0]  # in registers
     cdef Py_ssize_t t, block = width(unused)
+    if block == LANES and n < LANES and y + LANES <= a.limit:
+        n = LANES
     while i + block <= n or (block == LANES and i < n):
         i = max(0, min(i, n - block))
         read(&v, x + a.tap[0] + i)
         for t in range(1, a.taps):
             read(&later, x + a.tap[t] + i)
             join(&v, &later)
-        if a.each:
-            finish_each(y + i, n, &v, a.counts + i, a.inverses + i, a.rule, &seen)
+        if DIVIDES and a.each:
+            finish_each(y + i, n, &v, a.counts + i, a.inverses + i, a.rule, watch)
         else:
-            finish(y + i, n, &v, by, a.rule, &seen)
+            finish(y + i, n, &v, by, a.rule, watch)
         i += block
-    watch[0] = seen
     return i
 
 
-cdef void finish_values(const Tile* tile, const Along* a, const acc_t* x, elem_t* y, Py_ssize_t n, const Divisor* by,
-                        watch_t* watch) noexcept nogil:
-    along(<vec_t*> NULL, along(<Block*> NULL, 0, x, a, y, n, by, watch), x, a, y, n, by, watch)
+cdef inline void divide_values(const Along* a, const acc_t* x, elem_t* y, Py_ssize_t n, const Divisor* by,
+                               watch_t* watch) noexcept nogil:
+    """The same by divisions."""
+    cdef vec_t v, later
+    cdef Py_ssize_t t, i = 0
+    while i < n:
+        i = max(0, min(i, n - LANES))
+        read(&v, x + a.tap[0] + i)
+        for t in range(1, a.taps):
+            read(&later, x + a.tap[t] + i)
+            join(&v, &later)
+        divide(y + i, n, &v, vec_read(a.counts + i) if a.each else by.count, a.rule, watch)
+        i += LANES
 
 
-cdef void finish_row(const Tile* tile, const Room* room, const Along* a, acc_t* x, elem_t* y,
-                     watch_t* watch) noexcept nogil:
-    """The windows along a row, as many at once as lie side by side and divide by the same."""
-    cdef Py_ssize_t w = 0, n
+cdef void finish_rows(const Along* shared, const acc_t* x, elem_t* y, Py_ssize_t rows, watch_t* watch) noexcept nogil:
+    """The windows along rows: all of a segment at once, if they lie side by side."""
+    cdef Along a = shared[0]      # in registers, as nobody else can write them
+    cdef watch_t seen = watch[0]
+    cdef Py_ssize_t r, s, w, n
+    cdef bint together = a.step == a.lanes == a.y_step
+    cdef double count = -1
     cdef Divisor by
-    if a.phased:
-        split_phases(room, &tile.axis[tile.rank - 1], x, a.phases, a.taps, tile.lanes)
-        x = a.phases
-    while w < a.windows:
-        n = 1 if a.apart or not a.same else a.windows
-        if DIVIDES and not a.each:
-            by = divisor_of(a.last_counts[w] * a.outer)
-            while not a.apart and w + n < a.windows and a.last_counts[w + n] == a.last_counts[w]:
-                n += 1
-        finish_values(tile, a, x + w * a.step, y + w * tile.y_stride[tile.rank - 1], n * tile.lanes, &by, watch)
-        w += n
+    for r in range(rows):
+        for s in range(a.n_segments):
+            if DIVIDES and count != a.segments[s].count * a.outer:
+                count = a.segments[s].count * a.outer
+                by = divisor_of(count)
+            w, n = a.segments[s].begin, a.segments[s].n if together else 1
+            while w < a.segments[s].begin + a.segments[s].n:
+                if DIVIDES and a.rule.careful:
+                    divide_values(&a, x + w * a.step, y + w * a.y_step, n * a.lanes, &by, &seen)
+                else:
+                    finish_values(<vec_t*> NULL, finish_values(<Block*> NULL, 0, &a, x + w * a.step, y + w * a.y_step,
+                                                               n * a.lanes, &by, &seen),
+                                  &a, x + w * a.step, y + w * a.y_step, n * a.lanes, &by, &seen)
+                w += n
+        x += a.pitch
+        y += a.y_row
+    watch[0] = seen
 
 
-cdef void finish_empty(const Tile* tile, const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t* y,
+cdef void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t* y, Py_ssize_t rows,
                        watch_t* watch) noexcept nogil:
     """Windows that are wholly in the padding: sums of them are 0, not the -0 that changes no other sum."""
-    cdef Py_ssize_t w, i
+    cdef Py_ssize_t r, w, i
     cdef Divisor by
     cdef vec_t empty = vec_empty()
-    for w in range(begin, end):
-        i = 0
-        if DIVIDES:
-            by = divisor_of(a.last_counts[w] * a.outer)
-        while i < tile.lanes:
-            finish(y + w * tile.y_stride[tile.rank - 1] + i, tile.lanes - i, &empty, &by, tile.rule, watch)
-            i += LANES
+    for r in range(rows):
+        for w in range(begin, end):
+            i = 0
+            if DIVIDES:
+                by = divisor_of(a.last_counts[w] * a.outer)
+            while i < a.lanes:  # 0 / count is exact
+                finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule, watch)
+                i += LANES
+        y += a.y_row
 
 
-cdef void finish_windows(const Tile* tile, const Room* room, const Along* a, acc_t* x, bint empty, elem_t* y,
+cdef void finish_windows(Along* along, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer, bint empty,
                          watch_t* watch) noexcept nogil:
-    """The windows along a row; empty: all of the row is in the padding."""
+    """Rows whose other axes divide by the same; empty: they are in the padding."""
+    divide_by(along, outer)
     if empty:
-        finish_empty(tile, a, 0, a.windows, y, watch)
+        finish_empty(along, 0, along.windows, y, rows, watch)
         return
-    finish_row(tile, room, a, x, y, watch)
-    finish_empty(tile, a, 0, a.begin, y, watch)
-    finish_empty(tile, a, a.end, a.windows, y, watch)
+    finish_rows(along, x, y, rows, watch)
+    finish_empty(along, 0, along.begin, y, rows, watch)
+    finish_empty(along, along.end, along.windows, y, rows, watch)
 
 
-cdef void finish_block(const Tile* tile, const Room* room, Along* along, acc_t* x, elem_t* y,
+cdef void finish_block(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y, Py_ssize_t begin,
                        watch_t* watch) noexcept nogil:
-    """The rows of all windows of the axes before the last one."""
-    cdef int last = tile.rank - 1, a
-    cdef Py_ssize_t[MOST] at
+    """The rows of all windows of the axes before the last one, of the first of them from `begin` on."""
+    cdef int inner = tile.rank - 2, a
+    cdef Py_ssize_t[MOST] at, low, high
+    cdef Py_ssize_t w
     cdef elem_t* target
     cdef double count
     cdef bint empty
     cdef Window window
-    for a in range(last):
-        at[a] = tile.begin[a]
+    cdef Run run
+    if inner < 0:
+        finish_windows(along, x, y, 1, 1, False, watch)
+        return
+    for a in range(inner + 1):
+        low[a], high[a] = tile.begin[a], tile.end[a]
+        if a == 0:
+            low[0], high[0] = begin, begin + room.rows[0].windows
+        at[a] = low[a]
     while True:
         target, count, empty = y, 1, False
-        for a in range(last):
+        for a in range(inner):
             target += at[a] * tile.y_stride[a]
             window = window_at(&tile.axis[a], at[a])
             count *= window.count
             empty |= window.taps == 0
-        divide_by(tile, room, along, count)
-        finish_windows(tile, room, along, x, empty, target, watch)
-        x += room.pitch
-        a = last - 1
-        while a >= 0:
-            at[a] += 1
-            if at[a] < tile.end[a]:
-                break
-            at[a] = tile.begin[a]
-            a -= 1
-        if a < 0:
+        w = low[inner]
+        while w < high[inner]:
+            run = run_at(&tile.axis[inner], w, high[inner])
+            finish_windows(along, x, target + w * tile.y_stride[inner], run.n, count * run.window.count,
+                           empty or run.window.taps == 0, watch)
+            x += run.n * room.pitch
+            w += run.n
+        if not advance(at, low, high, inner):
             return
-
-
-cdef void make_rows(const Tile* tile, const Room* room, Along* along, const elem_t* x, elem_t* y,
-                    watch_t* watch) noexcept nogil:
-    """The rows of the only axis before the last one, one by one; what is in the padding stays from row to row."""
-    cdef acc_t* row = <acc_t*> tile.scratch
-    cdef Py_ssize_t w
-    cdef Window window
-    pad_row(tile, room, row)
-    for w in range(tile.begin[0], tile.end[0]):
-        window = window_at(&tile.axis[0], w)
-        if window.taps:
-            load_row(tile, room, x + window.first * tile.x_stride[0], row, window.taps)
-        divide_by(tile, room, along, window.count)
-        finish_windows(tile, room, along, row, window.taps == 0, y + w * tile.y_stride[0], watch)
 
 
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef watch_t watch = watch_nothing()
-    cdef Py_ssize_t item
+    cdef int last = tile.rank - 1
+    cdef Py_ssize_t item, w, end = tile.end[0] if last else 1
     cdef Room room
     cdef Along along
-    cdef acc_t* x
-    cdef const elem_t* elements
-    cdef elem_t* results
+    cdef Columns c
+    cdef acc_t* block = <acc_t*> tile.scratch
+    cdef const elem_t* x
+    cdef elem_t* y
     lay(tile, &room)
     prepare_along(tile, &room, &along)
     for item in range(tile.items):
-        elements = <const elem_t*> tile.x + item * tile.x_item
-        results = <elem_t*> tile.y + item * tile.y_item + tile.begin[tile.rank - 1] * tile.y_stride[tile.rank - 1]
-        if makes_rows(tile):
-            make_rows(tile, &room, &along, elements, results, &watch)
-        else:
-            x = <acc_t*> tile.scratch
-            load_block(tile, &room, elements, x)
-            x = reduce_block(tile, &room, x, x + room.block)
-            finish_block(tile, &room, &along, x, results, &watch)
+        x, y = <const elem_t*> tile.x + item * tile.x_item, <elem_t*> tile.y + item * tile.y_item
+        along.limit = limit_of(tile, y)
+        prepare_columns(tile, &room, x, &c)
+        w = tile.begin[0] if last else 0
+        while w < end:
+            if last:
+                room.rows[0].windows = min(room.chunk, end - w)
+                if not is_padded(tile, 0):
+                    room.rows[0].n = room.rows[0].windows
+            load_block(tile, &room, &c, x + room.low * tile.x_stride[last], w, block)
+            finish_block(tile, &room, &along, reduce_block(tile, &room, block, block + room.block),
+                         y + tile.begin[last] * tile.y_stride[last], w, &watch)
+            w += room.chunk
     tile.suspect |= watch_suspects(&watch)
 
 

@@ -12,9 +12,9 @@ from ..core.element cimport (
     LANES,
     acc_t,
     block_t,
+    divide,
     divisor_of,
     elem_t,
-    finish,
     join,
     load,
     read,
@@ -257,7 +257,7 @@ cdef void finish_item(const Tile* tile, const acc_t* total, elem_t* y, const Div
     cdef vec_t v
     while i < tile.lanes:
         read(&v, total + i)
-        finish(y + i, tile.lanes - i, &v, by, tile.rule, watch)
+        divide(y + i, tile.lanes - i, &v, by.count, tile.rule, watch)
         i += LANES
 
 
