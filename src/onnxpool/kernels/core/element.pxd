@@ -117,8 +117,11 @@ cdef inline void finish(elem_t* y, Py_ssize_t n, const block_t* v, const Divisor
 
 cdef inline void finish_each(elem_t* y, Py_ssize_t n, const block_t* v, const acc_t* counts, const acc_t* inverses,
                              const Rule* rule, watch_t* watch) noexcept nogil:
-    """As `finish`, with a divisor for each value."""
-    if block_t is Block:
+    """As `finish`, with a divisor for each value; without, if nothing is divided."""
+    cdef Divisor by
+    if not DIVIDES:
+        finish(y, n, v, &by, rule, watch)
+    elif block_t is Block:
         vec_finish(y, v.a, vec_read(counts), vec_read(inverses), rule, watch)
         vec_finish(y + LANES, v.b, vec_read(counts + LANES), vec_read(inverses + LANES), rule, watch)
         vec_finish(y + 2 * LANES, v.c, vec_read(counts + 2 * LANES), vec_read(inverses + 2 * LANES), rule, watch)

@@ -140,46 +140,62 @@ cdef struct Columns:
     Py_ssize_t taps, tap                     # values from one tap to the next
     Py_ssize_t step                          # from a row to the next one
     Py_ssize_t fresh, ahead                  # so many of the last taps are fetched from so far ahead
-    Py_ssize_t pitch, left, right            # of the block; values of padding before and behind the pieces
+    Py_ssize_t pitch, left, gap              # of the block; identities before the first row, and between rows
     const elem_t* limit                      # elements before it may be read, whether they are needed or not
     const Rule* rule
 
 
-cdef inline Py_ssize_t columns(block_t* unused, Py_ssize_t i, const Columns* c, const elem_t* x, acc_t* y,
-                               Py_ssize_t taps) noexcept nogil:
-    """y = taps of x for the values of a piece from i on that fill blocks. What is behind a piece is written as well
-    if it is less than a vector; else the last vector overlaps another one."""
+cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
+                              Py_ssize_t taps, bint is_last) noexcept nogil:
+    """A piece of each row; behind the last one there are identities. The last block of a piece overlaps the one before
+    it. Where a piece is less than a vector, what is written behind it is written again later."""
     cdef block_t v, later
-    cdef Py_ssize_t t, block = width(unused), n = c.n
-    if block == LANES and n < LANES and x + (taps - 1) * c.tap + LANES <= c.limit:
-        n = LANES
-    while i + block <= n or (block == LANES and i < n):
-        i = max(0, min(i, n - block))
-        if c.fresh:
-            for t in range(taps - c.fresh, taps):
-                fetch(x + i + t * c.tap + c.ahead, block * sizeof(elem_t))
-        load(&v, x + i, n, c.rule)
-        for t in range(1, taps):
-            load(&later, x + i + t * c.tap, n, c.rule)
-            join(&v, &later)
-        write(y + i, &v)
-        i += block
-    return i
-
-
-cdef inline void load_rows_of(const Columns* shared, const elem_t* x, acc_t* y, Py_ssize_t rows,
-                              Py_ssize_t taps) noexcept nogil:
-    """Rows of a block, of rows of elements that reduce `taps` others."""
-    cdef Columns c = shared[0]  # in registers, as nobody else can write it
-    cdef Py_ssize_t r, p
+    cdef Py_ssize_t r, t, i, g, block = width(unused), n = c.n, behind = max(0, n - block)
+    cdef Py_ssize_t tap = c.tap, step = c.step, pitch = c.pitch, gap = c.gap if is_last else 0
+    cdef Py_ssize_t fetched = taps - c.fresh, ahead = c.ahead
+    cdef const elem_t* limit = c.limit - (taps - 1) * tap - LANES
+    cdef const Rule* rule = c.rule
     for r in range(rows):
-        fill_row(y, c.left)
+        i = 0
+        while True:
+            i = min(i, behind)
+            for t in range(fetched, taps):
+                fetch(x + i + t * tap + ahead, block * sizeof(elem_t))
+            if block == LANES and n < LANES and x > limit:
+                load(&v, x, n, rule)
+                for t in range(1, taps):
+                    load(&later, x + t * tap, n, rule)
+                    join(&v, &later)
+            else:
+                load(&v, x + i, LANES, rule)
+                for t in range(1, taps):
+                    load(&later, x + i + t * tap, LANES, rule)
+                    join(&v, &later)
+            write(y + i, &v)
+            i += block
+            if i >= n:
+                break
+        g = 0
+        while g < gap:
+            vec_write(y + n + g, vec_none())
+            g += LANES
+        x += step
+        y += pitch
+
+
+cdef inline void load_rows_of(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
+                              Py_ssize_t taps) noexcept nogil:
+    cdef Py_ssize_t p, r, each = rows if c.pieces == 1 else 1  # the pieces of a row are loaded in order
+    cdef const elem_t* source
+    fill_row(y, c.left)
+    y += c.left
+    for r in range(rows // each):
         for p in range(c.pieces):
-            columns(<vec_t*> NULL, columns(<Block*> NULL, 0, &c, x + p * c.piece, y + c.left + p * c.n, taps), &c,
-                    x + p * c.piece, y + c.left + p * c.n, taps)
-        fill_row(y + c.pitch - c.right, c.right)
-        x += c.step
-        y += c.pitch
+            source = x + r * c.step + p * c.piece
+            if c.n < 4 * LANES:
+                load_columns(<vec_t*> NULL, c, source, y + r * c.pitch + p * c.n, each, taps, p == c.pieces - 1)
+            else:
+                load_columns(<Block*> NULL, c, source, y + r * c.pitch + p * c.n, each, taps, p == c.pieces - 1)
 
 
 cdef inline Py_ssize_t sum_rows(block_t* unused, Py_ssize_t i, const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps,

@@ -61,9 +61,9 @@ cdef void prepare_columns(const Tile* tile, const Room* room, const elem_t* x, C
     c.taps, c.tap, c.step = 1, first.dilation * tile.x_stride[0], 0
     c.fresh, c.ahead = 0, first.stride * tile.x_stride[0]
     c.pitch, c.left = room.pitch, (room.low - room.begin) * tile.lanes
-    c.right = room.pitch - c.left - inside * tile.lanes
+    c.gap = room.pitch - inside * tile.lanes
     if not inside:
-        c.left, c.right, c.pieces = room.pitch, 0, 0
+        c.n = 0
     c.limit, c.rule = x + tile.lanes, tile.rule
     for a in range(tile.rank):
         if tile.x_stride[a] < 0:
@@ -73,7 +73,9 @@ cdef void prepare_columns(const Tile* tile, const Room* room, const elem_t* x, C
 
 
 cdef void load_rows(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
-    if c.taps == 3:
+    if not (c.n and rows):
+        fill_row(y, rows * c.pitch)
+    elif c.taps == 3:
         load_rows_of(c, x, y, rows, 3)
     elif c.taps == 2:
         load_rows_of(c, x, y, rows, 2)
@@ -233,12 +235,15 @@ cdef struct Along:
     double* last_counts
     bint each                        # whether each value has a divisor: lanes are few, and windows divide differently
     acc_t* divisors
-    double[SLOTS] count              # of the other axes: of it, counts and inverses are there
+    double[SLOTS] count              # by what the taps of other axes count: of it, counts and inverses are there
     Py_ssize_t values                # from slot to slot
     int slot
-    acc_t* counts
-    acc_t* inverses
-    double outer                     # by what the taps of the other axes count
+
+cdef struct Lines:
+    # Neighbouring rows, or neighbouring windows of one row, that are finished together.
+    Py_ssize_t rows, x_row, y_row, n
+    const acc_t* counts              # by what values are divided, and its inverses
+    const acc_t* inverses
 
 
 cdef void prepare_segments(const Tile* tile, Along* along) noexcept nogil:
@@ -249,7 +254,7 @@ cdef void prepare_segments(const Tile* tile, Along* along) noexcept nogil:
     cdef Segment* segment = along.segments
     cdef bint taps = False
     segment[0] = Segment(0, 0, 0)
-    along.begin, along.end = 0, 0
+    along.begin, along.end = along.windows, along.windows
     for w in range(along.windows):
         window = window_at(axis, first + w)
         if window.taps:
@@ -262,8 +267,6 @@ cdef void prepare_segments(const Tile* tile, Along* along) noexcept nogil:
             segment += 1
             segment[0] = Segment(w, 0, window.count)
         segment.n += 1
-    if not taps:
-        along.begin = along.windows
     along.n_segments = segment - along.segments + 1
     along.each = along.n_segments > 1 and tile.lanes < LANES and along.step == tile.lanes == along.y_step
     if along.each:
@@ -307,96 +310,95 @@ cdef elem_t* limit_of(const Tile* tile, elem_t* y) noexcept nogil:
     return y + tile.end[0] * stride
 
 
-cdef void divide_by(Along* along, double outer) noexcept nogil:
-    """Divisors of rows: those of rows before if they are the same."""
-    cdef Py_ssize_t w, i
+cdef inline void set_divisors(acc_t* counts, acc_t* inverses, Py_ssize_t n, double count) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef acc_t value = acc_of(count), inverse = acc_of(1 / count)
+    for i in range(n):
+        counts[i], inverses[i] = value, inverse
+
+
+cdef int slot_of(Along* along, double count) noexcept nogil:
+    """The divisors of rows whose other axes count so much; they may be there already."""
+    cdef Py_ssize_t w, lanes = along.lanes, n = along.windows * lanes
+    cdef acc_t* counts
     cdef int slot
-    cdef double count
-    along.outer = outer
-    if not DIVIDES or not along.each:
-        return
     for slot in range(SLOTS):
-        if along.count[slot] == outer:
-            break
-    else:
-        along.slot = slot = (along.slot + 1) % SLOTS
-    along.counts = along.divisors + 2 * slot * along.values
-    along.inverses = along.counts + along.values
-    if along.count[slot] == outer:
-        return
-    along.count[slot] = outer
+        if along.count[slot] == count:
+            return slot
+    along.slot = (along.slot + 1) % SLOTS
+    along.count[along.slot] = count
+    counts = along.divisors + 2 * along.slot * along.values
+    if not along.each:
+        set_divisors(counts, counts + along.values, SLACK, count)
+        return along.slot
     for w in range(along.windows):
-        count = along.last_counts[w] * outer
-        for i in range(w * along.lanes, (w + 1) * along.lanes):
-            along.counts[i], along.inverses[i] = acc_of(count), acc_of(1 / count)
-    for i in range(along.windows * along.lanes, along.windows * along.lanes + SLACK):
-        along.counts[i] = along.inverses[i] = acc_of(1)
+        set_divisors(counts + w * lanes, counts + along.values + w * lanes, lanes, along.last_counts[w] * count)
+    set_divisors(counts + n, counts + along.values + n, along.values - n, 1)
+    return along.slot
 
 
-cdef inline Py_ssize_t finish_values(block_t* unused, Py_ssize_t i, const Along* a, const acc_t* x, elem_t* y,
-                                     Py_ssize_t n, const Divisor* by, watch_t* watch) noexcept nogil:
-    """y = the values of x at each of the taps' distances, finished; with a divisor for each or one for all."""
+cdef inline void finish_lines(block_t* unused, const Along* a, const Lines* lines, const acc_t* x, elem_t* y,
+                              bint divides, watch_t* watch) noexcept nogil:
+    """y = the values of x at each of the taps' distances, finished, by divisions where `vec_finish` is not exact. The
+    last block of a line overlaps the one before it."""
     cdef block_t v, later
-    cdef Py_ssize_t t, block = width(unused)
-    if block == LANES and n < LANES and y + LANES <= a.limit:
-        n = LANES
-    while i + block <= n or (block == LANES and i < n):
-        i = max(0, min(i, n - block))
-        read(&v, x + a.tap[0] + i)
-        for t in range(1, a.taps):
-            read(&later, x + a.tap[t] + i)
-            join(&v, &later)
-        if DIVIDES and a.each:
-            finish_each(y + i, n, &v, a.counts + i, a.inverses + i, a.rule, watch)
-        else:
-            finish(y + i, n, &v, by, a.rule, watch)
-        i += block
-    return i
-
-
-cdef inline void divide_values(const Along* a, const acc_t* x, elem_t* y, Py_ssize_t n, const Divisor* by,
-                               watch_t* watch) noexcept nogil:
-    """The same by divisions."""
-    cdef vec_t v, later
-    cdef Py_ssize_t t, i = 0
-    while i < n:
-        i = max(0, min(i, n - LANES))
-        read(&v, x + a.tap[0] + i)
-        for t in range(1, a.taps):
-            read(&later, x + a.tap[t] + i)
-            join(&v, &later)
-        divide(y + i, n, &v, vec_read(a.counts + i) if a.each else by.count, a.rule, watch)
-        i += LANES
-
-
-cdef void finish_rows(const Along* shared, const acc_t* x, elem_t* y, Py_ssize_t rows, watch_t* watch) noexcept nogil:
-    """The windows along rows: all of a segment at once, if they lie side by side."""
-    cdef Along a = shared[0]      # in registers, as nobody else can write them
-    cdef watch_t seen = watch[0]
-    cdef Py_ssize_t r, s, w, n
-    cdef bint together = a.step == a.lanes == a.y_step
-    cdef double count = -1
-    cdef Divisor by
+    cdef watch_t seen = watch[0]  # in registers, like all that loops need
+    cdef Py_ssize_t r, t, i, block = width(unused), n = lines.n, behind = max(0, n - block)
+    cdef Py_ssize_t rows = lines.rows, x_row = lines.x_row, y_row = lines.y_row, taps = a.taps, first = a.tap[0]
+    cdef Py_ssize_t each = 1 if a.each else 0, values
+    cdef const acc_t* counts = lines.counts
+    cdef const acc_t* inverses = lines.inverses
+    cdef elem_t* limit = a.limit - LANES
+    cdef const Rule* rule = a.rule
     for r in range(rows):
-        for s in range(a.n_segments):
-            if DIVIDES and count != a.segments[s].count * a.outer:
-                count = a.segments[s].count * a.outer
-                by = divisor_of(count)
-            w, n = a.segments[s].begin, a.segments[s].n if together else 1
-            while w < a.segments[s].begin + a.segments[s].n:
-                if DIVIDES and a.rule.careful:
-                    divide_values(&a, x + w * a.step, y + w * a.y_step, n * a.lanes, &by, &seen)
-                else:
-                    finish_values(<vec_t*> NULL, finish_values(<Block*> NULL, 0, &a, x + w * a.step, y + w * a.y_step,
-                                                               n * a.lanes, &by, &seen),
-                                  &a, x + w * a.step, y + w * a.y_step, n * a.lanes, &by, &seen)
-                w += n
-        x += a.pitch
-        y += a.y_row
+        i = 0
+        values = n if y > limit else max(n, LANES)
+        while True:
+            i = min(i, behind)
+            read(&v, x + first + i)
+            for t in range(1, taps):
+                read(&later, x + a.tap[t] + i)
+                join(&v, &later)
+            if block_t is vec_t and divides:
+                divide(y + i, values, &v, vec_read(counts + i * each), rule, &seen)
+            else:
+                finish_each(y + i, values, &v, counts + i * each, inverses + i * each, rule, &seen)
+            i += block
+            if i >= n:
+                break
+        x += x_row
+        y += y_row
     watch[0] = seen
 
 
-cdef void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t* y, Py_ssize_t rows,
+cdef void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer,
+                      watch_t* watch) noexcept nogil:
+    """The windows along rows: all of a segment at once, if they lie side by side."""
+    cdef bint together = a.step == a.lanes == a.y_step
+    cdef Py_ssize_t s, r
+    cdef Segment* segment
+    cdef Lines lines
+    cdef const acc_t* source
+    cdef elem_t* target
+    for s in range(a.n_segments):
+        segment = a.segments + s
+        if DIVIDES:
+            lines.counts = a.divisors + 2 * slot_of(a, outer if a.each else outer * segment.count) * a.values
+            lines.inverses = lines.counts + a.values
+        lines.rows, lines.x_row, lines.y_row, lines.n = rows, a.pitch, a.y_row, segment.n * a.lanes
+        if not together:
+            lines.rows, lines.x_row, lines.y_row, lines.n = segment.n, a.step, a.y_step, a.lanes
+        for r in range(1 if together else rows):
+            source, target = x + r * a.pitch + segment.begin * a.step, y + r * a.y_row + segment.begin * a.y_step
+            if DIVIDES and a.rule.careful:
+                finish_lines(<vec_t*> NULL, a, &lines, source, target, True, watch)
+            elif lines.n < 4 * LANES:
+                finish_lines(<vec_t*> NULL, a, &lines, source, target, False, watch)
+            else:
+                finish_lines(<Block*> NULL, a, &lines, source, target, False, watch)
+
+
+cdef void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t* y, Py_ssize_t rows, double outer,
                        watch_t* watch) noexcept nogil:
     """Windows that are wholly in the padding: sums of them are 0, not the -0 that changes no other sum."""
     cdef Py_ssize_t r, w, i
@@ -406,7 +408,7 @@ cdef void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t*
         for w in range(begin, end):
             i = 0
             if DIVIDES:
-                by = divisor_of(a.last_counts[w] * a.outer)
+                by = divisor_of(a.last_counts[w] * outer)
             while i < a.lanes:  # 0 / count is exact
                 finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule, watch)
                 i += LANES
@@ -416,13 +418,12 @@ cdef void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t*
 cdef void finish_windows(Along* along, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer, bint empty,
                          watch_t* watch) noexcept nogil:
     """Rows whose other axes divide by the same; empty: they are in the padding."""
-    divide_by(along, outer)
     if empty:
-        finish_empty(along, 0, along.windows, y, rows, watch)
+        finish_empty(along, 0, along.windows, y, rows, outer, watch)
         return
-    finish_rows(along, x, y, rows, watch)
-    finish_empty(along, 0, along.begin, y, rows, watch)
-    finish_empty(along, along.end, along.windows, y, rows, watch)
+    finish_rows(along, x, y, rows, outer, watch)
+    finish_empty(along, 0, along.begin, y, rows, outer, watch)
+    finish_empty(along, along.end, along.windows, y, rows, outer, watch)
 
 
 cdef void finish_block(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y, Py_ssize_t begin,
@@ -476,7 +477,7 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     prepare_along(tile, &room, &along)
     for item in range(tile.items):
         x, y = <const elem_t*> tile.x + item * tile.x_item, <elem_t*> tile.y + item * tile.y_item
-        along.limit = limit_of(tile, y)
+        along.limit = limit_of(tile, y) if along.n_segments == 1 else y  # segments are not finished in their order
         prepare_columns(tile, &room, x, &c)
         w = tile.begin[0] if last else 0
         while w < end:
