@@ -24,7 +24,7 @@ from .job cimport FEW, Axis, Rule, Tile, fetch
 cdef enum:
     MOST = 64             # axes
     SLACK = 8 * LANES     # values behind an area that loops may read or write
-    NARROW = 16 * LANES   # values of a row that is short
+    NARROW = LANES // 2   # values of a row that is short
     NEAR = 8192           # bytes of a block that stays in the first level of the cache
     SLOTS = 4             # divisors of so many kinds of rows are kept
 
@@ -35,7 +35,7 @@ cdef struct Rows:
 cdef struct Room:
     # What a tile needs, and where in the scratch memory it lies, in accumulators.
     Rows[MOST] rows
-    Py_ssize_t chunk                         # windows of the first axis that are taken at a time
+    Py_ssize_t chunk, items                  # windows of the first axis, and items, that are taken at a time
     Py_ssize_t begin, places, low, high      # of the last axis: first place, how many, and which are inside
     Py_ssize_t pitch                         # from row to row
     bint split                               # whether rows are split into rows of every stride-th place,
@@ -114,11 +114,15 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
         if not is_padded(tile, a):
             room.rows[a].n = min(room.rows[a].n, axis.size)
             room.rows[a].begin = max(0, min(room.rows[a].begin, axis.size - room.rows[a].n))
-    room.block, room.chunk = largest_block(room, few, last), room.rows[0].windows if last else 1
+    room.block = largest_block(room, few, last)
+    room.chunk, room.items = room.rows[0].windows if last else 1, 1
+    # What is near, at least, as tiles of fewer windows have larger chunks. Without other axes items are rows.
     if few:
-        # At least what is near, as tiles of fewer windows have larger chunks.
         room.chunk = min(room.chunk, max(1, near // room.block))
         room.block = max(near, room.chunk * room.block)
+    elif last == 0:
+        room.items = min(tile.items, max(1, near // room.block))
+        room.block = max(near, room.items * room.block)
     room.block += SLACK
     room.divisors = round_up(windows * min(tile.lanes, LANES), LANES) + SLACK if DIVIDES else 0
     room.last_counts = 2 * room.block + 2 * SLOTS * room.divisors  # from here on there are doubles

@@ -50,25 +50,28 @@ from ..core.rows cimport (
 )
 
 
-cdef void prepare_columns(const Tile* tile, const Room* room, const elem_t* x, Columns* c) noexcept nogil:
-    """How rows are loaded from an item."""
+cdef void prepare_columns(const Tile* tile, const Room* room, Columns* c) noexcept nogil:
+    """How rows are loaded."""
     cdef int last = tile.rank - 1, a
     cdef Py_ssize_t inside = room.high - room.low
     cdef const Axis* first = &tile.axis[0]
     c.pieces, c.n, c.piece = 1, inside * tile.lanes, tile.x_stride[last]
     if tile.x_stride[last] != tile.lanes:
         c.pieces, c.n = inside, tile.lanes
-    c.taps, c.tap, c.step = 1, first.dilation * tile.x_stride[0], 0
+    c.taps, c.tap, c.step = 1, first.dilation * tile.x_stride[0], tile.x_item
     c.fresh, c.ahead = 0, first.stride * tile.x_stride[0]
     c.pitch, c.left = room.pitch, (room.low - room.begin) * tile.lanes
     c.gap = room.pitch - inside * tile.lanes
     if not inside:
         c.n = 0
-    c.limit, c.rule = x + tile.lanes, tile.rule
+    c.limit, c.rule = <const elem_t*> tile.x, tile.rule
+    if tile.x_item < 0:
+        return
     for a in range(tile.rank):
         if tile.x_stride[a] < 0:
-            c.limit = x
             return
+    c.limit += (tile.items - 1) * tile.x_item + tile.lanes
+    for a in range(tile.rank):
         c.limit += (tile.axis[a].size - 1) * tile.x_stride[a]
 
 
@@ -136,7 +139,7 @@ cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_
     cdef const elem_t* source
     cdef Window window
     if inner < 0:
-        load_rows(c, x, y, 1)
+        load_rows(c, x, y, room.items)
         return
     if inner == 0 and few:
         load_windows(tile, room, c, x, begin, y)
@@ -188,7 +191,7 @@ cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t befo
 cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y) noexcept nogil:
     """The axes of a block, but for taps of the last one that are left to `finish_rows`; where the rows then are."""
     cdef int last = tile.rank - 1, a, b
-    cdef Py_ssize_t rows = 1, post, values
+    cdef Py_ssize_t rows = room.items, post, values
     cdef const Axis* axis = &tile.axis[last]
     for a in range(last):
         if a > 0 or is_padded(tile, 0):
@@ -280,7 +283,7 @@ cdef void prepare_along(const Tile* tile, const Room* room, Along* along) noexce
     cdef Py_ssize_t t
     along.windows, along.lanes, along.rule = tile.end[last] - tile.begin[last], tile.lanes, tile.rule
     along.pitch, along.y_step = room.pitch, tile.y_stride[last]
-    along.y_row = tile.y_stride[last - 1] if last else 0
+    along.y_row = tile.y_stride[last - 1] if last else tile.y_item
     along.step = tile.lanes if room.split or room.picked else axis.stride * tile.lanes
     along.taps = 1 if room.picked or is_tree(axis) or is_flat(tile) else axis.kernel
     for t in range(along.taps):
@@ -297,17 +300,20 @@ cdef void prepare_along(const Tile* tile, const Room* room, Along* along) noexce
     prepare_segments(tile, along)
 
 
-cdef elem_t* limit_of(const Tile* tile, elem_t* y) noexcept nogil:
-    """Where the results of an item end, if they are in one piece; else `y`."""
+cdef elem_t* limit_of(const Tile* tile, const Along* along) noexcept nogil:
+    """Where results end, if they are written in the order of memory; else where they begin."""
+    cdef elem_t* y = <elem_t*> tile.y
     cdef Py_ssize_t stride = tile.lanes
     cdef int a
-    for a in range(tile.rank - 1, 0, -1):
-        if tile.y_stride[a] != stride or tile.end[a] - tile.begin[a] != tile.axis[a].out:
+    if along.n_segments > 1:
+        return y
+    for a in range(tile.rank - 1, -1, -1):
+        if tile.y_stride[a] != stride or (a and tile.end[a] - tile.begin[a] != tile.axis[a].out):
             return y
         stride *= tile.axis[a].out
-    if tile.y_stride[0] != stride:
+    if tile.items > 1 and (tile.y_item != stride or tile.end[0] - tile.begin[0] != tile.axis[0].out):
         return y
-    return y + tile.end[0] * stride
+    return y + (tile.items - 1) * stride + tile.end[0] * tile.y_stride[0]
 
 
 cdef inline void set_divisors(acc_t* counts, acc_t* inverses, Py_ssize_t n, double count) noexcept nogil:
@@ -438,7 +444,7 @@ cdef void finish_block(const Tile* tile, const Room* room, Along* along, const a
     cdef Window window
     cdef Run run
     if inner < 0:
-        finish_windows(along, x, y, 1, 1, False, watch)
+        finish_windows(along, x, y, room.items, 1, False, watch)
         return
     for a in range(inner + 1):
         low[a], high[a] = tile.begin[a], tile.end[a]
@@ -463,32 +469,39 @@ cdef void finish_block(const Tile* tile, const Room* room, Along* along, const a
             return
 
 
+cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, const elem_t* x, elem_t* y,
+                     watch_t* watch) noexcept nogil:
+    """An item, or as many as there is room for if they are rows."""
+    cdef int last = tile.rank - 1
+    cdef acc_t* block = <acc_t*> tile.scratch
+    cdef Py_ssize_t w = tile.begin[0] if last else 0, end = tile.end[0] if last else 1
+    x += room.low * tile.x_stride[last]
+    y += tile.begin[last] * tile.y_stride[last]
+    while w < end:
+        if last:
+            room.rows[0].windows = min(room.chunk, end - w)
+            if not is_padded(tile, 0):
+                room.rows[0].n = room.rows[0].windows
+        load_block(tile, room, c, x, w, block)
+        finish_block(tile, room, along, reduce_block(tile, room, block, block + room.block), y, w, watch)
+        w += room.chunk
+
+
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef watch_t watch = watch_nothing()
-    cdef int last = tile.rank - 1
-    cdef Py_ssize_t item, w, end = tile.end[0] if last else 1
+    cdef Py_ssize_t item = 0
     cdef Room room
     cdef Along along
     cdef Columns c
-    cdef acc_t* block = <acc_t*> tile.scratch
-    cdef const elem_t* x
-    cdef elem_t* y
     lay(tile, &room)
     prepare_along(tile, &room, &along)
-    for item in range(tile.items):
-        x, y = <const elem_t*> tile.x + item * tile.x_item, <elem_t*> tile.y + item * tile.y_item
-        along.limit = limit_of(tile, y) if along.n_segments == 1 else y  # segments are not finished in their order
-        prepare_columns(tile, &room, x, &c)
-        w = tile.begin[0] if last else 0
-        while w < end:
-            if last:
-                room.rows[0].windows = min(room.chunk, end - w)
-                if not is_padded(tile, 0):
-                    room.rows[0].n = room.rows[0].windows
-            load_block(tile, &room, &c, x + room.low * tile.x_stride[last], w, block)
-            finish_block(tile, &room, &along, reduce_block(tile, &room, block, block + room.block),
-                         y + tile.begin[last] * tile.y_stride[last], w, &watch)
-            w += room.chunk
+    prepare_columns(tile, &room, &c)
+    along.limit = limit_of(tile, &along)
+    while item < tile.items:
+        room.items = min(room.items, tile.items - item)
+        pool_items(tile, &room, &c, &along, <const elem_t*> tile.x + item * tile.x_item,
+                   <elem_t*> tile.y + item * tile.y_item, &watch)
+        item += room.items
     tile.suspect |= watch_suspects(&watch)
 
 
