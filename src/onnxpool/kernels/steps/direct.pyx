@@ -47,6 +47,8 @@ cdef struct Windows:
     # Neighbouring windows that read the same taps.
     Py_ssize_t n, x_step, y_step, lanes
     Py_ssize_t[3] taps
+    int along                      # along how many axes there are several,
+    Py_ssize_t each                # and how many along the first of these
     const Py_ssize_t* offset
     Py_ssize_t all, fresh, ahead   # taps; so many of the last ones are fetched from so far ahead
     const Rule* rule
@@ -87,26 +89,35 @@ cdef inline void harvest(block_t* total, const block_t* stack, Py_ssize_t places
         level += 1
 
 
+cdef inline void reduce_column(block_t* total, const Windows* w, const Py_ssize_t* offset, Py_ssize_t taps,
+                               const elem_t* x, Py_ssize_t n) noexcept nogil:
+    """Taps one after the other."""
+    cdef Py_ssize_t i
+    load(total, x + offset[0], n, w.rule)
+    for i in range(1, taps):
+        fold(total, x + offset[i], n, w.rule)
+
+
 cdef inline void reduce_few(block_t* total, const Windows* w, const elem_t* x, Py_ssize_t n) noexcept nogil:
     """The taps of a window, one after the other along each axis."""
     cdef block_t row, column
     cdef const Py_ssize_t* offset = w.offset
-    cdef Py_ssize_t i, j, k
-    load(total, x + offset[0], n, w.rule)
-    if not ORDERED or w.taps[1] == w.taps[2] == 1:
-        for i in range(1, w.all):
-            fold(total, x + offset[i], n, w.rule)
+    cdef Py_ssize_t j, k, each = w.each
+    if not ORDERED or w.along == 1:
+        reduce_column(total, w, offset, w.all, x, n)
+        return
+    reduce_column(total, w, offset, each, x, n)
+    if w.along == 2:
+        for k in range(1, w.all // each):
+            reduce_column(&column, w, offset + k * each, each, x, n)
+            join(total, &column)
         return
     for k in range(w.taps[2]):
-        for j in range(w.taps[1]):
-            load(&column, x + offset[0], n, w.rule)
-            for i in range(1, w.taps[0]):
-                fold(&column, x + offset[i], n, w.rule)
-            offset += w.taps[0]
-            if j:
-                join(&row, &column)
-            else:
-                row = column
+        reduce_column(&row, w, offset, each, x, n)
+        for j in range(1, w.taps[1]):
+            reduce_column(&column, w, offset + j * each, each, x, n)
+            join(&row, &column)
+        offset += w.taps[1] * each
         if k:
             join(total, &row)
         else:
@@ -129,8 +140,8 @@ cdef inline void reduce_eight(block_t* total, const elem_t* x, Py_ssize_t stride
     join(total, &four)
 
 
-cdef inline void reduce_column(block_t* total, const Taps* t, const elem_t* x, Py_ssize_t n,
-                               const Rule* rule) noexcept nogil:
+cdef inline void reduce_first(block_t* total, const Taps* t, const elem_t* x, Py_ssize_t n,
+                              const Rule* rule) noexcept nogil:
     """The taps of the first axis."""
     cdef block_t* stack = <block_t*> t.stacks
     cdef Py_ssize_t i = 0, place = t.skipped[0]
@@ -170,7 +181,7 @@ cdef void reduce_axes(block_t* total, const Taps* t, int axis, const elem_t* x, 
     cdef block_t value
     cdef Py_ssize_t i
     if axis == 0:
-        reduce_column(total, t, x, n, rule)
+        reduce_first(total, t, x, n, rule)
         return
     if t.tree[axis]:
         skip(stack, t.skipped[axis])
@@ -255,6 +266,10 @@ cdef void list_taps(Taps* t, Windows* w) noexcept nogil:
                     n += 1
         t.listed = w.taps
     w.offset, w.all = t.offset, w.taps[0] * w.taps[1] * w.taps[2]
+    w.each = w.taps[0] if w.taps[0] > 1 else w.taps[1]
+    w.along = 3 if w.taps[1] > 1 and w.taps[2] > 1 and w.taps[0] > 1 else 2
+    if w.taps[0] == w.all or w.taps[1] == w.all or w.taps[2] == w.all:
+        w.along = 1
 
 
 cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double outer_count,
