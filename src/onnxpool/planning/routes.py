@@ -7,12 +7,18 @@ from typing import NamedTuple
 from ..windows import Axis
 
 FEW = 8  # taps that a step reads one after the other
-REGISTER = 32  # bytes
-# In operations on registers, estimated from forced routes on AMD Zen 3:
-TREE_COST = 2.5  # for each tap of a tree in one window, or of many axes
-ROW_COST = 25.0  # what a row costs besides
-MOVED_COST = 5.0  # to bring a register full of elements to their place, or back
+REGISTER = 32  # bytes, for which costs were measured
+# Nanoseconds for each register full of results, on AMD Zen 3 (`tools/measure_routes.py` measures and prints them):
+# what a unit of work costs in each route.
+COSTS = {
+    "direct": {"taps": 0.42, "widened": 0.46, "tree": 1.11, "part": 8.61, "windows": 8.98, "results": 1.13},
+    "passes": {"loads": 0.47, "widened": 0.45, "sums": 0.43, "splits": 1.21, "picks": 0.53, "taps": 0.24, "rows": 5.19,
+               "windows": 4.95, "results": 1.72},
+    "moved": {"elements": 1.75},
+}
 SMALL_PLANE = 256  # elements of a channel, up to which channels had better be brought side by side
+
+Work = dict[str, float]  # what a route does for each register full of results
 
 
 class Problem(NamedTuple):
@@ -34,37 +40,76 @@ class Route(NamedTuple):
     name: str
     step: str
     fits: Callable[[Problem], bool]
-    cost: Callable[[Problem], float]  # operations on registers for each result that fills one lane
+    work: Callable[[Problem], Work]  # for each register full of results; none if no other route fits
     room: int  # bytes that a tile holds
 
 
-def vectors(lanes: int, width: float) -> float:
-    """By how much more registers are used than lanes fill."""
-    return math.ceil(lanes / width) * width / lanes if lanes else 1
+def filled(values: float, width: float) -> float:
+    """By how much more registers are used than values fill."""
+    return math.ceil(values / width) * width / values if values else 1
 
 
 def volume(problem: Problem) -> int:
     return math.prod(axis.size for axis in problem.axes)
 
 
-def taps(problem: Problem) -> int:
-    return math.prod(axis.most for axis in problem.axes)
-
-
-def direct_cost(problem: Problem) -> float:
+def direct_work(problem: Problem) -> Work:
     """Each result reads all of its taps."""
-    trees = len(problem.axes) > 3 or any(axis.most > FEW for axis in problem.axes)
-    return (taps(problem) * (TREE_COST if trees else 1) + 4) * vectors(problem.lanes, REGISTER / problem.acc_bytes)
+    width = REGISTER / problem.acc_bytes
+    registers = filled(problem.lanes, width)
+    taps = math.prod(axis.most for axis in problem.axes) * registers
+    tree = len(problem.axes) > 3 or any(axis.most > FEW for axis in problem.axes)
+    return {"taps": taps, "tree": taps if tree else 0, "part": taps if problem.lanes < width else 0,
+            "widened": taps if problem.itemsize < problem.acc_bytes else 0, "windows": width / max(1, problem.lanes),
+            "results": registers}
 
 
-def passes_cost(problem: Problem) -> float:
+def sums(axis: Axis) -> float:
+    """The additions for each place of an axis that is reduced in a pass."""
+    return axis.most if axis.most <= FEW else 2 * math.log2(axis.most) + 2
+
+
+def places(axis: Axis) -> float:
+    """How many places a row has for each of its windows."""
+    return ((axis.out - 1) * axis.stride + min(axis.span, 2 * axis.size)) / max(1, axis.out)
+
+
+def passes_work(problem: Problem) -> Work:
     """What an axis leaves is written and read again. Later axes read it more than once, or not all of it."""
-    cost = 0.0
-    for a, axis in enumerate(problem.axes):
-        later = math.prod(min(x.step, x.most) if x.out > 1 else x.most for x in problem.axes[a + 1:])
-        each = axis.most if axis.most <= FEW else axis.stride * (2 * math.log2(axis.most) + 2)
-        cost += later * each * (0.6 if a < len(problem.axes) - 1 else 1)
-    return cost + 5 + (2 if problem.lanes * problem.acc_bytes < REGISTER and problem.axes[-1].step > 1 else 0)
+    *before, last = problem.axes
+    width, lanes, out = REGISTER / problem.acc_bytes, max(1, problem.lanes), max(1, last.out)
+    strided = last.stride > 1 and last.out > 1
+    row = filled(places(last) * out * lanes, width) * places(last)  # registers of a row for each of results
+    apart = strided and lanes >= width
+    tree = last.most > FEW
+    split = strided and not apart and lanes == 1 and last.stride in (2, 4) and not tree
+    picked = strided and not apart and not split
+    done = filled(lanes if apart else out * lanes, width)
+    rows = math.prod(places(axis) for axis in before[1:])
+    work = {"loads": row * rows, "sums": 0.0, "splits": row if split else 0, "picks": width / lanes if picked else 0,
+            "taps": done * (1 if picked or tree else last.most), "rows": width / (out * lanes) * (1 + rows),
+            "windows": width / lanes if apart else 0, "results": done}
+    for a, axis in enumerate(before):
+        if a == 0 and axis.most <= FEW:
+            work["loads"] *= axis.most
+            continue
+        work["loads"] *= places(axis) if a == 0 else 1
+        inner = math.prod(places(later) for later in before[a + 1:]) * row
+        work["sums"] += sums(axis) * inner * (places(axis) if axis.most > FEW else 1)
+    if tree or picked:
+        work["sums"] += sums(last) * row
+    work["widened"] = work["loads"] if problem.itemsize < problem.acc_bytes else 0
+    return work
+
+
+def moved_work(problem: Problem) -> Work:
+    """Channels are brought side by side, and results back to where they belong."""
+    moved = math.prod(axis.size / max(1, axis.out) for axis in problem.axes) + 1
+    return {"elements": moved * problem.itemsize / problem.acc_bytes}
+
+
+def cost(name: str, work: Work) -> float:
+    return sum(COSTS[name][unit] * amount for unit, amount in work.items())
 
 
 def is_windowed(problem: Problem) -> bool:
@@ -77,11 +122,11 @@ def bounded(problem: Problem) -> bool:
 
 
 ROUTES = (
-    Route("whole", "whole", lambda p: p.whole, lambda p: 1, 1 << 19),
-    Route("indexed", "indexed", lambda p: p.reduction == "indexed", lambda p: 1, 1 << 18),
-    Route("sequential", "sequential", lambda p: p.reduction == "sequential", lambda p: 1, 1 << 18),
-    Route("direct", "direct", is_windowed, direct_cost, 1 << 20),
-    Route("passes", "passes", lambda p: is_windowed(p) and bounded(p), passes_cost, 1 << 17),
+    Route("whole", "whole", lambda p: p.whole, lambda p: {}, 1 << 19),
+    Route("indexed", "indexed", lambda p: p.reduction == "indexed", lambda p: {}, 1 << 18),
+    Route("sequential", "sequential", lambda p: p.reduction == "sequential", lambda p: {}, 1 << 18),
+    Route("direct", "direct", is_windowed, direct_work, 1 << 20),
+    Route("passes", "passes", lambda p: is_windowed(p) and bounded(p), passes_work, 1 << 17),
 )
 
 
@@ -96,7 +141,7 @@ def choose(problem: Problem) -> Route:
     """The cheapest route that fits."""
     fitting = [route for route in ROUTES if route.fits(problem)]
     forced = [route for route in fitting if route.name == Forced.route]
-    return min(forced or fitting, key=lambda route: route.cost(problem))
+    return min(forced or fitting, key=lambda route: cost(route.name, route.work(problem)))
 
 
 def prefers_lanes(problem: Problem) -> bool:
@@ -106,9 +151,6 @@ def prefers_lanes(problem: Problem) -> bool:
     if problem.whole:
         return volume(problem) <= SMALL_PLANE
     rows = problem._replace(lanes=1, planar=False)
-    width = REGISTER / problem.acc_bytes
-    out = max(1, problem.axes[-1].out)
-    by_rows = (passes_cost(rows) + ROW_COST / math.ceil(out / width)) * vectors(out, width)
-    moved = math.prod(axis.size / max(1, axis.out) for axis in problem.axes) + 1
-    by_lanes = min(direct_cost(problem), passes_cost(problem)) * vectors(problem.lanes, width)
-    return by_lanes + MOVED_COST * moved < by_rows
+    by_rows = cost("passes", passes_work(rows)) if bounded(rows) else math.inf
+    by_lanes = min(cost("direct", direct_work(problem)), cost("passes", passes_work(problem)))
+    return by_lanes + cost("moved", moved_work(problem)) < by_rows
