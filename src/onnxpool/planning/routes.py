@@ -112,3 +112,17 @@ def prefers_lanes(problem: Problem) -> bool:
     moved = math.prod(axis.size / max(1, axis.out) for axis in problem.axes) + 1
     by_lanes = min(direct_cost(problem), passes_cost(problem)) * vectors(problem.lanes, width)
     return by_lanes + MOVED_COST * moved < by_rows
+
+
+WHEN = {  # each row in words
+    "whole": "one window is all of a channel",
+    "indexed": "maxima with Indices",
+    "sequential": "QLinearAveragePool, except of whole channels",
+    "direct": "all other windows",
+    "passes": "all other windows that span at most 4 times their axis and 64 elements",
+}
+
+
+def table() -> list[dict[str, str]]:
+    """The rows as data."""
+    return [{"name": route.name, "step": route.step, "when": WHEN[route.name]} for route in ROUTES]
