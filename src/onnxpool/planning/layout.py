@@ -20,14 +20,11 @@ POINT = Axis(1, out=1, kernel=1)  # the only window of an array without spatial 
 MOST_PLACES = 1 << 30  # from the first tap of a window to its last one, which 32 bits can count
 MOST_TAPS_OF_BYTES = 2**31 // 256  # whose sum is sure to fit into 32 bits
 VECTOR = 64  # bytes of the widest register
-# Bytes of lanes, below which a tile is not cut:
-LEAST_LANES = 512  # runs of memory that are long enough for the processor to fetch ahead
-LEAST_LANES_WHOLE = 1 << 12  # a page: whole channels are read once, in the order of memory
-LEAST_LANES_LONG = VECTOR  # windows that share rows are better kept together than lanes
-PLANAR_LANES = 256  # bytes of lanes that are brought side by side together
-# Bytes of a tile, where its route does not say so:
-PLANAR_ROOM = 1 << 17  # lanes are brought side by side
-LONG_ROOM = 1 << 19  # windows have more than FEW taps along an axis, or accumulators are wide
+# The others were measured on Zen 3 with one thread, by time against half and twice the value:
+WHOLE_LANES = 1 << 12  # bytes of lanes below which tiles of whole channels are not cut, a page: 1.16, 0.95
+PLANAR_LANES = 256  # bytes of lanes that are brought side by side together: 1.04, 1.12
+PLANAR_ROOM = 1 << 17  # bytes of a tile of these: 1.04, 1.00
+LONG_ROOM = 1 << 19  # bytes of a tile with more than FEW taps along an axis, or of a retry: 1.20, 0.93 but more memory
 
 
 class Stage(NamedTuple):
@@ -170,7 +167,7 @@ def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: s
                 + (tiles.elements(axes, tile) * problem.itemsize if copied else 0))
 
     long = any(axis.most > routes.FEW for axis in axes)
-    least = LEAST_LANES_WHOLE if route.step == "whole" else LEAST_LANES_LONG if long else LEAST_LANES
+    least = WHOLE_LANES if route.step == "whole" else VECTOR
     most = PLANAR_LANES // problem.itemsize if problem.planar else 1 << 62
     room = LONG_ROOM if long else PLANAR_ROOM if problem.planar else route.room
     tile = tiles.cut(axes, extents, volume, room, lane_values=(least // problem.itemsize, most),
