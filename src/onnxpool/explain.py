@@ -60,7 +60,7 @@ def explain(label: str, dtype: str, shape: Sequence[int], output_shape: Sequence
     """What all plans say of themselves, and further facts; the route is the last line of the text."""
     lines = [f"{label}, {dtype} {shape} -> {output_shape}", *geometry]
     if "route" in facts:
-        lines.append(f"route: {', '.join(facts['route']) or 'none, as the result is empty'}")
+        lines.append(f"route: {', '.join(facts['route']) or 'none'}")
     return Explanation("\n".join(lines), {"operator": label, "dtype": dtype, "shape": list(shape),
                                           "output_shape": list(output_shape), **facts}, geometry)
 

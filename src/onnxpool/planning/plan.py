@@ -68,7 +68,7 @@ class WindowPlan(kernels.PlainCall, Plan):
         """The windows in words."""
         lines = [] if self.axes else ["no spatial axis: every element is a window"]
         for i, axis in enumerate(self.axes, 1 if self.channels_last else 2):
-            lines += axis_lines(axis, i, "mean" in self.reduction.name)
+            lines += axis_lines(axis, i, divided=self.reduction.name.startswith("mean"))
         if 0 in self.output_shape:
             lines.append("the result is empty")
         return lines
