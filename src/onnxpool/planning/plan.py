@@ -81,8 +81,7 @@ class WindowPlan(kernels.PlainCall, Plan):
             return ["copy"]
         if self._wider is not None:
             return self._wider._route()
-        request = self._merged or self.request
-        return [self._pool(request, layout.row_major(request)).setup.route]
+        return [self._row_major_pool().setup.route]
 
     def _team(self, num_threads: int | None) -> int:
         """How many threads a call on plain arrays gets."""
@@ -152,6 +151,11 @@ class WindowPlan(kernels.PlainCall, Plan):
             request = self._merged
             x, y = x.reshape(request.shape), y.reshape(request.output_shape)
         return self._pool(request, layout.layout_of(x, request.channels_last)), x, y
+
+    def _row_major_pool(self) -> kernels.Pool:
+        """The pool for arrays in row-major order."""
+        request = self._merged or self.request
+        return self._pool(request, layout.row_major(request))
 
     def _pool(self, request: Request, lies: layout.Layout) -> kernels.Pool:
         key = request is self._merged, lies
