@@ -494,7 +494,7 @@ def test_only_plans_of_windows_have_handles(thing: Any, message: str) -> None:
 def test_a_handle_outlives_what_it_was_made_of() -> None:
     """A handle keeps its kernel until the last release, whoever forgets the plan."""
     plan = onnxpool.AveragePool(kernel_shape=2, pads=1).plan((1, 1, 1001), "float32")
-    pool = plan._pool(False)
+    pool = plan._row_major_pool()
     before = sys.getrefcount(pool)
     handle = native.prepare(plan, ())
     assert sys.getrefcount(pool) == before + 1
@@ -511,7 +511,7 @@ def test_a_handle_outlives_what_it_was_made_of() -> None:
 
 def test_prepared_releases_its_handle() -> None:
     """A `Prepared` holds one reference, and gives it back when it dies."""
-    pool = (plan := onnxpool.GlobalMaxPool().plan((1, 1, 777), "float32"))._pool(False)
+    pool = (plan := onnxpool.GlobalMaxPool().plan((1, 1, 777), "float32"))._row_major_pool()
     before = sys.getrefcount(pool)
     prepared = cython_api.Prepared(plan)
     assert sys.getrefcount(pool) == before + 1
@@ -524,7 +524,7 @@ def test_prepared_releases_its_handle() -> None:
 
 def test_failed_preparations_leave_nothing() -> None:
     """Handles that are refused leave no reference to their plan's kernel."""
-    pool = (plan := onnxpool.GlobalMaxPool().plan((1, 1, 778), "float32"))._pool(False)
+    pool = (plan := onnxpool.GlobalMaxPool().plan((1, 1, 778), "float32"))._row_major_pool()
     before = sys.getrefcount(pool)
     for _ in range(10):
         with pytest.raises(onnxpool.PoolError):

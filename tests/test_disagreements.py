@@ -21,7 +21,7 @@ from onnxpool.onnx.disagreements import (
     disagreements,
     ort_lacks,
 )
-from onnxpool.pooling import WindowPlan
+from onnxpool.planning.plan import WindowPlan
 
 pytestmark = pytest.mark.smoke
 

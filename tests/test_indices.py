@@ -303,11 +303,13 @@ def test_onnxruntime_agrees():
 
 def test_windows_across_more_places_than_32_bits_count(monkeypatch):
     """They are pooled as float64, whose places have 64 bits; the limit is lowered to try it."""
+    from onnxpool import base
     from onnxpool.planning import layout
 
     x = np.random.default_rng(0).integers(0, 255, (2, 3, 9, 8), np.uint8)
     expected = onnxpool.max_pool(x, (3, 2), strides=(2, 1), return_indices=True)
     monkeypatch.setattr(layout, "MOST_PLACES", 10)
+    base._plan.cache_clear()
     plan = onnxpool.MaxPool(kernel_shape=(3, 2), strides=(2, 1), return_indices=True).plan(x.shape, x.dtype)
     for result, wanted in zip(plan(x), expected, strict=True):
         assert result.dtype == wanted.dtype

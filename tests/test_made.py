@@ -1,5 +1,8 @@
 """Functions remember the operators that they made, but never take one for another."""
 
+import ast
+import inspect
+
 import numpy as np
 import pytest
 
@@ -39,3 +42,15 @@ def test_changed_arguments_are_seen():
     onnxpool.max_pool(X, shape)
     shape[1] = 3
     assert onnxpool.max_pool(X, shape).shape == (1, 1, 5, 4)
+
+
+@pytest.mark.parametrize("module", ["windowed", "whole", "quantised", "unpooled", "regions"])
+def test_functions_hand_on_arguments_in_the_order_of_their_class(module):
+    """They are taken by position: in another order pads would be strides."""
+    source = ast.parse(inspect.getsource(getattr(onnxpool.operators, module)))
+    calls = [node for node in ast.walk(source) if isinstance(node, ast.Call) and ast.unparse(node.func) == "made"]
+    assert calls
+    for call in calls:
+        cls, *given = map(ast.unparse, call.args)
+        names = list(getattr(onnxpool, cls).__init__.__kwdefaults__)
+        assert [name if value == "True" else value for name, value in zip(names, given, strict=True)] == names

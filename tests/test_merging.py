@@ -1,12 +1,12 @@
-"""Axes that no window reduces (merging.py): the results are those of arrays whose axes cannot be merged, bit by bit."""
+"""Axes that no window reduces are merged: the results are those of arrays whose axes cannot be, bit by bit."""
 
 import numpy as np
 import pytest
 from test_flat_planes import DTYPES, bits, elements, largest, same_numbers
 
 import onnxpool
-from onnxpool.merging import Problem, merged
-from onnxpool.windows import axis_windows
+from onnxpool.planning.request import Reduction, Request, merged
+from onnxpool.windows import Axis
 
 SEEDS = 40
 SCALES = (np.float32(0.037), None, np.float32(0.02), None)
@@ -73,7 +73,7 @@ def test_global_pools_of_axes_of_one_element(operator, shape):
 
 
 def windows(size, kernel=1, stride=1):
-    return axis_windows(size, (size - kernel) // stride + 1, kernel, stride, 1, (0, 0), False)
+    return Axis(size, (size - kernel) // stride + 1, kernel, stride)
 
 
 @pytest.mark.parametrize(("problem", "shape"), [
@@ -93,7 +93,7 @@ def test_which_axes_are_merged(problem, shape):
     given, (kernel,), last = problem
     sizes = given[1:-1] if last else given[2:]
     axes = tuple(windows(size, k) for size, k in zip(sizes, kernel, strict=True))
-    result = merged(Problem(given, axes, bool(last)))
+    result = merged(Request(given, np.dtype(np.float32), axes, bool(last), Reduction("max")))
     assert (None if result is None else result.shape) == shape
 
 

@@ -19,6 +19,8 @@ from test_flat_planes import bits
 
 import onnxpool
 from onnxpool import base, cython_api, kernels
+from onnxpool.onnxruntime import nodes
+from onnxpool.planning import layout
 from onnxpool.planning.routes import Forced
 
 pytestmark = pytest.mark.smoke
@@ -107,19 +109,43 @@ CHOSEN = {  # a problem for each row of the table: operator, dtype, further inpu
 }
 
 
-@pytest.mark.parametrize("route", kernels.routes())
+ROUTES = [row["name"] for row in kernels.routes()]
+
+
+@pytest.mark.parametrize("route", ROUTES)
 def test_every_row_of_the_table_is_chosen_for_a_problem(route):
     operator, dtype, further = CHOSEN[route]
     with forced():
         plan = operator.plan(SHAPE, dtype)
         plan(np.ones(SHAPE, dtype), *further)
         assert [pool.setup.route for pool in plan._pools.values()] == [route]
+        assert plan.explain().to_dict()["route"] == [route]
+        assert plan.explain().endswith(f"\nroute: {route}")
+
+
+def test_the_table_can_be_read():
+    """Every row has its step, a file of loops, and says in words when it fits."""
+    assert {row["step"] for row in kernels.routes()} <= {name.partition("_")[0] for name in kernels.pools.unit_names()}
+    assert all(row["when"] for row in kernels.routes())
+    assert len(set(ROUTES)) == len(ROUTES)
+
+
+def test_explanations_say_what_is_copied_empty_or_widened(monkeypatch):
+    """A view of one element for each window is copied; nothing runs for an empty array; float64 counts all places."""
+    def route(operator, shape, dtype=np.uint8):
+        return operator.plan(shape, dtype).explain().to_dict()["route"]
+
+    assert route(onnxpool.MaxPool(kernel_shape=1, strides=2), (2, 3, 9, 9)) == ["copy"]
+    assert route(onnxpool.MaxPool(kernel_shape=2), (0, 3, 9, 9)) == []
+    with forced():
+        monkeypatch.setattr(layout, "MOST_PLACES", 10)
+        assert route(onnxpool.MaxPool(kernel_shape=2, return_indices=True), (2, 3, 9, 9)) == ["indexed"]
 
 
 # All routes give the same bits
 
 
-WINDOWED = [name for name in kernels.routes() if name not in ("whole", "indexed", "sequential")]
+WINDOWED = [name for name in ROUTES if name not in ("whole", "indexed", "sequential")]
 
 
 def all_ways(kind, attributes, x):
@@ -243,7 +269,60 @@ def test_a_handle_gives_the_bits_of_its_plan():
 
 def test_a_handle_has_the_pool_of_its_plan():
     """The C API once took pools of its own, which were up to 29 times as slow."""
-    for x, plan, _ in handles():
+    for x, plan, handle in handles():
         pools = dict(plan._pools)
+        if plan.explain().to_dict()["route"] != ["copy"]:
+            assert handle.route == plan.explain().to_dict()["route"], plan
         plan(x)
         assert plan._pools in ({}, pools), plan
+
+
+def test_an_empty_handle_has_no_route():
+    plan = onnxpool.MaxPool(kernel_shape=2).plan((0, 3, 9, 9), np.float32)
+    assert cython_api.Prepared(plan).route == plan.explain().to_dict()["route"] == []
+
+
+def by_plan(plan, x):
+    plan(x)
+    return [pool.setup.route for pool in plan._pools.values()]
+
+
+def by_plain_call(plan, x):
+    plan(x)
+    assert len(plan._plain) == 1
+    plan(x)
+    return [pool.setup.route for pool in plan._pools.values()]
+
+
+def by_handle(plan, x):
+    return cython_api.Prepared(plan).route
+
+
+def by_bridge(plan, x):
+    """As a session of onnxruntime with two threads does it."""
+    with onnxpool.num_threads(2):
+        parts = nodes.pieces(plan, (x,), np.empty(plan.output_shape, x.dtype))
+    assert len(parts) == 2
+    for part, (given,), y in parts:
+        part(given, out=y)
+    return list({pool.setup.route for part, _, _ in parts for pool in part._pools.values()})
+
+
+@pytest.mark.parametrize("caller", [by_plan, by_plain_call, by_handle, by_bridge])
+def test_all_callers_get_their_pool_from_one_function(caller, monkeypatch):
+    """What `setup_of` says is what runs, whoever calls."""
+    setup_of, asked = layout.setup_of, []
+
+    def watched(request, lies):
+        asked.append(setup_of(request, lies))
+        return asked[-1]
+
+    x = np.ones((4, 64, 64, 32), np.float32)
+    monkeypatch.setattr(layout, "setup_of", watched)
+    for route in ("direct", "passes"):
+        asked.clear()
+        with forced(route):
+            plan = onnxpool.MaxPool(kernel_shape=3, channels_last=True).plan(x.shape, x.dtype)
+            assert caller(plan, x) == [route]
+            assert plan.explain().to_dict()["route"] == [route]
+        assert {setup.route for setup in asked} == {route}

@@ -1,6 +1,5 @@
 """What all operators share: attributes checked once, plans made and kept, nodes read."""
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -13,10 +12,8 @@ from .attributes import Flag, integer
 from .errors import PoolError, PoolTypeError
 from .execution import Plan, as_array, native
 from .keys import key_of
-from .pooling import WindowPlan
-from .windows import Axis
 
-INFINITE_P = 2.0**52  # and above: the p-th root of the number of taps is 1, so the norm is the largest magnitude
+Ints = int | Sequence[int]  # an attribute for every axis, or for each
 
 
 class Operator:
@@ -37,7 +34,6 @@ class Operator:
 
     __slots__ = ("_given", "_recent", "_version", "channels_last", "opset", "return_indices")
 
-    reduces: ClassVar[str] = "max"
     windowed: ClassVar[bool] = True
     quantised: ClassVar[bool] = False
     zero_points_optional: ClassVar[bool] = False
@@ -52,7 +48,8 @@ class Operator:
     return_indices: bool
 
     def __init_subclass__(cls) -> None:
-        Operator.registry[cls.__name__] = cls
+        if cls.__name__ in schemas.SCHEMAS:
+            Operator.registry[cls.__name__] = cls
 
     def _set(self, opset: int | None, channels_last: bool | int, *, return_indices: bool = False, **given: Any) -> None:
         """What every constructor ends in."""
@@ -91,11 +88,6 @@ class Operator:
         """The operator and its version, such as AveragePool-19."""
         return self._version.label
 
-    def reduction(self, axes: tuple[Axis, ...]) -> tuple[str, float]:
-        """The name of the reduction of such windows, and the p of a norm (else 0)."""
-        p = float(self.value("p")) if "p" in self._version.attributes else 0.0
-        return self.reduces, p if p < INFINITE_P else math.inf
-
     def _spatial(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
         """The sizes of the spatial axes, and which axis is the first of them."""
         first = 1 if self.channels_last and len(shape) > 2 else 2
@@ -103,12 +95,7 @@ class Operator:
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
         """The plan for a checked shape and dtype."""
-        sizes, first = self._spatial(shape)
-        if self.windowed:
-            axes = windows.resolve(self.label, self.attributes, sizes, first)
-        else:
-            axes = windows.whole_windows(self.label, sizes, first)
-        return WindowPlan(self, shape, dtype, axes, self.reduction(axes))
+        raise NotImplementedError(f"{self.label} has no plan")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{self.label} is immutable: cannot set {name}; make a new operator")

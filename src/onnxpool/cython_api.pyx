@@ -1,6 +1,5 @@
 """Pooling without the GIL, for Cython, C, Numba and ctypes: `cython_api.pxd` and docs/c-api.md say how."""
 import math
-import sys
 
 import numpy as np
 
@@ -16,8 +15,8 @@ from .kernels.operands cimport Operand, Operands, RunPool
 from . import kernels, schemas
 from .base import by_name
 from .errors import PoolError, PoolTypeError
-from .execution import Plan, bfloat16
-from .pooling import INDEX, WindowPlan
+from .execution import Plan, bfloat16, can_be
+from .planning.plan import INDEX, WindowPlan
 from .threads import MOST, team
 
 cdef extern from *:
@@ -74,8 +73,7 @@ cdef struct onnxpool_handle:
 
 def memory_of(str label, str name, tuple shape, dtype, strides=None):
     """An array with no memory behind it, to be asked for its shape and strides and nothing else."""
-    room = math.prod(max(size, 1) for size in shape) * dtype.itemsize
-    if room > sys.maxsize:
+    if not can_be(shape, dtype):
         raise PoolError(f"{label}: {name} of shape {shape} is more than an array can be; shrink it")
     if strides is None:
         strides = [dtype.itemsize * math.prod(shape[axis + 1:]) for axis in range(len(shape))]
@@ -108,7 +106,7 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     handle.references = 1
     handle.pool = <PyObject*> pool
     Py_INCREF(pool)
-    handle.empty, handle.indexed = x.size == 0, plan.reduction[0] == "indexed_max"
+    handle.empty, handle.indexed = x.size == 0, plan.reduction.name == "indexed_max"
     handle.threads, handle.most_threads = team(None, x.nbytes), team(MOST, x.nbytes)
     handle.ndim = len(plan.shape)
     for axis in range(handle.ndim):
@@ -283,3 +281,9 @@ cdef class Prepared:
     def address(self):
         """The handle, as an int for Numba and ctypes; it is valid as long as this object lives."""
         return <uintptr_t> self.handle
+
+    @property
+    def route(self):
+        """The names of the steps that it runs, as in what `plan.explain()` says."""
+        pool = <object> self.handle.pool
+        return [] if pool is None else [pool.setup.route]

@@ -3,16 +3,15 @@
 import math
 import os
 import sys
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from .errors import PoolError, PoolTypeError
-
-if TYPE_CHECKING:
-    from .base import Operator
+from .explain import Explanation, explain
 
 Array = NDArray[Any]
 
@@ -68,10 +67,15 @@ def machine_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
+def can_be(shape: Sequence[int], dtype: np.dtype[Any]) -> bool:
+    """Whether an array can have this shape, whatever the machine's memory."""
+    return math.prod(max(size, 1) for size in shape) * dtype.itemsize <= sys.maxsize
+
+
 def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tuple[int, ...] | None = None) -> Array:
     """An array for a result; `order` lists its axes from the slowest in memory to the fastest."""
     needed = math.prod(shape) * dtype.itemsize
-    if math.prod(max(size, 1) for size in shape) * dtype.itemsize > sys.maxsize:
+    if not can_be(shape, dtype):
         raise PoolError(f"{label}: a result of shape {shape} is more than an array can be; shrink pads or the output's "
                         f"shape")
     if needed > machine_memory():
@@ -93,7 +97,7 @@ class Plan:
     Attributes
     ----------
     operator : Operator
-        What the plan computes.
+        What made the plan. The plan itself needs it to be printed and pickled only.
     shape : tuple of int
         The only shape of X that it takes.
     dtype : numpy.dtype
@@ -109,17 +113,19 @@ class Plan:
     [[[[5.0, 7.0], [13.0, 15.0]]]]
     """
 
-    __slots__ = ("dtype", "label", "operator", "shape")
+    __slots__ = ("channels_last", "dtype", "label", "operator", "shape")
 
+    channels_last: bool
     label: str
-    operator: "Operator"
+    operator: Any
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     output_shape: tuple[int, ...]
 
-    def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], **resolved: Any) -> None:
-        for name, value in {"operator": operator, "label": operator.label, "shape": shape, "dtype": dtype,
-                            **resolved}.items():
+    def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], **resolved: Any) -> None:
+        last = operator.channels_last and len(shape) > 2
+        for name, value in {"operator": operator, "label": operator.label, "channels_last": last, "shape": shape,
+                            "dtype": dtype, **resolved}.items():
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -154,9 +160,14 @@ class Plan:
         """
         return self.output_shape
 
-    def explain(self) -> str:
+    def explain(self) -> Explanation:
         """
-        Tell in words and numbers what the plan does: pads, windows, divisors.
+        Tell in words and numbers what the plan does: pads, windows, divisors, and the route of the kernels.
+
+        Returns
+        -------
+        Explanation
+            A string, whose `to_dict` gives the same as data.
 
         Examples
         --------
@@ -165,8 +176,13 @@ class Plan:
         AveragePool-22, float32 (1, 1, 4) -> (1, 1, 4)
         axis 2: kernel 3, stride 1, dilation 1, pads 1+1, 4 -> 4
           windows 0-1, 0-2, 1-3, 2-3, divided by 2, 3, 3, 2
+        route: passes
         """
-        return f"{self.label}, {self.dtype.name} {self.shape}"
+        return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry())
+
+    def _geometry(self) -> list[str]:
+        """What the plan does, in lines."""
+        return []
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         """
@@ -188,7 +204,7 @@ class Plan:
         PoolTypeError
             If a dtype or kind of argument is not.
         """
-        raise AssertionError(f"{type(self).__name__} does not run")
+        raise NotImplementedError(f"{type(self).__name__} does not run")
 
     def _checked(self, x: Any) -> Array:
         """X, of the plan's shape and dtype."""
@@ -213,5 +229,6 @@ def delivered(result: Array, out: Array | None) -> Array:
     return out
 
 
-def _replan(operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
-    return operator.plan(shape, dtype)
+def _replan(operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
+    plan: Plan = operator.plan(shape, dtype)
+    return plan

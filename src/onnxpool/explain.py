@@ -1,63 +1,97 @@
 """A plan in words and numbers."""
 
-import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
 from .windows import Axis
-
-if TYPE_CHECKING:
-    from .pooling import WindowPlan
 
 MOST_SHOWN = 8  # windows of an axis that are listed one by one
 
 
-def window(axis: Axis, index: int) -> tuple[int, int, float]:
-    """First tap, number of taps inside, and divisor of one window."""
-    if axis.begin <= index < axis.end:
-        return axis.start + (index - axis.begin) * axis.step, axis.taps, axis.divisor
-    border = index if index < axis.begin else index - (axis.end - axis.begin)
-    return int(axis.first[border]), int(axis.inside[border]), float(axis.divisors[border])
+class Explanation(str):
+    """
+    What a plan does: a text that is also there as data.
+
+    Attributes
+    ----------
+    geometry : tuple of str
+        The lines of the text that describe windows or regions.
+
+    Examples
+    --------
+    >>> import onnxpool
+    >>> plan = onnxpool.GlobalMaxPool().plan((1, 3, 8, 8), "float32")
+    >>> plan.explain().to_dict()["route"]
+    ['whole']
+    """
+
+    __slots__ = ("_facts", "geometry")
+
+    _facts: dict[str, Any]
+    geometry: tuple[str, ...]
+
+    def __new__(cls, text: str, facts: dict[str, Any] | None = None, geometry: Sequence[str] = ()) -> "Explanation":
+        explanation = super().__new__(cls, text)
+        explanation._facts, explanation.geometry = facts or {}, tuple(geometry)
+        return explanation
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Return the same as data.
+
+        Returns
+        -------
+        dict
+            ``operator``, ``dtype``, ``shape`` and ``output_shape``. Plans that reduce windows have ``axes`` too, and as
+            ``route`` the names of the steps that reduce arrays in row-major order: see `onnxpool.kernels.routes`.
+
+        Examples
+        --------
+        >>> import onnxpool
+        >>> plan = onnxpool.MaxPool(kernel_shape=2, strides=2).plan((1, 1, 4), "float32")
+        >>> plan.explain().to_dict()["axes"]
+        [{'axis': 2, 'size': 4, 'out': 2, 'kernel': 2, 'stride': 2, 'dilation': 1, 'pads': [0, 0], 'empty': 0}]
+        """
+        return dict(self._facts)
+
+
+def explain(label: str, dtype: str, shape: Sequence[int], output_shape: Sequence[int], geometry: Sequence[str],
+            **facts: Any) -> Explanation:
+    """What all plans say of themselves, and further facts; the route is the last line of the text."""
+    lines = [f"{label}, {dtype} {shape} -> {output_shape}", *geometry]
+    if "route" in facts:
+        lines.append(f"route: {', '.join(facts['route']) or 'none'}")
+    return Explanation("\n".join(lines), {"operator": label, "dtype": dtype, "shape": list(shape),
+                                          "output_shape": list(output_shape), **facts}, geometry)
+
+
+def axis_facts(axis: Axis, number: int) -> dict[str, Any]:
+    """The windows of an axis as numbers; `number` is its place in the shape."""
+    return {"axis": number, "size": axis.size, "out": axis.out, "kernel": axis.kernel, "stride": axis.stride,
+            "dilation": axis.dilation, "pads": list(axis.pads), "empty": axis.empty}
 
 
 def taps_text(axis: Axis, index: int) -> str:
     """The elements that one window holds."""
-    first, taps, _ = window(axis, index)
-    if taps == 0:
-        return "none"
-    last = first + (taps - 1) * axis.hop
-    return f"{first}" if taps == 1 else f"{first}-{last}" + (f" by {axis.hop}" if axis.hop > 1 else "")
+    first, taps, _ = axis.window(index)
+    if taps < 2:
+        return f"{first}" if taps else "none"
+    return f"{first}-{first + (taps - 1) * axis.dilation}" + (f" by {axis.dilation}" if axis.dilation > 1 else "")
 
 
 def axis_lines(axis: Axis, number: int, divided: bool) -> list[str]:
-    """What happens along one axis."""
+    """The windows of an axis in words; `divided` says whether their sums are."""
     shown = range(axis.out) if axis.out <= MOST_SHOWN else [*range(3), *range(axis.out - 3, axis.out)]
     texts = [taps_text(axis, i) for i in shown]
-    counts = [f"{window(axis, i)[2]:g}" for i in shown]
+    counts = [f"{axis.window(i).divisor:g}" for i in shown]
     if axis.out > MOST_SHOWN:
         texts.insert(3, "...")
         counts.insert(3, "...")
     lines = [f"axis {number}: kernel {axis.kernel}, stride {axis.stride}, dilation {axis.dilation}, "
              f"pads {axis.pads[0]}+{axis.pads[1]}, {axis.size} -> {axis.out}",
              f"  windows {', '.join(texts)}" + (f", divided by {', '.join(counts)}" if divided else "")]
-    ends = [first + (taps - 1) * axis.hop + 1 for first, taps, _ in (window(axis, i) for i in range(axis.out)) if taps]
-    unread = axis.size - max(ends, default=0)
-    if unread > 0:
-        lines.append(f"  the last {unread} of {axis.size} elements are in no window")
-    empty = int((axis.inside == 0).sum())
-    if empty:
-        lines.append(f"  {empty} of {axis.out} windows lie wholly in padding")
+    if axis.unread:
+        lines.append(f"  the last {axis.unread} of {axis.size} elements are in no window")
+    if axis.empty:
+        lines.append(f"  {axis.empty} of {axis.out} windows lie wholly in padding")
     return lines
-
-
-def explain(plan: "WindowPlan") -> str:
-    """The text of `WindowPlan.explain`."""
-    operator = plan.operator
-    first = 1 if operator.channels_last else 2
-    lines = [f"{operator.label}, {plan.dtype.name} {plan.shape} -> {plan.output_shape}"]
-    for i, axis in enumerate(plan.axes):
-        lines += axis_lines(axis, first + i, plan.reduction[0].startswith("mean"))
-    if not plan.axes:
-        lines.append("no spatial axis: every element is a window")
-    if not math.prod(plan.output_shape):
-        lines.append("the result is empty")
-    return "\n".join(lines)

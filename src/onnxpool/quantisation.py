@@ -10,8 +10,6 @@ from .attributes import is_integer
 from .errors import PoolError, PoolTypeError
 from .execution import as_array
 
-Rule = tuple[int, float, float, float, float, int]  # bias, scale, y scale, lowest, highest and zero point of y
-
 NAMES = ("x_scale", "x_zero_point", "y_scale", "y_zero_point")
 LIMITS = {np.dtype(name): np.iinfo(name) for name in ("int8", "uint8")}
 
@@ -61,6 +59,17 @@ def ratio_of(x_scale: np.float32, y_scale: np.float32, taps: int) -> np.float32:
         return np.float32(x_scale / np.float32(y_scale * np.float32(taps)))
 
 
+class Rule(NamedTuple):
+    """What a kernel does with a sum."""
+
+    bias: int  # the zero point of x, times taps if the sum is of integers
+    scale: float  # what one unit of the sum is worth
+    y_scale: float
+    lowest: float  # of y, less its zero point if the sum is of integers
+    highest: float
+    zero: int  # point of y
+
+
 class Quantisation(NamedTuple):
     """The scales and zero points of x and y, and the range of their dtype."""
 
@@ -77,12 +86,13 @@ class Quantisation(NamedTuple):
         if not 0 < float(ratio) < math.inf:
             raise PoolError(f"{label}: x_scale={self.x_scale} over y_scale={self.y_scale} times {taps} taps is {ratio} "
                             f"in float32, but must be finite and above 0; give scales that are closer together")
-        return (self.x_zero * taps, float(ratio), 1.0, float(self.low - self.y_zero), float(self.high - self.y_zero),
-                self.y_zero)
+        return Rule(bias=self.x_zero * taps, scale=float(ratio), y_scale=1.0, lowest=float(self.low - self.y_zero),
+                    highest=float(self.high - self.y_zero), zero=self.y_zero)
 
     def in_order(self) -> Rule:
         """What the mean of a float32 sum of real values takes, as onnxruntime's QLinearAveragePool computes it."""
-        return self.x_zero, float(self.x_scale), float(self.y_scale), float(self.low), float(self.high), self.y_zero
+        return Rule(bias=self.x_zero, scale=float(self.x_scale), y_scale=float(self.y_scale), lowest=float(self.low),
+                    highest=float(self.high), zero=self.y_zero)
 
 
 def read(label: str, dtype: np.dtype[Any], inputs: tuple[Any, ...], optional: bool) -> Quantisation:
@@ -94,4 +104,5 @@ def read(label: str, dtype: np.dtype[Any], inputs: tuple[Any, ...], optional: bo
     scales = [scale(label, NAMES[i], inputs[i]) for i in (0, 2)]
     zeros = [0 if optional and inputs[i] is None else zero_point(label, NAMES[i], inputs[i], dtype) for i in (1, 3)]
     limits = LIMITS[dtype]
-    return Quantisation(scales[0], zeros[0], scales[1], zeros[1], int(limits.min), int(limits.max))
+    return Quantisation(x_scale=scales[0], x_zero=zeros[0], y_scale=scales[1], y_zero=zeros[1], low=int(limits.min),
+                        high=int(limits.max))

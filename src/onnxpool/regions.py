@@ -1,18 +1,15 @@
 """Regions: the plan of MaxRoiPool and RoiAlign, which pool parts of images that a second input names."""
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import kernels, threads
 from .errors import PoolError, PoolTypeError
 from .execution import Array, Plan, allocate, as_array, check_out, delivered
-from .pooling import memory_order
-from .windows import check_sizes
-
-if TYPE_CHECKING:
-    from .base import Operator
+from .planning.layout import memory_order
+from .windows import check_sizes, with_spatial
 
 MOST_SAMPLES = 2**22  # of one region: sampling_ratio 0 takes their number from the data
 
@@ -35,13 +32,12 @@ class RegionPlan(Plan):
 
     regions: Regions
 
-    def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any], regions: Regions) -> None:
-        one = (1, *regions.pooled, shape[-1]) if operator.channels_last else (1, shape[1], *regions.pooled)
-        super().__init__(operator, shape, dtype, regions=regions, output_shape=one)
+    def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], regions: Regions) -> None:
+        super().__init__(operator, shape, dtype, regions=regions,
+                         output_shape=with_spatial((1, *shape[1:]), regions.pooled, operator.channels_last))
 
-    def explain(self) -> str:
-        """What the plan does."""
-        return f"{super().explain()} -> {self.output_shape} for each region\n{self.regions}"
+    def _geometry(self) -> list[str]:
+        return [f"for each region: {self.regions}"]
 
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
         """One result for each region."""
@@ -61,14 +57,15 @@ class RegionPlan(Plan):
         shape = (len(rois), *self.output_shape[1:])
         if out is not None:
             check_out(label, out, shape, self.dtype)
-        last = self.operator.channels_last
+        last = self.channels_last
         overlapping = out is not None and np.may_share_memory(x, out)
         y = allocate(label, shape, self.dtype, memory_order(x, last)) if out is None or overlapping else out
         if y.size:
             team = threads.team(num_threads, y.nbytes * 4)
             cut = self.regions
-            kernels.pool_regions(cut.kind, x, y, corners, images, self.dtype.name, cut.scale, cut.offset,
-                                 cut.at_least_one, cut.sampling, grid, last, team)
+            kernels.pool_regions(
+                cut.kind, x, y, corners, images, dtype=self.dtype.name, scale=cut.scale, offset=cut.offset,
+                at_least_one=cut.at_least_one, sampling=cut.sampling, grid_limit=grid, channels_last=last, threads=team)
         return delivered(y, out)
 
     @property

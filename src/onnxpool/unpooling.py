@@ -1,17 +1,16 @@
 """Unpooling: the plan of MaxUnpool, which puts maxima back where indices say they came from."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import kernels, threads
 from .errors import PoolError, PoolTypeError
 from .execution import Array, Plan, allocate, as_array, check_out, delivered
-from .windows import MOST_WINDOWS, check_lengths, check_sizes, per_axis
+from .windows import check_lengths, check_sizes, per_axis, with_spatial
 
-if TYPE_CHECKING:
-    from .base import Operator
+MOST_WINDOWS = 2**40  # of a result: no machine has the memory for more
 
 
 def inferred_sizes(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], first: int) -> tuple[int, ...]:
@@ -40,14 +39,12 @@ class UnpoolPlan(Plan):
 
     addressed: tuple[int, ...]
 
-    def __init__(self, operator: "Operator", shape: tuple[int, ...], dtype: np.dtype[Any],
-                 addressed: tuple[int, ...]) -> None:
-        whole = (shape[0], *addressed, shape[-1]) if operator.channels_last else (*shape[:2], *addressed)
-        super().__init__(operator, shape, dtype, addressed=addressed, output_shape=whole)
+    def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], addressed: tuple[int, ...]) -> None:
+        super().__init__(operator, shape, dtype, addressed=addressed,
+                         output_shape=with_spatial(shape, addressed, operator.channels_last))
 
-    def explain(self) -> str:
-        """What the plan does."""
-        return f"{super().explain()} -> {self.output_shape}\nindices address {self.addressed}"
+    def _geometry(self) -> list[str]:
+        return [f"indices address {self.addressed}"]
 
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
         """The shape that is given, or else the one that indices address."""
@@ -69,7 +66,7 @@ class UnpoolPlan(Plan):
         if out is None or not out.flags.carray or out.dtype != self.dtype or any(
                 np.may_share_memory(out, array) for array in (x, indices)):
             y = allocate(label, shape, self.dtype)
-        bad = kernels.unpool(x, indices, y, self.addressed, self.operator.channels_last, team)
+        bad = kernels.unpool(x, indices, y, self.addressed, self.channels_last, team)
         if bad >= 0:
             raise self._bad_index(indices, bad)
         return delivered(y, out)
@@ -96,7 +93,7 @@ class UnpoolPlan(Plan):
                             f"give one size for each")
         shape = tuple(int(size) for size in array)
         for axis, (size, least) in enumerate(zip(shape, self.output_shape, strict=True)):
-            fixed = axis in (0, len(shape) - 1 if self.operator.channels_last else 1)
+            fixed = axis in (0, len(shape) - 1 if self.channels_last else 1)
             if size < least or (fixed and size != least):
                 raise PoolError(f"{label}: output_shape[{axis}]={size}, but axis {axis} takes "
                                 f"{'exactly' if fixed else 'at least'} {least}; give such a size")
@@ -105,7 +102,7 @@ class UnpoolPlan(Plan):
         return shape
 
     def _bad_index(self, indices: Array, position: int) -> PoolError:
-        last = self.operator.channels_last
+        last = self.channels_last
         logical = np.moveaxis(indices, -1, 1) if last else indices
         place = [int(i) for i in np.unravel_index(position, logical.shape)]
         value = logical[tuple(place)]

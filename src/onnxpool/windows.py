@@ -1,81 +1,125 @@
 """Windows: attributes and a shape become, for every axis, the windows as taps that lie inside the input.
 
-Padding, strides, dilation and rounding end here. All arithmetic is exact: Python integers, or 64-bit ones where
-nothing can overflow.
+Padding, strides, dilation and rounding end here. All arithmetic is exact, and nothing is stored for a window.
 """
 
+from bisect import bisect_left
 from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from .errors import PoolError
 
-MOST_WINDOWS = 2**40  # of an output: no machine has the memory for more
-MOST_BORDER = 2**26  # windows of an axis that are not in its interior: each is stored
+MOST_BORDER = 2**26  # windows of an axis that reach into padding: more are a mistake, not a model
+
+
+def ceil_div(a: int, b: int) -> int:
+    """a / b, rounded up."""
+    return -(-a // b)
+
+
+def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:
+    """The sum of (slope * i + offset) // divisor for all i below `count`, in a logarithm of the steps."""
+    total = 0
+    while True:
+        total += slope // divisor * (count * (count - 1) // 2) + offset // divisor * count
+        slope, offset = slope % divisor, offset % divisor
+        top = slope * count + offset
+        if top < divisor:
+            return total
+        count, offset = divmod(top, divisor)
+        slope, divisor = divisor, slope
+
+
+class Window(NamedTuple):
+    """One window: its first tap inside the input, how many are inside, and by what a mean divides."""
+
+    first: int
+    taps: int
+    divisor: int
 
 
 class Axis(NamedTuple):
-    """The windows along one spatial axis.
-
-    Windows [begin, end) have all their taps inside the input, the first of them at element `start` and each `step`
-    after the one before: the interior. For every other window, in order, `first` is its first tap inside, `inside`
-    how many are inside, and `divisors` by what it divides a sum.
-    """
+    """The windows along one spatial axis."""
 
     size: int
     out: int
     kernel: int
-    stride: int
-    dilation: int
-    pads: tuple[int, int]
-    begin: int
-    end: int
-    start: int
-    step: int
-    hop: int
-    taps: int
-    most: int
-    divisor: float
-    first: NDArray[np.int64]
-    inside: NDArray[np.int64]
-    divisors: NDArray[np.float64]
-    counts_pads: bool
+    stride: int = 1
+    dilation: int = 1
+    pads: tuple[int, int] = (0, 0)
+    counts_pads: bool = False  # whether the divisor of a mean counts padding
 
     @property
     def span(self) -> int:
         """How many elements a window covers, from its first tap to its last."""
         return (self.kernel - 1) * self.dilation + 1
 
+    @property
+    def begin(self) -> int:
+        """The first window of the interior, whose windows have all taps inside the input."""
+        return min(self.out, ceil_div(self.pads[0], self.stride))
 
-def axis_windows(size: int, out: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int],
-                 include_pad: bool) -> Axis:
-    """The windows of one axis once its output size and pads are known."""
-    span = (kernel - 1) * dilation + 1
-    begin = min(out, -(-pads[0] // stride))
-    end = max(begin, min(out, (size - span + pads[0]) // stride + 1))
-    if out - (end - begin) > MOST_BORDER:
-        raise PoolError(f"{out - (end - begin)} windows reach into padding, more than the limit of {MOST_BORDER}; "
-                        f"lower pads or kernel_shape")
-    largest = max(pads[0], out * stride) + size + pads[1] + dilation
-    whole: Any = np.int64 if largest < 2**63 else object
-    window = np.concatenate([np.arange(begin), np.arange(end, out)]).astype(whole)
-    place = window * stride - pads[0]
+    @property
+    def end(self) -> int:
+        """The first window behind the interior."""
+        return max(self.begin, min(self.out, (self.size - self.span + self.pads[0]) // self.stride + 1))
 
-    def taps_before(limit: int) -> Any:
-        return np.clip(-((place - limit) // dilation), 0, kernel)
+    @property
+    def step(self) -> int:
+        """Elements from one window of the interior to the next; 1 if there is no next one."""
+        return self.stride if self.end - self.begin > 1 else 1
 
-    outside, inner = taps_before(0), taps_before(size)
-    inside = np.maximum(inner - outside, 0)
-    divisors = taps_before(size + pads[1]) if include_pad else inside
-    several = end - begin > 1
-    most = max([kernel] if end > begin else inside.tolist(), default=0)
-    return Axis(
-        size, out, kernel, stride, dilation, pads, begin, end,
-        start=begin * stride - pads[0] if end > begin else 0, step=stride if several else 1,
-        hop=dilation if most > 1 else 1, taps=kernel if end > begin else 0, most=most, divisor=float(kernel),
-        first=np.where(inside > 0, place + outside * dilation, 0).astype(np.int64),
-        inside=inside.astype(np.int64), divisors=divisors.astype(np.float64), counts_pads=include_pad)
+    @property
+    def most(self) -> int:
+        """How many taps of a window can be inside the input."""
+        return min(self.kernel, ceil_div(self.size, self.dilation))
+
+    def window(self, index: int) -> Window:
+        """One of the windows."""
+        place = index * self.stride - self.pads[0]
+
+        def taps_before(limit: int) -> int:
+            return min(max(ceil_div(limit - place, self.dilation), 0), self.kernel)
+
+        outside = taps_before(0)
+        taps = max(taps_before(self.size) - outside, 0)
+        divisor = taps_before(self.size + self.pads[1]) if self.counts_pads else taps
+        return Window(place + outside * self.dilation if taps else 0, taps, divisor)
+
+    def _first_at(self, place: int) -> int:
+        """The first window that begins at this place or behind it."""
+        return min(self.out, max(0, ceil_div(place + self.pads[0], self.stride)))
+
+    def _reaching(self, begin: int, end: int, depth: int) -> int:
+        """How many of windows [begin, end), which go on to the end, have a tap on one of the last `depth` elements."""
+        offset = self.size - 1 + self.pads[0] - begin * self.stride
+        steps = (floor_sum(end - begin, -self.stride, shifted, self.dilation) for shifted in (offset, offset - depth))
+        return next(steps) - next(steps)
+
+    @property
+    def empty(self) -> int:
+        """How many windows have no tap inside the input."""
+        touching, inside, behind = (self._first_at(place) for place in (1 - self.span, 0, self.size))
+        around = 0
+        if self.kernel > 1 and self.dilation > self.size:  # the input may lie between two taps
+            around = inside - touching - self._reaching(touching, inside, self.size)
+        return self.out - (behind - touching) + around
+
+    @property
+    def unread(self) -> int:
+        """How many elements at the end are in no window."""
+        across, behind = self._first_at(self.size - self.span + 1), self._first_at(self.size)
+        unread = self.size
+        if across:
+            unread = min(unread, self.size - ((across - 1) * self.stride - self.pads[0] + self.span))
+        if across < behind:
+            unread = min(unread, bisect_left(range(min(self.size, self.dilation)), 1,
+                                             key=lambda depth: self._reaching(across, behind, depth + 1)))
+        return unread
+
+
+def with_spatial(shape: tuple[int, ...], sizes: tuple[int, ...], channels_last: bool) -> tuple[int, ...]:
+    """A shape with other sizes of its spatial axes."""
+    return (shape[0], *sizes, shape[-1]) if channels_last else (*shape[:2], *sizes)
 
 
 def per_axis(value: int | tuple[int, ...], rank: int) -> tuple[int, ...]:
@@ -103,15 +147,15 @@ def check_sizes(label: str, sizes: tuple[int, ...], first: int) -> None:
 def whole_windows(label: str, sizes: tuple[int, ...], first: int) -> tuple[Axis, ...]:
     """One window for all of every axis."""
     check_sizes(label, sizes, first)
-    return tuple(axis_windows(size, 1, size, 1, 1, (0, 0), False) for size in sizes)
+    return tuple(Axis(size, out=1, kernel=size) for size in sizes)
 
 
 def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stride: int, dilation: int,
-                 pads: tuple[int, int], mode: str, ceil: bool, include_pad: bool) -> Axis:
+                 pads: tuple[int, int], mode: str, ceil: bool, counts_pads: bool) -> Axis:
     """The windows of spatial axis `index`, which is axis `axis` of the array."""
     span = (kernel - 1) * dilation + 1
     if mode.startswith("SAME"):
-        out = -(-size // stride)
+        out = ceil_div(size, stride)
         total = max(0, (out - 1) * stride + span - size)
         pads = (total // 2, total - total // 2) if mode == "SAME_UPPER" else (total - total // 2, total // 2)
     else:
@@ -120,13 +164,15 @@ def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stri
             raise PoolError(f"{label}: kernel_shape[{index}]={kernel} with dilations[{index}]={dilation} spans {span}, "
                             f"but axis {axis} has {size} (+{pads[0]}+{pads[1]} pads); "
                             f"add pads or shrink kernel_shape")
-        out = max(1, (-(-room // stride) if ceil else room // stride) + 1)
+        out = max(1, (ceil_div(room, stride) if ceil else room // stride) + 1)
         if ceil and out > 1 and (out - 1) * stride >= size + pads[0]:
             out -= 1  # a window that would start in the padding at the end is dropped
-    try:
-        return axis_windows(size, out, kernel, stride, dilation, pads, include_pad)
-    except PoolError as error:
-        raise PoolError(f"{label}: axis {axis} with pads {pads[0]}+{pads[1]}: {error}") from None
+    windows = Axis(size, out, kernel, stride, dilation, pads, counts_pads)
+    border = out - (windows.end - windows.begin)
+    if border > MOST_BORDER:
+        raise PoolError(f"{label}: axis {axis} with pads {pads[0]}+{pads[1]}: {border} windows reach into padding, "
+                        f"more than the limit of {MOST_BORDER}; lower pads or kernel_shape")
+    return windows
 
 
 def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], first: int) -> tuple[Axis, ...]:

@@ -42,8 +42,21 @@ else:
     pool_regions = importlib.import_module(f"{__name__}.other.regions_{isa}").pool_regions
 
 
-def routes() -> list[str]:
-    """The names of the routes by which windows are reduced: the rows of the table in planning/routes.py."""
-    from ..planning.routes import ROUTES
+def routes() -> list[dict[str, str]]:
+    """
+    List the routes by which windows are reduced. The cheapest one that fits is taken.
 
-    return [route.name for route in ROUTES]
+    Returns
+    -------
+    list of dict
+        ``name``, ``step`` (the file of its loops in `steps/`) and ``when`` it fits, in words.
+
+    Examples
+    --------
+    >>> import onnxpool.kernels
+    >>> onnxpool.kernels.routes()[0]
+    {'name': 'whole', 'step': 'whole', 'when': 'one window is all of a channel'}
+    """
+    from ..planning.routes import table
+
+    return table()

@@ -7,8 +7,7 @@ from typing import Any
 
 from onnx.helper import get_attribute_value
 
-from onnxpool.pooling import WindowPlan
-from onnxpool.windows import Axis
+from onnxpool.planning.plan import WindowPlan
 
 from .disagreements import Case, disagreements
 from .protos import ModelError, Shape, load, title
@@ -66,12 +65,6 @@ def attributes_of(site: Site) -> dict[str, Any]:
     return given
 
 
-def axis_numbers(number: int, axis: Axis) -> dict[str, Any]:
-    """The windows of an axis as JSON has them."""
-    return {"axis": number, "size": axis.size, "out": axis.out, "kernel": axis.kernel, "stride": axis.stride,
-            "dilation": axis.dilation, "pads": list(axis.pads), "empty": int((axis.inside == 0).sum())}
-
-
 def check_site(site: Site, *, values: bool = False) -> NodeCheck:
     """What is known of a node, and the disagreements that hold for it."""
     operator, plan = site.operator, site.plan
@@ -81,12 +74,11 @@ def check_site(site: Site, *, values: bool = False) -> NodeCheck:
     if operator is not None and not site.error:
         case = Case(operator, sum(map(bool, site.node.input)), dtype, site.shape, windows)
         rows = disagreements(case, values=values)
-    first = 1 if operator is not None and operator.channels_last else 2
+    text = None if plan is None else plan.explain()
     return NodeCheck(
         title(site.node), site.node.op_type, site.node.domain, site.version,
         attributes_of(site), dtype, site.shape, site.output_shape,
-        [axis_numbers(first + i, axis) for i, axis in enumerate(windows)] if isinstance(plan, WindowPlan) else None,
-        [] if plan is None else plan.explain().splitlines()[1:], site.error,
+        None if text is None else text.to_dict().get("axes"), [] if text is None else list(text.geometry), site.error,
         [{"name": row.name, "who": row.who, "text": row.text} for row in rows])
 
 

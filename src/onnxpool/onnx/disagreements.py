@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from onnxpool.base import Operator
-from onnxpool.windows import Axis
+from onnxpool.windows import Axis, ceil_div
 
 ORT, OPENVINO = "onnxruntime", "OpenVINO"
 REFERENCE, INFERENCE = "onnx's ReferenceEvaluator", "onnx's shape inference"
@@ -105,12 +105,12 @@ class Case(NamedTuple):
     @property
     def empty(self) -> bool:
         """Whether a window holds padding only."""
-        return any((axis.inside == 0).any() for axis in self.axes)
+        return any(axis.empty for axis in self.axes)
 
     @property
     def drops(self) -> bool:
         """Whether ceil_mode would have one window more, if that did not start in the padding."""
-        return self.ceil and any(-(-room(axis) // axis.stride) + 1 > axis.out for axis in self.axes)
+        return self.ceil and any(ceil_div(room(axis), axis.stride) + 1 > axis.out for axis in self.axes)
 
     @property
     def oversized(self) -> bool:

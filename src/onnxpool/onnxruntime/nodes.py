@@ -10,8 +10,9 @@ from .. import threads
 from ..base import Operator
 from ..errors import PoolError, PoolTypeError
 from ..execution import Array, Plan, bfloat16
-from ..pooling import WindowPlan
+from ..planning.plan import WindowPlan
 from ..schemas import SCHEMAS, resolve
+from ..windows import ceil_div
 
 DType = np.dtype[Any]
 Piece = tuple[Plan, tuple[Array | None, ...], Any]  # a plan, its inputs, its output
@@ -244,8 +245,8 @@ def pieces(plan: Plan, inputs: tuple[Array | None, ...], out: Any) -> list[Piece
     team = threads.team(None, x.nbytes)
     if team == 1 or not isinstance(plan, WindowPlan) or isinstance(out, tuple):
         return [(plan, inputs, out)]
-    if not plan.operator.channels_last:
+    if not plan.channels_last:
         x, out = x.reshape(-1, 1, *x.shape[2:]), out.reshape(-1, 1, *out.shape[2:])
-    each = -(-len(x) // team)
+    each = ceil_div(len(x), team)
     parts = [slice(begin, begin + each) for begin in range(0, len(x), each)]
     return [(plan.operator.plan(x[part].shape, plan.dtype), (x[part], *others), out[part]) for part in parts]

@@ -1,16 +1,15 @@
 """Operators on quantised arrays, as onnxruntime defines them."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from ..base import Operator, made
+from ..base import Ints, made
 from ..execution import Array
+from ..planning.request import Reduction
 from ..windows import Axis
+from .reducing import Reducing
 
-Ints = int | Sequence[int]
 
-
-class QLinearGlobalAveragePool(Operator):
+class QLinearGlobalAveragePool(Reducing):
     """The operator QLinearGlobalAveragePool: see `qlinear_global_average_pool`, whose attributes it takes."""
 
     __slots__ = ()
@@ -74,7 +73,7 @@ def qlinear_global_average_pool(x: Any, x_scale: Any, x_zero_point: Any, y_scale
     return y
 
 
-class QLinearAveragePool(Operator):
+class QLinearAveragePool(Reducing):
     """The operator QLinearAveragePool of com.microsoft: see `qlinear_average_pool`, whose attributes it takes."""
 
     __slots__ = ()
@@ -87,10 +86,10 @@ class QLinearAveragePool(Operator):
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, auto_pad=auto_pad,
                   ceil_mode=ceil_mode, count_include_pad=count_include_pad)
 
-    def reduction(self, axes: tuple[Axis, ...]) -> tuple[str, float]:
+    def reduction(self, axes: tuple[Axis, ...]) -> Reduction:
         """As onnxruntime: a sum of integers if one window is the whole input, else of real values in order."""
         whole = all(axis.kernel == axis.size and axis.pads == (0, 0) for axis in axes)
-        return ("quantised_mean" if whole else "mean_in_order"), 0.0
+        return Reduction("quantised_mean" if whole else "mean_in_order", whole=whole)
 
 
 def qlinear_average_pool(x: Any, x_scale: Any, x_zero_point: Any, y_scale: Any, y_zero_point: Any, kernel_shape: Ints,

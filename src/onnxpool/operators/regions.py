@@ -24,7 +24,8 @@ class MaxRoiPool(Operator):
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
         check_planes(self.label, shape, self.channels_last)
         height, width = per_axis(self.value("pooled_shape"), 2)
-        return RegionPlan(self, shape, dtype, regions=Regions("roi_max", (height, width), self.value("spatial_scale")))
+        regions = Regions("roi_max", (height, width), scale=self.value("spatial_scale"))
+        return RegionPlan(self, shape, dtype, regions=regions)
 
 
 class RoiAlign(Operator):
@@ -45,7 +46,8 @@ class RoiAlign(Operator):
         half_pixel = self.value("coordinate_transformation_mode") == "half_pixel"
         regions = Regions(
             f"align_{self.value('mode')}", (self.value("output_height"), self.value("output_width")),
-            self.value("spatial_scale"), self.value("sampling_ratio"), 0.5 if half_pixel else 0.0, not half_pixel)
+            scale=self.value("spatial_scale"), sampling=self.value("sampling_ratio"),
+            offset=0.5 if half_pixel else 0.0, at_least_one=not half_pixel)
         return RegionPlan(self, shape, dtype, regions=regions)
 
 

@@ -1,15 +1,12 @@
 """The operator that undoes a maximum."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base import Operator, made
+from ..base import Ints, Operator, made
 from ..execution import Array, Plan
 from ..unpooling import UnpoolPlan, inferred_sizes
-
-Ints = int | Sequence[int]
 
 
 class MaxUnpool(Operator):

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from ..base import Operator, made
+from ..base import made
 from ..execution import Array
+from .reducing import Norm, Reducing
 
 
-class GlobalAveragePool(Operator):
+class GlobalAveragePool(Reducing):
     """The ONNX operator GlobalAveragePool with its attributes: see `global_average_pool`, whose arguments it takes."""
 
     __slots__ = ()
@@ -63,7 +64,7 @@ def global_average_pool(x: Any, *, opset: int | None = None, channels_last: bool
     return y
 
 
-class GlobalMaxPool(Operator):
+class GlobalMaxPool(Reducing):
     """The ONNX operator GlobalMaxPool with its attributes: see `global_max_pool`, whose arguments it takes."""
 
     __slots__ = ()
@@ -120,11 +121,10 @@ def global_max_pool(x: Any, *, opset: int | None = None, channels_last: bool = F
     return y
 
 
-class GlobalLpPool(Operator):
+class GlobalLpPool(Norm):
     """The ONNX operator GlobalLpPool with its attributes: see `global_lp_pool`, whose arguments it takes."""
 
     __slots__ = ()
-    reduces = "norm"
     windowed = False
 
     def __init__(self, *, p: float | None = None, opset: int | None = None, channels_last: bool = False) -> None:

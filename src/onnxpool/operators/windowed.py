@@ -1,17 +1,16 @@
 """Operators that reduce windows of the spatial axes."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from ..base import Operator, made
+from ..base import Ints, made
 from ..errors import PoolError
 from ..execution import Array
+from ..planning.request import Reduction
 from ..windows import Axis
+from .reducing import Norm, Reducing
 
-Ints = int | Sequence[int]
 
-
-class AveragePool(Operator):
+class AveragePool(Reducing):
     """The ONNX operator AveragePool with its attributes: see `average_pool`, whose arguments it takes."""
 
     __slots__ = ()
@@ -87,7 +86,7 @@ def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pad
     return y
 
 
-class MaxPool(Operator):
+class MaxPool(Reducing):
     """The ONNX operator MaxPool with its attributes: see `max_pool`, whose arguments it takes."""
 
     __slots__ = ()
@@ -99,9 +98,10 @@ class MaxPool(Operator):
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
                   auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices)
 
-    def reduction(self, axes: tuple[Axis, ...]) -> tuple[str, float]:
+    def reduction(self, axes: tuple[Axis, ...]) -> Reduction:
         """A maximum, with its index if Indices are asked for."""
-        return ("indexed_max" if self.return_indices else "max"), 0.0
+        return Reduction("indexed_max" if self.return_indices else "max",
+                         column_major=bool(self.attributes.get("storage_order")))
 
 
 def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
@@ -174,11 +174,10 @@ def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: I
     return op(x, out=out, num_threads=num_threads)
 
 
-class LpPool(Operator):
+class LpPool(Norm):
     """The ONNX operator LpPool with its attributes: see `lp_pool`, whose arguments it takes."""
 
     __slots__ = ()
-    reduces = "norm"
 
     def __init__(self, *, kernel_shape: Ints | None = None, p: float | None = None, strides: Ints | None = None,
                  pads: Ints | None = None, dilations: Ints | None = None, auto_pad: str | None = None,
@@ -249,10 +248,11 @@ def lp_pool(x: Any, kernel_shape: Ints, *, p: float | None = None, strides: Ints
     return y
 
 
-class NhwcMaxPool(Operator):
+class NhwcMaxPool(Reducing):
     """The operator NhwcMaxPool of com.microsoft with its attributes: see `nhwc_max_pool`, whose arguments it takes."""
 
     __slots__ = ()
+    reduces = "max"
 
     def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,

@@ -1,25 +1,30 @@
 """Layout: how arrays lie in memory, and the pool that reduces them. All callers ask `setup_of`."""
 
 import math
-import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
 
 from ..errors import PoolError
 from ..kernels import pool as pools
 from ..windows import Axis
-from . import routes, tiles
-from .routes import Problem
+from . import ranges, routes, tiles
+from .request import Reduction, Request
+from .routes import Problem, Route
 
-ACCUMULATORS = {"mean": 4, "norm": 8, "qmean": 4, "sequential": 4, "indexed": 8, "wide": 16}  # bytes, at least
+# The names by which the core knows reductions, and the least bytes of an accumulator.
+NAMES = {"max": "max", "indexed_max": "indexed", "mean": "mean", "norm": "norm", "quantised_mean": "qmean",
+         "mean_in_order": "sequential"}
+ACCUMULATORS = {"mean": 4, "norm": 8, "qmean": 4, "sequential": 4, "indexed": 8, "wide": 16}
+POINT = Axis(1, out=1, kernel=1)  # the only window of an array without spatial axes
 MOST_PLACES = 1 << 30  # from the first tap of a window to its last one, which 32 bits can count
 MOST_TAPS_OF_BYTES = 2**31 // 256  # whose sum is sure to fit into 32 bits
-MOST_FLOAT, MOST_DOUBLE = (2 - 2**-23) * 2.0**127, sys.float_info.max
-PLANAR = 256  # bytes of lanes that lie apart, and are brought side by side together
-PLANAR_ROOM = 1 << 17  # bytes of a tile of these
-LONG_ROOM = 1 << 19  # bytes of a tile whose windows are long,
-PAGE = 1 << 12  # bytes of lanes below which a tile is not cut where places are read in the order of memory,
-LANES = 512  # elsewhere,
-VECTOR = 64  # or where windows are long, so that the rows that they share are not read again
+VECTOR = 64  # bytes of the widest register
+# The others were measured on Zen 3 with one thread, by time against half and twice the value:
+WHOLE_LANES = 1 << 12  # bytes of lanes below which tiles of whole channels are not cut, a page: 1.16, 0.95
+PLANAR_LANES = 256  # bytes of lanes that are brought side by side together: 1.04, 1.12
+PLANAR_ROOM = 1 << 17  # bytes of a tile of these: 1.04, 1.00
+LONG_ROOM = 1 << 19  # bytes of a tile with more than FEW taps along an axis, or of a retry: 1.20, 0.93 but more memory
 
 
 class Stage(NamedTuple):
@@ -53,98 +58,107 @@ class Setup(NamedTuple):
     stages: tuple[Stage, ...]  # and one that computes doubtful results again
 
 
-def unit_of(reduction: str, dtype: str, p: float) -> tuple[str, str]:
-    """The reduction by the name of its units, and the unit."""
-    names = {"max": "max", "mean": "mean", "quantised_mean": "qmean", "mean_in_order": "sequential",
-             "indexed_max": "indexed", "norm": "magnitude" if math.isinf(p) else "norm"}
-    return names[reduction], f"{names[reduction]}_{dtype}"
+def name_of(reduction: Reduction) -> str:
+    """The name by which the core knows a reduction."""
+    return "magnitude" if reduction.name == "norm" and math.isinf(reduction.p) else NAMES[reduction.name]
 
 
-class Asked(NamedTuple):
-    """The reduction that an operator asks for."""
-
-    reduction: str
-    dtype: str
-    itemsize: int
-    p: float
-    low: float  # sums in this range lost nothing
-    high: float
-    retries: bool
-    column_major: bool  # whether indices count the first axis fastest
+def unit_of(name: str, dtype: str, axes: tuple[Axis, ...]) -> str:
+    """The unit that reduces such windows."""
+    many = name == "qmean" and math.prod(axis.most for axis in axes) > MOST_TAPS_OF_BYTES
+    return f"{'qlong' if many else name}_{dtype}"
 
 
-def acc_bytes(reduction: str, itemsize: int) -> int:
-    """The bytes of an accumulator."""
-    return max(itemsize, ACCUMULATORS.get(reduction, 1))
+class Layout(NamedTuple):
+    """How an array lies in memory."""
+
+    contiguous: bool  # in row-major order, without gaps
+    interleaved: bool  # channels lie closer together than pixels
 
 
-def prefers_lanes(reduction: str, axes: tuple[Axis, ...], channels: int, itemsize: int, whole: bool) -> bool:
-    """Whether channels of channels-first arrays are better brought side by side than reduced row by row."""
-    if channels * itemsize < VECTOR:  # planes are rows, or there are too few of them to fill a vector
-        return False
-    name = unit_of(reduction, "", 2.0)[0]
-    size = acc_bytes(name, itemsize)
-    return routes.prefers_lanes(Problem(name, axes, 1, channels, True, itemsize, size, whole))
+def row_major(request: Request) -> Layout:
+    """The layout of arrays in row-major order."""
+    return Layout(True, len(request.shape) > 2 and request.channels > 1 and request.channels_last)
 
 
-def counts_beyond(reduction: str, dtype: str, axes: tuple[Axis, ...]) -> bool:
+def layout_of(x: NDArray[Any], channels_last: bool) -> Layout:
+    """The layout of an array."""
+    contiguous = x.flags.c_contiguous
+    channel, pixel = (-1, -2) if channels_last else (1, -1)
+    if x.ndim <= 2 or x.shape[channel] == 1:
+        return Layout(contiguous, False)
+    if contiguous or x.shape[pixel] == 1:
+        return Layout(contiguous, channels_last)
+    return Layout(contiguous, abs(x.strides[channel]) < abs(x.strides[pixel]))
+
+
+def memory_order(x: NDArray[Any], channels_last: bool) -> tuple[int, ...]:
+    """The axes of a result, slowest in memory first: channels where x has them, the others as they are."""
+    channel = x.ndim - 1 if channels_last else 1
+    others = [axis for axis in range(x.ndim) if axis != channel]
+    return (*others, channel) if layout_of(x, channels_last).interleaved else (0, channel, *others[1:])
+
+
+def counts_beyond(request: Request) -> bool:
     """Whether places of a window need 64 bits, which only float64 has."""
+    if request.reduction.name != "indexed_max" or request.dtype.name == "float64":
+        return False
     across = 0
-    for order in (axes, axes[::-1]):  # indices may count the first or the last axis fastest
+    for order in (request.axes, request.axes[::-1]):  # indices may count the first or the last axis fastest
         places = 1
         for axis in order:
             across = max(across, min(axis.span, 2 * axis.size) * places)
             places *= axis.size
-    return reduction == "indexed_max" and dtype != "float64" and across * len(axes) > MOST_PLACES
+    return across * len(request.axes) > MOST_PLACES
 
 
-def harmless(asked: Asked, taps: int) -> tuple[float, float]:
-    """Magnitudes between which elements never take a sum of so many taps out of its range."""
-    taps = max(taps, 1)
-    if asked.reduction != "norm":
-        return 0.0, (MOST_DOUBLE if asked.dtype == "float64" else MOST_FLOAT) / (2 * taps)
-    if math.isinf(asked.p) or math.isinf(asked.high):
-        return 0.0, math.inf
-    return 1.001 * asked.low ** (1 / asked.p), 0.999 * (asked.high / (2 * taps)) ** (1 / asked.p)
+def problem_of(request: Request, items: int, lanes: int, planar: bool) -> Problem:
+    """A request as its loops see it."""
+    name, itemsize = name_of(request.reduction), request.dtype.itemsize
+    return Problem(reduction=name, axes=request.axes or (POINT,), items=items, lanes=lanes, planar=planar,
+                   itemsize=itemsize, acc_bytes=max(itemsize, ACCUMULATORS.get(name, 1)), whole=request.whole)
 
 
-def setup_of(asked: Asked, axes: tuple[Axis, ...], images: int, channels: int, channels_last: bool, inside: bool,
-             whole: bool) -> Setup:
+def reads_lanes(request: Request, layout: Layout) -> bool:
+    """Whether channels are lanes: they lie side by side, or are better brought there than reduced row by row."""
+    if layout.interleaved:
+        return True
+    if request.channels_last or not request.axes or request.channels * request.dtype.itemsize < VECTOR:
+        return False
+    return (request.whole or layout.contiguous) and routes.prefers_lanes(problem_of(request, 1, request.channels, True))
+
+
+def setup_of(request: Request, layout: Layout) -> Setup:
     """
-    What the pool of a problem is made of.
+    What the pool of a request is made of: the one function that all callers ask.
 
     Parameters
     ----------
-    asked : Asked
-    axes : tuple of Axis
-        At least one.
-    images, channels : int
-    channels_last : bool
-        Whether the arrays are (N, *spatial, C).
-    inside : bool
-        Whether channels are lanes: they lie side by side, or are brought there.
-    whole : bool
-        Whether a window is all of a channel.
+    request : Request
+    layout : Layout
+        Of the arrays.
     """
-    reduction, unit = unit_of(asked.reduction, asked.dtype, asked.p)
-    if counts_beyond(asked.reduction, asked.dtype, axes):
-        raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {asked.dtype} have no compiled "
+    dtype, reduction, images, channels = request.dtype.name, request.reduction, request.shape[0], request.channels
+    if counts_beyond(request):
+        raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
                         f"indices; give float64")
-    if reduction == "qmean" and math.prod(axis.most for axis in axes) > MOST_TAPS_OF_BYTES:
-        unit = f"qlong_{asked.dtype}"
+    inside = reads_lanes(request, layout)
     lone = inside or channels == 1
-    groups, items, lanes = 1 if lone else images, images if lone else channels, channels if inside else 1
-    problem = Problem(reduction, axes, items, lanes, inside and not channels_last, asked.itemsize,
-                      acc_bytes(reduction, asked.itemsize), whole)
-    route, stages = stages_of(problem, unit, asked.dtype, groups, asked.retries)
-    least, largest = harmless(asked, math.prod(axis.most for axis in axes))
-    return Setup(axes, images, channels, channels_last, inside, asked.dtype, asked.itemsize, asked.p, asked.low,
-                 asked.high, least, largest, reduction == "indexed", asked.column_major, route, stages)
-
-
-def stages_of(problem: Problem, unit: str, dtype: str, groups: int, retries: bool) -> tuple[str, tuple[Stage, ...]]:
-    """The route of a problem, and its steps."""
+    problem = problem_of(request, images if lone else channels, channels if inside else 1,
+                         inside and not request.channels_last)
     route = routes.choose(problem)
+    unit = unit_of(problem.reduction, dtype, problem.axes)
+    retries = f"wide_{dtype}" if ranges.retries(reduction, dtype) else None
+    low, high = ranges.safe_range(reduction, dtype)
+    least, largest = ranges.harmless(reduction, dtype, math.prod(axis.most for axis in problem.axes))
+    return Setup(axes=problem.axes, images=images, channels=channels, channels_last=request.channels_last,
+                 inside=inside, dtype=dtype, itemsize=problem.itemsize, p=reduction.p, low=low, high=high, least=least,
+                 largest=largest, indexed=reduction.name == "indexed_max", column_major=reduction.column_major,
+                 route=route.name, stages=stages_of(problem, route, 1 if lone else images, unit, retries))
+
+
+def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: str | None) -> tuple[Stage, ...]:
+    """The step of a route for a unit, and for the unit of retries if there are any, with the tiles of each."""
     axes, extents = problem.axes, (groups, problem.items, problem.lanes)
     copied = problem.planar or route.step not in ("passes", "whole")
 
@@ -153,15 +167,14 @@ def stages_of(problem: Problem, unit: str, dtype: str, groups: int, retries: boo
                 + (tiles.elements(axes, tile) * problem.itemsize if copied else 0))
 
     long = any(axis.most > routes.FEW for axis in axes)
-    least = (PAGE if route.step == "whole" else VECTOR if long else LANES) // problem.itemsize
-    most = PLANAR // problem.itemsize if problem.planar else 1 << 62
+    least = WHOLE_LANES if route.step == "whole" else VECTOR
+    most = PLANAR_LANES // problem.itemsize if problem.planar else 1 << 62
     room = LONG_ROOM if long else PLANAR_ROOM if problem.planar else route.room
-    tile = tiles.cut(axes, extents, volume, room, lane_values=(max(1, least), most),
-                     grain=max(1, VECTOR // problem.itemsize))
-    stages = [Stage(route.step, unit, *tile)]
-    if retries:
-        step = "passes" if route.step == "direct" and routes.bounded(problem) else route.step
-        wide = f"wide_{dtype}"
-        inner = tiles.cut(axes, extents, lambda tile: volume(tile, f"{step}_{wide}"), max(room, LONG_ROOM), within=tile)
-        stages.append(Stage(step, wide, *inner))
-    return route.name, tuple(stages)
+    tile = tiles.cut(axes, extents, volume, room, lane_values=(least // problem.itemsize, most),
+                     grain=VECTOR // problem.itemsize)
+    first = Stage(step=route.step, unit=unit, **tile._asdict())
+    if retries is None:
+        return (first,)
+    step = "passes" if route.step == "direct" and routes.bounded(problem) else route.step
+    inner = tiles.cut(axes, extents, lambda tile: volume(tile, f"{step}_{retries}"), max(room, LONG_ROOM), within=tile)
+    return first, Stage(step=step, unit=retries, **inner._asdict())

@@ -42,6 +42,7 @@ class Route(NamedTuple):
     fits: Callable[[Problem], bool]
     work: Callable[[Problem], Work]  # for each register full of results; none if no other route fits
     room: int  # bytes that a tile holds
+    when: str  # it fits, in words
 
 
 def filled(values: float, width: float) -> float:
@@ -122,11 +123,16 @@ def bounded(problem: Problem) -> bool:
 
 
 ROUTES = (
-    Route("whole", "whole", lambda p: p.whole, lambda p: {}, 1 << 19),
-    Route("indexed", "indexed", lambda p: p.reduction == "indexed", lambda p: {}, 1 << 18),
-    Route("sequential", "sequential", lambda p: p.reduction == "sequential", lambda p: {}, 1 << 18),
-    Route("direct", "direct", is_windowed, direct_work, 1 << 20),
-    Route("passes", "passes", lambda p: is_windowed(p) and bounded(p), passes_work, 1 << 17),
+    Route("whole", "whole", lambda p: p.whole, lambda p: {}, 1 << 19,
+          "one window is all of a channel"),
+    Route("indexed", "indexed", lambda p: p.reduction == "indexed", lambda p: {}, 1 << 18,
+          "maxima with Indices"),
+    Route("sequential", "sequential", lambda p: p.reduction == "sequential", lambda p: {}, 1 << 18,
+          "QLinearAveragePool, except of whole channels"),
+    Route("direct", "direct", is_windowed, direct_work, 1 << 20,
+          "all other windows"),
+    Route("passes", "passes", lambda p: is_windowed(p) and bounded(p), passes_work, 1 << 17,
+          "all other windows that span at most 4 times their axis and 64 elements"),
 )
 
 
@@ -154,3 +160,8 @@ def prefers_lanes(problem: Problem) -> bool:
     by_rows = cost("passes", passes_work(rows)) if bounded(rows) else math.inf
     by_lanes = min(cost("direct", direct_work(problem)), cost("passes", passes_work(problem)))
     return by_lanes + cost("moved", moved_work(problem)) < by_rows
+
+
+def table() -> list[dict[str, str]]:
+    """The rows as data."""
+    return [{"name": route.name, "step": route.step, "when": route.when} for route in ROUTES]

@@ -1,0 +1,47 @@
+"""What operators that reduce windows have in common."""
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..base import Operator
+from ..execution import Plan
+from ..planning.plan import WindowPlan
+from ..planning.request import Reduction, Request
+from ..windows import Axis, resolve, whole_windows
+
+INFINITE_P = 2.0**52  # and above: the p-th root of the number of taps is 1, so the norm is the largest magnitude
+
+
+class Reducing(Operator):
+    """An operator that reduces windows."""
+
+    __slots__ = ()
+
+    reduces: ClassVar[str]
+
+    def reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+        """What such windows become."""
+        return Reduction(self.reduces, whole=not self.windowed)
+
+    def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
+        sizes, first = self._spatial(shape)
+        if self.windowed:
+            axes = resolve(self.label, self.attributes, sizes, first)
+        else:
+            axes = whole_windows(self.label, sizes, first)
+        request = Request(shape=shape, dtype=dtype, axes=axes, channels_last=self.channels_last and len(shape) > 2,
+                          reduction=self.reduction(axes))
+        return WindowPlan(self, request, self.zero_points_optional)
+
+
+class Norm(Reducing):
+    """An operator that takes an Lp norm."""
+
+    __slots__ = ()
+
+    def reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+        """The norm, or the largest magnitude."""
+        p = float(self.value("p"))
+        return Reduction("norm", p=p if p < INFINITE_P else math.inf, whole=not self.windowed)

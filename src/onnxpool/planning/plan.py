@@ -1,0 +1,166 @@
+"""Plans: what an operator that reduces windows does with arrays of one shape and dtype."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import kernels, quantisation, threads
+from ..errors import PoolError, PoolTypeError
+from ..execution import Array, Plan, allocate, can_be, check_out, delivered
+from ..explain import Explanation, axis_facts, axis_lines, explain
+from ..windows import Axis
+from . import layout
+from .request import Reduction, Request, merged, picked
+
+INDEX = np.dtype(np.int64)
+QUANTISED = ("quantised_mean", "mean_in_order")  # reductions whose further inputs say what elements stand for
+
+
+class WindowPlan(kernels.PlainCall, Plan):
+    """
+    The plan of an operator that reduces windows.
+
+    Attributes
+    ----------
+    request : Request
+        What is asked, with the two values that follow.
+    axes : tuple of Axis
+        The windows of each spatial axis.
+    reduction : Reduction
+        What a window becomes.
+    """
+
+    __slots__ = ("_bytes", "_merged", "_optional_zeros", "_picked", "_plain", "_pools", "_quantised", "_wider", "axes",
+                 "output_shape", "reduction", "request")
+
+    request: Request
+    axes: tuple[Axis, ...]
+    reduction: Reduction
+    output_shape: tuple[int, ...]
+    _bytes: int  # of X
+    _merged: Request | None  # the same with fewer axes
+    _picked: tuple[slice, ...] | None  # the elements that are the results
+    _wider: "WindowPlan | None"  # for float64, if only that has room for indices
+    _pools: dict[tuple[bool, layout.Layout], kernels.Pool]  # by whether the request is merged, and the layout
+    _plain: list[kernels.PlainPool]  # what runs plain arrays without a further look, once it is made
+    _quantised: bool
+    _optional_zeros: bool  # whether zero points may be left out
+
+    def __init__(self, operator: Any, request: Request, optional_zeros: bool = False) -> None:
+        picks = picked(request)
+        wider = None
+        if layout.counts_beyond(request):
+            wider = WindowPlan(operator, request._replace(dtype=np.dtype(np.float64)))
+        super().__init__(operator, request.shape, request.dtype, request=request, axes=request.axes,
+                         reduction=request.reduction, output_shape=request.output_shape, _picked=picks,
+                         _merged=None if picks else merged(request), _wider=wider, _pools={}, _plain=[],
+                         _bytes=request.nbytes, _quantised=request.reduction.name in QUANTISED,
+                         _optional_zeros=optional_zeros)
+
+    def explain(self) -> Explanation:
+        """Tell what the plan does, as `Plan.explain`."""
+        first = 1 if self.channels_last else 2
+        return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry(),
+                       axes=[axis_facts(axis, i) for i, axis in enumerate(self.axes, first)], route=self._route())
+
+    def _geometry(self) -> list[str]:
+        """The windows in words."""
+        lines = [] if self.axes else ["no spatial axis: every element is a window"]
+        for i, axis in enumerate(self.axes, 1 if self.channels_last else 2):
+            lines += axis_lines(axis, i, divided=self.reduction.name.startswith("mean"))
+        if 0 in self.output_shape:
+            lines.append("the result is empty")
+        return lines
+
+    def _route(self) -> list[str]:
+        """The names of the steps that reduce arrays in row-major order."""
+        if 0 in self.shape or not (can_be(self.shape, self.dtype) and can_be(self.output_shape, self.dtype)):
+            return []
+        if self._picked is not None:
+            return ["copy"]
+        if self._wider is not None:
+            return self._wider._route()
+        return [self._row_major_pool().setup.route]
+
+    def _team(self, num_threads: int | None) -> int:
+        """How many threads a call on plain arrays gets."""
+        return threads.team(num_threads, self._bytes)
+
+    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
+        """A call on any arrays."""
+        x = self._checked(x)
+        rule = self._rule(inputs) if inputs or self._quantised else None
+        team = threads.team(num_threads, x.nbytes)
+        indexed = self.reduction.name == "indexed_max"
+        y_out, indices_out = self._out_pair(out) if indexed else (out, None)
+        y = self._result(x, y_out, self.dtype)
+        indices = self._result(x, indices_out, INDEX) if indexed else None
+        if x.size and self._picked is not None:
+            np.copyto(y, x[self._picked])
+        elif x.size and self._wider is not None and indices is not None:
+            y[...], indices[...] = self._wider(x.astype(np.float64), num_threads=team)
+        elif x.size:
+            pool, given, result = self._pool_of(x, y)
+            pool.run(given, result, team, rule, indices)
+            plain = x.flags.c_contiguous and x.flags.aligned and y.flags.c_contiguous
+            if plain and not self._plain and not indexed:
+                self._plain.append(kernels.PlainPool(
+                    pool, x_shape=self.shape, y_shape=self.output_shape, x_problem=given.shape, y_problem=result.shape,
+                    dtype=self.dtype, quantised=self._quantised, serial=self._bytes < threads.SERIAL_BYTES))
+        y = delivered(y, y_out)
+        return y if indices is None else (y, delivered(indices, indices_out))
+
+    def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
+        """What the further inputs ask of a kernel."""
+        if not self._quantised:
+            self._no_inputs(inputs)
+            return None
+        with kernels.cpu.DefaultFloats():
+            given = quantisation.read(self.label, self.dtype, inputs, self._optional_zeros)
+            if self.reduction.name == "mean_in_order":
+                return given.in_order()
+            return given.whole(self.label, math.prod(axis.kernel for axis in self.axes))
+
+    def _out_pair(self, out: Any) -> tuple[Array | None, Array | None]:
+        """The arrays that were given for a maximum and its indices, each None if it was not."""
+        if out is None:
+            return None, None
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise PoolTypeError(f"{self.label}: out with Indices must be a tuple of two arrays, got "
+                                f"{type(out).__name__}; give (y, indices)")
+        for array, dtype in zip(out, (self.dtype, INDEX), strict=True):
+            if array is not None:
+                check_out(self.label, array, self.output_shape, dtype)
+        if out[0] is not None and out[1] is not None and np.may_share_memory(*out):
+            raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays")
+        return out
+
+    def _result(self, x: Array, out: Array | None, dtype: np.dtype[Any]) -> Array:
+        """Where a kernel stores a result: in the array that was given, unless it overlaps x."""
+        if out is not None:
+            check_out(self.label, out, self.output_shape, dtype)
+            if not np.may_share_memory(x, out):
+                return out
+        return allocate(self.label, self.output_shape, dtype, layout.memory_order(x, self.channels_last))
+
+    def _pool_of(self, x: Array, y: Array) -> tuple[kernels.Pool, Array, Array]:
+        """The pool for arrays that lie like these, and these as it takes them: all callers ask it."""
+        request = self.request
+        if self._merged is not None and x.flags.c_contiguous and y.flags.c_contiguous:
+            request = self._merged
+            x, y = x.reshape(request.shape), y.reshape(request.output_shape)
+        return self._pool(request, layout.layout_of(x, request.channels_last)), x, y
+
+    def _row_major_pool(self) -> kernels.Pool:
+        """The pool for arrays in row-major order."""
+        request = self._merged or self.request
+        return self._pool(request, layout.row_major(request))
+
+    def _pool(self, request: Request, lies: layout.Layout) -> kernels.Pool:
+        key = request is self._merged, lies
+        pool = self._pools.get(key)
+        if pool is None:
+            with kernels.cpu.DefaultFloats():
+                pool = self._pools[key] = kernels.Pool(layout.setup_of(request, lies))
+        return pool

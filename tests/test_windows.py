@@ -1,0 +1,89 @@
+"""The windows of an axis are computed one by one: they are those of plain loops, and nothing is stored for a window."""
+
+import tracemalloc
+
+import numpy as np
+import oracle
+import pytest
+
+import onnxpool
+from onnxpool.windows import Axis, resolve_axis
+
+pytestmark = pytest.mark.smoke
+
+SMALL = 100_000  # bytes, far below one for each window
+PADDED = 2**25  # elements of padding
+
+
+def drawn(rng):
+    """An axis whose windows may lie in the padding, or skip the whole input; and its windows by plain loops."""
+    while True:
+        size, kernel = int(rng.choice([1, 2, 3, 5, 9, 17])), int(rng.choice([1, 2, 3, 4, 9, 20]))
+        stride, dilation = int(rng.choice([1, 2, 3, 5, 11])), int(rng.choice([1, 1, 2, 3, 7, 20]))
+        pads = tuple(rng.integers(0, 40, 2).tolist()) if rng.random() < 0.7 else (0, 0)
+        ceil, counts_pads = bool(rng.integers(2)), bool(rng.integers(2))
+        try:
+            known = oracle.axis_windows(size, kernel, stride, dilation, pads, "NOTSET", ceil)
+        except oracle.GeometryError:
+            continue
+        axis = resolve_axis("", 0, 2, size, kernel, stride, dilation, pads, "NOTSET", ceil, counts_pads)
+        return axis, [list(taps) for taps in known.taps], known.counted if counts_pads else list(map(len, known.taps))
+
+
+def test_windows_are_those_of_plain_loops():
+    rng, around = np.random.default_rng(0), 0
+    for _ in range(4000):
+        axis, taps, divisors = drawn(rng)
+        windows = [axis.window(i) for i in range(axis.out)]
+        assert [list(range(w.first, w.first + w.taps * axis.dilation, axis.dilation)) for w in windows] == taps, axis
+        assert [window.divisor for window in windows] == list(divisors), axis
+        whole = [i for i, inside in enumerate(taps) if len(inside) == axis.kernel]
+        assert list(range(axis.begin, axis.end)) == whole, axis
+        assert axis.most >= max(map(len, taps)), axis
+        assert axis.empty == taps.count([]), axis
+        assert axis.unread == axis.size - 1 - max((max(inside) for inside in taps if inside), default=-1), axis
+        around += axis.dilation > axis.size and axis.kernel > 1 and axis.empty > 0
+    assert around > 100
+
+
+def test_windows_are_counted_without_a_look_at_each():
+    """Whatever their number, also where their taps are farther apart than the input is long."""
+    axis = Axis(5, out=2**60, kernel=2**40, stride=7, dilation=7, pads=(7 * 2**50 + 1, 0))
+    assert axis.empty == axis.out
+    assert axis.unread == axis.size
+    axis = axis._replace(pads=(7 * 2**50 + 3, 0))  # each tap of some window is the last element
+    assert axis.empty == axis.out - axis.kernel
+    assert axis.unread == 0
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("operator", [
+    onnxpool.MaxPool, onnxpool.AveragePool, onnxpool.LpPool, onnxpool.QLinearAveragePool,
+])
+def test_nothing_is_stored_for_a_window_in_the_padding(operator, channels_last):
+    """Plans, output shapes and explanations take no memory in proportion to the padding."""
+    op = operator(kernel_shape=2, pads=(PADDED, 5), channels_last=channels_last)
+    shape = (1, 9, 3) if channels_last else (1, 3, 9)
+    dtype = np.uint8 if op.quantised else np.float32
+    tracemalloc.start()
+    try:
+        result = op.output_shape(shape)
+        text = op.plan(shape, dtype).explain()
+        assert tracemalloc.get_traced_memory()[1] < SMALL
+    finally:
+        tracemalloc.stop()
+    assert result == ((1, PADDED + 13, 3) if channels_last else (1, 3, PADDED + 13))
+    assert f"{PADDED + 3} of {PADDED + 13} windows lie wholly in padding" in text
+    assert len(text.to_dict()["route"]) == 1
+
+
+def test_shapes_that_no_array_has_are_explained():
+    """Without a route, as there is nothing to run."""
+    plan = onnxpool.MaxPool(kernel_shape=2).plan((2**60, 2**60, 5), np.float32)
+    assert plan.explain().to_dict()["route"] == []
+
+
+def test_more_windows_in_the_padding_than_the_limit_are_refused(monkeypatch):
+    monkeypatch.setattr(onnxpool.windows, "MOST_BORDER", 1)
+    with pytest.raises(onnxpool.PoolError, match=r"axis 2 with pads 1\+1: 2 windows .* than the limit of 1; lower"):
+        onnxpool.MaxPool(kernel_shape=(3,), pads=1, opset=11).output_shape((1, 1, 5))
