@@ -47,8 +47,8 @@ def test_one_address_everywhere() -> None:
 
 def release_notes(tag: str) -> "subprocess.CompletedProcess[str]":
     """What tools/release_notes.py says of a tag."""
-    return subprocess.run([sys.executable, str(ROOT / "tools" / "release_notes.py"), tag], capture_output=True, text=True,
-                          check=False)
+    tool = ROOT / "tools" / "release_notes.py"
+    return subprocess.run([sys.executable, str(tool), tag], capture_output=True, text=True, check=False)
 
 
 def test_a_tag_of_another_version_is_refused() -> None:

@@ -1,4 +1,7 @@
-"""What a wheel must do on any platform. These tests need NumPy and pytest alone; the release runs them on every wheel."""
+"""What a wheel must do on any platform.
+
+These tests need NumPy and pytest alone. A release runs them on every wheel.
+"""
 
 import importlib.metadata
 import itertools
@@ -98,7 +101,8 @@ def test_regions():
     x = elements((1, 2, 4, 4), np.float32)
     rois = np.array([[0, 0, 0, 3, 3]], np.float32)
     np.testing.assert_array_equal(onnxpool.max_roi_pool(x, rois, 1)[0, :, 0, 0], x.max((0, 2, 3)))
-    aligned = onnxpool.roi_align(np.full_like(x, 3), rois[:, 1:], np.zeros(1, np.int64), output_height=2, output_width=2)
+    images = np.zeros(1, np.int64)
+    aligned = onnxpool.roi_align(np.full_like(x, 3), rois[:, 1:], images, output_height=2, output_width=2)
     np.testing.assert_array_equal(aligned, np.full((1, 2, 2, 2), 3, np.float32))
 
 
