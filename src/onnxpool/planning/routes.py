@@ -14,8 +14,11 @@ COSTS = {
     "direct": {"taps": 0.42, "widened": 0.46, "tree": 1.11, "part": 8.61, "windows": 8.98, "results": 1.13},
     "passes": {"loads": 0.47, "widened": 0.45, "sums": 0.43, "splits": 1.21, "picks": 0.53, "taps": 0.24, "rows": 5.19,
                "windows": 4.95, "results": 1.72},
-    "moved": {"elements": 1.75},
+    "moved": {"elements": 1.75, "far": 5.0},
 }
+NEAR = 1 << 20  # bytes of an image that are near while its channels are brought side by side
+PAGE = 1 << 12  # bytes
+TILE = 512  # places of a tile whose channels are brought side by side
 SMALL_PLANE = 256  # elements of a channel, up to which channels had better be brought side by side
 
 Work = dict[str, float]  # what a route does for each register full of results
@@ -106,7 +109,16 @@ def passes_work(problem: Problem) -> Work:
 def moved_work(problem: Problem) -> Work:
     """Channels are brought side by side, and results back to where they belong."""
     moved = math.prod(axis.size / max(1, axis.out) for axis in problem.axes) + 1
-    return {"elements": moved * problem.itemsize / problem.acc_bytes}
+    elements, plane = moved * problem.itemsize / problem.acc_bytes, volume(problem) * problem.itemsize
+    far = plane * problem.lanes > NEAR or plane % PAGE == 0  # channels a page apart fall on the same cache lines
+    return {"elements": elements, "far": elements if far else 0}
+
+
+def halo(problem: Problem) -> float:
+    """How much more the tiles read whose channels are brought side by side."""
+    side = TILE ** (1 / len(problem.axes))  # windows of a tile along each axis
+    return math.prod(max(1.0, min(axis.size, (side - 1) * axis.stride + axis.span) / (min(side, axis.out) * axis.stride))
+                     for axis in problem.axes)
 
 
 def cost(name: str, work: Work) -> float:
@@ -159,7 +171,7 @@ def prefers_lanes(problem: Problem) -> bool:
     rows = problem._replace(lanes=1, planar=False)
     by_rows = cost("passes", passes_work(rows)) if bounded(rows) else math.inf
     by_lanes = min(cost("direct", direct_work(problem)), cost("passes", passes_work(problem)))
-    return by_lanes + cost("moved", moved_work(problem)) < by_rows
+    return halo(problem) * (by_lanes + cost("moved", moved_work(problem))) < by_rows
 
 
 def table() -> list[dict[str, str]]:
