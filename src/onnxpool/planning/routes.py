@@ -117,8 +117,9 @@ def moved_work(problem: Problem) -> Work:
 def halo(problem: Problem) -> float:
     """How much more the tiles read whose channels are brought side by side."""
     side = TILE ** (1 / len(problem.axes))  # windows of a tile along each axis
-    return math.prod(max(1.0, min(axis.size, (side - 1) * axis.stride + axis.span) / (min(side, axis.out) * axis.stride))
-                     for axis in problem.axes)
+    read = (min(axis.size, (side - 1) * axis.stride + axis.span) for axis in problem.axes)
+    return math.prod(max(1.0, places / (min(side, axis.out) * axis.stride))
+                     for axis, places in zip(problem.axes, read, strict=True))
 
 
 def cost(name: str, work: Work) -> float:

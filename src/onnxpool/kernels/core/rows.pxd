@@ -154,12 +154,12 @@ cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x
     """A piece of each row; behind the last one there are identities. The last block of a piece overlaps the one before
     it. Where a piece is less than a vector, what is written behind it is written again later."""
     cdef block_t v, later
-    cdef Py_ssize_t r, t, i, g, block = width(unused), n = c.n, behind = max(0, n - block)
+    cdef Py_ssize_t _, t, i, g, block = width(unused), n = c.n, behind = max(0, n - block)
     cdef Py_ssize_t tap = c.tap, step = c.step, pitch = c.pitch, gap = c.gap if is_last else 0
     cdef Py_ssize_t fetched = taps - c.fresh, ahead = c.ahead
     cdef const elem_t* limit = c.limit - (taps - 1) * tap - LANES
     cdef const Rule* rule = c.rule
-    for r in range(rows):
+    for _ in range(rows):
         i = 0
         while True:
             i = min(i, behind)
@@ -294,8 +294,8 @@ cdef inline void split_four(const acc_t* x, acc_t* y, Py_ssize_t phase) noexcept
 cdef inline void split_rows(const acc_t* x, acc_t* y, Py_ssize_t rows, Py_ssize_t pitch,
                             Py_ssize_t stride) noexcept nogil:
     """Each row becomes rows of every stride-th place."""
-    cdef Py_ssize_t r, i, phase = pitch // stride
-    for r in range(rows):
+    cdef Py_ssize_t _, i, phase = pitch // stride
+    for _ in range(rows):
         i = 0
         while i < phase:
             if stride == 2:
@@ -310,8 +310,8 @@ cdef inline void split_rows(const acc_t* x, acc_t* y, Py_ssize_t rows, Py_ssize_
 cdef inline void pick_rows(const acc_t* x, acc_t* y, Py_ssize_t rows, Py_ssize_t pitch, Py_ssize_t windows,
                            Py_ssize_t step, Py_ssize_t lanes) noexcept nogil:
     """Of each row, the lanes at every step; what is written behind them is written again later."""
-    cdef Py_ssize_t r, w
-    for r in range(rows):
+    cdef Py_ssize_t _, w
+    for _ in range(rows):
         for w in range(windows):
             if lanes == 1:
                 y[w] = x[w * step]

@@ -224,8 +224,8 @@ cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const 
                        watch_t* watch) noexcept nogil:
     cdef Windows w = shared[0]  # in registers, as nobody else can write it
     cdef watch_t seen = watch[0]
-    cdef Py_ssize_t i, lane
-    for i in range(w.n):
+    cdef Py_ssize_t _, lane
+    for _ in range(w.n):
         lane = 0
         if not (DIVIDES and w.rule.careful):
             lane = pool_lanes(<Block*> NULL, 0, &w, x, y, by, &seen)

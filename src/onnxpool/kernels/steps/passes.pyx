@@ -169,9 +169,9 @@ cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t befo
                       acc_t* y) noexcept nogil:
     """An axis before the last one, of which neighbours are `post` values apart."""
     cdef const Axis* axis = &tile.axis[a]
-    cdef Py_ssize_t i, w, windows = room.rows[a].windows
+    cdef Py_ssize_t _, w, windows = room.rows[a].windows
     cdef Window window
-    for i in range(before):
+    for _ in range(before):
         if is_tree(axis):
             reduce_trees(x, y, Trees(axis.kernel, axis.dilation * post, room.rows[a].n * post, windows, post,
                                      axis.stride * post))
@@ -349,14 +349,14 @@ cdef inline void finish_lines(block_t* unused, const Along* a, const Lines* line
     last block of a line overlaps the one before it."""
     cdef block_t v, later
     cdef watch_t seen = watch[0]  # in registers, like all that loops need
-    cdef Py_ssize_t r, t, i, block = width(unused), n = lines.n, behind = max(0, n - block)
+    cdef Py_ssize_t _, t, i, block = width(unused), n = lines.n, behind = max(0, n - block)
     cdef Py_ssize_t rows = lines.rows, x_row = lines.x_row, y_row = lines.y_row, taps = a.taps, first = a.tap[0]
     cdef Py_ssize_t each = 1 if a.each else 0, values
     cdef const acc_t* counts = lines.counts
     cdef const acc_t* inverses = lines.inverses
     cdef elem_t* limit = a.limit - LANES
     cdef const Rule* rule = a.rule
-    for r in range(rows):
+    for _ in range(rows):
         i = 0
         values = n if y > limit else max(n, LANES)
         while True:
@@ -407,10 +407,10 @@ cdef void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t rows, doub
 cdef void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t* y, Py_ssize_t rows, double outer,
                        watch_t* watch) noexcept nogil:
     """Windows that are wholly in the padding: sums of them are 0, not the -0 that changes no other sum."""
-    cdef Py_ssize_t r, w, i
+    cdef Py_ssize_t _, w, i
     cdef Divisor by
     cdef vec_t empty = vec_empty()
-    for r in range(rows):
+    for _ in range(rows):
         for w in range(begin, end):
             i = 0
             if DIVIDES:
