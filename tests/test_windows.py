@@ -87,3 +87,14 @@ def test_more_windows_in_the_padding_than_the_limit_are_refused(monkeypatch):
     monkeypatch.setattr(onnxpool.windows, "MOST_BORDER", 1)
     with pytest.raises(onnxpool.PoolError, match=r"axis 2 with pads 1\+1: 2 windows .* than the limit of 1; lower"):
         onnxpool.MaxPool(kernel_shape=(3,), pads=1, opset=11).output_shape((1, 1, 5))
+
+
+@pytest.mark.parametrize("pads", [(2**20, 0), (0, 2**20)])
+@pytest.mark.parametrize("shape", [(1, 1, 9), (1, 9, 1), (1, 9, 70)])
+def test_tiles_may_lie_wholly_in_the_padding(shape, pads):
+    """Before the first element or behind the last one."""
+    last = shape[1] == 9
+    x = np.ones(shape, np.uint8)
+    y = onnxpool.max_pool(x, 2, pads=pads, channels_last=last)
+    assert y.shape[1 if last else 2] == 2**20 + 8
+    assert int(y.sum()) == 9 * shape[2 if last else 1]

@@ -78,8 +78,8 @@ cdef inline void lay_last(const Tile* tile, Room* room) noexcept nogil:
     cdef bint strided = axis.stride > 1 and axis.out > 1 and tile.most_lanes < LANES
     room.begin = tile.begin[last] * axis.stride - axis.pad
     room.places = (windows - 1) * axis.stride + span_of(axis)
-    room.low, room.high = max(0, room.begin), min(axis.size, room.begin + room.places)
-    room.high = max(room.low, room.high)
+    room.low = min(max(0, room.begin), room.begin + room.places)  # all of a row may be before the first element
+    room.high = max(room.low, min(axis.size, room.begin + room.places))
     room.split = strided and tile.all_lanes == 1 and (axis.stride == 2 or axis.stride == 4) and not is_tree(axis)
     room.picked = strided and not room.split
     # Whole vectors, of each phase too: what is written behind a row is not in the next one.
