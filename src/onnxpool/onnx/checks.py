@@ -3,16 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import onnx
 from onnx.helper import get_attribute_value
 
+from onnxpool.execution import Plan
 from onnxpool.pooling import WindowPlan
 from onnxpool.windows import Axis
 
-from .disagreements import Case, disagreements
-from .protos import ModelError, Shape, load, title
+from .disagreements import Case, Disagreement, Filter, disagreements
+from .protos import Input, ModelError, Shape, inputs_of, load, title
 from .survey import Site, survey
+
+MOST_EXPLAINED = 2**16  # windows of an axis: the time of an explanation grows with them
 
 
 @dataclass
@@ -37,8 +41,10 @@ class NodeCheck:
         The windows in words.
     error : str
         Why onnxpool refuses the node.
+    unchecked : str
+        Why the node is not fully checked; then there can be more warnings.
     warnings : list of dict
-        With the ``name`` of the disagreement, ``who`` and the ``text``.
+        With the ``name`` of the disagreement, its ``runtime``, ``who`` (the runtime and its releases) and the ``text``.
     """
 
     name: str
@@ -52,7 +58,15 @@ class NodeCheck:
     axes: list[dict[str, Any]] | None
     geometry: list[str]
     error: str
+    unchecked: str
     warnings: list[dict[str, str]]
+
+
+class ModelCheck(NamedTuple):
+    """The result of `check_model`: the pooling nodes, and the inputs of which sizes are still open."""
+
+    nodes: list[NodeCheck]
+    open_inputs: list[str]
 
 
 def attributes_of(site: Site) -> dict[str, Any]:
@@ -72,7 +86,26 @@ def axis_numbers(number: int, axis: Axis) -> dict[str, Any]:
             "dilation": axis.dilation, "pads": list(axis.pads), "empty": int((axis.inside == 0).sum())}
 
 
-def check_site(site: Site, *, values: bool = False) -> NodeCheck:
+def axis_text(numbers: Mapping[str, Any]) -> str:
+    """An axis with too many windows to explain them."""
+    before, after = numbers["pads"]
+    return (f"axis {numbers['axis']}: kernel {numbers['kernel']}, stride {numbers['stride']}, "
+            f"dilation {numbers['dilation']}, pads {before}+{after}, {numbers['size']} -> {numbers['out']}")
+
+
+def geometry_of(plan: Plan, axes: list[dict[str, Any]]) -> list[str]:
+    """The windows in words, in a time that does not grow with their number."""
+    if any(axis["out"] > MOST_EXPLAINED for axis in axes):
+        return [axis_text(axis) for axis in axes]
+    return str(plan.explain()).splitlines()[1:]
+
+
+def warning(row: Disagreement) -> dict[str, str]:
+    """A row of the table as JSON has it."""
+    return {"name": row.name, "runtime": row.runtime, "who": row.who, "text": row.text}
+
+
+def check_site(site: Site, wanted: Filter) -> NodeCheck:
     """What is known of a node, and the disagreements that hold for it."""
     operator, plan = site.operator, site.plan
     dtype = None if site.dtype is None else site.dtype.name
@@ -80,40 +113,52 @@ def check_site(site: Site, *, values: bool = False) -> NodeCheck:
     rows = []
     if operator is not None and not site.error:
         case = Case(operator, sum(map(bool, site.node.input)), dtype, site.shape, windows)
-        rows = disagreements(case, values=values)
+        rows = disagreements(case, wanted)
     first = 1 if operator is not None and operator.channels_last else 2
+    axes = [axis_numbers(first + i, axis) for i, axis in enumerate(windows)]
     return NodeCheck(
-        title(site.node), site.node.op_type, site.node.domain, site.version,
-        attributes_of(site), dtype, site.shape, site.output_shape,
-        [axis_numbers(first + i, axis) for i, axis in enumerate(windows)] if isinstance(plan, WindowPlan) else None,
-        [] if plan is None else plan.explain().splitlines()[1:], site.error,
-        [{"name": row.name, "who": row.who, "text": row.text} for row in rows])
+        title(site.node), site.node.op_type, site.node.domain, site.version, attributes_of(site), dtype,
+        site.shape, site.output_shape, axes if isinstance(plan, WindowPlan) else None,
+        [] if plan is None else geometry_of(plan, axes), site.error, "" if site.error else site.unknown,
+        [warning(row) for row in rows])
 
 
-def check_model(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None = None, *,
-                values: bool = False) -> list[NodeCheck]:
+def is_open(value: Input) -> bool:
+    """Whether the model leaves sizes of an input open."""
+    return value.shape is None or not all(isinstance(size, int) for size in value.shape)
+
+
+def open_inputs(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
+    """The names of inputs of which neither the model nor `shapes` says all sizes."""
+    return [value.name for value in inputs_of(graph)
+            if value.dtype is not None and not value.optional and value.name not in shapes and is_open(value)]
+
+
+def check_model(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None = None,
+                wanted: Filter = Filter()) -> ModelCheck:  # noqa: B008 # it is immutable
     """
-    Check the pooling nodes of a model without running it.
+    Check the pooling nodes of a model without running it. Weights in other files need not be there.
 
     Parameters
     ----------
     path : path_like
     shapes : mapping of str to tuple of int, optional
         Sizes for inputs that leave some open.
-    values : bool
-        Whether to warn too where only unusual values, such as NaN, tell runtimes apart.
+    wanted : Filter
+        Which warnings are wanted; by default those of all runtimes that ordinary values show.
 
     Returns
     -------
-    list of NodeCheck
+    ModelCheck
 
     Raises
     ------
     ModelError
         If the file cannot be read, or the model is not consistent; `InputError` if a shape does not fit.
     """
-    model = load(path)
+    model = load(path, weights=False)
     try:
-        return [check_site(site, values=values) for site in survey(model, shapes)]
+        nodes = [check_site(site, wanted) for site in survey(model, shapes)]
     except ModelError as error:
         raise type(error)(f"{path}: {error}") from error
+    return ModelCheck(nodes, open_inputs(model.graph, shapes or {}))
