@@ -16,7 +16,7 @@ from .disagreements import Case, Disagreement, Filter, disagreements
 from .protos import Input, ModelError, Shape, inputs_of, load, title
 from .survey import Site, survey
 
-MOST_EXPLAINED = 2**16  # windows of an axis: the time of an explanation grows with them
+MOST_EXPLAINED = 2**14  # windows of an axis: the time of an explanation grows with them
 
 
 @dataclass

@@ -37,7 +37,7 @@ from .protos import (
 OPAQUE = "onnxpool.survey"  # a domain of which onnx knows nothing
 FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
 WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # sizes decide nothing that is warned of
-MOST_BORDER = 2**18  # windows of an axis that reach into padding: a plan stores each of them
+MOST_BORDER = 2**14  # windows of an axis that reach into padding: a plan stores each of them
 
 Scope = dict[str, onnx.TypeProto]
 
