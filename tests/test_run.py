@@ -662,6 +662,19 @@ def test_progress_of_one_long_step(monkeypatch, terminal):
     assert not line.thread.is_alive()
 
 
+@pytest.mark.parametrize(("terminal", "pauses"), [
+    (False, [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]), (True, [0.2] * 7),
+])
+def test_progress_of_long_work_fills_no_log(monkeypatch, terminal, pauses):
+    """The pauses between lines grow where each is a new line."""
+    stream, asked = io.StringIO(), []
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    line = progress.Progress(stream, "reading m.onnx")
+    monkeypatch.setattr(line.ended, "wait", lambda pause: asked.append(pause) or len(asked) == 7)
+    line.watch()
+    assert asked == pauses
+
+
 def test_a_short_run_shows_no_progress(tmp_path, ramp, capsys):
     """Work that ends before the first line is due leaves standard error empty."""
     assert command.main(["run", save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)]), ramp]) == OK

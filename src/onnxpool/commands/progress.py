@@ -7,13 +7,15 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self, TextIO
 
+LONGEST_PAUSE = 60.0  # seconds between two lines of a log
+
 
 class Progress:
     """
     What is being done, and for how long, on a stream that a person may watch.
 
-    A terminal has one line that changes. Any other stream has a line for every two seconds. A thread writes them, so
-    that one long step is seen too. Work that is done before the first line is due shows none.
+    A terminal has one line that changes. Any other stream gets lines after 2, 4, 8, ... and then every 60 seconds. A
+    thread writes them, so that one long step is seen too. Work that is done before the first line is due shows none.
 
     Parameters
     ----------
@@ -21,7 +23,7 @@ class Progress:
     doing : str
         What is being done before nodes are.
     every : float, optional
-        Seconds between two lines.
+        Seconds until the first line.
     """
 
     def __init__(self, stream: TextIO, doing: str, every: float | None = None) -> None:
@@ -47,8 +49,11 @@ class Progress:
 
     def watch(self) -> None:
         """Writes lines until the work ends."""
-        while not self.ended.wait(self.every):
+        pause = self.every
+        while not self.ended.wait(pause):
             self.show()
+            if not self.terminal:
+                pause = min(2 * pause, LONGEST_PAUSE)
 
     def show(self) -> None:
         """Writes a line."""

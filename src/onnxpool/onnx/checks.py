@@ -12,7 +12,7 @@ from onnxpool.execution import Plan
 from onnxpool.pooling import WindowPlan
 from onnxpool.windows import Axis
 
-from .disagreements import Case, Disagreement, Filter, disagreements
+from .disagreements import COMMON, Case, Disagreement, Filter, disagreements
 from .protos import Input, ModelError, Shape, inputs_of, load, title
 from .survey import Site, survey
 
@@ -135,7 +135,7 @@ def open_inputs(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -
 
 
 def check_model(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None = None,
-                wanted: Filter = Filter()) -> ModelCheck:  # noqa: B008 # it is immutable
+                wanted: Filter = COMMON) -> ModelCheck:
     """
     Check the pooling nodes of a model without running it. Weights in other files need not be there.
 

@@ -379,6 +379,9 @@ class Filter(NamedTuple):
         return release is not None and (not release or not row.before or release < row.before)
 
 
-def disagreements(case: Case, wanted: Filter = Filter()) -> list[Disagreement]:  # noqa: B008 # it is immutable
+COMMON = Filter()
+
+
+def disagreements(case: Case, wanted: Filter = COMMON) -> list[Disagreement]:
     """The rows of the table that hold for a node."""
     return [row for row in DISAGREEMENTS if case.name in row.operators and wanted.wants(row) and row.holds(case)]
