@@ -168,6 +168,8 @@ EXAMPLES = {
                  made("MaxPool", 22, FIVE, kernel_shape=[2], strides=[2], pads=[1, 0])),
     "ort-empty-average": (made("AveragePool", 19, TWO, **HOLE), made("AveragePool", 19, TWO, **GAP)),
     "ort-empty-maximum": (made("MaxPool", 12, TWO, **HOLE), made("MaxPool", 12, TWO, **GAP)),
+    "ort-empty-indices": (made("MaxPool", 12, ramp(1, 2, 2, dtype="uint8"), 2, **HOLE),
+                          made("MaxPool", 12, ramp(1, 2, 2, dtype="uint8"), 2, **GAP)),
     "ort-same-dilations": (made("LpPool", 18, SEVEN, kernel_shape=[3], dilations=[2], auto_pad="SAME_UPPER"),
                            made("LpPool", 18, SEVEN, kernel_shape=[3], dilations=[2], auto_pad="VALID")),
     "ort-same-strides": (made("LpPool", 11, SIX, kernel_shape=[1], strides=[3], auto_pad="SAME_UPPER"),

@@ -216,6 +216,9 @@ DISAGREEMENTS = (
         "ort-empty-maximum", ORT, MAXIMUM, lambda case: case.empty and case.dtype not in BYTES,
         "returns the lowest finite number instead of -inf for a window that holds padding only"),
     Disagreement(
+        "ort-empty-indices", ORT, MAXIMUM, lambda case: case.empty and case.operator.return_indices,
+        "can return other Indices than -1 for a window that holds padding only"),
+    Disagreement(
         "ort-same-dilations", ORT, POOLS + QUANTISED, lambda case: case.same and case.dilated,
         "leaves dilations out of SAME_* pads: another output shape"),
     Disagreement(
