@@ -6,11 +6,15 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, parser
+from onnx import TensorProto, helper, numpy_helper, parser
 
+import onnxpool
 from onnxpool import __main__ as command
+from onnxpool.base import Operator
 from onnxpool.commands import CANNOT, DIFFERS, OK
 from onnxpool.onnx import checks
+from onnxpool.onnx.survey import border_windows
+from onnxpool.pooling import WindowPlan
 
 pytestmark = pytest.mark.smoke
 
@@ -71,7 +75,7 @@ def test_a_dropped_window_decides_later_shapes(check):
     assert [[w["name"] for w in node["warnings"]] for node in nodes] == [
         ["old-ort-ceil", "inference-ceil", "openvino-ceil-maximum"], []]
     assert nodes[0]["warnings"][1] == {
-        "name": "inference-ceil", "who": "onnx's shape inference",
+        "name": "inference-ceil", "runtime": "onnx's shape inference", "who": "onnx's shape inference",
         "text": "keeps the window of ceil_mode that starts in the padding, so that a full check refuses the right "
                 "shape"}
     assert nodes[1]["axes"][0] == {"axis": 2, "size": 3, "out": 2, "kernel": 2, "stride": 1, "dilation": 1,
@@ -140,15 +144,187 @@ def test_open_sizes(check, tmp_path, capsys):
     assert shapes(nodes) == [("y", ["N", 3, "H", "W"], ["N", 3, "?", "?"]), ("g", ["N", 3, "H", "W"], ["N", 3, 1, 1]),
                              ("z", ["N", 3, 1, 1], ["N", 3, 1, 1])]
     assert [node["axes"] is None for node in nodes] == [True, True, False]
-    assert status == OK
-    assert command.main(["check", str(tmp_path / "m.onnx")]) == OK
-    assert capsys.readouterr().out.endswith(
-        "2 without windows, because the model leaves sizes open: give --shape NAME=SIZE,SIZE,...\n")
+    unknown = "its size along axis 2 and 3 is not known"
+    assert [node["unchecked"] for node in nodes] == [unknown, unknown, ""]
+    assert status == DIFFERS
+    path = str(tmp_path / "m.onnx")
+    assert command.main(["check", path, "--partial"]) == OK
+    out = capsys.readouterr().out.splitlines()
+    assert out.count(f"  not fully checked: {unknown}") == 2
+    assert out[-2:] == ["3 pooling nodes, 0 warnings, 2 not fully checked",
+                        "the model leaves sizes of input 'x' open: give --shape x=SIZE,SIZE,..."]
 
-    nodes, status = check(OPEN, "--shape", "x=1,3,8,8")
+    nodes, status = check(OPEN, "--shape", "x=1,3,8,8", "--partial")
     assert shapes(nodes)[0] == ("y", [1, 3, 8, 8], [1, 3, 8, 8])
     assert [warning["name"] for warning in nodes[0]["warnings"]] == ["ort-same-dilations", "reference-auto-dilations"]
     assert status == DIFFERS
+
+
+def test_open_sizes_that_decide_nothing(check):
+    """An open batch, and sizes before operators that have no windows, leave nothing unchecked."""
+    nodes, status = check("""
+        <ir_version: 8, opset_import: ["" : 16]>
+        agraph (float[N, C, 8, 8] x, float[1, 3, H, W] z, float[7, 4] r, int64[7] b)
+                => (float[a, b, c, d] y, float[e, f, g, h] q) {
+            y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)
+            q = RoiAlign <sampling_ratio = 2> (z, r, b)
+        }""", "--runtime=onnxruntime")
+    assert [(node["unchecked"], node["warnings"]) for node in nodes] == [("", []), ("", [])]
+    assert status == OK
+
+
+def test_shapes_that_no_option_gives(check, tmp_path, capsys):
+    """Behind an operator that onnx does not know the reason is told, and no option that cannot help."""
+    nodes, status = check("""
+        <ir_version: 8, opset_import: ["" : 19, "custom" : 1]>
+        agraph (float[1, 3, 8, 8] x) => (float[a, b, c, d] y) {
+            h = custom.Op (x)
+            y = MaxPool <kernel_shape = [2, 2]> (h)
+        }""")
+    assert [node["unchecked"] for node in nodes] == ["onnx infers no shape for its input"]
+    assert status == DIFFERS
+    command.main(["check", str(tmp_path / "m.onnx")])
+    out = capsys.readouterr().out
+    assert out.endswith("1 pooling node, 0 warnings, 1 not fully checked\n")
+
+
+def test_a_dtype_that_is_not_known(check):
+    """Which dtypes a runtime lacks cannot be told then."""
+    nodes, _ = check("""
+        <ir_version: 8, opset_import: ["" : 19, "custom" : 1]>
+        agraph (float[1, 3, 8, 8] x) => (float[a, b, c, d] y) {
+            h = custom.Op (x)
+            y = MaxPool <kernel_shape = [2, 2]> (h)
+        }""", change=lambda model: model.graph.value_info.append(
+            helper.make_tensor_value_info("h", TensorProto.UNDEFINED, [1, 3, 8, 8])))
+    assert [(node["dtype"], node["unchecked"]) for node in nodes] == [(None, "its dtype is not known")]
+
+
+HUGE = """
+    <ir_version: 8, opset_import: ["" : 18]>
+    agraph (float[1, 1, SIZE] x) => (float[a, b, c] y) { y = MaxPool <kernel_shape = [KERNEL], WINDOWS> (x) }"""
+
+
+@pytest.mark.parametrize("size", [10**7, 2**40])
+def test_large_axes_are_not_walked(check, monkeypatch, size):
+    """The windows of a long axis are not explained one by one, but their numbers are given."""
+    monkeypatch.setattr(WindowPlan, "explain", lambda plan: pytest.fail("every window of the axis would be visited"))
+    nodes, status = check(HUGE.replace("SIZE", str(size)).replace("KERNEL", "2").replace("WINDOWS", "strides = [1]"))
+    assert nodes[0]["geometry"] == [f"axis 2: kernel 2, stride 1, dilation 1, pads 0+0, {size} -> {size - 1}"]
+    assert (nodes[0]["unchecked"], status) == ("", OK)
+
+
+@pytest.mark.parametrize(("kernel", "given", "many"), [
+    (2, f"pads = [{2**24}, {2**24}]", True), (2, f"pads = [0, {2**62}]", True), (2, f"pads = [{2**13}, 0]", False),
+    (2**30, f"pads = [{2**30}, {2**30}], strides = [1024]", True), (2**40, 'auto_pad = "SAME_LOWER"', False),
+    (2**40, f"pads = [{2**40}, {2**40}], strides = [{2**30}]", False),
+])
+def test_large_paddings_are_not_walked(check, monkeypatch, kernel, given, many):
+    """A node with very many windows in its padding is not planned, since a plan has each of them."""
+    plan = Operator.plan
+    planned = []
+    monkeypatch.setattr(Operator, "plan", lambda *args: planned.append(args) or plan(*args))
+    nodes, _ = check(HUGE.replace("SIZE", "8").replace("KERNEL", str(kernel)).replace("WINDOWS", given))
+    assert bool(planned) != many
+    assert nodes[0]["unchecked"] == ("more than 16384 windows reach into padding" if many else "")
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_bound_of_windows_in_padding(seed):
+    """No axis has more windows that reach into padding than the bound says."""
+    choices = np.random.default_rng(seed)
+    size, kernel, stride, dilation = (int(n) for n in choices.integers(1, (30, 12, 6, 4)))
+    mode = choices.choice(["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"])
+    pads = choices.integers(0, 40, 2).tolist() if mode == "NOTSET" else [0, 0]
+    operator = onnxpool.MaxPool(kernel_shape=(kernel,), strides=(stride,), dilations=(dilation,), pads=pads,
+                                auto_pad=mode, ceil_mode=int(choices.integers(2)))
+    try:
+        (axis,) = operator.plan((1, 1, size), np.float32).axes
+    except onnxpool.PoolError:
+        return
+    assert axis.out - (axis.end - axis.begin) <= border_windows(operator, (1, 1, size))
+
+
+OLD = """
+    <ir_version: 8, opset_import: ["" : 12]>
+    agraph (float[1, 1, 2, 2] x) => (float[a, b, c, d] y) {
+        y = MaxPool <kernel_shape = [3, 3], strides = [3, 3], pads = [1, 1, 1, 1], ceil_mode = 1> (x)
+    }"""
+
+
+@pytest.mark.parametrize(("options", "names"), [
+    ([], ["old-ort-ceil", "inference-ceil", "openvino-ceil-maximum"]),
+    (["--runtime=onnxruntime"], ["old-ort-ceil"]),
+    (["--runtime=onnxruntime=1.20.1"], ["old-ort-ceil"]),
+    (["--runtime=onnxruntime=1.21"], []),
+    (["--runtime=onnxruntime=1.32.0"], []),
+    (["--runtime=OpenVINO"], ["openvino-ceil-maximum"]),
+    (["--runtime=reference"], []),
+    (["--runtime=openvino=2026.4", "--runtime=inference"], ["inference-ceil", "openvino-ceil-maximum"]),
+    (["--ignore=old-ort-ceil"], ["inference-ceil", "openvino-ceil-maximum"]),
+    (["--ignore=old-ort-ceil", "--ignore=inference-ceil", "--runtime=onnxruntime"], []),
+])
+def test_filters(check, options, names):
+    """Warnings are those of the runtimes and releases that are asked for, and so is the exit status."""
+    nodes, status = check(OLD, *options)
+    assert [warning["name"] for warning in nodes[0]["warnings"]] == names
+    assert status == (DIFFERS if names else OK)
+
+
+@pytest.mark.parametrize(("option", "line"), [
+    ("--runtime=torch", "--runtime torch: 'torch' is no runtime; give one of onnxruntime, openvino, reference, "),
+    ("--runtime=onnxruntime=new", "--runtime onnxruntime=new: 'new' is no version; give --runtime onnxruntime=1.32"),
+    ("--runtime=onnxruntime=", "--runtime onnxruntime=: '' is no version; give --runtime onnxruntime=1.32"),
+    ("--ignore=ort-nans", "--ignore ort-nans: there is no such warning; give one of ort-kernel, ort-rank, ort-pads"),
+])
+def test_filters_that_are_none(refused, option, line):
+    """A runtime, a version or a warning that there is not is refused with those that there are."""
+    assert refused(OLD, option).startswith(line)
+
+
+def test_a_runtime_twice(refused):
+    """Two versions of one runtime are refused."""
+    line = "--runtime onnxruntime=1.20: 'onnxruntime' is given twice"
+    assert refused(OLD, "--runtime=onnxruntime", "--runtime=onnxruntime=1.20") == line
+
+
+def test_weights_need_not_be_there(check, tmp_path):
+    """Weights in a file that is gone are not needed; a small tensor in a file is read, for shapes follow from it."""
+    def change(model):
+        for name, array in (("w", np.zeros((4, 1, 17, 17), np.float32)), ("s", np.array([1, 4, 32, -1]))):
+            model.graph.initializer.append(numpy_helper.from_array(array, name))
+            onnx.external_data_helper.set_external_data(model.graph.initializer[-1], f"{name}.bin")
+            onnx.external_data_helper.save_external_data(model.graph.initializer[-1], str(tmp_path))
+            model.graph.initializer[-1].ClearField("raw_data")
+
+    text = """
+        <ir_version: 8, opset_import: ["" : 19]>
+        agraph (float[1, 1, 24, 24] x) => (float[a, b, c, d] y) {
+            h = Conv (x, w)
+            r = Reshape (h, s)
+            y = MaxPool <kernel_shape = [2, 2]> (r)
+        }"""
+    assert shapes(check(text, change=change)[0]) == [("y", [1, 4, 32, 2], [1, 4, 31, 1])]
+    (tmp_path / "w.bin").unlink()
+    assert command.main(["check", str(tmp_path / "m.onnx")]) == OK
+    (tmp_path / "s.bin").unlink()
+    assert command.main(["check", str(tmp_path / "m.onnx")]) == DIFFERS
+
+
+def test_attributes_of_any_kind(check, tmp_path, capsys):
+    """A tensor among the attributes is shown by its kind, as text and as JSON, and refused on one line."""
+    def change(model):
+        tensor = helper.make_tensor("t", TensorProto.FLOAT, [1], [1.0])
+        model.graph.node[0].attribute.append(helper.make_attribute("value", tensor))
+        model.graph.node[0].attribute.append(helper.make_attribute("names", ["a", "b"]))
+
+    nodes, status = check(OLD, change=change)
+    assert nodes[0]["attributes"]["value"] == "(TensorProto)"
+    assert nodes[0]["attributes"]["names"] == ["a", "b"]
+    assert "\n" not in nodes[0]["error"]
+    assert status == DIFFERS
+    command.main(["check", str(tmp_path / "m.onnx")])
+    assert "value=(TensorProto) names=a,b" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("option", "line"), [

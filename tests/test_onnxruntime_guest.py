@@ -17,7 +17,7 @@ from programs import launch, program
 from sessions import CONTRIBUTED, answers, data, feeds, layers, node_model, same, session, smallest
 
 import onnxpool
-from onnxpool.onnxruntime import nodes, register
+from onnxpool.onnxruntime import nodes, record_nodes, register
 
 TESTS = str(Path(__file__).parent)  # for programs that make sessions too
 
@@ -366,3 +366,74 @@ print([name for name in ("onnxruntime", "onnx", "ml_dtypes") if name in sys.modu
 def test_onnxruntime_is_imported_by_its_users_alone():
     """Neither the library nor this part of it imports onnxruntime before it is used."""
     assert program(WITHOUT) == "[]"
+
+
+# Which nodes run on onnxpool
+
+
+def recorded(proto, ops, **how):
+    """A session and the records of its nodes."""
+    with record_nodes() as made:
+        return session(proto, ops, **how), made
+
+
+def who(made):
+    """The records in short."""
+    return [(node.name, node.operator, node.dtype, node.runs_on, node.onnxpool_calls, node.onnxruntime_calls)
+            for node in made]
+
+
+def test_records_tell_who_runs_a_node():
+    """A node that onnxruntime has a kernel for is left to it with "missing", and counts where it ran."""
+    x = data((1, 2, 6, 6))
+    double = recorded(node_model("AveragePool", [x.astype(float)], {"kernel_shape": [3, 3]}, opset=19), "missing")
+    theirs = recorded(node_model("LpPool", [x], {"kernel_shape": [3, 3]}, opset=18), "missing", opset=18)
+    ours = recorded(node_model("LpPool", [x], {"kernel_shape": [3, 3]}, opset=18), "all", opset=18)
+    deep = data((1, 1, 4, 4, 4, 4))
+    refused = recorded(node_model("MaxPool", [deep], {"kernel_shape": [2] * 4}, opset=12), "missing")
+
+    for (made, _), array in ((double, x.astype(float)), (theirs, x), (ours, x), (ours, x), (refused, deep)):
+        made.run(None, {"x0": array})
+    assert who(double[1]) == [("pool", "AveragePool", "float64", "onnxpool", 1, 0)]
+    assert who(theirs[1]) == [("pool", "LpPool", "float32", "onnxruntime", 0, 1)]
+    assert who(ours[1]) == [("pool", "LpPool", "float32", "onnxpool", 2, 0)]
+    assert who(refused[1]) == [("pool", "MaxPool", "float32", "onnxruntime", 1, 0)]
+
+
+def test_records_are_of_their_block():
+    """Sessions made before, after, or in another thread are not in the list; a block within a block has its own."""
+    proto = node_model("GlobalMaxPool", [data((1, 1, 4, 4))], {}, opset=13)
+    session(proto, "all")
+    with record_nodes() as outer:
+        session_in_block = session(proto, "all")
+        with record_nodes() as inner:
+            nested = session(proto, "all")
+        with ThreadPoolExecutor(1) as pool:
+            elsewhere = pool.submit(session, proto, "all").result()
+    after = session(proto, "all")
+    assert (len(outer), len(inner)) == (1, 1)
+    del session_in_block, nested, elsewhere, after
+
+
+def test_records_of_sessions_that_are_not_made_are_dropped():
+    """A session that is refused leaves no record, and an error leaves the block as it was."""
+    x = data((1, 1, 4, 4))
+    wrong = node_model("AveragePool", [x], {"kernel_shape": [2, 2]}, opset=19)
+    bad = helper.make_node("AveragePool", ["x0"], ["z"], name="bad", kernel_shape=[2, 2], strides=[0, 1])
+    wrong.graph.node.append(bad)
+    with record_nodes() as made, pytest.raises(Exception, match="node 'bad'"):
+        session(wrong, "all")
+    assert made == []
+
+
+def test_a_node_without_a_name_has_that_of_its_output():
+    """Records and errors name it so."""
+    x = data((1, 1, 4, 4))
+    proto = node_model("AveragePool", [x], {"kernel_shape": [2, 2]}, opset=19)
+    proto.graph.node[0].name = ""
+    made, records = recorded(proto, "all")
+    assert [node.name for node in records] == ["y"]
+    proto.graph.node[0].attribute.append(helper.make_attribute("strides", [0, 1]))
+    with pytest.raises(Exception, match="node 'y': AveragePool-22: strides"):
+        session(proto, "all")
+    del made

@@ -3,9 +3,7 @@
 Run as a program, this file prints the digests of all results and the instruction set that made them.
 """
 
-import contextlib
 import hashlib
-import io
 import json
 import os
 import re
@@ -145,12 +143,9 @@ def every_call() -> Iterator[Call]:
 
 
 def in_use() -> tuple[str, list[str]]:
-    """The instruction set in use and those available, as `show_config` prints them."""
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        onnxpool.show_config()
-    found = re.search(r"instruction set: (\w+) \(available: ([\w, ]+)\)", printed.getvalue())
-    assert found is not None, printed.getvalue()
-    return found[1], found[2].split(", ")
+    """The instruction set in use and those available."""
+    found = onnxpool.config()
+    return found["instruction_set"], found["available"]
 
 
 @cache

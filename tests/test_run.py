@@ -5,19 +5,19 @@ import io
 import json
 import subprocess
 import sys
+import threading
 import time
 from unittest import mock
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import onnxpool
 from onnxpool import __main__ as command
-from onnxpool.commands import CANNOT, DIFFERS
-from onnxpool.commands import run as run_command
-from onnxpool.onnx import models
+from onnxpool.commands import CANNOT, DIFFERS, OK, progress
+from onnxpool.onnx import comparison, models
 
 FLOAT, DOUBLE, BYTE, BFLOAT16 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.UINT8, TensorProto.BFLOAT16
 MICROSOFT = "com.microsoft"
@@ -56,11 +56,11 @@ def ramp(tmp_path):
 def run(tmp_path, capsys):
     """Runs the command in this process: a model and options, to the outputs and the report."""
 
-    def go(model, *options):
+    def go(model, *options, expected=OK):
         file = tmp_path / "outputs.npz"
         status = command.main(["run", model, "--json", f"--output={file}", *options])
         text = capsys.readouterr()
-        assert (status, text.err) == (0, "")
+        assert (status, text.err) == (expected, "")
         with np.load(file) as arrays:
             return dict(arrays), json.loads(text.out)
 
@@ -95,7 +95,8 @@ def test_the_default_model_reaches_its_expected_output():
 
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].split() == ["node", "operator", "attributes", "in", "out", "dtype", "calls", "us", "share"]
+    assert lines[0].split() == [
+        "node", "operator", "attributes", "in", "out", "dtype", "calls", "first", "us", "warm", "us"]
     assert lines[1].split()[:7] == [
         "n3", "MaxPool-8", "kernel_shape=3,3", "strides=2,2", "pads=1,1,1,1", "(1,64,112,112)", "(1,64,56,56)"]
     assert lines[2].split()[:6] == [
@@ -113,7 +114,10 @@ def test_another_output_than_expected_is_exit_status_1(tmp_path, monkeypatch, ca
     assert command.main(["run"]) == DIFFERS
     assert "largest difference to the expected output: 1 (NOT within" in capsys.readouterr().out
     assert command.main(["run", "--json"]) == DIFFERS
-    assert json.loads(capsys.readouterr().out)["expected"] == {"difference": 1.0, "agrees": False}
+    assert json.loads(capsys.readouterr().out)["expected"] == {
+        "difference": 1.0, "agrees": False, "rtol": 1e-3, "atol": 1e-7}
+    assert command.main(["run", "--atol", "1"]) == OK
+    assert "1 (within rtol 0.001, atol 1)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("opset", "versions"), [
@@ -173,6 +177,7 @@ def test_contributed_operators(tmp_path, run):
 
     outputs, report = run(path, f"--input=x={tmp_path / 'x.npy'}", "--check")
 
+    assert report["check"] == {"agrees": True, "rtol": 1e-3, "atol": None}
     assert outputs["a"].item() == outputs["b"].item() == (4 - 1) * 0.5 / 0.25 + 3
     assert outputs["c"].ravel().tolist() == [5, 7]
     assert [(entry["difference"], entry["remark"]) for entry in report["nodes"]] == [(0, "")] * 3
@@ -253,22 +258,23 @@ def test_indices_are_those_of_the_whole_tensor(tmp_path, run):
 
 
 def test_check_compares_with_onnxruntime(tmp_path, ramp, run, capsys):
-    """--check gives a difference where onnxruntime runs the node, and its reason where it does not."""
+    """--check gives a difference where onnxruntime runs the node, and its reason and status 1 where it does not."""
     path = save(tmp_path / "m.onnx", [
         node("MaxPool", "x", "a", **HALVES), node("Cast", "x", "b", to=DOUBLE), node("AveragePool", "b", **HALVES),
     ], outputs=[value("y", DOUBLE, None), value("a", shape=None)])
 
-    _, report = run(path, ramp, "--check")
+    _, report = run(path, ramp, "--check", expected=DIFFERS)
 
     ours, wide = report["nodes"]
-    assert (ours["difference"], ours["remark"]) == (0, "")
-    assert wide["difference"] is None
+    assert (ours["difference"], ours["agrees"], ours["remark"]) == (0, True, "")
+    assert (wide["difference"], wide["agrees"], report["check"]["agrees"]) == (None, False, False)
     assert wide["remark"].startswith("onnxruntime cannot run it: NOT_IMPLEMENTED : Could not find an implementation")
-    assert command.main(["run", path, ramp, "--check"]) == 0
+    assert command.main(["run", path, ramp, "--check"]) == DIFFERS
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("onnxruntime differs by")
     assert lines[1].endswith(" 0")
     assert "cannot run  onnxruntime cannot run it: NOT_IMPLEMENTED" in lines[2]
+    assert lines[-1] == "onnxruntime agrees on 1 of 2 pooling nodes (rtol 0.001, atol 1e-06 of the largest input)"
 
 
 def test_check_shows_a_difference(tmp_path, ramp, run, monkeypatch):
@@ -276,9 +282,92 @@ def test_check_shows_a_difference(tmp_path, ramp, run, monkeypatch):
     monkeypatch.setattr(models, "by_onnxruntime", lambda *args: time.sleep(0.5) or [args[-1][0] + np.float32([0, -2])])
     path = save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)])
 
-    _, report = run(path, ramp, "--check")
+    _, report = run(path, ramp, "--check", expected=DIFFERS)
     assert report["nodes"][0]["difference"] == 2
+    assert report["nodes"][0]["remark"] == "more than the tolerances allow"
     assert report["seconds"] < 0.5
+
+
+def test_a_real_difference_is_exit_status_1(tmp_path, run, capsys):
+    """A window with NaN, of which onnxruntime loses the NaN, ends the command with 1."""
+    path = save(tmp_path / "m.onnx", [node("MaxPool", kernel_shape=[4, 4])])
+    x = RAMP.copy()
+    x[0, 0, 0, 0] = np.nan
+    np.save(tmp_path / "x.npy", x)
+
+    _, report = run(path, f"--input=x={tmp_path / 'x.npy'}", "--check", "--rtol=1e9", "--atol=1e9", expected=DIFFERS)
+    assert report["nodes"][0]["difference"] == "inf"
+
+
+@pytest.mark.parametrize(("options", "status"), [
+    ([], DIFFERS), (["--atol=0.5"], OK), (["--atol=0.4"], DIFFERS), (["--rtol=0.2"], OK), (["--rtol=0.01"], DIFFERS),
+])
+def test_tolerances(tmp_path, ramp, monkeypatch, options, status):
+    """Floats may be as far apart as --rtol and --atol say, and are by default hardly."""
+    monkeypatch.setattr(models, "by_onnxruntime", lambda *args: [args[-1][0] - np.float32(0.5)])
+    path = save(tmp_path / "m.onnx", [node("AveragePool", **HALVES)])
+
+    assert command.main(["run", path, ramp, "--check", *options]) == status
+
+
+def test_sums_that_cancel_are_not_taken_for_differences(tmp_path, run):
+    """By default what is lost of the largest input is allowed, though the result is near 0."""
+    path = save(tmp_path / "m.onnx", [node("GlobalAveragePool")], [value("x", shape=[1, 1, 3, 1])])
+    np.save(tmp_path / "x.npy", np.array([1e6, 0.3, -1e6], np.float32).reshape(1, 1, 3, 1))
+    option = f"--input=x={tmp_path / 'x.npy'}"
+
+    _, report = run(path, option, "--check")
+    if report["nodes"][0]["difference"]:
+        run(path, option, "--check", "--atol=0", expected=DIFFERS)
+
+
+@pytest.mark.parametrize(("ours", "theirs", "options", "agree"), [
+    ([3], [4], {}, False), ([3], [4], {"atol": 1.0}, True), ([200], [201], {"rtol": 0.5}, False), ([7], [7], {}, True),
+])
+def test_integers_are_equal_unless_atol_says_so(ours, theirs, options, agree):
+    """Quantised results agree to the integer; a relative tolerance is for floats only."""
+    x, ours, theirs = (np.array(values, np.uint8) for values in ([255], ours, theirs))
+    assert comparison.node_agrees(x, [ours], [theirs], comparison.Tolerance(**options)) == agree
+
+
+def test_indices_are_equal_whatever_the_tolerance():
+    """An index that is off by one is another place."""
+    x, values = np.ones(1, np.float32), np.ones(1, np.float32)
+    loose = comparison.Tolerance(1.0, 9.0)
+    assert comparison.node_agrees(x, [values, np.array([1000])], [values, np.array([1000])], loose)
+    assert not comparison.node_agrees(x, [values, np.array([1000])], [values, np.array([1001])], loose)
+    assert comparison.node_agrees(x, [values, np.array([1000])], [values], loose)  # an output that is left out
+
+
+def test_times_are_those_of_warm_calls(tmp_path, ramp, run, monkeypatch):
+    """A node is timed again after the call of the run, and its output is that of the run."""
+    ticks = iter([0.0, 10.0, 13.0, *(20.0 + i for i in range(5)), *(30.0 + i for i in range(200))])
+    monkeypatch.setattr(models, "perf_counter", lambda: next(ticks))
+    monkeypatch.setattr(models, "MOST_SECONDS", 0.0)
+    path = save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)])
+
+    outputs, report = run(path, ramp)
+    entry = report["nodes"][0]
+    assert outputs["y"].ravel().tolist() == [6, 8, 14, 16]
+    assert (entry["first_seconds"], entry["warm_seconds"], entry["calls"]) == (3.0, 1.0, 1)
+    assert report["pooling_seconds"] == 1.0
+
+
+def test_the_median_of_warm_calls(monkeypatch):
+    """One slow call does not decide; there are no more calls than allowed, and at least one."""
+    clock, lengths = [0.0], iter([9.0, 1.0, 1.5, 2.0, 3.0])
+
+    def call():
+        clock[0] += next(lengths)
+
+    monkeypatch.setattr(models, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(models, "MOST_SECONDS", 13.0)
+    assert models.warm_seconds(call) == 1.75
+    assert next(lengths) == 3.0
+
+    calls = []
+    models.warm_seconds(lambda: calls.append(1))
+    assert len(calls) == models.MOST_REPEATS
 
 
 def test_check_reaches_onnxruntime_from_the_newest_opset(tmp_path, ramp, run):
@@ -294,8 +383,8 @@ def test_check_reaches_onnxruntime_from_the_newest_opset(tmp_path, ramp, run):
 ])
 def test_the_largest_difference(actual, expected, difference):
     """NaN agrees with NaN only, and arrays of different shapes are infinitely far apart."""
-    assert models.largest_difference(np.array(actual), np.array(expected)) == difference
-    assert models.agrees(np.array(actual), np.array(expected)) == (difference == 0)
+    assert comparison.largest_difference(np.array(actual), np.array(expected)) == difference
+    assert comparison.agrees(np.array(actual), np.array(expected)) == (difference == 0)
 
 
 def test_outputs_are_stored_under_any_name(tmp_path, ramp, run):
@@ -332,10 +421,11 @@ def test_an_initializer_is_a_default(tmp_path, ramp, run):
 
 @pytest.mark.parametrize(("array", "line"), [
     (RAMP.astype(np.float64), "input 'x' is float64 (1,1,4,4), the model takes float32 (1,1,4,4); "
-                              "give --input NAME=FILE.npy"),
+                              "give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
     (RAMP[:, :, :3], "input 'x' is float32 (1,1,3,4), the model takes float32 (1,1,4,4); "
-                     "give --input NAME=FILE.npy"),
-    (RAMP[0], "input 'x' is float32 (1,4,4), the model takes float32 (1,1,4,4); give --input NAME=FILE.npy"),
+                     "give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
+    (RAMP[0], "input 'x' is float32 (1,4,4), the model takes float32 (1,1,4,4); "
+              "give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
 ])
 def test_an_input_that_does_not_fit(tmp_path, refused, array, line):
     """An array of another dtype, size or rank is refused with both."""
@@ -345,13 +435,79 @@ def test_an_input_that_does_not_fit(tmp_path, refused, array, line):
     assert refused(path, "--input", f"x={tmp_path / 'x.npy'}") == line
 
 
-def test_a_missing_input(tmp_path, refused):
-    """A missing input is named with its dtype, its shape and the option; open sizes keep their names."""
-    path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")], [value("x", shape=[1, 3, 224, 224])])
-    assert refused(path) == "missing input 'x' float32 (1,3,224,224); give --input NAME=FILE.npy"
+def test_inputs_that_are_not_given_are_made(tmp_path, run, capsys):
+    """Floats are normal, bytes fill their range, other integers are 0; a batch that is open is 1; seeds repeat."""
+    kinds = {"x": (FLOAT, ["N", 2, 40, 40]), "b": (BYTE, [1, 1, 40, 40]), "i": (TensorProto.INT64, [7]),
+             "c": (TensorProto.BOOL, [99]), "h": (BFLOAT16, [3, 4])}
+    path = save(tmp_path / "m.onnx", [node("Identity", name, f"y_{name}") for name in kinds],
+                [value(name, *kind) for name, kind in kinds.items()],
+                [value(f"y_{name}", kind, None) for name, (kind, _) in kinds.items()])
 
-    path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")], [value("x", shape=["N", 3, None, -1])])
-    assert refused(path) == "missing input 'x' float32 (N,3,?,?); give --input NAME=FILE.npy"
+    outputs, report = run(path)
+    assert report["made_inputs"]["x"] == {"dtype": "float32", "shape": [1, 2, 40, 40]}
+    assert list(report["made_inputs"]) == list(kinds)
+    assert abs(outputs["y_x"].mean()) < 0.2
+    assert 0.8 < outputs["y_x"].std() < 1.2
+    assert (outputs["y_b"].min(), outputs["y_b"].max()) == (0, 255)
+    assert outputs["y_i"].tolist() == [0] * 7
+    assert set(outputs["y_c"].tolist()) == {False, True}
+    assert (run(path)[0]["y_x"] == outputs["y_x"]).all()
+    assert (run(path, "--seed=1")[0]["y_x"] != outputs["y_x"]).any()
+    assert command.main(["run", path, "--seed", "7"]) == OK
+    assert "input 'x' was made: float32 (1,2,40,40), seed 7\n" in capsys.readouterr().out
+
+
+def test_a_shape_for_an_input_that_is_made(tmp_path, ramp, run, refused):
+    """--shape closes open sizes; it is refused for an input that is given, is none, or cannot have that shape."""
+    path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")], [value("x", shape=["N", 1, "H", "W"])])
+
+    assert run(path, "--shape=x=2,1,3,5")[1]["nodes"][0]["input_shape"] == [2, 1, 3, 5]
+    advice = "; give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."
+    assert refused(path, ramp, "--shape=x=1,1,4,4") == f"a shape for 'x', which is no input that is made{advice}"
+    assert refused(path, "--shape=z=1,1,4,4") == f"a shape for 'z', which is no input that is made{advice}"
+    assert refused(path, "--shape=x=1,2,4,4") == (
+        f"input 'x' is float32 (1,2,4,4), the model takes float32 (N,1,H,W){advice}")
+    assert refused(path, "--shape=x=1,b") == "--shape x=1,b: give --shape NAME=1,3,224,224"
+
+
+@pytest.mark.parametrize(("made", "line"), [
+    (value("x", shape=["N", 3, None, -1]), "missing input 'x' float32 (N,3,?,?), whose sizes the model leaves open"),
+    (value("x", shape=None), "missing input 'x' float32 of any shape, whose sizes the model leaves open"),
+    (value("x", TensorProto.STRING, [1]), "missing input 'x' string (1), of which none can be made"),
+    (value("x", shape=[2**20, 2**9]), "missing input 'x' float32 (1048576,512): 2 GiB are too much to be made"),
+    (helper.make_tensor_sequence_value_info("x", FLOAT, None),
+     "missing input 'x' (no tensor) of any shape, of which none can be made"),
+])
+def test_an_input_that_cannot_be_made(tmp_path, refused, made, line):
+    """A missing input with open sizes, without numbers or too large is named with its dtype, shape and the options."""
+    path = save(tmp_path / "m.onnx", [node("Identity")], [made])
+    assert refused(path) == f"{line}; give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."
+
+
+def test_the_bits_of_bfloat16_outputs(tmp_path, capsys):
+    """The text says how to read a dtype that a .npz file does not know."""
+    import ml_dtypes
+    path = save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)], [value("x", BFLOAT16)], [value("y", BFLOAT16, None)])
+    file = tmp_path / "y.npz"
+
+    assert command.main(["run", path, f"--output={file}"]) == OK
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line == (f"output 'y' is bfloat16, of which {file} keeps the bits: read it with .view(ml_dtypes.bfloat16)")
+    with np.load(file) as arrays:
+        assert arrays["y"].view(ml_dtypes.bfloat16).shape == (1, 1, 2, 2)
+
+
+def test_missing_weights(tmp_path, refused, capsys):
+    """Weights in a file that is not there are what is missing, not the model."""
+    tensor = numpy_helper.from_array(np.ones((1, 1, 2, 2), np.float32), "w")
+    path = save(tmp_path / "m.onnx", [node("Conv", "x w")], initializer=[tensor])
+    model = onnx.load(path)
+    onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    assert command.main(["run", path]) == OK
+    capsys.readouterr()
+    (tmp_path / "weights.bin").unlink()
+
+    assert refused(path).startswith(f"cannot read the weights of {path}: ")
 
 
 def test_files_that_are_not_there(tmp_path, refused, ramp):
@@ -407,6 +563,8 @@ def test_a_node_that_cannot_run(tmp_path, refused, ramp, nodes, opset, reason):
     (["{model}", "--input=x={model}"], "{model} is not a .npy file: "),
     (["{model}", "--input=x={pickled}"], "{pickled} is not a .npy file: Object arrays cannot be loaded"),
     (["--input=x={ramp}"], "--input needs a MODEL: the default model brings its own input"),
+    (["--shape=x=1"], "--shape needs a MODEL: the default model brings its own input"),
+    (["{model}", "--rtol=1"], "--rtol and --atol need --check: nothing else is compared"),
 ])
 def test_options_that_make_no_sense(tmp_path, refused, ramp, arguments, line):
     """An --input that is no NAME=FILE, is double, names no input or holds no array of numbers is refused."""
@@ -472,23 +630,63 @@ def test_an_interrupt(monkeypatch):
 
 
 @pytest.mark.parametrize(("terminal", "shown"), [
-    (False, "onnxpool: 2 of 9 nodes, 2.5 s, now b (Conv)\nonnxpool: 4 of 9 nodes, 4.6 s, now d (Conv)\n"),
-    (True, "\ronnxpool: 1 of 9 nodes, 0.5 s, now a (Conv)\x1b[K\ronnxpool: 2 of 9 nodes, 2.5 s, now b (Conv)\x1b[K"
-           "\ronnxpool: 3 of 9 nodes, 2.7 s, now c (Conv)\x1b[K\ronnxpool: 4 of 9 nodes, 4.6 s, now d (Conv)\x1b[K"
-           "\r\x1b[K"),
+    (False, "onnxpool: 2.5 s, reading m.onnx\nonnxpool: 4.6 s, 3 of 9 nodes done, now d (Conv)\n"),
+    (True, "\ronnxpool: 2.5 s, reading m.onnx\x1b[K\ronnxpool: 4.6 s, 3 of 9 nodes done, now d (Conv)\x1b[K"),
 ])
 def test_progress(monkeypatch, terminal, shown):
-    """A terminal has one line that changes, any other stream a line for every two seconds of work."""
+    """A terminal has one line that changes, any other stream a new line each time."""
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: terminal)
-    monkeypatch.setattr(run_command.time, "monotonic", mock.Mock(side_effect=[0.0, 0.05, 0.5, 2.5, 2.7, 4.6]))
-    line = run_command.ProgressLine(stream)
+    monkeypatch.setattr(progress.time, "monotonic", mock.Mock(side_effect=[0.0, 2.5, 4.6]))
+    line = progress.Progress(stream, "reading m.onnx")
 
-    for done, name in enumerate(["first", "a", "b", "c", "d"]):
-        line(done, 9, f"{name} (Conv)")
-    line.close()
+    line.show()
+    line(3, 9, "d (Conv)")
+    line.show()
 
     assert stream.getvalue() == shown
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_progress_of_one_long_step(monkeypatch, terminal):
+    """Lines come while a step is under way, a terminal is cleared at the end, and nothing comes after that."""
+    stream, written = io.StringIO(), threading.Event()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    monkeypatch.setattr(stream, "flush", written.set)
+    with progress.Progress(stream, "reading m.onnx", every=0.001) as line:
+        assert written.wait(60)
+
+    text = stream.getvalue()
+    assert "reading m.onnx" in text
+    assert text.endswith("\r\x1b[K" if terminal else "\n")
+    assert not line.thread.is_alive()
+
+
+@pytest.mark.parametrize(("terminal", "pauses"), [
+    (False, [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]), (True, [0.2] * 7),
+])
+def test_progress_of_long_work_fills_no_log(monkeypatch, terminal, pauses):
+    """The pauses between lines grow where each is a new line."""
+    stream, asked = io.StringIO(), []
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    line = progress.Progress(stream, "reading m.onnx")
+    monkeypatch.setattr(line.ended, "wait", lambda pause: asked.append(pause) or len(asked) == 7)
+    line.watch()
+    assert asked == pauses
+
+
+def test_a_short_run_shows_no_progress(tmp_path, ramp, capsys):
+    """Work that ends before the first line is due leaves standard error empty."""
+    assert command.main(["run", save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)]), ramp]) == OK
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_that_nobody_reads(monkeypatch):
+    """A stream that is closed does not end the work."""
+    stream = io.StringIO()
+    line = progress.Progress(stream, "reading m.onnx")
+    stream.close()
+    line.show()
 
 
 def test_progress_goes_through_the_nodes(tmp_path):

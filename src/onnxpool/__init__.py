@@ -1,19 +1,21 @@
 """The ONNX pooling operators as an exact, fast CPU library: NumPy arrays in, NumPy arrays out."""
 
+from .about import config, show_config
 from .base import from_node
-from .config import __version__, show_config
 from .dlpack import from_dlpack
 from .errors import PoolError, PoolTypeError
 from .operators import *  # noqa: F403
 from .operators import __all__ as _operators
 from .schemas import supported
 from .threads import get_num_threads, num_threads, set_num_threads
+from .version import __version__
 
 __all__ = [
     *_operators,
     "PoolError",
     "PoolTypeError",
     "__version__",
+    "config",
     "from_dlpack",
     "from_node",
     "get_num_threads",

@@ -1,26 +1,18 @@
 """``onnxpool check``: the windows of a model's pooling nodes, and where runtimes are known to disagree on them."""
 
 import argparse
-import json
+import sys
 
 from .. import __version__
-from ..onnx.checks import NodeCheck, check_model
+from ..onnx.checks import ModelCheck, NodeCheck, check_model
+from ..onnx.disagreements import Filter
 from ..onnx.protos import InputError, ModelError, shape_text
 from . import DIFFERS, OK
-from .text import attributes_text, counted, plain
+from .options import SHAPE, read_ignored, read_runtimes, read_shapes
+from .progress import Progress
+from .text import attributes_text, counted, json_text
 
-
-def read_shapes(options: list[str]) -> dict[str, tuple[int, ...]]:
-    """The shapes that --shape gives."""
-    shapes = {}
-    for item in options:
-        name, _, sizes = item.rpartition("=")
-        if not name or not all(size.isdecimal() for size in sizes.split(",")):
-            raise ModelError(f"--shape {item}: give --shape NAME=1,3,224,224")
-        if name in shapes:
-            raise ModelError(f"--shape {item}: {name!r} is given twice")
-        shapes[name] = tuple(map(int, sizes.split(",")))
-    return shapes
+MISTAKES: tuple[type[Exception], ...] = (ModelError,)
 
 
 def lines(node: NodeCheck) -> list[str]:
@@ -35,25 +27,38 @@ def lines(node: NodeCheck) -> list[str]:
         *(f"  {line}" for line in node.geometry),
         *([f"  refused: {node.error}"] if node.error else []),
         *(f"  warning: {warning['who']} {warning['text']} [{warning['name']}]" for warning in node.warnings),
+        *([f"  not fully checked: {node.unchecked}"] if node.unchecked else []),
     ]
+
+
+def show(checked: ModelCheck, counts: dict[str, int]) -> None:
+    """Prints the nodes and the summary."""
+    for node in checked.nodes:
+        print("\n".join(lines(node)))
+    print(", ".join([counted(len(checked.nodes), "pooling node"), counted(counts["warnings"], "warning"),
+                     *([f"{counts['refused']} refused"] if counts["refused"] else []),
+                     *([f"{counts['unchecked']} not fully checked"] if counts["unchecked"] else [])]))
+    if counts["unchecked"]:
+        for name in checked.open_inputs:
+            print(f"the model leaves sizes of input {name!r} open: give --shape {name}=SIZE,SIZE,...")
 
 
 def run(args: argparse.Namespace) -> int:
     """The command ``check``."""
-    try:
-        nodes = check_model(args.model, read_shapes(args.shape), values=args.values)
-    except InputError as error:
-        raise ModelError(f"{error}; give --shape NAME=SIZE,SIZE,...") from error
-    warnings, refused = sum(len(node.warnings) for node in nodes), sum(bool(node.error) for node in nodes)
+    wanted = Filter(args.values, read_runtimes(args.runtime), read_ignored(args.ignore))
+    shapes = read_shapes(args.shape)
+    with Progress(sys.stderr, f"checking {args.model}"):
+        try:
+            checked = check_model(args.model, shapes, wanted)
+        except InputError as error:
+            raise ModelError(f"{error}; give {SHAPE}") from error
+    nodes = checked.nodes
+    counts = {"warnings": sum(len(node.warnings) for node in nodes), "refused": sum(bool(n.error) for n in nodes),
+              "unchecked": sum(bool(node.unchecked) for node in nodes)}
     if args.json:
-        print(json.dumps(plain({"model": args.model, "onnxpool": __version__, "nodes": [vars(n) for n in nodes]}),
-                         allow_nan=False))
+        print(json_text({"model": args.model, "onnxpool": __version__, "nodes": [vars(node) for node in nodes],
+                         "open_inputs": checked.open_inputs, **counts}))
     else:
-        for node in nodes:
-            print("\n".join(lines(node)))
-        text = f"{counted(len(nodes), 'pooling node')}, {counted(warnings, 'warning')}"
-        print(text + (f", {refused} refused" if refused else ""))
-        vague = sum(not node.geometry and not node.error for node in nodes)
-        if vague:
-            print(f"{vague} without windows, because the model leaves sizes open: give --shape NAME=SIZE,SIZE,...")
-    return DIFFERS if warnings or refused else OK
+        show(checked, counts)
+    found = counts["warnings"] or counts["refused"] or (counts["unchecked"] and not args.partial)
+    return DIFFERS if found else OK

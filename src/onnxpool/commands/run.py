@@ -1,107 +1,137 @@
 """``onnxpool run``: a whole model with its pooling nodes on onnxpool."""
 
 import argparse
-import json
 import os
-import shutil
 import sys
-import time
-from typing import Any, TextIO
+from typing import Any, NamedTuple
 
 from .. import __version__
 from ..onnx import models
-from ..onnx.protos import InputError, ModelError, shape_text
+from ..onnx.comparison import ATOL, RTOL, Tolerance, agrees, largest_difference
+from ..onnx.inputs import make_inputs
+from ..onnx.protos import Array, InputError, ModelError, shape_text
 from . import DIFFERS, OK
-from .text import attributes_text, plain
+from .options import SHAPE, read_files, read_shapes
+from .progress import Progress
+from .text import attributes_text, counted, json_text, table
+
+MISTAKES: tuple[type[Exception], ...] = (ModelError,)
+HEAD = ["node", "operator", "attributes", "in", "out", "dtype", "calls", "first us", "warm us"]
+NUMBERS = [False] * 6 + [True] * 3
 
 
-class ProgressLine:
-    """Progress on a stream: one line rewritten on a terminal, else a line for every two seconds of work."""
+class Outcome(NamedTuple):
+    """
+    A run, and what was compared.
 
-    def __init__(self, stream: TextIO) -> None:
-        self.stream, self.terminal = stream, stream.isatty()
-        self.start = self.shown = time.monotonic()
-        self.every = 0.1 if self.terminal else 2.0
+    Attributes
+    ----------
+    path : str
+        The model.
+    done : Run
+    made : dict of str to ndarray
+        Inputs that were made, from `seed`.
+    seed : int
+    check : Tolerance, optional
+        If pooling nodes were compared with onnxruntime.
+    expected : tuple of float
+        rtol and atol for the expected output.
+    far : float, optional
+        The largest difference to the expected output, if there is one.
+    reached : bool
+        Whether that is within the tolerances.
+    """
 
-    def __call__(self, done: int, count: int, node: str) -> None:
-        now = time.monotonic()
-        if now - self.shown < self.every:
-            return
-        self.shown = now
-        text = f"onnxpool: {done} of {count} nodes, {now - self.start:.1f} s, now {node}"
-        if self.terminal:
-            text = f"\r{text[:shutil.get_terminal_size().columns - 1]}\x1b[K"
-        print(text, end="" if self.terminal else "\n", file=self.stream, flush=True)
+    path: str
+    done: models.Run
+    made: dict[str, Array]
+    seed: int
+    check: Tolerance | None
+    expected: tuple[float, float]
+    far: float | None
+    reached: bool
 
-    def close(self) -> None:
-        """Clears the line."""
-        if self.terminal:
-            print("\r\x1b[K", end="", file=self.stream, flush=True)
+    @property
+    def status(self) -> int:
+        """The exit status."""
+        return OK if self.reached and all(node.agrees is not False for node in self.done.nodes) else DIFFERS
+
+    @property
+    def pooling_seconds(self) -> float:
+        """Of all calls, when warm."""
+        return sum(node.calls * node.warm_seconds for node in self.done.nodes)
 
 
 def prepare(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The model's path, its inputs, and the outputs expected of it (none but for the default model)."""
+    """The model's path, the inputs that are given, and the outputs expected of it (none but for the default model)."""
     if args.output and not os.path.isdir(os.path.dirname(args.output) or "."):
         raise ModelError(f"cannot write {args.output}: no such directory")
     if args.model is None:
-        if args.input:
-            raise ModelError("--input needs a MODEL: the default model brings its own input")
+        if args.input or args.shape:
+            raise ModelError(f"--{'input' if args.input else 'shape'} needs a MODEL: the default model brings its own "
+                             f"input")
         path, inputs, expected = models.example()
         return str(path), inputs, expected
-    inputs = {}
-    for item in args.input:
-        name, _, file = item.partition("=")
-        if not name or not file:
-            raise ModelError(f"--input {item}: give --input NAME=FILE.npy")
-        if name in inputs:
-            raise ModelError(f"--input {item}: {name!r} is given twice")
-        inputs[name] = models.read_array(file)
-    return args.model, inputs, {}
+    if not args.check and (args.rtol, args.atol) != (None, None):
+        raise ModelError("--rtol and --atol need --check: nothing else is compared")
+    return args.model, {name: models.read_array(file) for name, file in read_files(args.input).items()}, {}
 
 
 def run(args: argparse.Namespace) -> int:
     """The command ``run``."""
-    progress = ProgressLine(sys.stderr)
-    try:
-        path, inputs, expected = prepare(args)
-        done = models.Model(path).run(inputs, check=args.check, progress=progress)
-    except InputError as error:
-        raise ModelError(f"{error}; give --input NAME=FILE.npy") from error
-    finally:
-        progress.close()
+    path, inputs, expected = prepare(args)
+    rtol = RTOL if args.rtol is None else args.rtol
+    check = Tolerance(rtol, args.atol) if args.check else None
+    shapes = read_shapes(args.shape)
+    with Progress(sys.stderr, f"reading {path}") as progress:
+        try:
+            model = models.Model(path)
+            made = make_inputs(model.inputs, inputs, shapes, args.seed)
+            done = model.run({**inputs, **made}, check=check, progress=progress)
+        except InputError as error:
+            raise ModelError(f"{error}; give --input NAME=FILE.npy or {SHAPE}") from error
     if args.output:
         models.write_arrays(args.output, done.outputs)
-    far = max((models.largest_difference(done.outputs[name], want) for name, want in expected.items()), default=None)
-    agrees = all(models.agrees(done.outputs[name], want) for name, want in expected.items())
+    atol = ATOL if args.atol is None else args.atol
+    outcome = Outcome(
+        path, done, made, args.seed, check, (rtol, atol),
+        max((largest_difference(done.outputs[name], want) for name, want in expected.items()), default=None),
+        all(agrees(done.outputs[name], want, rtol, atol) for name, want in expected.items()))
     if args.json:
-        print(json.dumps(report(path, done, far, agrees), allow_nan=False))
+        print(json_text(report(outcome)))
     else:
-        show(done, check=args.check)
-        if far is not None:
-            print(f"largest difference to the expected output: {far:.3g} "
-                  f"({'within' if agrees else 'NOT within'} rtol {models.RTOL:g}, atol {models.ATOL:g})")
-    return OK if agrees else DIFFERS
+        show(outcome, stored=args.output)
+    return outcome.status
 
 
-def report(path: str, done: models.Run, far: float | None, agrees: bool) -> dict[str, Any]:
-    """A run as JSON."""
+def described(value: Any) -> dict[str, Any]:
+    """An input or output as JSON has it."""
+    return {"dtype": str(value.dtype), "shape": value.shape} if hasattr(value, "dtype") else {"length": len(value)}
+
+
+def report(outcome: Outcome) -> dict[str, Any]:
+    """A run as JSON has it."""
+    done, check = outcome.done, outcome.check
     result = {
-        "model": path,
+        "model": outcome.path,
         "onnxpool": __version__,
         "seconds": done.seconds,
-        "pooling_seconds": sum(node.seconds for node in done.nodes),
+        "pooling_seconds": outcome.pooling_seconds,
         "nodes": [vars(node) for node in done.nodes],
         "idle": done.idle,
-        "outputs": {name: {"dtype": str(y.dtype), "shape": y.shape} if hasattr(y, "dtype") else {"length": len(y)}
-                    for name, y in done.outputs.items()},
+        "seed": outcome.seed,
+        "made_inputs": {name: described(x) for name, x in outcome.made.items()},
+        "outputs": {name: described(y) for name, y in done.outputs.items()},
     }
-    if far is not None:
-        result["expected"] = {"difference": far, "agrees": agrees}
-    whole: dict[str, Any] = plain(result)
-    return whole
+    if outcome.far is not None:
+        rtol, atol = outcome.expected
+        result["expected"] = {"difference": outcome.far, "agrees": outcome.reached, "rtol": rtol, "atol": atol}
+    if check is not None:
+        result["check"] = {"agrees": all(node.agrees for node in done.nodes), **check._asdict()}
+    return result
 
 
-def cells(node: models.NodeRun, seconds: float, check: bool) -> list[str]:
+def cells(node: models.NodeRun, check: bool) -> list[str]:
     """A node's row of the table."""
     row = [
         node.name,
@@ -111,29 +141,37 @@ def cells(node: models.NodeRun, seconds: float, check: bool) -> list[str]:
         shape_text(node.output_shape),
         node.dtype,
         str(node.calls),
-        f"{1e6 * node.seconds:.1f}",
-        f"{100 * node.seconds / seconds:.2f} %",
+        f"{1e6 * node.first_seconds:.1f}",
+        f"{1e6 * node.warm_seconds:.1f}",
     ]
     if check:
         row.append("cannot run" if node.difference is None else f"{node.difference:.3g}")
     return [*row, node.remark]
 
 
-def show(done: models.Run, *, check: bool) -> None:
+def show(outcome: Outcome, *, stored: str | None) -> None:
     """Prints the table and the summary."""
+    done, check = outcome.done, outcome.check
     if done.nodes:
-        head = ["node", "operator", "attributes", "in", "out", "dtype", "calls", "us", "share"]
-        head += ["onnxruntime differs by"] if check else []
-        rows = [[*head, ""], *(cells(node, done.seconds, check) for node in done.nodes)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            # Texts to the left, numbers to the right; the last column is a remark of any length.
-            left = [text.ljust(width) for text, width in zip(row[:6], widths, strict=False)]
-            right = [text.rjust(width) for text, width in zip(row[6:-1], widths[6:], strict=False)]
-            print("  ".join([*left, *right, row[-1]]).rstrip())
-    pooling = sum(node.seconds for node in done.nodes)
-    calls = sum(node.calls for node in done.nodes)
-    print(f"{calls} pooling {'call' if calls == 1 else 'calls'}: {1e6 * pooling:.1f} us "
-          f"of {done.seconds:.3f} s ({100 * pooling / done.seconds:.2f} %)")
+        differs = [] if check is None else ["onnxruntime differs by"]
+        rows = [[*HEAD, *differs, ""], *(cells(node, check is not None) for node in done.nodes)]
+        print("\n".join(table(rows, [*NUMBERS, *(True for _ in differs), False])))
+    print(f"{counted(sum(node.calls for node in done.nodes), 'pooling call')}: {1e6 * outcome.pooling_seconds:.1f} us "
+          f"when warm; the run took {done.seconds:.3f} s, with other nodes on onnx's ReferenceEvaluator")
     if done.idle:
         print(f"not reached: {', '.join(done.idle)}")
+    for name, x in outcome.made.items():
+        print(f"input {name!r} was made: {x.dtype.name} {shape_text(x.shape)}, seed {outcome.seed}")
+    if check is not None:
+        same = sum(node.agrees is True for node in done.nodes)
+        atol = "1e-06 of the largest input" if check.atol is None else f"{check.atol:g}"
+        print(f"onnxruntime agrees on {same} of {counted(len(done.nodes), 'pooling node')} "
+              f"(rtol {check.rtol:g}, atol {atol})")
+    if outcome.far is not None:
+        print(f"largest difference to the expected output: {outcome.far:.3g} "
+              f"({'within' if outcome.reached else 'NOT within'} "
+              f"rtol {outcome.expected[0]:g}, atol {outcome.expected[1]:g})")
+    for name, y in done.outputs.items() if stored else ():
+        if y.dtype.isbuiltin == 2:  # of a package other than NumPy
+            print(f"output {name!r} is {y.dtype.name}, of which {stored} keeps the bits: "
+                  f"read it with .view(ml_dtypes.{y.dtype.name})")

@@ -1,22 +1,34 @@
-"""Values as the commands print them."""
+"""Values as the commands read and print them."""
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: no tuples, and infinity and NaN as text."""
+    """A value as JSON has it: no tuples, infinity and NaN as text, and of other things their kind."""
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, (str, int, float)) else attribute_text(value)
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON on one line."""
+    return json.dumps(plain(value), allow_nan=False)
 
 
 def attribute_text(value: Any) -> str:
     """An attribute's value as 3,3."""
-    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(attribute_text, value))
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return str(value) if isinstance(value, (str, int, float)) else f"({type(value).__name__})"
 
 
 def attributes_text(attributes: Mapping[str, Any]) -> str:
@@ -27,3 +39,10 @@ def attributes_text(attributes: Mapping[str, Any]) -> str:
 def counted(count: int, noun: str) -> str:
     """A number of things, such as 1 warning or 2 warnings."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def table(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
+    """Rows of texts as lines: columns have one width and two blanks between them; `right` says which are numbers."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(text.rjust(width) if number else text.ljust(width)
+                      for text, width, number in zip(row, widths, right, strict=True)).rstrip() for row in rows]

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import onnx
 from onnx.helper import get_attribute_value
 
 from onnxpool.planning.plan import WindowPlan
 
-from .disagreements import Case, disagreements
-from .protos import ModelError, Shape, load, title
+from .disagreements import COMMON, Case, Disagreement, Filter, disagreements
+from .protos import Input, ModelError, Shape, inputs_of, load, title
 from .survey import Site, survey
 
 
@@ -36,8 +37,10 @@ class NodeCheck:
         The windows in words.
     error : str
         Why onnxpool refuses the node.
+    unchecked : str
+        Why the node is not fully checked; then there can be more warnings.
     warnings : list of dict
-        With the ``name`` of the disagreement, ``who`` and the ``text``.
+        With the ``name`` of the disagreement, its ``runtime``, ``who`` (the runtime and its releases) and the ``text``.
     """
 
     name: str
@@ -51,7 +54,15 @@ class NodeCheck:
     axes: list[dict[str, Any]] | None
     geometry: list[str]
     error: str
+    unchecked: str
     warnings: list[dict[str, str]]
+
+
+class ModelCheck(NamedTuple):
+    """The result of `check_model`: the pooling nodes, and the inputs of which sizes are still open."""
+
+    nodes: list[NodeCheck]
+    open_inputs: list[str]
 
 
 def attributes_of(site: Site) -> dict[str, Any]:
@@ -65,7 +76,12 @@ def attributes_of(site: Site) -> dict[str, Any]:
     return given
 
 
-def check_site(site: Site, *, values: bool = False) -> NodeCheck:
+def warning(row: Disagreement) -> dict[str, str]:
+    """A row of the table as JSON has it."""
+    return {"name": row.name, "runtime": row.runtime, "who": row.who, "text": row.text}
+
+
+def check_site(site: Site, wanted: Filter) -> NodeCheck:
     """What is known of a node, and the disagreements that hold for it."""
     operator, plan = site.operator, site.plan
     dtype = None if site.dtype is None else site.dtype.name
@@ -73,39 +89,51 @@ def check_site(site: Site, *, values: bool = False) -> NodeCheck:
     rows = []
     if operator is not None and not site.error:
         case = Case(operator, sum(map(bool, site.node.input)), dtype, site.shape, windows)
-        rows = disagreements(case, values=values)
+        rows = disagreements(case, wanted)
     text = None if plan is None else plan.explain()
     return NodeCheck(
-        title(site.node), site.node.op_type, site.node.domain, site.version,
-        attributes_of(site), dtype, site.shape, site.output_shape,
-        None if text is None else text.to_dict().get("axes"), [] if text is None else list(text.geometry), site.error,
-        [{"name": row.name, "who": row.who, "text": row.text} for row in rows])
+        title(site.node), site.node.op_type, site.node.domain, site.version, attributes_of(site), dtype,
+        site.shape, site.output_shape, None if text is None else text.to_dict().get("axes"),
+        [] if text is None else list(text.geometry), site.error, "" if site.error else site.unknown,
+        [warning(row) for row in rows])
 
 
-def check_model(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None = None, *,
-                values: bool = False) -> list[NodeCheck]:
+def is_open(value: Input) -> bool:
+    """Whether the model leaves sizes of an input open."""
+    return value.shape is None or not all(isinstance(size, int) for size in value.shape)
+
+
+def open_inputs(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
+    """The names of inputs of which neither the model nor `shapes` says all sizes."""
+    return [value.name for value in inputs_of(graph)
+            if value.dtype is not None and not value.optional and value.name not in shapes and is_open(value)]
+
+
+def check_model(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None = None,
+                wanted: Filter = COMMON) -> ModelCheck:
     """
-    Check the pooling nodes of a model without running it.
+    Check the pooling nodes of a model without running it. Weights in other files need not be there.
 
     Parameters
     ----------
     path : path_like
     shapes : mapping of str to tuple of int, optional
         Sizes for inputs that leave some open.
-    values : bool
-        Whether to warn too where only unusual values, such as NaN, tell runtimes apart.
+    wanted : Filter
+        Which warnings are wanted; by default those of all runtimes that ordinary values show.
 
     Returns
     -------
-    list of NodeCheck
+    ModelCheck
 
     Raises
     ------
     ModelError
         If the file cannot be read, or the model is not consistent; `InputError` if a shape does not fit.
     """
-    model = load(path)
+    model = load(path, weights=False)
     try:
-        return [check_site(site, values=values) for site in survey(model, shapes)]
+        nodes = [check_site(site, wanted) for site in survey(model, shapes)]
     except ModelError as error:
         raise type(error)(f"{path}: {error}") from error
+    return ModelCheck(nodes, open_inputs(model.graph, shapes or {}))

@@ -2,11 +2,11 @@
 Where runtimes are known to disagree with onnxpool, or cannot run a node: a table of conditions and warnings.
 
 onnxpool's own answers, with the reasons, are in docs/decisions.md. The rows were found by running onnx 1.23.2 and
-onnxruntime 1.31.1 on a CPU, and by reading their sources, those of OpenVINO 2026.4.1, and their issues.
+onnxruntime 1.31.1 and 1.32.0 on a CPU, and by reading their sources, those of OpenVINO 2026.4.1, and their issues.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from onnxpool.base import Operator
@@ -14,6 +14,7 @@ from onnxpool.windows import Axis, ceil_div
 
 ORT, OPENVINO = "onnxruntime", "OpenVINO"
 REFERENCE, INFERENCE = "onnx's ReferenceEvaluator", "onnx's shape inference"
+RUNTIMES = {"onnxruntime": ORT, "openvino": OPENVINO, "reference": REFERENCE, "inference": INFERENCE}
 
 AVERAGE, MAXIMUM, NORM = ("AveragePool",), ("MaxPool",), ("LpPool",)
 POOLS = AVERAGE + MAXIMUM + NORM
@@ -23,8 +24,8 @@ REGIONS = ("MaxRoiPool", "RoiAlign")
 QUANTISED_GLOBAL, UNPOOL = ("QLinearGlobalAveragePool",), ("MaxUnpool",)
 EVERY = POOLS + QUANTISED + GLOBAL + REGIONS + QUANTISED_GLOBAL + UNPOOL
 
-# What onnxruntime 1.31.1 has kernels for on a CPU: first and last version, where it has not all, and dtypes, where
-# they are others than these floats. float16 is cast to float32, which the first opsets do not allow.
+# What onnxruntime 1.31 and 1.32 have kernels for on a CPU: first and last version, where they have not all, and dtypes,
+# where they are others than these floats. float16 is cast to float32, which the first opsets do not allow.
 ORT_VERSIONS = {"AveragePool": (7, 99), "LpPool": (2, 99), "GlobalLpPool": (2, 21), "MaxRoiPool": (1, 21),
                 "RoiAlign": (10, 21)}
 ORT_FLOATS, BYTES = ("float16", "float32"), ("int8", "uint8")
@@ -182,20 +183,26 @@ def reference_pads_lower(case: Case) -> bool:
 
 
 class Disagreement(NamedTuple):
-    """A row: where the condition holds for one of the operators, `who` does what the text says."""
+    """A row: where the condition holds for one of the operators, the runtime does what the text says."""
 
     name: str
-    who: str
+    runtime: str
     operators: tuple[str, ...]
     holds: Callable[[Case], bool]
     text: str
     values: bool = False  # whether only unusual values in the input show it
+    before: tuple[int, ...] = ()  # the release that mended it
+
+    @property
+    def who(self) -> str:
+        """The runtime, and its releases if they are not all."""
+        return f"{self.runtime} before {'.'.join(map(str, self.before))}" if self.before else self.runtime
 
 
 DISAGREEMENTS = (
     Disagreement(
         "ort-kernel", ORT, EVERY, ort_lacks,
-        "has no kernel for this version and dtype (1.31.1 on a CPU)"),
+        "has no kernel for this version and dtype (1.31 and 1.32 on a CPU)"),
     Disagreement(
         "ort-rank", ORT, POOLS + QUANTISED + GLOBAL + QUANTISED_GLOBAL + UNPOOL, ort_refuses_rank,
         "refuses this number of spatial axes"),
@@ -208,6 +215,9 @@ DISAGREEMENTS = (
     Disagreement(
         "ort-empty-maximum", ORT, MAXIMUM, lambda case: case.empty and case.dtype not in BYTES,
         "returns the lowest finite number instead of -inf for a window that holds padding only"),
+    Disagreement(
+        "ort-empty-indices", ORT, MAXIMUM, lambda case: case.empty and case.operator.return_indices,
+        "can return other Indices than -1 for a window that holds padding only"),
     Disagreement(
         "ort-same-dilations", ORT, POOLS + QUANTISED, lambda case: case.same and case.dilated,
         "leaves dilations out of SAME_* pads: another output shape"),
@@ -233,12 +243,12 @@ DISAGREEMENTS = (
         "ort-unpool-shape", ORT, UNPOOL, lambda case: case.inputs > 2,
         "takes indices in the shape that output_shape gives, onnx's node test in the inferred one"),
     Disagreement(
-        "old-ort-ceil", "onnxruntime up to 1.20", POOLS, lambda case: case.drops,
-        "keeps the window of ceil_mode that starts in the padding: another output shape"),
+        "old-ort-ceil", ORT, POOLS, lambda case: case.drops,
+        "keeps the window of ceil_mode that starts in the padding: another output shape", before=(1, 21)),
     Disagreement(
-        "old-ort-divisor", "onnxruntime before July 2026", AVERAGE,
+        "old-ort-divisor", ORT, AVERAGE,
         lambda case: case.overhangs() and case.has("count_include_pad") and case.version < 19,
-        "divides a window of ceil_mode that overhangs by the whole kernel"),
+        "divides a window of ceil_mode that overhangs by the whole kernel", before=(1, 29)),
     Disagreement(
         "inference-ceil", INFERENCE, POOLS, lambda case: case.drops and case.version < 22,
         "keeps the window of ceil_mode that starts in the padding, so that a full check refuses the right shape"),
@@ -344,15 +354,37 @@ DISAGREEMENTS = (
 )
 
 
-def disagreements(case: Case, *, values: bool = False) -> list[Disagreement]:
+class Filter(NamedTuple):
     """
-    The rows of the table that hold for a node.
+    Which rows are wanted.
 
-    Parameters
+    Attributes
     ----------
-    case : Case
     values : bool
         Whether those that only unusual values show are wanted too.
+    runtimes : mapping of str to tuple of int, optional
+        The runtimes, as the rows name them, each with its release, which is empty for any. None stands for all.
+    ignored : collection of str
+        Names of rows that are not wanted.
     """
-    return [row for row in DISAGREEMENTS
-            if case.name in row.operators and (values or not row.values) and row.holds(case)]
+
+    values: bool = False
+    runtimes: Mapping[str, tuple[int, ...]] | None = None
+    ignored: Collection[str] = ()
+
+    def wants(self, row: Disagreement) -> bool:
+        """Whether a row is wanted."""
+        if row.name in self.ignored or (row.values and not self.values):
+            return False
+        if self.runtimes is None:
+            return True
+        release = self.runtimes.get(row.runtime)
+        return release is not None and (not release or not row.before or release < row.before)
+
+
+COMMON = Filter()
+
+
+def disagreements(case: Case, wanted: Filter = COMMON) -> list[Disagreement]:
+    """The rows of the table that hold for a node."""
+    return [row for row in DISAGREEMENTS if case.name in row.operators and wanted.wants(row) and row.holds(case)]

@@ -4,14 +4,16 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 from onnx.reference.op_run import OpRun
 
+from .comparison import Tolerance, by_onnxruntime, largest_difference, node_agrees
 from .protos import (
     Array,
     ModelError,
@@ -27,7 +29,7 @@ from .reference import Evaluator, PoolingNode, subclasses
 
 Progress = Callable[[int, int, str], None]  # nodes done, nodes in all, the node that starts now
 
-RTOL, ATOL = 1e-3, 1e-7  # what the onnx package allows its ResNet-50
+MOST_REPEATS, MOST_SECONDS = 25, 0.2  # of a node's calls that are timed
 
 
 @dataclass
@@ -47,10 +49,14 @@ class NodeRun:
     dtype : str
     calls : int
         More than 1 in the body of a loop or of a function.
-    seconds : float
-        Of all calls.
+    first_seconds : float
+        Of the first call, which resolves windows, makes a plan and starts threads.
+    warm_seconds : float
+        Of a later call: the median of up to 25 repetitions that the run adds for this.
     difference : float, optional
         The largest difference to onnxruntime, if that was asked for and onnxruntime can run the node.
+    agrees : bool, optional
+        Whether onnxruntime runs the node and all its results are within the tolerances, if that was asked for.
     remark : str
         Why there is no difference, or what it does not say.
     """
@@ -63,8 +69,10 @@ class NodeRun:
     output_shape: tuple[int, ...]
     dtype: str
     calls: int = 0
-    seconds: float = 0.0
+    first_seconds: float = 0.0
+    warm_seconds: float = 0.0
     difference: float | None = None
+    agrees: bool | None = None
     remark: str = ""
 
 
@@ -82,11 +90,11 @@ class Journal:
 
     def __init__(self) -> None:
         self.nodes: list[JournalledNode] = []
-        self.begin(check=False)
+        self.begin(None)
 
-    def begin(self, *, check: bool) -> None:
-        """Forgets the previous run."""
-        self.check, self.aside = check, 0.0
+    def begin(self, tolerance: Tolerance | None) -> None:
+        """Forgets the previous run; with a tolerance, nodes are compared with onnxruntime."""
+        self.tolerance, self.aside = tolerance, 0.0
         self.runs: dict[Any, NodeRun] = {}
 
     def run(self, node: "JournalledNode", operator: Any, inputs: Sequence[Array], outputs: Sequence[Array]) -> NodeRun:
@@ -111,10 +119,12 @@ class JournalledNode(PoolingNode):
         outputs = super()._pooled(node, operator, inputs)
         stop = perf_counter()
         entry = self.journal.run(self, operator, inputs, outputs)
+        if not entry.calls:
+            entry.first_seconds = stop - start
+            entry.warm_seconds = warm_seconds(lambda: operator(*inputs))
         entry.calls += 1
-        entry.seconds += stop - start
-        if self.journal.check:
-            compare(entry, node, self.run_params["opsets"], inputs, outputs)
+        if self.journal.tolerance is not None:
+            compare(entry, node, self.run_params["opsets"], self.journal.tolerance, inputs, outputs)
         self.journal.aside += perf_counter() - stop
         return outputs
 
@@ -125,64 +135,34 @@ def evaluator_class(journal: Journal) -> type[Evaluator]:
     return type("KeptEvaluator", (Evaluator,), {"pooling": subclasses(kept)})
 
 
-def distance(actual: Array, expected: Array) -> Array:
-    """The absolute differences of two arrays of one shape: NaN agrees with NaN, and nothing else is near it."""
-    a, b = actual.astype(np.float64), expected.astype(np.float64)
-    with np.errstate(all="ignore"):
-        apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-    return np.where(np.isnan(apart), np.inf, apart)
+def warm_seconds(call: Callable[[], Any]) -> float:
+    """The median time of a call that has been made before."""
+    times: list[float] = []
+    begin = perf_counter()
+    while not times or (len(times) < MOST_REPEATS and perf_counter() - begin < MOST_SECONDS):
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+    return median(times)
 
 
-def largest_difference(actual: Array, expected: Array) -> float:
-    """The largest of the differences; infinity for arrays of different shapes."""
-    return float(distance(actual, expected).max(initial=0.0)) if actual.shape == expected.shape else float("inf")
-
-
-def agrees(actual: Array, expected: Array) -> bool:
-    """Whether an output is as near to the expected one as the onnx package asks of its models."""
-    if actual.shape != expected.shape:
-        return False
-    size = np.where(np.isfinite(expected), np.abs(expected), 0.0)
-    return bool(np.all(distance(actual, expected) <= ATOL + RTOL * size))
-
-
-def compare(entry: NodeRun, node: onnx.NodeProto, opsets: Mapping[str, int], inputs: Sequence[Any],
-            outputs: Sequence[Array]) -> None:
+def compare(entry: NodeRun, node: onnx.NodeProto, opsets: Mapping[str, int], tolerance: Tolerance,
+            inputs: Sequence[Any], outputs: Sequence[Array]) -> None:
     """Enters how far onnxruntime is from a node's outputs, or why it cannot say."""
     try:
-        try:
-            theirs = by_onnxruntime(node, opsets[node.domain], inputs, outputs)
-        except Exception:  # an opset newer than onnxruntime, say: the operator may be older
-            theirs = by_onnxruntime(node, entry.version, inputs, outputs)
+        theirs = by_onnxruntime(node, opsets, entry.version, inputs, outputs)
     except Exception as error:  # whatever onnxruntime has against the node is the answer
+        entry.agrees = False
         entry.remark = f"onnxruntime cannot run it: {one_line(error)}"
         return
     differences = [largest_difference(y, t) for y, t in zip(outputs, theirs, strict=False)]
+    agree = node_agrees(np.asarray(inputs[0]), outputs, theirs, tolerance)
     if theirs[0].shape != outputs[0].shape:
         entry.remark = f"onnxruntime returns shape {shape_text(theirs[0].shape)}"
+    elif not agree:
+        entry.remark = "more than the tolerances allow"
+    entry.agrees = agree and entry.agrees is not False
     entry.difference = max(differences if entry.difference is None else [entry.difference, *differences])
-
-
-def by_onnxruntime(node: onnx.NodeProto, opset: int, inputs: Sequence[Any], outputs: Sequence[Array]) -> list[Array]:
-    """The outputs of one node as onnxruntime computes them."""
-    import onnxruntime  # type: ignore[import-untyped]
-    feeds = {name: np.asarray(value) for name, value in zip(node.input, inputs, strict=False) if name}
-    results = {name: value for name, value in zip(node.output, outputs, strict=False) if name}
-
-    def described(name: str, value: Array, shape: Sequence[int] | None) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), shape)
-
-    graph = helper.make_graph([node], "node", [described(name, value, value.shape) for name, value in feeds.items()],
-                              [described(name, value, None) for name, value in results.items()])
-    imports = [helper.make_opsetid(node.domain, opset)]
-    if node.domain:
-        imports.append(helper.make_opsetid("", 1))
-    version = helper.find_min_ir_version_for(imports, ignore_unknown=True)
-    model = helper.make_model(graph, opset_imports=imports, ir_version=version)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return [np.asarray(result) for result in session.run(list(results), feeds)]
 
 
 class Model:
@@ -235,7 +215,8 @@ class Model:
 
         return watched
 
-    def run(self, inputs: Mapping[str, Array], *, check: bool = False, progress: Progress | None = None) -> Run:
+    def run(self, inputs: Mapping[str, Array], *, check: Tolerance | None = None,
+            progress: Progress | None = None) -> Run:
         """
         Run the model.
 
@@ -243,8 +224,8 @@ class Model:
         ----------
         inputs : mapping of str to ndarray
             An array for every input that has no default.
-        check : bool
-            Whether onnxruntime runs every pooling node too, for comparison.
+        check : Tolerance, optional
+            If given, onnxruntime runs every pooling node too, and results are compared.
         progress : callable, optional
             Called before each node with the nodes done, the nodes in all, and what the node is.
 
@@ -257,13 +238,13 @@ class Model:
         ModelError
             If a node cannot be run; `InputError` if an input is missing or does not fit.
         """
-        if check:
+        if check is not None:
             try:
-                import onnxruntime  # noqa: F401  # before the work, not after it
+                import onnxruntime  # type: ignore[import-untyped]  # noqa: F401  # before the work, not after it
             except ImportError as error:
                 raise ModelError(f"--check needs the onnxruntime package ({error}): pip install onnxruntime") from error
         feeds = accept_inputs(self.inputs, inputs)
-        self._journal.begin(check=check)
+        self._journal.begin(check)
         self._progress = progress
         start = perf_counter()
         try:

@@ -1,7 +1,9 @@
 """ONNX protos: read from files, walked, and brought into the form that onnx's own ReferenceEvaluator knows."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -9,13 +11,14 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import helper
+from onnx import external_data_helper, helper
 
 Array = NDArray[Any]
 Shape = tuple[int | str, ...]  # a size that a model leaves open is a name or "?"
 Proto = TypeVar("Proto")
 
 LONG_NAME = "ai.onnx"  # of the default domain, which is "" everywhere else
+LARGEST_KEPT = 1024  # elements of an initializer that inference may need the values of, such as a shape
 LONGEST_REASON = 300  # characters of somebody else's error message
 
 
@@ -189,17 +192,34 @@ def unlinked(node: onnx.NodeProto, values: Mapping[str, Any]) -> onnx.NodeProto:
     return result
 
 
-def load(path: str | Path) -> onnx.ModelProto:
-    """The model in a file, with its weights."""
+def load(path: str | Path, *, weights: bool = True) -> onnx.ModelProto:
+    """The model in a file. Without `weights`, those in other files are left there, but for small ones."""
     try:
-        model = onnx.load(str(path))
+        model = onnx.load(str(path), load_external_data=False)
     except OSError as error:
         raise ModelError(f"cannot read the model {path}: {error.strerror or one_line(error)}") from error
     except Exception as error:  # what a parser raises depends on the file format and the protobuf version
         raise ModelError(f"{path} is not an ONNX model: {one_line(error)}") from error
     if not model.HasField("graph") or not model.opset_import:
         raise ModelError(f"{path} is not an ONNX model: it has no graph or no opset")
+    folder = os.path.dirname(path)
+    if weights:
+        try:
+            external_data_helper.load_external_data_for_model(model, folder)
+        except Exception as error:  # as above
+            raise ModelError(f"cannot read the weights of {path}: {one_line(error)}") from error
+    else:
+        for tensor in model.graph.initializer:
+            if external_data_helper.uses_external_data(tensor) and not is_large(tensor):
+                with suppress(Exception):  # as above; it may be a shape that other shapes follow from
+                    external_data_helper.load_external_data_for_tensor(tensor, folder)
+                    tensor.data_location = onnx.TensorProto.DEFAULT
     return canonical(model)
+
+
+def is_large(tensor: onnx.TensorProto) -> bool:
+    """Whether a tensor has more elements than any shape."""
+    return bool(np.prod(tensor.dims, dtype=float) > LARGEST_KEPT)
 
 
 def opsets_of(proto: onnx.ModelProto | onnx.FunctionProto) -> dict[str, int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, inliner
+from onnx import external_data_helper, helper, inliner
 
 import onnxpool
 from onnxpool.base import Operator
@@ -19,12 +19,25 @@ from onnxpool.errors import PoolError, PoolTypeError
 from onnxpool.execution import Plan
 from onnxpool.schemas import SCHEMAS, resolve
 from onnxpool.unpooling import UnpoolPlan
+from onnxpool.windows import per_axis
 
-from .protos import InputError, ModelError, Shape, bodies, nodes_of, one_line, opsets_of, shape_text, tensor_of
+from .protos import (
+    InputError,
+    ModelError,
+    Shape,
+    bodies,
+    is_large,
+    nodes_of,
+    one_line,
+    opsets_of,
+    shape_text,
+    tensor_of,
+)
 
 OPAQUE = "onnxpool.survey"  # a domain of which onnx knows nothing
 FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
-LARGEST_KEPT = 1024  # elements of an initializer that inference may need the values of, such as a shape
+WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # sizes decide nothing that is warned of
+MOST_BORDER = 2**14  # windows of an axis that reach into padding: a plan stores each of them
 
 Scope = dict[str, onnx.TypeProto]
 
@@ -49,6 +62,8 @@ class Site:
         None if a size that decides the windows is not known.
     error : str
         Why onnxpool refuses the node.
+    unknown : str
+        Why it is not known which windows the node has.
     """
 
     node: onnx.NodeProto
@@ -60,14 +75,17 @@ class Site:
     output_shape: Shape | None = None
     plan: Plan | None = None
     error: str = ""
+    unknown: str = "onnx infers no shape for its input"
 
     def __post_init__(self) -> None:
         try:
             self.version = resolve(self.node.op_type, self.opsets.get(self.node.domain)).since
-            if not any(attribute.ref_attr_name for attribute in self.node.attribute):
+            if any(attribute.ref_attr_name for attribute in self.node.attribute):
+                self.unknown = "its attributes come from the caller of a function of another opset"
+            else:
                 self.operator = onnxpool.from_node(self.node, dict(self.opsets))
         except (PoolError, PoolTypeError) as error:
-            self.error = str(error)
+            self.error = one_line(error)
 
     def reach(self, inputs: Sequence[tuple[np.dtype[Any] | None, Shape | None]]) -> None:
         """Enters what follows from the dtypes and shapes of the inputs."""
@@ -78,21 +96,45 @@ class Site:
         channel = len(shape) - 1 if operator.channels_last else 1
         open_sizes = [i for i, size in enumerate(shape) if not isinstance(size, int) and i not in (0, channel)]
         output: list[int | str] = ["?"] * len(shape)
-        if not open_sizes or "kernel_shape" not in operator._version.attributes:
-            whole = tuple(size if isinstance(size, int) else 1 for size in shape)  # those that are open decide nothing
+        decisive = open_sizes if self.node.op_type not in WITHOUT_WINDOWS else []
+        self.unknown = f"its size along axis {' and '.join(map(str, decisive))} is not known" if decisive else ""
+        windowed = "kernel_shape" in operator._version.attributes
+        whole = tuple(size if isinstance(size, int) else 1 for size in shape)  # those that are open decide nothing
+        if windowed and border_windows(operator, whole) > MOST_BORDER:
+            self.unknown = f"more than {MOST_BORDER} windows reach into padding"
+        elif not open_sizes or not windowed:
             try:
                 plan = operator.plan(whole, self.dtype or operator._version.dtypes[0])
             except (PoolError, PoolTypeError) as error:
-                self.error = str(error)
+                self.error = one_line(error)
                 return
             self.plan = None if open_sizes else plan
             if not isinstance(plan, UnpoolPlan) or not "".join(self.node.input[2:]):  # else values give the shape
                 output = list(plan.output_shape)
+        if self.dtype is None and not self.unknown:
+            self.unknown = "its dtype is not known"
         output[0], output[channel] = shape[0], shape[channel]
         if "rois" in SCHEMAS[self.node.op_type].inputs:
             rois = inputs[1][1] if len(inputs) > 1 else None
             output[0] = rois[0] if rois else "?"
         self.output_shape = tuple(output)
+
+
+def border_windows(operator: Operator, shape: Sequence[int]) -> int:
+    """An upper bound of the windows along an axis that reach into padding, by arithmetic alone."""
+    first = 1 if operator.channels_last else 2
+    sizes = shape[first:first + len(shape) - 2]
+    rank, given = len(sizes), operator.attributes
+    kernel, strides, dilations = (
+        per_axis(given.get(name, 1), rank) for name in ("kernel_shape", "strides", "dilations"))
+    pads = per_axis(given.get("pads", 0), 2 * rank)
+    same = given.get("auto_pad", "NOTSET").startswith("SAME")
+    bounds = [0]
+    for i, (size, taps, stride, step) in enumerate(zip(sizes, kernel, strides, dilations, strict=False)):
+        padding = taps * step if same else sum(pads[i::rank])
+        bound = padding // stride + 4
+        bounds.append(min(bound, size) if same else bound)
+    return max(bounds)
 
 
 def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None = None) -> list[Site]:
@@ -140,16 +182,21 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
         raise ModelError(one_line(error)) from error
 
 
+def without_values(tensor: onnx.TensorProto) -> bool:
+    """Whether inference does without the values of an initializer: they are many, or in a file that was not read."""
+    return is_large(tensor) or external_data_helper.uses_external_data(tensor)
+
+
 def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy in which inputs stand for large initializers: inference is done more than once."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     graph = copy.graph
-    large = [tensor for tensor in graph.initializer if np.prod(tensor.dims, dtype=float) > LARGEST_KEPT]
+    large = [tensor for tensor in graph.initializer if without_values(tensor)]
     declared = {value.name for value in graph.input}
     graph.input.extend(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
                        for tensor in large if tensor.name not in declared)
-    kept = [tensor for tensor in graph.initializer if np.prod(tensor.dims, dtype=float) <= LARGEST_KEPT]
+    kept = [tensor for tensor in graph.initializer if not without_values(tensor)]
     del graph.initializer[:]
     graph.initializer.extend(kept)
     return copy

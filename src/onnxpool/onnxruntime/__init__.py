@@ -1,15 +1,17 @@
 """onnxpool's operators in sessions of onnxruntime. Importing onnxpool does not import it."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..attributes import integer
 from ..errors import PoolError, PoolTypeError
 from ..schemas import LATEST
 from . import bridge, nodes
+from .nodes import NodeRecord
 
-__all__ = ["register"]
+__all__ = ["NodeRecord", "record_nodes", "register"]
 
 OLDEST = (1, 17)  # the release since which custom operators have a first opset
 OPSETS = {(1, 17): 20, (1, 21): 22}  # release -> newest opset, of those that changed pooling
@@ -76,6 +78,42 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
         finally:
             bridge.wanted = None
     session_options.add_session_config_entry(MARK, " ".join(names))
+
+
+@contextmanager
+def record_nodes() -> Iterator[list[NodeRecord]]:
+    """
+    Tell which nodes of the sessions made in a ``with`` block run on onnxpool.
+
+    The list is complete after the block. The records count further calls as long as their session lives. Pooling nodes
+    that are not among them run on onnxruntime, without onnxpool being asked.
+
+    Returns
+    -------
+    context manager
+        It gives a list of `NodeRecord`, for the sessions that this thread or task makes.
+
+    Examples
+    --------
+    >>> import numpy as np, onnx.parser, onnxruntime, onnxpool.onnxruntime
+    >>> model = onnx.parser.parse_model('''
+    ...     <ir_version: 8, opset_import: ["": 19]>
+    ...     g (double[1,1,4,4] x) => (double[1,1,2,2] y) { y = AveragePool <kernel_shape = [3,3]> (x) }''')
+    >>> options = onnxruntime.SessionOptions()
+    >>> onnxpool.onnxruntime.register(options)
+    >>> with onnxpool.onnxruntime.record_nodes() as nodes:
+    ...     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    >>> y = session.run(None, {"x": np.ones((1, 1, 4, 4))})
+    >>> [(node.name, node.operator, node.runs_on, node.onnxpool_calls) for node in nodes]
+    [('y', 'AveragePool', 'onnxpool', 1)]
+    """
+    made: list[NodeRecord] = []
+    token = nodes.records.set(made)
+    try:
+        yield made
+    finally:
+        nodes.records.reset(token)
+        made[:] = [node for node in made if node.alive]
 
 
 def release_of_onnxruntime() -> tuple[int, ...]:

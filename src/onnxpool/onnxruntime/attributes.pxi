@@ -40,18 +40,23 @@ cdef class Attributes:
         return tuple(values)
 
     cdef str node_name(self):
+        """The node's name, or that of its first output if it has none."""
         cdef size_t size = 0
         if not worked(self.api, get_node_name(self.api, self.info, NULL, &size)):
             return ""
+        if size <= 1:  # the zero at its end
+            return self.output_name(0)
         cdef bytearray buffer = bytearray(size)
         check(self.api, get_node_name(self.api, self.info, buffer, &size))
         return bytes(buffer[:size - 1]).decode(errors="replace")
 
-    cdef bint has_output(self, size_t index):
-        """Whether the node has an output with this number, and a name for it."""
+    cdef str output_name(self, size_t index):
+        """The name of an output; empty if the node does not have it."""
         cdef size_t count = 0, size = 0
         check(self.api, get_output_count(self.api, self.info, &count))
         if index >= count:
-            return False
+            return ""
         check(self.api, get_output_name(self.api, self.info, index, NULL, &size))
-        return size > 1  # with the zero at its end
+        cdef bytearray buffer = bytearray(size)
+        check(self.api, get_output_name(self.api, self.info, index, buffer, &size))
+        return bytes(buffer[:size - 1]).decode(errors="replace")

@@ -5,6 +5,7 @@ cdef class Kernel:
 
     cdef OrtApi api
     cdef object node
+    cdef object record
     cdef OrtOp* theirs  # onnxruntime's own operator, where that is preferred and exists
 
     def __dealloc__(self):
@@ -60,13 +61,15 @@ cdef OrtStatus* create(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* i
     try:
         given, kernel = Attributes(), Kernel()
         given.api, given.info, kernel.api = api, info, api
-        where = f"node {given.node_name()!r}: "
+        name = given.node_name()
+        where = f"node {name!r}: "
         kind = <object>(<const Operator*>op).kind
         values = {name: given.value(name.encode()) for name in kind.attributes}
         kernel.node = kind.node({name: value for name, value in values.items() if value is not None},
-                                given.has_output(1))
+                                given.output_name(1) != "")
         if kernel.node.theirs is not None:
             kernel.theirs = their_operator(api, info, kernel.node)
+        kernel.record = nodes.record(name, kernel.node, kernel.theirs != NULL)
     except BaseException as error:
         return refusal(api, error, where)
     Py_INCREF(kernel)
@@ -127,6 +130,7 @@ cdef void destroy(void* kernel) noexcept nogil:
 
 
 cdef void forget(void* kernel) noexcept with gil:
+    (<Kernel>kernel).record.alive = False
     Py_DECREF(<object>kernel)
 
 
@@ -157,7 +161,9 @@ cdef int run(Kernel kernel, OrtKernelContext* context) except -1:
         with nogil:
             status = invoke_op(kernel.api, context, kernel.theirs, given, count, made, results)
         if worked(kernel.api, status):
+            kernel.record.onnxruntime_calls += 1
             return 0
+    kernel.record.onnxpool_calls += 1
     cdef list pieces = nodes.pieces(plan, inputs, outputs if len(outputs) > 1 else outputs[0])
     if len(pieces) == 1:
         call(pieces[0])

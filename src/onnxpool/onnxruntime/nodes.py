@@ -1,6 +1,8 @@
 """What onnxruntime is told of an operator, and what a node of a session does."""
 
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -212,6 +214,46 @@ class Node:
         if plan is None or plan.shape != x.shape:
             plan = self._plan = self.operator.plan(x.shape, x.dtype)
         return plan
+
+
+@dataclass(slots=True)
+class NodeRecord:
+    """
+    A node of a session, and who runs it.
+
+    Attributes
+    ----------
+    name : str
+        The node's name, or that of its first output if it has none.
+    operator : str
+    dtype : str
+        Of X.
+    runs_on : str
+        "onnxpool"; or "onnxruntime" if its own kernel is asked first, and onnxpool where that fails.
+    onnxpool_calls, onnxruntime_calls : int
+        How often each has run the node.
+    """
+
+    name: str
+    operator: str
+    dtype: str
+    runs_on: str
+    onnxpool_calls: int = 0
+    onnxruntime_calls: int = 0
+    alive: bool = field(default=True, repr=False)  # whether a session has the node: optimisers make nodes for a while
+
+
+records: ContextVar[list[NodeRecord] | None] = ContextVar("onnxpool.onnxruntime.records", default=None)
+
+
+def record(name: str, node: Node, left: bool) -> NodeRecord:
+    """The record of a new node, which `record_nodes` gets to see; `left` says that onnxruntime has a kernel for it."""
+    made = NodeRecord(name, type(node.operator).__name__, node.input_dtypes[0].name,
+                      "onnxruntime" if left else "onnxpool")
+    seen = records.get()
+    if seen is not None:
+        seen.append(made)
+    return made
 
 
 def theirs(operator: Operator, x: DType, opset: int) -> Theirs | None:

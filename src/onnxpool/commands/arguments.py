@@ -1,0 +1,167 @@
+"""The arguments of the command line, with its help."""
+
+import argparse
+import math
+
+from .. import __version__
+
+DESCRIPTION = "The ONNX pooling operators as an exact, fast CPU library for NumPy arrays."
+END = """
+examples:
+  onnxpool run
+  onnxpool check model.onnx
+  onnxpool check --help                       more examples
+
+exit status:
+  0  all is well
+  1  something was found: a difference, a warning, a node not fully checked
+  2  the command cannot do its work
+"""
+
+RUN = """
+Run an ONNX model with every pooling node on onnxpool and every other node on
+onnx's ReferenceEvaluator. Show the pooling nodes with their shapes and times.
+
+Inputs that are not given are made: random numbers of the declared dtype and
+shape. An open batch axis is 1, other open sizes need --shape.
+
+Times are those of one call. "first" is the call that the run makes: it also
+resolves windows and starts threads. "warm" is the median of up to 25 more.
+
+Without MODEL, run the ResNet-50 that the onnx package ships, and compare with
+its expected output. That output does not depend on the model's pooling nodes:
+give --check to compare each of them with onnxruntime.
+"""
+RUN_END = """
+examples:
+  onnxpool run                                   the ResNet-50 of onnx
+  onnxpool run model.onnx                        on random inputs
+  onnxpool run model.onnx --shape x=1,3,224,224  close sizes that are open
+  onnxpool run model.onnx --input x=x.npy --output y.npz
+  onnxpool run model.onnx --check --rtol 1e-4    compare with onnxruntime
+  onnxpool run model.onnx --json                 the same as data
+
+exit status:
+  0  the model ran; what was compared agrees
+  1  results differ by more than the tolerances, or onnxruntime cannot run a
+     pooling node that --check compares
+  2  the model cannot be run
+"""
+
+CHECK = """
+Show every pooling node of an ONNX model with its windows, without running it.
+Warn where onnxruntime, OpenVINO, onnx's ReferenceEvaluator or onnx's shape
+inference are known to disagree with the specification or with onnxpool.
+
+A node is not fully checked if sizes that decide its windows are not known.
+"""
+CHECK_END = """
+examples:
+  onnxpool check model.onnx
+  onnxpool check model.onnx --shape x=1,3,224,224     close sizes that are open
+  onnxpool check model.onnx --runtime onnxruntime=1.32
+  onnxpool check model.onnx --runtime onnxruntime --runtime reference
+  onnxpool check model.onnx --ignore ort-nan --values --json
+
+exit status:
+  0  every pooling node is fully checked, without a warning
+  1  there are warnings, refused nodes, or nodes that are not fully checked
+  2  the model cannot be read
+"""
+
+CONFIG = """
+Show what is installed: version, instruction set in use and those available,
+OpenMP, and the number of threads.
+"""
+CONFIG_END = """
+examples:
+  onnxpool config
+  onnxpool config --json
+"""
+
+SUPPORTED = """
+Show every operator that onnxpool has, with its versions and their dtypes.
+"""
+SUPPORTED_END = """
+examples:
+  onnxpool supported
+  onnxpool supported MaxPool AveragePool
+  onnxpool supported --json                      with attributes and defaults
+
+exit status:
+  0  the operators are shown
+  2  there is no such operator
+"""
+
+
+def tolerance(text: str) -> float:
+    """A number that is not negative."""
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise ValueError
+    return value
+
+
+def whole(text: str) -> int:
+    """An integer that is not negative."""
+    value = int(text)
+    if value < 0:
+        raise ValueError
+    return value
+
+
+def add_run(run: argparse.ArgumentParser) -> None:
+    """The arguments of ``run``."""
+    run.add_argument("model", nargs="?", metavar="MODEL", help="an ONNX file")
+    run.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="the array of an input")
+    run.add_argument("--shape", action="append", default=[], metavar="NAME=SIZE,SIZE,...",
+                     help="the shape of an input that is made")
+    run.add_argument("--seed", type=whole, default=0, metavar="N", help="of the inputs that are made (default: 0)")
+    run.add_argument("--output", metavar="FILE.npz", help="where the outputs are stored, by name")
+    run.add_argument("--check", action="store_true", help="compare every pooling node with onnxruntime")
+    run.add_argument("--rtol", type=tolerance, metavar="X",
+                     help="allowed difference, relative to the expected result (default: 1e-3)")
+    run.add_argument("--atol", type=tolerance, metavar="X",
+                     help="allowed difference besides (default: 1e-6 of the largest input of the node; "
+                          "0 for quantised results; 1e-7 for the expected output)")
+
+
+def add_check(check: argparse.ArgumentParser) -> None:
+    """The arguments of ``check``."""
+    check.add_argument("model", metavar="MODEL", help="an ONNX file")
+    check.add_argument("--shape", action="append", default=[], metavar="NAME=SIZE,SIZE,...",
+                       help="the shape of an input that leaves sizes open")
+    check.add_argument("--runtime", action="append", default=[], metavar="NAME[=VERSION]",
+                       help="warn of this runtime only: onnxruntime, openvino, reference or inference (onnx's "
+                            "ReferenceEvaluator and shape inference); can be given several times")
+    check.add_argument("--ignore", action="append", default=[], metavar="WARNING",
+                       help="leave out a warning, by the name in brackets; can be given several times")
+    check.add_argument("--values", action="store_true",
+                       help="warn too where only unusual values, such as NaN, tell runtimes apart")
+    check.add_argument("--partial", action="store_true",
+                       help="do not let nodes that are not fully checked decide the exit status")
+
+
+def add_supported(supported: argparse.ArgumentParser) -> None:
+    """The arguments of ``supported``."""
+    supported.add_argument("operators", nargs="*", metavar="OPERATOR", help="such as MaxPool (default: all)")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    raw = argparse.RawDescriptionHelpFormatter
+    top = argparse.ArgumentParser("onnxpool", description=DESCRIPTION, epilog=END.strip(), formatter_class=raw)
+    top.add_argument("--version", action="version", version=f"onnxpool {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, text, description, end, add in (
+        ("run", "run an ONNX model", RUN, RUN_END, add_run),
+        ("check", "check the pooling nodes of an ONNX model without running it", CHECK, CHECK_END, add_check),
+        ("config", "show what is installed", CONFIG, CONFIG_END, None),
+        ("supported", "show operators, versions and dtypes", SUPPORTED, SUPPORTED_END, add_supported),
+    ):
+        command = commands.add_parser(name, help=text, description=description.strip(), epilog=end.strip(),
+                                      formatter_class=raw)
+        if add is not None:
+            add(command)
+        command.add_argument("--json", action="store_true", help="print JSON instead of text")
+    return top

@@ -1,0 +1,18 @@
+"""``onnxpool config``: what is installed."""
+
+import argparse
+
+from ..about import config, show_config
+from . import OK
+from .text import json_text
+
+MISTAKES: tuple[type[Exception], ...] = ()
+
+
+def run(args: argparse.Namespace) -> int:
+    """The command ``config``."""
+    if args.json:
+        print(json_text(dict(config())))
+    else:
+        show_config()
+    return OK

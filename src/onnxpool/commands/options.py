@@ -1,0 +1,62 @@
+"""Options of the form NAME=VALUE, read and checked."""
+
+from collections.abc import Iterable
+
+from ..onnx.disagreements import DISAGREEMENTS, RUNTIMES
+from ..onnx.protos import ModelError
+
+SHAPE = "--shape NAME=SIZE,SIZE,..."
+
+
+def enter(option: str, item: str, name: str, known: Iterable[str]) -> None:
+    """Refuses a name that is given twice."""
+    if name in known:
+        raise ModelError(f"{option} {item}: {name!r} is given twice")
+
+
+def read_files(items: Iterable[str]) -> dict[str, str]:
+    """The files that --input gives."""
+    files: dict[str, str] = {}
+    for item in items:
+        name, _, file = item.partition("=")
+        if not name or not file:
+            raise ModelError(f"--input {item}: give --input NAME=FILE.npy")
+        enter("--input", item, name, files)
+        files[name] = file
+    return files
+
+
+def read_shapes(items: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """The shapes that --shape gives."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for item in items:
+        name, _, sizes = item.rpartition("=")
+        if not name or not all(size.isdecimal() for size in sizes.split(",")):
+            raise ModelError(f"--shape {item}: give --shape NAME=1,3,224,224")
+        enter("--shape", item, name, shapes)
+        shapes[name] = tuple(map(int, sizes.split(",")))
+    return shapes
+
+
+def read_runtimes(items: Iterable[str]) -> dict[str, tuple[int, ...]] | None:
+    """The runtimes that --runtime gives, each with its release; None for all."""
+    runtimes: dict[str, tuple[int, ...]] = {}
+    for item in items:
+        name, given, version = item.partition("=")
+        runtime = RUNTIMES.get(name.lower())
+        if runtime is None:
+            raise ModelError(f"--runtime {item}: {name!r} is no runtime; give one of {', '.join(RUNTIMES)}")
+        if given and not all(part.isdecimal() for part in version.split(".")):
+            raise ModelError(f"--runtime {item}: {version!r} is no version; give --runtime {name}=1.32")
+        enter("--runtime", item, runtime, runtimes)
+        runtimes[runtime] = tuple(map(int, version.split("."))) if given else ()
+    return runtimes or None
+
+
+def read_ignored(names: Iterable[str]) -> set[str]:
+    """The warnings that --ignore gives."""
+    ignored, known = set(names), [row.name for row in DISAGREEMENTS]
+    for name in ignored:
+        if name not in known:
+            raise ModelError(f"--ignore {name}: there is no such warning; give one of {', '.join(known)}")
+    return ignored

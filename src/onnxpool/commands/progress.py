@@ -1,0 +1,69 @@
+"""Progress of long work."""
+
+import shutil
+import threading
+import time
+from contextlib import suppress
+from types import TracebackType
+from typing import Self, TextIO
+
+LONGEST_PAUSE = 60.0  # seconds between two lines of a log
+
+
+class Progress:
+    """
+    What is being done, and for how long, on a stream that a person may watch.
+
+    A terminal has one line that changes. Any other stream gets lines after 2, 4, 8, ... and then every 60 seconds. A
+    thread writes them, so that one long step is seen too. Work that is done before the first line is due shows none.
+
+    Parameters
+    ----------
+    stream : text stream
+    doing : str
+        What is being done before nodes are.
+    every : float, optional
+        Seconds until the first line.
+    """
+
+    def __init__(self, stream: TextIO, doing: str, every: float | None = None) -> None:
+        self.stream, self.doing, self.terminal = stream, doing, stream.isatty()
+        self.every = every or (0.2 if self.terminal else 2.0)
+        self.start = time.monotonic()
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.watch, name="onnxpool progress", daemon=True)
+
+    def __call__(self, done: int, count: int, node: str) -> None:
+        self.doing = f"{done} of {count} nodes done, now {node}"
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        self.ended.set()
+        self.thread.join()
+        if self.terminal:
+            self.write("\r\x1b[K")
+
+    def watch(self) -> None:
+        """Writes lines until the work ends."""
+        pause = self.every
+        while not self.ended.wait(pause):
+            self.show()
+            if not self.terminal:
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+    def show(self) -> None:
+        """Writes a line."""
+        text = f"onnxpool: {time.monotonic() - self.start:.1f} s, {self.doing}"
+        if self.terminal:
+            self.write(f"\r{text[:shutil.get_terminal_size().columns - 1]}\x1b[K")
+        else:
+            self.write(f"{text}\n")
+
+    def write(self, text: str) -> None:
+        """Writes to the stream, if anybody still reads it."""
+        with suppress(OSError, ValueError):
+            print(text, end="", file=self.stream, flush=True)
