@@ -52,7 +52,7 @@ def imported(path):
 def imports():
     """For each module of the page the modules of it that it imports."""
     files = [path for suffix in ("py", "pyx", "pxi", "pxd") for path in PACKAGE.rglob(f"*.{suffix}")]
-    files.append(PACKAGE / "config.py.in")
+    files.append(PACKAGE / "version.py.in")
     known = {module_of(path) for path in files}
     graph = {name: set() for name in known}
     for path in files:

@@ -19,7 +19,6 @@ from onnxpool.errors import PoolError, PoolTypeError
 from onnxpool.execution import Plan
 from onnxpool.schemas import SCHEMAS, resolve
 from onnxpool.unpooling import UnpoolPlan
-from onnxpool.windows import per_axis
 
 from .protos import (
     InputError,
@@ -37,7 +36,6 @@ from .protos import (
 OPAQUE = "onnxpool.survey"  # a domain of which onnx knows nothing
 FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
 WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # sizes decide nothing that is warned of
-MOST_BORDER = 2**14  # windows of an axis that reach into padding: a plan stores each of them
 
 Scope = dict[str, onnx.TypeProto]
 
@@ -100,9 +98,7 @@ class Site:
         self.unknown = f"its size along axis {' and '.join(map(str, decisive))} is not known" if decisive else ""
         windowed = "kernel_shape" in operator._version.attributes
         whole = tuple(size if isinstance(size, int) else 1 for size in shape)  # those that are open decide nothing
-        if windowed and border_windows(operator, whole) > MOST_BORDER:
-            self.unknown = f"more than {MOST_BORDER} windows reach into padding"
-        elif not open_sizes or not windowed:
+        if not open_sizes or not windowed:
             try:
                 plan = operator.plan(whole, self.dtype or operator._version.dtypes[0])
             except (PoolError, PoolTypeError) as error:
@@ -118,23 +114,6 @@ class Site:
             rois = inputs[1][1] if len(inputs) > 1 else None
             output[0] = rois[0] if rois else "?"
         self.output_shape = tuple(output)
-
-
-def border_windows(operator: Operator, shape: Sequence[int]) -> int:
-    """An upper bound of the windows along an axis that reach into padding, by arithmetic alone."""
-    first = 1 if operator.channels_last else 2
-    sizes = shape[first:first + len(shape) - 2]
-    rank, given = len(sizes), operator.attributes
-    kernel, strides, dilations = (
-        per_axis(given.get(name, 1), rank) for name in ("kernel_shape", "strides", "dilations"))
-    pads = per_axis(given.get("pads", 0), 2 * rank)
-    same = given.get("auto_pad", "NOTSET").startswith("SAME")
-    bounds = [0]
-    for i, (size, taps, stride, step) in enumerate(zip(sizes, kernel, strides, dilations, strict=False)):
-        padding = taps * step if same else sum(pads[i::rank])
-        bound = padding // stride + 4
-        bounds.append(min(bound, size) if same else bound)
-    return max(bounds)
 
 
 def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None = None) -> list[Site]:

@@ -160,16 +160,17 @@ def setup_of(request: Request, layout: Layout) -> Setup:
 def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: str | None) -> tuple[Stage, ...]:
     """The step of a route for a unit, and for the unit of retries if there are any, with the tiles of each."""
     axes, extents = problem.axes, (groups, problem.items, problem.lanes)
-    copied = problem.planar or route.step not in ("passes", "whole")
-
-    def volume(tile: tiles.Tile, step: str = f"{route.step}_{unit}") -> int:
-        return (pools.scratch_of(step, axes, tile.windows, tile.lanes, problem.lanes)
-                + (tiles.elements(axes, tile) * problem.itemsize if copied else 0))
-
     long = any(axis.most > routes.FEW for axis in axes)
     least = WHOLE_LANES if route.step == "whole" else VECTOR
     most = PLANAR_LANES // problem.itemsize if problem.planar else 1 << 62
     room = LONG_ROOM if long else PLANAR_ROOM if problem.planar else route.room
+    # Bytes of elements that do not count: those that stay where they are, unless they lie apart.
+    free = 0 if problem.planar else {"whole": 1 << 62, "passes": tiles.MOST - room}.get(route.step, 0)
+
+    def volume(tile: tiles.Tile, step: str = f"{route.step}_{unit}") -> int:
+        scratch: int = pools.scratch_of(step, axes, tile.windows, tile.lanes, problem.lanes)
+        return scratch + max(0, tiles.elements(axes, tile) * problem.itemsize - free)
+
     tile = tiles.cut(axes, extents, volume, room, lane_values=(least // problem.itemsize, most),
                      grain=VECTOR // problem.itemsize)
     first = Stage(step=route.step, unit=unit, **tile._asdict())

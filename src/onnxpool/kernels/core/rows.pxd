@@ -19,7 +19,7 @@ from .element cimport (
     width,
     write,
 )
-from .job cimport FEW, Axis, Rule, Tile, fetch
+from .job cimport FEW, Axis, Rule, Tile, elements_of, fetch
 
 cdef enum:
     MOST = 64             # axes
@@ -99,6 +99,15 @@ cdef inline Py_ssize_t largest_block(const Room* room, int first, int last) noex
     return most
 
 
+cdef inline void keep_elements(const Tile* tile, int a, Rows* rows) noexcept nogil:
+    """Only the places that windows read: others may not be there."""
+    cdef Py_ssize_t high
+    elements_of(&tile.axis[a], tile.begin[a], tile.end[a], &rows.begin, &high)
+    rows.n = high - rows.begin
+    if not rows.n:  # one place, which is in the padding
+        rows.begin, rows.n = -1, 1
+
+
 cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
     """The room of a tile. What it holds depends on how many windows it has, not on which."""
     cdef int a, last = tile.rank - 1
@@ -113,7 +122,6 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
         room.rows[a].begin = tile.begin[a] * axis.stride - axis.pad
         if not is_padded(tile, a):
             room.rows[a].n = min(room.rows[a].n, axis.size)
-            room.rows[a].begin = max(0, min(room.rows[a].begin, axis.size - room.rows[a].n))
     room.block = largest_block(room, few, last)
     room.chunk, room.items = room.rows[0].windows if last else 1, 1
     # What is near, at least, as tiles of fewer windows have larger chunks. Without other axes items are rows.
@@ -128,6 +136,9 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
     room.last_counts = 2 * room.block + 2 * SLOTS * room.divisors  # from here on there are doubles
     room.segments = room.last_counts + round_up(windows * (1 + sizeof(double) // sizeof(acc_t)), LANES)
     room.all = room.segments + windows * (1 + 24 // sizeof(acc_t))
+    for a in range(few, last):
+        if not is_padded(tile, a):
+            keep_elements(tile, a, &room.rows[a])
 
 
 cdef inline void fill_row(acc_t* y, Py_ssize_t n) noexcept nogil:
