@@ -26,7 +26,7 @@ cdef enum:
     SLACK = 8 * LANES     # values behind an area that loops may read or write
     NARROW = LANES // 2   # values of a row that is short
     NEAR = 8192           # bytes of a block that stays in the first level of the cache
-    SLOTS = 4             # divisors of so many kinds of rows are kept
+    SLOTS = 4             # divisors of so many kinds of rows are kept (along.pxd)
 
 cdef struct Rows:
     # The rows of a block along one axis but the last one: places, or windows once the axis is reduced.

@@ -1,0 +1,226 @@
+"""The last axis of a block: windows along its rows become results, divided by how many taps they have."""
+from .element cimport (
+    DIVIDES,
+    LANES,
+    Block,
+    Divisor,
+    acc_of,
+    acc_t,
+    block_t,
+    divide,
+    divisor_of,
+    elem_t,
+    finish,
+    finish_each,
+    join,
+    read,
+    vec_empty,
+    vec_read,
+    vec_t,
+    watch_t,
+    width,
+)
+from .job cimport FEW, Axis, Rule, Tile, Window, window_at
+from .rows cimport SLACK, SLOTS, Room, is_flat, is_tree
+
+cdef struct Segment:
+    # Windows of the last axis that divide by the same.
+    Py_ssize_t begin, n
+    double count
+
+cdef struct Along:
+    # The last axis of a tile.
+    Py_ssize_t windows, begin, end   # those from begin to end have taps
+    Py_ssize_t taps                  # that are left, and how far they are from a window in a row
+    Py_ssize_t[FEW] tap
+    Py_ssize_t pitch, step           # from row to row, and from window to window in a row
+    Py_ssize_t y_row, y_step         # the same of results
+    Py_ssize_t lanes
+    elem_t* limit                    # results before it may be written: they are written again later
+    const Rule* rule
+    Segment* segments
+    Py_ssize_t n_segments
+    double* last_counts
+    bint each                        # whether each value has a divisor: lanes are few, and windows divide differently
+    acc_t* divisors
+    double[SLOTS] count              # by what the taps of other axes count: of it, counts and inverses are there
+    Py_ssize_t values                # from slot to slot
+    int slot
+
+cdef struct Lines:
+    # Neighbouring rows, or neighbouring windows of one row, that are finished together.
+    Py_ssize_t rows, x_row, y_row, n
+    const acc_t* counts              # by what values are divided, and its inverses
+    const acc_t* inverses
+
+
+cdef inline void prepare_segments(const Tile* tile, Along* along) noexcept nogil:
+    """By what windows divide."""
+    cdef const Axis* axis = &tile.axis[tile.rank - 1]
+    cdef Py_ssize_t w, first = tile.begin[tile.rank - 1]
+    cdef Window window
+    cdef Segment* segment = along.segments
+    cdef bint taps = False
+    segment[0] = Segment(0, 0, 0)
+    along.begin, along.end = along.windows, along.windows
+    for w in range(along.windows):
+        window = window_at(axis, first + w)
+        if window.taps:
+            along.begin = along.begin if taps else w
+            along.end, taps = w + 1, True
+        along.last_counts[w] = window.count
+        if not w:
+            segment.count = window.count
+        elif DIVIDES and window.count != segment.count:
+            segment += 1
+            segment[0] = Segment(w, 0, window.count)
+        segment.n += 1
+    along.n_segments = segment - along.segments + 1
+    along.each = along.n_segments > 1 and tile.lanes < LANES and along.step == tile.lanes == along.y_step
+    if along.each:
+        along.segments[0], along.n_segments = Segment(0, along.windows, 0), 1
+
+
+cdef inline void prepare_along(const Tile* tile, const Room* room, Along* along) noexcept nogil:
+    cdef int last = tile.rank - 1, slot
+    cdef const Axis* axis = &tile.axis[last]
+    cdef acc_t* scratch = <acc_t*> tile.scratch
+    cdef Py_ssize_t t
+    along.windows, along.lanes, along.rule = tile.end[last] - tile.begin[last], tile.lanes, tile.rule
+    along.pitch, along.y_step = room.pitch, tile.y_stride[last]
+    along.y_row = tile.y_stride[last - 1] if last else tile.y_item
+    along.step = tile.lanes if room.split or room.picked else axis.stride * tile.lanes
+    along.taps = 1 if room.picked or is_tree(axis) or is_flat(tile) else axis.kernel
+    for t in range(along.taps):
+        along.tap[t] = t * axis.dilation * tile.lanes
+        if room.split:
+            along.tap[t] = (t * axis.dilation % axis.stride * (room.pitch // axis.stride)
+                            + t * axis.dilation // axis.stride)
+    along.divisors, along.values = scratch + 2 * room.block, room.divisors
+    along.last_counts = <double*> (scratch + room.last_counts)
+    along.segments = <Segment*> (scratch + room.segments)
+    for slot in range(SLOTS):
+        along.count[slot] = -1
+    along.slot = 0
+    prepare_segments(tile, along)
+
+
+cdef inline elem_t* limit_of(const Tile* tile, const Along* along) noexcept nogil:
+    """Where results end, if they are written in the order of memory; else where they begin."""
+    cdef elem_t* y = <elem_t*> tile.y
+    cdef Py_ssize_t stride = tile.lanes
+    cdef int a
+    if along.n_segments > 1:
+        return y
+    for a in range(tile.rank - 1, -1, -1):
+        if tile.y_stride[a] != stride or (a and tile.end[a] - tile.begin[a] != tile.axis[a].out):
+            return y
+        stride *= tile.axis[a].out
+    if tile.items > 1 and (tile.y_item != stride or tile.end[0] - tile.begin[0] != tile.axis[0].out):
+        return y
+    return y + (tile.items - 1) * stride + tile.end[0] * tile.y_stride[0]
+
+
+cdef inline void set_divisors(acc_t* counts, acc_t* inverses, Py_ssize_t n, double count) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef acc_t value = acc_of(count), inverse = acc_of(1 / count)
+    for i in range(n):
+        counts[i], inverses[i] = value, inverse
+
+
+cdef inline int slot_of(Along* along, double count) noexcept nogil:
+    """The divisors of rows whose other axes count so much; they may be there already."""
+    cdef Py_ssize_t w, lanes = along.lanes, n = along.windows * lanes
+    cdef acc_t* counts
+    cdef int slot
+    for slot in range(SLOTS):
+        if along.count[slot] == count:
+            return slot
+    along.slot = (along.slot + 1) % SLOTS
+    along.count[along.slot] = count
+    counts = along.divisors + 2 * along.slot * along.values
+    if not along.each:
+        set_divisors(counts, counts + along.values, SLACK, count)
+        return along.slot
+    for w in range(along.windows):
+        set_divisors(counts + w * lanes, counts + along.values + w * lanes, lanes, along.last_counts[w] * count)
+    set_divisors(counts + n, counts + along.values + n, along.values - n, 1)
+    return along.slot
+
+
+cdef inline void finish_lines(block_t* unused, const Along* a, const Lines* lines, const acc_t* x, elem_t* y,
+                              bint divides, watch_t* watch) noexcept nogil:
+    """y = the values of x at each of the taps' distances, finished, by divisions where `vec_finish` is not exact. The
+    last block of a line overlaps the one before it."""
+    cdef block_t v, later
+    cdef watch_t seen = watch[0]  # in registers, like all that loops need
+    cdef Py_ssize_t _, t, i, block = width(unused), n = lines.n, behind = max(0, n - block)
+    cdef Py_ssize_t rows = lines.rows, x_row = lines.x_row, y_row = lines.y_row, taps = a.taps, first = a.tap[0]
+    cdef Py_ssize_t each = 1 if a.each else 0, values
+    cdef const acc_t* counts = lines.counts
+    cdef const acc_t* inverses = lines.inverses
+    cdef elem_t* limit = a.limit - LANES
+    cdef const Rule* rule = a.rule
+    for _ in range(rows):
+        i = 0
+        values = n if y > limit else max(n, LANES)
+        while True:
+            i = min(i, behind)
+            read(&v, x + first + i)
+            for t in range(1, taps):
+                read(&later, x + a.tap[t] + i)
+                join(&v, &later)
+            if block_t is vec_t and divides:
+                divide(y + i, values, &v, vec_read(counts + i * each), rule, &seen)
+            else:
+                finish_each(y + i, values, &v, counts + i * each, inverses + i * each, rule, &seen)
+            i += block
+            if i >= n:
+                break
+        x += x_row
+        y += y_row
+    watch[0] = seen
+
+
+cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer,
+                             watch_t* watch) noexcept nogil:
+    """The windows along rows: all of a segment at once, if they lie side by side."""
+    cdef bint together = a.step == a.lanes == a.y_step
+    cdef Py_ssize_t s, r
+    cdef Segment* segment
+    cdef Lines lines
+    cdef const acc_t* source
+    cdef elem_t* target
+    for s in range(a.n_segments):
+        segment = a.segments + s
+        if DIVIDES:
+            lines.counts = a.divisors + 2 * slot_of(a, outer if a.each else outer * segment.count) * a.values
+            lines.inverses = lines.counts + a.values
+        lines.rows, lines.x_row, lines.y_row, lines.n = rows, a.pitch, a.y_row, segment.n * a.lanes
+        if not together:
+            lines.rows, lines.x_row, lines.y_row, lines.n = segment.n, a.step, a.y_step, a.lanes
+        for r in range(1 if together else rows):
+            source, target = x + r * a.pitch + segment.begin * a.step, y + r * a.y_row + segment.begin * a.y_step
+            if DIVIDES and a.rule.careful:
+                finish_lines(<vec_t*> NULL, a, &lines, source, target, True, watch)
+            elif lines.n < 4 * LANES:
+                finish_lines(<vec_t*> NULL, a, &lines, source, target, False, watch)
+            else:
+                finish_lines(<Block*> NULL, a, &lines, source, target, False, watch)
+
+
+cdef inline void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t* y, Py_ssize_t rows,
+                              double outer, watch_t* watch) noexcept nogil:
+    """Windows that are wholly in the padding: sums of them are 0, not the -0 that changes no other sum."""
+    cdef Py_ssize_t _, w, i
+    cdef Divisor by
+    cdef vec_t empty = vec_empty()
+    for _ in range(rows):
+        for w in range(begin, end):
+            i = 0
+            if DIVIDES:
+                by = divisor_of(a.last_counts[w] * outer)
+            while i < a.lanes:  # 0 / count is exact
+                finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule, watch)
+                i += LANES
+        y += a.y_row
