@@ -88,6 +88,30 @@ def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes):
     return unit_of(unit).scratch(&tile)
 
 
+cdef Py_ssize_t fence = 0            # bytes behind the scratch memory of each thread that tests watch
+cdef Py_ssize_t breaches = 0         # bytes of fences that were written
+cdef enum:
+    FENCE = 0xa5
+
+
+def watch_scratch(Py_ssize_t n):
+    """For tests: from now on n bytes behind the memory of each thread are watched. How many were written before."""
+    global fence, breaches
+    cdef Py_ssize_t found = breaches
+    fence, breaches = n, 0
+    return found
+
+
+cdef void close_fences(char* memory, int threads, Py_ssize_t room) noexcept nogil:
+    """Counts what was written behind the memory of threads."""
+    global breaches
+    cdef Py_ssize_t i
+    cdef int thread
+    for thread in range(threads):
+        for i in range((thread + 1) * room - fence, (thread + 1) * room):
+            breaches += <unsigned char> memory[i] != FENCE
+
+
 cdef void run_tasks(const Job* job, const Call* call, int threads, char* memory, Py_ssize_t room) noexcept nogil:
     """All tiles, by so many threads. Their float state is set once: to ask for it waits for all that was begun."""
     cdef Py_ssize_t task
@@ -291,14 +315,17 @@ cdef class Pool:
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.careful = self.careful
         call.far = not call.apart and job.groups * job.items * job.lanes * job.plane * job.itemsize > NEAR and fetches()
-        room = parts(room_of(job, &call), LINE) * LINE
+        room = parts(room_of(job, &call), LINE) * LINE + fence
         threads = enter_team(threads if job.tasks > 1 else 1)
         allocated = <char*> malloc(threads * room + LINE)
         if allocated == NULL:
             leave_team(threads)
             return False
         memory = allocated + (LINE - <uintptr_t> allocated % LINE)
+        if fence:
+            memset(memory, FENCE, threads * room)
         run_tasks(job, &call, threads, memory, room)
+        close_fences(memory, threads, room)
         leave_team(threads)
         free(allocated)
         return True
