@@ -36,7 +36,7 @@ cdef struct Along:
     Py_ssize_t pitch, step           # from row to row, and from window to window in a row
     Py_ssize_t y_row, y_step         # the same of results
     Py_ssize_t lanes
-    elem_t* limit                    # results before it may be written: they are written again later
+    elem_t* limit                    # results before it may be written: they are written again later; or NULL
     const Rule* rule
     Segment* segments
     Py_ssize_t n_segments
@@ -106,19 +106,18 @@ cdef inline void prepare_along(const Tile* tile, const Room* room, Along* along)
 
 
 cdef inline elem_t* limit_of(const Tile* tile, const Along* along) noexcept nogil:
-    """Where results end, if they are written in the order of memory; else where they begin."""
-    cdef elem_t* y = <elem_t*> tile.y
+    """Where results end, if they are written in the order of memory; else NULL."""
     cdef Py_ssize_t stride = tile.lanes
     cdef int a
     if along.n_segments > 1:
-        return y
+        return NULL
     for a in range(tile.rank - 1, -1, -1):
         if tile.y_stride[a] != stride or (a and tile.end[a] - tile.begin[a] != tile.axis[a].out):
-            return y
+            return NULL
         stride *= tile.axis[a].out
     if tile.items > 1 and (tile.y_item != stride or tile.end[0] - tile.begin[0] != tile.axis[0].out):
-        return y
-    return y + (tile.items - 1) * stride + tile.end[0] * tile.y_stride[0]
+        return NULL
+    return <elem_t*> tile.y + (tile.items - 1) * stride + tile.end[0] * tile.y_stride[0]
 
 
 cdef inline void set_divisors(acc_t* counts, acc_t* inverses, Py_ssize_t n, double count) noexcept nogil:
@@ -159,7 +158,7 @@ cdef inline void finish_lines(block_t* unused, const Along* a, const Lines* line
     cdef Py_ssize_t each = 1 if a.each else 0, values
     cdef const acc_t* counts = lines.counts
     cdef const acc_t* inverses = lines.inverses
-    cdef elem_t* limit = a.limit - LANES
+    cdef elem_t* limit = NULL if a.limit == NULL else a.limit - LANES
     cdef const Rule* rule = a.rule
     for _ in range(rows):
         i = 0

@@ -156,7 +156,7 @@ cdef struct Columns:
     Py_ssize_t step                          # from a row to the next one
     Py_ssize_t fresh, ahead                  # so many of the last taps are fetched from so far ahead
     Py_ssize_t pitch, left, gap              # of the block; identities before the first row, and between rows
-    const elem_t* limit                      # elements before it may be read, whether they are needed or not
+    const elem_t* limit                      # elements before it may be read, whether they are needed or not; or NULL
     const Rule* rule
 
 
@@ -168,7 +168,7 @@ cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x
     cdef Py_ssize_t _, t, i, g, block = width(unused), n = c.n, behind = max(0, n - block)
     cdef Py_ssize_t tap = c.tap, step = c.step, pitch = c.pitch, gap = c.gap if is_last else 0
     cdef Py_ssize_t fetched = taps - c.fresh, ahead = c.ahead
-    cdef const elem_t* limit = c.limit - (taps - 1) * tap - LANES
+    cdef const elem_t* limit = NULL if c.limit == NULL else c.limit - (taps - 1) * tap - LANES
     cdef const Rule* rule = c.rule
     for _ in range(rows):
         i = 0

@@ -3,6 +3,7 @@
 Taps of the first axis are reduced first, then those of the next one. More than FEW taps of an axis
 are reduced as a binary tree: pairs, pairs of pairs, aligned at the first tap of the window, in the padding or not.
 """
+from ..core.cursor cimport advance
 from ..core.element cimport (
     Block,
     DIVIDES,
@@ -335,14 +336,7 @@ cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch
             target += at[a] * tile.y_stride[a]
             count *= window.count
         pool_row(tile, &t, source, target, count, watch)
-        a = last - 1
-        while a >= 0:
-            at[a] += 1
-            if at[a] < tile.end[a]:
-                break
-            at[a] = tile.begin[a]
-            a -= 1
-        if a < 0:
+        if not advance(at, tile.begin, tile.end, last):
             return
 
 

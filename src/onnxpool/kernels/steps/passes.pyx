@@ -7,6 +7,7 @@ tree, of which neighbouring windows share the parts: level by level, each place 
 each window adds the part of every level that is in its number of taps.
 """
 from ..core.along cimport Along, finish_empty, finish_rows, limit_of, prepare_along
+from ..core.cursor cimport advance
 from ..core.element cimport acc_t, elem_t, watch_nothing, watch_suspects, watch_t
 from ..core.job cimport Axis, Run, Tile, Window, run_at, window_at
 from ..core.rows cimport (
@@ -41,13 +42,13 @@ cdef void prepare_columns(const Tile* tile, const Room* room, Columns* c) noexce
     c.gap = room.pitch - inside * tile.lanes
     if not inside:
         c.n = 0
-    c.limit, c.rule = <const elem_t*> tile.x, tile.rule
+    c.limit, c.rule = NULL, tile.rule
     if tile.x_item < 0:
         return
     for a in range(tile.rank):
         if tile.x_stride[a] < 0:
             return
-    c.limit += (tile.items - 1) * tile.x_item + tile.lanes
+    c.limit = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + tile.lanes
     for a in range(tile.rank):
         c.limit += (tile.axis[a].size - 1) * tile.x_stride[a]
 
@@ -92,18 +93,6 @@ cdef void load_places(const Tile* tile, const Room* room, Columns* c, const elem
     fill_row(y, low * room.pitch)
     load_rows(c, x + (begin + low) * c.step, y + low * room.pitch, high - low)
     fill_row(y + high * room.pitch, (n - high) * room.pitch)
-
-
-cdef bint advance(Py_ssize_t* at, const Py_ssize_t* begin, const Py_ssize_t* end, int axes) noexcept nogil:
-    """The next place of so many axes, the last one first; false behind the last place."""
-    cdef int a = axes - 1
-    while a >= 0:
-        at[a] += 1
-        if at[a] < end[a]:
-            return True
-        at[a] = begin[a]
-        a -= 1
-    return False
 
 
 cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_t* x, Py_ssize_t begin,
