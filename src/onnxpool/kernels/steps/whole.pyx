@@ -43,7 +43,7 @@ cdef extern from "leaves.h" nogil:
     enum:
         ROW      # bytes of accumulators,
         FULL     # and how many these are
-        MANY     # rows of a leaf, wherever they lie
+        PACKED   # whether one register holds a leaf_t
 
 ctypedef fused rows_t:
     leaf_t
@@ -52,7 +52,8 @@ ctypedef fused rows_t:
 cdef enum:
     AHEAD = 8192          # bytes from what is read to what is fetched,
     LEAST = 256           # if rows have so many bytes at least,
-    LARGEST = 1024        # and these at most; or if they have FULL values
+    LARGEST = 1024        # and these at most; or if they have FULL values:
+    LINE = 64             # then so many of small elements, behind which the processor fetches more by itself
     MOST = 64             # axes
 
 cdef struct Tree:
@@ -150,12 +151,12 @@ cdef inline void graft(const Tree* tree, int level, Py_ssize_t i, vec_t* v, vec_
 
 cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t stride,
                             Py_ssize_t values) noexcept nogil:
-    """2 ** level rows, two vectors at a time."""
+    """2 ** level rows, two vectors at a time, or one where 16 rows of two would need too many registers."""
     cdef Rule rule = tree.rule[0]  # a copy, which no store changes
     cdef Py_ssize_t i = 0
     cdef leaf_t leaf
     cdef vec_t v, w
-    while i + 2 * LANES <= values:
+    while i + 2 * LANES <= values and (PACKED or level < 4):
         load_rows(&leaf, level, x + i, stride, 2 * LANES, &rule)
         leaf_widen(&v, &w, leaf)
         graft(tree, level, i, &v, &w)
@@ -173,11 +174,11 @@ cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t s
 cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
     """Rows of elements, as many at a time as a full part may have."""
     cdef bint full = tree.values == FULL and stride == FULL  # and known to the compiler
-    cdef Py_ssize_t most = 16 if full else MANY, n
+    cdef Py_ssize_t most = 16 if full or PACKED else 8, n
     while rows:
         n = 1 if rows < 8 or tree.rows % 8 else 8 if rows < most or tree.rows % most else most
         if tree.ahead and n > 1 and stride == tree.values:
-            fetch(x + tree.ahead, n * stride * sizeof(elem_t))
+            fetch(x + tree.ahead, LINE if full and sizeof(elem_t) < 4 else n * stride * sizeof(elem_t))
         if n == 1:
             plant_rows(tree, 0, x, stride, tree.values)
         elif n == 8:
