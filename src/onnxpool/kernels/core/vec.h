@@ -121,6 +121,15 @@ INLINE float_v widen_float16(const uint16_t *x) {
     return WIDEN_FLOAT16(uint32_v, float_v, half);
 #endif
 }
+INLINE double_v widen_float(half_float_v x) {
+#if defined(__AVX512F__)
+    return (double_v)_mm512_cvtps_pd((__m256)x);
+#elif defined(__AVX2__)
+    return (double_v)_mm256_cvtps_pd((__m128)x);
+#else
+    return __builtin_convertvector(x, double_v);
+#endif
+}
 typedef VECTOR(uint32_t, WIDTH / 2) half_uint32_v;
 INLINE double_v widen_float16_to_double(const uint16_t *x) {
 #if defined(__AVX512F__)
@@ -133,8 +142,13 @@ INLINE double_v widen_float16_to_double(const uint16_t *x) {
 #endif
 }
 INLINE double_v widen_bfloat16_to_double(const uint16_t *x) {
-    return __builtin_convertvector(
-        (half_float_v)(__builtin_convertvector(READ(quarter_words_v, x), half_uint32_v) << 16), double_v);
+#if defined(__AVX512F__)
+    return widen_float((half_float_v)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x)), 16));
+#elif defined(__AVX2__)
+    return widen_float((half_float_v)_mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)x)), 16));
+#else
+    return widen_float((half_float_v)(__builtin_convertvector(READ(quarter_words_v, x), half_uint32_v) << 16));
+#endif
 }
 INLINE int32_v widen_int8(const int8_t *x) {
 #if defined(__AVX512F__)

@@ -3,15 +3,17 @@
 Places are taken in row-major order, and reduced as a binary tree whose leaves are rows. A row is one place, or where
 places have few lanes, as many neighbours along the last axis as fill ROW bytes of accumulators; these are reduced last.
 So the order of a sum does not depend on the register.
+
+Rows are read 8 or 16 at a time (a leaf), which stay in registers until they are one. In memory each full part of the
+tree has a row of accumulators. There the values of a row begin at multiples of LANES. If the last vector would not be
+full, it holds the last LANES values of the row, some of which the vector before it holds as well.
 """
 from libc.string cimport memcpy
 
 from ..core.element cimport (
-    Block,
     Divisor,
     LANES,
     acc_t,
-    block_t,
     divide,
     divisor_of,
     elem_t,
@@ -21,25 +23,44 @@ from ..core.element cimport (
     vec_load,
     vec_load_part,
     vec_none,
+    vec_read,
     vec_t,
     vec_write,
     watch_nothing,
     watch_suspects,
     watch_t,
-    width,
     write,
 )
 from ..core.boxes cimport copy_each
-from ..core.job cimport Rule, Tile
+from ..core.job cimport Rule, Tile, fetch
+
+cdef extern from "leaves.h" nogil:
+    ctypedef struct leaf_t:
+        pass
+    leaf_t leaf_load(const elem_t* x, const Rule* rule) noexcept
+    leaf_t leaf_merge(leaf_t earlier, leaf_t later) noexcept
+    void leaf_widen(vec_t* first, vec_t* second, leaf_t leaf) noexcept
+    enum:
+        ROW      # bytes of accumulators,
+        FULL     # and how many these are
+        PACKED   # whether one register holds a leaf_t
+
+ctypedef fused rows_t:
+    leaf_t
+    vec_t
 
 cdef enum:
-    ROW = 64              # bytes
+    AHEAD = 8192          # bytes from what is read to what is fetched,
+    LEAST = 256           # if rows have so many bytes at least,
+    LARGEST = 1024        # and these at most; or if they have FULL values:
+    LINE = 64             # then so many of small elements, behind which the processor fetches more by itself
     MOST = 64             # axes
 
 cdef struct Tree:
     # Of rows that have been planted.
     Py_ssize_t group, values, pitch      # places of a row, its values, and values from row to row of the stack
     Py_ssize_t rows                      # that have been planted
+    Py_ssize_t ahead                     # values from what is read to what is fetched, or 0
     acc_t* stack                         # a finished part for each bit of `rows`
     acc_t* part                          # a row that is not full
     char* together                       # elements of eight rows
@@ -48,72 +69,150 @@ cdef struct Tree:
 
 cdef Tree tree_of(const Tile* tile) noexcept nogil:
     cdef Tree tree
-    cdef Py_ssize_t full = ROW // <Py_ssize_t> sizeof(acc_t)
-    tree.group = 1 if tile.all_lanes >= full else (full + tile.all_lanes - 1) // tile.all_lanes
+    cdef Py_ssize_t row
+    tree.group = 1 if tile.all_lanes >= FULL else (FULL + tile.all_lanes - 1) // tile.all_lanes
     tree.values = tree.group * tile.lanes
     tree.pitch = (tree.values + LANES - 1) // LANES * LANES + 4 * LANES
-    tree.rows, tree.rule = 0, tile.rule
+    tree.rows, tree.rule, tree.ahead = 0, tile.rule, 0
+    row = tree.values * sizeof(elem_t)
+    if tile.far and (tree.values == FULL or LEAST <= row <= LARGEST):
+        tree.ahead = AHEAD // <Py_ssize_t> sizeof(elem_t)
     tree.part = <acc_t*> tile.scratch
     tree.together = <char*> (tree.part + tree.pitch)
     tree.stack = <acc_t*> (tree.together + (8 * tree.pitch * sizeof(elem_t) + ROW - 1) // ROW * ROW)
     return tree
 
 
-cdef inline void load_two(block_t* v, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
+cdef inline void load_row(rows_t* v, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
+    if rows_t is leaf_t:
+        v[0] = leaf_load(x, rule)
+    else:
+        load(v, x, n, rule)
+
+
+cdef inline void merge(rows_t* earlier, const rows_t* later) noexcept nogil:
+    if rows_t is leaf_t:
+        earlier[0] = leaf_merge(earlier[0], later[0])
+    else:
+        join(earlier, later)
+
+
+cdef inline void load_two(rows_t* v, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
                           const Rule* rule) noexcept nogil:
-    cdef block_t later
-    load(v, x, n, rule)
-    load(&later, x + stride, n, rule)
-    join(v, &later)
+    cdef rows_t later
+    load_row(v, x, n, rule)
+    load_row(&later, x + stride, n, rule)
+    merge(v, &later)
 
 
-cdef inline void load_eight(block_t* v, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
+cdef inline void load_eight(rows_t* v, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
                             const Rule* rule) noexcept nogil:
-    """Eight rows, as a tree."""
-    cdef block_t two, four
+    cdef rows_t two, four
     load_two(v, x, stride, n, rule)
     load_two(&two, x + 2 * stride, stride, n, rule)
-    join(v, &two)
+    merge(v, &two)
     load_two(&four, x + 4 * stride, stride, n, rule)
     load_two(&two, x + 6 * stride, stride, n, rule)
-    join(&four, &two)
-    join(v, &four)
+    merge(&four, &two)
+    merge(v, &four)
 
 
-cdef inline Py_ssize_t plant_values(block_t* unused, Py_ssize_t i, Tree* tree, int level, const elem_t* x,
-                                    Py_ssize_t stride) noexcept nogil:
-    """Eight rows of x (level 3), or one (0), from the value i on; full parts are joined with it on the way."""
-    cdef Py_ssize_t block = width(unused)
-    cdef block_t v, earlier
-    cdef int at
-    while i + block <= tree.values or (block == LANES and i < tree.values):
-        if level == 3:
-            load_eight(&v, x + i, stride, tree.values - i, tree.rule)
+cdef inline void load_rows(rows_t* v, int level, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
+                           const Rule* rule) noexcept nogil:
+    """2 ** level rows, as a tree: 1, 8 or 16."""
+    cdef rows_t later
+    if level == 0:
+        load_row(v, x, n, rule)
+        return
+    load_eight(v, x, stride, n, rule)
+    if level == 4:
+        load_eight(&later, x + 8 * stride, stride, n, rule)
+        merge(v, &later)
+
+
+cdef inline void graft(const Tree* tree, int level, Py_ssize_t i, vec_t* v, vec_t* w) noexcept nogil:
+    """Joins values of 2 ** level rows with the full parts before them: a vector, or two if w is not NULL."""
+    cdef acc_t* part = tree.stack + level * tree.pitch + i
+    cdef Py_ssize_t rows = tree.rows >> level, pitch = tree.pitch
+    cdef vec_t earlier
+    while rows & 1:
+        read(&earlier, part)
+        join(&earlier, v)
+        v[0] = earlier
+        if w != NULL:
+            read(&earlier, part + LANES)
+            join(&earlier, w)
+            w[0] = earlier
+        part, rows = part + pitch, rows >> 1
+    write(part, v)
+    if w != NULL:
+        write(part + LANES, w)
+
+
+cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t stride,
+                            Py_ssize_t values) noexcept nogil:
+    """2 ** level rows, two vectors at a time, or one where 16 rows of two would need too many registers."""
+    cdef Rule rule = tree.rule[0]  # a copy, which no store changes
+    cdef Py_ssize_t i = 0
+    cdef leaf_t leaf
+    cdef vec_t v, w
+    while i + 2 * LANES <= values and (PACKED or level < 4):
+        load_rows(&leaf, level, x + i, stride, 2 * LANES, &rule)
+        leaf_widen(&v, &w, leaf)
+        graft(tree, level, i, &v, &w)
+        i += 2 * LANES
+    while i < values:
+        if values >= LANES:
+            load_rows(&v, level, x + min(i, values - LANES), stride, LANES, &rule)
         else:
-            load(&v, x + i, tree.values - i, tree.rule)
-        at = level
-        while tree.rows >> at & 1:
-            read(&earlier, tree.stack + at * tree.pitch + i)
-            join(&earlier, &v)
-            v = earlier
-            at += 1
-        write(tree.stack + at * tree.pitch + i, &v)
-        i += block
-    return i
+            load_rows(&v, level, x, stride, values, &rule)
+        graft(tree, level, i, &v, NULL)
+        i += LANES
+    tree.rows += 1 << level
 
 
 cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
-    """Rows of elements, eight at a time where the tree has room for a part of eight."""
-    cdef Py_ssize_t i
+    """Rows of elements, as many at a time as a full part may have."""
+    cdef bint full = tree.values == FULL and stride == FULL  # and known to the compiler
+    cdef Py_ssize_t most = 16 if full or PACKED else 8, n
     while rows:
-        if tree.rows % 8 or rows < 8:
-            i = plant_values(<Block*> NULL, 0, tree, 0, x, stride)
-            plant_values(<vec_t*> NULL, i, tree, 0, x, stride)
-            tree.rows, rows, x = tree.rows + 1, rows - 1, x + stride
+        n = 1 if rows < 8 or tree.rows % 8 else 8 if rows < most or tree.rows % most else most
+        if tree.ahead and n > 1 and stride == tree.values:
+            fetch(x + tree.ahead, LINE if full and sizeof(elem_t) < 4 else n * stride * sizeof(elem_t))
+        if n == 1:
+            plant_rows(tree, 0, x, stride, tree.values)
+        elif n == 8:
+            plant_rows(tree, 3, x, stride, tree.values)
+        elif full:
+            plant_rows(tree, 4, x, FULL, FULL)
         else:
-            i = plant_values(<Block*> NULL, 0, tree, 3, x, stride)
-            plant_values(<vec_t*> NULL, i, tree, 3, x, stride)
-            tree.rows, rows, x = tree.rows + 8, rows - 8, x + 8 * stride
+            plant_rows(tree, 4, x, stride, tree.values)
+        rows, x = rows - n, x + n * stride
+
+
+cdef inline void load_few(acc_t* y, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
+    """Fewer values than a vector has."""
+    cdef acc_t[LANES] part
+    vec_write(part, vec_load_part(x, n, rule))
+    memcpy(y, part, n * sizeof(acc_t))
+
+
+cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
+    """A row of which only n values are there."""
+    cdef Py_ssize_t i, vectors = (tree.values + LANES - 1) // LANES
+    cdef vec_t v
+    for i in range(vectors):
+        vec_write(tree.part + i * LANES, vec_none())
+    for i in range(n // LANES):
+        vec_write(tree.part + i * LANES, vec_load(x + i * LANES, tree.rule))
+    if n < LANES:
+        load_few(tree.part, x, n, tree.rule)
+    else:
+        vec_write(tree.part + n - LANES, vec_load(x + n - LANES, tree.rule))
+    for i in range(vectors):
+        v = vec_read(tree.part + min(i * LANES, max(0, tree.values - LANES)))
+        graft(tree, 0, i * LANES, &v, NULL)
+    tree.rows += 1
 
 
 cdef void join_values(acc_t* x, const acc_t* later, Py_ssize_t n) noexcept nogil:
@@ -126,33 +225,6 @@ cdef void join_values(acc_t* x, const acc_t* later, Py_ssize_t n) noexcept nogil
         join(&v, &w)
         write(x + i, &v)
         i += LANES
-
-
-cdef inline void load_few(acc_t* y, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
-    """Fewer values than a vector has."""
-    cdef acc_t[LANES] part
-    vec_write(part, vec_load_part(x, n, rule))
-    memcpy(y, part, n * sizeof(acc_t))
-
-
-cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
-    """A row of which only n values are there."""
-    cdef Py_ssize_t i = 0
-    cdef int level = 0
-    while i < tree.values:
-        if i + LANES <= n:
-            vec_write(tree.part + i, vec_load(x + i, tree.rule))
-        else:
-            vec_write(tree.part + i, vec_none())
-            if i < n:
-                load_few(tree.part + i, x + i, n - i, tree.rule)
-        i += LANES
-    while tree.rows >> level & 1:
-        join_values(tree.stack + level * tree.pitch, tree.part, tree.values)
-        memcpy(tree.part, tree.stack + level * tree.pitch, tree.values * sizeof(acc_t))
-        level += 1
-    memcpy(tree.stack + level * tree.pitch, tree.part, tree.values * sizeof(acc_t))
-    tree.rows += 1
 
 
 cdef acc_t* harvest(Tree* tree, Py_ssize_t lanes) noexcept nogil:
@@ -170,6 +242,8 @@ cdef acc_t* harvest(Tree* tree, Py_ssize_t lanes) noexcept nogil:
             join_values(tree.stack + level * tree.pitch, total, tree.values)
             total = tree.stack + level * tree.pitch
         level += 1
+    if tree.values > LANES:  # the last vector holds the end of a row
+        vec_write(total + tree.values - LANES, vec_read(total + (tree.values - 1) // LANES * LANES))
     while group % 2 == 0:
         group //= 2
         join_values(total, total + group * lanes, group * lanes)

@@ -1,0 +1,58 @@
+/* What a step on whole channels (`whole`) holds while up to 16 rows become one: leaf_t, as many lanes as two registers
+ * of accumulators. Sums of so few bytes fit into 16 bits, and so into one register. */
+#ifndef ONNXPOOL_LEAVES_H
+#define ONNXPOOL_LEAVES_H
+
+#include "element.h"
+
+/* A row of few lanes: bytes, and accumulators. */
+enum { ROW = 64, FULL = ROW / sizeof(acc_t) };
+
+#if defined(REDUCTION_qmean) && !defined(REDUCTION_qlong)
+typedef VECTOR(elem_t, WIDTH / 2) half_bytes_v;
+typedef struct { int16_v words; } leaf_t;
+enum { PACKED = 1 }; /* whether one register holds it */
+INLINE leaf_t leaf_load(const elem_t *x, const Rule *rule) {
+    (void)rule;
+#if defined(__AVX512BW__) && defined(ELEMENT_int8)
+    return (leaf_t){(int16_v)_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)x))};
+#elif defined(__AVX512BW__)
+    return (leaf_t){(int16_v)_mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)x))};
+#elif defined(__AVX2__) && defined(ELEMENT_int8)
+    return (leaf_t){(int16_v)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)x))};
+#elif defined(__AVX2__)
+    return (leaf_t){(int16_v)_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)x))};
+#else
+    return (leaf_t){__builtin_convertvector(READ(half_bytes_v, x), int16_v)};
+#endif
+}
+INLINE leaf_t leaf_merge(leaf_t earlier, leaf_t later) { return (leaf_t){earlier.words + later.words}; }
+INLINE void leaf_widen(vec_t *first, vec_t *second, leaf_t leaf) {
+#if defined(__AVX512BW__)
+    const __m512i words = (__m512i)leaf.words;
+    *first = (vec_t)_mm512_cvtepi16_epi32(_mm512_castsi512_si256(words));
+    *second = (vec_t)_mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(words, 1));
+#elif defined(__AVX2__)
+    const __m256i words = (__m256i)leaf.words;
+    *first = (vec_t)_mm256_cvtepi16_epi32(_mm256_castsi256_si128(words));
+    *second = (vec_t)_mm256_cvtepi16_epi32(_mm256_extracti128_si256(words, 1));
+#else
+    typedef VECTOR(int16_t, WIDTH / 2) half_int16_v;
+    half_int16_v halves[2];
+    memcpy(halves, &leaf, sizeof halves);
+    *first = __builtin_convertvector(halves[0], vec_t);
+    *second = __builtin_convertvector(halves[1], vec_t);
+#endif
+}
+#else
+typedef struct { vec_t first, second; } leaf_t;
+enum { PACKED = 0 };
+INLINE leaf_t leaf_load(const elem_t *x, const Rule *rule) {
+    return (leaf_t){vec_load(x, rule), vec_load(x + LANES, rule)};
+}
+INLINE leaf_t leaf_merge(leaf_t earlier, leaf_t later) {
+    return (leaf_t){vec_merge(earlier.first, later.first), vec_merge(earlier.second, later.second)};
+}
+INLINE void leaf_widen(vec_t *first, vec_t *second, leaf_t leaf) { *first = leaf.first, *second = leaf.second; }
+#endif
+#endif
