@@ -170,7 +170,7 @@ INLINE vec_t vec_none(void) { return vec_fill((acc_t)-0.0); } /* -0 even leaves 
 
 INLINE vec_t vec_widen(const elem_t *x) {
 #if defined(REDUCTION_norm) && defined(ELEMENT_float32)
-    return __builtin_convertvector(READ(half_float_v, x), double_v);
+    return widen_float(READ(half_float_v, x));
 #elif defined(REDUCTION_norm) && defined(ELEMENT_float16)
     return widen_float16_to_double(x);
 #elif defined(REDUCTION_norm) && defined(ELEMENT_bfloat16)
