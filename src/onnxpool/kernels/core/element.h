@@ -44,6 +44,13 @@ enum { ORDERED = 0 };
 enum { ORDERED = 1 };
 #endif
 
+/* Whether a tap may count more than once. */
+#if defined(REDUCTION_max)
+enum { IDEMPOTENT = 1 };
+#else
+enum { IDEMPOTENT = 0 };
+#endif
+
 /* Whether totals are divided by how many taps they are of. */
 #if defined(REDUCTION_mean) || defined(REDUCTION_wide)
 enum { DIVIDES = 1 };

@@ -12,6 +12,7 @@ cdef extern from "element.h" nogil:
     enum:
         LANES
         DIVIDES
+        IDEMPOTENT
         ORDERED
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_part(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept

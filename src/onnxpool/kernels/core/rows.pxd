@@ -3,6 +3,7 @@ from libc.string cimport memcpy
 
 from .element cimport (
     DIVIDES,
+    IDEMPOTENT,
     LANES,
     Block,
     acc_t,
@@ -26,6 +27,8 @@ cdef enum:
     SLACK = 8 * LANES     # values behind an area that loops may read or write
     NARROW = LANES // 2   # values of a row that is short
     NEAR = 8192           # bytes of a block that stays in the first level of the cache
+    STRIP = 16384         # bytes of a strip
+    LINE = 64             # of a cache line
     SLOTS = 4             # divisors of so many kinds of rows are kept (along.pxd)
 
 cdef struct Rows:
@@ -41,6 +44,7 @@ cdef struct Room:
     bint split                               # whether rows are split into rows of every stride-th place,
     bint picked                              # or all windows of stride 1 are reduced, and every stride-th is picked
     Py_ssize_t block                         # of either of two blocks
+    Py_ssize_t trees, strips                 # where rows are whose first axis was a tree, and a strip of an axis,
     Py_ssize_t divisors, last_counts, segments, all
 
 
@@ -86,13 +90,40 @@ cdef inline void lay_last(const Tile* tile, Room* room) noexcept nogil:
     room.pitch = round_up(room.places * tile.lanes, LANES * axis.stride if room.split else LANES)
 
 
-cdef inline Py_ssize_t largest_block(const Room* room, int first, int last) noexcept nogil:
-    """The most values of a block before and after each pass along axes from `first` on."""
-    cdef Py_ssize_t n = room.pitch, most
+cdef inline bint starts_as_tree(const Tile* tile) noexcept nogil:
+    """Whether the first of several axes is a tree, which is reduced while it is loaded, strip by strip."""
+    return tile.rank > 1 and is_tree(&tile.axis[0])
+
+
+cdef inline Py_ssize_t strip_of(const Rows* rows) noexcept nogil:
+    """Values of a strip: a row of each place of an axis, so narrow that all of them are near."""
+    cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t) // rows.n, line = LINE // <Py_ssize_t> sizeof(elem_t)
+    return round_up(max(near - LANES + 1, line), LANES)
+
+
+cdef inline Py_ssize_t strips_of(const Tile* tile, const Room* room) noexcept nogil:
+    """Values of the largest strip, before and after."""
+    cdef Py_ssize_t most = 0
+    cdef int a
+    for a in range(tile.rank - 1):
+        if is_tree(&tile.axis[a]):
+            most = max(most, (room.rows[a].n + 1 + room.rows[a].windows) * strip_of(&room.rows[a]) + 2 * SLACK)
+    return most
+
+
+cdef inline Py_ssize_t rows_from(const Room* room, int first, int last) noexcept nogil:
+    """Rows of a block, for each place of the axes before `first`."""
+    cdef Py_ssize_t rows = 1
     cdef int a
     for a in range(first, last):
-        n *= room.rows[a].n
-    most = n
+        rows *= room.rows[a].n
+    return rows
+
+
+cdef inline Py_ssize_t largest_block(const Room* room, int first, int last) noexcept nogil:
+    """The most values of a block before and after each pass along axes from `first` on."""
+    cdef Py_ssize_t n = rows_from(room, first, last) * room.pitch, most = n
+    cdef int a
     for a in range(first, last):
         n = n // room.rows[a].n * room.rows[a].windows
         most = max(most, n)
@@ -111,7 +142,7 @@ cdef inline void keep_elements(const Tile* tile, int a, Rows* rows) noexcept nog
 cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
     """The room of a tile. What it holds depends on how many windows it has, not on which."""
     cdef int a, last = tile.rank - 1
-    cdef bint few = last and not is_padded(tile, 0)
+    cdef bint few = last and not is_padded(tile, 0), tree = starts_as_tree(tile)
     cdef const Axis* axis
     cdef Py_ssize_t windows = tile.end[last] - tile.begin[last], near = NEAR // <Py_ssize_t> sizeof(acc_t)
     lay_last(tile, room)
@@ -122,10 +153,11 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
         room.rows[a].begin = tile.begin[a] * axis.stride - axis.pad
         if not is_padded(tile, a):
             room.rows[a].n = min(room.rows[a].n, axis.size)
-    room.block = largest_block(room, few, last)
+    room.block = largest_block(room, few or tree, last)
     room.chunk, room.items = room.rows[0].windows if last else 1, 1
+    room.trees = room.chunk * rows_from(room, 1, last) * room.pitch + SLACK if tree else 0
     # What is near, at least, as tiles of fewer windows have larger chunks. Without other axes items are rows.
-    if few:
+    if few or tree:
         room.chunk = min(room.chunk, max(1, near // room.block))
         room.block = max(near, room.chunk * room.block)
     elif last == 0:
@@ -133,7 +165,10 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
         room.block = max(near, room.items * room.block)
     room.block += SLACK
     room.divisors = round_up(windows * min(tile.lanes, LANES), LANES) + SLACK if DIVIDES else 0
-    room.last_counts = 2 * room.block + 2 * SLOTS * room.divisors  # from here on there are doubles
+    # From here on areas have a place: two blocks, divisors, trees, a strip; then there are doubles.
+    room.strips = 2 * room.block + 2 * SLOTS * room.divisors + room.trees
+    room.trees = room.strips - room.trees
+    room.last_counts = room.strips + strips_of(tile, room)
     room.segments = room.last_counts + round_up(windows * (1 + sizeof(double) // sizeof(acc_t)), LANES)
     room.all = room.segments + windows * (1 + 24 // sizeof(acc_t))
     for a in range(few, last):
@@ -257,21 +292,23 @@ cdef struct Trees:
 
 cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
     """y[window] = trees of x, of which x keeps nothing. Where windows are apart, their values fill vectors: what is
-    written behind one window is in no other."""
-    cdef Py_ssize_t part = 1, before, w
+    written behind one window is in no other. Two parts that overlap are enough where a tap may count twice."""
+    cdef Py_ssize_t part = 1, w, before
     cdef bint begun = False
     cdef acc_t* source
     if t.step == t.width:
         t.width, t.windows = t.windows * t.width, 1
     while True:
-        if t.taps & part:
+        if t.taps & part and not IDEMPOTENT or 2 * part > t.taps:
             before = t.taps // (2 * part) * (2 * part)  # taps in larger parts
-            source = x + before * t.distance
             for w in range(t.windows):
-                if begun:
-                    add_all(source + w * t.step, y + w * t.width, y + w * t.width, t.width)
+                source = x + before * t.distance + w * t.step
+                if IDEMPOTENT:
+                    add_all(source, source + (t.taps - part) * t.distance, y + w * t.width, t.width)
+                elif begun:
+                    add_all(source, y + w * t.width, y + w * t.width, t.width)
                 else:
-                    memcpy(y + w * t.width, source + w * t.step, t.width * sizeof(acc_t))
+                    memcpy(y + w * t.width, source, t.width * sizeof(acc_t))
             begun = True
         if 2 * part > t.taps:
             return

@@ -6,14 +6,18 @@ that no window of the last axis has a border. FEW taps are added one after the o
 tree, of which neighbouring windows share the parts: level by level, each place gets the part that begins there, and
 each window adds the part of every level that is in its number of taps.
 """
+from libc.string cimport memcpy
+
 from ..core.along cimport Along, finish_empty, finish_rows, limit_of, prepare_along
 from ..core.cursor cimport advance
-from ..core.element cimport acc_t, elem_t, watch_nothing, watch_suspects, watch_t
+from ..core.element cimport LANES, acc_t, elem_t, watch_nothing, watch_suspects, watch_t
 from ..core.job cimport Axis, Run, Tile, Window, run_at, window_at
 from ..core.rows cimport (
     MOST,
+    SLACK,
     Columns,
     Room,
+    Rows,
     Trees,
     fill_row,
     is_flat,
@@ -23,7 +27,11 @@ from ..core.rows cimport (
     load_rows_of,
     pick_rows,
     reduce_trees,
+    round_up,
+    rows_from,
     split_rows,
+    starts_as_tree,
+    strip_of,
     sum_all,
 )
 
@@ -131,7 +139,86 @@ cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_
             return
 
 
-cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t before, Py_ssize_t post, acc_t* x,
+cdef void reduce_strip(const Tile* tile, const Room* room, int a, Py_ssize_t width, acc_t* y, Py_ssize_t step,
+                       Py_ssize_t n) noexcept nogil:
+    """The trees along an axis: n values of each place of a strip."""
+    cdef const Axis* axis = &tile.axis[a]
+    cdef Py_ssize_t places = room.rows[a].n, windows = tile.end[a] - tile.begin[a], w
+    cdef acc_t* strip = <acc_t*> tile.scratch + room.strips
+    cdef acc_t* reduced = strip + (places + 1) * width + SLACK
+    reduce_trees(strip, reduced, Trees(axis.kernel, axis.dilation * width, places * width, windows, width,
+                                       axis.stride * width))
+    for w in range(windows):
+        memcpy(y + w * step, reduced + w * width, n * sizeof(acc_t))
+
+
+cdef void load_tree_rows(const Tile* tile, const Room* room, Columns* c, const elem_t* x, acc_t* y,
+                         Py_ssize_t step) noexcept nogil:
+    """One row of each window of the first axis: strip by strip, which may be in several places only if these lie side
+    by side."""
+    cdef int last = tile.rank - 1
+    cdef const Rows* rows = &room.rows[0]
+    cdef Py_ssize_t low = (room.low - room.begin) * tile.lanes, high = (room.high - room.begin) * tile.lanes
+    cdef Py_ssize_t above = min(rows.n, max(0, -rows.begin))
+    cdef Py_ssize_t below = max(above, min(rows.n, tile.axis[0].size - rows.begin))
+    cdef Py_ssize_t v = 0, end, first, width
+    cdef acc_t* strip = <acc_t*> tile.scratch + room.strips
+    c.step, c.pieces, c.taps = tile.x_stride[0], 1, 1
+    x += (rows.begin + above) * c.step
+    while v < room.pitch:
+        end = min(room.pitch, v + strip_of(rows))
+        if tile.x_stride[last] != tile.lanes:
+            end = min(end, (v // tile.lanes + 1) * tile.lanes)
+        first, width = min(end, max(v, low)), round_up(end - v, LANES)
+        c.left, c.n, c.pitch = first - v, max(0, min(end, high) - first), width
+        c.gap = width - c.n
+        fill_row(strip, above * width)
+        load_rows(c, x + (first - low) // tile.lanes * tile.x_stride[last] + (first - low) % tile.lanes,
+                  strip + above * width, below - above)
+        fill_row(strip + below * width, (rows.n - below) * width)
+        reduce_strip(tile, room, 0, width, y + v, step, end - v)
+        v = end
+
+
+cdef void load_trees(const Tile* tile, const Room* room, Columns* c, const elem_t* x, acc_t* y) noexcept nogil:
+    """The rows of all windows of the first axis, which is a tree."""
+    cdef int last = tile.rank - 1, a
+    cdef Py_ssize_t step = rows_from(room, 1, last) * room.pitch, w
+    cdef Py_ssize_t[MOST] at, low, high
+    cdef const elem_t* source
+    cdef bint inside
+    for a in range(1, last):
+        low[a], high[a] = room.rows[a].begin, room.rows[a].begin + room.rows[a].n
+        at[a] = low[a]
+    while True:
+        source, inside = x, True
+        for a in range(1, last):
+            source += at[a] * tile.x_stride[a]
+            inside &= 0 <= at[a] < tile.axis[a].size
+        if inside:
+            load_tree_rows(tile, room, c, source, y, step)
+        else:
+            for w in range(tile.end[0] - tile.begin[0]):
+                fill_row(y + w * step, room.pitch)
+        y += room.pitch
+        if not advance(at + 1, low + 1, high + 1, last - 1):
+            return
+
+
+cdef void reduce_tree_axis(const Tile* tile, const Room* room, int a, Py_ssize_t post, const acc_t* x,
+                           acc_t* y) noexcept nogil:
+    """An axis behind the first one that is a tree."""
+    cdef Py_ssize_t v = 0, width = strip_of(&room.rows[a]), n, p
+    cdef acc_t* strip = <acc_t*> tile.scratch + room.strips
+    while v < post:
+        n = min(width, post - v)
+        for p in range(room.rows[a].n):
+            memcpy(strip + p * width, x + p * post + v, n * sizeof(acc_t))
+        reduce_strip(tile, room, a, width, y + v, post, n)
+        v += n
+
+
+cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t before, Py_ssize_t post, const acc_t* x,
                       acc_t* y) noexcept nogil:
     """An axis before the last one, of which neighbours are `post` values apart."""
     cdef const Axis* axis = &tile.axis[a]
@@ -139,8 +226,7 @@ cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t befo
     cdef Window window
     for _ in range(before):
         if is_tree(axis):
-            reduce_trees(x, y, Trees(axis.kernel, axis.dilation * post, room.rows[a].n * post, windows, post,
-                                     axis.stride * post))
+            reduce_tree_axis(tile, room, a, post, x, y)
         elif is_padded(tile, a):
             sum_all(x, y, windows * post, axis.kernel, axis.dilation * post)
         else:
@@ -154,18 +240,16 @@ cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t befo
         x, y = x + room.rows[a].n * post, y + windows * post
 
 
-cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y) noexcept nogil:
-    """The axes of a block, but for taps of the last one that are left to `finish_rows`; where the rows then are."""
-    cdef int last = tile.rank - 1, a, b
-    cdef Py_ssize_t rows = room.items, post, values
+cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y, acc_t* z) noexcept nogil:
+    """The axes of a block x, but for taps of the last one that are left to `finish_rows`; in which of the others, or
+    still x, the rows then are. z may be x."""
+    cdef int last = tile.rank - 1, a
+    cdef Py_ssize_t rows = room.items, values
     cdef const Axis* axis = &tile.axis[last]
     for a in range(last):
-        if a > 0 or is_padded(tile, 0):
-            post = room.pitch
-            for b in range(a + 1, last):
-                post *= room.rows[b].n
-            reduce_axis(tile, room, a, rows, post, x, y)
-            x, y = y, x
+        if a > 0 or is_flat(tile) and not is_tree(&tile.axis[0]):
+            reduce_axis(tile, room, a, rows, rows_from(room, a + 1, last) * room.pitch, x, y)
+            x, y, z = y, z, y
         rows *= room.rows[a].windows
     if room.split:
         split_rows(x, y, rows, room.pitch, axis.stride)
@@ -237,17 +321,25 @@ cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, con
     """An item, or as many as there is room for if they are rows."""
     cdef int last = tile.rank - 1
     cdef acc_t* block = <acc_t*> tile.scratch
+    cdef acc_t* rows = block
     cdef Py_ssize_t w = tile.begin[0] if last else 0, end = tile.end[0] if last else 1
+    cdef bint tree = starts_as_tree(tile)
     x += room.low * tile.x_stride[last]
     y += tile.begin[last] * tile.y_stride[last]
+    if tree:
+        rows = block + room.trees
+        load_trees(tile, room, c, x, rows)
     while w < end:
         if last:
             room.rows[0].windows = min(room.chunk, end - w)
             if not is_padded(tile, 0):
                 room.rows[0].n = room.rows[0].windows
-        load_block(tile, room, c, x, w, block)
-        finish_block(tile, room, along, reduce_block(tile, room, block, block + room.block), y, w, watch)
+        if not tree:
+            load_block(tile, room, c, x, w, rows)
+        finish_block(tile, room, along, reduce_block(tile, room, rows, block + room.block, block), y, w, watch)
         w += room.chunk
+        if tree:
+            rows += room.chunk * rows_from(room, 1, last) * room.pitch
 
 
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
