@@ -72,7 +72,7 @@ def unit_of(name: str, dtype: str, axes: tuple[Axis, ...]) -> str:
 class Layout(NamedTuple):
     """How an array lies in memory."""
 
-    contiguous: bool  # in row-major order, without gaps
+    contiguous: bool  # in row-major order, without gaps, in the byte order of the machine
     interleaved: bool  # channels lie closer together than pixels
 
 
@@ -83,7 +83,7 @@ def row_major(request: Request) -> Layout:
 
 def layout_of(x: NDArray[Any], channels_last: bool) -> Layout:
     """The layout of an array."""
-    contiguous = x.flags.c_contiguous
+    contiguous = x.flags.c_contiguous and x.dtype.isnative
     channel, pixel = (-1, -2) if channels_last else (1, -1)
     if x.ndim <= 2 or x.shape[channel] == 1:
         return Layout(contiguous, False)
@@ -154,22 +154,25 @@ def setup_of(request: Request, layout: Layout) -> Setup:
     return Setup(axes=problem.axes, images=images, channels=channels, channels_last=request.channels_last,
                  inside=inside, dtype=dtype, itemsize=problem.itemsize, p=reduction.p, low=low, high=high, least=least,
                  largest=largest, indexed=reduction.name == "indexed_max", column_major=reduction.column_major,
-                 route=route.name, stages=stages_of(problem, route, 1 if lone else images, unit, retries))
+                 route=route.name, stages=stages_of(problem, route, 1 if lone else images, unit, retries, layout))
 
 
-def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: str | None) -> tuple[Stage, ...]:
+def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: str | None,
+              layout: Layout) -> tuple[Stage, ...]:
     """The step of a route for a unit, and for the unit of retries if there are any, with the tiles of each."""
     axes, extents = problem.axes, (groups, problem.items, problem.lanes)
     long = any(axis.most > routes.FEW for axis in axes)
     least = WHOLE_LANES if route.step == "whole" else VECTOR
     most = PLANAR_LANES // problem.itemsize if problem.planar else 1 << 62
     room = LONG_ROOM if long else PLANAR_ROOM if problem.planar else route.room
-    # Bytes of elements that do not count: those that stay where they are, unless they lie apart.
-    free = 0 if problem.planar else {"whole": 1 << 62, "passes": tiles.MOST - room}.get(route.step, 0)
+    # Elements that lie apart are copied, results too. Where tiles read others only once, these do not count.
+    stays = not problem.planar and (route.step == "whole" or route.step == "passes" and layout.contiguous)
+    free = 0 if problem.planar or route.step == "direct" else tiles.MOST - room
 
     def volume(tile: tiles.Tile, step: str = f"{route.step}_{unit}") -> int:
         scratch: int = pools.scratch_of(step, axes, tile.windows, tile.lanes, problem.lanes)
-        return scratch + max(0, tiles.elements(axes, tile) * problem.itemsize - free)
+        held: int = tiles.results(tile) if stays else tiles.elements(axes, tile)
+        return scratch + max(0, held * problem.itemsize - free)
 
     tile = tiles.cut(axes, extents, volume, room, lane_values=(least // problem.itemsize, most),
                      grain=VECTOR // problem.itemsize)

@@ -13,7 +13,8 @@ MOST = 1_000_000  # bytes of memory that a thread should take at most, whatever 
 TASKS = 16  # that a large problem is cut into at least, so that up to 8 threads share them evenly; not measured
 # Measured on Zen 3 with one thread:
 LARGE = 1 << 18  # elements in and out of a large problem; from half of it on: 1.7 times the time of one tile
-HALO = 1.6  # how much more two half tiles may read than a whole one; 2.1: 1.5 times the time of windows of 31x31
+AGAIN = 1.4  # how much more work two half tiles may be than a whole one, unless memory does not suffice
+LANES = 1.2  # how much more work it is to halve lanes, while they fill cache lines; else 2
 
 
 class Tile(NamedTuple):
@@ -35,40 +36,42 @@ def elements(axes: Sequence[Axis], tile: Tile) -> int:
     return (read + math.prod(tile.windows)) * tile.lanes * tile.items
 
 
+def results(tile: Tile) -> int:
+    """The results of a tile."""
+    return math.prod(tile.windows) * tile.lanes * tile.items
+
+
 def count(axes: Sequence[Axis], items: int, lanes: int, tile: Tile) -> int:
     """How many tiles there are."""
     tiles = ceil_div(items, tile.items) * ceil_div(lanes, tile.lanes)
     return tiles * math.prod(ceil_div(axis.out, part) for axis, part in zip(axes, tile.windows, strict=True))
 
 
-def halo(axis: Axis, windows: int) -> float:
-    """How much more is read along an axis when a tile is halved."""
-    return 2 * needed(axis, ceil_div(windows, 2)) / needed(axis, windows)
+def work(axes: Sequence[Axis], windows: Sequence[int]) -> int:
+    """The places that passes read and the results that they leave: one axis after the other, the first one first."""
+    places = math.prod((count - 1) * axis.stride + axis.span for axis, count in zip(axes, windows, strict=True))
+    total = places
+    for axis, count in zip(axes, windows, strict=True):
+        places = places // ((count - 1) * axis.stride + axis.span) * count
+        total += places
+    return total
 
 
-def halved(axes: Sequence[Axis], tile: Tile, least: int, grain: int) -> Tile | None:
-    """The tile cut where that costs least: items, then the axis with the least halo, then lanes; None if it is one."""
+def halved(axes: Sequence[Axis], tile: Tile, least: int, grain: int) -> tuple[float, Tile]:
+    """The tile halved where that adds least work, and how much more work it is: infinite if it is one."""
     if tile.items > 1:
-        return tile._replace(items=ceil_div(tile.items, 2))
-    costs = [(round(halo(axis, part), 1), a) for a, (axis, part) in enumerate(zip(axes, tile.windows, strict=True))
-             if part > 1]
+        return 1, tile._replace(items=ceil_div(tile.items, 2))
+    ways, whole = [], work(axes, tile.windows)
+    for a, part in enumerate(tile.windows):
+        if part > 1:
+            windows = (*tile.windows[:a], ceil_div(part, 2), *tile.windows[a + 1:])
+            ways.append((round(2 * work(axes, windows) / whole, 1), a, tile._replace(windows=windows)))
     if tile.lanes >= 2 * least:
-        costs.append((1.2, len(axes)))
-    cost, a = min(costs, default=(math.inf, 0))
-    if cost > HALO:
-        return None
-    if a == len(axes):
-        return tile._replace(lanes=ceil_div(tile.lanes, 2 * grain) * grain)
-    windows = (*tile.windows[:a], ceil_div(tile.windows[a], 2), *tile.windows[a + 1:])
-    return tile._replace(windows=windows)
-
-
-def tightened(tile: Tile) -> list[Tile]:
-    """A tile halved in each way, whatever is then read again; lanes first, which reads nothing again."""
-    if tile.lanes > 1:
-        return [tile._replace(lanes=ceil_div(tile.lanes, 2))]
-    return [tile._replace(windows=(*tile.windows[:a], ceil_div(count, 2), *tile.windows[a + 1:]))
-            for a, count in enumerate(tile.windows) if count > 1]
+        ways.append((LANES, len(axes), tile._replace(lanes=ceil_div(tile.lanes, 2 * grain) * grain)))
+    elif tile.lanes > 1:
+        ways.append((2, len(axes), tile._replace(lanes=ceil_div(tile.lanes, 2))))
+    more, _, smaller = min(ways, default=(math.inf, 0, tile))
+    return more, smaller
 
 
 def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[Tile], int], room: int,
@@ -96,13 +99,10 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
     tile = within or Tile(items, tuple(axis.out for axis in axes), min(lanes, lane_values[1]))
     whole = elements(axes, Tile(items, tuple(axis.out for axis in axes), lanes)) * groups
     tasks = 1 if within or whole < LARGE else TASKS
-    while volume(tile) > room or groups * count(axes, items, lanes, tile) < tasks:
-        smaller = halved(axes, tile, lane_values[0], grain)
-        if smaller is None:
-            break
+    while True:
+        held = volume(tile)
+        more, smaller = halved(axes, tile, lane_values[0], grain)
+        wanted = held > room or groups * count(axes, items, lanes, tile) < tasks
+        if not (wanted and more <= AGAIN or held > MOST and more < math.inf):
+            return tile
         tile = smaller
-    while volume(tile) > MOST:
-        tile, larger = min(tightened(tile), key=volume, default=tile), tile
-        if volume(tile) >= volume(larger):
-            return larger
-    return tile

@@ -27,7 +27,7 @@ cdef enum:
     SLACK = 8 * LANES     # values behind an area that loops may read or write
     NARROW = LANES // 2   # values of a row that is short
     NEAR = 8192           # bytes of a block that stays in the first level of the cache
-    STRIP = 16384         # bytes of a strip
+    STRIP = 24576         # bytes of a strip
     LINE = 64             # of a cache line
     SLOTS = 4             # divisors of so many kinds of rows are kept (along.pxd)
 
@@ -98,7 +98,7 @@ cdef inline bint starts_as_tree(const Tile* tile) noexcept nogil:
 cdef inline Py_ssize_t strip_of(const Rows* rows) noexcept nogil:
     """Values of a strip: a row of each place of an axis, so narrow that all of them are near."""
     cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t) // rows.n, line = LINE // <Py_ssize_t> sizeof(elem_t)
-    return round_up(max(near - LANES + 1, line), LANES)
+    return max(1, near // line) * line
 
 
 cdef inline Py_ssize_t strips_of(const Tile* tile, const Room* room) noexcept nogil:

@@ -154,14 +154,13 @@ cdef void reduce_strip(const Tile* tile, const Room* room, int a, Py_ssize_t wid
 
 cdef void load_tree_rows(const Tile* tile, const Room* room, Columns* c, const elem_t* x, acc_t* y,
                          Py_ssize_t step) noexcept nogil:
-    """One row of each window of the first axis: strip by strip, which may be in several places only if these lie side
-    by side."""
+    """One row of each window of the first axis, strip by strip. Where places lie apart, a strip is in one of them."""
     cdef int last = tile.rank - 1
     cdef const Rows* rows = &room.rows[0]
     cdef Py_ssize_t low = (room.low - room.begin) * tile.lanes, high = (room.high - room.begin) * tile.lanes
     cdef Py_ssize_t above = min(rows.n, max(0, -rows.begin))
     cdef Py_ssize_t below = max(above, min(rows.n, tile.axis[0].size - rows.begin))
-    cdef Py_ssize_t v = 0, end, first, width
+    cdef Py_ssize_t v = 0, end, first, width, w
     cdef acc_t* strip = <acc_t*> tile.scratch + room.strips
     c.step, c.pieces, c.taps = tile.x_stride[0], 1, 1
     x += (rows.begin + above) * c.step
@@ -172,6 +171,12 @@ cdef void load_tree_rows(const Tile* tile, const Room* room, Columns* c, const e
         first, width = min(end, max(v, low)), round_up(end - v, LANES)
         c.left, c.n, c.pitch = first - v, max(0, min(end, high) - first), width
         c.gap = width - c.n
+        if not c.n:
+            fill_row(strip, width)
+            for w in range(tile.end[0] - tile.begin[0]):
+                memcpy(y + v + w * step, strip, (end - v) * sizeof(acc_t))
+            v = end
+            continue
         fill_row(strip, above * width)
         load_rows(c, x + (first - low) // tile.lanes * tile.x_stride[last] + (first - low) % tile.lanes,
                   strip + above * width, below - above)
