@@ -25,7 +25,7 @@ from .job cimport FEW, Axis, Rule, Tile, elements_of, fetch
 cdef enum:
     MOST = 64             # axes
     SLACK = 8 * LANES     # values behind an area that loops may read or write
-    NARROW = LANES // 2   # values of a row that is short
+    NARROW = 4 * LANES    # values of a row below which it is not rounded up
     NEAR = 8192           # bytes of a block that stays in the first level of the cache
     STRIP = 24576         # bytes of a strip
     LINE = 64             # of a cache line
@@ -56,21 +56,6 @@ cdef inline bint is_tree(const Axis* axis) noexcept nogil:
     return axis.kernel > FEW
 
 
-cdef inline bint is_flat(const Tile* tile) noexcept nogil:
-    """Whether rows are so short that all of a block are better reduced as one: where windows follow each other."""
-    cdef int last = tile.rank - 1, a
-    for a in range(tile.rank):
-        if tile.axis[a].stride > 1 and tile.axis[a].out > 1:
-            return False
-    # The same for all tiles of a job, as it decides about scratch memory.
-    return (tile.axis[last].size + 2 * tile.axis[last].pad) * tile.most_lanes <= NARROW
-
-
-cdef inline bint is_padded(const Tile* tile, int a) noexcept nogil:
-    """Whether rows of the padding are part of a block along an axis before the last one."""
-    return is_tree(&tile.axis[a]) or is_flat(tile)
-
-
 cdef inline Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t unit) noexcept nogil:
     return (n + unit - 1) // unit * unit
 
@@ -86,8 +71,10 @@ cdef inline void lay_last(const Tile* tile, Room* room) noexcept nogil:
     room.high = max(room.low, min(axis.size, room.begin + room.places))
     room.split = strided and tile.all_lanes == 1 and (axis.stride == 2 or axis.stride == 4) and not is_tree(axis)
     room.picked = strided and not room.split
-    # Whole vectors, of each phase too: what is written behind a row is not in the next one.
-    room.pitch = round_up(room.places * tile.lanes, LANES * axis.stride if room.split else LANES)
+    # Whole vectors, of each phase too. Short rows follow each other: what is written behind one is written again later.
+    room.pitch = room.places * tile.lanes
+    if room.split or room.pitch >= NARROW:
+        room.pitch = round_up(room.pitch, LANES * axis.stride if room.split else LANES)
 
 
 cdef inline bint starts_as_tree(const Tile* tile) noexcept nogil:
@@ -142,7 +129,7 @@ cdef inline void keep_elements(const Tile* tile, int a, Rows* rows) noexcept nog
 cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
     """The room of a tile. What it holds depends on how many windows it has, not on which."""
     cdef int a, last = tile.rank - 1
-    cdef bint few = last and not is_padded(tile, 0), tree = starts_as_tree(tile)
+    cdef bint few = last and not is_tree(&tile.axis[0]), tree = starts_as_tree(tile)
     cdef const Axis* axis
     cdef Py_ssize_t windows = tile.end[last] - tile.begin[last], near = NEAR // <Py_ssize_t> sizeof(acc_t)
     lay_last(tile, room)
@@ -151,7 +138,7 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
         room.rows[a].windows = tile.end[a] - tile.begin[a]
         room.rows[a].n = (room.rows[a].windows - 1) * axis.stride + span_of(axis)
         room.rows[a].begin = tile.begin[a] * axis.stride - axis.pad
-        if not is_padded(tile, a):
+        if not is_tree(&tile.axis[a]):
             room.rows[a].n = min(room.rows[a].n, axis.size)
     room.block = largest_block(room, few or tree, last)
     room.chunk, room.items = room.rows[0].windows if last else 1, 1
@@ -172,7 +159,7 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
     room.segments = room.last_counts + round_up(windows * (1 + sizeof(double) // sizeof(acc_t)), LANES)
     room.all = room.segments + windows * (1 + 24 // sizeof(acc_t))
     for a in range(few, last):
-        if not is_padded(tile, a):
+        if not is_tree(&tile.axis[a]):
             keep_elements(tile, a, &room.rows[a])
 
 

@@ -20,8 +20,6 @@ from ..core.rows cimport (
     Rows,
     Trees,
     fill_row,
-    is_flat,
-    is_padded,
     is_tree,
     lay,
     load_rows_of,
@@ -108,7 +106,7 @@ cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_
     """The rows of all axes but the last one, for windows of the first axis from `begin` on: few taps of it are reduced
     on the way."""
     cdef int inner = tile.rank - 2, a
-    cdef bint few = not is_padded(tile, 0)
+    cdef bint few = not is_tree(&tile.axis[0])
     cdef Py_ssize_t[MOST] at, low, high
     cdef const elem_t* source
     cdef Window window
@@ -227,21 +225,22 @@ cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t befo
                       acc_t* y) noexcept nogil:
     """An axis before the last one, of which neighbours are `post` values apart."""
     cdef const Axis* axis = &tile.axis[a]
-    cdef Py_ssize_t _, w, windows = room.rows[a].windows
-    cdef Window window
+    cdef Py_ssize_t _, w, n, windows = room.rows[a].windows
+    cdef Run run
     for _ in range(before):
+        w = 0
         if is_tree(axis):
             reduce_tree_axis(tile, room, a, post, x, y)
-        elif is_padded(tile, a):
-            sum_all(x, y, windows * post, axis.kernel, axis.dilation * post)
-        else:
-            for w in range(windows):
-                window = window_at(axis, tile.begin[a] + w)
-                if window.taps:
-                    sum_all(x + (window.first - room.rows[a].begin) * post, y + w * post, post, window.taps,
-                            axis.dilation * post)
-                else:
-                    fill_row(y + w * post, post)
+            w = windows
+        while w < windows:  # neighbours are as one, if all of their taps are
+            run = run_at(axis, tile.begin[a] + w, tile.begin[a] + windows)
+            n = run.n if axis.stride == 1 else 1
+            if run.window.taps:
+                sum_all(x + (run.window.first - room.rows[a].begin) * post, y + w * post, n * post, run.window.taps,
+                        axis.dilation * post)
+            else:
+                fill_row(y + w * post, post)
+            w += n
         x, y = x + room.rows[a].n * post, y + windows * post
 
 
@@ -252,14 +251,14 @@ cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y,
     cdef Py_ssize_t rows = room.items, values
     cdef const Axis* axis = &tile.axis[last]
     for a in range(last):
-        if a > 0 or is_flat(tile) and not is_tree(&tile.axis[0]):
+        if a > 0:
             reduce_axis(tile, room, a, rows, rows_from(room, a + 1, last) * room.pitch, x, y)
             x, y, z = y, z, y
         rows *= room.rows[a].windows
     if room.split:
         split_rows(x, y, rows, room.pitch, axis.stride)
         return y
-    if not (room.picked or is_tree(axis) or is_flat(tile)):
+    if not (room.picked or is_tree(axis)):
         return x
     # All rows at once, as if they were one: what crosses from a row into the next is in no window.
     values = rows * room.pitch - (axis.kernel - 1) * axis.dilation * tile.lanes
@@ -337,7 +336,7 @@ cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, con
     while w < end:
         if last:
             room.rows[0].windows = min(room.chunk, end - w)
-            if not is_padded(tile, 0):
+            if not is_tree(&tile.axis[0]):
                 room.rows[0].n = room.rows[0].windows
         if not tree:
             load_block(tile, room, c, x, w, rows)
