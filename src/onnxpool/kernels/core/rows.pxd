@@ -38,6 +38,7 @@ cdef struct Rows:
 cdef struct Room:
     # What a tile needs, and where in the scratch memory it lies, in accumulators.
     Rows[MOST] rows
+    int loaded, finished                     # axes before these are loaded and finished place by place, others at once
     Py_ssize_t chunk, items                  # windows of the first axis, and items, that are taken at a time
     Py_ssize_t begin, places, low, high      # of the last axis: first place, how many, and which are inside
     Py_ssize_t pitch                         # from row to row

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from ..core.along cimport Along, finish_empty, finish_rows, limit_of, prepare_along
 from ..core.cursor cimport advance
-from ..core.element cimport LANES, acc_t, elem_t, watch_nothing, watch_suspects, watch_t
+from ..core.element cimport DIVIDES, LANES, acc_t, elem_t, watch_nothing, watch_suspects, watch_t
 from ..core.job cimport Axis, Run, Tile, Window, run_at, window_at
 from ..core.rows cimport (
     MOST,
@@ -88,10 +88,12 @@ cdef void load_windows(const Tile* tile, const Room* room, Columns* c, const ele
 
 
 cdef void load_places(const Tile* tile, const Room* room, Columns* c, const elem_t* x, acc_t* y) noexcept nogil:
-    """Rows of all places of the axis before the last one; without taps, all of them are in the padding."""
+    """Rows of all places of the axes from `loaded` on; without taps, all of them are in the padding."""
     cdef int inner = tile.rank - 2
-    cdef Py_ssize_t begin = room.rows[inner].begin, n = room.rows[inner].n
-    cdef Py_ssize_t low = min(n, max(0, -begin)), high = max(low, min(n, tile.axis[inner].size - begin))
+    cdef Py_ssize_t begin = room.rows[inner].begin, n = rows_from(room, room.loaded, inner + 1), low = 0, high = n
+    if is_tree(&tile.axis[inner]):
+        low = min(n, max(0, -begin))
+        high = max(low, min(n, tile.axis[inner].size - begin))
     if not c.taps:
         fill_row(y, n * room.pitch)
         return
@@ -103,37 +105,37 @@ cdef void load_places(const Tile* tile, const Room* room, Columns* c, const elem
 
 cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_t* x, Py_ssize_t begin,
                      acc_t* y) noexcept nogil:
-    """The rows of all axes but the last one, for windows of the first axis from `begin` on: few taps of it are reduced
-    on the way."""
+    """The rows of all axes but the last one, for windows of the first axis from `begin` on: taps of it are reduced on
+    the way."""
     cdef int inner = tile.rank - 2, a
-    cdef bint few = not is_tree(&tile.axis[0])
     cdef Py_ssize_t[MOST] at, low, high
+    cdef Py_ssize_t taps = 1
     cdef const elem_t* source
     cdef Window window
     if inner < 0:
         load_rows(c, x, y, room.items)
         return
-    if inner == 0 and few:
+    if inner == 0:
         load_windows(tile, room, c, x, begin, y)
         return
-    for a in range(inner):
+    low[0], high[0] = begin, begin + room.rows[0].windows
+    for a in range(1, room.loaded):
         low[a], high[a] = room.rows[a].begin, room.rows[a].begin + room.rows[a].n
-        if a == 0 and few:
-            low[0], high[0] = begin, begin + room.rows[0].windows
+    for a in range(room.loaded):
         at[a] = low[a]
+    for a in range(room.loaded, inner):
+        x += room.rows[a].begin * tile.x_stride[a]
     while True:
-        source, c.taps = x, 1
-        for a in range(inner):
-            if a == 0 and few:
-                window = window_at(&tile.axis[0], at[0])
-                source, c.taps = source + window.first * tile.x_stride[0], window.taps
-                continue
+        window = window_at(&tile.axis[0], at[0])
+        source, taps = x + window.first * tile.x_stride[0], window.taps
+        for a in range(1, room.loaded):
             source += at[a] * tile.x_stride[a]
             if not 0 <= at[a] < tile.axis[a].size:
-                c.taps = 0
+                taps = 0
+        c.taps = taps
         load_places(tile, room, c, source, y)
-        y += room.rows[inner].n * room.pitch
-        if not advance(at, low, high, inner):
+        y += rows_from(room, room.loaded, inner + 1) * room.pitch
+        if not advance(at, low, high, room.loaded):
             return
 
 
@@ -283,17 +285,30 @@ cdef void finish_windows(Along* along, const acc_t* x, elem_t* y, Py_ssize_t row
     finish_empty(along, along.end, along.windows, y, rows, outer, watch)
 
 
+cdef void finish_axis(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y, Py_ssize_t begin,
+                      Py_ssize_t end, double count, bint empty, watch_t* watch) noexcept nogil:
+    """The rows of neighbouring windows of the axis before the last one."""
+    cdef int inner = tile.rank - 2
+    cdef Py_ssize_t w = begin
+    cdef Run run
+    while w < end:
+        run = run_at(&tile.axis[inner], w, end)
+        finish_windows(along, x, y + w * tile.y_stride[inner], run.n, count * run.window.count,
+                       empty or run.window.taps == 0, watch)
+        x += run.n * room.pitch
+        w += run.n
+
+
 cdef void finish_block(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y, Py_ssize_t begin,
                        watch_t* watch) noexcept nogil:
     """The rows of all windows of the axes before the last one, of the first of them from `begin` on."""
     cdef int inner = tile.rank - 2, a
     cdef Py_ssize_t[MOST] at, low, high
-    cdef Py_ssize_t w
+    cdef Py_ssize_t rows = 1
     cdef elem_t* target
     cdef double count
     cdef bint empty
     cdef Window window
-    cdef Run run
     if inner < 0:
         finish_windows(along, x, y, room.items, 1, False, watch)
         return
@@ -302,6 +317,8 @@ cdef void finish_block(const Tile* tile, const Room* room, Along* along, const a
         if a == 0:
             low[0], high[0] = begin, begin + room.rows[0].windows
         at[a] = low[a]
+        if a >= room.finished:
+            rows *= high[a] - low[a]
     while True:
         target, count, empty = y, 1, False
         for a in range(inner):
@@ -309,15 +326,43 @@ cdef void finish_block(const Tile* tile, const Room* room, Along* along, const a
             window = window_at(&tile.axis[a], at[a])
             count *= window.count
             empty |= window.taps == 0
-        w = low[inner]
-        while w < high[inner]:
-            run = run_at(&tile.axis[inner], w, high[inner])
-            finish_windows(along, x, target + w * tile.y_stride[inner], run.n, count * run.window.count,
-                           empty or run.window.taps == 0, watch)
-            x += run.n * room.pitch
-            w += run.n
-        if not advance(at, low, high, inner):
+        if room.finished > inner:
+            finish_axis(tile, room, along, x, target, low[inner], high[inner], count, empty, watch)
+            x += (high[inner] - low[inner]) * room.pitch
+        else:
+            finish_windows(along, x, target + low[inner] * tile.y_stride[inner], rows, 1, False, watch)
+            x += rows * room.pitch
+        if not advance(at, low, high, min(inner, room.finished)):
             return
+
+
+cdef bint reads_all(const Tile* tile, int a) noexcept nogil:
+    """Whether every window of an axis has taps."""
+    cdef Py_ssize_t w = tile.begin[a]
+    while w < tile.end[a]:
+        if w == tile.axis[a].begin and w < tile.axis[a].end:
+            w = tile.axis[a].end
+        elif window_at(&tile.axis[a], w).taps:
+            w += 1
+        else:
+            return False
+    return True
+
+
+cdef void merge_axes(const Tile* tile, Room* room) noexcept nogil:
+    """Which axes before the last one are as one: where rows follow each other, and for results nothing is divided."""
+    cdef int inner = tile.rank - 2, a
+    room.loaded, room.finished = inner, inner + 1
+    while room.loaded > 1 and not is_tree(&tile.axis[room.loaded - 1]) and not is_tree(&tile.axis[inner]) and (
+            tile.x_stride[room.loaded - 1] == room.rows[room.loaded].n * tile.x_stride[room.loaded]):
+        room.loaded -= 1
+    for a in range(inner + 1):
+        if DIVIDES or not reads_all(tile, a):
+            return
+    room.finished = inner
+    while room.finished > 0 and (tile.y_stride[room.finished - 1]
+                                 == (tile.end[room.finished] - tile.begin[room.finished]) * tile.y_stride[room.finished]):
+        room.finished -= 1
 
 
 cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, const elem_t* x, elem_t* y,
@@ -354,6 +399,7 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef Columns c
     lay(tile, &room)
     prepare_along(tile, &room, &along)
+    merge_axes(tile, &room)
     prepare_columns(tile, &room, &c)
     along.limit = limit_of(tile, &along)
     while item < tile.items:
