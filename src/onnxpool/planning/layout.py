@@ -174,11 +174,13 @@ def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: s
         held: int = tiles.results(tile) if stays else tiles.elements(axes, tile)
         return scratch + max(0, held * problem.itemsize - free)
 
-    tile = tiles.cut(axes, extents, volume, room, lane_values=(least // problem.itemsize, most),
+    work = tiles.passed if stays else tiles.places
+    tile = tiles.cut(axes, extents, volume, room, work, lane_values=(least // problem.itemsize, most),
                      grain=VECTOR // problem.itemsize)
     first = Stage(step=route.step, unit=unit, **tile._asdict())
     if retries is None:
         return (first,)
     step = "passes" if route.step == "direct" and routes.bounded(problem) else route.step
-    inner = tiles.cut(axes, extents, lambda tile: volume(tile, f"{step}_{retries}"), max(room, LONG_ROOM), within=tile)
+    inner = tiles.cut(axes, extents, lambda tile: volume(tile, f"{step}_{retries}"), max(room, LONG_ROOM), work,
+                      within=tile)
     return first, Stage(step=step, unit=retries, **inner._asdict())

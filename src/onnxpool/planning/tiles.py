@@ -13,8 +13,11 @@ MOST = 1_000_000  # bytes of memory that a thread should take at most, whatever 
 TASKS = 16  # that a large problem is cut into at least, so that up to 8 threads share them evenly; not measured
 # Measured on Zen 3 with one thread:
 LARGE = 1 << 18  # elements in and out of a large problem; from half of it on: 1.7 times the time of one tile
-AGAIN = 1.4  # how much more work two half tiles may be than a whole one, unless memory does not suffice
+AGAIN = 1.6  # how much more work two half tiles may be than a whole one, unless memory does not suffice
 LANES = 1.2  # how much more work it is to halve lanes, while they fill cache lines; else 2
+
+
+Work = Callable[[Sequence[Axis], Sequence[int]], int]
 
 
 class Tile(NamedTuple):
@@ -30,15 +33,19 @@ def needed(axis: Axis, windows: int) -> int:
     return min(axis.size, (windows - 1) * axis.stride + axis.span)
 
 
-def elements(axes: Sequence[Axis], tile: Tile) -> int:
-    """The elements that a tile reads, and the results that it has."""
-    read = math.prod(needed(axis, count) for axis, count in zip(axes, tile.windows, strict=True))
-    return (read + math.prod(tile.windows)) * tile.lanes * tile.items
+def places(axes: Sequence[Axis], windows: Sequence[int]) -> int:
+    """The places that windows read."""
+    return math.prod(needed(axis, count) for axis, count in zip(axes, windows, strict=True))
 
 
 def results(tile: Tile) -> int:
     """The results of a tile."""
     return math.prod(tile.windows) * tile.lanes * tile.items
+
+
+def elements(axes: Sequence[Axis], tile: Tile) -> int:
+    """The elements that a tile reads, and the results that it has."""
+    return places(axes, tile.windows) * tile.lanes * tile.items + results(tile)
 
 
 def count(axes: Sequence[Axis], items: int, lanes: int, tile: Tile) -> int:
@@ -47,7 +54,7 @@ def count(axes: Sequence[Axis], items: int, lanes: int, tile: Tile) -> int:
     return tiles * math.prod(ceil_div(axis.out, part) for axis, part in zip(axes, tile.windows, strict=True))
 
 
-def work(axes: Sequence[Axis], windows: Sequence[int]) -> int:
+def passed(axes: Sequence[Axis], windows: Sequence[int]) -> int:
     """The places that passes read and the results that they leave: one axis after the other, the first one first."""
     places = math.prod((count - 1) * axis.stride + axis.span for axis, count in zip(axes, windows, strict=True))
     total = places
@@ -57,7 +64,7 @@ def work(axes: Sequence[Axis], windows: Sequence[int]) -> int:
     return total
 
 
-def halved(axes: Sequence[Axis], tile: Tile, least: int, grain: int) -> tuple[float, Tile]:
+def halved(axes: Sequence[Axis], tile: Tile, work: Work, least: int, grain: int) -> tuple[float, Tile]:
     """The tile halved where that adds least work, and how much more work it is: infinite if it is one."""
     if tile.items > 1:
         return 1, tile._replace(items=ceil_div(tile.items, 2))
@@ -75,7 +82,7 @@ def halved(axes: Sequence[Axis], tile: Tile, least: int, grain: int) -> tuple[fl
 
 
 def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[Tile], int], room: int,
-        within: Tile | None = None, lane_values: tuple[int, int] = (1, 1 << 62), grain: int = 1) -> Tile:
+        work: Work, within: Tile | None = None, lane_values: tuple[int, int] = (1, 1 << 62), grain: int = 1) -> Tile:
     """
     Cuts x[group, item, axes, lane] into tiles.
 
@@ -88,6 +95,8 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
         The bytes that a tile holds.
     room : int
         The most bytes of a tile.
+    work : callable
+        How much work so many windows are: `places`, or `passed` for passes over elements that stay where they are.
     within : Tile, optional
         A larger tile, which is cut.
     lane_values : (int, int), optional
@@ -99,10 +108,11 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
     tile = within or Tile(items, tuple(axis.out for axis in axes), min(lanes, lane_values[1]))
     whole = elements(axes, Tile(items, tuple(axis.out for axis in axes), lanes)) * groups
     tasks = 1 if within or whole < LARGE else TASKS
+    held = volume(tile)
     while True:
-        held = volume(tile)
-        more, smaller = halved(axes, tile, lane_values[0], grain)
+        more, smaller = halved(axes, tile, work, lane_values[0], grain)
         wanted = held > room or groups * count(axes, items, lanes, tile) < tasks
-        if not (wanted and more <= AGAIN or held > MOST and more < math.inf):
+        fits = volume(smaller)
+        if not (wanted and more <= AGAIN or held > max(MOST, fits)):
             return tile
-        tile = smaller
+        tile, held = smaller, fits
