@@ -166,7 +166,7 @@ def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: s
     most = PLANAR_LANES // problem.itemsize if problem.planar else 1 << 62
     room = LONG_ROOM if long else PLANAR_ROOM if problem.planar else route.room
     # Elements that lie apart are copied, results too. Where tiles read others only once, these do not count.
-    stays = not problem.planar and (route.step == "whole" or route.step == "passes" and layout.contiguous)
+    stays = not problem.planar and (route.step == "whole" or (route.step == "passes" and layout.contiguous))
     free = 0 if problem.planar or route.step == "direct" else tiles.MOST - room
 
     def volume(tile: tiles.Tile, step: str = f"{route.step}_{unit}") -> int:

@@ -113,6 +113,6 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
         more, smaller = halved(axes, tile, work, lane_values[0], grain)
         wanted = held > room or groups * count(axes, items, lanes, tile) < tasks
         fits = volume(smaller)
-        if not (wanted and more <= AGAIN or held > max(MOST, fits)):
+        if not ((wanted and more <= AGAIN) or held > max(MOST, fits)):
             return tile
         tile, held = smaller, fits
