@@ -165,16 +165,17 @@ def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: s
     least = WHOLE_LANES if route.step == "whole" else VECTOR
     most = PLANAR_LANES // problem.itemsize if problem.planar else 1 << 62
     room = LONG_ROOM if long else PLANAR_ROOM if problem.planar else route.room
-    # Elements that lie apart are copied, results too. Where tiles read others only once, these do not count.
-    stays = not problem.planar and (route.step == "whole" or (route.step == "passes" and layout.contiguous))
-    free = 0 if problem.planar or route.step == "direct" else tiles.MOST - room
+    # Elements that lie apart are copied, and results. Others stay where they are: some of them are read again soon.
+    stays = not problem.planar and (route.step == "whole" or (routes.is_windowed(problem) and layout.contiguous))
+    free = 0 if problem.planar or (route.step == "direct" and not stays) else tiles.MOST - room
 
     def volume(tile: tiles.Tile, step: str = f"{route.step}_{unit}") -> int:
         scratch: int = pools.scratch_of(step, axes, tile.windows, tile.lanes, problem.lanes)
         held: int = tiles.results(tile) if stays else tiles.elements(axes, tile)
-        return scratch + max(0, held * problem.itemsize - free)
+        near = tiles.reused(axes, tile) if stays and step.startswith("direct") else 0
+        return scratch + max(near * problem.itemsize, held * problem.itemsize - free)
 
-    work = tiles.passed if stays else tiles.places
+    work = tiles.passed if stays and route.step == "passes" else tiles.places
     tile = tiles.cut(axes, extents, volume, room, work, lane_values=(least // problem.itemsize, most),
                      grain=VECTOR // problem.itemsize)
     first = Stage(step=route.step, unit=unit, **tile._asdict())

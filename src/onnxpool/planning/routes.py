@@ -142,7 +142,7 @@ ROUTES = (
           "maxima with Indices"),
     Route("sequential", "sequential", lambda p: p.reduction == "sequential", lambda p: {}, 1 << 18,
           "QLinearAveragePool, except of whole channels"),
-    Route("direct", "direct", is_windowed, direct_work, 1 << 20,
+    Route("direct", "direct", is_windowed, direct_work, 1 << 19,
           "all other windows"),
     Route("passes", "passes", lambda p: is_windowed(p) and bounded(p), passes_work, 1 << 17,
           "all other windows that span at most 4 times their axis and 64 elements"),

@@ -48,6 +48,11 @@ def elements(axes: Sequence[Axis], tile: Tile) -> int:
     return places(axes, tile.windows) * tile.lanes * tile.items + results(tile)
 
 
+def reused(axes: Sequence[Axis], tile: Tile) -> int:
+    """The elements that a row of windows reads, of which the next row reads some again."""
+    return places(axes, (1, *tile.windows[1:])) * tile.lanes
+
+
 def count(axes: Sequence[Axis], items: int, lanes: int, tile: Tile) -> int:
     """How many tiles there are."""
     tiles = ceil_div(items, tile.items) * ceil_div(lanes, tile.lanes)
