@@ -36,7 +36,7 @@ cdef enum:
 
 cdef struct Taps:
     # Of one window along its axes, the first of which is reduced first. There are at least three, some of one tap.
-    int axes
+    int axes, last            # how many, and which one is the last axis of the tile
     Py_ssize_t[MOST] n, stride, skipped
     bint[MOST] tree
     bint many                 # whether there is a tree, or more than three axes
@@ -69,10 +69,11 @@ cdef inline void plant(block_t* stack, Py_ssize_t place, block_t* value) noexcep
 
 cdef inline void skip(block_t* stack, Py_ssize_t places) noexcept nogil:
     """As if so many places had been planted that change nothing."""
-    cdef int level
-    for level in range(LEVELS):
+    cdef int level = 0
+    while places >> level:
         if places >> level & 1:
             fill(&stack[level], vec_none())
+        level += 1
 
 
 cdef inline void harvest(block_t* total, const block_t* stack, Py_ssize_t places) noexcept nogil:
@@ -284,20 +285,21 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
     cdef Run run
     cdef Windows w
     w.x_step, w.y_step, w.lanes, w.rule = axis.stride * stride, tile.y_stride[last], tile.lanes, tile.rule
-    w.taps[0], w.taps[1] = t.n[0], t.n[1]
     w.ahead = w.x_step * max(1, AHEAD // max(1, w.x_step * <Py_ssize_t> sizeof(elem_t)))
     while at < tile.end[last]:
         run = run_at(axis, at, tile.end[last])
         if run.window.count * outer_count != count:
             count = run.window.count * outer_count
             by = divisor_of(count)
-        if t.many or not (run.window.taps and t.n[0] and t.n[1]):
-            run = Run(1, window_at(axis, at))
-            t.n[t.axes - 1], t.skipped[t.axes - 1] = run.window.taps, run.window.skipped
+        t.n[t.last], t.skipped[t.last] = run.window.taps, run.window.skipped
+        if t.many or not (t.n[0] and t.n[1] and t.n[2]):
+            run.n = 1
             pool_long(t, &w, x + run.window.first * stride, y + at * w.y_step, &by, watch)
         else:
-            w.n, w.taps[2] = run.n, run.window.taps
-            w.fresh = min(w.taps[2], axis.stride) * w.taps[0] * w.taps[1] if tile.far else 0
+            w.n, w.taps[0], w.taps[1], w.taps[2] = run.n, t.n[0], t.n[1], t.n[2]
+            w.fresh = 0
+            if tile.far:
+                w.fresh = min(run.window.taps, axis.stride) * (t.n[0] * t.n[1] * t.n[2] // run.window.taps)
             list_taps(t, &w)
             pool_windows(&w, x + run.window.first * stride, y + at * w.y_step, &by, watch)
         at += run.n
@@ -305,11 +307,15 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
 
 cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
     cdef int rank = tile.rank, a, place
+    cdef bint alone = True
     t.axes, t.stacks, t.many, t.listed[0] = max(3, rank), tile.scratch, rank > 3, 0
     for a in range(t.axes):
         t.n[a], t.stride[a], t.skipped[a], t.tree[a] = 1, 0, 0, False
-    for a in range(rank):  # the last axis is the last of three, and the first one the innermost loop
-        place = t.axes - 1 if a == rank - 1 else a
+    for a in range(rank - 1):
+        alone &= tile.axis[a].kernel == 1
+    t.last = 0 if alone else t.axes - 1  # the first axis is the innermost loop, the last one if others have one tap
+    for a in range(rank):
+        place = t.last if a == rank - 1 else a + alone
         t.stride[place] = tile.axis[a].dilation * tile.x_stride[a]
         t.tree[place] = tile.axis[a].kernel > FEW
         t.many |= t.tree[place]
@@ -317,7 +323,7 @@ cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
 
 cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch) noexcept nogil:
     """The windows along the axes before the last one."""
-    cdef int last = tile.rank - 1, a
+    cdef int last = tile.rank - 1, a, place
     cdef Py_ssize_t[MOST] at
     cdef const elem_t* source
     cdef elem_t* target
@@ -331,7 +337,8 @@ cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch
         source, target, count = x, y, 1
         for a in range(last):
             window = window_at(&tile.axis[a], at[a])
-            t.n[a], t.skipped[a] = window.taps, window.skipped
+            place = a + (t.last == 0)
+            t.n[place], t.skipped[place] = window.taps, window.skipped
             source += window.first * tile.x_stride[a]
             target += at[a] * tile.y_stride[a]
             count *= window.count
