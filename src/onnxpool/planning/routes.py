@@ -11,10 +11,10 @@ REGISTER = 32  # bytes, for which costs were measured
 # Nanoseconds for each register full of results, on AMD Zen 3 (`tools/measure_routes.py` measures and prints them):
 # what a unit of work costs in each route. "far" was estimated from a few larger problems.
 COSTS = {
-    "direct": {"taps": 0.42, "widened": 0.46, "tree": 1.11, "part": 8.61, "windows": 8.98, "results": 1.13},
-    "passes": {"loads": 0.47, "widened": 0.45, "sums": 0.43, "splits": 1.21, "picks": 0.53, "taps": 0.24, "rows": 5.19,
-               "windows": 4.95, "results": 1.72},
-    "moved": {"elements": 1.75, "far": 5.0},
+    "direct": {"taps": 0.45, "widened": 0.24, "tree": 0.51, "part": 8.22, "windows": 10.61, "results": 1.00},
+    "passes": {"loads": 0.50, "widened": 0.14, "sums": 0.24, "splits": 1.70, "picks": 0.89, "taps": 0.15, "rows": 5.80,
+               "windows": 9.70, "results": 2.20},
+    "moved": {"elements": 1.89, "far": 5.0},
 }
 NEAR = 1 << 20  # bytes of an image that are near while its channels are brought side by side
 PAGE = 1 << 12  # bytes

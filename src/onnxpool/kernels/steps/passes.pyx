@@ -359,10 +359,10 @@ cdef void merge_axes(const Tile* tile, Room* room) noexcept nogil:
     for a in range(inner + 1):
         if DIVIDES or not reads_all(tile, a):
             return
-    room.finished = inner
-    while room.finished > 0 and (tile.y_stride[room.finished - 1]
-                                 == (tile.end[room.finished] - tile.begin[room.finished]) * tile.y_stride[room.finished]):
-        room.finished -= 1
+    a = inner
+    while a > 0 and tile.y_stride[a - 1] == (tile.end[a] - tile.begin[a]) * tile.y_stride[a]:
+        a -= 1
+    room.finished = a
 
 
 cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, const elem_t* x, elem_t* y,
