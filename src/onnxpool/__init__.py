@@ -1,7 +1,7 @@
 """The ONNX pooling operators as an exact, fast CPU library: NumPy arrays in, NumPy arrays out."""
 
 from .about import config, show_config
-from .base import from_node
+from .base import clear_caches, from_node
 from .dlpack import from_dlpack
 from .errors import PoolError, PoolTypeError
 from .operators import *  # noqa: F403
@@ -15,6 +15,7 @@ __all__ = [
     "PoolError",
     "PoolTypeError",
     "__version__",
+    "clear_caches",
     "config",
     "from_dlpack",
     "from_node",

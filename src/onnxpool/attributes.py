@@ -10,6 +10,8 @@ import numpy as np
 from .errors import PoolError, PoolTypeError
 
 INT64_MAX = 2**63 - 1
+MOST_AXES = 64  # of an array
+MOST_SHOWN = 200  # characters of a value in a message
 
 
 def is_integer(value: object) -> bool:
@@ -17,13 +19,22 @@ def is_integer(value: object) -> bool:
     return type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)))
 
 
+def shown(value: object) -> str:
+    """A value for a message, of bounded length."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        return f"one with more than {MOST_SHOWN} digits"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
 def integer(where: str, value: Any, minimum: int) -> int:
     """A value as an int in [minimum, 2^63 - 1]."""
     if not is_integer(value):
-        raise PoolTypeError(f"{where} must be an integer, got {value!r} of type {type(value).__name__}; "
+        raise PoolTypeError(f"{where} must be an integer, got {shown(value)} of type {type(value).__name__}; "
                             f"give an int of at least {minimum}")
     if not minimum <= int(value) <= INT64_MAX:
-        raise PoolError(f"{where} must be in [{minimum}, 2^63 - 1], got {value}; give an int of at least {minimum}")
+        raise PoolError(f"{where} must be in [{minimum}, 2^63 - 1], got {shown(value)}; give an int of at least {minimum}")
     return int(value)
 
 
@@ -59,12 +70,15 @@ class Ints(Attribute):
         if is_integer(value):
             return integer(where, value, self.minimum)
         if isinstance(value, np.ndarray) and value.ndim == 1:
-            value = tuple(value)
+            value = value.tolist() if value.dtype.kind in "iu" else tuple(value)
         if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
-            raise PoolTypeError(f"{where} must be an integer or a sequence of integers, got {value!r} of type "
+            raise PoolTypeError(f"{where} must be an integer or a sequence of integers, got {shown(value)} of type "
                                 f"{type(value).__name__}; give one int for each spatial axis")
         if not value:
             raise PoolError(f"{where} is empty; give one int for each spatial axis")
+        if len(value) > 2 * MOST_AXES:
+            raise PoolError(f"{where} has {len(value)} values, but no array has more than {MOST_AXES} axes; "
+                            f"give one int for each spatial axis")
         return tuple(integer(f"{where}[{i}]", item, self.minimum) for i, item in enumerate(value))
 
 
@@ -80,9 +94,9 @@ class Flag(Attribute):
     def check(self, where: str, value: Any) -> int:
         """The value as an int."""
         if not is_integer(value) and not isinstance(value, (bool, np.bool_)):
-            raise PoolTypeError(f"{where} must be 0 or 1, got {value!r} of type {type(value).__name__}; give 0 or 1")
+            raise PoolTypeError(f"{where} must be 0 or 1, got {shown(value)} of type {type(value).__name__}; give 0 or 1")
         if value not in (0, 1):
-            raise PoolError(f"{where} must be 0 or 1, got {value}; give 0 or 1")
+            raise PoolError(f"{where} must be 0 or 1, got {shown(value)}; give 0 or 1")
         return int(value)
 
 
@@ -113,13 +127,17 @@ class Float(Attribute):
 
     def check(self, where: str, value: Any) -> float:
         """The value as a float."""
-        if not isinstance(value, (float, np.floating)):
-            raise PoolTypeError(f"{where} must be a float, got {value!r} of type {type(value).__name__}; "
+        if not isinstance(value, (float, np.floating)) and not is_integer(value):
+            raise PoolTypeError(f"{where} must be a float, got {shown(value)} of type {type(value).__name__}; "
                                 f"give a float above 0, such as {self.default}")
-        if math.isnan(value) or value <= 0 or (self.finite and math.isinf(value)):
-            raise PoolError(f"{where} must be above 0{' and finite' if self.finite else ''}, got {value}; "
+        try:
+            number = float(value)
+        except OverflowError:  # an integer
+            number = math.inf if value > 0 else -math.inf
+        if math.isnan(number) or number <= 0 or (math.isinf(number) and (self.finite or is_integer(value))):
+            raise PoolError(f"{where} must be above 0{' and finite' if self.finite else ''}, got {shown(value)}; "
                             f"give a float above 0, such as {self.default}")
-        return float(value)
+        return number
 
 
 class Choice(Attribute):
@@ -136,9 +154,9 @@ class Choice(Attribute):
     def check(self, where: str, value: Any) -> str:
         """The value, or what the empty string stands for."""
         if not isinstance(value, str):
-            raise PoolTypeError(f"{where} must be a str, got {value!r} of type {type(value).__name__}; "
+            raise PoolTypeError(f"{where} must be a str, got {shown(value)} of type {type(value).__name__}; "
                                 f"give one of {', '.join(self.values)}")
         if value not in self.values and not (self.blank and value == ""):
-            raise PoolError(f"{where} must be one of {', '.join(self.values)}, got {value!r}; "
+            raise PoolError(f"{where} must be one of {', '.join(self.values)}, got {shown(value)}; "
                             f"the names are case-sensitive")
         return value or self.values[0]

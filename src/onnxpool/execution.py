@@ -24,15 +24,45 @@ def as_array(label: str, x: object, name: str = "X") -> Array:
         raise PoolTypeError(f"{label}: {name} is a {type(x).__name__}, whose meaning pooling would lose; "
                             f"give an ndarray, such as x.filled(...) or numpy.array(x, subok=False)")
     try:
-        return np.asarray(x)
-    except ValueError as error:
-        raise PoolTypeError(f"{label}: {name} cannot be made an array: {error}; give an ndarray") from None
+        array = np.asarray(x)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the type that it is of raises
+        raise unreadable(label, x, name, str(error)) from None
+    if array.dtype.kind in "OSU":
+        raise unreadable(label, x, name, f"it becomes an array of dtype {array.dtype}")
+    return array
+
+
+def unreadable(label: str, x: object, name: str, reason: str) -> PoolTypeError:
+    """The error for what NumPy cannot make an array of numbers of, with the way out."""
+    way = "give an ndarray"
+    if hasattr(x, "__dlpack__"):
+        way = ("give onnxpool.from_dlpack(...) of it, after .detach() if it needs gradients and .cpu() if it lies on "
+               "another device")
+    elif hasattr(x, "detach") or hasattr(x, "cpu"):
+        way = "call .detach() and .cpu() first, or give an ndarray"
+    return PoolTypeError(f"{label}: {name} is a {type(x).__module__}.{type(x).__qualname__}, which is no array of "
+                         f"numbers to NumPy: {reason}; {way}")
 
 
 def native(dtype: DTypeLike) -> np.dtype[Any]:
     """The dtype in native byte order: what results have."""
     resolved = np.dtype(dtype)
     return resolved if resolved.isnative else resolved.newbyteorder("=")
+
+
+def dtype_of(label: str, dtype: Any) -> np.dtype[Any]:
+    """The dtype that somebody names, in native byte order."""
+    if isinstance(dtype, str) and dtype == "bfloat16":
+        return bfloat16()
+    try:
+        if dtype is None:
+            raise TypeError("None is none")  # but float64 to NumPy
+        return native(dtype)
+    except Exception as error:  # NumPy has many
+        raise PoolTypeError(f"{label}: dtype must be one of NumPy's, got {dtype!r} of type {type(dtype).__name__}: "
+                            f"{error}; give one such as 'float32'") from None
 
 
 def bfloat16() -> np.dtype[Any]:
@@ -92,7 +122,8 @@ class Plan:
     """
     An operator made ready for one shape and dtype: the fastest call.
 
-    Plans are made by an operator's `plan` method. They are immutable, picklable and safe to call from any thread.
+    Plans are made by an operator's `plan` method. They are immutable, picklable and safe to call from any thread. Two
+    are equal if their operators, shapes and dtypes are.
 
     Attributes
     ----------
@@ -113,7 +144,7 @@ class Plan:
     [[[[5.0, 7.0], [13.0, 15.0]]]]
     """
 
-    __slots__ = ("channels_last", "dtype", "label", "operator", "shape")
+    __slots__ = ("__weakref__", "channels_last", "dtype", "label", "operator", "shape")
 
     channels_last: bool
     label: str
@@ -129,7 +160,19 @@ class Plan:
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a plan is immutable: cannot set {name}")
+        raise AttributeError(f"a plan is immutable: cannot set {name}; make a new plan")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a plan is immutable: cannot delete {name}")
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.operator, self.shape, self.dtype
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _replan, (self.operator, self.shape, self.dtype)
@@ -218,7 +261,8 @@ class Plan:
 
     def _no_inputs(self, inputs: tuple[Any, ...]) -> None:
         if inputs:
-            raise PoolError(f"{self.label}: takes only X, got {1 + len(inputs)} inputs; leave the others out")
+            raise PoolError(f"{self.label}: takes only X, got {1 + len(inputs)} inputs; leave the others out, and give "
+                            f"an array for the result as out=")
 
 
 def delivered(result: Array, out: Array | None) -> Array:

@@ -9,7 +9,7 @@ from . import kernels, threads
 from .errors import PoolError, PoolTypeError
 from .execution import Array, Plan, allocate, as_array, check_out, delivered
 from .planning.layout import memory_order
-from .windows import check_sizes, with_spatial
+from .windows import check_sizes
 
 MOST_SAMPLES = 2**22  # of one region: sampling_ratio 0 takes their number from the data
 
@@ -32,12 +32,14 @@ class RegionPlan(Plan):
 
     regions: Regions
 
-    def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], regions: Regions) -> None:
-        super().__init__(operator, shape, dtype, regions=regions,
-                         output_shape=with_spatial((1, *shape[1:]), regions.pooled, operator.channels_last))
-
     def _geometry(self) -> list[str]:
-        return [f"for each region: {self.regions}"]
+        kind, (height, width), scale, sampling, offset, _ = self.regions
+        taken = "the largest" if kind.endswith("max") else "the mean"
+        what = "element"
+        if self._align:
+            what = f"of {sampling} x {sampling} samples" if sampling else "sample, about one for each element,"
+        corners = f"corners times {scale:g}" + (f", less {offset:g}" if offset else "")
+        return [f"for each region, {corners}: {height} x {width} bins, {taken} {what} of each"]
 
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
         """One result for each region."""

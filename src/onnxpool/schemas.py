@@ -6,7 +6,7 @@ com.microsoft, onnxruntime's contributed operators.
 
 from typing import Any, NamedTuple
 
-from .attributes import Attribute, Choice, Flag, Float, Int, Ints, integer
+from .attributes import Attribute, Choice, Flag, Float, Int, Ints, integer, shown
 from .errors import PoolError, PoolTypeError
 
 LATEST = {"": 28, "com.microsoft": 1}  # the newest opset of each domain that this table knows
@@ -170,10 +170,24 @@ def foreign(version: Version, name: str, value: object) -> PoolError:
     """The error for an attribute that the version does not have."""
     first = introduced(version.operator, name)
     if first is None:
-        return PoolError(f"{version.label}: unknown attribute {name}={value!r}; "
+        return PoolError(f"{version.label}: unknown attribute {name}={shown(value)}; "
                          f"it has {', '.join(version.attributes) or 'none'}")
-    return PoolError(f"{version.label}: {name}={value!r} given, but {name} exists since {version.operator}-{first}; "
+    return PoolError(f"{version.label}: {name}={shown(value)} given, but {name} exists since {version.operator}-{first}; "
                      f"leave it out or give opset >= {first}")
+
+
+def elsewhere(version: Version, name: str, value: object) -> str:
+    """Which other version takes such a value of an attribute, for the end of a message; empty if none does."""
+    for other in SCHEMAS[version.operator].versions:
+        kind = other.attributes.get(name)
+        if kind is None or type(kind) is type(version.attributes[name]):
+            continue
+        try:
+            kind.check(name, value)
+        except (PoolError, PoolTypeError):
+            continue
+        return f", or opset={other.since}: {name} is a {kind.type} at {other.label}"
+    return ""
 
 
 def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
@@ -184,7 +198,10 @@ def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
             continue
         if name not in version.attributes:
             raise foreign(version, name, value)
-        checked[name] = version.attributes[name].check(f"{version.label}: {name}", value)
+        try:
+            checked[name] = version.attributes[name].check(f"{version.label}: {name}", value)
+        except PoolTypeError as error:
+            raise PoolTypeError(f"{error}{elsewhere(version, name, value)}") from None
     for name, attribute in version.attributes.items():
         if attribute.required and name not in checked:
             raise PoolError(f"{version.label}: {name} is not given, but required; give {name}")

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 from .attributes import integer
@@ -73,14 +73,14 @@ def _checked(value: object) -> int:
     return min(integer("onnxpool: num_threads", value, 1), MOST)
 
 
-def set_num_threads(n: int) -> None:
+def set_num_threads(n: int | None) -> None:
     """
     Set how many threads a call uses that is not told otherwise.
 
     Parameters
     ----------
-    n : int
-        At least 1; more than 256 count as 256.
+    n : int or None
+        At least 1; more than 256 count as 256. None goes back to the default, as `get_num_threads` says.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def set_num_threads(n: int) -> None:
     2
     """
     global _setting
-    _setting = _checked(n)
+    _setting = None if n is None else _checked(n)
 
 
 def get_num_threads() -> int:
@@ -118,7 +118,15 @@ def get_num_threads() -> int:
 
 
 @contextmanager
-def num_threads(n: int) -> Iterator[None]:
+def _scope(n: int) -> Iterator[int]:
+    token = _scoped.set(n)
+    try:
+        yield n
+    finally:
+        _scoped.reset(token)
+
+
+def num_threads(n: int) -> AbstractContextManager[int]:
     """
     Use `n` threads for the calls within a ``with`` block of this thread or task.
 
@@ -126,6 +134,11 @@ def num_threads(n: int) -> Iterator[None]:
     ----------
     n : int
         At least 1; more than 256 count as 256.
+
+    Returns
+    -------
+    context manager
+        It gives the number that calls use.
 
     Raises
     ------
@@ -139,11 +152,7 @@ def num_threads(n: int) -> Iterator[None]:
     ...     onnxpool.get_num_threads()
     1
     """
-    token = _scoped.set(_checked(n))
-    try:
-        yield
-    finally:
-        _scoped.reset(token)
+    return _scope(_checked(n))
 
 
 def team(asked: object, size: int) -> int:

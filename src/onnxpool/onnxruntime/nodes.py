@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import threads
-from ..base import Operator
+from ..base import Operator, registry
 from ..errors import PoolError, PoolTypeError
 from ..execution import Array, Plan, bfloat16
 from ..planning.plan import WindowPlan
@@ -116,7 +116,7 @@ class Kind(NamedTuple):
     def made(self, given: dict[str, Any], indices: bool) -> Operator:
         """The operator: of the models' opset, or else of the newest version whose attributes have such types."""
         keywords = {**given, "return_indices": True} if indices else given
-        cls: Callable[..., Operator] = Operator.registry[self.operator]
+        cls: Callable[..., Operator] = registry[self.operator]
         if self.opset is not None:
             return cls(**keywords, opset=self.opset)
         *older, newest = SCHEMAS[self.operator].versions
@@ -176,7 +176,7 @@ def kinds(operators: Iterable[str], opset: int | None, newest: int | None) -> li
         if known is not None:
             start = version.since if newest else min(start, known)
         theirs = None if newest is None else known or newest
-        absent = OPTIONAL_INPUTS + (ZERO_POINTS if Operator.registry[operator].zero_points_optional else ())
+        absent = OPTIONAL_INPUTS + (ZERO_POINTS if registry[operator].zero_points_optional else ())
         made += [
             Kind(operator, schema.domain, start, known, theirs,
                  tuple(Port(OTHER_INPUTS.get(name, x), name in absent) for name in schema.inputs),

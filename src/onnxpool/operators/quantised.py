@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from ..base import Ints, made
+from ..base import Ints, made, registered
 from ..execution import Array
 from ..planning.request import Reduction
 from ..windows import Axis
 from .reducing import Reducing
 
 
+@registered
 class QLinearGlobalAveragePool(Reducing):
     """The operator QLinearGlobalAveragePool: see `qlinear_global_average_pool`, whose attributes it takes."""
 
@@ -73,6 +74,7 @@ def qlinear_global_average_pool(x: Any, x_scale: Any, x_zero_point: Any, y_scale
     return y
 
 
+@registered
 class QLinearAveragePool(Reducing):
     """The operator QLinearAveragePool of com.microsoft: see `qlinear_average_pool`, whose attributes it takes."""
 
@@ -86,7 +88,7 @@ class QLinearAveragePool(Reducing):
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, auto_pad=auto_pad,
                   ceil_mode=ceil_mode, count_include_pad=count_include_pad)
 
-    def reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
         """As onnxruntime: a sum of integers if one window is the whole input, else of real values in order."""
         whole = all(axis.kernel == axis.size and axis.pads == (0, 0) for axis in axes)
         return Reduction("quantised_mean" if whole else "mean_in_order", whole=whole)

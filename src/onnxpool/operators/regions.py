@@ -5,13 +5,32 @@ from typing import Any
 
 import numpy as np
 
-from ..base import Operator, made
+from ..base import Operator, made, registered
 from ..execution import Array, Plan
 from ..regions import RegionPlan, Regions, check_planes
-from ..windows import check_lengths, per_axis
+from ..windows import check_lengths, per_axis, with_spatial
 
 
-class MaxRoiPool(Operator):
+class OnRegions(Operator):
+    """An operator that pools regions of images."""
+
+    __slots__ = ()
+
+    def _regions(self) -> Regions:
+        """How regions are cut, and what of them is taken."""
+        raise NotImplementedError(f"{self.label} has no regions")
+
+    def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the result for one region."""
+        check_planes(self.label, shape, self.channels_last)
+        return with_spatial((1, *shape[1:]), self._regions().pooled, self.channels_last)
+
+    def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
+        return RegionPlan(self, shape, dtype, regions=self._regions(), output_shape=self._output_shape(shape))
+
+
+@registered
+class MaxRoiPool(OnRegions):
     """The ONNX operator MaxRoiPool with its attributes: see `max_roi_pool`, whose arguments it takes."""
 
     __slots__ = ()
@@ -21,14 +40,13 @@ class MaxRoiPool(Operator):
         self._set(opset, channels_last, pooled_shape=pooled_shape, spatial_scale=spatial_scale)
         check_lengths(self.label, self.attributes, 2)
 
-    def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
-        check_planes(self.label, shape, self.channels_last)
+    def _regions(self) -> Regions:
         height, width = per_axis(self.value("pooled_shape"), 2)
-        regions = Regions("roi_max", (height, width), scale=self.value("spatial_scale"))
-        return RegionPlan(self, shape, dtype, regions=regions)
+        return Regions("roi_max", (height, width), scale=self.value("spatial_scale"))
 
 
-class RoiAlign(Operator):
+@registered
+class RoiAlign(OnRegions):
     """The ONNX operator RoiAlign with its attributes: see `roi_align`, whose arguments it takes."""
 
     __slots__ = ()
@@ -41,14 +59,12 @@ class RoiAlign(Operator):
                   sampling_ratio=sampling_ratio, spatial_scale=spatial_scale,
                   coordinate_transformation_mode=coordinate_transformation_mode)
 
-    def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
-        check_planes(self.label, shape, self.channels_last)
+    def _regions(self) -> Regions:
         half_pixel = self.value("coordinate_transformation_mode") == "half_pixel"
-        regions = Regions(
+        return Regions(
             f"align_{self.value('mode')}", (self.value("output_height"), self.value("output_width")),
             scale=self.value("spatial_scale"), sampling=self.value("sampling_ratio"),
             offset=0.5 if half_pixel else 0.0, at_least_one=not half_pixel)
-        return RegionPlan(self, shape, dtype, regions=regions)
 
 
 def max_roi_pool(x: Any, rois: Any, pooled_shape: int | Sequence[int], *, spatial_scale: float | None = None,

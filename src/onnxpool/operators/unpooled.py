@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from ..base import Ints, Operator, made
+from ..base import Ints, Operator, made, registered
 from ..execution import Array, Plan
 from ..unpooling import UnpoolPlan, inferred_sizes
+from ..windows import with_spatial
 
 
+@registered
 class MaxUnpool(Operator):
     """The ONNX operator MaxUnpool with its attributes: see `max_unpool`, whose arguments it takes."""
 
@@ -18,9 +20,15 @@ class MaxUnpool(Operator):
                  opset: int | None = None, channels_last: bool = False) -> None:
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads)
 
+    def _addressed(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The spatial shape that indices address."""
+        return inferred_sizes(self.label, self.attributes, *self._spatial(shape))
+
+    def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return with_spatial(shape, self._addressed(shape), self.channels_last)
+
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
-        sizes, first = self._spatial(shape)
-        return UnpoolPlan(self, shape, dtype, addressed=inferred_sizes(self.label, self.attributes, sizes, first))
+        return UnpoolPlan(self, shape, dtype, addressed=self._addressed(shape))
 
 
 def max_unpool(x: Any, indices: Any, kernel_shape: Ints, output_shape: Any = None, *, strides: Ints | None = None,

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from ..base import made
+from ..base import made, registered
 from ..execution import Array
 from .reducing import Norm, Reducing
 
 
+@registered
 class GlobalAveragePool(Reducing):
     """The ONNX operator GlobalAveragePool with its attributes: see `global_average_pool`, whose arguments it takes."""
 
@@ -64,6 +65,7 @@ def global_average_pool(x: Any, *, opset: int | None = None, channels_last: bool
     return y
 
 
+@registered
 class GlobalMaxPool(Reducing):
     """The ONNX operator GlobalMaxPool with its attributes: see `global_max_pool`, whose arguments it takes."""
 
@@ -121,6 +123,7 @@ def global_max_pool(x: Any, *, opset: int | None = None, channels_last: bool = F
     return y
 
 
+@registered
 class GlobalLpPool(Norm):
     """The ONNX operator GlobalLpPool with its attributes: see `global_lp_pool`, whose arguments it takes."""
 

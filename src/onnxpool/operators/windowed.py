@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..base import Ints, made
+from ..base import Ints, made, registered
 from ..errors import PoolError
 from ..execution import Array
 from ..planning.request import Reduction
@@ -10,6 +10,7 @@ from ..windows import Axis
 from .reducing import Norm, Reducing
 
 
+@registered
 class AveragePool(Reducing):
     """The ONNX operator AveragePool with its attributes: see `average_pool`, whose arguments it takes."""
 
@@ -86,6 +87,7 @@ def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pad
     return y
 
 
+@registered
 class MaxPool(Reducing):
     """The ONNX operator MaxPool with its attributes: see `max_pool`, whose arguments it takes."""
 
@@ -98,7 +100,7 @@ class MaxPool(Reducing):
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
                   auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices)
 
-    def reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
         """A maximum, with its index if Indices are asked for."""
         return Reduction("indexed_max" if self.return_indices else "max",
                          column_major=bool(self.attributes.get("storage_order")))
@@ -174,6 +176,7 @@ def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: I
     return op(x, out=out, num_threads=num_threads)
 
 
+@registered
 class LpPool(Norm):
     """The ONNX operator LpPool with its attributes: see `lp_pool`, whose arguments it takes."""
 
@@ -248,6 +251,7 @@ def lp_pool(x: Any, kernel_shape: Ints, *, p: float | None = None, strides: Ints
     return y
 
 
+@registered
 class NhwcMaxPool(Reducing):
     """The operator NhwcMaxPool of com.microsoft with its attributes: see `nhwc_max_pool`, whose arguments it takes."""
 
