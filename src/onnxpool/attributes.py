@@ -135,7 +135,8 @@ class Float(Attribute):
         except OverflowError:  # an integer
             number = math.inf if value > 0 else -math.inf
         if math.isnan(number) or number <= 0 or (math.isinf(number) and (self.finite or is_integer(value))):
-            raise PoolError(f"{where} must be above 0{' and finite' if self.finite else ''}, got {shown(value)}; "
+            finite = self.finite or is_integer(value)
+            raise PoolError(f"{where} must be above 0{' and finite' if finite else ''}, got {shown(value)}; "
                             f"give a float above 0, such as {self.default}")
         return number
 

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from . import schemas, windows
 from .attributes import Flag, integer, shown
 from .errors import PoolError, PoolTypeError
-from .execution import Plan, as_array, dtype_of, native
+from .execution import Plan, as_array, dtype_name, dtype_of, native
 from .keys import key_of
 from .quantisation import ratio_of
 
@@ -266,7 +266,7 @@ def _made(cls: Any, arguments: tuple[Any, ...], kinds: tuple[type, ...]) -> Oper
 @lru_cache(maxsize=MOST_KEPT)
 def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
     """The plan of an operator; the same object for the same question."""
-    schemas.check_dtype(operator._version, dtype.name)
+    schemas.check_dtype(operator._version, dtype_name(dtype))
     operator._check_rank(shape)
     return operator._make_plan(shape, dtype)
 
@@ -282,7 +282,7 @@ def clear_caches() -> None:
     >>> import onnxpool
     >>> onnxpool.clear_caches()
     """
-    for cache in (_made, _plan, ratio_of):
+    for cache in (_made, _plan, dtype_name, ratio_of):
         cache.cache_clear()
 
 

@@ -46,6 +46,12 @@ def unreadable(label: str, x: object, name: str, reason: str) -> PoolTypeError:
                          f"numbers to NumPy: {reason}; {way}")
 
 
+@lru_cache(maxsize=64)
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype, which takes NumPy some microseconds."""
+    return dtype.name
+
+
 def native(dtype: DTypeLike) -> np.dtype[Any]:
     """The dtype in native byte order: what results have."""
     resolved = np.dtype(dtype)
@@ -56,9 +62,9 @@ def dtype_of(label: str, dtype: Any) -> np.dtype[Any]:
     """The dtype that somebody names, in native byte order."""
     if isinstance(dtype, str) and dtype == "bfloat16":
         return bfloat16()
+    if dtype is None:
+        raise PoolTypeError(f"{label}: dtype is None, which NumPy takes for float64; give one such as 'float32'")
     try:
-        if dtype is None:
-            raise TypeError("None is none")  # but float64 to NumPy
         return native(dtype)
     except Exception as error:  # NumPy has many
         raise PoolTypeError(f"{label}: dtype must be one of NumPy's, got {dtype!r} of type {type(dtype).__name__}: "

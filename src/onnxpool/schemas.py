@@ -186,7 +186,7 @@ def elsewhere(version: Version, name: str, value: object) -> str:
             kind.check(name, value)
         except (PoolError, PoolTypeError):
             continue
-        return f", or opset={other.since}: {name} is a {kind.type} at {other.label}"
+        return f", or opset={other.since}, as {name} is a {kind.type} in {other.label}"
     return ""
 
 

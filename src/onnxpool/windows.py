@@ -37,41 +37,43 @@ class Window(NamedTuple):
     divisor: int
 
 
-class Axis(NamedTuple):
-    """The windows along one spatial axis."""
+class Axis:
+    """
+    The windows along one spatial axis. What follows from the arguments is computed once, as it is often asked for.
 
-    size: int
-    out: int
-    kernel: int
-    stride: int = 1
-    dilation: int = 1
-    pads: tuple[int, int] = (0, 0)
-    counts_pads: bool = False  # whether the divisor of a mean counts padding
+    Parameters
+    ----------
+    size, out : int
+        Elements and windows.
+    kernel, stride, dilation : int
+    pads : (int, int)
+    counts_pads : bool
+        Whether the divisor of a mean counts padding.
 
-    @property
-    def span(self) -> int:
-        """How many elements a window covers, from its first tap to its last."""
-        return (self.kernel - 1) * self.dilation + 1
+    Attributes
+    ----------
+    span : int
+        Elements that a window covers, from its first tap to its last.
+    begin, end : int
+        The windows of the interior, which have all taps inside the input: the first one, and the first one behind.
+    most : int
+        How many taps of a window can be inside the input.
+    """
 
-    @property
-    def begin(self) -> int:
-        """The first window of the interior, whose windows have all taps inside the input."""
-        return min(self.out, ceil_div(self.pads[0], self.stride))
+    __slots__ = ("begin", "counts_pads", "dilation", "end", "kernel", "most", "out", "pads", "size", "span", "stride")
 
-    @property
-    def end(self) -> int:
-        """The first window behind the interior."""
-        return max(self.begin, min(self.out, (self.size - self.span + self.pads[0]) // self.stride + 1))
+    def __init__(self, size: int, out: int, kernel: int, stride: int = 1, dilation: int = 1,
+                 pads: tuple[int, int] = (0, 0), counts_pads: bool = False) -> None:
+        span = (kernel - 1) * dilation + 1
+        begin = min(out, ceil_div(pads[0], stride))
+        self.size, self.out, self.kernel, self.stride, self.dilation = size, out, kernel, stride, dilation
+        self.pads, self.counts_pads, self.span, self.begin = pads, counts_pads, span, begin
+        self.end = max(begin, min(out, (size - span + pads[0]) // stride + 1))
+        self.most = min(kernel, ceil_div(size, dilation))
 
-    @property
-    def step(self) -> int:
-        """Elements from one window of the interior to the next; 1 if there is no next one."""
-        return self.stride if self.end - self.begin > 1 else 1
-
-    @property
-    def most(self) -> int:
-        """How many taps of a window can be inside the input."""
-        return min(self.kernel, ceil_div(self.size, self.dilation))
+    def __repr__(self) -> str:
+        return (f"Axis({self.size}, {self.out}, {self.kernel}, {self.stride}, {self.dilation}, {self.pads}, "
+                f"{self.counts_pads})")
 
     def window(self, index: int) -> Window:
         """One of the windows."""
