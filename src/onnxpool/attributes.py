@@ -34,7 +34,8 @@ def integer(where: str, value: Any, minimum: int) -> int:
         raise PoolTypeError(f"{where} must be an integer, got {shown(value)} of type {type(value).__name__}; "
                             f"give an int of at least {minimum}")
     if not minimum <= int(value) <= INT64_MAX:
-        raise PoolError(f"{where} must be in [{minimum}, 2^63 - 1], got {shown(value)}; give an int of at least {minimum}")
+        raise PoolError(f"{where} must be in [{minimum}, 2^63 - 1], got {shown(value)}; "
+                        f"give an int of at least {minimum}")
     return int(value)
 
 
@@ -94,7 +95,8 @@ class Flag(Attribute):
     def check(self, where: str, value: Any) -> int:
         """The value as an int."""
         if not is_integer(value) and not isinstance(value, (bool, np.bool_)):
-            raise PoolTypeError(f"{where} must be 0 or 1, got {shown(value)} of type {type(value).__name__}; give 0 or 1")
+            raise PoolTypeError(f"{where} must be 0 or 1, got {shown(value)} of type {type(value).__name__}; "
+                                f"give 0 or 1")
         if value not in (0, 1):
             raise PoolError(f"{where} must be 0 or 1, got {shown(value)}; give 0 or 1")
         return int(value)

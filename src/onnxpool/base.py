@@ -322,8 +322,8 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
         raise PoolTypeError(f"from_node: node is a {type(node).__name__}; give a NodeProto, such as one of "
                             f"model.graph.node")
     if not isinstance(opsets, Mapping):
-        raise PoolTypeError(f"from_node: opsets is a {type(opsets).__name__}; give a dict such as {{'': 19}}, of a model "
-                            f"{{entry.domain: entry.version for entry in model.opset_import}}")
+        raise PoolTypeError(f"from_node: opsets is a {type(opsets).__name__}; give a dict such as {{'': 19}}, of a "
+                            f"model {{entry.domain: entry.version for entry in model.opset_import}}")
     domain = "" if node.domain == "ai.onnx" else node.domain
     schema = schemas.SCHEMAS.get(node.op_type)
     if schema is None or schema.domain != domain:
@@ -339,8 +339,8 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     for attribute in node.attribute:
         kind, found = version.attributes.get(attribute.name), onnx.AttributeProto.AttributeType.Name(attribute.type)
         if kind is not None and kind.type != found.lower():
-            raise PoolTypeError(f"{version.label}: {attribute.name}={shown(given[attribute.name])} has the type {found} "
-                                f"in the node, but must have {kind.type.upper()}; make it one")
+            raise PoolTypeError(f"{version.label}: {attribute.name}={shown(given[attribute.name])} has the type "
+                                f"{found} in the node, but must have {kind.type.upper()}; make it one")
     return by_name(node.op_type, imported[domain], given, return_indices=any(node.output[1:]))
 
 

@@ -35,11 +35,11 @@ class RegionPlan(Plan):
     def _geometry(self) -> list[str]:
         kind, (height, width), scale, sampling, offset, _ = self.regions
         taken = "the largest" if kind.endswith("max") else "the mean"
-        what = "element"
-        if self._align:
-            what = f"of {sampling} x {sampling} samples" if sampling else "sample, about one for each element,"
-        corners = f"corners times {scale:g}" + (f", less {offset:g}" if offset else "")
-        return [f"for each region, {corners}: {height} x {width} bins, {taken} {what} of each"]
+        what = "element" if not self._align else f"of {sampling} x {sampling} samples" if sampling else "of samples"
+        less = f", less {offset:g}" if offset else ""
+        dense = ", about one for each element" if self._align and not sampling else ""
+        return [f"for each region, corners times {scale:g}{less}: {height} x {width} bins, "
+                f"{taken} {what} of each{dense}"]
 
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
         """One result for each region."""

@@ -172,8 +172,8 @@ def foreign(version: Version, name: str, value: object) -> PoolError:
     if first is None:
         return PoolError(f"{version.label}: unknown attribute {name}={shown(value)}; "
                          f"it has {', '.join(version.attributes) or 'none'}")
-    return PoolError(f"{version.label}: {name}={shown(value)} given, but {name} exists since {version.operator}-{first}; "
-                     f"leave it out or give opset >= {first}")
+    return PoolError(f"{version.label}: {name}={shown(value)} given, but {name} exists since "
+                     f"{version.operator}-{first}; leave it out or give opset >= {first}")
 
 
 def elsewhere(version: Version, name: str, value: object) -> str:

@@ -139,7 +139,8 @@ def setup_of(request: Request, layout: Layout) -> Setup:
     layout : Layout
         Of the arrays.
     """
-    dtype, reduction, images, channels = dtype_name(request.dtype), request.reduction, request.shape[0], request.channels
+    dtype, reduction = dtype_name(request.dtype), request.reduction
+    images, channels = request.shape[0], request.channels
     if counts_beyond(request):
         raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
                         f"indices; give float64")
