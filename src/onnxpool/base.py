@@ -202,7 +202,7 @@ class Operator:
         Returns
         -------
         ndarray
-            Of the dtype of `x`, in native byte order.
+            Of the dtype of `x`, in native byte order. It has the order of `x` in memory.
 
         Raises
         ------

@@ -102,7 +102,7 @@ def memory_order(x: NDArray[Any], channels_last: bool) -> tuple[int, ...]:
 
 def counts_beyond(request: Request) -> bool:
     """Whether places of a window need 64 bits, which only float64 has."""
-    if request.reduction.name != "indexed_max" or request.dtype.name == "float64":
+    if request.reduction.name != "indexed_max" or dtype_name(request.dtype) == "float64":
         return False
     across = 0
     for order in (request.axes, request.axes[::-1]):  # indices may count the first or the last axis fastest
