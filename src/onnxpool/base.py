@@ -176,6 +176,7 @@ class Operator:
         Returns
         -------
         tuple of int
+            For an operator on regions, that of the result for one region.
 
         Raises
         ------

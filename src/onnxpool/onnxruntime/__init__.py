@@ -61,9 +61,9 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     >>> session.run(None, {"x": np.arange(16.0).reshape(1, 1, 4, 4)})[0].tolist()
     [[[[5.0, 6.0], [9.0, 10.0]]]]
     """
-    if not hasattr(session_options, "register_custom_ops_library"):
+    if isinstance(session_options, type) or not hasattr(session_options, "register_custom_ops_library"):
         raise PoolTypeError(f"register: session_options is a {type(session_options).__name__}; "
-                            f"give an onnxruntime.SessionOptions")
+                            f"give an onnxruntime.SessionOptions()")
     if opset is not None and integer("register: opset", opset, 1) > LATEST[""]:
         raise PoolError(f"register: opset={opset} is not known, the newest known is {LATEST['']}; leave it out")
     names = nodes.chosen(ops, opset)
