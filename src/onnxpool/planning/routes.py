@@ -127,9 +127,9 @@ def halo(problem: Problem) -> float:
 
 
 def cost(name: str, work: Work) -> float:
-    prices, total = COSTS[name], 0.0
+    total = 0.0
     for unit, amount in work.items():
-        total += prices[unit] * amount
+        total += COSTS[name][unit] * amount
     return total
 
 
