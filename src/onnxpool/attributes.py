@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .errors import PoolError, PoolTypeError
+from .errors import Place, PoolError, PoolTypeError
 
 INT64_MAX = 2**63 - 1
 MOST_AXES = 64  # of an array
@@ -28,14 +28,14 @@ def shown(value: object) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
-def integer(where: str, value: Any, minimum: int) -> int:
+def integer(where: Place, value: Any, minimum: int) -> int:
     """A value as an int in [minimum, 2^63 - 1]."""
     if not is_integer(value):
         raise PoolTypeError(f"{where} must be an integer, got {shown(value)} of type {type(value).__name__}; "
-                            f"give an int of at least {minimum}")
+                            f"give an int of at least {minimum}", *where.names, value=value)
     if not minimum <= int(value) <= INT64_MAX:
         raise PoolError(f"{where} must be in [{minimum}, 2^63 - 1], got {shown(value)}; "
-                        f"give an int of at least {minimum}")
+                        f"give an int of at least {minimum}", *where.names, value=value)
     return int(value)
 
 
@@ -51,7 +51,7 @@ class Attribute:
         self.default = default
         self.required = required
 
-    def check(self, where: str, value: Any) -> Any:
+    def check(self, where: Place, value: Any) -> Any:
         """The value as operators keep it; an error that begins with `where` if it is not allowed."""
         raise AssertionError(f"{type(self).__name__} does not say what it takes")
 
@@ -66,7 +66,7 @@ class Ints(Attribute):
         super().__init__(required=required)
         self.minimum = minimum
 
-    def check(self, where: str, value: Any) -> int | tuple[int, ...]:
+    def check(self, where: Place, value: Any) -> int | tuple[int, ...]:
         """The integers as an int or a tuple."""
         if is_integer(value):
             return integer(where, value, self.minimum)
@@ -74,13 +74,14 @@ class Ints(Attribute):
             value = value.tolist() if value.dtype.kind in "iu" else tuple(value)
         if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
             raise PoolTypeError(f"{where} must be an integer or a sequence of integers, got {shown(value)} of type "
-                                f"{type(value).__name__}; give one int for each spatial axis")
+                                f"{type(value).__name__}; give one int for each spatial axis",
+                                *where.names, value=value)
         if not value:
-            raise PoolError(f"{where} is empty; give one int for each spatial axis")
+            raise PoolError(f"{where} is empty; give one int for each spatial axis", *where.names, value=value)
         if len(value) > 2 * MOST_AXES:
             raise PoolError(f"{where} has {len(value)} values, but no array has more than {MOST_AXES} axes; "
-                            f"give one int for each spatial axis")
-        return tuple(integer(f"{where}[{i}]", item, self.minimum) for i, item in enumerate(value))
+                            f"give one int for each spatial axis", *where.names, value=value)
+        return tuple(integer(where._replace(index=i), item, self.minimum) for i, item in enumerate(value))
 
 
 class Flag(Attribute):
@@ -92,13 +93,13 @@ class Flag(Attribute):
     def __init__(self) -> None:
         super().__init__(0)
 
-    def check(self, where: str, value: Any) -> int:
+    def check(self, where: Place, value: Any) -> int:
         """The value as an int."""
         if not is_integer(value) and not isinstance(value, (bool, np.bool_)):
             raise PoolTypeError(f"{where} must be 0 or 1, got {shown(value)} of type {type(value).__name__}; "
-                                f"give 0 or 1")
+                                f"give 0 or 1", *where.names, value=value)
         if value not in (0, 1):
-            raise PoolError(f"{where} must be 0 or 1, got {shown(value)}; give 0 or 1")
+            raise PoolError(f"{where} must be 0 or 1, got {shown(value)}; give 0 or 1", *where.names, value=value)
         return int(value)
 
 
@@ -112,7 +113,7 @@ class Int(Attribute):
         super().__init__(default)
         self.minimum = minimum
 
-    def check(self, where: str, value: Any) -> int:
+    def check(self, where: Place, value: Any) -> int:
         """The value as an int."""
         return integer(where, value, self.minimum)
 
@@ -127,11 +128,11 @@ class Float(Attribute):
         super().__init__(default)
         self.finite = finite
 
-    def check(self, where: str, value: Any) -> float:
+    def check(self, where: Place, value: Any) -> float:
         """The value as a float."""
         if not isinstance(value, (float, np.floating)) and not is_integer(value):
             raise PoolTypeError(f"{where} must be a float, got {shown(value)} of type {type(value).__name__}; "
-                                f"give a float above 0, such as {self.default}")
+                                f"give a float above 0, such as {self.default}", *where.names, value=value)
         try:
             number = float(value)
         except OverflowError:  # an integer
@@ -139,7 +140,7 @@ class Float(Attribute):
         if math.isnan(number) or number <= 0 or (math.isinf(number) and (self.finite or is_integer(value))):
             finite = self.finite or is_integer(value)
             raise PoolError(f"{where} must be above 0{' and finite' if finite else ''}, got {shown(value)}; "
-                            f"give a float above 0, such as {self.default}")
+                            f"give a float above 0, such as {self.default}", *where.names, value=value)
         return number
 
 
@@ -154,12 +155,12 @@ class Choice(Attribute):
         self.values = values
         self.blank = blank
 
-    def check(self, where: str, value: Any) -> str:
+    def check(self, where: Place, value: Any) -> str:
         """The value, or what the empty string stands for."""
         if not isinstance(value, str):
             raise PoolTypeError(f"{where} must be a str, got {shown(value)} of type {type(value).__name__}; "
-                                f"give one of {', '.join(self.values)}")
+                                f"give one of {', '.join(self.values)}", *where.names, value=value)
         if value not in self.values and not (self.blank and value == ""):
             raise PoolError(f"{where} must be one of {', '.join(self.values)}, got {shown(value)}; "
-                            f"the names are case-sensitive")
+                            f"the names are case-sensitive", *where.names, value=value)
         return value or self.values[0]

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from . import schemas, windows
 from .attributes import Flag, integer, shown
-from .errors import PoolError, PoolTypeError
+from .errors import Place, PoolError, PoolTypeError
 from .execution import Plan, as_array, dtype_name, dtype_of, native
 from .keys import key_of
 from .quantisation import ratio_of
@@ -56,8 +56,8 @@ class Operator:
         checked = schemas.check_attributes(version, given)
         if self.windowed and isinstance(checked.get("kernel_shape"), tuple):
             windows.check_lengths(version.label, checked, len(checked["kernel_shape"]))
-        last = bool(Flag().check(f"{version.label}: channels_last", channels_last))
-        indices = bool(Flag().check(f"{version.label}: return_indices", return_indices))
+        last = bool(Flag().check(Place(version.label, "channels_last"), channels_last))
+        indices = bool(Flag().check(Place(version.label, "return_indices"), return_indices))
         schemas.check_outputs(version, 1 + indices)
         resolved = schemas.LATEST[schemas.SCHEMAS[name].domain] if opset is None else int(opset)
         for key, value in (("_given", tuple(checked.items())), ("_version", version), ("channels_last", last),
@@ -97,15 +97,16 @@ class Operator:
             sizes = tuple(shape)
         except TypeError:
             raise PoolTypeError(f"{self.label}: shape must be a sequence of integers, got {shape!r} of type "
-                                f"{type(shape).__name__}; give that of X, such as (1, 3, 224, 224)") from None
-        return tuple(integer(f"{self.label}: shape[{i}]", size, 0) for i, size in enumerate(sizes))
+                                f"{type(shape).__name__}; give that of X, such as (1, 3, 224, 224)",
+                                self.label, "shape", value=shape) from None
+        return tuple(integer(Place(self.label, "shape", i), size, 0) for i, size in enumerate(sizes))
 
     def _check_rank(self, shape: tuple[int, ...]) -> None:
         """Refuses a shape that has too few axes."""
         least = 3 if self.windowed else 2
         if len(shape) < least:
             raise PoolError(f"{self.label}: X has {len(shape)} axes, shape {shape}, but takes at least {least}; "
-                            f"give (N, C{', *spatial' if least == 3 else ''})")
+                            f"give (N, C{', *spatial' if least == 3 else ''})", self.label, "X", value=shape)
 
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the result for a checked shape."""
@@ -321,27 +322,29 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
 
     if not isinstance(node, onnx.NodeProto):
         raise PoolTypeError(f"from_node: node is a {type(node).__name__}; give a NodeProto, such as one of "
-                            f"model.graph.node")
+                            f"model.graph.node", attribute="node", value=type(node).__name__)
     if not isinstance(opsets, Mapping):
         raise PoolTypeError(f"from_node: opsets is a {type(opsets).__name__}; give a dict such as {{'': 19}}, of a "
-                            f"model {{entry.domain: entry.version for entry in model.opset_import}}")
+                            f"model {{entry.domain: entry.version for entry in model.opset_import}}",
+                            attribute="opsets", value=opsets)
     domain = "" if node.domain == "ai.onnx" else node.domain
     schema = schemas.SCHEMAS.get(node.op_type)
     if schema is None or schema.domain != domain:
         known = ", ".join(f"{s.domain + ':' if s.domain else ''}{name}" for name, s in schemas.SCHEMAS.items())
         raise PoolError(f"{domain + ':' if domain else ''}{node.op_type} is no pooling operator that onnxpool knows; "
-                        f"it knows {known}")
+                        f"it knows {known}", node.op_type)
     imported = {"" if name == "ai.onnx" else name: opset for name, opset in opsets.items()}
     if domain not in imported:
         raise PoolError(f"{node.op_type}: domain {domain!r} is not among the model's opset imports {opsets}; "
-                        f"add it with a version")
+                        f"add it with a version", node.op_type, "domain", value=domain)
     given = {attribute.name: value_of(attribute) for attribute in node.attribute}
     version = schemas.resolve(node.op_type, imported[domain])
     for attribute in node.attribute:
         kind, found = version.attributes.get(attribute.name), onnx.AttributeProto.AttributeType.Name(attribute.type)
         if kind is not None and kind.type != found.lower():
             raise PoolTypeError(f"{version.label}: {attribute.name}={shown(given[attribute.name])} has the type "
-                                f"{found} in the node, but must have {kind.type.upper()}; make it one")
+                                f"{found} in the node, but must have {kind.type.upper()}; make it one", version.label,
+                                attribute.name, value=given[attribute.name])
     return by_name(node.op_type, imported[domain], given, return_indices=any(node.output[1:]))
 
 

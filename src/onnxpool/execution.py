@@ -22,7 +22,8 @@ def as_array(label: str, x: object, name: str = "X") -> Array:
         return x
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         raise PoolTypeError(f"{label}: {name} is a {type(x).__name__}, whose meaning pooling would lose; "
-                            f"give an ndarray, such as x.filled(...) or numpy.array(x, subok=False)")
+                            f"give an ndarray, such as x.filled(...) or numpy.array(x, subok=False)", label, name,
+                            value=type(x).__name__)
     try:
         array = np.asarray(x)
     except MemoryError:
@@ -43,7 +44,7 @@ def unreadable(label: str, x: object, name: str, reason: str) -> PoolTypeError:
     elif hasattr(x, "detach") or hasattr(x, "cpu"):
         way = "call .detach() and .cpu() first, or give an ndarray"
     return PoolTypeError(f"{label}: {name} is a {type(x).__module__}.{type(x).__qualname__}, which is no array of "
-                         f"numbers to NumPy: {reason}; {way}")
+                         f"numbers to NumPy: {reason}; {way}", label, name, value=type(x).__name__)
 
 
 @lru_cache(maxsize=64)
@@ -68,7 +69,7 @@ def dtype_of(label: str, dtype: Any) -> np.dtype[Any]:
         return native(dtype)
     except Exception as error:  # NumPy has many
         raise PoolTypeError(f"{label}: dtype must be one of NumPy's, got {dtype!r} of type {type(dtype).__name__}: "
-                            f"{error}; give one such as 'float32'") from None
+                            f"{error}; give one such as 'float32'", label, "dtype", value=dtype) from None
 
 
 def bfloat16() -> np.dtype[Any]:
@@ -77,7 +78,7 @@ def bfloat16() -> np.dtype[Any]:
         from ml_dtypes import bfloat16
     except ImportError:
         raise PoolTypeError("onnxpool: arrays of bfloat16 need the package ml_dtypes, which is not installed; "
-                            "pip install ml_dtypes") from None
+                            "pip install ml_dtypes", value="bfloat16") from None
     dtype: np.dtype[Any] = np.dtype(bfloat16)
     return dtype
 
@@ -85,13 +86,16 @@ def bfloat16() -> np.dtype[Any]:
 def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Refuses an `out` that is not exactly the result's array."""
     if type(out) is not np.ndarray and (not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray)):
-        raise PoolTypeError(f"{label}: out is a {type(out).__name__}; give an ndarray of shape {shape}")
+        raise PoolTypeError(f"{label}: out is a {type(out).__name__}; give an ndarray of shape {shape}", label, "out",
+                            value=type(out).__name__)
     if out.dtype != dtype and native(out.dtype) != dtype:
-        raise PoolTypeError(f"{label}: out has dtype {out.dtype}, the result has {dtype}; give an array of that dtype")
+        raise PoolTypeError(f"{label}: out has dtype {out.dtype}, the result has {dtype}; give an array of that dtype",
+                            label, "out", value=out.dtype.name)
     if out.shape != shape:
-        raise PoolError(f"{label}: out has shape {out.shape}, the result has {shape}; give an array of that shape")
+        raise PoolError(f"{label}: out has shape {out.shape}, the result has {shape}; give an array of that shape",
+                        label, "out", value=out.shape)
     if not out.flags.writeable:
-        raise PoolError(f"{label}: output array is read-only; give a writeable one")
+        raise PoolError(f"{label}: output array is read-only; give a writeable one", label, "out")
     return out
 
 
@@ -113,10 +117,10 @@ def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tu
     needed = math.prod(shape) * dtype.itemsize
     if not can_be(shape, dtype):
         raise PoolError(f"{label}: a result of shape {shape} is more than an array can be; shrink pads or the output's "
-                        f"shape")
+                        f"shape", label, value=shape)
     if needed > machine_memory():
         raise PoolError(f"{label}: the result of shape {shape} takes {needed} bytes, but this machine has "
-                        f"{machine_memory()}; shrink pads or the output's shape, or pass out=")
+                        f"{machine_memory()}; shrink pads or the output's shape, or pass out=", label, value=shape)
     if order is None or order == tuple(range(len(shape))):
         return np.empty(shape, dtype)
     places = sorted(range(len(order)), key=order.__getitem__)
@@ -260,15 +264,17 @@ class Plan:
         label = self.label
         array = as_array(label, x)
         if array.shape != self.shape:
-            raise PoolError(f"{label}: this plan is for shape {self.shape}, got {array.shape}; plan anew for that")
+            raise PoolError(f"{label}: this plan is for shape {self.shape}, got {array.shape}; plan anew for that",
+                            label, "X", value=array.shape)
         if array.dtype != self.dtype and native(array.dtype) != self.dtype:
-            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {array.dtype}; plan anew for that")
+            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {array.dtype}; plan anew for that",
+                                label, "X", value=array.dtype.name)
         return array
 
     def _no_inputs(self, inputs: tuple[Any, ...]) -> None:
         if inputs:
             raise PoolError(f"{self.label}: takes only X, got {1 + len(inputs)} inputs; leave the others out, and give "
-                            f"an array for the result as out=")
+                            f"an array for the result as out=", self.label, value=1 + len(inputs))
 
 
 def delivered(result: Array, out: Array | None) -> Array:

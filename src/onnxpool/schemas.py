@@ -7,7 +7,7 @@ com.microsoft, onnxruntime's contributed operators.
 from typing import Any, NamedTuple
 
 from .attributes import Attribute, Choice, Flag, Float, Int, Ints, integer, shown
-from .errors import PoolError, PoolTypeError
+from .errors import Place, PoolError, PoolTypeError
 
 LATEST = {"": 28, "com.microsoft": 1}  # the newest opset of each domain that this table knows
 
@@ -150,14 +150,15 @@ def resolve(operator: str, opset: object) -> Version:
     latest = LATEST[schema.domain]
     if opset is None:
         opset = latest
-    number = integer(f"{operator}: opset", opset, 1)
+    number = integer(Place(operator, "opset"), opset, 1)
     if number > latest:
         raise PoolError(f"{operator}: opset={number} is not known, the newest known is {latest}; "
-                        f"give opset <= {latest} if the operator is the same there")
+                        f"give opset <= {latest} if the operator is the same there", operator, "opset", value=number)
     known = [version for version in schema.versions if version.since <= number]
     if not known:
         raise PoolError(f"{operator}: opset={number} has no {operator}, it exists since opset "
-                        f"{schema.versions[0].since}; give opset >= {schema.versions[0].since}")
+                        f"{schema.versions[0].since}; give opset >= {schema.versions[0].since}", operator, "opset",
+                        value=number)
     return known[-1]
 
 
@@ -171,9 +172,9 @@ def foreign(version: Version, name: str, value: object) -> PoolError:
     first = introduced(version.operator, name)
     if first is None:
         return PoolError(f"{version.label}: unknown attribute {name}={shown(value)}; "
-                         f"it has {', '.join(version.attributes) or 'none'}")
+                         f"it has {', '.join(version.attributes) or 'none'}", version.label, name, value=value)
     return PoolError(f"{version.label}: {name}={shown(value)} given, but {name} exists since "
-                     f"{version.operator}-{first}; leave it out or give opset >= {first}")
+                     f"{version.operator}-{first}; leave it out or give opset >= {first}", version.label, name, value=value)
 
 
 def elsewhere(version: Version, name: str, value: object) -> str:
@@ -183,7 +184,7 @@ def elsewhere(version: Version, name: str, value: object) -> str:
         if kind is None or type(kind) is type(version.attributes[name]):
             continue
         try:
-            kind.check(name, value)
+            kind.check(Place(None, name), value)
         except (PoolError, PoolTypeError):
             continue
         return f", or opset={other.since}, as {name} is a {kind.type} in {other.label}"
@@ -199,12 +200,13 @@ def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
         if name not in version.attributes:
             raise foreign(version, name, value)
         try:
-            checked[name] = version.attributes[name].check(f"{version.label}: {name}", value)
+            checked[name] = version.attributes[name].check(Place(version.label, name), value)
         except PoolTypeError as error:
-            raise PoolTypeError(f"{error}{elsewhere(version, name, value)}") from None
+            raise PoolTypeError(f"{error}{elsewhere(version, name, value)}", version.label, name,
+                                value=error.value) from None
     for name, attribute in version.attributes.items():
         if attribute.required and name not in checked:
-            raise PoolError(f"{version.label}: {name} is not given, but required; give {name}")
+            raise PoolError(f"{version.label}: {name} is not given, but required; give {name}", version.label, name)
     return checked
 
 
@@ -216,8 +218,10 @@ def check_dtype(version: Version, name: str) -> None:
     accepted = ", ".join(version.dtypes)
     if first:
         raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}, here only "
-                            f"{accepted}; cast to one of these or give opset >= {first}")
-    raise PoolTypeError(f"{version.label}: dtype {name} is not accepted, only {accepted}; cast to one of these")
+                            f"{accepted}; cast to one of these or give opset >= {first}",
+                            version.label, "X", value=name)
+    raise PoolTypeError(f"{version.label}: dtype {name} is not accepted, only {accepted}; cast to one of these",
+                        version.label, "X", value=name)
 
 
 def check_outputs(version: Version, count: int) -> None:
@@ -226,9 +230,10 @@ def check_outputs(version: Version, count: int) -> None:
         return
     first = next((v.since for v in SCHEMAS[version.operator].versions if count <= v.outputs), None)
     if first is None:
-        raise PoolError(f"{version.label}: {count} outputs asked for, but it has {version.outputs}; ask for fewer")
+        raise PoolError(f"{version.label}: {count} outputs asked for, but it has {version.outputs}; ask for fewer",
+                        version.label, "return_indices", value=count)
     raise PoolError(f"{version.label}: return_indices given, but Indices exist since {version.operator}-{first}; "
-                    f"leave it out or give opset >= {first}")
+                    f"leave it out or give opset >= {first}", version.label, "return_indices", value=True)
 
 
 def supported() -> list[dict[str, Any]]:

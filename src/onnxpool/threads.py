@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 from .attributes import integer
+from .errors import Place
 
 MOST = 256  # threads that anyone can ask for
 SERIAL_BYTES = 1 << 19  # of X below which a second thread gains nothing (measured: 0.97x at 512 KiB, 1.7x at 1 MiB)
@@ -70,7 +71,7 @@ DEFAULT = _default()
 
 
 def _checked(value: object) -> int:
-    return min(integer("onnxpool: num_threads", value, 1), MOST)
+    return min(integer(Place(None, "num_threads"), value, 1), MOST)
 
 
 def set_num_threads(n: int | None) -> None:

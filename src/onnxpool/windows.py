@@ -135,7 +135,7 @@ def check_lengths(label: str, attributes: dict[str, Any], rank: int) -> None:
         value = attributes.get(name)
         if isinstance(value, tuple) and len(value) != sides * rank:
             raise PoolError(f"{label}: {name}={value} has {len(value)} values, but {rank} spatial axes take "
-                            f"{sides * rank}; give {sides} for each axis")
+                            f"{sides * rank}; give {sides} for each axis", label, name, value=value)
 
 
 def check_sizes(label: str, sizes: tuple[int, ...], first: int) -> None:
@@ -143,7 +143,7 @@ def check_sizes(label: str, sizes: tuple[int, ...], first: int) -> None:
     for i, size in enumerate(sizes):
         if size == 0:
             raise PoolError(f"{label}: spatial axis {first + i} is empty (size 0), a window needs at least 1 element; "
-                            f"only the batch and channel axes may be empty")
+                            f"only the batch and channel axes may be empty", label, "X", axis=first + i, value=0)
 
 
 def whole_windows(label: str, sizes: tuple[int, ...], first: int) -> tuple[Axis, ...]:
@@ -165,7 +165,7 @@ def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stri
         if room < 0 and not ceil:
             raise PoolError(f"{label}: kernel_shape[{index}]={kernel} with dilations[{index}]={dilation} spans {span}, "
                             f"but axis {axis} has {size} (+{pads[0]}+{pads[1]} pads); "
-                            f"add pads or shrink kernel_shape")
+                            f"add pads or shrink kernel_shape", label, "kernel_shape", axis=axis, value=kernel)
         out = max(1, (ceil_div(room, stride) if ceil else room // stride) + 1)
         if ceil and out > 1 and (out - 1) * stride >= size + pads[0]:
             out -= 1  # a window that would start in the padding at the end is dropped
@@ -173,7 +173,8 @@ def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stri
     border = out - (windows.end - windows.begin)
     if border > MOST_BORDER:
         raise PoolError(f"{label}: axis {axis} with pads {pads[0]}+{pads[1]}: {border} windows reach into padding, "
-                        f"more than the limit of {MOST_BORDER}; lower pads or kernel_shape")
+                        f"more than the limit of {MOST_BORDER}; lower pads or kernel_shape", label, "pads", axis=axis,
+                        value=pads)
     return windows
 
 
@@ -194,7 +195,8 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], firs
     """
     rank = len(sizes)
     if attributes.get("kernel_shape") is None:
-        raise PoolError(f"{label}: kernel_shape is not given, and no result is defined without it; give kernel_shape")
+        raise PoolError(f"{label}: kernel_shape is not given, and no result is defined without it; give kernel_shape",
+                        label, "kernel_shape")
     check_lengths(label, attributes, rank)
     check_sizes(label, sizes, first)
     kernel = per_axis(attributes["kernel_shape"], rank)
@@ -204,7 +206,7 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], firs
     mode = attributes.get("auto_pad", "NOTSET")
     if mode != "NOTSET" and any(pads):
         raise PoolError(f"{label}: pads={pads} given together with auto_pad={mode}; "
-                        f"leave pads out or give auto_pad='NOTSET'")
+                        f"leave pads out or give auto_pad='NOTSET'", label, "pads", value=pads)
     return tuple(
         resolve_axis(label, i, first + i, sizes[i], kernel[i], strides[i], dilations[i], (pads[i], pads[i + rank]),
                      mode, bool(attributes.get("ceil_mode")), bool(attributes.get("count_include_pad")))

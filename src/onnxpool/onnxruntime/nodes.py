@@ -143,14 +143,16 @@ def chosen(ops: object, opset: int | None) -> list[str]:
                 if schema.domain == "" and (opset is None or opset >= schema.versions[0].since)]
     names = [ops] if isinstance(ops, str) else ops
     if not isinstance(names, Iterable):
-        raise PoolTypeError(f"register: ops is a {type(ops).__name__}; give 'missing', 'all' or names of operators")
+        raise PoolTypeError(f"register: ops is a {type(ops).__name__}; give 'missing', 'all' or names of operators",
+                            attribute="ops", value=type(ops).__name__)
     names = sorted(set(names), key=str)
     for name in names:
         if name not in SCHEMAS:
             raise PoolError(f"register: ops has {name!r}, which is no pooling operator; "
-                            f"give 'missing', 'all' or names out of {', '.join(SCHEMAS)}")
+                            f"give 'missing', 'all' or names out of {', '.join(SCHEMAS)}", attribute="ops", value=name)
     if not names:
-        raise PoolError("register: ops is empty; give 'missing', 'all' or names of operators")
+        raise PoolError("register: ops is empty; give 'missing', 'all' or names of operators",
+                        attribute="ops", value=names)
     return names
 
 

@@ -264,7 +264,8 @@ class NhwcMaxPool(Reducing):
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
                   auto_pad=auto_pad, ceil_mode=ceil_mode)
         if not self.channels_last:
-            raise PoolError(f"{self.label}: channels_last=False, but its arrays are (N, *spatial, C); use MaxPool")
+            raise PoolError(f"{self.label}: channels_last=False, but its arrays are (N, *spatial, C); use MaxPool",
+                            self.label, "channels_last", value=False)
 
 
 def nhwc_max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,

@@ -143,7 +143,7 @@ def setup_of(request: Request, layout: Layout) -> Setup:
     images, channels = request.shape[0], request.channels
     if counts_beyond(request):
         raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
-                        f"indices; give float64")
+                        f"indices; give float64", "MaxPool", "X", value=dtype)
     inside = reads_lanes(request, layout)
     lone = inside or channels == 1
     problem = problem_of(request, images if lone else channels, channels if inside else 1,
