@@ -51,6 +51,11 @@ class Attribute:
         self.default = default
         self.required = required
 
+    @property
+    def implied(self) -> Any:
+        """What it means to leave the attribute out."""
+        return self.default
+
     def check(self, where: Place, value: Any) -> Any:
         """The value as operators keep it; an error that begins with `where` if it is not allowed."""
         raise AssertionError(f"{type(self).__name__} does not say what it takes")
@@ -59,12 +64,18 @@ class Attribute:
 class Ints(Attribute):
     """One integer for each spatial axis, or two for its sides; a single integer stands for all."""
 
-    __slots__ = ("minimum",)
+    __slots__ = ("minimum", "omitted")
     type = "ints"
 
-    def __init__(self, minimum: int, required: bool = False) -> None:
+    def __init__(self, minimum: int, required: bool = False, omitted: int | None = None) -> None:
         super().__init__(required=required)
         self.minimum = minimum
+        self.omitted = omitted  # schemas have no default of sequences, only a text
+
+    @property
+    def implied(self) -> int | None:
+        """What it means to leave the attribute out."""
+        return self.omitted
 
     def check(self, where: Place, value: Any) -> int | tuple[int, ...]:
         """The integers as an int or a tuple."""
@@ -81,7 +92,7 @@ class Ints(Attribute):
         if len(value) > 2 * MOST_AXES:
             raise PoolError(f"{where} has {len(value)} values, but no array has more than {MOST_AXES} axes; "
                             f"give one int for each spatial axis", *where.names, value=value)
-        return tuple(integer(where._replace(index=i), item, self.minimum) for i, item in enumerate(value))
+        return tuple(integer(where._replace(position=i), item, self.minimum) for i, item in enumerate(value))
 
 
 class Flag(Attribute):

@@ -1,27 +1,32 @@
 """What all operators share: attributes checked once, plans made and kept, nodes read."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 from weakref import ref
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import schemas, windows
 from .attributes import Flag, integer, shown
 from .errors import Place, PoolError, PoolTypeError
-from .execution import Plan, as_array, dtype_name, dtype_of, native
+from .execution import Array, Plan, T, as_array, dtype_name, dtype_of, native
 from .keys import key_of
 from .quantisation import ratio_of
 
 Ints = int | Sequence[int]  # an attribute for every axis, or for each
 MOST_KEPT = 1024  # operators, and plans, that are remembered
+V = TypeVar("V")
 
 
 class Operator:
     """
     An ONNX operator with its attributes checked: immutable, hashable, picklable, safe from any thread.
+
+    It is the base of the operators' classes, for annotations and `isinstance`. Make one of these, such as `MaxPool`.
 
     Attributes
     ----------
@@ -33,6 +38,33 @@ class Operator:
         The operator's version in that opset.
     channels_last : bool
         Whether arrays are (N, *spatial, C) instead of (N, C, *spatial).
+    return_indices : bool
+        Whether calls return Indices too, which MaxPool has.
+    label : str
+        The operator and its version, such as ``"AveragePool-19"``.
+
+    See Also
+    --------
+    from_node : Makes the operator of an ONNX node.
+    Plan : An operator made ready for one shape and dtype.
+
+    Notes
+    -----
+    Every attribute of ONNX can be read by its name too. One that was not given has its default: 1 for each of `strides`
+    and `dilations`, 0 for each of `pads`.
+
+    Examples
+    --------
+    >>> import onnxpool
+    >>> op = onnxpool.MaxPool(kernel_shape=(3, 3), opset=12)
+    >>> isinstance(op, onnxpool.Operator)
+    True
+    >>> op.kernel_shape, op.strides, op.ceil_mode
+    ((3, 3), 1, 0)
+    >>> op.attributes
+    {'kernel_shape': (3, 3)}
+    >>> op.label
+    'MaxPool-12'
     """
 
     __slots__ = ("_given", "_recent", "_version", "channels_last", "opset", "return_indices")
@@ -69,12 +101,13 @@ class Operator:
         """The attributes that were given, by ONNX name."""
         return dict(self._given)
 
-    def value(self, attribute: str) -> Any:
-        """What an attribute is: as given, or by default, or fixed in a version that has it not yet."""
-        kind = self._version.attributes.get(attribute)
-        if kind is None:
-            return self._version.fixed[attribute]
-        return self.attributes.get(attribute, kind.default)
+    def _value(self, attribute: str) -> Any:
+        """What an attribute is: as given, or by default, or what a version does that has it not yet."""
+        version = self._version
+        if attribute in version.fixed:
+            return version.fixed[attribute]
+        kind = version.attributes.get(attribute) or schemas.SCHEMAS[self._schema].versions[-1].attributes[attribute]
+        return self.attributes.get(attribute, kind.implied)
 
     @property
     def version(self) -> int:
@@ -156,6 +189,7 @@ class Operator:
         Returns
         -------
         Plan
+            What pools arrays of this shape and dtype.
 
         Raises
         ------
@@ -173,11 +207,12 @@ class Operator:
         Parameters
         ----------
         shape : sequence of int
+            The shape of X.
 
         Returns
         -------
         tuple of int
-            For an operator on regions, that of the result for one region.
+            The shape of the result; of that for one region if the operator pools regions.
 
         Raises
         ------
@@ -188,23 +223,34 @@ class Operator:
         self._check_rank(sizes)
         return self._output_shape(sizes)
 
-    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
+    @overload
+    def __call__(self, x: NDArray[T], *inputs: ArrayLike | None, out: None = None,
+                 num_threads: int | None = None) -> NDArray[T] | Any: ...
+
+    @overload
+    def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                 num_threads: int | None = None) -> Array | Any: ...
+
+    def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                 num_threads: int | None = None) -> Array | Any:
         """
         Pool an array.
 
         Parameters
         ----------
         x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        *inputs
+            The input X. It is not changed.
+        *inputs : array_like
             The operator's further inputs, in ONNX order.
         out : ndarray, optional
-            Where the result is stored; it is returned. It may overlap an input.
+            Where the result is stored; it is returned. A tuple of two for MaxPool with Indices.
         num_threads : int, optional
+            The most threads that the call uses. By default `get_num_threads()`.
 
         Returns
         -------
-        ndarray
-            Of the dtype of `x`, in native byte order. It has the order of `x` in memory.
+        ndarray, or tuple of two for MaxPool with Indices
+            The result, of the dtype of `x` in native byte order. It has the order of `x` in memory.
 
         Raises
         ------
@@ -220,6 +266,42 @@ class Operator:
             plan = _plan(self, x.shape, native(x.dtype))
             object.__setattr__(self, "_recent", ref(plan))
         return plan(x, *inputs, out=out, num_threads=num_threads)
+
+
+class OneResult(Operator):
+    """An operator that returns one array, which type checkers then know."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(self, x: NDArray[T], *inputs: ArrayLike | None, out: None = None,
+                     num_threads: int | None = None) -> NDArray[T]: ...
+
+        @overload
+        def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                     num_threads: int | None = None) -> Array: ...
+
+        def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                     num_threads: int | None = None) -> Any: ...
+
+
+class Named(Generic[V]):
+    """An attribute of an operator that is read by its name: as given, or what it means to leave it out."""
+
+    __slots__ = ("name",)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, operator: None, owner: type) -> Named[V]: ...
+
+    @overload
+    def __get__(self, operator: object, owner: type) -> V: ...
+
+    def __get__(self, operator: Any, owner: type) -> Any:
+        return self if operator is None else operator._value(self.name)
 
 
 Kind = TypeVar("Kind", bound=type[Operator])
@@ -279,6 +361,11 @@ def clear_caches() -> None:
 
     What somebody else holds stays as it is. Calls make anew what they need.
 
+    See Also
+    --------
+    Operator : What is remembered.
+    Plan : What is remembered of each operator.
+
     Examples
     --------
     >>> import onnxpool
@@ -310,6 +397,11 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
         If the operator is not known, if its domain is not imported, or for its attributes.
     PoolTypeError
         If an attribute has another type than its version says.
+
+    See Also
+    --------
+    Operator : What is returned.
+    supported : The operators and versions that are known.
 
     Examples
     --------

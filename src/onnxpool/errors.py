@@ -104,10 +104,11 @@ class Place(NamedTuple):
 
     operator: str | None  # or its label
     attribute: str
-    index: int | None = None  # of one of its values
+    position: int | None = None  # of one of its values
 
     def __str__(self) -> str:
-        return f"{self.operator or 'onnxpool'}: {self.attribute}" + ("" if self.index is None else f"[{self.index}]")
+        text = f"{self.operator or 'onnxpool'}: {self.attribute}"
+        return text if self.position is None else f"{text}[{self.position}]"
 
     @property
     def names(self) -> tuple[str | None, str]:

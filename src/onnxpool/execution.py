@@ -5,15 +5,17 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .errors import PoolError, PoolTypeError
 from .explain import Explanation, explain
+from .windows import Axis
 
 Array = NDArray[Any]
+T = TypeVar("T", bound=np.generic)
 
 
 def as_array(label: str, x: object, name: str = "X") -> Array:
@@ -132,8 +134,19 @@ class Plan:
     """
     An operator made ready for one shape and dtype: the fastest call.
 
-    Plans are made by an operator's `plan` method. They are immutable, picklable and safe to call from any thread. Two
-    are equal if their operators, shapes and dtypes are.
+    Make plans with an operator's `plan` method, not with this class. They are immutable, picklable and safe to call
+    from any thread. Two are equal if their operators, shapes and dtypes are.
+
+    Parameters
+    ----------
+    operator : Operator
+        What makes the plan.
+    shape : tuple of int
+        The shape of X.
+    dtype : numpy.dtype
+        The dtype of X.
+    **resolved
+        What kinds of plans have besides.
 
     Attributes
     ----------
@@ -145,6 +158,16 @@ class Plan:
         The only dtype of X that it takes, in native byte order.
     output_shape : tuple of int
         The shape of the result, or of that for one region.
+    axes : tuple of Axis
+        The windows of each spatial axis; empty for operators that have none.
+    channels_last : bool
+        Whether its arrays are (N, *spatial, C).
+    label : str
+        The operator and its version, such as ``"MaxPool-22"``.
+
+    See Also
+    --------
+    Operator : What makes plans.
 
     Examples
     --------
@@ -162,6 +185,7 @@ class Plan:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     output_shape: tuple[int, ...]
+    axes: tuple[Axis, ...] = ()
 
     def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], **resolved: Any) -> None:
         last = operator.channels_last and len(shape) > 2
@@ -196,8 +220,13 @@ class Plan:
 
         Parameters
         ----------
-        *inputs
+        *inputs : array_like
             The operator's inputs after X, in ONNX order.
+
+        Returns
+        -------
+        tuple of int
+            The shape of the result of such a call.
 
         Raises
         ------
@@ -237,18 +266,34 @@ class Plan:
         """What the plan does, in lines."""
         return []
 
-    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
+    @overload
+    def __call__(self, x: NDArray[T], *inputs: ArrayLike | None, out: None = None,
+                 num_threads: int | None = None) -> NDArray[T] | Any: ...
+
+    @overload
+    def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                 num_threads: int | None = None) -> Array | Any: ...
+
+    def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                 num_threads: int | None = None) -> Array | Any:
         """
         Run the operator on an array of the plan's shape and dtype.
 
         Parameters
         ----------
         x : array_like of the plan's shape and dtype
-        *inputs
+            The input X. It is not changed.
+        *inputs : array_like
             The operator's further inputs, in ONNX order.
         out : ndarray, optional
             Where the result is stored; it is returned. A tuple of two for MaxPool with Indices.
         num_threads : int, optional
+            The most threads that the call uses. By default `get_num_threads()`.
+
+        Returns
+        -------
+        ndarray, or tuple of two for MaxPool with Indices
+            The result, of the plan's dtype.
 
         Raises
         ------

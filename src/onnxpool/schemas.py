@@ -62,14 +62,15 @@ def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, 
     return Schema(operator, domain, inputs, tuple(versions))
 
 
-PER_AXIS = Ints(minimum=1)
+PER_AXIS = Ints(minimum=1, omitted=1)
+PADS = Ints(minimum=0, omitted=0)
 KERNEL = Ints(minimum=1, required=True)
 FLOAT_P, INT_P = Float(2.0), Int(2, minimum=1)
 SCALE = Float(1.0, finite=True)
 WINDOWS: dict[str, Attribute] = {
     "kernel_shape": KERNEL,
     "strides": PER_AXIS,
-    "pads": Ints(minimum=0),
+    "pads": PADS,
     "auto_pad": Choice("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", blank=True),
 }
 
@@ -94,7 +95,7 @@ SCHEMAS = {schema.operator: schema for schema in (
     ),
     history(
         "LpPool",
-        since(1, {**WINDOWS, "kernel_shape": PER_AXIS, "p": FLOAT_P}, dtypes=FLOATS),
+        since(1, {**WINDOWS, "kernel_shape": Ints(minimum=1), "p": FLOAT_P}, dtypes=FLOATS),
         since(2, {"kernel_shape": KERNEL, "p": INT_P}),
         since(11),
         since(18, {"ceil_mode": Flag(), "dilations": PER_AXIS}),
@@ -102,7 +103,7 @@ SCHEMAS = {schema.operator: schema for schema in (
     ),
     history(
         "MaxUnpool",
-        since(9, {"kernel_shape": KERNEL, "strides": PER_AXIS, "pads": Ints(minimum=0)}, dtypes=FLOATS),
+        since(9, {"kernel_shape": KERNEL, "strides": PER_AXIS, "pads": PADS}, dtypes=FLOATS),
         since(11),
         since(22, dtypes=BFLOAT),
         inputs=("X", "I", "output_shape"),
@@ -174,7 +175,8 @@ def foreign(version: Version, name: str, value: object) -> PoolError:
         return PoolError(f"{version.label}: unknown attribute {name}={shown(value)}; "
                          f"it has {', '.join(version.attributes) or 'none'}", version.label, name, value=value)
     return PoolError(f"{version.label}: {name}={shown(value)} given, but {name} exists since "
-                     f"{version.operator}-{first}; leave it out or give opset >= {first}", version.label, name, value=value)
+                     f"{version.operator}-{first}; leave it out or give opset >= {first}",
+                     version.label, name, value=value)
 
 
 def elsewhere(version: Version, name: str, value: object) -> str:
@@ -245,6 +247,11 @@ def supported() -> list[dict[str, Any]]:
     list of dict
         One for each version, with the keys ``operator``, ``domain``, ``version``, ``attributes`` (a dict of name to
         ``type``, ``required`` and ``default``), ``dtypes`` and ``outputs``.
+
+    See Also
+    --------
+    config : What is installed.
+    from_node : Makes the operator of an ONNX node.
 
     Examples
     --------

@@ -88,6 +88,11 @@ def set_num_threads(n: int | None) -> None:
     PoolError, PoolTypeError
         If `n` is no integer of at least 1.
 
+    See Also
+    --------
+    num_threads : Sets the number for a block.
+    get_num_threads : Returns the number in use.
+
     Examples
     --------
     >>> import onnxpool
@@ -108,6 +113,11 @@ def get_num_threads() -> int:
     int
         The number of the enclosing ``with onnxpool.num_threads(n)``, else of `set_num_threads`, else of the environment
         variable ``ONNXPOOL_NUM_THREADS`` or ``OMP_NUM_THREADS``, else the processors granted to the process.
+
+    See Also
+    --------
+    set_num_threads : Sets the number for the process.
+    num_threads : Sets the number for a block.
 
     Examples
     --------
@@ -145,6 +155,11 @@ def num_threads(n: int) -> AbstractContextManager[int]:
     ------
     PoolError, PoolTypeError
         If `n` is no integer of at least 1.
+
+    See Also
+    --------
+    set_num_threads : Sets the number for the process.
+    get_num_threads : Returns the number in use.
 
     Examples
     --------

@@ -266,7 +266,7 @@ def theirs(operator: Operator, x: DType, opset: int) -> Theirs | None:
     differ in: ceil_mode, auto_pad, and the sizes of MaxUnpool.
     """
     name = type(operator).__name__
-    values = {key: operator.value(key) for key in operator._version.attributes}
+    values = {key: operator._value(key) for key in operator._version.attributes}
     if name == "MaxUnpool" or values.get("ceil_mode") or values.get("auto_pad", "NOTSET") != "NOTSET":
         return None
     version = min(operator.version, resolve(name, opset).since)

@@ -1,20 +1,25 @@
 """What operators that reduce windows have in common."""
 
+from __future__ import annotations
+
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..base import Operator
+from ..base import Named, OneResult
 from ..execution import Plan
 from ..planning.plan import WindowPlan
 from ..planning.request import Reduction, Request
 from ..windows import Axis, resolve, whole_windows, with_spatial
 
+if TYPE_CHECKING:
+    from ..options import Sizes
+
 INFINITE_P = 2.0**52  # and above: the p-th root of the number of taps is 1, so the norm is the largest magnitude
 
 
-class Reducing(Operator):
+class Reducing(OneResult):
     """An operator that reduces windows."""
 
     __slots__ = ()
@@ -42,6 +47,18 @@ class Reducing(Operator):
         return WindowPlan(self, request, self.zero_points_optional)
 
 
+class Windowed:
+    """The attributes that all operators on windows have."""
+
+    __slots__ = ()
+
+    kernel_shape: Named[Sizes] = Named()
+    strides: Named[Sizes] = Named()
+    pads: Named[Sizes] = Named()
+    auto_pad: Named[str] = Named()
+    ceil_mode: Named[int] = Named()
+
+
 class Norm(Reducing):
     """An operator that takes an Lp norm."""
 
@@ -49,5 +66,5 @@ class Norm(Reducing):
 
     def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
         """The norm, or the largest magnitude."""
-        p = float(self.value("p"))
+        p = float(self._value("p"))
         return Reduction("norm", p=p if p < INFINITE_P else math.inf, whole=not self.windowed)
