@@ -114,7 +114,10 @@ NOTES = {
     padding count too, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count.""",
     "sums": """\
     float16, bfloat16 and float32 are summed in float32, float64 in float64. Each result is rounded once to the dtype of
-    `x`, to the nearest. Sums whose result fits the dtype do not overflow.""",
+    `x`, to the nearest. Sums whose mean fits the dtype do not overflow.""",
+    "powers": """\
+    The norm is ``sum(abs(x) ** p) ** (1 / p)``. Powers are summed in float64. Each result is rounded once to the dtype
+    of `x`, to the nearest. Sums of powers whose root fits the dtype do not overflow.""",
     "maxima": """\
     A maximum is an element of `x`, bit for bit. NaN is larger than all numbers. Indices name the first of equal
     maxima.""",

@@ -150,15 +150,11 @@ def global_lp_pool(x: ArrayLike, *, out: NDArray[T], **options: Unpack[GlobalLpP
 def global_lp_pool(x: ArrayLike, *, out: None = None, **options: Unpack[GlobalLpPoolOptions]) -> Array: ...
 
 
-@documented(GlobalLpPool, "whole", ("nan", "sums"), ("lp_pool", "global_average_pool", "global_max_pool"))
+@documented(GlobalLpPool, "whole", ("powers", "nan"), ("lp_pool", "global_average_pool", "global_max_pool"))
 def global_lp_pool(x: ArrayLike, *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
                    out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Take the Lp norm of all spatial elements of each channel.
-
-    Notes
-    -----
-    The norm is ``sum(abs(x) ** p) ** (1 / p)``. Sums of powers whose root fits the dtype do not overflow.
 
     Examples
     --------

@@ -238,17 +238,14 @@ def lp_pool(x: ArrayLike, kernel_shape: Ints, *, out: NDArray[T], **options: Unp
 def lp_pool(x: ArrayLike, kernel_shape: Ints, *, out: None = None, **options: Unpack[LpPoolOptions]) -> Array: ...
 
 
-@documented(LpPool, "windows", (*WINDOWS, "empty_norm", "nan", "sums"), ("average_pool", "max_pool", "global_lp_pool"))
+@documented(LpPool, "windows", ("powers", *WINDOWS, "empty_norm", "nan"),
+            ("average_pool", "max_pool", "global_lp_pool"))
 def lp_pool(x: ArrayLike, kernel_shape: Ints, *, p: float | None = None, strides: Ints | None = None,
             pads: Ints | None = None, dilations: Ints | None = None, auto_pad: AutoPad | None = None,
             ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False,
             out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Take the Lp norm of each window of the spatial axes.
-
-    Notes
-    -----
-    The norm is ``sum(abs(x) ** p) ** (1 / p)``. Sums of powers whose root fits the dtype do not overflow.
 
     Examples
     --------
