@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 from weakref import ref
 
 import numpy as np
@@ -19,7 +19,6 @@ from .quantisation import ratio_of
 
 Ints = int | Sequence[int]  # an attribute for every axis, or for each
 MOST_KEPT = 1024  # operators, and plans, that are remembered
-V = TypeVar("V")
 
 
 class Operator:
@@ -266,42 +265,6 @@ class Operator:
             plan = _plan(self, x.shape, native(x.dtype))
             object.__setattr__(self, "_recent", ref(plan))
         return plan(x, *inputs, out=out, num_threads=num_threads)
-
-
-class OneResult(Operator):
-    """An operator that returns one array, which type checkers then know."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-        @overload
-        def __call__(self, x: NDArray[T], *inputs: ArrayLike | None, out: None = None,
-                     num_threads: int | None = None) -> NDArray[T]: ...
-
-        @overload
-        def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
-                     num_threads: int | None = None) -> Array: ...
-
-        def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
-                     num_threads: int | None = None) -> Any: ...
-
-
-class Named(Generic[V]):
-    """An attribute of an operator that is read by its name: as given, or what it means to leave it out."""
-
-    __slots__ = ("name",)
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    @overload
-    def __get__(self, operator: None, owner: type) -> Named[V]: ...
-
-    @overload
-    def __get__(self, operator: object, owner: type) -> V: ...
-
-    def __get__(self, operator: Any, owner: type) -> Any:
-        return self if operator is None else operator._value(self.name)
 
 
 Kind = TypeVar("Kind", bound=type[Operator])

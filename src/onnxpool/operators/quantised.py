@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Unpack, overload
 
 from numpy.typing import ArrayLike, NDArray
 
-from ..base import Ints, Named, made, registered
+from ..base import Ints, made, registered
 from ..docstrings import WINDOWS, documented
 from ..execution import Array, T
 from ..planning.request import Reduction
 from ..windows import Axis
 from .reducing import Reducing, Windowed
+from .typed import Named
 
 if TYPE_CHECKING:
     from ..options import AutoPad, QLinearAveragePoolOptions, QLinearOptions

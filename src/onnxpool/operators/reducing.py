@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..base import Named, OneResult
 from ..execution import Plan
 from ..planning.plan import WindowPlan
 from ..planning.request import Reduction, Request
 from ..windows import Axis, resolve, whole_windows, with_spatial
+from .typed import Named, OneResult
 
 if TYPE_CHECKING:
     from ..options import Sizes

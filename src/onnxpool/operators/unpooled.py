@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..base import Ints, Named, OneResult, made, registered
+from ..base import Ints, made, registered
 from ..docstrings import documented
 from ..execution import Array, Plan, T
 from ..unpooling import UnpoolPlan, inferred_sizes
 from ..windows import with_spatial
+from .typed import Named, OneResult
 
 if TYPE_CHECKING:
     from ..options import MaxUnpoolOptions, Sizes

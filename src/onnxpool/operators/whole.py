@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Unpack, overload
 
 from numpy.typing import ArrayLike, NDArray
 
-from ..base import Named, made, registered
+from ..base import made, registered
 from ..docstrings import documented
 from ..execution import Array, T
 from .reducing import Norm, Reducing
+from .typed import Named
 
 if TYPE_CHECKING:
     from ..options import GlobalLpPoolOptions, LayoutOptions

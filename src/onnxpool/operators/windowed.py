@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..base import Ints, Named, made, registered
+from ..base import Ints, made, registered
 from ..docstrings import WINDOWS, documented
 from ..errors import PoolError
 from ..execution import Array, T
 from ..planning.request import Reduction
 from ..windows import Axis
 from .reducing import Norm, Reducing, Windowed
+from .typed import Named
 
 if TYPE_CHECKING:
     from ..options import AutoPad, AveragePoolOptions, LpPoolOptions, MaxPoolOptions, NhwcMaxPoolOptions, Sizes
