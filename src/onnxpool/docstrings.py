@@ -91,43 +91,43 @@ RESULTS = {  # shape of the result
 
 NOTES = {
     "size": """\
-    An axis of ``size`` elements with padding ``begin`` and ``end`` has this many windows::
+An axis of ``size`` elements with padding ``begin`` and ``end`` has this many windows::
 
-        span = (kernel - 1) * dilation + 1
-        out = floor((size + begin + end - span) / stride) + 1
+    span = (kernel - 1) * dilation + 1
+    out = floor((size + begin + end - span) / stride) + 1
 
-    With ``ceil_mode=1`` the division is rounded up. A last window that starts in the padding at the end is dropped.
-    ``dilation`` is 1 for operators without `dilations`.""",
+With ``ceil_mode=1`` the division is rounded up. A last window that starts in the padding at the end is dropped.
+``dilation`` is 1 for operators without `dilations`.""",
     "strides": """\
-    `strides` default to 1, as ONNX says. In PyTorch and Keras they default to the kernel. Give ``strides=2`` with a
-    kernel of 2 for windows that do not overlap.""",
+`strides` default to 1, as ONNX says. In PyTorch and Keras they default to the kernel. Give ``strides=2`` with a
+kernel of 2 for windows that do not overlap.""",
     "pads": """\
-    `pads` lists the beginnings of all axes before the ends. For images, ``pads=(1, 0, 2, 0)`` adds 1 row at the top and
-    2 rows at the bottom, and no column. ``pads=1`` adds 1 on every side.""",
+`pads` lists the beginnings of all axes before the ends. For images, ``pads=(1, 0, 2, 0)`` adds 1 row at the top and
+2 rows at the bottom, and no column. ``pads=1`` adds 1 on every side.""",
     "auto_pad": """\
-    "NOTSET" uses `pads`. "VALID" pads nothing. "SAME_UPPER" and "SAME_LOWER" make ``out = ceil(size / stride)``, with a
-    padding of ``max(0, (out - 1) * stride + span - size)`` elements. Both sides get half of it. Of an odd number, the
-    last one goes to the end with "SAME_UPPER", and to the beginning with "SAME_LOWER". `pads` other than 0 are then
-    refused.""",
+"NOTSET" uses `pads`. "VALID" pads nothing. "SAME_UPPER" and "SAME_LOWER" make ``out = ceil(size / stride)``, with a
+padding of ``max(0, (out - 1) * stride + span - size)`` elements. Both sides get half of it. Of an odd number, the
+last one goes to the end with "SAME_UPPER", and to the beginning with "SAME_LOWER". `pads` other than 0 are then
+refused.""",
     "divisor": """\
-    A sum is divided by the taps of its window that lie inside the input. With ``count_include_pad=1`` taps in the
-    padding count too, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count.""",
+A sum is divided by the taps of its window that lie inside the input. With ``count_include_pad=1`` taps in the
+padding count too, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count.""",
     "sums": """\
-    float16, bfloat16 and float32 are summed in float32, float64 in float64. Each result is rounded once to the dtype of
-    `x`, to the nearest. Sums whose mean fits the dtype do not overflow.""",
+float16, bfloat16 and float32 are summed in float32, float64 in float64. Each result is rounded once to the dtype of
+`x`, to the nearest. Sums whose mean fits the dtype do not overflow.""",
     "powers": """\
-    The norm is ``sum(abs(x) ** p) ** (1 / p)``. Powers are summed in float64. Each result is rounded once to the dtype
-    of `x`, to the nearest. Sums of powers whose root fits the dtype do not overflow.""",
+The norm is ``sum(abs(x) ** p) ** (1 / p)``. Powers are summed in float64. Each result is rounded once to the dtype
+of `x`, to the nearest. Sums of powers whose root fits the dtype do not overflow.""",
     "maxima": """\
-    A maximum is an element of `x`, bit for bit. NaN is larger than all numbers. Indices name the first of equal
-    maxima.""",
-    "nan": "    A NaN in a window makes its result NaN.",
-    "empty_mean": "    The mean of a window wholly in padding is NaN, or 0 with ``count_include_pad=1``.",
-    "empty_maximum": "    The maximum of a window wholly in padding is -inf, or the least integer of the dtype.",
-    "empty_norm": "    Padding adds nothing to a norm. The norm of a window wholly in padding is 0.",
+A maximum is an element of `x`, bit for bit. NaN is larger than all numbers. Indices name the first of equal
+maxima.""",
+    "nan": "A NaN in a window makes its result NaN.",
+    "empty_mean": "The mean of a window wholly in padding is NaN, or 0 with ``count_include_pad=1``.",
+    "empty_maximum": "The maximum of a window wholly in padding is -inf, or the least integer of the dtype.",
+    "empty_norm": "Padding adds nothing to a norm. The norm of a window wholly in padding is 0.",
     "quantised": """\
-    An element stands for ``(x - x_zero_point) * x_scale``. The mean of a window is divided by `y_scale`, rounded to the
-    nearest, ties to even, and clipped to the range of the dtype.""",
+An element stands for ``(x - x_zero_point) * x_scale``. The mean of a window is divided by `y_scale`, rounded to the
+nearest, ties to even, and clipped to the range of the dtype.""",
 }
 WINDOWS = ("size", "strides", "pads", "auto_pad")
 
@@ -149,11 +149,11 @@ SUMMARIES = {  # of functions, for the section See Also
 OBJECT = "The operator as an object, whose attributes are checked once."
 RESULT = "The result Y, of the dtype of `x` in native byte order."
 REFUSED = """\
-    PoolError
-        If the version does not allow an attribute, a shape or a value.
-    PoolTypeError
-        If the version does not allow a dtype or a kind of argument."""
-SECTION = re.compile(r"\n\n    (\w+)\n    -+\n")
+PoolError
+    If the version does not allow an attribute, a shape or a value.
+PoolTypeError
+    If the version does not allow a dtype or a kind of argument."""
+SECTION = re.compile(r"\n\n(\w+)\n-+\n")
 
 
 class Shared(NamedTuple):
@@ -184,9 +184,9 @@ def dtypes_of(schema: schemas.Schema) -> str:
     return "; ".join(parts)
 
 
-def wrapped(text: str, indent: int) -> str:
-    """Text on lines of at most 120 characters."""
-    margin, room, lines = " " * indent, 120 - indent, []
+def wrapped(text: str, margin: str = "") -> str:
+    """Text on lines of at most 116 characters: `help` indents them by 4."""
+    room, lines = 116 - len(margin), []
     while len(text) > room:
         cut = text.rfind(" ", 0, room + 1)
         lines.append(margin + text[:cut])
@@ -204,12 +204,12 @@ def parameter(schema: schemas.Schema, name: str) -> str:
     first = schemas.introduced(schema.operator, name)
     if first and first > schema.versions[0].since:
         text += f" Since version {first}."
-    return f"    {name} : {kind}\n{wrapped(text, 8)}"
+    return f"{name} : {kind}\n{wrapped(text, '    ')}"
 
 
 def section(title: str, *paragraphs: str, between: str = "\n") -> str:
     """A section, with an empty line before it."""
-    return f"\n\n    {title}\n    {'-' * len(title)}\n{between.join(paragraphs)}"
+    return f"\n\n{title}\n{'-' * len(title)}\n{between.join(paragraphs)}"
 
 
 def parameters(schema: schemas.Schema, names: Iterable[str]) -> str:
@@ -217,7 +217,7 @@ def parameters(schema: schemas.Schema, names: Iterable[str]) -> str:
 
 
 def see_also(*names: str) -> str:
-    return section("See Also", *(f"    {name} : {SUMMARIES.get(name, OBJECT)}" for name in names))
+    return section("See Also", *(f"{name} : {SUMMARIES.get(name, OBJECT)}" for name in names))
 
 
 def references(schema: schemas.Schema) -> str:
@@ -226,11 +226,13 @@ def references(schema: schemas.Schema) -> str:
     if schema.domain:
         link = (f"onnxruntime, contributed operators, {schema.operator}: https://github.com/microsoft/onnxruntime/blob/main/"
                 f"docs/ContribOperators.md#{schema.domain}.{schema.operator}")
-    return section("References", f"    .. [1] {link}")
+    return section("References", f".. [1] {link}")
 
 
 def split(doc: str) -> tuple[str, dict[str, str]]:
     """The parts of a docstring in the source: what is before the first section, and the sections."""
+    if doc.startswith("\n    "):  # Python 3.13 removes the margin itself
+        doc = doc.replace("\n    ", "\n")
     first, *rest = SECTION.split(doc.rstrip())
     return first, dict(zip(rest[::2], rest[1::2], strict=True))
 
@@ -242,18 +244,18 @@ def of_function(function: Callable[..., Any], schema: schemas.Schema, shared: Sh
     versions = tuple(version.since for version in schema.versions)
     about = (f"This is {schema.domain or 'ONNX'} {schema.operator} [1]_, version{'s' if len(versions) > 1 else ''} "
              f"{listed(versions)}.")
-    notes = (wrapped(about, 4), *([own["Notes"]] if "Notes" in own else []),
+    notes = (wrapped(about), *([own["Notes"]] if "Notes" in own else []),
              *(NOTES[name] for name in shared.notes))
     return "".join((
         summary,
         parameters(schema, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]),
-        section("Returns", own.get("Returns") or f"    {RESULTS[shared.result]}\n        {RESULT}"),
+        section("Returns", own.get("Returns") or f"{RESULTS[shared.result]}\n    {RESULT}"),
         section("Raises", REFUSED),
         see_also(schema.operator, *shared.see),
         section("Notes", *notes, between="\n\n"),
         references(schema),
         section("Examples", own["Examples"]),
-        "\n    "))
+        "\n"))
 
 
 def of_class(cls: Any, function: Callable[..., Any], schema: schemas.Schema) -> str:
@@ -261,15 +263,15 @@ def of_class(cls: Any, function: Callable[..., Any], schema: schemas.Schema) -> 
     summary, own = split(cls.__doc__ or "")
     inputs = ", ".join((*schema.inputs, "out=None", "num_threads=None"))
     return "".join((
-        summary, "\n\n    It is immutable, hashable, picklable and safe to call from any thread.",
+        summary, "\n\nIt is immutable, hashable, picklable and safe to call from any thread.",
         parameters(schema, cls.__init__.__kwdefaults__),
         section("Raises", REFUSED),
         see_also(function.__name__),
-        section("Notes", f"    The notes of `{function.__name__}` hold here too [1]_. Attributes can be read by name.\n"
-                         f"    Call the operator as ``op({inputs})``: see `Operator`."),
+        section("Notes", f"The notes of `{function.__name__}` hold here too [1]_. Attributes can be read by name.\n"
+                         f"Call the operator as ``op({inputs})``: see `Operator`."),
         references(schema),
         section("Examples", own["Examples"]),
-        "\n    "))
+        "\n"))
 
 
 def documented(cls: Any, result: str, notes: tuple[str, ...], see: tuple[str, ...]) -> Callable[[F], F]:
