@@ -114,6 +114,16 @@ def test_the_header_says_the_same(tmp_path: Path) -> None:
     assert {f"onnxpool_{name}" for name in members} == set(SIGNATURES)
 
 
+def test_the_page_lists_the_fields_in_their_order() -> None:
+    """So that a struct can be written from it."""
+    page = (Path(__file__).parent.parent / "docs" / "c-api.md").read_text()
+    rows = re.findall(r"^\| ([^|]*) \| `([^`]*)` \|", page.partition("\n| field | type |")[2], re.MULTILINE)
+    fields = [(name, kind) for names, kind in rows for name in re.findall(r"`(\w+)`", names)]
+    types = {ctypes.c_int64: "int64_t", ctypes.c_int32: "int32_t", ctypes.c_double: "double", ctypes.c_float: "float"}
+
+    assert fields == [(name, types.get(kind, "const int64_t *")) for name, kind in native.Geometry._fields_]
+
+
 def test_ctypes_sees_the_same_layout() -> None:
     """The mirror that the other tests use has the frozen offsets."""
     assert {name: getattr(native.Geometry, name).offset for name, _ in native.Geometry._fields_} == OFFSETS

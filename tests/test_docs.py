@@ -4,11 +4,13 @@ import doctest
 import importlib
 import pkgutil
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import onnxpool
+from onnxpool import schemas
 
 pytestmark = pytest.mark.smoke
 
@@ -36,7 +38,8 @@ def test_every_operator_has_an_example() -> None:
     assert without == []
 
 
-PAGES = ("README.md", "docs/c-api.md", "docs/embedding.md", "docs/onnx.md", "docs/onnxruntime.md")
+PAGES = ("README.md", "docs/c-api.md", "docs/compatibility.md", "docs/embedding.md", "docs/onnx.md",
+         "docs/onnxruntime.md")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -64,6 +67,26 @@ def test_the_readme_lists_what_is_supported() -> None:
     for row in onnxpool.supported():
         versions.setdefault(row["operator"], []).append(row["version"])
     assert {name: [int(v) for v in numbers.split(",")] for name, numbers in listed} == versions
+
+
+def test_the_page_on_compatibility_says_what_is_public() -> None:
+    """The page lists all public names and no others; tab completion offers the same."""
+    text = (ROOT / "docs" / "compatibility.md").read_text()
+    names = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| [^|]* \| (`[^|]*) \|$", text.partition("These modules")[0],
+                                                     re.MULTILINE)))
+    assert sorted(names) == sorted(onnxpool.__all__) == sorted(dir(onnxpool))
+
+
+def test_the_page_on_compatibility_says_what_is_supported() -> None:
+    """The oldest versions are those of pyproject.toml, the newest opsets those of the table."""
+    text = (ROOT / "docs" / "compatibility.md").read_text()
+    oldest = dict(re.findall(r"^\| (\w+)[^|]* \| ([\d.]+) \| [\d.]+ \|$", text, re.MULTILINE))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["onnx"],
+              *project["optional-dependencies"]["onnxruntime"]]
+    assert oldest == {"Python": project["requires-python"].removeprefix(">="),
+                      **dict(requirement.split(">=") for requirement in wanted)}
+    assert f"{schemas.LATEST['']} for ONNX, {schemas.LATEST['com.microsoft']} for com.microsoft" in text
 
 
 def test_promises_name_their_tests() -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from programs import program
 
 import onnxpool
-from onnxpool.base import Operator
+from onnxpool.base import registry
 
 # Imports
 
@@ -97,7 +97,7 @@ COPIES += [lambda one, p=p: pickle.loads(pickle.dumps(one, p)) for p in range(pi
 def test_every_operator_and_plan_is_copied_whole() -> None:
     """Operators and plans survive every protocol of pickle, copy and deepcopy, and the copies compute the same bits."""
     jobs = scenarios_threads.jobs()
-    assert {type(operator).__name__ for operator, _ in jobs} == set(Operator.registry)
+    assert {type(operator).__name__ for operator, _ in jobs} == set(registry)
     for operator, arrays in jobs:
         expected = operator(*arrays).tobytes()
         for original in (operator, operator.plan(arrays[0].shape, arrays[0].dtype)):
@@ -283,6 +283,17 @@ def test_inputs_in_any_form_are_read_and_never_written(dtype: Any) -> None:
             y = call(view)
             assert (y.dtype, y.tobytes()) == (expected.dtype, expected.tobytes()), where
             assert view.tobytes() == before, where
+
+
+def test_results_lie_in_memory_as_x_does() -> None:
+    """Channels lie side by side where those of x do; `out` has the order that its owner gave it."""
+    x = np.ones((2, 9, 8, 3), np.float32).transpose(0, 3, 1, 2)
+    rois = np.array([[0, 0, 0, 3, 3]], np.float32)
+    for y in (onnxpool.max_pool(x, 2), onnxpool.average_pool(x, 1), onnxpool.global_max_pool(x),
+              onnxpool.max_pool(x, 2, return_indices=True)[1], onnxpool.max_roi_pool(x, rois, 2)):
+        assert y.transpose(0, 2, 3, 1).flags.c_contiguous
+    for y in (onnxpool.max_pool(x.copy("C"), 2), onnxpool.max_pool(x, 2, out=np.empty((2, 3, 8, 7), np.float32))):
+        assert y.flags.c_contiguous
 
 
 def test_one_value_stretched_over_an_array_is_read_in_place() -> None:

@@ -305,6 +305,8 @@ def test_names_that_are_none(ops, text):
 
 def test_arguments_of_another_kind():
     """Each names what it should be."""
+    with pytest.raises(onnxpool.PoolTypeError, match=r"is a .*; give an onnxruntime.SessionOptions\(\)"):
+        register(onnxruntime.SessionOptions)
     with pytest.raises(onnxpool.PoolTypeError, match="session_options is a dict; give an onnxruntime"):
         register({})
     with pytest.raises(onnxpool.PoolTypeError, match="ops is a int; give 'missing', 'all' or names"):

@@ -499,3 +499,20 @@ def test_options_are_more_than_0(option: str, capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         server.arguments([option, "0"])
     assert f"{option} is 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no model"], ids=["missing", "empty", "text"])
+def test_a_file_that_is_no_model_ends_in_one_line(content: bytes | None, tmp_path: Path) -> None:
+    """What is wrong is said without a traceback."""
+    path = tmp_path / "model.onnx"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(SystemExit, match=r"^server.py: cannot serve .*model\.onnx: .+$") as caught:
+        server.load(server.arguments([str(path)]))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_port_is_one_that_exists(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        server.arguments(["--port", "65536"])
+    assert "--port is 65536" in capsys.readouterr().err

@@ -124,13 +124,17 @@ except KeyError:
 assert onnxpool.get_num_threads() == 4
 assert seen == [4], seen
 for wrong in (0, -1, 1.5, '2', None):
-    for change in (onnxpool.set_num_threads, lambda n: onnxpool.num_threads(n).__enter__()):
+    for change in (onnxpool.num_threads, *[onnxpool.set_num_threads] * (wrong is not None)):
         try:
             change(wrong)
         except (onnxpool.PoolError, onnxpool.PoolTypeError):
             continue
         raise AssertionError(wrong)
 assert onnxpool.get_num_threads() == 4
+with onnxpool.num_threads(3) as given:
+    assert given == 3
+onnxpool.set_num_threads(None)
+assert onnxpool.get_num_threads() == 1
 """
 
 

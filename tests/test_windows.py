@@ -51,7 +51,8 @@ def test_windows_are_counted_without_a_look_at_each():
     axis = Axis(5, out=2**60, kernel=2**40, stride=7, dilation=7, pads=(7 * 2**50 + 1, 0))
     assert axis.empty == axis.out
     assert axis.unread == axis.size
-    axis = axis._replace(pads=(7 * 2**50 + 3, 0))  # each tap of some window is the last element
+    axis = Axis(5, out=2**60, kernel=2**40, stride=7, dilation=7, pads=(7 * 2**50 + 3, 0))
+    # Each tap of some window is the last element.
     assert axis.empty == axis.out - axis.kernel
     assert axis.unread == 0
 

@@ -42,4 +42,6 @@ def direct(heat: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: python peaks.py FILE")
     onnx.save(model(), sys.argv[1])

@@ -218,16 +218,26 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     for name, value in Limits()._asdict().items():
         parser.add_argument("--" + name.replace("_", "-"), type=type(value), default=value, help="limit")
     options = parser.parse_args(given)
+    if not 0 <= options.port < 2**16:
+        parser.error(f"--port is {options.port}; it must be below 65536")
     for name in ("workers", "threads", *Limits._fields):
         if getattr(options, name) <= 0:
             parser.error(f"--{name.replace('_', '-')} is {getattr(options, name)}; it must be more than 0")
     return options
 
 
+def loaded(path: Path, options: argparse.Namespace) -> Model:
+    """A model of a file; the end of the process if it is none."""
+    try:
+        return Model(path, options.runtime, options.workers, options.threads)
+    except Exception as error:  # onnx, protobuf and onnxruntime have no common base of what they raise
+        raise SystemExit(f"server.py: cannot serve {path}: {str(error).splitlines()[0]}") from None
+
+
 def load(options: argparse.Namespace) -> list[Model]:
     """The models that are asked for."""
     if options.models:
-        return [Model(path, options.runtime, options.workers, options.threads) for path in options.models]
+        return [loaded(path, options) for path in options.models]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "peaks.onnx")
         onnx.save(peaks.model(), path)

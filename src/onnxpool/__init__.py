@@ -1,9 +1,10 @@
 """The ONNX pooling operators as an exact, fast CPU library: NumPy arrays in, NumPy arrays out."""
 
 from .about import config, show_config
-from .base import from_node
+from .base import Operator, clear_caches, from_node
 from .dlpack import from_dlpack
 from .errors import PoolError, PoolTypeError
+from .execution import Plan
 from .operators import *  # noqa: F403
 from .operators import __all__ as _operators
 from .schemas import supported
@@ -12,9 +13,12 @@ from .version import __version__
 
 __all__ = [
     *_operators,
+    "Operator",
+    "Plan",
     "PoolError",
     "PoolTypeError",
     "__version__",
+    "clear_caches",
     "config",
     "from_dlpack",
     "from_node",
@@ -24,3 +28,7 @@ __all__ = [
     "show_config",
     "supported",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -43,6 +43,11 @@ def config() -> Config:
         With the keys ``version``, ``instruction_set``, ``available``, ``openmp``, ``threads`` and ``granted``.
         ``openmp`` is 0 if the kernels are serial.
 
+    See Also
+    --------
+    show_config : Prints the same.
+    supported : The operators and versions that are known.
+
     Examples
     --------
     >>> import onnxpool
@@ -67,6 +72,10 @@ def show_config() -> None:
     Print the version, the instruction set in use and those available, OpenMP, and the threads.
 
     `config` returns the same as data.
+
+    See Also
+    --------
+    config : Returns the same as data.
 
     Examples
     --------

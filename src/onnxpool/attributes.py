@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .errors import PoolError, PoolTypeError
+from .errors import Place, PoolError, PoolTypeError
 
 INT64_MAX = 2**63 - 1
+MOST_AXES = 64  # of an array
+MOST_SHOWN = 200  # characters of a value in a message
 
 
 def is_integer(value: object) -> bool:
@@ -17,13 +19,23 @@ def is_integer(value: object) -> bool:
     return type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)))
 
 
-def integer(where: str, value: Any, minimum: int) -> int:
+def shown(value: object) -> str:
+    """A value for a message, of bounded length."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        return f"one with more than {MOST_SHOWN} digits"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
+def integer(where: Place, value: Any, minimum: int) -> int:
     """A value as an int in [minimum, 2^63 - 1]."""
     if not is_integer(value):
-        raise PoolTypeError(f"{where} must be an integer, got {value!r} of type {type(value).__name__}; "
-                            f"give an int of at least {minimum}")
+        raise PoolTypeError(f"{where} must be an integer, got {shown(value)} of type {type(value).__name__}; "
+                            f"give an int of at least {minimum}", *where.names, value=value)
     if not minimum <= int(value) <= INT64_MAX:
-        raise PoolError(f"{where} must be in [{minimum}, 2^63 - 1], got {value}; give an int of at least {minimum}")
+        raise PoolError(f"{where} must be in [{minimum}, 2^63 - 1], got {shown(value)}; "
+                        f"give an int of at least {minimum}", *where.names, value=value)
     return int(value)
 
 
@@ -39,7 +51,12 @@ class Attribute:
         self.default = default
         self.required = required
 
-    def check(self, where: str, value: Any) -> Any:
+    @property
+    def implied(self) -> Any:
+        """What it means to leave the attribute out."""
+        return self.default
+
+    def check(self, where: Place, value: Any) -> Any:
         """The value as operators keep it; an error that begins with `where` if it is not allowed."""
         raise AssertionError(f"{type(self).__name__} does not say what it takes")
 
@@ -47,25 +64,35 @@ class Attribute:
 class Ints(Attribute):
     """One integer for each spatial axis, or two for its sides; a single integer stands for all."""
 
-    __slots__ = ("minimum",)
+    __slots__ = ("minimum", "omitted")
     type = "ints"
 
-    def __init__(self, minimum: int, required: bool = False) -> None:
+    def __init__(self, minimum: int, required: bool = False, omitted: int | None = None) -> None:
         super().__init__(required=required)
         self.minimum = minimum
+        self.omitted = omitted  # schemas have no default of sequences, only a text
 
-    def check(self, where: str, value: Any) -> int | tuple[int, ...]:
+    @property
+    def implied(self) -> int | None:
+        """What it means to leave the attribute out."""
+        return self.omitted
+
+    def check(self, where: Place, value: Any) -> int | tuple[int, ...]:
         """The integers as an int or a tuple."""
         if is_integer(value):
             return integer(where, value, self.minimum)
         if isinstance(value, np.ndarray) and value.ndim == 1:
-            value = tuple(value)
+            value = value.tolist() if value.dtype.kind in "iu" else tuple(value)
         if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
-            raise PoolTypeError(f"{where} must be an integer or a sequence of integers, got {value!r} of type "
-                                f"{type(value).__name__}; give one int for each spatial axis")
+            raise PoolTypeError(f"{where} must be an integer or a sequence of integers, got {shown(value)} of type "
+                                f"{type(value).__name__}; give one int for each spatial axis",
+                                *where.names, value=value)
         if not value:
-            raise PoolError(f"{where} is empty; give one int for each spatial axis")
-        return tuple(integer(f"{where}[{i}]", item, self.minimum) for i, item in enumerate(value))
+            raise PoolError(f"{where} is empty; give one int for each spatial axis", *where.names, value=value)
+        if len(value) > 2 * MOST_AXES:
+            raise PoolError(f"{where} has {len(value)} values, but no array has more than {MOST_AXES} axes; "
+                            f"give one int for each spatial axis", *where.names, value=value)
+        return tuple(integer(where._replace(position=i), item, self.minimum) for i, item in enumerate(value))
 
 
 class Flag(Attribute):
@@ -77,12 +104,13 @@ class Flag(Attribute):
     def __init__(self) -> None:
         super().__init__(0)
 
-    def check(self, where: str, value: Any) -> int:
+    def check(self, where: Place, value: Any) -> int:
         """The value as an int."""
         if not is_integer(value) and not isinstance(value, (bool, np.bool_)):
-            raise PoolTypeError(f"{where} must be 0 or 1, got {value!r} of type {type(value).__name__}; give 0 or 1")
+            raise PoolTypeError(f"{where} must be 0 or 1, got {shown(value)} of type {type(value).__name__}; "
+                                f"give 0 or 1", *where.names, value=value)
         if value not in (0, 1):
-            raise PoolError(f"{where} must be 0 or 1, got {value}; give 0 or 1")
+            raise PoolError(f"{where} must be 0 or 1, got {shown(value)}; give 0 or 1", *where.names, value=value)
         return int(value)
 
 
@@ -96,7 +124,7 @@ class Int(Attribute):
         super().__init__(default)
         self.minimum = minimum
 
-    def check(self, where: str, value: Any) -> int:
+    def check(self, where: Place, value: Any) -> int:
         """The value as an int."""
         return integer(where, value, self.minimum)
 
@@ -111,15 +139,20 @@ class Float(Attribute):
         super().__init__(default)
         self.finite = finite
 
-    def check(self, where: str, value: Any) -> float:
+    def check(self, where: Place, value: Any) -> float:
         """The value as a float."""
-        if not isinstance(value, (float, np.floating)):
-            raise PoolTypeError(f"{where} must be a float, got {value!r} of type {type(value).__name__}; "
-                                f"give a float above 0, such as {self.default}")
-        if math.isnan(value) or value <= 0 or (self.finite and math.isinf(value)):
-            raise PoolError(f"{where} must be above 0{' and finite' if self.finite else ''}, got {value}; "
-                            f"give a float above 0, such as {self.default}")
-        return float(value)
+        if not isinstance(value, (float, np.floating)) and not is_integer(value):
+            raise PoolTypeError(f"{where} must be a float, got {shown(value)} of type {type(value).__name__}; "
+                                f"give a float above 0, such as {self.default}", *where.names, value=value)
+        try:
+            number = float(value)
+        except OverflowError:  # an integer
+            number = math.inf if value > 0 else -math.inf
+        if math.isnan(number) or number <= 0 or (math.isinf(number) and (self.finite or is_integer(value))):
+            finite = self.finite or is_integer(value)
+            raise PoolError(f"{where} must be above 0{' and finite' if finite else ''}, got {shown(value)}; "
+                            f"give a float above 0, such as {self.default}", *where.names, value=value)
+        return number
 
 
 class Choice(Attribute):
@@ -133,12 +166,12 @@ class Choice(Attribute):
         self.values = values
         self.blank = blank
 
-    def check(self, where: str, value: Any) -> str:
+    def check(self, where: Place, value: Any) -> str:
         """The value, or what the empty string stands for."""
         if not isinstance(value, str):
-            raise PoolTypeError(f"{where} must be a str, got {value!r} of type {type(value).__name__}; "
-                                f"give one of {', '.join(self.values)}")
+            raise PoolTypeError(f"{where} must be a str, got {shown(value)} of type {type(value).__name__}; "
+                                f"give one of {', '.join(self.values)}", *where.names, value=value)
         if value not in self.values and not (self.blank and value == ""):
-            raise PoolError(f"{where} must be one of {', '.join(self.values)}, got {value!r}; "
-                            f"the names are case-sensitive")
+            raise PoolError(f"{where} must be one of {', '.join(self.values)}, got {shown(value)}; "
+                            f"the names are case-sensitive", *where.names, value=value)
         return value or self.values[0]

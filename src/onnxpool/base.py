@@ -1,24 +1,31 @@
 """What all operators share: attributes checked once, plans made and kept, nodes read."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, overload
+from weakref import ref
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import schemas, windows
-from .attributes import Flag, integer
-from .errors import PoolError, PoolTypeError
-from .execution import Plan, as_array, native
+from .attributes import Flag, integer, shown
+from .errors import Place, PoolError, PoolTypeError
+from .execution import Array, Plan, T, as_array, dtype_name, dtype_of, native
 from .keys import key_of
+from .quantisation import ratio_of
 
 Ints = int | Sequence[int]  # an attribute for every axis, or for each
+MOST_KEPT = 1024  # operators, and plans, that are remembered
 
 
 class Operator:
     """
     An ONNX operator with its attributes checked: immutable, hashable, picklable, safe from any thread.
+
+    It is the base of the operators' classes, for annotations and `isinstance`. Make one of these, such as `MaxPool`.
 
     Attributes
     ----------
@@ -30,6 +37,33 @@ class Operator:
         The operator's version in that opset.
     channels_last : bool
         Whether arrays are (N, *spatial, C) instead of (N, C, *spatial).
+    return_indices : bool
+        Whether calls return Indices too, which MaxPool has.
+    label : str
+        The operator and its version, such as ``"AveragePool-19"``.
+
+    See Also
+    --------
+    from_node : Makes the operator of an ONNX node.
+    Plan : An operator made ready for one shape and dtype.
+
+    Notes
+    -----
+    Every attribute of ONNX can be read by its name too. One that was not given has its default: 1 for each of `strides`
+    and `dilations`, 0 for each of `pads`.
+
+    Examples
+    --------
+    >>> import onnxpool
+    >>> op = onnxpool.MaxPool(kernel_shape=(3, 3), opset=12)
+    >>> isinstance(op, onnxpool.Operator)
+    True
+    >>> op.kernel_shape, op.strides, op.ceil_mode
+    ((3, 3), 1, 0)
+    >>> op.attributes
+    {'kernel_shape': (3, 3)}
+    >>> op.label
+    'MaxPool-12'
     """
 
     __slots__ = ("_given", "_recent", "_version", "channels_last", "opset", "return_indices")
@@ -37,33 +71,28 @@ class Operator:
     windowed: ClassVar[bool] = True
     quantised: ClassVar[bool] = False
     zero_points_optional: ClassVar[bool] = False
-
-    registry: ClassVar[dict[str, type["Operator"]]] = {}
+    _schema: ClassVar[str]  # the name of its rows in the table, which subclasses share
 
     _given: tuple[tuple[str, Any], ...]
     _version: schemas.Version
-    _recent: "Plan | None"  # the plan of the last call
+    _recent: Callable[[], Plan | None]  # the plan of the last call, which holds the operator and so must not be held
     channels_last: bool
     opset: int
     return_indices: bool
 
-    def __init_subclass__(cls) -> None:
-        if cls.__name__ in schemas.SCHEMAS:
-            Operator.registry[cls.__name__] = cls
-
     def _set(self, opset: int | None, channels_last: bool | int, *, return_indices: bool = False, **given: Any) -> None:
         """What every constructor ends in."""
-        name = type(self).__name__
+        name = self._schema
         version = schemas.resolve(name, opset)
         checked = schemas.check_attributes(version, given)
         if self.windowed and isinstance(checked.get("kernel_shape"), tuple):
             windows.check_lengths(version.label, checked, len(checked["kernel_shape"]))
-        last = bool(Flag().check(f"{version.label}: channels_last", channels_last))
-        indices = bool(Flag().check(f"{version.label}: return_indices", return_indices))
+        last = bool(Flag().check(Place(version.label, "channels_last"), channels_last))
+        indices = bool(Flag().check(Place(version.label, "return_indices"), return_indices))
         schemas.check_outputs(version, 1 + indices)
         resolved = schemas.LATEST[schemas.SCHEMAS[name].domain] if opset is None else int(opset)
         for key, value in (("_given", tuple(checked.items())), ("_version", version), ("channels_last", last),
-                           ("opset", resolved), ("return_indices", indices), ("_recent", None)):
+                           ("opset", resolved), ("return_indices", indices), ("_recent", no_plan)):
             object.__setattr__(self, key, value)
 
     @property
@@ -71,12 +100,13 @@ class Operator:
         """The attributes that were given, by ONNX name."""
         return dict(self._given)
 
-    def value(self, attribute: str) -> Any:
-        """What an attribute is: as given, or by default, or fixed in a version that has it not yet."""
-        kind = self._version.attributes.get(attribute)
-        if kind is None:
-            return self._version.fixed[attribute]
-        return self.attributes.get(attribute, kind.default)
+    def _value(self, attribute: str) -> Any:
+        """What an attribute is: as given, or by default, or what a version does that has it not yet."""
+        version = self._version
+        if attribute in version.fixed:
+            return version.fixed[attribute]
+        kind = version.attributes.get(attribute) or schemas.SCHEMAS[self._schema].versions[-1].attributes[attribute]
+        return self.attributes.get(attribute, kind.implied)
 
     @property
     def version(self) -> int:
@@ -92,6 +122,27 @@ class Operator:
         """The sizes of the spatial axes, and which axis is the first of them."""
         first = 1 if self.channels_last and len(shape) > 2 else 2
         return shape[first:first + len(shape) - 2], first
+
+    def _checked_shape(self, shape: Any) -> tuple[int, ...]:
+        """A shape that somebody gives, as X has it."""
+        try:
+            sizes = tuple(shape)
+        except TypeError:
+            raise PoolTypeError(f"{self.label}: shape must be a sequence of integers, got {shape!r} of type "
+                                f"{type(shape).__name__}; give that of X, such as (1, 3, 224, 224)",
+                                self.label, "shape", value=shape) from None
+        return tuple(integer(Place(self.label, "shape", i), size, 0) for i, size in enumerate(sizes))
+
+    def _check_rank(self, shape: tuple[int, ...]) -> None:
+        """Refuses a shape that has too few axes."""
+        least = 3 if self.windowed else 2
+        if len(shape) < least:
+            raise PoolError(f"{self.label}: X has {len(shape)} axes, shape {shape}, but takes at least {least}; "
+                            f"give (N, C{', *spatial' if least == 3 else ''})", self.label, "X", value=shape)
+
+    def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the result for a checked shape."""
+        raise NotImplementedError(f"{self.label} has no result")
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
         """The plan for a checked shape and dtype."""
@@ -137,6 +188,7 @@ class Operator:
         Returns
         -------
         Plan
+            What pools arrays of this shape and dtype.
 
         Raises
         ------
@@ -145,7 +197,7 @@ class Operator:
         PoolTypeError
             If the version does not have the dtype.
         """
-        return _plan(self, tuple(shape), native(dtype))
+        return _plan(self, self._checked_shape(shape), dtype_of(self.label, dtype))
 
     def output_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """
@@ -154,35 +206,50 @@ class Operator:
         Parameters
         ----------
         shape : sequence of int
+            The shape of X.
 
         Returns
         -------
         tuple of int
+            The shape of the result; of that for one region if the operator pools regions.
 
         Raises
         ------
         PoolError
             As `plan`.
         """
-        return self.plan(shape, self._version.dtypes[0]).output_shape
+        sizes = self._checked_shape(shape)
+        self._check_rank(sizes)
+        return self._output_shape(sizes)
 
-    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
+    @overload
+    def __call__(self, x: NDArray[T], *inputs: ArrayLike | None, out: None = None,
+                 num_threads: int | None = None) -> NDArray[T] | Any: ...
+
+    @overload
+    def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                 num_threads: int | None = None) -> Array | Any: ...
+
+    def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                 num_threads: int | None = None) -> Array | Any:
         """
         Pool an array.
 
         Parameters
         ----------
         x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        *inputs
+            The input X. It is not changed.
+        *inputs : array_like
             The operator's further inputs, in ONNX order.
         out : ndarray, optional
-            Where the result is stored; it is returned. It may overlap an input.
+            Where the result is stored; it is returned. A tuple of two for MaxPool with Indices.
         num_threads : int, optional
+            The most threads that the call uses. By default `get_num_threads()`.
 
         Returns
         -------
-        ndarray
-            Of the dtype of `x`, in native byte order.
+        ndarray, or tuple of two for MaxPool with Indices
+            The result, of the dtype of `x` in native byte order. It has the order of `x` in memory.
 
         Raises
         ------
@@ -193,15 +260,36 @@ class Operator:
         """
         if type(x) is not np.ndarray:
             x = as_array(self.label, x)
-        plan = self._recent
+        plan = self._recent()
         if plan is None or plan.dtype is not x.dtype or plan.shape != x.shape:
             plan = _plan(self, x.shape, native(x.dtype))
-            object.__setattr__(self, "_recent", plan)
+            object.__setattr__(self, "_recent", ref(plan))
         return plan(x, *inputs, out=out, num_threads=num_threads)
 
 
+Kind = TypeVar("Kind", bound=type[Operator])
+registry: dict[str, type[Operator]] = {}  # the operators of this library, by name
+
+
+def registered(cls: Kind) -> Kind:
+    """An operator's class, named as its rows in the table: what nodes of that name become."""
+    cls._schema = cls.__name__
+    registry[cls.__name__] = cls
+    return cls
+
+
+def no_plan() -> None:
+    """The recent plan of an operator that has none."""
+
+
 def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Operator:
-    return cls(**dict(keywords))
+    try:
+        return cls(**dict(keywords))
+    except PoolTypeError:
+        raise
+    except TypeError as error:  # of what another version of this library pickled
+        raise PoolTypeError(f"{cls.__name__}: cannot be made again: {error}; pickle and load it with the same version "
+                            f"of onnxpool") from None
 
 
 def made(cls: Any, *arguments: Any) -> Operator:
@@ -216,23 +304,38 @@ def made(cls: Any, *arguments: Any) -> Operator:
         return _made.__wrapped__(cls, arguments, kinds)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_KEPT)
 def _made(cls: Any, arguments: tuple[Any, ...], kinds: tuple[type, ...]) -> Operator:
     operator: Operator = cls(**dict(zip(cls.__init__.__kwdefaults__, arguments, strict=True)))
     return operator
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_KEPT)
 def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
     """The plan of an operator; the same object for the same question."""
-    label = operator.label
-    schemas.check_dtype(operator._version, dtype.name)
-    shape = tuple(integer(f"{label}: shape[{i}]", size, 0) for i, size in enumerate(shape))
-    least = 3 if operator.windowed else 2
-    if len(shape) < least:
-        raise PoolError(f"{label}: X has {len(shape)} axes, shape {shape}, but takes at least {least}; "
-                        f"give (N, C{', *spatial' if least == 3 else ''})")
+    schemas.check_dtype(operator._version, dtype_name(dtype))
+    operator._check_rank(shape)
     return operator._make_plan(shape, dtype)
+
+
+def clear_caches() -> None:
+    """
+    Forget the operators and plans that onnxpool remembers, and so free their memory.
+
+    What somebody else holds stays as it is. Calls make anew what they need.
+
+    See Also
+    --------
+    Operator : What is remembered.
+    Plan : What is remembered of each operator.
+
+    Examples
+    --------
+    >>> import onnxpool
+    >>> onnxpool.clear_caches()
+    """
+    for cache in (_made, _plan, dtype_name, ratio_of):
+        cache.cache_clear()
 
 
 def from_node(node: Any, opsets: dict[str, int]) -> Operator:
@@ -258,6 +361,11 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     PoolTypeError
         If an attribute has another type than its version says.
 
+    See Also
+    --------
+    Operator : What is returned.
+    supported : The operators and versions that are known.
+
     Examples
     --------
     >>> import onnx.helper, onnxpool
@@ -265,22 +373,42 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     >>> onnxpool.from_node(node, {"": 12})
     MaxPool(kernel_shape=(2, 2), opset=12, channels_last=False)
     """
-    from onnx.helper import get_attribute_value
+    import onnx
 
+    if not isinstance(node, onnx.NodeProto):
+        raise PoolTypeError(f"from_node: node is a {type(node).__name__}; give a NodeProto, such as one of "
+                            f"model.graph.node", attribute="node", value=type(node).__name__)
+    if not isinstance(opsets, Mapping):
+        raise PoolTypeError(f"from_node: opsets is a {type(opsets).__name__}; give a dict such as {{'': 19}}, of a "
+                            f"model {{entry.domain: entry.version for entry in model.opset_import}}",
+                            attribute="opsets", value=opsets)
     domain = "" if node.domain == "ai.onnx" else node.domain
     schema = schemas.SCHEMAS.get(node.op_type)
     if schema is None or schema.domain != domain:
         known = ", ".join(f"{s.domain + ':' if s.domain else ''}{name}" for name, s in schemas.SCHEMAS.items())
         raise PoolError(f"{domain + ':' if domain else ''}{node.op_type} is no pooling operator that onnxpool knows; "
-                        f"it knows {known}")
+                        f"it knows {known}", node.op_type)
     imported = {"" if name == "ai.onnx" else name: opset for name, opset in opsets.items()}
     if domain not in imported:
         raise PoolError(f"{node.op_type}: domain {domain!r} is not among the model's opset imports {opsets}; "
-                        f"add it with a version")
-    given = {a.name: get_attribute_value(a) for a in node.attribute}
-    given = {name: value.decode(errors="replace") if isinstance(value, bytes) else value
-             for name, value in given.items()}
+                        f"add it with a version", node.op_type, "domain", value=domain)
+    given = {attribute.name: value_of(attribute) for attribute in node.attribute}
+    version = schemas.resolve(node.op_type, imported[domain])
+    for attribute in node.attribute:
+        kind, found = version.attributes.get(attribute.name), onnx.AttributeProto.AttributeType.Name(attribute.type)
+        if kind is not None and kind.type != found.lower():
+            raise PoolTypeError(f"{version.label}: {attribute.name}={shown(given[attribute.name])} has the type "
+                                f"{found} in the node, but must have {kind.type.upper()}; make it one", version.label,
+                                attribute.name, value=given[attribute.name])
     return by_name(node.op_type, imported[domain], given, return_indices=any(node.output[1:]))
+
+
+def value_of(attribute: Any) -> Any:
+    """The value of a node's attribute."""
+    from onnx.helper import get_attribute_value
+
+    value = get_attribute_value(attribute)
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def by_name(name: str, opset: int | None, given: dict[str, Any], channels_last: bool | int = False,
@@ -291,4 +419,4 @@ def by_name(name: str, opset: int | None, given: dict[str, Any], channels_last: 
     schemas.check_outputs(version, 1 + bool(return_indices))
     ours = {"channels_last": channels_last, "return_indices": return_indices}
     keywords = {**given, **{key: value for key, value in ours.items() if value}, "opset": opset}
-    return Operator.registry[name](**{key: value for key, value in keywords.items() if value is not None})
+    return registry[name](**{key: value for key, value in keywords.items() if value is not None})

@@ -2,8 +2,10 @@ from typing import Any
 
 from .execution import Plan
 
+__all__ = ["Prepared"]
+
 class Prepared:
-    def __init__(self, plan: Plan, *inputs: Any) -> None: ...
+    def __new__(cls, plan: Plan, *inputs: Any) -> Prepared: ...
     @property
     def address(self) -> int: ...
     @property

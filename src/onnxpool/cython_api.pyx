@@ -25,6 +25,8 @@ cdef extern from *:
     """
     int64_t onnxpool_add(int64_t* count, int64_t n) noexcept nogil
 
+__all__ = ["Prepared"]
+
 MOST_SIZE = 4096  # of a geometry that somebody made on purpose
 
 OPERATIONS = {

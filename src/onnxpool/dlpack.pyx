@@ -190,6 +190,10 @@ def from_dlpack(obj):
     PoolTypeError
         If `obj` is no tensor, is not in memory of the CPU, or has elements that NumPy has not.
 
+    See Also
+    --------
+    numpy.from_dlpack : The same in NumPy, which has no bfloat16.
+
     Examples
     --------
     >>> import numpy as np, onnxpool

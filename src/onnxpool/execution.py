@@ -5,15 +5,17 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .errors import PoolError, PoolTypeError
 from .explain import Explanation, explain
+from .windows import Axis
 
 Array = NDArray[Any]
+T = TypeVar("T", bound=np.generic)
 
 
 def as_array(label: str, x: object, name: str = "X") -> Array:
@@ -22,11 +24,35 @@ def as_array(label: str, x: object, name: str = "X") -> Array:
         return x
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         raise PoolTypeError(f"{label}: {name} is a {type(x).__name__}, whose meaning pooling would lose; "
-                            f"give an ndarray, such as x.filled(...) or numpy.array(x, subok=False)")
+                            f"give an ndarray, such as x.filled(...) or numpy.array(x, subok=False)", label, name,
+                            value=type(x).__name__)
     try:
-        return np.asarray(x)
-    except ValueError as error:
-        raise PoolTypeError(f"{label}: {name} cannot be made an array: {error}; give an ndarray") from None
+        array = np.asarray(x)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the type that it is of raises
+        raise unreadable(label, x, name, str(error)) from None
+    if array.dtype.kind in "OSU":
+        raise unreadable(label, x, name, f"it becomes an array of dtype {array.dtype}")
+    return array
+
+
+def unreadable(label: str, x: object, name: str, reason: str) -> PoolTypeError:
+    """The error for what NumPy cannot make an array of numbers of, with the way out."""
+    way = "give an ndarray"
+    if hasattr(x, "__dlpack__"):
+        way = ("give onnxpool.from_dlpack(...) of it, after .detach() if it needs gradients and .cpu() if it lies on "
+               "another device")
+    elif hasattr(x, "detach") or hasattr(x, "cpu"):
+        way = "call .detach() and .cpu() first, or give an ndarray"
+    return PoolTypeError(f"{label}: {name} is a {type(x).__module__}.{type(x).__qualname__}, which is no array of "
+                         f"numbers to NumPy: {reason}; {way}", label, name, value=type(x).__name__)
+
+
+@lru_cache(maxsize=64)
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype, which takes NumPy some microseconds."""
+    return dtype.name
 
 
 def native(dtype: DTypeLike) -> np.dtype[Any]:
@@ -35,13 +61,26 @@ def native(dtype: DTypeLike) -> np.dtype[Any]:
     return resolved if resolved.isnative else resolved.newbyteorder("=")
 
 
+def dtype_of(label: str, dtype: Any) -> np.dtype[Any]:
+    """The dtype that somebody names, in native byte order."""
+    if isinstance(dtype, str) and dtype == "bfloat16":
+        return bfloat16()
+    if dtype is None:
+        raise PoolTypeError(f"{label}: dtype is None, which NumPy takes for float64; give one such as 'float32'")
+    try:
+        return native(dtype)
+    except Exception as error:  # NumPy has many
+        raise PoolTypeError(f"{label}: dtype must be one of NumPy's, got {dtype!r} of type {type(dtype).__name__}: "
+                            f"{error}; give one such as 'float32'", label, "dtype", value=dtype) from None
+
+
 def bfloat16() -> np.dtype[Any]:
     """The dtype that stands for bfloat16: what NumPy has not itself is imported where it is needed, and only there."""
     try:
         from ml_dtypes import bfloat16
     except ImportError:
         raise PoolTypeError("onnxpool: arrays of bfloat16 need the package ml_dtypes, which is not installed; "
-                            "pip install ml_dtypes") from None
+                            "pip install ml_dtypes", value="bfloat16") from None
     dtype: np.dtype[Any] = np.dtype(bfloat16)
     return dtype
 
@@ -49,13 +88,16 @@ def bfloat16() -> np.dtype[Any]:
 def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Refuses an `out` that is not exactly the result's array."""
     if type(out) is not np.ndarray and (not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray)):
-        raise PoolTypeError(f"{label}: out is a {type(out).__name__}; give an ndarray of shape {shape}")
+        raise PoolTypeError(f"{label}: out is a {type(out).__name__}; give an ndarray of shape {shape}", label, "out",
+                            value=type(out).__name__)
     if out.dtype != dtype and native(out.dtype) != dtype:
-        raise PoolTypeError(f"{label}: out has dtype {out.dtype}, the result has {dtype}; give an array of that dtype")
+        raise PoolTypeError(f"{label}: out has dtype {out.dtype}, the result has {dtype}; give an array of that dtype",
+                            label, "out", value=out.dtype.name)
     if out.shape != shape:
-        raise PoolError(f"{label}: out has shape {out.shape}, the result has {shape}; give an array of that shape")
+        raise PoolError(f"{label}: out has shape {out.shape}, the result has {shape}; give an array of that shape",
+                        label, "out", value=out.shape)
     if not out.flags.writeable:
-        raise PoolError(f"{label}: output array is read-only; give a writeable one")
+        raise PoolError(f"{label}: output array is read-only; give a writeable one", label, "out")
     return out
 
 
@@ -77,10 +119,10 @@ def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tu
     needed = math.prod(shape) * dtype.itemsize
     if not can_be(shape, dtype):
         raise PoolError(f"{label}: a result of shape {shape} is more than an array can be; shrink pads or the output's "
-                        f"shape")
+                        f"shape", label, value=shape)
     if needed > machine_memory():
         raise PoolError(f"{label}: the result of shape {shape} takes {needed} bytes, but this machine has "
-                        f"{machine_memory()}; shrink pads or the output's shape, or pass out=")
+                        f"{machine_memory()}; shrink pads or the output's shape, or pass out=", label, value=shape)
     if order is None or order == tuple(range(len(shape))):
         return np.empty(shape, dtype)
     places = sorted(range(len(order)), key=order.__getitem__)
@@ -92,7 +134,19 @@ class Plan:
     """
     An operator made ready for one shape and dtype: the fastest call.
 
-    Plans are made by an operator's `plan` method. They are immutable, picklable and safe to call from any thread.
+    Make plans with an operator's `plan` method, not with this class. They are immutable, picklable and safe to call
+    from any thread. Two are equal if their operators, shapes and dtypes are.
+
+    Parameters
+    ----------
+    operator : Operator
+        What makes the plan.
+    shape : tuple of int
+        The shape of X.
+    dtype : numpy.dtype
+        The dtype of X.
+    **resolved
+        What kinds of plans have besides.
 
     Attributes
     ----------
@@ -104,6 +158,16 @@ class Plan:
         The only dtype of X that it takes, in native byte order.
     output_shape : tuple of int
         The shape of the result, or of that for one region.
+    axes : tuple of Axis
+        The windows of each spatial axis; empty for operators that have none.
+    channels_last : bool
+        Whether its arrays are (N, *spatial, C).
+    label : str
+        The operator and its version, such as ``"MaxPool-22"``.
+
+    See Also
+    --------
+    Operator : What makes plans.
 
     Examples
     --------
@@ -113,7 +177,7 @@ class Plan:
     [[[[5.0, 7.0], [13.0, 15.0]]]]
     """
 
-    __slots__ = ("channels_last", "dtype", "label", "operator", "shape")
+    __slots__ = ("__weakref__", "channels_last", "dtype", "label", "operator", "shape")
 
     channels_last: bool
     label: str
@@ -121,6 +185,7 @@ class Plan:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     output_shape: tuple[int, ...]
+    axes: tuple[Axis, ...] = ()
 
     def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], **resolved: Any) -> None:
         last = operator.channels_last and len(shape) > 2
@@ -129,7 +194,19 @@ class Plan:
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a plan is immutable: cannot set {name}")
+        raise AttributeError(f"a plan is immutable: cannot set {name}; make a new plan")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a plan is immutable: cannot delete {name}")
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.operator, self.shape, self.dtype
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _replan, (self.operator, self.shape, self.dtype)
@@ -143,8 +220,13 @@ class Plan:
 
         Parameters
         ----------
-        *inputs
+        *inputs : array_like
             The operator's inputs after X, in ONNX order.
+
+        Returns
+        -------
+        tuple of int
+            The shape of the result of such a call.
 
         Raises
         ------
@@ -184,18 +266,34 @@ class Plan:
         """What the plan does, in lines."""
         return []
 
-    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
+    @overload
+    def __call__(self, x: NDArray[T], *inputs: ArrayLike | None, out: None = None,
+                 num_threads: int | None = None) -> NDArray[T] | Any: ...
+
+    @overload
+    def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                 num_threads: int | None = None) -> Array | Any: ...
+
+    def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                 num_threads: int | None = None) -> Array | Any:
         """
         Run the operator on an array of the plan's shape and dtype.
 
         Parameters
         ----------
         x : array_like of the plan's shape and dtype
-        *inputs
+            The input X. It is not changed.
+        *inputs : array_like
             The operator's further inputs, in ONNX order.
         out : ndarray, optional
             Where the result is stored; it is returned. A tuple of two for MaxPool with Indices.
         num_threads : int, optional
+            The most threads that the call uses. By default `get_num_threads()`.
+
+        Returns
+        -------
+        ndarray, or tuple of two for MaxPool with Indices
+            The result, of the plan's dtype.
 
         Raises
         ------
@@ -211,14 +309,17 @@ class Plan:
         label = self.label
         array = as_array(label, x)
         if array.shape != self.shape:
-            raise PoolError(f"{label}: this plan is for shape {self.shape}, got {array.shape}; plan anew for that")
+            raise PoolError(f"{label}: this plan is for shape {self.shape}, got {array.shape}; plan anew for that",
+                            label, "X", value=array.shape)
         if array.dtype != self.dtype and native(array.dtype) != self.dtype:
-            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {array.dtype}; plan anew for that")
+            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {array.dtype}; plan anew for that",
+                                label, "X", value=array.dtype.name)
         return array
 
     def _no_inputs(self, inputs: tuple[Any, ...]) -> None:
         if inputs:
-            raise PoolError(f"{self.label}: takes only X, got {1 + len(inputs)} inputs; leave the others out")
+            raise PoolError(f"{self.label}: takes only X, got {1 + len(inputs)} inputs; leave the others out, and give "
+                            f"an array for the result as out=", self.label, value=1 + len(inputs))
 
 
 def delivered(result: Array, out: Array | None) -> Array:

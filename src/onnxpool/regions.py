@@ -9,7 +9,7 @@ from . import kernels, threads
 from .errors import PoolError, PoolTypeError
 from .execution import Array, Plan, allocate, as_array, check_out, delivered
 from .planning.layout import memory_order
-from .windows import check_sizes, with_spatial
+from .windows import check_sizes
 
 MOST_SAMPLES = 2**22  # of one region: sampling_ratio 0 takes their number from the data
 
@@ -32,12 +32,14 @@ class RegionPlan(Plan):
 
     regions: Regions
 
-    def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], regions: Regions) -> None:
-        super().__init__(operator, shape, dtype, regions=regions,
-                         output_shape=with_spatial((1, *shape[1:]), regions.pooled, operator.channels_last))
-
     def _geometry(self) -> list[str]:
-        return [f"for each region: {self.regions}"]
+        kind, (height, width), scale, sampling, offset, _ = self.regions
+        taken = "the largest" if kind.endswith("max") else "the mean"
+        what = "element" if not self._align else f"of {sampling} x {sampling} samples" if sampling else "of samples"
+        less = f", less {offset:g}" if offset else ""
+        dense = ", about one for each element" if self._align and not sampling else ""
+        return [f"for each region, corners times {scale:g}{less}: {height} x {width} bins, "
+                f"{taken} {what} of each{dense}"]
 
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
         """One result for each region."""
@@ -76,7 +78,7 @@ class RegionPlan(Plan):
         """The inputs after X, as many as there must be."""
         if len(inputs) != 1 + self._align:
             raise PoolError(f"{self.label}: takes X, rois{' and batch_indices' if self._align else ''}, got "
-                            f"{1 + len(inputs)} inputs; give all of them")
+                            f"{1 + len(inputs)} inputs; give all of them", self.label, value=1 + len(inputs))
         return inputs
 
     def _rois(self, given: Any) -> Array:
@@ -84,22 +86,25 @@ class RegionPlan(Plan):
         label, columns = self.label, 4 if self._align else 5
         rois = as_array(label, given, "rois")
         if rois.dtype.newbyteorder("=") != self.dtype:
-            raise PoolTypeError(f"{label}: rois has dtype {rois.dtype}, but X has {self.dtype}; give both the same")
+            raise PoolTypeError(f"{label}: rois has dtype {rois.dtype}, but X has {self.dtype}; give both the same",
+                                label, "rois", value=rois.dtype.name)
         if rois.ndim != 2 or rois.shape[1] != columns:
             raise PoolError(f"{label}: rois has shape {rois.shape}, but must be (number of regions, {columns}); "
-                            f"give one row for each region")
+                            f"give one row for each region", label, "rois", value=rois.shape)
         copy = np.array(rois, np.float64 if self.dtype == np.float64 else np.float32, order="C")
         bad = np.argwhere(~np.isfinite(copy))
         if len(bad):
             row, column = (int(i) for i in bad[0])
-            raise PoolError(f"{label}: rois[{row}, {column}]={copy[row, column]} must be finite; drop that region")
+            raise PoolError(f"{label}: rois[{row}, {column}]={copy[row, column]} must be finite; drop that region",
+                            label, "rois", value=float(copy[row, column]))
         return copy
 
     def _check_images(self, images: Array, name: str) -> Array:
         bad = np.flatnonzero((images < 0) | (images >= self.shape[0]) | (images != np.floor(images)))
         if len(bad):
             raise PoolError(f"{self.label}: {name.format(int(bad[0]))}={images[bad[0]]} is no image of X, "
-                            f"which has {self.shape[0]}; give whole numbers in [0, {self.shape[0]})")
+                            f"which has {self.shape[0]}; give whole numbers in [0, {self.shape[0]})",
+                            self.label, name.partition("[")[0], value=images[bad[0]].item())
         return images.astype(np.int64)
 
     def _image_column(self, column: Array) -> Array:
@@ -109,10 +114,11 @@ class RegionPlan(Plan):
         label = self.label
         images = as_array(label, given, "batch_indices")
         if images.dtype.newbyteorder("=") != np.int64:
-            raise PoolTypeError(f"{label}: batch_indices has dtype {images.dtype}, but must be int64; cast it")
+            raise PoolTypeError(f"{label}: batch_indices has dtype {images.dtype}, but must be int64; cast it", label,
+                                "batch_indices", value=images.dtype.name)
         if images.shape != (count,):
             raise PoolError(f"{label}: batch_indices has shape {images.shape}, but there are {count} regions; "
-                            f"give one index for each")
+                            f"give one index for each", label, "batch_indices", value=images.shape)
         return self._check_images(np.array(images, np.int64), "batch_indices[{}]")
 
     def _check_samples(self, corners: Array) -> int:
@@ -130,7 +136,8 @@ class RegionPlan(Plan):
         bad = np.flatnonzero(~(samples <= MOST_SAMPLES))
         if len(bad):
             raise PoolError(f"{self.label}: rois[{int(bad[0])}] takes {samples[bad[0]]:.4g} samples, more "
-                            f"than the limit of {MOST_SAMPLES}; give a smaller region or sampling_ratio")
+                            f"than the limit of {MOST_SAMPLES}; give a smaller region or sampling_ratio",
+                            self.label, "rois", value=float(samples[bad[0]]))
         return int(min(grid.max(initial=1) + 1, MOST_SAMPLES))
 
 
@@ -138,6 +145,6 @@ def check_planes(label: str, shape: tuple[int, ...], channels_last: bool) -> Non
     """Refuses arrays that are not images."""
     if len(shape) != 4:
         raise PoolError(f"{label}: X has {len(shape)} axes, shape {shape}, but takes 4; "
-                        f"give {'(N, H, W, C)' if channels_last else '(N, C, H, W)'}")
+                        f"give {'(N, H, W, C)' if channels_last else '(N, C, H, W)'}", label, "X", value=shape)
     first = 1 if channels_last else 2
     check_sizes(label, shape[first:first + 2], first)

@@ -6,8 +6,8 @@ com.microsoft, onnxruntime's contributed operators.
 
 from typing import Any, NamedTuple
 
-from .attributes import Attribute, Choice, Flag, Float, Int, Ints, integer
-from .errors import PoolError, PoolTypeError
+from .attributes import Attribute, Choice, Flag, Float, Int, Ints, integer, shown
+from .errors import Place, PoolError, PoolTypeError
 
 LATEST = {"": 28, "com.microsoft": 1}  # the newest opset of each domain that this table knows
 
@@ -62,14 +62,15 @@ def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, 
     return Schema(operator, domain, inputs, tuple(versions))
 
 
-PER_AXIS = Ints(minimum=1)
+PER_AXIS = Ints(minimum=1, omitted=1)
+PADS = Ints(minimum=0, omitted=0)
 KERNEL = Ints(minimum=1, required=True)
 FLOAT_P, INT_P = Float(2.0), Int(2, minimum=1)
 SCALE = Float(1.0, finite=True)
 WINDOWS: dict[str, Attribute] = {
     "kernel_shape": KERNEL,
     "strides": PER_AXIS,
-    "pads": Ints(minimum=0),
+    "pads": PADS,
     "auto_pad": Choice("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", blank=True),
 }
 
@@ -94,7 +95,7 @@ SCHEMAS = {schema.operator: schema for schema in (
     ),
     history(
         "LpPool",
-        since(1, {**WINDOWS, "kernel_shape": PER_AXIS, "p": FLOAT_P}, dtypes=FLOATS),
+        since(1, {**WINDOWS, "kernel_shape": Ints(minimum=1), "p": FLOAT_P}, dtypes=FLOATS),
         since(2, {"kernel_shape": KERNEL, "p": INT_P}),
         since(11),
         since(18, {"ceil_mode": Flag(), "dilations": PER_AXIS}),
@@ -102,7 +103,7 @@ SCHEMAS = {schema.operator: schema for schema in (
     ),
     history(
         "MaxUnpool",
-        since(9, {"kernel_shape": KERNEL, "strides": PER_AXIS, "pads": Ints(minimum=0)}, dtypes=FLOATS),
+        since(9, {"kernel_shape": KERNEL, "strides": PER_AXIS, "pads": PADS}, dtypes=FLOATS),
         since(11),
         since(22, dtypes=BFLOAT),
         inputs=("X", "I", "output_shape"),
@@ -150,14 +151,15 @@ def resolve(operator: str, opset: object) -> Version:
     latest = LATEST[schema.domain]
     if opset is None:
         opset = latest
-    number = integer(f"{operator}: opset", opset, 1)
+    number = integer(Place(operator, "opset"), opset, 1)
     if number > latest:
         raise PoolError(f"{operator}: opset={number} is not known, the newest known is {latest}; "
-                        f"give opset <= {latest} if the operator is the same there")
+                        f"give opset <= {latest} if the operator is the same there", operator, "opset", value=number)
     known = [version for version in schema.versions if version.since <= number]
     if not known:
         raise PoolError(f"{operator}: opset={number} has no {operator}, it exists since opset "
-                        f"{schema.versions[0].since}; give opset >= {schema.versions[0].since}")
+                        f"{schema.versions[0].since}; give opset >= {schema.versions[0].since}", operator, "opset",
+                        value=number)
     return known[-1]
 
 
@@ -170,10 +172,25 @@ def foreign(version: Version, name: str, value: object) -> PoolError:
     """The error for an attribute that the version does not have."""
     first = introduced(version.operator, name)
     if first is None:
-        return PoolError(f"{version.label}: unknown attribute {name}={value!r}; "
-                         f"it has {', '.join(version.attributes) or 'none'}")
-    return PoolError(f"{version.label}: {name}={value!r} given, but {name} exists since {version.operator}-{first}; "
-                     f"leave it out or give opset >= {first}")
+        return PoolError(f"{version.label}: unknown attribute {name}={shown(value)}; "
+                         f"it has {', '.join(version.attributes) or 'none'}", version.label, name, value=value)
+    return PoolError(f"{version.label}: {name}={shown(value)} given, but {name} exists since "
+                     f"{version.operator}-{first}; leave it out or give opset >= {first}",
+                     version.label, name, value=value)
+
+
+def elsewhere(version: Version, name: str, value: object) -> str:
+    """Which other version takes such a value of an attribute, for the end of a message; empty if none does."""
+    for other in SCHEMAS[version.operator].versions:
+        kind = other.attributes.get(name)
+        if kind is None or type(kind) is type(version.attributes[name]):
+            continue
+        try:
+            kind.check(Place(None, name), value)
+        except (PoolError, PoolTypeError):
+            continue
+        return f", or opset={other.since}, as {name} is a {kind.type} in {other.label}"
+    return ""
 
 
 def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
@@ -184,10 +201,14 @@ def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
             continue
         if name not in version.attributes:
             raise foreign(version, name, value)
-        checked[name] = version.attributes[name].check(f"{version.label}: {name}", value)
+        try:
+            checked[name] = version.attributes[name].check(Place(version.label, name), value)
+        except PoolTypeError as error:
+            raise PoolTypeError(f"{error}{elsewhere(version, name, value)}", version.label, name,
+                                value=error.value) from None
     for name, attribute in version.attributes.items():
         if attribute.required and name not in checked:
-            raise PoolError(f"{version.label}: {name} is not given, but required; give {name}")
+            raise PoolError(f"{version.label}: {name} is not given, but required; give {name}", version.label, name)
     return checked
 
 
@@ -199,8 +220,10 @@ def check_dtype(version: Version, name: str) -> None:
     accepted = ", ".join(version.dtypes)
     if first:
         raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}, here only "
-                            f"{accepted}; cast to one of these or give opset >= {first}")
-    raise PoolTypeError(f"{version.label}: dtype {name} is not accepted, only {accepted}; cast to one of these")
+                            f"{accepted}; cast to one of these or give opset >= {first}",
+                            version.label, "X", value=name)
+    raise PoolTypeError(f"{version.label}: dtype {name} is not accepted, only {accepted}; cast to one of these",
+                        version.label, "X", value=name)
 
 
 def check_outputs(version: Version, count: int) -> None:
@@ -209,9 +232,10 @@ def check_outputs(version: Version, count: int) -> None:
         return
     first = next((v.since for v in SCHEMAS[version.operator].versions if count <= v.outputs), None)
     if first is None:
-        raise PoolError(f"{version.label}: {count} outputs asked for, but it has {version.outputs}; ask for fewer")
+        raise PoolError(f"{version.label}: {count} outputs asked for, but it has {version.outputs}; ask for fewer",
+                        version.label, "return_indices", value=count)
     raise PoolError(f"{version.label}: return_indices given, but Indices exist since {version.operator}-{first}; "
-                    f"leave it out or give opset >= {first}")
+                    f"leave it out or give opset >= {first}", version.label, "return_indices", value=True)
 
 
 def supported() -> list[dict[str, Any]]:
@@ -223,6 +247,11 @@ def supported() -> list[dict[str, Any]]:
     list of dict
         One for each version, with the keys ``operator``, ``domain``, ``version``, ``attributes`` (a dict of name to
         ``type``, ``required`` and ``default``), ``dtypes`` and ``outputs``.
+
+    See Also
+    --------
+    config : What is installed.
+    from_node : Makes the operator of an ONNX node.
 
     Examples
     --------

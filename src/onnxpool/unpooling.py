@@ -25,10 +25,12 @@ def inferred_sizes(label: str, attributes: dict[str, Any], sizes: tuple[int, ...
     for i, size in enumerate(out):
         if size < 1:
             raise PoolError(f"{label}: pads[{i}]={pads[i]} and pads[{i + rank}]={pads[i + rank]} leave {size} of axis "
-                            f"{first + i}, which needs at least 1 element; lower pads")
+                            f"{first + i}, which needs at least 1 element; lower pads", label, "pads", axis=first + i,
+                            value=(pads[i], pads[i + rank]))
     if math.prod(out) > MOST_WINDOWS:
         raise PoolError(f"{label}: strides={strides} and kernel_shape={kernel} make a result of spatial shape {out}, "
-                        f"more than {MOST_WINDOWS} elements; lower strides or kernel_shape")
+                        f"more than {MOST_WINDOWS} elements; lower strides or kernel_shape",
+                        label, "strides", value=strides)
     return out
 
 
@@ -50,7 +52,7 @@ class UnpoolPlan(Plan):
         """The shape that is given, or else the one that indices address."""
         if len(inputs) not in (1, 2):
             raise PoolError(f"{self.label}: takes X, I and output_shape, got {1 + len(inputs)} inputs; "
-                            f"give two or three")
+                            f"give two or three", self.label, value=1 + len(inputs))
         return self._stored_shape(inputs[1] if len(inputs) == 2 else None)
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
@@ -75,9 +77,11 @@ class UnpoolPlan(Plan):
         label = self.label
         indices = as_array(label, given, "I")
         if indices.dtype.newbyteorder("=") != np.int64:
-            raise PoolTypeError(f"{label}: I has dtype {indices.dtype}, but must be int64; cast it")
+            raise PoolTypeError(f"{label}: I has dtype {indices.dtype}, but must be int64; cast it", label, "I",
+                                value=indices.dtype.name)
         if indices.shape != self.shape:
-            raise PoolError(f"{label}: I has shape {indices.shape}, X has {self.shape}; give an index for each element")
+            raise PoolError(f"{label}: I has shape {indices.shape}, X has {self.shape}; give an index for each element",
+                            label, "I", value=indices.shape)
         return np.require(indices, np.int64, ["C", "A"])
 
     def _stored_shape(self, given: Any) -> tuple[int, ...]:
@@ -87,18 +91,21 @@ class UnpoolPlan(Plan):
             return self.output_shape
         array = as_array(label, given, "output_shape")
         if not np.issubdtype(array.dtype, np.integer) or array.dtype == np.uint64:
-            raise PoolTypeError(f"{label}: output_shape has dtype {array.dtype}, but must be int64; cast it")
+            raise PoolTypeError(f"{label}: output_shape has dtype {array.dtype}, but must be int64; cast it", label,
+                                "output_shape", value=array.dtype.name)
         if array.shape != (len(self.shape),):
             raise PoolError(f"{label}: output_shape has shape {array.shape}, but X has {len(self.shape)} axes; "
-                            f"give one size for each")
+                            f"give one size for each", label, "output_shape", value=array.shape)
         shape = tuple(int(size) for size in array)
         for axis, (size, least) in enumerate(zip(shape, self.output_shape, strict=True)):
             fixed = axis in (0, len(shape) - 1 if self.channels_last else 1)
             if size < least or (fixed and size != least):
                 raise PoolError(f"{label}: output_shape[{axis}]={size}, but axis {axis} takes "
-                                f"{'exactly' if fixed else 'at least'} {least}; give such a size")
+                                f"{'exactly' if fixed else 'at least'} {least}; give such a size",
+                                label, "output_shape", axis=axis, value=size)
         if math.prod(shape) > MOST_WINDOWS:
-            raise PoolError(f"{label}: output_shape={shape} has more than {MOST_WINDOWS} elements; give a smaller one")
+            raise PoolError(f"{label}: output_shape={shape} has more than {MOST_WINDOWS} elements; give a smaller one",
+                            label, "output_shape", value=shape)
         return shape
 
     def _bad_index(self, indices: Array, position: int) -> PoolError:
@@ -110,4 +117,5 @@ class UnpoolPlan(Plan):
             place = [place[0], *place[2:], place[1]]
         limit = math.prod(self.output_shape)
         return PoolError(f"{self.label}: I{place}={value} is out of range [0, {limit}); give indices that are "
-                         f"flat in the order of N, C and the spatial axes of {self.output_shape}")
+                         f"flat in the order of N, C and the spatial axes of {self.output_shape}", self.label, "I",
+                         value=int(value))

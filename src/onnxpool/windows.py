@@ -37,41 +37,43 @@ class Window(NamedTuple):
     divisor: int
 
 
-class Axis(NamedTuple):
-    """The windows along one spatial axis."""
+class Axis:
+    """
+    The windows along one spatial axis. What follows from the arguments is computed once, as it is often asked for.
 
-    size: int
-    out: int
-    kernel: int
-    stride: int = 1
-    dilation: int = 1
-    pads: tuple[int, int] = (0, 0)
-    counts_pads: bool = False  # whether the divisor of a mean counts padding
+    Parameters
+    ----------
+    size, out : int
+        Elements and windows.
+    kernel, stride, dilation : int
+    pads : (int, int)
+    counts_pads : bool
+        Whether the divisor of a mean counts padding.
 
-    @property
-    def span(self) -> int:
-        """How many elements a window covers, from its first tap to its last."""
-        return (self.kernel - 1) * self.dilation + 1
+    Attributes
+    ----------
+    span : int
+        Elements that a window covers, from its first tap to its last.
+    begin, end : int
+        The windows of the interior, which have all taps inside the input: the first one, and the first one behind.
+    most : int
+        How many taps of a window can be inside the input.
+    """
 
-    @property
-    def begin(self) -> int:
-        """The first window of the interior, whose windows have all taps inside the input."""
-        return min(self.out, ceil_div(self.pads[0], self.stride))
+    __slots__ = ("begin", "counts_pads", "dilation", "end", "kernel", "most", "out", "pads", "size", "span", "stride")
 
-    @property
-    def end(self) -> int:
-        """The first window behind the interior."""
-        return max(self.begin, min(self.out, (self.size - self.span + self.pads[0]) // self.stride + 1))
+    def __init__(self, size: int, out: int, kernel: int, stride: int = 1, dilation: int = 1,
+                 pads: tuple[int, int] = (0, 0), counts_pads: bool = False) -> None:
+        span = (kernel - 1) * dilation + 1
+        begin = min(out, ceil_div(pads[0], stride))
+        self.size, self.out, self.kernel, self.stride, self.dilation = size, out, kernel, stride, dilation
+        self.pads, self.counts_pads, self.span, self.begin = pads, counts_pads, span, begin
+        self.end = max(begin, min(out, (size - span + pads[0]) // stride + 1))
+        self.most = min(kernel, ceil_div(size, dilation))
 
-    @property
-    def step(self) -> int:
-        """Elements from one window of the interior to the next; 1 if there is no next one."""
-        return self.stride if self.end - self.begin > 1 else 1
-
-    @property
-    def most(self) -> int:
-        """How many taps of a window can be inside the input."""
-        return min(self.kernel, ceil_div(self.size, self.dilation))
+    def __repr__(self) -> str:
+        return (f"Axis({self.size}, {self.out}, {self.kernel}, {self.stride}, {self.dilation}, {self.pads}, "
+                f"{self.counts_pads})")
 
     def window(self, index: int) -> Window:
         """One of the windows."""
@@ -133,7 +135,7 @@ def check_lengths(label: str, attributes: dict[str, Any], rank: int) -> None:
         value = attributes.get(name)
         if isinstance(value, tuple) and len(value) != sides * rank:
             raise PoolError(f"{label}: {name}={value} has {len(value)} values, but {rank} spatial axes take "
-                            f"{sides * rank}; give {sides} for each axis")
+                            f"{sides * rank}; give {sides} for each axis", label, name, value=value)
 
 
 def check_sizes(label: str, sizes: tuple[int, ...], first: int) -> None:
@@ -141,7 +143,7 @@ def check_sizes(label: str, sizes: tuple[int, ...], first: int) -> None:
     for i, size in enumerate(sizes):
         if size == 0:
             raise PoolError(f"{label}: spatial axis {first + i} is empty (size 0), a window needs at least 1 element; "
-                            f"only the batch and channel axes may be empty")
+                            f"only the batch and channel axes may be empty", label, "X", axis=first + i, value=0)
 
 
 def whole_windows(label: str, sizes: tuple[int, ...], first: int) -> tuple[Axis, ...]:
@@ -163,7 +165,7 @@ def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stri
         if room < 0 and not ceil:
             raise PoolError(f"{label}: kernel_shape[{index}]={kernel} with dilations[{index}]={dilation} spans {span}, "
                             f"but axis {axis} has {size} (+{pads[0]}+{pads[1]} pads); "
-                            f"add pads or shrink kernel_shape")
+                            f"add pads or shrink kernel_shape", label, "kernel_shape", axis=axis, value=kernel)
         out = max(1, (ceil_div(room, stride) if ceil else room // stride) + 1)
         if ceil and out > 1 and (out - 1) * stride >= size + pads[0]:
             out -= 1  # a window that would start in the padding at the end is dropped
@@ -171,7 +173,8 @@ def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stri
     border = out - (windows.end - windows.begin)
     if border > MOST_BORDER:
         raise PoolError(f"{label}: axis {axis} with pads {pads[0]}+{pads[1]}: {border} windows reach into padding, "
-                        f"more than the limit of {MOST_BORDER}; lower pads or kernel_shape")
+                        f"more than the limit of {MOST_BORDER}; lower pads or kernel_shape", label, "pads", axis=axis,
+                        value=pads)
     return windows
 
 
@@ -192,7 +195,8 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], firs
     """
     rank = len(sizes)
     if attributes.get("kernel_shape") is None:
-        raise PoolError(f"{label}: kernel_shape is not given, and no result is defined without it; give kernel_shape")
+        raise PoolError(f"{label}: kernel_shape is not given, and no result is defined without it; give kernel_shape",
+                        label, "kernel_shape")
     check_lengths(label, attributes, rank)
     check_sizes(label, sizes, first)
     kernel = per_axis(attributes["kernel_shape"], rank)
@@ -202,7 +206,7 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], firs
     mode = attributes.get("auto_pad", "NOTSET")
     if mode != "NOTSET" and any(pads):
         raise PoolError(f"{label}: pads={pads} given together with auto_pad={mode}; "
-                        f"leave pads out or give auto_pad='NOTSET'")
+                        f"leave pads out or give auto_pad='NOTSET'", label, "pads", value=pads)
     return tuple(
         resolve_axis(label, i, first + i, sizes[i], kernel[i], strides[i], dilations[i], (pads[i], pads[i + rank]),
                      mode, bool(attributes.get("ceil_mode")), bool(attributes.get("count_include_pad")))

@@ -13,7 +13,8 @@ def run(args: argparse.Namespace) -> int:
     """The command ``supported``."""
     for name in args.operators:
         if name not in schemas.SCHEMAS:
-            raise PoolError(f"{name} is no pooling operator; give some of {', '.join(schemas.SCHEMAS)}")
+            raise PoolError(f"{name} is no pooling operator; give some of {', '.join(schemas.SCHEMAS)}",
+                            attribute="operators", value=name)
     rows = [row for row in schemas.supported() if not args.operators or row["operator"] in args.operators]
     if args.json:
         print(json_text(rows))

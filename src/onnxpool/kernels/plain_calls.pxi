@@ -21,19 +21,28 @@ cdef class PlainPool:
     cdef Pool pool
     cdef bint quantised, serial
     cdef int ndim, typenum
-    cdef Py_ssize_t[MOST_AXES] x_shape, y_shape, x_strides, y_strides
+    cdef Py_ssize_t* x_shape  # what follows lies behind it
+    cdef Py_ssize_t* y_shape
     cdef Operand x, y  # but for their data
 
-    def __init__(self, Pool pool not None, x_shape, y_shape, x_problem, y_problem, dtype, bint quantised, bint serial):
-        cdef int a
+    def __cinit__(self, Pool pool not None, x_shape, y_shape, x_problem, y_problem, dtype, bint quantised, bint serial):
+        cdef int a, axes = len(x_problem)
+        cdef Py_ssize_t* strides
         self.pool, self.quantised, self.serial = pool, quantised, serial
         self.ndim, self.typenum = len(x_shape), dtype.num
+        self.x_shape = <Py_ssize_t*> calloc(2 * (self.ndim + axes), sizeof(Py_ssize_t))
+        if self.x_shape == NULL:
+            raise MemoryError("onnxpool: no memory for a plan")
+        self.y_shape, strides = self.x_shape + self.ndim, self.x_shape + 2 * self.ndim
         for a in range(self.ndim):
             self.x_shape[a], self.y_shape[a] = x_shape[a], y_shape[a]
-        self.x = Operand(NULL, &self.x_strides[0], len(x_problem), dtype.itemsize, False)
-        self.y = Operand(NULL, &self.y_strides[0], len(y_problem), dtype.itemsize, False)
-        lay_strides(self.x_strides, x_problem, dtype.itemsize)
-        lay_strides(self.y_strides, y_problem, dtype.itemsize)
+        self.x = Operand(NULL, strides, axes, dtype.itemsize, False)
+        self.y = Operand(NULL, strides + axes, axes, dtype.itemsize, False)
+        lay_strides(strides, x_problem, dtype.itemsize)
+        lay_strides(strides + axes, y_problem, dtype.itemsize)
+
+    def __dealloc__(self):
+        free(self.x_shape)
 
     cdef bint takes(self, x, const Py_ssize_t* shape):
         """Whether x is a plain array of the dtype and of that shape."""

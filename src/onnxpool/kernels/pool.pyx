@@ -4,7 +4,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cython.parallel cimport parallel, prange, threadid
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.string cimport memset, strcmp
 
 from .core.boxes cimport OF_BFLOAT16, OF_FLOAT16, OF_FLOAT32, OF_FLOAT64, CopyStep, extremes_of
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
@@ -46,9 +46,10 @@ def use(capsule):
 
 cdef const Unit* unit_of(str name) except NULL:
     cdef const Unit* unit = units
-    cdef bytes wanted = name.encode()
+    cdef bytes encoded = name.encode()
+    cdef const char* wanted = encoded  # in C: every new shape asks for a few of some hundred names
     while unit.name != NULL:
-        if wanted == unit.name:
+        if strcmp(wanted, unit.name) == 0:
             return unit
         unit += 1
     raise LookupError(f"onnxpool: no unit {name}")

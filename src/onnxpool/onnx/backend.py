@@ -116,9 +116,11 @@ class OnnxPoolBackend(Backend):
         NodeError
             If the attributes of a pooling node are not allowed.
         ModelError
-            If the device is not supported.
+            If the device is not supported, or `model` is no ModelProto.
         """
         cls._check_device(device)
+        if not isinstance(model, onnx.ModelProto):
+            raise ModelError(f"model is a {type(model).__name__}; give a ModelProto, of a file onnx.load(path)")
         model = canonical(model)
         evaluator = Evaluator(model)
         super().prepare(model, device, **kwargs)

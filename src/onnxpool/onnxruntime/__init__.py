@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..attributes import integer
-from ..errors import PoolError, PoolTypeError
+from ..errors import Place, PoolError, PoolTypeError
 from ..schemas import LATEST
 from . import bridge, nodes
 from .nodes import NodeRecord
@@ -61,11 +61,13 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     >>> session.run(None, {"x": np.arange(16.0).reshape(1, 1, 4, 4)})[0].tolist()
     [[[[5.0, 6.0], [9.0, 10.0]]]]
     """
-    if not hasattr(session_options, "register_custom_ops_library"):
+    if isinstance(session_options, type) or not hasattr(session_options, "register_custom_ops_library"):
         raise PoolTypeError(f"register: session_options is a {type(session_options).__name__}; "
-                            f"give an onnxruntime.SessionOptions")
-    if opset is not None and integer("register: opset", opset, 1) > LATEST[""]:
-        raise PoolError(f"register: opset={opset} is not known, the newest known is {LATEST['']}; leave it out")
+                            f"give an onnxruntime.SessionOptions()", attribute="session_options",
+                            value=type(session_options).__name__)
+    if opset is not None and integer(Place(None, "opset"), opset, 1) > LATEST[""]:
+        raise PoolError(f"register: opset={opset} is not known, the newest known is {LATEST['']}; leave it out",
+                        attribute="opset", value=opset)
     names = nodes.chosen(ops, opset)
     release = release_of_onnxruntime()
     newest = OPSETS[max(key for key in OPSETS if key <= release)]

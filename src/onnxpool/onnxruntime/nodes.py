@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import threads
-from ..base import Operator
+from ..base import Operator, registry
 from ..errors import PoolError, PoolTypeError
 from ..execution import Array, Plan, bfloat16
 from ..planning.plan import WindowPlan
@@ -116,7 +116,7 @@ class Kind(NamedTuple):
     def made(self, given: dict[str, Any], indices: bool) -> Operator:
         """The operator: of the models' opset, or else of the newest version whose attributes have such types."""
         keywords = {**given, "return_indices": True} if indices else given
-        cls: Callable[..., Operator] = Operator.registry[self.operator]
+        cls: Callable[..., Operator] = registry[self.operator]
         if self.opset is not None:
             return cls(**keywords, opset=self.opset)
         *older, newest = SCHEMAS[self.operator].versions
@@ -143,14 +143,16 @@ def chosen(ops: object, opset: int | None) -> list[str]:
                 if schema.domain == "" and (opset is None or opset >= schema.versions[0].since)]
     names = [ops] if isinstance(ops, str) else ops
     if not isinstance(names, Iterable):
-        raise PoolTypeError(f"register: ops is a {type(ops).__name__}; give 'missing', 'all' or names of operators")
+        raise PoolTypeError(f"register: ops is a {type(ops).__name__}; give 'missing', 'all' or names of operators",
+                            attribute="ops", value=type(ops).__name__)
     names = sorted(set(names), key=str)
     for name in names:
         if name not in SCHEMAS:
             raise PoolError(f"register: ops has {name!r}, which is no pooling operator; "
-                            f"give 'missing', 'all' or names out of {', '.join(SCHEMAS)}")
+                            f"give 'missing', 'all' or names out of {', '.join(SCHEMAS)}", attribute="ops", value=name)
     if not names:
-        raise PoolError("register: ops is empty; give 'missing', 'all' or names of operators")
+        raise PoolError("register: ops is empty; give 'missing', 'all' or names of operators",
+                        attribute="ops", value=names)
     return names
 
 
@@ -176,7 +178,7 @@ def kinds(operators: Iterable[str], opset: int | None, newest: int | None) -> li
         if known is not None:
             start = version.since if newest else min(start, known)
         theirs = None if newest is None else known or newest
-        absent = OPTIONAL_INPUTS + (ZERO_POINTS if Operator.registry[operator].zero_points_optional else ())
+        absent = OPTIONAL_INPUTS + (ZERO_POINTS if registry[operator].zero_points_optional else ())
         made += [
             Kind(operator, schema.domain, start, known, theirs,
                  tuple(Port(OTHER_INPUTS.get(name, x), name in absent) for name in schema.inputs),
@@ -264,7 +266,7 @@ def theirs(operator: Operator, x: DType, opset: int) -> Theirs | None:
     differ in: ceil_mode, auto_pad, and the sizes of MaxUnpool.
     """
     name = type(operator).__name__
-    values = {key: operator.value(key) for key in operator._version.attributes}
+    values = {key: operator._value(key) for key in operator._version.attributes}
     if name == "MaxUnpool" or values.get("ceil_mode") or values.get("auto_pad", "NOTSET") != "NOTSET":
         return None
     version = min(operator.version, resolve(name, opset).since)

@@ -1,16 +1,35 @@
 """Operators on quantised arrays, as onnxruntime defines them."""
 
-from typing import Any
+from __future__ import annotations
 
-from ..base import Ints, made
-from ..execution import Array
+from typing import TYPE_CHECKING, Unpack, overload
+
+from numpy.typing import ArrayLike, NDArray
+
+from ..base import Ints, made, registered
+from ..docstrings import WINDOWS, documented
+from ..execution import Array, T
 from ..planning.request import Reduction
 from ..windows import Axis
-from .reducing import Reducing
+from .reducing import Reducing, Windowed
+from .typed import Named
+
+if TYPE_CHECKING:
+    from ..options import AutoPad, QLinearAveragePoolOptions, QLinearOptions
 
 
+@registered
 class QLinearGlobalAveragePool(Reducing):
-    """The operator QLinearGlobalAveragePool: see `qlinear_global_average_pool`, whose attributes it takes."""
+    """
+    The operator QLinearGlobalAveragePool of com.microsoft with its attributes.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> op = onnxpool.QLinearGlobalAveragePool(channels_last=1)
+    >>> op(np.full((1, 2, 2, 3), 7, np.uint8), 1.0, 0, 0.5, 1).tolist()
+    [[[[15, 15, 15]]]]
+    """
 
     __slots__ = ()
     reduces = "quantised_mean"
@@ -21,45 +40,34 @@ class QLinearGlobalAveragePool(Reducing):
         self._set(opset, channels_last)
 
 
-def qlinear_global_average_pool(x: Any, x_scale: Any, x_zero_point: Any, y_scale: Any, y_zero_point: Any, *,
-                                opset: int | None = None, channels_last: int = 0, out: Array | None = None,
-                                num_threads: int | None = None) -> Array:
+@overload
+def qlinear_global_average_pool(x: NDArray[T], x_scale: ArrayLike, x_zero_point: ArrayLike, y_scale: ArrayLike,
+                                y_zero_point: ArrayLike, *, out: None = None,
+                                **options: Unpack[QLinearOptions]) -> NDArray[T]: ...
+
+
+@overload
+def qlinear_global_average_pool(x: ArrayLike, x_scale: ArrayLike, x_zero_point: ArrayLike, y_scale: ArrayLike,
+                                y_zero_point: ArrayLike, *, out: NDArray[T],
+                                **options: Unpack[QLinearOptions]) -> NDArray[T]: ...
+
+
+@overload
+def qlinear_global_average_pool(x: ArrayLike, x_scale: ArrayLike, x_zero_point: ArrayLike, y_scale: ArrayLike,
+                                y_zero_point: ArrayLike, *, out: None = None,
+                                **options: Unpack[QLinearOptions]) -> Array: ...
+
+
+@documented(QLinearGlobalAveragePool, "whole", ("quantised",), ("qlinear_average_pool", "global_average_pool"))
+def qlinear_global_average_pool(x: ArrayLike, x_scale: ArrayLike, x_zero_point: ArrayLike, y_scale: ArrayLike,
+                                y_zero_point: ArrayLike, *, opset: int | None = None, channels_last: int = 0,
+                                out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Average all spatial elements of each channel of a quantised array.
 
-    Parameters
-    ----------
-    x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        int8 or uint8.
-    x_scale, y_scale : float32 scalar
-        Real value of one unit of `x` and of the result; finite and above 0.
-    x_zero_point, y_zero_point : scalar of the dtype of `x`
-        The units that stand for real 0.
-    opset : int, optional
-        Of the domain com.microsoft.
-    channels_last : {0, 1}, optional
-        1 if `x` and the result are (N, *spatial, C).
-    out : ndarray, optional
-        Where the result is stored; it is returned. It may overlap `x`.
-    num_threads : int, optional
-        By default `get_num_threads()`.
-
-    Returns
-    -------
-    ndarray of shape (N, C, *ones), or (N, *ones, C) if `channels_last`
-        Of the dtype of `x`.
-
-    Raises
-    ------
-    PoolError
-        For a shape, scale or zero point that the operator does not allow.
-    PoolTypeError
-        For a dtype or kind of argument that it does not allow.
-
     Notes
     -----
-    com.microsoft QLinearGlobalAveragePool, version 1: bit-exact with onnxruntime wherever its 32-bit sum does not
-    overflow; the sum here is exact.
+    Results are bit-exact with onnxruntime wherever its 32-bit sum does not overflow. The sum here is exact.
 
     Examples
     --------
@@ -69,71 +77,72 @@ def qlinear_global_average_pool(x: Any, x_scale: Any, x_zero_point: Any, y_scale
     [[[[50]]]]
     """
     op = made(QLinearGlobalAveragePool, opset, channels_last)
-    y: Array = op(x, x_scale, x_zero_point, y_scale, y_zero_point, out=out, num_threads=num_threads)
-    return y
+    return op(x, x_scale, x_zero_point, y_scale, y_zero_point, out=out, num_threads=num_threads)
 
 
-class QLinearAveragePool(Reducing):
-    """The operator QLinearAveragePool of com.microsoft: see `qlinear_average_pool`, whose attributes it takes."""
+@registered
+class QLinearAveragePool(Windowed, Reducing):
+    """
+    The operator QLinearAveragePool of com.microsoft with its attributes.
+
+    Examples
+    --------
+    >>> import onnxpool
+    >>> onnxpool.QLinearAveragePool(kernel_shape=3, auto_pad="SAME_UPPER").output_shape((1, 8, 7, 7))
+    (1, 8, 7, 7)
+    """
 
     __slots__ = ()
     quantised = True
     zero_points_optional = True
 
+    count_include_pad: Named[int] = Named()
+
     def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
-                 auto_pad: str | None = None, ceil_mode: int | None = None, count_include_pad: int | None = None,
+                 auto_pad: AutoPad | None = None, ceil_mode: int | None = None, count_include_pad: int | None = None,
                  opset: int | None = None, channels_last: int = 0) -> None:
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, auto_pad=auto_pad,
                   ceil_mode=ceil_mode, count_include_pad=count_include_pad)
 
-    def reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
         """As onnxruntime: a sum of integers if one window is the whole input, else of real values in order."""
         whole = all(axis.kernel == axis.size and axis.pads == (0, 0) for axis in axes)
         return Reduction("quantised_mean" if whole else "mean_in_order", whole=whole)
 
 
-def qlinear_average_pool(x: Any, x_scale: Any, x_zero_point: Any, y_scale: Any, y_zero_point: Any, kernel_shape: Ints,
-                         *, strides: Ints | None = None, pads: Ints | None = None, auto_pad: str | None = None,
-                         ceil_mode: int | None = None, count_include_pad: int | None = None, opset: int | None = None,
-                         channels_last: int = 0, out: Array | None = None, num_threads: int | None = None) -> Array:
+@overload
+def qlinear_average_pool(x: NDArray[T], x_scale: ArrayLike, x_zero_point: ArrayLike | None, y_scale: ArrayLike,
+                         y_zero_point: ArrayLike | None, kernel_shape: Ints, *, out: None = None,
+                         **options: Unpack[QLinearAveragePoolOptions]) -> NDArray[T]: ...
+
+
+@overload
+def qlinear_average_pool(x: ArrayLike, x_scale: ArrayLike, x_zero_point: ArrayLike | None, y_scale: ArrayLike,
+                         y_zero_point: ArrayLike | None, kernel_shape: Ints, *, out: NDArray[T],
+                         **options: Unpack[QLinearAveragePoolOptions]) -> NDArray[T]: ...
+
+
+@overload
+def qlinear_average_pool(x: ArrayLike, x_scale: ArrayLike, x_zero_point: ArrayLike | None, y_scale: ArrayLike,
+                         y_zero_point: ArrayLike | None, kernel_shape: Ints, *, out: None = None,
+                         **options: Unpack[QLinearAveragePoolOptions]) -> Array: ...
+
+
+@documented(QLinearAveragePool, "windows", (*WINDOWS, "divisor", "quantised"),
+            ("average_pool", "qlinear_global_average_pool"))
+def qlinear_average_pool(x: ArrayLike, x_scale: ArrayLike, x_zero_point: ArrayLike | None, y_scale: ArrayLike,
+                         y_zero_point: ArrayLike | None, kernel_shape: Ints, *, strides: Ints | None = None,
+                         pads: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
+                         count_include_pad: int | None = None, opset: int | None = None, channels_last: int = 0,
+                         out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Average each window of the spatial axes of a quantised array.
 
-    Parameters
-    ----------
-    x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        int8 or uint8.
-    x_scale, y_scale : float32 scalar
-        Real value of one unit of `x` and of the result; finite and above 0.
-    x_zero_point, y_zero_point : scalar of the dtype of `x`, or None
-        The units that stand for real 0; None is 0.
-    kernel_shape, strides, pads, auto_pad, ceil_mode, count_include_pad
-        As `average_pool`.
-    opset : int, optional
-        Of the domain com.microsoft.
-    channels_last : {0, 1}, optional
-        1 if `x` and the result are (N, *spatial, C).
-    out : ndarray, optional
-        Where the result is stored; it is returned. It may overlap `x`.
-    num_threads : int, optional
-        By default `get_num_threads()`.
-
-    Returns
-    -------
-    ndarray of shape (N, C, *out), or (N, *out, C) if `channels_last`
-        Of the dtype of `x`.
-
-    Raises
-    ------
-    PoolError
-        For an attribute, shape, scale or zero point that the operator does not allow.
-    PoolTypeError
-        For a dtype or kind of argument that it does not allow.
-
     Notes
     -----
-    com.microsoft QLinearAveragePool, version 1: bit-exact with onnxruntime, except that a window beyond the padding at
-    the end is divided as AveragePool divides it.
+    Results are bit-exact with onnxruntime, except for windows beyond the padding at the end: these are divided as by
+    AveragePool. Real values are added in float32, in the order of the taps. A window wholly in padding gives the zero
+    point of the result.
 
     Examples
     --------
@@ -144,5 +153,4 @@ def qlinear_average_pool(x: Any, x_scale: Any, x_zero_point: Any, y_scale: Any, 
     """
     op = made(QLinearAveragePool, kernel_shape, strides, pads, auto_pad, ceil_mode, count_include_pad, opset,
               channels_last)
-    y: Array = op(x, x_scale, x_zero_point, y_scale, y_zero_point, out=out, num_threads=num_threads)
-    return y
+    return op(x, x_scale, x_zero_point, y_scale, y_zero_point, out=out, num_threads=num_threads)

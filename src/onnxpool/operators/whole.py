@@ -1,14 +1,33 @@
 """Operators that reduce all of the spatial axes."""
 
-from typing import Any
+from __future__ import annotations
 
-from ..base import made
-from ..execution import Array
+from typing import TYPE_CHECKING, Unpack, overload
+
+from numpy.typing import ArrayLike, NDArray
+
+from ..base import made, registered
+from ..docstrings import documented
+from ..execution import Array, T
 from .reducing import Norm, Reducing
+from .typed import Named
+
+if TYPE_CHECKING:
+    from ..options import GlobalLpPoolOptions, LayoutOptions
 
 
+@registered
 class GlobalAveragePool(Reducing):
-    """The ONNX operator GlobalAveragePool with its attributes: see `global_average_pool`, whose arguments it takes."""
+    """
+    The ONNX operator GlobalAveragePool with its attributes.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> op = onnxpool.GlobalAveragePool(channels_last=True)
+    >>> op(np.full((1, 2, 2, 3), 0.5, np.float32)).tolist()
+    [[[[0.5, 0.5, 0.5]]]]
+    """
 
     __slots__ = ()
     reduces = "mean"
@@ -18,39 +37,24 @@ class GlobalAveragePool(Reducing):
         self._set(opset, channels_last)
 
 
-def global_average_pool(x: Any, *, opset: int | None = None, channels_last: bool = False, out: Array | None = None,
-                        num_threads: int | None = None) -> Array:
+@overload
+def global_average_pool(x: NDArray[T], *, out: None = None, **options: Unpack[LayoutOptions]) -> NDArray[T]: ...
+
+
+@overload
+def global_average_pool(x: ArrayLike, *, out: NDArray[T], **options: Unpack[LayoutOptions]) -> NDArray[T]: ...
+
+
+@overload
+def global_average_pool(x: ArrayLike, *, out: None = None, **options: Unpack[LayoutOptions]) -> Array: ...
+
+
+@documented(GlobalAveragePool, "whole", ("nan", "sums"),
+            ("average_pool", "global_max_pool", "global_lp_pool", "qlinear_global_average_pool"))
+def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False,
+                        out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Average all spatial elements of each channel.
-
-    Parameters
-    ----------
-    x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        float16, float32 or float64; bfloat16 since version 22.
-    opset : int, optional
-        Of the model, by default the newest known.
-    channels_last : bool, optional
-        Whether `x` and the result are (N, *spatial, C).
-    out : ndarray, optional
-        Where the result is stored; it is returned. It may overlap `x`.
-    num_threads : int, optional
-        By default `get_num_threads()`.
-
-    Returns
-    -------
-    ndarray of shape (N, C, *ones), or (N, *ones, C) if `channels_last`
-        Of the dtype of `x`.
-
-    Raises
-    ------
-    PoolError
-        For an attribute, shape or value that the version does not allow.
-    PoolTypeError
-        For a dtype or kind of argument that it does not allow.
-
-    Notes
-    -----
-    ONNX GlobalAveragePool, versions 1 and 22.
 
     Examples
     --------
@@ -60,12 +64,21 @@ def global_average_pool(x: Any, *, opset: int | None = None, channels_last: bool
     [[[[3.0]]]]
     """
     op = made(GlobalAveragePool, opset, channels_last)
-    y: Array = op(x, out=out, num_threads=num_threads)
-    return y
+    return op(x, out=out, num_threads=num_threads)
 
 
+@registered
 class GlobalMaxPool(Reducing):
-    """The ONNX operator GlobalMaxPool with its attributes: see `global_max_pool`, whose arguments it takes."""
+    """
+    The ONNX operator GlobalMaxPool with its attributes.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> op = onnxpool.GlobalMaxPool(channels_last=True)
+    >>> op(np.full((1, 2, 2, 3), 0.5, np.float32)).tolist()
+    [[[[0.5, 0.5, 0.5]]]]
+    """
 
     __slots__ = ()
     reduces = "max"
@@ -75,39 +88,23 @@ class GlobalMaxPool(Reducing):
         self._set(opset, channels_last)
 
 
-def global_max_pool(x: Any, *, opset: int | None = None, channels_last: bool = False, out: Array | None = None,
+@overload
+def global_max_pool(x: NDArray[T], *, out: None = None, **options: Unpack[LayoutOptions]) -> NDArray[T]: ...
+
+
+@overload
+def global_max_pool(x: ArrayLike, *, out: NDArray[T], **options: Unpack[LayoutOptions]) -> NDArray[T]: ...
+
+
+@overload
+def global_max_pool(x: ArrayLike, *, out: None = None, **options: Unpack[LayoutOptions]) -> Array: ...
+
+
+@documented(GlobalMaxPool, "whole", ("maxima",), ("max_pool", "global_average_pool", "global_lp_pool"))
+def global_max_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False, out: Array | None = None,
                     num_threads: int | None = None) -> Array:
     """
     Take the maximum of all spatial elements of each channel.
-
-    Parameters
-    ----------
-    x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        float16, float32 or float64; bfloat16 since version 22.
-    opset : int, optional
-        Of the model, by default the newest known.
-    channels_last : bool, optional
-        Whether `x` and the result are (N, *spatial, C).
-    out : ndarray, optional
-        Where the result is stored; it is returned. It may overlap `x`.
-    num_threads : int, optional
-        By default `get_num_threads()`.
-
-    Returns
-    -------
-    ndarray of shape (N, C, *ones), or (N, *ones, C) if `channels_last`
-        Of the dtype of `x`.
-
-    Raises
-    ------
-    PoolError
-        For an attribute, shape or value that the version does not allow.
-    PoolTypeError
-        For a dtype or kind of argument that it does not allow.
-
-    Notes
-    -----
-    ONNX GlobalMaxPool, versions 1 and 22.
 
     Examples
     --------
@@ -117,55 +114,48 @@ def global_max_pool(x: Any, *, opset: int | None = None, channels_last: bool = F
     [[[[6.0]]]]
     """
     op = made(GlobalMaxPool, opset, channels_last)
-    y: Array = op(x, out=out, num_threads=num_threads)
-    return y
+    return op(x, out=out, num_threads=num_threads)
 
 
+@registered
 class GlobalLpPool(Norm):
-    """The ONNX operator GlobalLpPool with its attributes: see `global_lp_pool`, whose arguments it takes."""
+    """
+    The ONNX operator GlobalLpPool with its attributes.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> op = onnxpool.GlobalLpPool(channels_last=True)
+    >>> op(np.full((1, 2, 2, 3), 0.5, np.float32)).tolist()
+    [[[[1.0, 1.0, 1.0]]]]
+    """
 
     __slots__ = ()
     windowed = False
+
+    p: Named[float] = Named()
 
     def __init__(self, *, p: float | None = None, opset: int | None = None, channels_last: bool = False) -> None:
         self._set(opset, channels_last, p=p)
 
 
-def global_lp_pool(x: Any, *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
+@overload
+def global_lp_pool(x: NDArray[T], *, out: None = None, **options: Unpack[GlobalLpPoolOptions]) -> NDArray[T]: ...
+
+
+@overload
+def global_lp_pool(x: ArrayLike, *, out: NDArray[T], **options: Unpack[GlobalLpPoolOptions]) -> NDArray[T]: ...
+
+
+@overload
+def global_lp_pool(x: ArrayLike, *, out: None = None, **options: Unpack[GlobalLpPoolOptions]) -> Array: ...
+
+
+@documented(GlobalLpPool, "whole", ("powers", "nan"), ("lp_pool", "global_average_pool", "global_max_pool"))
+def global_lp_pool(x: ArrayLike, *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
                    out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Take the Lp norm of all spatial elements of each channel.
-
-    Parameters
-    ----------
-    x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        float16, float32 or float64; bfloat16 since version 22.
-    p : int or float, optional
-        Order of the norm, by default 2: a float above 0 at version 1, an int of at least 1 since version 2.
-    opset : int, optional
-        Of the model, by default the newest known.
-    channels_last : bool, optional
-        Whether `x` and the result are (N, *spatial, C).
-    out : ndarray, optional
-        Where the result is stored; it is returned. It may overlap `x`.
-    num_threads : int, optional
-        By default `get_num_threads()`.
-
-    Returns
-    -------
-    ndarray of shape (N, C, *ones), or (N, *ones, C) if `channels_last`
-        Of the dtype of `x`.
-
-    Raises
-    ------
-    PoolError
-        For an attribute, shape or value that the version does not allow.
-    PoolTypeError
-        For a dtype or kind of argument that it does not allow.
-
-    Notes
-    -----
-    ONNX GlobalLpPool, versions 1, 2 and 22.
 
     Examples
     --------
@@ -175,5 +165,4 @@ def global_lp_pool(x: Any, *, p: float | None = None, opset: int | None = None, 
     [[[[5.0]]]]
     """
     op = made(GlobalLpPool, p, opset, channels_last)
-    y: Array = op(x, out=out, num_threads=num_threads)
-    return y
+    return op(x, out=out, num_threads=num_threads)

@@ -1,77 +1,76 @@
 """Operators that reduce windows of the spatial axes."""
 
-from typing import Any
+from __future__ import annotations
 
-from ..base import Ints, made
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..base import Ints, made, registered
+from ..docstrings import WINDOWS, documented
 from ..errors import PoolError
-from ..execution import Array
+from ..execution import Array, T
 from ..planning.request import Reduction
 from ..windows import Axis
-from .reducing import Norm, Reducing
+from .reducing import Norm, Reducing, Windowed
+from .typed import Named
+
+if TYPE_CHECKING:
+    from ..options import AutoPad, AveragePoolOptions, LpPoolOptions, MaxPoolOptions, NhwcMaxPoolOptions, Sizes
 
 
-class AveragePool(Reducing):
-    """The ONNX operator AveragePool with its attributes: see `average_pool`, whose arguments it takes."""
+@registered
+class AveragePool(Windowed, Reducing):
+    """
+    The ONNX operator AveragePool with its attributes.
+
+    Examples
+    --------
+    >>> import onnxpool
+    >>> op = onnxpool.AveragePool(kernel_shape=(3, 3), strides=2, pads=1)
+    >>> op.output_shape((1, 64, 112, 112))
+    (1, 64, 56, 56)
+    >>> op.count_include_pad
+    0
+    """
 
     __slots__ = ()
     reduces = "mean"
 
+    dilations: Named[Sizes] = Named()
+    count_include_pad: Named[int] = Named()
+
     def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
-                 dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,
+                 dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False) -> None:
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
                   auto_pad=auto_pad, ceil_mode=ceil_mode, count_include_pad=count_include_pad)
 
 
-def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
-                 dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,
+@overload
+def average_pool(x: NDArray[T], kernel_shape: Ints, *, out: None = None,
+                 **options: Unpack[AveragePoolOptions]) -> NDArray[T]: ...
+
+
+@overload
+def average_pool(x: ArrayLike, kernel_shape: Ints, *, out: NDArray[T],
+                 **options: Unpack[AveragePoolOptions]) -> NDArray[T]: ...
+
+
+@overload
+def average_pool(x: ArrayLike, kernel_shape: Ints, *, out: None = None,
+                 **options: Unpack[AveragePoolOptions]) -> Array: ...
+
+
+@documented(AveragePool, "windows", (*WINDOWS, "divisor", "empty_mean", "nan", "sums"),
+            ("max_pool", "lp_pool", "global_average_pool", "qlinear_average_pool"))
+def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
+                 dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
                  out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Average each window of the spatial axes.
-
-    Parameters
-    ----------
-    x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        float16, float32 or float64; bfloat16 since version 22.
-    kernel_shape : int or sequence of int
-        Taps of a window along each spatial axis; an int stands for every axis.
-    strides : int or sequence of int, optional
-        Elements from one window to the next, by default 1.
-    pads : int or sequence of int, optional
-        Elements of padding at the beginning of each spatial axis, then at the end of each, by default 0.
-    dilations : int or sequence of int, optional
-        Elements from one tap to the next, by default 1 (since version 19).
-    auto_pad : {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}, optional
-        A rule for the padding instead of `pads`.
-    ceil_mode : {0, 1}, optional
-        1 keeps a last window that is only partly inside, by default 0 (since version 10).
-    count_include_pad : {0, 1}, optional
-        1 counts padding in the divisor, by default 0 (since version 7).
-    opset : int, optional
-        Of the model, by default the newest known.
-    channels_last : bool, optional
-        Whether `x` and the result are (N, *spatial, C).
-    out : ndarray, optional
-        Where the result is stored; it is returned. It may overlap `x`.
-    num_threads : int, optional
-        By default `get_num_threads()`.
-
-    Returns
-    -------
-    ndarray of shape (N, C, *out), or (N, *out, C) if `channels_last`
-        Of the dtype of `x`.
-
-    Raises
-    ------
-    PoolError
-        For an attribute, shape or value that the version does not allow.
-    PoolTypeError
-        For a dtype or kind of argument that it does not allow.
-
-    Notes
-    -----
-    ONNX AveragePool, versions 1, 7, 10, 11, 19 and 22. Padding is no part of a window unless `count_include_pad` is 1.
 
     Examples
     --------
@@ -79,86 +78,110 @@ def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pad
     >>> x = np.array([[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]], np.float32)
     >>> onnxpool.average_pool(x, (2, 2)).tolist()
     [[[[3.0, 4.0], [6.0, 7.0]]]]
+
+    Padding does not count, unless it is asked to:
+
+    >>> onnxpool.average_pool(x, 2, strides=2, pads=(1, 1, 0, 0)).tolist()
+    [[[[1.0, 2.5], [5.5, 7.0]]]]
+    >>> onnxpool.average_pool(x, 2, strides=2, pads=(1, 1, 0, 0), count_include_pad=1).tolist()
+    [[[[0.25, 1.25], [2.75, 7.0]]]]
     """
     op = made(AveragePool, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, count_include_pad, opset,
               channels_last)
-    y: Array = op(x, out=out, num_threads=num_threads)
-    return y
+    return op(x, out=out, num_threads=num_threads)
 
 
-class MaxPool(Reducing):
-    """The ONNX operator MaxPool with its attributes: see `max_pool`, whose arguments it takes."""
+@registered
+class MaxPool(Windowed, Reducing):
+    """
+    The ONNX operator MaxPool with its attributes.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> op = onnxpool.MaxPool(kernel_shape=2, return_indices=True)
+    >>> y, indices = op(np.array([[[1, 5, 2]]], np.float32))
+    >>> y.tolist(), indices.tolist()
+    ([[[5.0, 5.0]]], [[[1, 1]]])
+    >>> op.strides
+    1
+    """
 
     __slots__ = ()
 
+    dilations: Named[Sizes] = Named()
+    storage_order: Named[int] = Named()
+
     def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
-                 dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,
+                 dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  storage_order: int | None = None, return_indices: bool = False, opset: int | None = None,
                  channels_last: bool = False) -> None:
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
                   auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices)
 
-    def reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+    if TYPE_CHECKING:
+        def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                     num_threads: int | None = None) -> Array | Any: ...  # a tuple with Indices
+
+    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
         """A maximum, with its index if Indices are asked for."""
         return Reduction("indexed_max" if self.return_indices else "max",
                          column_major=bool(self.attributes.get("storage_order")))
 
 
-def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
-             dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,
+@overload
+def max_pool(x: NDArray[T], kernel_shape: Ints, *, return_indices: Literal[False] = False, out: None = None,
+             **options: Unpack[MaxPoolOptions]) -> NDArray[T]: ...
+
+
+@overload
+def max_pool(x: ArrayLike, kernel_shape: Ints, *, return_indices: Literal[False] = False, out: NDArray[T],
+             **options: Unpack[MaxPoolOptions]) -> NDArray[T]: ...
+
+
+@overload
+def max_pool(x: ArrayLike, kernel_shape: Ints, *, return_indices: Literal[False] = False, out: None = None,
+             **options: Unpack[MaxPoolOptions]) -> Array: ...
+
+
+@overload
+def max_pool(x: NDArray[T], kernel_shape: Ints, *, return_indices: Literal[True], out: tuple[NDArray[T] | None,
+             NDArray[np.int64] | None] | None = None, **options: Unpack[MaxPoolOptions]) -> tuple[NDArray[T],
+             NDArray[np.int64]]: ...
+
+
+@overload
+def max_pool(x: ArrayLike, kernel_shape: Ints, *, return_indices: Literal[True], out: tuple[Array | None,
+             NDArray[np.int64] | None] | None = None, **options: Unpack[MaxPoolOptions]) -> tuple[Array,
+             NDArray[np.int64]]: ...
+
+
+@overload
+def max_pool(x: ArrayLike, kernel_shape: Ints, *, return_indices: bool, out: Any = None,
+             **options: Unpack[MaxPoolOptions]) -> Array | tuple[Array, NDArray[np.int64]]: ...
+
+
+@documented(MaxPool, "windows", (*WINDOWS, "maxima", "empty_maximum"),
+            ("max_unpool", "average_pool", "global_max_pool", "nhwc_max_pool"))
+def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
+             dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: bool = False, opset: int | None = None,
              channels_last: bool = False, out: Array | tuple[Array | None, Array | None] | None = None,
              num_threads: int | None = None) -> Any:
     """
     Take the maximum of each window of the spatial axes.
 
-    Parameters
-    ----------
-    x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        float16, float32 or float64; int8 or uint8 since version 12; bfloat16 since version 22.
-    kernel_shape : int or sequence of int
-        Taps of a window along each spatial axis; an int stands for every axis.
-    strides : int or sequence of int, optional
-        Elements from one window to the next, by default 1.
-    pads : int or sequence of int, optional
-        Elements of padding at the beginning of each spatial axis, then at the end of each, by default 0.
-    dilations : int or sequence of int, optional
-        Elements from one tap to the next, by default 1 (since version 10).
-    auto_pad : {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}, optional
-        A rule for the padding instead of `pads`.
-    ceil_mode : {0, 1}, optional
-        1 keeps a last window that is only partly inside, by default 0 (since version 10).
-    storage_order : {0, 1}, optional
-        1 counts Indices column by column within the last two axes, by default 0 (since version 8).
-    return_indices : bool, optional
-        Whether to return Indices too (since version 8).
-    opset : int, optional
-        Of the model, by default the newest known.
-    channels_last : bool, optional
-        Whether `x` and the result are (N, *spatial, C).
-    out : ndarray, or tuple of two with Indices, optional
-        Where the results are stored; they are returned. They may overlap `x`, but not each other.
-    num_threads : int, optional
-        By default `get_num_threads()`.
-
     Returns
     -------
     y : ndarray of shape (N, C, *out), or (N, *out, C) if `channels_last`
-        Of the dtype of `x`.
+        The maxima, of the dtype of `x` in native byte order.
     indices : int64 ndarray of the shape of `y`
-        Only with `return_indices`: where each maximum is in `x`, flat in the order of N, C and the spatial axes, also
-        if `channels_last`; -1 for a window wholly in padding.
-
-    Raises
-    ------
-    PoolError
-        For an attribute, shape or value that the version does not allow.
-    PoolTypeError
-        For a dtype or kind of argument that it does not allow.
+        Where each maximum is in `x`. Only with `return_indices`.
 
     Notes
     -----
-    ONNX MaxPool, versions 1, 8, 10, 11, 12 and 22. A NaN in a window is its maximum; of equal maxima the first is kept.
+    Indices count all elements of `x` in the order of N, C and the spatial axes, also if `channels_last`. The index of a
+    window wholly in padding is -1.
 
     Examples
     --------
@@ -168,73 +191,62 @@ def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: I
     [[[[5.0, 6.0], [8.0, 9.0]]]]
     >>> onnxpool.max_pool(x, 2, return_indices=True)[1].tolist()
     [[[[4, 5], [7, 8]]]]
+
+    With ``ceil_mode=1`` a window at the end may be only partly inside:
+
+    >>> onnxpool.max_pool(x, 2, strides=2, ceil_mode=1).tolist()
+    [[[[5.0, 6.0], [8.0, 9.0]]]]
     """
     op = made(MaxPool, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, storage_order, return_indices,
               opset, channels_last)
     return op(x, out=out, num_threads=num_threads)
 
 
-class LpPool(Norm):
-    """The ONNX operator LpPool with its attributes: see `lp_pool`, whose arguments it takes."""
+@registered
+class LpPool(Windowed, Norm):
+    """
+    The ONNX operator LpPool with its attributes.
+
+    Examples
+    --------
+    >>> import onnxpool
+    >>> op = onnxpool.LpPool(kernel_shape=2, opset=11)
+    >>> op.p, op.version
+    (2, 11)
+    """
 
     __slots__ = ()
 
+    dilations: Named[Sizes] = Named()
+    p: Named[float] = Named()
+
     def __init__(self, *, kernel_shape: Ints | None = None, p: float | None = None, strides: Ints | None = None,
-                 pads: Ints | None = None, dilations: Ints | None = None, auto_pad: str | None = None,
+                 pads: Ints | None = None, dilations: Ints | None = None, auto_pad: AutoPad | None = None,
                  ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False) -> None:
         self._set(opset, channels_last, kernel_shape=kernel_shape, p=p, strides=strides, pads=pads, dilations=dilations,
                   auto_pad=auto_pad, ceil_mode=ceil_mode)
 
 
-def lp_pool(x: Any, kernel_shape: Ints, *, p: float | None = None, strides: Ints | None = None,
-            pads: Ints | None = None, dilations: Ints | None = None, auto_pad: str | None = None,
+@overload
+def lp_pool(x: NDArray[T], kernel_shape: Ints, *, out: None = None, **options: Unpack[LpPoolOptions]) -> NDArray[T]: ...
+
+
+@overload
+def lp_pool(x: ArrayLike, kernel_shape: Ints, *, out: NDArray[T], **options: Unpack[LpPoolOptions]) -> NDArray[T]: ...
+
+
+@overload
+def lp_pool(x: ArrayLike, kernel_shape: Ints, *, out: None = None, **options: Unpack[LpPoolOptions]) -> Array: ...
+
+
+@documented(LpPool, "windows", ("powers", *WINDOWS, "empty_norm", "nan"),
+            ("average_pool", "max_pool", "global_lp_pool"))
+def lp_pool(x: ArrayLike, kernel_shape: Ints, *, p: float | None = None, strides: Ints | None = None,
+            pads: Ints | None = None, dilations: Ints | None = None, auto_pad: AutoPad | None = None,
             ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False,
             out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Take the Lp norm of each window of the spatial axes.
-
-    Parameters
-    ----------
-    x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-        float16, float32 or float64; bfloat16 since version 22.
-    kernel_shape : int or sequence of int
-        Taps of a window along each spatial axis; an int stands for every axis.
-    p : int or float, optional
-        Order of the norm, by default 2: a float above 0 at version 1, an int of at least 1 since version 2.
-    strides : int or sequence of int, optional
-        Elements from one window to the next, by default 1.
-    pads : int or sequence of int, optional
-        Elements of padding at the beginning of each spatial axis, then at the end of each, by default 0.
-    dilations : int or sequence of int, optional
-        Elements from one tap to the next, by default 1 (since version 18).
-    auto_pad : {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}, optional
-        A rule for the padding instead of `pads`.
-    ceil_mode : {0, 1}, optional
-        1 keeps a last window that is only partly inside, by default 0 (since version 18).
-    opset : int, optional
-        Of the model, by default the newest known.
-    channels_last : bool, optional
-        Whether `x` and the result are (N, *spatial, C).
-    out : ndarray, optional
-        Where the result is stored; it is returned. It may overlap `x`.
-    num_threads : int, optional
-        By default `get_num_threads()`.
-
-    Returns
-    -------
-    ndarray of shape (N, C, *out), or (N, *out, C) if `channels_last`
-        Of the dtype of `x`.
-
-    Raises
-    ------
-    PoolError
-        For an attribute, shape or value that the version does not allow.
-    PoolTypeError
-        For a dtype or kind of argument that it does not allow.
-
-    Notes
-    -----
-    ONNX LpPool, versions 1, 2, 11, 18 and 22. Padding adds nothing to a norm.
 
     Examples
     --------
@@ -244,59 +256,57 @@ def lp_pool(x: Any, kernel_shape: Ints, *, p: float | None = None, strides: Ints
     [[[5.0, 4.0]]]
     """
     op = made(LpPool, kernel_shape, p, strides, pads, dilations, auto_pad, ceil_mode, opset, channels_last)
-    y: Array = op(x, out=out, num_threads=num_threads)
-    return y
+    return op(x, out=out, num_threads=num_threads)
 
 
-class NhwcMaxPool(Reducing):
-    """The operator NhwcMaxPool of com.microsoft with its attributes: see `nhwc_max_pool`, whose arguments it takes."""
+@registered
+class NhwcMaxPool(Windowed, Reducing):
+    """
+    The operator NhwcMaxPool of com.microsoft with its attributes.
+
+    Examples
+    --------
+    >>> import onnxpool
+    >>> onnxpool.NhwcMaxPool(kernel_shape=2, strides=2).output_shape((1, 8, 8, 3))
+    (1, 4, 4, 3)
+    """
 
     __slots__ = ()
     reduces = "max"
 
+    dilations: Named[Sizes] = Named()
+
     def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
-                 dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,
+                 dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  opset: int | None = None, channels_last: bool = True) -> None:
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
                   auto_pad=auto_pad, ceil_mode=ceil_mode)
         if not self.channels_last:
-            raise PoolError(f"{self.label}: channels_last=False, but its arrays are (N, *spatial, C); use MaxPool")
+            raise PoolError(f"{self.label}: channels_last=False, but its arrays are (N, *spatial, C); use MaxPool",
+                            self.label, "channels_last", value=False)
 
 
-def nhwc_max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
-                  dilations: Ints | None = None, auto_pad: str | None = None, ceil_mode: int | None = None,
+@overload
+def nhwc_max_pool(x: NDArray[T], kernel_shape: Ints, *, out: None = None,
+                  **options: Unpack[NhwcMaxPoolOptions]) -> NDArray[T]: ...
+
+
+@overload
+def nhwc_max_pool(x: ArrayLike, kernel_shape: Ints, *, out: NDArray[T],
+                  **options: Unpack[NhwcMaxPoolOptions]) -> NDArray[T]: ...
+
+
+@overload
+def nhwc_max_pool(x: ArrayLike, kernel_shape: Ints, *, out: None = None,
+                  **options: Unpack[NhwcMaxPoolOptions]) -> Array: ...
+
+
+@documented(NhwcMaxPool, "nhwc", (*WINDOWS, "maxima", "empty_maximum"), ("max_pool",))
+def nhwc_max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
+                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                   opset: int | None = None, out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Take the maximum of each window of the spatial axes of an 8-bit array with its channels last.
-
-    Parameters
-    ----------
-    x : array_like of shape (N, *spatial, C)
-        int8 or uint8.
-    kernel_shape, strides, pads, dilations, auto_pad, ceil_mode
-        As `max_pool`.
-    opset : int, optional
-        Of the domain com.microsoft.
-    out : ndarray, optional
-        Where the result is stored; it is returned. It may overlap `x`.
-    num_threads : int, optional
-        By default `get_num_threads()`.
-
-    Returns
-    -------
-    ndarray of shape (N, *out, C)
-        Of the dtype of `x`.
-
-    Raises
-    ------
-    PoolError
-        For an attribute, shape or value that the version does not allow.
-    PoolTypeError
-        For a dtype or kind of argument that it does not allow.
-
-    Notes
-    -----
-    com.microsoft NhwcMaxPool, version 1.
 
     Examples
     --------
@@ -305,5 +315,4 @@ def nhwc_max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pa
     [[[3], [3]]]
     """
     op = made(NhwcMaxPool, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, opset, True)
-    y: Array = op(x, out=out, num_threads=num_threads)
-    return y
+    return op(x, out=out, num_threads=num_threads)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from ..errors import PoolError
+from ..execution import dtype_name
 from ..kernels import pool as pools
 from ..windows import Axis
 from . import ranges, routes, tiles
@@ -101,7 +102,7 @@ def memory_order(x: NDArray[Any], channels_last: bool) -> tuple[int, ...]:
 
 def counts_beyond(request: Request) -> bool:
     """Whether places of a window need 64 bits, which only float64 has."""
-    if request.reduction.name != "indexed_max" or request.dtype.name == "float64":
+    if request.reduction.name != "indexed_max" or dtype_name(request.dtype) == "float64":
         return False
     across = 0
     for order in (request.axes, request.axes[::-1]):  # indices may count the first or the last axis fastest
@@ -138,10 +139,11 @@ def setup_of(request: Request, layout: Layout) -> Setup:
     layout : Layout
         Of the arrays.
     """
-    dtype, reduction, images, channels = request.dtype.name, request.reduction, request.shape[0], request.channels
+    dtype, reduction = dtype_name(request.dtype), request.reduction
+    images, channels = request.shape[0], request.channels
     if counts_beyond(request):
         raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
-                        f"indices; give float64")
+                        f"indices; give float64", "MaxPool", "X", value=dtype)
     inside = reads_lanes(request, layout)
     lone = inside or channels == 1
     problem = problem_of(request, images if lone else channels, channels if inside else 1,
@@ -178,10 +180,10 @@ def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: s
     work = tiles.passed if stays and route.step == "passes" else tiles.places
     tile = tiles.cut(axes, extents, volume, room, work, lane_values=(least // problem.itemsize, most),
                      grain=VECTOR // problem.itemsize)
-    first = Stage(step=route.step, unit=unit, **tile._asdict())
+    first = Stage(route.step, unit, *tile)
     if retries is None:
         return (first,)
     step = "passes" if route.step == "direct" and routes.bounded(problem) else route.step
     inner = tiles.cut(axes, extents, lambda tile: volume(tile, f"{step}_{retries}"), max(room, LONG_ROOM), work,
                       within=tile)
-    return first, Stage(step=step, unit=retries, **inner._asdict())
+    return first, Stage(step, retries, *inner)

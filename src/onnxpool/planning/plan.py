@@ -128,12 +128,12 @@ class WindowPlan(kernels.PlainCall, Plan):
             return None, None
         if not isinstance(out, tuple) or len(out) != 2:
             raise PoolTypeError(f"{self.label}: out with Indices must be a tuple of two arrays, got "
-                                f"{type(out).__name__}; give (y, indices)")
+                                f"{type(out).__name__}; give (y, indices)", self.label, "out", value=type(out).__name__)
         for array, dtype in zip(out, (self.dtype, INDEX), strict=True):
             if array is not None:
                 check_out(self.label, array, self.output_shape, dtype)
         if out[0] is not None and out[1] is not None and np.may_share_memory(*out):
-            raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays")
+            raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays", self.label, "out")
         return out
 
     def _result(self, x: Array, out: Array | None, dtype: np.dtype[Any]) -> Array:

@@ -81,6 +81,8 @@ def merged(request: Request) -> Request | None:
     if request.reduction.name in ("indexed_max", "quantised_mean"):  # places and sums of all axes count
         return None
     reduced = [i for i, axis in enumerate(axes) if not is_kept(axis)]
+    if len(reduced) == len(axes) > 0:
+        return None
     if not reduced:
         count = math.prod(request.shape)
         row = Axis(count, out=count, kernel=1)

@@ -61,8 +61,9 @@ def direct_work(problem: Problem) -> Work:
     """Each result reads all of its taps."""
     width = REGISTER / problem.acc_bytes
     registers = filled(problem.lanes, width)
-    taps = math.prod(axis.most for axis in problem.axes) * registers
-    tree = len(problem.axes) > 3 or any(axis.most > FEW for axis in problem.axes)
+    most = [axis.most for axis in problem.axes]
+    taps = math.prod(most) * registers
+    tree = len(most) > 3 or max(most) > FEW
     return {"taps": taps, "tree": taps if tree else 0, "part": taps if problem.lanes < width else 0,
             "widened": taps if problem.itemsize < problem.acc_bytes else 0, "windows": width / max(1, problem.lanes),
             "results": registers}
@@ -81,15 +82,16 @@ def places(axis: Axis) -> float:
 def passes_work(problem: Problem) -> Work:
     """What an axis leaves is written and read again. Later axes read it more than once, or not all of it."""
     *before, last = problem.axes
-    width, lanes, out = REGISTER / problem.acc_bytes, max(1, problem.lanes), max(1, last.out)
+    *spread, along = [places(axis) for axis in problem.axes]
+    width, lanes, out = REGISTER / problem.acc_bytes, problem.lanes or 1, last.out or 1
     strided = last.stride > 1 and last.out > 1
-    row = filled(places(last) * out * lanes, width) * places(last)  # registers of a row for each of results
+    row = filled(along * out * lanes, width) * along  # registers of a row for each of results
     apart = strided and lanes >= width
     tree = last.most > FEW
     split = strided and not apart and lanes == 1 and last.stride in (2, 4) and not tree
     picked = strided and not apart and not split
     done = filled(lanes if apart else out * lanes, width)
-    rows = math.prod(places(axis) for axis in before[1:])
+    rows = math.prod(spread[1:])
     work = {"loads": row * rows, "sums": 0.0, "splits": row if split else 0, "picks": width / lanes if picked else 0,
             "taps": done * (1 if picked or tree else last.most), "rows": width / (out * lanes) * (1 + rows),
             "windows": width / lanes if apart else 0, "results": done}
@@ -97,9 +99,9 @@ def passes_work(problem: Problem) -> Work:
         if a == 0 and axis.most <= FEW:
             work["loads"] *= axis.most
             continue
-        work["loads"] *= places(axis) if a == 0 else 1
-        inner = math.prod(places(later) for later in before[a + 1:]) * row
-        work["sums"] += sums(axis) * inner * (places(axis) if axis.most > FEW else 1)
+        work["loads"] *= spread[0] if a == 0 else 1
+        inner = math.prod(spread[a + 1:]) * row
+        work["sums"] += sums(axis) * inner * (spread[a] if axis.most > FEW else 1)
     if tree or picked:
         work["sums"] += sums(last) * row
     work["widened"] = work["loads"] if problem.itemsize < problem.acc_bytes else 0
@@ -117,13 +119,18 @@ def moved_work(problem: Problem) -> Work:
 def halo(problem: Problem) -> float:
     """How much more the tiles read whose channels are brought side by side."""
     side = TILE ** (1 / len(problem.axes))  # windows of a tile along each axis
-    read = (min(axis.size, (side - 1) * axis.stride + axis.span) for axis in problem.axes)
-    return math.prod(max(1.0, places / (min(side, axis.out) * axis.stride))
-                     for axis, places in zip(problem.axes, read, strict=True))
+    more = 1.0
+    for axis in problem.axes:
+        read = min(axis.size, (side - 1) * axis.stride + axis.span)
+        more *= max(1.0, read / (min(side, axis.out) * axis.stride))
+    return more
 
 
 def cost(name: str, work: Work) -> float:
-    return sum(COSTS[name][unit] * amount for unit, amount in work.items())
+    total = 0.0
+    for unit, amount in work.items():
+        total += COSTS[name][unit] * amount
+    return total
 
 
 def is_windowed(problem: Problem) -> bool:
@@ -159,8 +166,11 @@ class Forced:
 def choose(problem: Problem) -> Route:
     """The cheapest route that fits."""
     fitting = [route for route in ROUTES if route.fits(problem)]
-    forced = [route for route in fitting if route.name == Forced.route]
-    return min(forced or fitting, key=lambda route: cost(route.name, route.work(problem)))
+    if Forced.route is not None:
+        fitting = [route for route in fitting if route.name == Forced.route] or fitting
+    if len(fitting) == 1:
+        return fitting[0]
+    return min(fitting, key=lambda route: cost(route.name, route.work(problem)))
 
 
 def prefers_lanes(problem: Problem) -> bool:
@@ -171,8 +181,11 @@ def prefers_lanes(problem: Problem) -> bool:
         return volume(problem) <= SMALL_PLANE
     rows = problem._replace(lanes=1, planar=False)
     by_rows = cost("passes", passes_work(rows)) if bounded(rows) else math.inf
+    more, moved = halo(problem), cost("moved", moved_work(problem))
+    if more * moved >= by_rows:  # whatever lanes gain
+        return False
     by_lanes = min(cost("direct", direct_work(problem)), cost("passes", passes_work(problem)))
-    return halo(problem) * (by_lanes + cost("moved", moved_work(problem))) < by_rows
+    return more * (by_lanes + moved) < by_rows
 
 
 def table() -> list[dict[str, str]]:

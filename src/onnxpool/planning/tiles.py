@@ -55,8 +55,10 @@ def reused(axes: Sequence[Axis], tile: Tile) -> int:
 
 def count(axes: Sequence[Axis], items: int, lanes: int, tile: Tile) -> int:
     """How many tiles there are."""
-    tiles = ceil_div(items, tile.items) * ceil_div(lanes, tile.lanes)
-    return tiles * math.prod(ceil_div(axis.out, part) for axis, part in zip(axes, tile.windows, strict=True))
+    tiles = -(-items // tile.items) * -(-lanes // tile.lanes)
+    for axis, windows in zip(axes, tile.windows, strict=True):
+        tiles *= -(-axis.out // windows)
+    return tiles
 
 
 def passed(axes: Sequence[Axis], windows: Sequence[int]) -> int:
@@ -72,7 +74,7 @@ def passed(axes: Sequence[Axis], windows: Sequence[int]) -> int:
 def halved(axes: Sequence[Axis], tile: Tile, work: Work, least: int, grain: int) -> tuple[float, Tile]:
     """The tile halved where that adds least work, and how much more work it is: infinite if it is one."""
     if tile.items > 1:
-        return 1, tile._replace(items=ceil_div(tile.items, 2))
+        return 1, Tile(ceil_div(tile.items, 2), tile.windows, tile.lanes)
     ways, whole = [], work(axes, tile.windows)
     for a, part in enumerate(tile.windows):
         if part > 1:
@@ -111,12 +113,14 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
     """
     groups, items, lanes = extents
     tile = within or Tile(items, tuple(axis.out for axis in axes), min(lanes, lane_values[1]))
-    whole = elements(axes, Tile(items, tuple(axis.out for axis in axes), lanes)) * groups
-    tasks = 1 if within or whole < LARGE else TASKS
+    large = within is None and elements(axes, tile._replace(lanes=lanes)) * groups >= LARGE
+    tasks = TASKS if large else 1
     held = volume(tile)
     while True:
+        wanted = held > room or (tasks > 1 and groups * count(axes, items, lanes, tile) < tasks)
+        if not wanted and held <= MOST:
+            return tile
         more, smaller = halved(axes, tile, work, lane_values[0], grain)
-        wanted = held > room or groups * count(axes, items, lanes, tile) < tasks
         fits = volume(smaller)
         if not ((wanted and more <= AGAIN) or held > max(MOST, fits)):
             return tile

@@ -1,0 +1,273 @@
+"""What comes from elsewhere: subclasses, tensors of other frameworks, hostile numbers, arguments of the wrong kind."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import onnxpool
+from onnxpool import PoolError, PoolTypeError
+
+pytestmark = pytest.mark.smoke
+
+X = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+
+# Subclasses
+
+
+class MaxPool(onnxpool.MaxPool):
+    """A user's class of the same name."""
+
+
+class Doubled(onnxpool.MaxPool):
+    """A user's class of another name."""
+
+    def __call__(self, x, *inputs, **keywords):
+        return 2 * super().__call__(x, *inputs, **keywords)
+
+
+def test_a_subclass_is_an_operator_of_its_own():
+    """It has the rows of its base in the table, and replaces nothing."""
+    for cls in (MaxPool, Doubled):
+        operator = cls(kernel_shape=2)
+        assert operator.label == "MaxPool-22"
+        assert operator != onnxpool.MaxPool(kernel_shape=2)
+        assert type(pickle.loads(pickle.dumps(operator))) is cls
+        assert repr(operator).startswith(f"{cls.__name__}(")
+    assert np.array_equal(Doubled(kernel_shape=2)(X), 2 * onnxpool.max_pool(X, 2))
+
+
+def test_a_subclass_does_not_replace_an_operator():
+    """Nodes become the operators of this library, whatever else has their name."""
+    helper = pytest.importorskip("onnx.helper")
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])
+    assert type(onnxpool.from_node(node, {"": 12})) is onnxpool.MaxPool
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("spatial_scale", [1, np.int8(1), np.uint64(1)])
+def test_integers_are_floats_too(spatial_scale):
+    rois = np.array([[0, 0, 0, 3, 3]], np.float32)
+    expected = onnxpool.max_roi_pool(X, rois, 2, spatial_scale=1.0)
+    assert np.array_equal(onnxpool.max_roi_pool(X, rois, 2, spatial_scale=spatial_scale), expected)
+    operator = onnxpool.MaxRoiPool(pooled_shape=2, spatial_scale=spatial_scale)
+    assert type(operator.attributes["spatial_scale"]) is float
+
+
+def test_an_exponent_of_version_1_may_be_an_integer():
+    assert np.array_equal(onnxpool.lp_pool(X, 2, p=3, opset=1), onnxpool.lp_pool(X, 2, p=3.0, opset=1))
+
+
+@pytest.mark.parametrize("operator", ["LpPool", "GlobalLpPool"])
+@pytest.mark.parametrize("p", [1.5, 2.0])
+def test_a_float_where_versions_differ_names_the_version_that_takes_it(operator, p):
+    attributes = {"kernel_shape": 2} if operator == "LpPool" else {}
+    words = rf"p must be an integer, got {p} .* or opset=1, as p is a float in {operator}-1"
+    with pytest.raises(PoolTypeError, match=words):
+        getattr(onnxpool, operator)(p=p, **attributes)
+
+
+def test_a_value_that_no_version_takes_names_none():
+    with pytest.raises(PoolTypeError, match=r"give an int of at least 1$"):
+        onnxpool.LpPool(kernel_shape=2, p="2")
+
+
+@pytest.mark.parametrize("attributes", [
+    {"kernel_shape": [2] * 10**6}, {"kernel_shape": np.full(10**6, 2)}, {"kernel_shape": 2, "pads": [0] * 200},
+])
+def test_lists_longer_than_any_array_has_axes_are_refused(attributes):
+    """They are neither kept nor printed."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(PoolError, match=r"has .* values, but no array has more than 64 axes"):
+            onnxpool.max_pool(X, **attributes)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 50_000
+
+
+@pytest.mark.parametrize("number", [10**5000, -10**5000, 10**300], ids=["beyond text", "negative", "long"])
+@pytest.mark.parametrize("name", ["kernel_shape", "strides", "pads", "ceil_mode", "p", "opset"])
+def test_numbers_of_any_length_are_refused(name, number):
+    """Also those that Python does not print, and in a message of bounded length."""
+    with pytest.raises(PoolError, match=name) as caught:
+        onnxpool.LpPool(**{"kernel_shape": 2, name: number})
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("number", [2**1024, 10**5000], ids=["long", "beyond text"])
+def test_integers_beyond_floats_are_refused(number):
+    with pytest.raises(PoolError, match="p must be above 0 and finite"):
+        onnxpool.LpPool(kernel_shape=2, p=number, opset=1)
+
+
+# Arrays
+
+
+class Tensor:
+    """A tensor of another framework that NumPy cannot read."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __array__(self, dtype=None, copy=None):
+        raise self.error
+
+
+class Shared(Tensor):
+    """One that can be shared."""
+
+    def __dlpack__(self, **_):
+        raise BufferError("not here")
+
+
+@pytest.mark.parametrize("error", [
+    RuntimeError("requires grad"), TypeError("on cuda:0"), ValueError("odd"), BufferError("busy"), KeyError("dtype"),
+], ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("call", [
+    lambda x: onnxpool.max_pool(x, 2),
+    lambda x: onnxpool.GlobalMaxPool()(x),
+    lambda x: onnxpool.MaxPool(kernel_shape=2).plan(X.shape, X.dtype)(x),
+    lambda x: onnxpool.max_roi_pool(X, x, 2),
+], ids=["function", "operator", "plan", "rois"])
+def test_what_numpy_refuses_to_read_is_refused_with_the_way_out(call, error):
+    with pytest.raises(PoolTypeError, match=r"Pool-\d+: (X|rois) is a .*Tensor, .*; give an ndarray"):
+        call(Tensor(error))
+    with pytest.raises(PoolTypeError, match=r"; give onnxpool.from_dlpack\(...\) .*\.detach\(\) .*\.cpu\(\)"):
+        call(Shared(error))
+
+
+def test_running_out_of_memory_is_no_wrong_type():
+    with pytest.raises(MemoryError):
+        onnxpool.max_pool(Tensor(MemoryError()), 2)
+
+
+def test_tensors_of_torch_that_numpy_does_not_read():
+    torch = pytest.importorskip("torch")
+    for tensor in (torch.ones(1, 1, 4, 4, requires_grad=True), torch.ones(1, 1, 4, 4, dtype=torch.bfloat16),
+                   torch.ones(1, 1, 4, 4, device="meta")):
+        with pytest.raises(PoolTypeError, match=r"torch\.Tensor.*from_dlpack.*detach.*cpu"):
+            onnxpool.max_pool(tensor, 2)
+
+
+@pytest.mark.parametrize("x", [None, "abc", ["a"], object(), [[1, 2], [3]], {}], ids=repr)
+def test_what_is_no_array_of_numbers_is_refused_by_its_type(x):
+    with pytest.raises(PoolTypeError, match=rf"X is a builtins.{type(x).__name__}, which is no array of numbers"):
+        onnxpool.max_pool(x, 2)
+
+
+# Shapes, dtypes, nodes and pickles
+
+
+@pytest.mark.parametrize("shape", [4, None, 1.5])
+def test_a_shape_that_is_no_sequence_is_refused(shape):
+    operator = onnxpool.MaxPool(kernel_shape=2)
+    for ask in (operator.output_shape, lambda shape: operator.plan(shape, "float32")):
+        with pytest.raises(PoolTypeError, match="shape must be a sequence of integers, got"):
+            ask(shape)
+
+
+@pytest.mark.parametrize("dtype", ["junk", None, 7, "f4,,", object()], ids=repr)
+def test_what_names_no_dtype_is_refused(dtype):
+    with pytest.raises(PoolTypeError, match=r"^MaxPool-22: dtype "):
+        onnxpool.MaxPool(kernel_shape=2).plan((1, 1, 4), dtype)
+
+
+def test_bfloat16_is_known_by_its_name():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    plan = onnxpool.MaxPool(kernel_shape=2).plan((1, 1, 4), "bfloat16")
+    assert plan.dtype == ml_dtypes.bfloat16
+
+
+def test_an_array_where_an_input_would_be_is_told_from_out():
+    plan = onnxpool.MaxPool(kernel_shape=2).plan(X.shape, X.dtype)
+    with pytest.raises(PoolError, match=r"takes only X, got 2 inputs; .*as out="):
+        plan(X, np.empty(plan.output_shape, X.dtype))
+
+
+@pytest.mark.parametrize("opsets", [19, [("", 19)], None])
+def test_opsets_that_are_no_dict_are_refused(opsets):
+    helper = pytest.importorskip("onnx.helper")
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])
+    with pytest.raises(PoolTypeError, match=r"opsets is a .*; give a dict such as .*opset_import"):
+        onnxpool.from_node(node, opsets)
+
+
+def test_what_is_no_node_is_refused():
+    helper = pytest.importorskip("onnx.helper")
+    model = helper.make_model(helper.make_graph([], "empty", [], []))
+    for node in (model, "MaxPool", None):
+        with pytest.raises(PoolTypeError, match=r"node is a .*; give a NodeProto, such as one of model.graph.node"):
+            onnxpool.from_node(node, {"": 19})
+
+
+@pytest.mark.parametrize(("attributes", "types"), [
+    ({"kernel_shape": 2}, "INT .* INTS"), ({"kernel_shape": [2, 2], "ceil_mode": [1]}, "INTS .* INT;"),
+    ({"kernel_shape": [2, 2], "ceil_mode": 1.0}, "FLOAT .* INT;"),
+])
+def test_attributes_of_nodes_have_the_type_of_the_schema(attributes, types):
+    """Python's arguments may be written in more ways, but a node says a type."""
+    helper = pytest.importorskip("onnx.helper")
+    node = helper.make_node("MaxPool", ["x"], ["y"], **attributes)
+    with pytest.raises(PoolTypeError, match=f"has the type {types}"):
+        onnxpool.from_node(node, {"": 19})
+
+
+def test_a_backend_takes_models_only():
+    backend = pytest.importorskip("onnxpool.onnx.backend")
+    with pytest.raises(ValueError, match=r"model is a str; give a ModelProto, of a file onnx.load\(path\)"):
+        backend.prepare("model.onnx")
+
+
+def test_a_pickle_of_another_version_is_refused():
+    """One with an attribute that this version does not know."""
+    operator = onnxpool.MaxPool(kernel_shape=2)
+    remake, (cls, keywords) = operator.__reduce__()
+    with pytest.raises(PoolTypeError, match=r"MaxPool: cannot be made again: .*shape_of_the_future"):
+        remake(cls, (*keywords, ("shape_of_the_future", 1)))
+
+
+# Plans
+
+
+def test_plans_are_equal_by_value():
+    operator = onnxpool.MaxPool(kernel_shape=2)
+    plan = operator.plan(X.shape, X.dtype)
+    onnxpool.clear_caches()
+    twin = onnxpool.MaxPool(kernel_shape=2).plan(X.shape, X.dtype)
+    assert twin is not plan
+    assert twin == plan
+    assert hash(twin) == hash(plan)
+    others = [operator.plan((1, 1, 4, 5), X.dtype), operator.plan(X.shape, np.float64),
+              onnxpool.MaxPool(kernel_shape=3).plan(X.shape, X.dtype), onnxpool.GlobalMaxPool().plan(X.shape, X.dtype)]
+    assert len({plan, twin, *others}) == 5
+    assert plan != "plan"
+
+
+@pytest.mark.parametrize("plan", [
+    onnxpool.MaxPool(kernel_shape=2).plan(X.shape, X.dtype), onnxpool.MaxUnpool(kernel_shape=2).plan(X.shape, X.dtype),
+    onnxpool.MaxRoiPool(pooled_shape=2).plan(X.shape, X.dtype),
+], ids=lambda plan: type(plan.operator).__name__)
+def test_plans_are_immutable(plan):
+    for name in ("shape", "dtype", "operator", "output_shape", "new"):
+        with pytest.raises(AttributeError, match="immutable"):
+            setattr(plan, name, 1)
+        with pytest.raises(AttributeError, match="immutable"):
+            delattr(plan, name)
+    assert plan.shape == X.shape
+
+
+def test_plans_of_regions_are_explained_in_words():
+    """Not as an internal value."""
+    plan = onnxpool.RoiAlign(output_height=2, output_width=3, sampling_ratio=2, spatial_scale=0.25).plan(X.shape, "f4")
+    assert plan.explain().geometry == (
+        "for each region, corners times 0.25, less 0.5: 2 x 3 bins, the mean of 2 x 2 samples of each",)
+    plan = onnxpool.RoiAlign(mode="max", opset=10).plan(X.shape, "f4")
+    assert plan.explain().geometry == (
+        "for each region, corners times 1: 1 x 1 bins, the largest of samples of each, about one for each element",)
+    plan = onnxpool.MaxRoiPool(pooled_shape=2).plan(X.shape, "f4")
+    assert plan.explain().geometry == ("for each region, corners times 1: 2 x 2 bins, the largest element of each",)
