@@ -75,6 +75,7 @@ class Layout(NamedTuple):
 
     contiguous: bool  # in row-major order, without gaps, in the byte order of the machine
     interleaved: bool  # channels lie closer together than pixels
+    packed: bool = True  # pixels follow each other without gaps
 
 
 def row_major(request: Request) -> Layout:
@@ -90,7 +91,17 @@ def layout_of(x: NDArray[Any], channels_last: bool) -> Layout:
         return Layout(contiguous, False)
     if contiguous or x.shape[pixel] == 1:
         return Layout(contiguous, channels_last)
-    return Layout(contiguous, abs(x.strides[channel]) < abs(x.strides[pixel]))
+    return Layout(contiguous, abs(x.strides[channel]) < abs(x.strides[pixel]), channels_last or is_packed(x))
+
+
+def is_packed(x: NDArray[Any]) -> bool:
+    """Whether the pixels of each image follow each other without gaps, channels side by side in each."""
+    step = x.strides[1] * x.shape[1]
+    for size, stride in zip(x.shape[:1:-1], x.strides[:1:-1], strict=True):
+        if size > 1 and stride != step:
+            return False
+        step *= size
+    return True
 
 
 def memory_order(x: NDArray[Any], channels_last: bool) -> tuple[int, ...]:
@@ -122,8 +133,8 @@ def problem_of(request: Request, items: int, lanes: int, planar: bool) -> Proble
 
 def reads_lanes(request: Request, layout: Layout) -> bool:
     """Whether channels are lanes: they lie side by side, or are better brought there than reduced row by row."""
-    if layout.interleaved:
-        return True
+    if layout.interleaved:  # few channels of whole images must have no gaps, if they are not last
+        return layout.packed or not request.whole or request.channels * request.dtype.itemsize >= VECTOR
     if request.channels_last or not request.axes or request.channels * request.dtype.itemsize < VECTOR:
         return False
     return (request.whole or layout.contiguous) and routes.prefers_lanes(problem_of(request, 1, request.channels, True))
