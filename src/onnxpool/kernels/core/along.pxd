@@ -20,7 +20,7 @@ from .element cimport (
     watch_t,
     width,
 )
-from .job cimport FEW, Axis, Rule, Tile, Window, window_at
+from .job cimport FEW, Axis, Rule, Run, Tile, run_at, window_at
 from .rows cimport SLACK, SLOTS, Room, is_tree
 
 cdef struct Segment:
@@ -30,6 +30,8 @@ cdef struct Segment:
 
 cdef struct Along:
     # The last axis of a tile.
+    const Axis* axis
+    Py_ssize_t first                 # the number of its first window in the axis
     Py_ssize_t windows, begin, end   # those from begin to end have taps
     Py_ssize_t taps                  # that are left, and how far they are from a window in a row
     Py_ssize_t[FEW] tap
@@ -40,7 +42,6 @@ cdef struct Along:
     const Rule* rule
     Segment* segments
     Py_ssize_t n_segments
-    double* last_counts
     bint each                        # whether each value has a divisor: lanes are few, and windows divide differently
     acc_t* divisors
     double[SLOTS] count              # by what the taps of other axes count: of it, counts and inverses are there
@@ -56,25 +57,23 @@ cdef struct Lines:
 
 cdef inline void prepare_segments(const Tile* tile, Along* along) noexcept nogil:
     """By what windows divide."""
-    cdef const Axis* axis = &tile.axis[tile.rank - 1]
-    cdef Py_ssize_t w, first = tile.begin[tile.rank - 1]
-    cdef Window window
+    cdef Py_ssize_t w = 0
+    cdef Run run
     cdef Segment* segment = along.segments
     cdef bint taps = False
-    segment[0] = Segment(0, 0, 0)
     along.begin, along.end = along.windows, along.windows
-    for w in range(along.windows):
-        window = window_at(axis, first + w)
-        if window.taps:
+    while w < along.windows:
+        run = run_at(along.axis, along.first + w, along.first + along.windows)
+        if run.window.taps:
             along.begin = along.begin if taps else w
-            along.end, taps = w + 1, True
-        along.last_counts[w] = window.count
+            along.end, taps = w + run.n, True
         if not w:
-            segment.count = window.count
-        elif DIVIDES and window.count != segment.count:
+            segment[0] = Segment(0, 0, run.window.count)
+        elif DIVIDES and run.window.count != segment.count:
             segment += 1
-            segment[0] = Segment(w, 0, window.count)
-        segment.n += 1
+            segment[0] = Segment(w, 0, run.window.count)
+        segment.n += run.n
+        w += run.n
     along.n_segments = segment - along.segments + 1
     along.each = along.n_segments > 1 and tile.lanes < LANES and along.step == tile.lanes == along.y_step
     if along.each:
@@ -86,7 +85,8 @@ cdef inline void prepare_along(const Tile* tile, const Room* room, Along* along)
     cdef const Axis* axis = &tile.axis[last]
     cdef acc_t* scratch = <acc_t*> tile.scratch
     cdef Py_ssize_t t
-    along.windows, along.lanes, along.rule = tile.end[last] - tile.begin[last], tile.lanes, tile.rule
+    along.axis, along.first, along.windows = axis, tile.begin[last], tile.end[last] - tile.begin[last]
+    along.lanes, along.rule = tile.lanes, tile.rule
     along.pitch, along.y_step = room.pitch, tile.y_stride[last]
     along.y_row = tile.y_stride[last - 1] if last else tile.y_item
     along.step = tile.lanes if room.split or room.picked else axis.stride * tile.lanes
@@ -97,7 +97,6 @@ cdef inline void prepare_along(const Tile* tile, const Room* room, Along* along)
             along.tap[t] = (t * axis.dilation % axis.stride * (room.pitch // axis.stride)
                             + t * axis.dilation // axis.stride)
     along.divisors, along.values = scratch + 2 * room.block, room.divisors
-    along.last_counts = <double*> (scratch + room.last_counts)
     along.segments = <Segment*> (scratch + room.segments)
     for slot in range(SLOTS):
         along.count[slot] = -1
@@ -129,8 +128,9 @@ cdef inline void set_divisors(acc_t* counts, acc_t* inverses, Py_ssize_t n, doub
 
 cdef inline int slot_of(Along* along, double count) noexcept nogil:
     """The divisors of rows whose other axes count so much; they may be there already."""
-    cdef Py_ssize_t w, lanes = along.lanes, n = along.windows * lanes
+    cdef Py_ssize_t w = 0, lanes = along.lanes, n = along.windows * lanes
     cdef acc_t* counts
+    cdef Run run
     cdef int slot
     for slot in range(SLOTS):
         if along.count[slot] == count:
@@ -141,8 +141,10 @@ cdef inline int slot_of(Along* along, double count) noexcept nogil:
     if not along.each:
         set_divisors(counts, counts + along.values, SLACK, count)
         return along.slot
-    for w in range(along.windows):
-        set_divisors(counts + w * lanes, counts + along.values + w * lanes, lanes, along.last_counts[w] * count)
+    while w < along.windows:
+        run = run_at(along.axis, along.first + w, along.first + along.windows)
+        set_divisors(counts + w * lanes, counts + along.values + w * lanes, run.n * lanes, run.window.count * count)
+        w += run.n
     set_divisors(counts + n, counts + along.values + n, along.values - n, 1)
     return along.slot
 
@@ -218,7 +220,7 @@ cdef inline void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, 
         for w in range(begin, end):
             i = 0
             if DIVIDES:
-                by = divisor_of(a.last_counts[w] * outer)
+                by = divisor_of(window_at(a.axis, a.first + w).count * outer)
             while i < a.lanes:  # 0 / count is exact
                 finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule, watch)
                 i += LANES

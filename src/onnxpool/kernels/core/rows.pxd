@@ -46,7 +46,7 @@ cdef struct Room:
     bint picked                              # or all windows of stride 1 are reduced, and every stride-th is picked
     Py_ssize_t block                         # of either of two blocks
     Py_ssize_t trees, strips                 # where rows are whose first axis was a tree, and a strip of an axis,
-    Py_ssize_t divisors, last_counts, segments, all
+    Py_ssize_t divisors, segments, all
 
 
 cdef inline Py_ssize_t span_of(const Axis* axis) noexcept nogil:
@@ -132,7 +132,7 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
     cdef int a, last = tile.rank - 1
     cdef bint few = last and not is_tree(&tile.axis[0]), tree = starts_as_tree(tile)
     cdef const Axis* axis
-    cdef Py_ssize_t windows = tile.end[last] - tile.begin[last], near = NEAR // <Py_ssize_t> sizeof(acc_t)
+    cdef Py_ssize_t windows = tile.end[last] - tile.begin[last], segments, near = NEAR // <Py_ssize_t> sizeof(acc_t)
     lay_last(tile, room)
     for a in range(last):
         axis = &tile.axis[a]
@@ -152,13 +152,17 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
         room.items = min(tile.items, max(1, near // room.block))
         room.block = max(near, room.items * room.block)
     room.block += SLACK
-    room.divisors = round_up(windows * min(tile.lanes, LANES), LANES) + SLACK if DIVIDES else 0
-    # From here on areas have a place: two blocks, divisors, trees, a strip; then there are doubles.
+    # Each window may have a divisor of its own; if all are in the interior, they have the same.
+    axis = &tile.axis[last]
+    segments = min(windows, axis.begin + axis.out - axis.end) + 1
+    room.divisors = 0
+    if DIVIDES:
+        room.divisors = SLACK + (round_up(windows * min(tile.lanes, LANES), LANES) if segments > 1 else 0)
+    # From here on areas have a place: two blocks, divisors, trees, a strip, segments.
     room.strips = 2 * room.block + 2 * SLOTS * room.divisors + room.trees
     room.trees = room.strips - room.trees
-    room.last_counts = room.strips + strips_of(tile, room)
-    room.segments = room.last_counts + round_up(windows * (1 + sizeof(double) // sizeof(acc_t)), LANES)
-    room.all = room.segments + windows * (1 + 24 // sizeof(acc_t))
+    room.segments = round_up(room.strips + strips_of(tile, room), LANES)
+    room.all = room.segments + segments * (1 + 24 // sizeof(acc_t))
     for a in range(few, last):
         if not is_tree(&tile.axis[a]):
             keep_elements(tile, a, &room.rows[a])
