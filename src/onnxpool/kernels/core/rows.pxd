@@ -90,13 +90,13 @@ cdef inline Py_ssize_t strip_of(const Rows* rows) noexcept nogil:
 
 
 cdef inline Py_ssize_t strips_of(const Tile* tile, const Room* room) noexcept nogil:
-    """Values of the largest strip, before and after."""
-    cdef Py_ssize_t most = 0
+    """Values of a strip, before and after: enough for tiles of fewer windows as well, whose strips are wider."""
+    cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t), line = LINE // <Py_ssize_t> sizeof(elem_t), most = 0
     cdef int a
     for a in range(tile.rank - 1):
         if is_tree(&tile.axis[a]):
-            most = max(most, (room.rows[a].n + 1 + room.rows[a].windows) * strip_of(&room.rows[a]) + 2 * SLACK)
-    return most
+            most = max(most, max((room.rows[a].n + 1 + room.rows[a].windows) * line, 2 * near + near // FEW))
+    return most + 2 * SLACK if most else 0
 
 
 cdef inline Py_ssize_t rows_from(const Room* room, int first, int last) noexcept nogil:
