@@ -91,7 +91,7 @@ cdef void load_places(const Tile* tile, const Room* room, Columns* c, const elem
     """Rows of all places of the axes from `loaded` on; without taps, all of them are in the padding."""
     cdef int inner = tile.rank - 2
     cdef Py_ssize_t begin = room.rows[inner].begin, n = rows_from(room, room.loaded, inner + 1), low = 0, high = n
-    if is_tree(&tile.axis[inner]):
+    if room.loaded == inner:  # else no place is in the padding
         low = min(n, max(0, -begin))
         high = max(low, min(n, tile.axis[inner].size - begin))
     if not c.taps:
@@ -336,6 +336,11 @@ cdef void finish_block(const Tile* tile, const Room* room, Along* along, const a
             return
 
 
+cdef bint is_inside(const Tile* tile, const Room* room, int a) noexcept nogil:
+    """Whether no row of a block along an axis is in the padding."""
+    return room.rows[a].begin >= 0 and room.rows[a].begin + room.rows[a].n <= tile.axis[a].size
+
+
 cdef bint reads_all(const Tile* tile, int a) noexcept nogil:
     """Whether every window of an axis has taps."""
     cdef Py_ssize_t w = tile.begin[a]
@@ -353,7 +358,7 @@ cdef void merge_axes(const Tile* tile, Room* room) noexcept nogil:
     """Which axes before the last one are as one: where rows follow each other, and for results nothing is divided."""
     cdef int inner = tile.rank - 2, a
     room.loaded, room.finished = inner, inner + 1
-    while room.loaded > 1 and not is_tree(&tile.axis[room.loaded - 1]) and not is_tree(&tile.axis[inner]) and (
+    while room.loaded > 1 and is_inside(tile, room, room.loaded - 1) and is_inside(tile, room, room.loaded) and (
             tile.x_stride[room.loaded - 1] == room.rows[room.loaded].n * tile.x_stride[room.loaded]):
         room.loaded -= 1
     for a in range(inner + 1):
