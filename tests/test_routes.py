@@ -14,6 +14,7 @@ import ml_dtypes
 import native
 import numpy as np
 import pytest
+from guarded import Slot
 from oracle import axis_windows
 from test_flat_planes import bits
 
@@ -347,3 +348,18 @@ def test_all_callers_get_their_pool_from_one_function(caller, monkeypatch):
             assert caller(plan, x) == [route]
             assert plan.explain().to_dict()["route"] == [route]
         assert {setup.route for setup in asked} == {route}
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_strips_of_smaller_tiles_are_wider_and_fit(channels_last):
+    """Tiles of fewer windows than the others have wider strips; scratch memory holds these as well."""
+    x = np.arange(1100 * 1100, dtype=np.float32).reshape(1, 1, 1100, 1100)
+    y = onnxpool.max_pool(x.reshape(1, 1100, 1100, 1) if channels_last else x, (9, 9), channels_last=channels_last)
+    np.testing.assert_array_equal(y.reshape(1092, 1092), x[0, 0, 8:, 8:])
+
+
+def test_rows_that_are_wholly_in_the_padding_are_not_read():
+    """The only window along an axis of one element is before it: nothing in front of the array is read."""
+    x = Slot(5).hold((2, 5, 7, 5, 3, 1, 2), np.dtype(np.float64), at_end=False, fill=0)
+    y = onnxpool.average_pool(x, (3, 3, 2, 1, 1), strides=(3, 2, 2, 2, 2), pads=(4, 0, 2, 1, 0, 0, 4, 0, 0, 0))
+    assert np.isnan(y).all()
