@@ -152,7 +152,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 }
 
 #if defined(REDUCTION_magnitude)
-#define SIGNLESS(v) (vec_t)((lane_bits_t)(v) & ~((lane_bits_t){} + ((lane_bits_t){} - 1 << (8 * sizeof(acc_t) - 1))))
+#define SIGNLESS(v) (vec_t)((lane_bits_t)(v) & ~((lane_bits_t){} + (((lane_bits_t){} - 1) << (8 * sizeof(acc_t) - 1))))
 INLINE vec_t vec_empty(void) { return vec_key((vec_t){}); } /* the norm of nothing is 0 */
 #else
 #define SIGNLESS(v) (v)

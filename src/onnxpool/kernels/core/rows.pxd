@@ -195,8 +195,10 @@ cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x
     cdef Py_ssize_t _, t, i, g, block = width(unused), n = c.n, behind = max(0, n - block)
     cdef Py_ssize_t tap = c.tap, step = c.step, pitch = c.pitch, gap = c.gap if is_last else 0
     cdef Py_ssize_t fetched = taps - c.fresh, ahead = c.ahead
-    cdef const elem_t* limit = NULL if c.limit == NULL else c.limit - (taps - 1) * tap - LANES
+    cdef const elem_t* limit = c.limit
     cdef const Rule* rule = c.rule
+    if limit != NULL:
+        limit -= (taps - 1) * tap + LANES
     for _ in range(rows):
         i = 0
         while True:

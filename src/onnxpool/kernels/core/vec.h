@@ -280,7 +280,7 @@ EVEN_ODD(int64, FROM2(0), FROM2(1))
 /* Quotients, with the sign of the total even for zeros, correctly rounded for a total that is 0 or not tiny: a step of Newton's method by fused multiply-adds, two
  * for doubles (Markstein, IBM J. Res. Dev. 34, 1990). One step is enough for whole counts up to 65536: all significands
  * over all of these were tried. `inverse` is 1 / count, rounded. */
-#define SIGNED(type, words, q, t) (type)((words)(q) | ((words)(t) & ~((words){} - 1 >> 1)))
+#define SIGNED(type, words, q, t) (type)((words)(q) | ((words)(t) & ~(((words){} - 1) >> 1)))
 INLINE float_v quotient_float(float_v total, float_v count, float_v inverse) {
 #if defined(__AVX512F__)
     const __m512 t = (__m512)total, c = (__m512)count, f = (__m512)inverse, q = _mm512_mul_ps(t, f);
