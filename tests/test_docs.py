@@ -71,6 +71,20 @@ def test_the_page_on_operators_lists_what_is_supported() -> None:
     assert {name: [int(v) for v in numbers.split(",")] for name, numbers in listed} == versions
 
 
+def test_calls_in_the_tables_of_operators_run() -> None:
+    """Each call that stands for another library's, or for an array of another shape, gives an array of its rank."""
+    text = (ROOT / "docs" / "operators.md").read_text()
+    names = {name: getattr(onnxpool, name) for name in onnxpool.__all__}
+    for axes, call in re.findall(r"^\| [^|]* \| \((.*)\) \| `(.*)` \|$", text, re.MULTILINE):
+        rank = len(list(filter(None, axes.split(","))))
+        assert eval(call, names | {"x": np.zeros((9,) * rank)}).ndim == rank, call
+    calls = re.findall(r"^\| (?:torch|keras|scikit-image|SciPy) `.*` \| `(.*)` \|$", text, re.MULTILINE)
+    assert len(calls) == 8
+    arrays = {"x": np.zeros((1, 2, 6, 6)), "photos": np.zeros((1, 6, 6, 2)), "image": np.zeros((6, 6))}
+    for call in calls:
+        assert eval(call, names | arrays).size, call
+
+
 def test_the_picture_of_windows_is_drawn_anew() -> None:
     """The picture is what its script draws, and the means in it are those of the library."""
     module = runpy.run_path(str(ROOT / "tools" / "draw_windows.py"))
