@@ -1,8 +1,8 @@
 """
 What reaches the pooling nodes of a model: dtypes and shapes, inferred without running it.
 
-onnxpool infers pooling nodes, and onnx infers the others. onnx's inference of pooling keeps windows that no runtime makes.
-It knows neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
+onnxpool infers pooling nodes, and onnx the others. onnx's inference of pooling keeps windows that no runtime makes. It
+knows neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -29,8 +29,8 @@ OPTIONAL_INPUTS = ("output_shape",)
 ZERO_POINTS = ("x_zero_point", "y_zero_point")
 
 # An operator is ours from its first version on. There are two exceptions. A RoiAlign without attributes is another one
-# before 16. And an optimiser of onnxruntime replaces some operators by its own, for channels in blocks. It knows them by
-# their versions, so these begin at a number that is no version.
+# before 16. And an optimiser of onnxruntime replaces some operators by its own, for channels in blocks. It knows them
+# by their versions, so these begin at a number that is no version.
 BEGINNINGS = {"RoiAlign": 16}
 BEGINNINGS_UNKNOWN = {**BEGINNINGS, "AveragePool": 2, "MaxPool": 2, "GlobalAveragePool": 2, "GlobalMaxPool": 2}
 
