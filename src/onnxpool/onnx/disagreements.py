@@ -24,8 +24,9 @@ REGIONS = ("MaxRoiPool", "RoiAlign")
 QUANTISED_GLOBAL, UNPOOL = ("QLinearGlobalAveragePool",), ("MaxUnpool",)
 EVERY = POOLS + QUANTISED + GLOBAL + REGIONS + QUANTISED_GLOBAL + UNPOOL
 
-# What onnxruntime 1.31 and 1.32 have kernels for on a CPU. An operator is in the first table if a version has no kernel,
-# and in the last one if its dtypes are not these floats. float16 is cast to float32, which the first opsets refuse.
+# What onnxruntime 1.31 and 1.32 have kernels for on a CPU. An operator is in the first table if a version has no
+# kernel, and in the last one if its dtypes are not these floats. float16 is cast to float32, which the first opsets
+# refuse.
 ORT_VERSIONS = {"AveragePool": (7, 99), "LpPool": (2, 99), "GlobalLpPool": (2, 21), "MaxRoiPool": (1, 21),
                 "RoiAlign": (10, 21)}
 ORT_FLOATS, BYTES = ("float16", "float32"), ("int8", "uint8")
