@@ -8,7 +8,7 @@ from pathlib import Path
 
 MOST_WORDS = 25
 
-NAME = r"(?:`[^`\n]*(?:\n[^`\n]*)?`)"  # a name or a piece of code counts as one word, a list of them too
+NAME = r"(?:``[^`]+``|`[^`]*`)"  # a name or a piece of code counts as one word, a list of them too
 NAMES = re.compile(rf"{NAME}(?:(?:,| and| or|, and|, or)\s+{NAME})*")
 LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|_)")
 END = re.compile(r"(?<=[^.][.!?])[)\"*]*\s+")  # an ellipsis ends no sentence

@@ -32,7 +32,7 @@ class Operator:
     attributes : dict
         The attributes that were given, by ONNX name.
     opset : int
-        The opset asked for, by default the newest known.
+        The opset given, by default the newest known.
     version : int
         The operator's version in that opset.
     channels_last : bool
