@@ -1,7 +1,7 @@
-"""Ratios that say more than times: to a copy, of a large window to a small one, of two threads to one, of unusual
-elements to others.
+"""Ratios of times, which say more than times.
 
-All of times, for asv takes less as better.
+They compare with a copy, a large window with a small one, two threads with one, unusual elements with others. Less is
+better, as asv takes it.
 """
 
 import math

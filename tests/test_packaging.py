@@ -35,6 +35,21 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def test_links_of_the_readme_work_on_a_package_index() -> None:
+    """The README has whole addresses only."""
+    links = re.findall(r"\]\(([^)\s]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(links) > 5
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "pyproject.toml"], ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_addresses_of_files_lead_to_files(page: Path) -> None:
+    """Each address of a file on the main branch names a file of the repository."""
+    raw = HOME.replace("github.com", "raw.githubusercontent.com")
+    files = re.findall(rf"(?:{HOME}/(?:blob|tree)|{raw})/main/([^)\s\"#]*)", page.read_text(encoding="utf-8"))
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
 def test_one_address_everywhere() -> None:
     """Metadata, citation and pages name one home."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -32,7 +32,7 @@ class Operator:
     attributes : dict
         The attributes that were given, by ONNX name.
     opset : int
-        The opset asked for, by default the newest known.
+        The opset given, by default the newest known.
     version : int
         The operator's version in that opset.
     channels_last : bool
@@ -293,8 +293,11 @@ def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Opera
 
 
 def made(cls: Any, *arguments: Any) -> Operator:
-    """The operator with these arguments, in the order of its signature; one made before, if they are of the same types
-    too, as 2 and 2.0 are not."""
+    """
+    The operator with these arguments, in the order of its signature.
+
+    It may have been made before, with equal arguments of the same types. 2 and 2.0 are of different types.
+    """
     arguments, kinds = key_of(arguments)
     try:
         return _made(cls, arguments, kinds)

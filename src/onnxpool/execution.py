@@ -323,7 +323,7 @@ class Plan:
 
 
 def delivered(result: Array, out: Array | None) -> Array:
-    """The result where it was asked for."""
+    """The result, in `out` if that was given."""
     if out is None or out is result:
         return result
     np.copyto(out, result)

@@ -76,7 +76,7 @@ def _checked(value: object) -> int:
 
 def set_num_threads(n: int | None) -> None:
     """
-    Set how many threads a call uses that is not told otherwise.
+    Set the default number of threads of a call.
 
     Parameters
     ----------
@@ -172,6 +172,6 @@ def num_threads(n: int) -> AbstractContextManager[int]:
 
 
 def team(asked: object, size: int) -> int:
-    """The threads of one call on so many bytes of arrays: 1, or what was asked for."""
+    """The threads of one call on so many bytes of arrays: 1, or the number given."""
     threads = get_num_threads() if asked is None else _checked(asked)
     return threads if size >= SERIAL_BYTES else 1

@@ -39,7 +39,7 @@ class Window(NamedTuple):
 
 class Axis:
     """
-    The windows along one spatial axis. What follows from the arguments is computed once, as it is often asked for.
+    The windows along one spatial axis. What follows from the arguments is computed once, as it is often used.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Axis:
     span : int
         Elements that a window covers, from its first tap to its last.
     begin, end : int
-        The windows of the interior, which have all taps inside the input: the first one, and the first one behind.
+        The windows that have all taps inside the input: the first one, and the one after the last.
     most : int
         How many taps of a window can be inside the input.
     """

@@ -84,8 +84,8 @@ cdef class PlainPool:
 cdef class PlainCall:
     """What makes a plan callable: a method of Python takes as long to reach as a small array to pool.
 
-    The plan has a list `_plain`, of one `PlainPool` once there is one, methods `_rule` and `_team` for what a call says
-    besides, and `_call` for any other.
+    The plan has a list `_plain`, which holds one `PlainPool` once there is one. Its methods `_rule` and `_team` give
+    what else a call says. Its method `_call` is for any other call.
     """
 
     def __call__(self, x, *inputs, out=None, num_threads=None):

@@ -272,8 +272,8 @@ cdef class Pool:
         raised_by_handler(&signals)
 
     cdef bint _describe(self, Array* array, const Operand* source, Py_ssize_t row) noexcept nogil:
-        """The strides of an array by the names they have in a job; whether its elements must be copied together, as
-        those of a row must lie in one piece if it has several."""
+        """The strides of an array by the names they have in a job. The result says whether its elements must be copied
+        together: the elements of a row must lie in one piece."""
         cdef const Job* job = self.jobs
         cdef bint apart = source.swapped, spatial = source.ndim > 2
         cdef Py_ssize_t packed = job.lanes * source.itemsize

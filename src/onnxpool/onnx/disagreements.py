@@ -2,7 +2,7 @@
 Where runtimes are known to disagree with onnxpool, or cannot run a node: a table of conditions and warnings.
 
 onnxpool's own answers, with the reasons, are in docs/decisions.md. The rows were found by running onnx 1.23.2 and
-onnxruntime 1.31.1 and 1.32.0 on a CPU, and by reading their sources, those of OpenVINO 2026.4.1, and their issues.
+onnxruntime 1.31.1 and 1.32.0 on a CPU, and by reading their sources and issues. OpenVINO 2026.4.1 was read too.
 """
 
 import math
@@ -24,8 +24,9 @@ REGIONS = ("MaxRoiPool", "RoiAlign")
 QUANTISED_GLOBAL, UNPOOL = ("QLinearGlobalAveragePool",), ("MaxUnpool",)
 EVERY = POOLS + QUANTISED + GLOBAL + REGIONS + QUANTISED_GLOBAL + UNPOOL
 
-# What onnxruntime 1.31 and 1.32 have kernels for on a CPU: first and last version, where they have not all, and dtypes,
-# where they are others than these floats. float16 is cast to float32, which the first opsets do not allow.
+# What onnxruntime 1.31 and 1.32 have kernels for on a CPU. An operator is in the first table if a version has no
+# kernel, and in the last one if its dtypes are not these floats. float16 is cast to float32, which the first opsets
+# refuse.
 ORT_VERSIONS = {"AveragePool": (7, 99), "LpPool": (2, 99), "GlobalLpPool": (2, 21), "MaxRoiPool": (1, 21),
                 "RoiAlign": (10, 21)}
 ORT_FLOATS, BYTES = ("float16", "float32"), ("int8", "uint8")

@@ -67,9 +67,9 @@ def new_ops() -> list[type[OpRun]]:
     """
     List the pooling operators as ``onnx.reference.ReferenceEvaluator`` takes them.
 
-    Each node runs at the version that the opset imports of its graph or function give: AveragePool and the others of
-    the default domain at every opset up to 28, and those of com.microsoft. ReferenceEvaluator hands its `new_ops` to
-    the bodies of If, Loop and Scan, but not to model-local functions: `Evaluator` reaches these too.
+    They are the operators of the default domain at every opset up to 28, and those of com.microsoft. Each node runs at
+    the version that the opset imports of its graph or function give. ReferenceEvaluator hands its `new_ops` to the
+    bodies of If, Loop and Scan, but not to model-local functions. `Evaluator` reaches these too.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """
 What reaches the pooling nodes of a model: dtypes and shapes, inferred without running it.
 
-onnx infers the other nodes, onnxpool its own: onnx's inference of pooling keeps windows that no runtime makes, and
+onnxpool infers pooling nodes, and onnx the others. onnx's inference of pooling keeps windows that no runtime makes. It
 knows neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
 """
 

@@ -31,14 +31,14 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     session_options : onnxruntime.SessionOptions
         The sessions made with them run on onnxpool. They can be registered with once.
     ops : {"missing", "all"} or names of operators, optional
-        "missing", the default, is the main domain's operators wherever onnxruntime has no kernel for a node's version,
-        element type or rank; the other nodes stay with onnxruntime. "all" is the main domain's operators whole. Names,
-        such as ``["MaxPool", "QLinearAveragePool"]``, are these operators whole; those of com.microsoft need a model
-        that imports that domain.
+        "missing", the default, takes the nodes of the main domain that onnxruntime has no kernel for: its version,
+        element type or rank. The other nodes stay with onnxruntime. "all" takes all nodes of the main domain. Names,
+        such as ``["MaxPool", "QLinearAveragePool"]``, take all nodes of these operators. Those of com.microsoft need a
+        model that imports that domain.
     opset : int, optional
-        The main domain's opset in the models, as onnxruntime does not tell it to custom operators. Without it, nodes
-        are read as those of the newest version that has attributes of such types, and nodes whose meaning depends on
-        the opset (RoiAlign before 16) stay with onnxruntime.
+        The main domain's opset in the models, as onnxruntime does not tell it to custom operators. Without it, a
+        node is read as one of the newest version that has attributes of its types. Nodes whose meaning depends on the
+        opset (RoiAlign before 16) stay with onnxruntime.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The part of onnxruntime's C ABI that is used here, as of its API version 17.
 
-Handles are opaque. OrtApi is a table of function pointers that later versions only add to, so a slot's number is a fact
-for ever; so is the order of the members of OrtCustomOp. Both are those of onnxruntime's public header
+Handles are opaque. OrtApi is a table of function pointers. Later versions only add to it, so the number of a slot never
+changes. Nor does the order of the members of OrtCustomOp. Both are those of onnxruntime's public header
 include/onnxruntime/core/session/onnxruntime_c_api.h.
 """
 from libc.stdint cimport int64_t, uint32_t

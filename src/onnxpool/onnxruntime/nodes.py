@@ -28,9 +28,9 @@ OTHER_INPUTS = {"I": "int64", "output_shape": "int64", "batch_indices": "int64",
 OPTIONAL_INPUTS = ("output_shape",)
 ZERO_POINTS = ("x_zero_point", "y_zero_point")
 
-# An operator is ours from its first version on. But a RoiAlign without attributes is another one before 16; and an
-# optimiser of onnxruntime puts its own operators for channels in blocks in the place of some, which it knows by their
-# versions, so these begin at a number that is no version.
+# An operator is ours from its first version on. There are two exceptions. A RoiAlign without attributes is another one
+# before 16. And an optimiser of onnxruntime replaces some operators by its own, for channels in blocks. It knows them
+# by their versions, so these begin at a number that is no version.
 BEGINNINGS = {"RoiAlign": 16}
 BEGINNINGS_UNKNOWN = {**BEGINNINGS, "AveragePool": 2, "MaxPool": 2, "GlobalAveragePool": 2, "GlobalMaxPool": 2}
 
@@ -262,8 +262,8 @@ def theirs(operator: Operator, x: DType, opset: int) -> Theirs | None:
     """
     onnxruntime's own operator for the same node.
 
-    It writes into an output of the size that we allocate, so it is not trusted with rules for sizes that its releases
-    differ in: ceil_mode, auto_pad, and the sizes of MaxUnpool.
+    It writes into an output of the size that we allocate. Its releases differ in the sizes of ceil_mode, auto_pad and
+    MaxUnpool, so it is not trusted with these.
     """
     name = type(operator).__name__
     values = {key: operator._value(key) for key in operator._version.attributes}

@@ -1,6 +1,6 @@
 """Tiles: how many windows of each axis, items and lanes a step takes at a time.
 
-A tile never changes a bit of a result; it only decides what is near when, and what threads can share.
+A tile never changes a bit of a result. It decides what is in the caches together, and what threads can share.
 """
 
 import math

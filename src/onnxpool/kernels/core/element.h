@@ -1,5 +1,5 @@
-/* The element of a unit: what it is in memory (elem_t), in an accumulator (acc_t) and in a register (vec_t), how two
- * become one, and how a total becomes a result.
+/* The element of a unit: its type in memory (elem_t), in an accumulator (acc_t) and in a register (vec_t). Here is how
+ * two become one, and how a total becomes a result.
  *
  * A unit is compiled for one REDUCTION_... of one ELEMENT_... Its loops see:
  *   vec_load    elements, widened            vec_read, vec_write   accumulators in memory
@@ -108,7 +108,7 @@ INLINE void vec_split(vec_t *first, vec_t *second) { split_lanes((lane_bits_t *)
 INLINE vec_t vec_read(const acc_t *x) { return READ(vec_t, x); }
 INLINE void vec_write(acc_t *y, vec_t v) { memcpy(y, &v, sizeof v); }
 
-/* ---- Maxima. 16-bit floats are integers of the same order: NaNs of either sign, NANS of each, are turned over to the
+/* ---- Maxima. 16-bit floats are integers of the same order. NaNs of either sign, NANS of each, are turned over to the
  * top, so that the least integer is minus infinity. */
 #if defined(REDUCTION_max)
 typedef struct { int unused; } watch_t;

@@ -47,7 +47,7 @@ enum { HAS_NANS = 1 };
 /* ---- Whether a NaN was loaded. */
 typedef lane_bits_t seen_t;
 INLINE seen_t seen_nothing(void) { return (seen_t){}; }
-INLINE void see(seen_t *seen, vec_t v) { *seen |= v != v; }
+INLINE void see(seen_t *seen, vec_t v) { *seen |= HAS_NANS ? (lane_bits_t)(v != v) : (lane_bits_t){}; }
 INLINE int seen_nan(const seen_t *seen) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
     return HAS_NANS && !_mm256_testz_si256((__m256i)*seen, (__m256i)*seen);

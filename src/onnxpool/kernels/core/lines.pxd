@@ -1,10 +1,10 @@
 """Lines: what a window reads of the last axis, in row-major order of its other axes.
 
-A line is loaded once for all windows of a row of results: it is copied to scratch memory as accumulators, with
+A line is loaded once for all windows of a row of results. It is copied to scratch memory as accumulators, with
 identities where the padding is. Then the values of all windows and lanes lie side by side at a distance of each tap.
-To that end places that are `modulus` apart, as windows are, are neighbours: they are a phase of the line, of which
-there are as many as taps need. Short lines of several items are loaded one behind the other. Lines along the axis
-before the last one are kept in a ring, until they are of other boxes: taps of the axes before that one.
+To that end places that are `modulus` apart, as windows are, are neighbours. They are a phase of the line. There are as
+many phases as taps need. Short lines of several items are loaded one behind the other. A box is a tap of each axis but
+the last two. Lines along the axis before the last one are kept in a ring until the box changes.
 """
 from libc.stdint cimport int64_t
 

@@ -35,7 +35,7 @@ INLINE seen_t seen_nothing(void) { return (seen_t){0}; }
 INLINE void see(seen_t *seen, vec_t v) { (void)seen, (void)v; }
 
 /* The zero point is added before rounding, as onnxruntime does; the mean of nothing is real 0. What is out of range is
- * clamped before rounding, which is the same and leaves numbers that an addition rounds; of a NaN the byte is 0. */
+ * clamped before rounding. That gives the same, and leaves numbers that an addition rounds. Of a NaN the byte is 0. */
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, const Rule *rule) {
     const vec_t zero = (vec_t){} + (float)rule->zero, low = (vec_t){} + rule->lowest, high = (vec_t){} + rule->highest;
     vec_t v = total / count / rule->y_scale + zero;

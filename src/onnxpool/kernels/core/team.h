@@ -1,8 +1,8 @@
 /* Which calls get a team of threads, and what a fork leaves of it.
  *
- * libgomp keeps a pool of workers for each thread that ever ran a region. So one region runs at a time, at most
- * MOST_POOLS threads have a pool, and a pool is given up before a fork: its workers do not exist in the child, which
- * would wait for them for ever. libgomp ends the process if it cannot start a worker, so a pool grows only after as many
+ * libgomp keeps a pool of workers for each thread that ever ran a region. So one region runs at a time, and at most
+ * MOST_POOLS threads have a pool. A pool is given up before a fork: its workers do not exist in the child, which would
+ * wait for them for ever. libgomp ends the process if it cannot start a worker, so a pool grows only after as many
  * threads were started and ended here.
  */
 #ifndef ONNXPOOL_TEAM_H

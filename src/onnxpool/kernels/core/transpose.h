@@ -1,8 +1,8 @@
 /* Matrices are transposed, so that channels which lie apart come to lie side by side, and back.
  *
- * A square block, as many rows as a vector has elements, is transposed in registers: step d swaps what lies d off the
- * diagonal, or each round interleaves the first half of the rows with the second one, which is one instruction where a
- * vector has 16 bytes. The last blocks of rows and columns overlap those before them.
+ * A square block has as many rows as a vector has elements, and is transposed in registers. There are two ways. Step d
+ * swaps what lies d off the diagonal. Or each round interleaves the first half of the rows with the second one, which
+ * is one instruction where a vector has 16 bytes. The last blocks of rows and columns overlap those before them.
  */
 #ifndef ONNXPOOL_TRANSPOSE_H
 #define ONNXPOOL_TRANSPOSE_H

@@ -277,9 +277,10 @@ EVEN_ODD(int32, FROM4(0), FROM4(1))
 EVEN_ODD(int64, FROM2(0), FROM2(1))
 #endif
 
-/* Quotients, with the sign of the total even for zeros, correctly rounded for a total that is 0 or not tiny: a step of Newton's method by fused multiply-adds, two
- * for doubles (Markstein, IBM J. Res. Dev. 34, 1990). One step is enough for whole counts up to 65536: all significands
- * over all of these were tried. `inverse` is 1 / count, rounded. */
+/* Quotients, with the sign of the total even for zeros. They are correctly rounded for a total that is 0 or not tiny,
+ * by a step of Newton's method in fused multiply-adds (Markstein, IBM J. Res. Dev. 34, 1990). Doubles need two steps.
+ * One step is enough for whole counts up to 65536: all significands over all of these were tried. `inverse` is 1 /
+ * count, rounded. */
 #define SIGNED(type, words, q, t) (type)((words)(q) | ((words)(t) & ~(((words){} - 1) >> 1)))
 INLINE float_v quotient_float(float_v total, float_v count, float_v inverse) {
 #if defined(__AVX512F__)

@@ -1,7 +1,8 @@
 /* Matrices are transposed, so that channels which lie apart come to lie side by side, and back.
  *
- * A square block, as many rows as a vector of 16 bytes has elements, is transposed in registers: each round interleaves
- * the first half of the rows with the second one. The last blocks of rows and of columns overlap those before them.
+ * A square block has as many rows as a vector of 16 bytes has elements. It is transposed in registers: each round
+ * interleaves the first half of the rows with the second one. The last blocks of rows and of columns overlap those
+ * before them.
  */
 #ifndef ONNXPOOL_OTHER_BLOCKS_H
 #define ONNXPOOL_OTHER_BLOCKS_H

@@ -97,8 +97,8 @@ static inline float round_to_odd(double value) {
     return float_of_bits(back != value && value == value ? odd : bits);
 }
 
-/* Copies elements [i, j] of 2, 4 or 8 bytes from anywhere to anywhere, turning their byte order where asked; strides in
- * bytes are given for i and for j. */
+/* Copies elements [i, j] of 2, 4 or 8 bytes from anywhere to anywhere. Turns their byte order where asked. Strides are
+ * in bytes, for i and for j. */
 static inline void copy_elements(const char *from, const ptrdiff_t *from_strides, char *to, const ptrdiff_t *to_strides,
                                  const ptrdiff_t *shape, ptrdiff_t size, int swapped) {
     if (!swapped && from_strides[1] == size && to_strides[1] == size) {

@@ -70,8 +70,8 @@ cdef struct Scratch:
     char* elements             # a row of elements, gathered or to be scattered
     char* values               # a row of values, widened or narrowed
     char* out                  # a row of bins
-    # Neighbouring bins and samples share rows, so the last row of even and that of odd place are held as lines: as they
-    # were read for corners, and else with their columns reduced to bins.
+    # Neighbouring bins and samples share rows, so the last row of even and that of odd place are held as lines. For
+    # corners they are held as they were read, and else with their columns reduced to bins.
     Py_ssize_t held[2]         # which rows they are, or -1,
     const char* held_line[2]   # and where their lines are: in the array, or here
     char* line[2]

@@ -1,5 +1,7 @@
-"""Rows of an array of images, whatever its strides, byte order and format: read as plain values [place, channel] that
-lie side by side, and written from such values."""
+"""Rows of an array of images, whatever its strides, byte order and format.
+
+They are read as plain values [place, channel] that lie side by side, and written from such values.
+"""
 from libc.stdint cimport uint16_t
 from libc.string cimport memcpy
 

@@ -201,7 +201,8 @@ def unpool(cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, addressed, bint ch
     """Stores x at the places that indices name in the shape `addressed`, into y, which is zero elsewhere.
 
     All arrays are contiguous and native, elements have 2, 4 or 8 bytes, and y has at least the addressed shape. The
-    result is -1, or the position of the first bad index in the order of N, C and the spatial axes; then y is as it was.
+    result is -1, or the position of the first bad index in the order of N, C and the spatial axes. If an index is bad,
+    y is as it was.
     """
     cdef Unpool job
     cdef Interrupts signals

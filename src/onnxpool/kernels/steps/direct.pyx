@@ -1,7 +1,7 @@
 """direct: every window reads all of its taps, for lanes that lie side by side; the totals stay in registers.
 
-Taps of the first axis are reduced first, then those of the next one. More than FEW taps of an axis
-are reduced as a binary tree: pairs, pairs of pairs, aligned at the first tap of the window, in the padding or not.
+Taps of the first axis are reduced first, then those of the next one. More than FEW taps of an axis are reduced as a
+binary tree: pairs, then pairs of pairs. It is aligned at the first tap of the window, in the padding or not.
 """
 from ..core.cursor cimport advance
 from ..core.element cimport (

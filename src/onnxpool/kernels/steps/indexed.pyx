@@ -1,12 +1,12 @@
 """indexed: maxima, and where the first one of each window is.
 
 Lines of x are loaded as core/lines.pxd says. The taps of a row of windows are compared in row-major order, all values
-of the row side by side: where a later one wins, so does its place. If windows share lines and lines have many taps,
-each line is reduced by itself before, and what is left of it is kept: a maximum and a place for each window. Where
-elements are accumulators and lanes fill vectors, small windows are read from x as it is.
+of the row side by side. Where a later one wins, so does its place. If windows share lines and lines have many taps,
+each line is reduced by itself before. A maximum and a place for each window are kept of it. Where elements are
+accumulators and lanes fill vectors, small windows are read from x as it is.
 
-Places are counted from the first tap of each window. A window that begins in the padding may name its first tap there
-if it has nothing but the least value; then the first tap inside is meant.
+Places are counted from the first tap of each window. A window that begins in the padding, and has nothing but the least
+value, may name its first tap in the padding. Then the first tap inside is meant.
 """
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy

@@ -1,10 +1,10 @@
 """passes: one axis after the other, the first one first; what an axis leaves stays in a block of scratch memory.
 
 A row is the places of the last axis, each of them with its lanes. A block holds as many rows as the first level of the
-cache does, and each loop takes all of them before the next one begins. Rows have identities where the padding is, so
-that no window of the last axis has a border. FEW taps are added one after the other. More of them are an aligned binary
-tree, of which neighbouring windows share the parts: level by level, each place gets the part that begins there, and
-each window adds the part of every level that is in its number of taps.
+cache. Each loop takes all of them before the next one begins. Rows have identities where the padding is, so that no
+window of the last axis has a border. FEW taps are added one after the other. More of them are an aligned binary tree,
+of which neighbouring windows share the parts. Level by level, each place gets the part that begins there. Each window
+adds the part of every level that is in its number of taps.
 """
 from libc.string cimport memcpy
 
@@ -105,8 +105,8 @@ cdef void load_places(const Tile* tile, const Room* room, Columns* c, const elem
 
 cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_t* x, Py_ssize_t begin,
                      acc_t* y) noexcept nogil:
-    """The rows of all axes but the last one, for windows of the first axis from `begin` on: taps of it are reduced on
-    the way."""
+    """The rows of all axes but the last one, for windows of the first axis from `begin` on. Taps of that axis are
+    reduced on the way."""
     cdef int inner = tile.rank - 2, a
     cdef Py_ssize_t[MOST] at, low, high
     cdef Py_ssize_t taps = 1
@@ -247,8 +247,8 @@ cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t befo
 
 
 cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y, acc_t* z) noexcept nogil:
-    """The axes of a block x, but for taps of the last one that are left to `finish_rows`; in which of the others, or
-    still x, the rows then are. z may be x."""
+    """Reduces the axes of a block x, but for taps of the last one that are left to `finish_rows`. The result is where
+    the rows then are: x, y or z. z may be x."""
     cdef int last = tile.rank - 1, a
     cdef Py_ssize_t rows = room.items, values
     cdef const Axis* axis = &tile.axis[last]

@@ -1,7 +1,7 @@
 """sequential: quantised means whose float32 sums are taken tap by tap in row-major order, as onnxruntime defines them.
 
 Lines of x are dequantised as core/lines.pxd says. The sums of a row of windows stay in registers from the first tap to
-the last one; no order is free, so that a window costs as much as it has taps.
+the last one. As the order is fixed, a window costs as much as it has taps.
 """
 from libc.string cimport memcpy, memset
 

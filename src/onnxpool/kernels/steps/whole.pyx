@@ -1,12 +1,12 @@
 """whole: one window that is all of a channel.
 
-Places are taken in row-major order, and reduced as a binary tree whose leaves are rows. A row is one place, or where
-places have few lanes, as many neighbours along the last axis as fill ROW bytes of accumulators; these are reduced last.
-So the order of a sum does not depend on the register.
+Places are taken in row-major order, and reduced as a binary tree whose leaves are rows. A row is one place. Where
+places have few lanes, it is as many neighbours along the last axis as fill ROW bytes of accumulators. These are
+reduced last. So the order of a sum does not depend on the register.
 
 Rows are read 8 or 16 at a time (a leaf), which stay in registers until they are one. In memory each full part of the
 tree has a row of accumulators. There the values of a row begin at multiples of LANES. If the last vector would not be
-full, it holds the last LANES values of the row, some of which the vector before it holds as well.
+full, it holds the last LANES values of the row. The vector before it holds some of these as well.
 """
 from libc.string cimport memcpy
 

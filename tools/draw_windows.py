@@ -1,0 +1,106 @@
+"""Draws docs/images/windows.svg: the windows of an average over a small image, and their means.
+
+    python tools/draw_windows.py
+
+`tests/test_docs.py` compares the file with this drawing, and the means with those of onnxpool.
+"""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE = ROOT / "docs" / "images" / "windows.svg"
+
+IMAGE = [
+    [9, 9, 6, 4, 1],
+    [7, 7, 5, 5, 2],
+    [7, 5, 4, 2, 2],
+    [2, 2, 1, 5, 8],
+    [2, 2, 2, 6, 9],
+]
+KERNEL, STRIDE, PAD = 3, 2, 1
+SIZE = len(IMAGE)
+WINDOWS = (SIZE + 2 * PAD - KERNEL) // STRIDE + 1
+SHOWN = {(0, 0): "#0072b2", (0, 1): "#d55e00", (1, 1): "#009e73"}  # window, colour
+
+FREE = "#bbbbbb"  # of the other results
+CELL = 40
+LEFT, TOP = 24, 64  # of the padded image
+RIGHT = 392  # the left side of the result
+WIDTH, HEIGHT = 664, 368
+
+
+def pixels(row: int, column: int) -> list[int]:
+    """The pixels of a window that lie in the image."""
+    def inside(place: int) -> range:
+        first = place * STRIDE - PAD
+        return range(max(first, 0), min(first + KERNEL, SIZE))
+
+    return [IMAGE[y][x] for y in inside(row) for x in inside(column)]
+
+
+def square(x: float, y: float, size: float, style: str) -> str:
+    return f'<rect x="{x:g}" y="{y:g}" width="{size:g}" height="{size:g}" {style}/>'
+
+
+def text(x: float, y: float, words: str, style: str = "") -> str:
+    return f'<text x="{x:g}" y="{y:g}" {style}>{words}</text>'.replace(" >", ">")
+
+
+def cell(x: float, y: float, value: int, style: str) -> list[str]:
+    return [square(x, y, CELL, style), text(x + CELL / 2, y + CELL / 2 + 6, str(value), 'text-anchor="middle"')]
+
+
+def padded_image() -> list[str]:
+    """The image with its padding, and the outlines of some windows."""
+    parts = [text(LEFT, TOP - 22, "5 x 5 image, padding 1", 'class="title"')]
+    for row in range(-PAD, SIZE + PAD):
+        for column in range(-PAD, SIZE + PAD):
+            x, y = LEFT + (column + PAD) * CELL, TOP + (row + PAD) * CELL
+            if 0 <= row < SIZE and 0 <= column < SIZE:
+                value = IMAGE[row][column]
+                shade = 180 + 8 * value
+                parts += cell(x, y, value, f'fill="rgb({shade},{shade},{shade})" stroke="#888"')
+            else:
+                parts.append(square(x, y, CELL, 'fill="#fff" stroke="#bbb" stroke-dasharray="4 3"'))
+    for (row, column), colour in SHOWN.items():
+        x, y = LEFT + column * STRIDE * CELL, TOP + row * STRIDE * CELL
+        parts.append(square(x + 2, y + 2, KERNEL * CELL - 4,
+                            f'fill="{colour}" fill-opacity="0.15" stroke="{colour}" stroke-width="4"'))
+    return parts
+
+
+def result() -> list[str]:
+    """The means, and how some of them come about."""
+    parts = [text(RIGHT, TOP - 22, "3 x 3 average, stride 2", 'class="title"')]
+    for row in range(WINDOWS):
+        for column in range(WINDOWS):
+            taken = pixels(row, column)
+            colour = SHOWN.get((row, column))
+            style = f'fill="{colour or FREE}" fill-opacity="0.25" stroke="{colour or FREE}"'
+            parts += cell(RIGHT + column * CELL, TOP + row * CELL, sum(taken) // len(taken), style)
+    y = TOP + WINDOWS * CELL + 44
+    for (row, column), colour in SHOWN.items():
+        taken = pixels(row, column)
+        parts += [
+            square(RIGHT, y - 14, 16, f'fill="{colour}"'),
+            text(RIGHT + 26, y, f"{len(taken)} pixels: {sum(taken)} / {len(taken)} = {sum(taken) // len(taken)}",
+                 'class="note"'),
+        ]
+        y += 30
+    return [*parts, text(RIGHT, y + 8, "Padding does not count.", 'class="note"')]
+
+
+def drawing() -> str:
+    """The picture as SVG."""
+    return "\n".join((
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+        'font-family="Helvetica, Arial, sans-serif" font-size="18" fill="#222">',
+        "<title>Windows of a 3 x 3 average with stride 2 and padding 1 over a 5 x 5 image</title>",
+        "<style>.title { font-weight: bold } .note { font-size: 16px }</style>",
+        f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" fill="#fff"/>',
+        *padded_image(), *result(), "</svg>", ""))
+
+
+if __name__ == "__main__":
+    FILE.parent.mkdir(exist_ok=True)
+    FILE.write_text(drawing(), encoding="utf-8")
