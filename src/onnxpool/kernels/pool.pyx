@@ -116,21 +116,20 @@ cdef void close_fences(char* memory, int threads, Py_ssize_t room) noexcept nogi
 cdef void run_tasks(const Job* job, const Call* call, int threads, char* memory, Py_ssize_t room) noexcept nogil:
     """All tiles, by so many threads. Their float state is set once: to ask for it waits for all that was begun."""
     cdef Py_ssize_t task
-    cdef float_state saved
+    cdef float_state saved = enter_default_floats(), own = saved
     if threads == 1:
-        saved = enter_default_floats()
         for task in range(job.tasks):
             if stopped(call):
                 break
             run_task(job, call, task, memory)
-        leave_default_floats(saved)
-        return
-    with parallel(num_threads=threads):
-        saved = enter_default_floats()
-        for task in prange(job.tasks, schedule="static"):
-            if not stopped(call):
-                run_task(job, call, task, memory + threadid() * room)
-        leave_default_floats(saved)
+    else:
+        with parallel(num_threads=threads):
+            own = enter_default_floats()
+            for task in prange(job.tasks, schedule="static"):
+                if not stopped(call):
+                    run_task(job, call, task, memory + threadid() * room)
+            leave_default_floats(own)
+    leave_default_floats(saved)
 
 
 cdef Operand operand_of(cnp.ndarray array):

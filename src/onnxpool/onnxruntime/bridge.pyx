@@ -83,7 +83,7 @@ cdef extern from "Python.h":
     int Py_IsInitialized() nogil
 
 cdef extern from "numpy/arrayobject.h":
-    object PyArray_NewFromDescr(PyTypeObject* subtype, PyObject* descr, int nd, cnp.npy_intp* dims,
+    object PyArray_NewFromDescr(PyTypeObject* subtype, cnp.PyArray_Descr* descr, int nd, cnp.npy_intp* dims,
                                 cnp.npy_intp* strides, void* data, int flags, PyObject* base)
     void PyArray_UpdateFlags(cnp.ndarray array, int flags)
 

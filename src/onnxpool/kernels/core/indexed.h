@@ -39,15 +39,19 @@ enum { LANES = WIDTH / sizeof(acc_t) };
 enum { FLAT = 128 }; /* measured: the indices of more items are too many streams */
 
 #if defined(ELEMENT_int8) || defined(ELEMENT_uint8)
-enum { HAS_NANS = 0 };
+#define HAS_NANS 0
 #else
-enum { HAS_NANS = 1 };
+#define HAS_NANS 1
 #endif
 
 /* ---- Whether a NaN was loaded. */
 typedef lane_bits_t seen_t;
 INLINE seen_t seen_nothing(void) { return (seen_t){}; }
-INLINE void see(seen_t *seen, vec_t v) { *seen |= HAS_NANS ? (lane_bits_t)(v != v) : (lane_bits_t){}; }
+#if HAS_NANS
+INLINE void see(seen_t *seen, vec_t v) { *seen |= v != v; }
+#else
+INLINE void see(seen_t *seen, vec_t v) { (void)seen, (void)v; }
+#endif
 INLINE int seen_nan(const seen_t *seen) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
     return HAS_NANS && !_mm256_testz_si256((__m256i)*seen, (__m256i)*seen);

@@ -202,7 +202,9 @@ cdef inline void set_tile(Tile* tile, const Job* job, const Part* part, const Ca
     memset(tile, 0, sizeof(Tile))
     tile.axis, tile.rank, tile.items, tile.lanes = job.axis, job.rank, part.items, part.lanes
     tile.all_lanes, tile.most_lanes = job.lanes, job.tile_lanes
-    tile.begin, tile.end, tile.rule, tile.far = part.begin, part.end, &call.rule, call.far
+    tile.begin = &part.begin[0]
+    tile.end = &part.end[0]
+    tile.rule, tile.far = &call.rule, call.far
 
 
 cdef inline bint is_doubtful(const Job* job, const Call* call, const Part* part) noexcept nogil:
