@@ -6,7 +6,8 @@ import platform
 import time
 from pathlib import Path
 
-PACKAGES = ["onnxpool", "numpy", "onnxruntime", "torch", "openvino", "onednn-cpu-gomp", "ml_dtypes"]
+PACKAGES = ["onnxpool", "numpy", "onnxruntime", "torch", "openvino", "onednn-cpu-gomp", "ai-edge-litert",
+            "ml_dtypes"]
 
 
 def _read(path: Path) -> str:

@@ -2,13 +2,14 @@
 
 import importlib
 
-from . import onednn, onnx_peers, torch_peer
+from . import onednn, onnx_peers, torch_peer, xnnpack
 
 PEERS = {  # by the name that tables have
     "onnxruntime": onnx_peers.onnxruntime,
     "torch": torch_peer.torch,
     "openvino": onnx_peers.openvino,
     "onednn": onednn.onednn,
+    "xnnpack": xnnpack.xnnpack,
 }
 
 
@@ -18,6 +19,8 @@ def missing(name: str) -> str | None:
         if name == "onednn":
             onednn.library()
             onednn.openmp()
+        elif name == "xnnpack":
+            importlib.import_module("ai_edge_litert.interpreter")
         else:
             importlib.import_module(name)
             importlib.import_module("torch" if name == "torch" else "onnx")
