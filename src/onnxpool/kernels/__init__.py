@@ -4,24 +4,16 @@
 """
 
 import importlib
-import importlib.util
 import os
 from typing import TYPE_CHECKING
 
-from . import cpu
 from . import pool as pools
+from .cpu import instruction_sets as available
 from .other.unpool import unpool as unpool
 from .pool import RUN_POOL as RUN_POOL
 from .pool import PlainCall as PlainCall
 from .pool import PlainPool as PlainPool
 from .pool import Pool as Pool
-
-ISAS = ("x86_v4", "x86_v3", "baseline")  # best first
-
-
-def available() -> list[str]:
-    """Instruction sets that are built and that this processor runs, best first."""
-    return [isa for isa in ISAS if cpu.supports(isa) and importlib.util.find_spec(f"{__name__}.units_{isa}")]
 
 
 def choose() -> str:

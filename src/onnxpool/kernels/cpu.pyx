@@ -3,31 +3,30 @@ from .core.floats cimport enter_default_floats, float_state, leave_default_float
 
 cdef extern from *:
     """
-    #if defined(__x86_64__) && defined(__GNUC__) && (__GNUC__ >= 12 || (defined(__clang__) && __clang_major__ >= 18))
-    #define onnxpool_supports_x86_v3() (__builtin_cpu_init(), __builtin_cpu_supports("x86-64-v3") != 0)
-    #define onnxpool_supports_x86_v4() (__builtin_cpu_init(), __builtin_cpu_supports("x86-64-v4") != 0)
-    #else
-    #define onnxpool_supports_x86_v3() 0
-    #define onnxpool_supports_x86_v4() 0
-    #endif
     #ifdef _OPENMP
     #define onnxpool_openmp _OPENMP
     #else
     #define onnxpool_openmp 0
     #endif
     """
-    bint onnxpool_supports_x86_v3()
-    bint onnxpool_supports_x86_v4()
     int onnxpool_openmp
 
+cdef extern from "isas.h":
+    ctypedef struct Isa:
+        const char* name
+        bint runs
+    Isa isa_of(int i)
 
-def supports(str isa):
-    """Whether this processor runs code of an instruction set."""
-    if isa == "x86_v3":
-        return onnxpool_supports_x86_v3()
-    if isa == "x86_v4":
-        return onnxpool_supports_x86_v4()
-    return isa == "baseline"
+
+def instruction_sets():
+    """The names of those that are built and that this processor runs, best first."""
+    cdef int i = 0
+    names = []
+    while isa_of(i).name != NULL:
+        if isa_of(i).runs:
+            names.append(isa_of(i).name.decode())
+        i += 1
+    return names
 
 
 def openmp():
