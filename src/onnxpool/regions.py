@@ -64,10 +64,7 @@ class RegionPlan(Plan):
         y = allocate(label, shape, self.dtype, memory_order(x, last)) if out is None or overlapping else out
         if y.size:
             team = threads.team(num_threads, y.nbytes * 4)
-            cut = self.regions
-            kernels.pool_regions(
-                cut.kind, x, y, corners, images, dtype=self.dtype.name, scale=cut.scale, offset=cut.offset,
-                at_least_one=cut.at_least_one, sampling=cut.sampling, grid_limit=grid, channels_last=last, threads=team)
+            kernels.pool_regions(self.regions, x, y, corners, images, grid, last, team)
         return delivered(y, out)
 
     @property

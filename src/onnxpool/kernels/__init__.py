@@ -7,13 +7,15 @@ import importlib
 import os
 from typing import TYPE_CHECKING
 
+from . import cpu
 from . import pool as pools
-from .cpu import instruction_sets as available
 from .other.unpool import unpool as unpool
 from .pool import RUN_POOL as RUN_POOL
 from .pool import PlainCall as PlainCall
 from .pool import PlainPool as PlainPool
 from .pool import Pool as Pool
+
+available = cpu.instruction_sets
 
 
 def choose() -> str:

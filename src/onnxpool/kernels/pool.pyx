@@ -11,7 +11,7 @@ from .core.floats cimport enter_default_floats, float_state, leave_default_float
 from .core.job cimport Axis, Step, Tile
 from .core.signals cimport Interrupts, raised_by_handler
 from .core.tasks cimport MOST_AXES, Array, Call, Job, Part, count_parts, parts, room_of, run_task, stopped, whole_of
-from .core.team cimport enter_team, leave_team
+from .core.team cimport Team, end_task, enter_team, leave_team
 from .core.units cimport Unit
 from .operands cimport Operand, Operands
 
@@ -113,21 +113,22 @@ cdef void close_fences(char* memory, int threads, Py_ssize_t room) noexcept nogi
             breaches += <unsigned char> memory[i] != FENCE
 
 
-cdef void run_tasks(const Job* job, const Call* call, int threads, char* memory, Py_ssize_t room) noexcept nogil:
-    """All tiles, by so many threads. Their float state is set once: to ask for it waits for all that was begun."""
+cdef void run_tasks(const Job* job, const Call* call, Team* team, char* memory, Py_ssize_t room) noexcept nogil:
+    """All tiles, by a team. The float state of a thread is set once: to ask for it waits for all that was begun."""
     cdef Py_ssize_t task
     cdef float_state saved = enter_default_floats(), own = saved
-    if threads == 1:
+    if team.threads == 1:
         for task in range(job.tasks):
             if stopped(call):
                 break
             run_task(job, call, task, memory)
     else:
-        with parallel(num_threads=threads):
+        with parallel(num_threads=team.threads):
             own = enter_default_floats()
             for task in prange(job.tasks, schedule="static"):
                 if not stopped(call):
                     run_task(job, call, task, memory + threadid() * room)
+                    end_task(team)
             leave_default_floats(own)
     leave_default_floats(saved)
 
@@ -303,6 +304,7 @@ cdef class Pool:
         cdef char* memory
         cdef char* allocated
         cdef Py_ssize_t room
+        cdef Team team
         cdef const Job* job = self.jobs
         cdef bint few = job.lanes * job.itemsize < LINE  # few lanes are read as rows
         cdef const Axis* last = &job.axis[job.rank - 1]
@@ -316,17 +318,17 @@ cdef class Pool:
         call.rule.careful = self.careful
         call.far = not call.apart and job.groups * job.items * job.lanes * job.plane * job.itemsize > NEAR and fetches()
         room = parts(room_of(job, &call), LINE) * LINE + fence
-        threads = enter_team(threads if job.tasks > 1 else 1)
-        allocated = <char*> malloc(threads * room + LINE)
+        team = enter_team(threads if job.tasks > 1 else 1)
+        allocated = <char*> malloc(team.threads * room + LINE)
         if allocated == NULL:
-            leave_team(threads)
+            leave_team(&team)
             return False
         memory = allocated + (LINE - <uintptr_t> allocated % LINE)
         if fence:
-            memset(memory, FENCE, threads * room)
-        run_tasks(job, &call, threads, memory, room)
-        close_fences(memory, threads, room)
-        leave_team(threads)
+            memset(memory, FENCE, team.threads * room)
+        run_tasks(job, &call, &team, memory, room)
+        close_fences(memory, team.threads, room)
+        leave_team(&team)
         free(allocated)
         return True
 

@@ -48,8 +48,8 @@ cdef class Kernel:
         for i in range(rank):
             shape[i] = sizes[i]
         Py_INCREF(dtype)  # the array takes this reference
-        array = PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, <cnp.PyArray_Descr*>dtype, rank, shape, NULL, data, flags,
-                                     NULL)
+        array = PyArray_NewFromDescr(<PyTypeObject*> cnp.ndarray, <cnp.PyArray_Descr*> dtype, rank, shape, NULL, data,
+                                     flags, NULL)
         PyArray_UpdateFlags(array, cnp.NPY_ARRAY_ALIGNED)
         return array
 

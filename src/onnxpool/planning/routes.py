@@ -20,7 +20,7 @@ NEAR = 1 << 20  # bytes of an image that are near while its channels are brought
 PAGE = 1 << 12  # bytes
 TILE = 512  # places of a tile whose channels are brought side by side
 SMALL_PLANE = 256  # elements of a channel, up to which channels of whole planes are brought side by side
-LINED_PLANE = 1024  # the same of steps that load lines: planes of 35x35 take 0.7 times as long apart, of 20x20 1.5 times
+LINED_PLANE = 1024  # of steps that load lines: planes of 35x35 take 0.7 times as long apart, of 20x20 1.5 times
 
 Work = dict[str, float]  # what a route does for each register full of results
 

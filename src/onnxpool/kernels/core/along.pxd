@@ -40,6 +40,7 @@ cdef struct Along:
     Py_ssize_t lanes
     elem_t* limit                    # results before it may be written: they are written again later; or NULL
     const Rule* rule
+    watch_t* watch
     Segment* segments
     Py_ssize_t n_segments
     bint each                        # whether each value has a divisor: lanes are few, and windows divide differently
@@ -80,13 +81,13 @@ cdef inline void prepare_segments(const Tile* tile, Along* along) noexcept nogil
         along.segments[0], along.n_segments = Segment(0, along.windows, 0), 1
 
 
-cdef inline void prepare_along(const Tile* tile, const Room* room, Along* along) noexcept nogil:
+cdef inline void prepare_along(const Tile* tile, const Room* room, Along* along, watch_t* watch) noexcept nogil:
     cdef int last = tile.rank - 1, slot
     cdef const Axis* axis = &tile.axis[last]
     cdef acc_t* scratch = <acc_t*> tile.scratch
     cdef Py_ssize_t t
     along.axis, along.first, along.windows = axis, tile.begin[last], tile.end[last] - tile.begin[last]
-    along.lanes, along.rule = tile.lanes, tile.rule
+    along.lanes, along.rule, along.watch = tile.lanes, tile.rule, watch
     along.pitch, along.y_step = room.pitch, tile.y_stride[last]
     along.y_row = tile.y_stride[last - 1] if last else tile.y_item
     along.step = tile.lanes if room.split or room.picked else axis.stride * tile.lanes
@@ -150,11 +151,11 @@ cdef inline int slot_of(Along* along, double count) noexcept nogil:
 
 
 cdef inline void finish_lines(block_t* unused, const Along* a, const Lines* lines, const acc_t* x, elem_t* y,
-                              bint divides, watch_t* watch) noexcept nogil:
+                              bint divides) noexcept nogil:
     """y = the values of x at each of the taps' distances, finished, by divisions where `vec_finish` is not exact. The
     last block of a line overlaps the one before it."""
     cdef block_t v, later
-    cdef watch_t seen = watch[0]  # in registers, like all that loops need
+    cdef watch_t seen = a.watch[0]  # in registers, like all that loops need
     cdef Py_ssize_t _, t, i, block = width(unused), n = lines.n, behind = max(0, n - block)
     cdef Py_ssize_t rows = lines.rows, x_row = lines.x_row, y_row = lines.y_row, taps = a.taps, first = a.tap[0]
     cdef Py_ssize_t each = 1 if a.each else 0, values
@@ -180,11 +181,10 @@ cdef inline void finish_lines(block_t* unused, const Along* a, const Lines* line
                 break
         x += x_row
         y += y_row
-    watch[0] = seen
+    a.watch[0] = seen
 
 
-cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer,
-                             watch_t* watch) noexcept nogil:
+cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer) noexcept nogil:
     """The windows along rows: all of a segment at once, if they lie side by side."""
     cdef bint together = a.step == a.lanes == a.y_step
     cdef Py_ssize_t s, r
@@ -203,15 +203,15 @@ cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t row
         for r in range(1 if together else rows):
             source, target = x + r * a.pitch + segment.begin * a.step, y + r * a.y_row + segment.begin * a.y_step
             if DIVIDES and a.rule.careful:
-                finish_lines(<vec_t*> NULL, a, &lines, source, target, True, watch)
+                finish_lines(<vec_t*> NULL, a, &lines, source, target, True)
             elif lines.n < 4 * LANES:
-                finish_lines(<vec_t*> NULL, a, &lines, source, target, False, watch)
+                finish_lines(<vec_t*> NULL, a, &lines, source, target, False)
             else:
-                finish_lines(<Block*> NULL, a, &lines, source, target, False, watch)
+                finish_lines(<Block*> NULL, a, &lines, source, target, False)
 
 
 cdef inline void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t* y, Py_ssize_t rows,
-                              double outer, watch_t* watch) noexcept nogil:
+                              double outer) noexcept nogil:
     """Windows that are wholly in the padding: sums of them are 0, not the -0 that changes no other sum."""
     cdef Py_ssize_t _, w, i
     cdef Divisor by
@@ -222,6 +222,6 @@ cdef inline void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, 
             if DIVIDES:
                 by = divisor_of(window_at(a.axis, a.first + w).count * outer)
             while i < a.lanes:  # 0 / count is exact
-                finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule, watch)
+                finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule, a.watch)
                 i += LANES
         y += a.y_row

@@ -8,10 +8,18 @@
 #ifndef ONNXPOOL_TEAM_H
 #define ONNXPOOL_TEAM_H
 
+#include <stdint.h>
+
+typedef struct {
+    int threads;           /* that a call gets, with the one that calls */
+    int64_t begun, worked; /* when it began, and when the calling thread ended its last task, in nanoseconds */
+} Team;
+
 #ifdef _OPENMP
 #include <omp.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { MOST_POOLS = 2, MOST_THREADS = 256 }; /* the latter as in threads.py */
 
@@ -108,24 +116,71 @@ static int get_pool(int threads) {
     return 1;
 }
 
-/* The threads that a call gets: what it asks for, or 1. A team must be left again. */
-static int enter_team(int threads) {
-    if (threads < 2 || orphaned || omp_in_parallel())
-        return 1;
-    if (__atomic_fetch_add(&regions_running, 1, __ATOMIC_ACQUIRE) == 0 && get_pool(threads))
-        return threads;
-    __atomic_fetch_sub(&regions_running, 1, __ATOMIC_RELEASE);
-    return 1;
+/* Beside busy processes a worker can be without a core for as long as those may keep it, which is milliseconds. The
+ * calling thread waits for it. So after a wait that was longer than the work, calls take one thread for a while. The
+ * while grows with each such wait, and shrinks with each call that did not wait. */
+#define MILLISECOND 1000000
+enum { LEAST_WAIT = MILLISECOND / 5, FIRST_PAUSE = 16 * MILLISECOND, LONGEST_PAUSE = 1024 * MILLISECOND };
+static int64_t pause_length, paused_until;
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 * MILLISECOND + time.tv_nsec;
 }
 
-static void leave_team(int threads) {
-    if (threads > 1)
+static void note_wait(int64_t worked, int64_t waited, int64_t end) {
+    int64_t length = __atomic_load_n(&pause_length, __ATOMIC_RELAXED);
+    if (waited > worked + LEAST_WAIT) {
+        length = 4 * length < FIRST_PAUSE ? FIRST_PAUSE : 4 * length > LONGEST_PAUSE ? LONGEST_PAUSE : 4 * length;
+        __atomic_store_n(&paused_until, end + length, __ATOMIC_RELAXED);
+    } else {
+        length -= length / 8;
+    }
+    __atomic_store_n(&pause_length, length, __ATOMIC_RELAXED);
+}
+
+/* The team of a call: of what it asks for, or of 1. It must be left again. */
+static Team enter_team(int threads) {
+    Team team = {1, 0, 0};
+    if (threads < 2 || orphaned || omp_in_parallel())
+        return team;
+    team.begun = team.worked = now();
+    if (team.begun < __atomic_load_n(&paused_until, __ATOMIC_RELAXED))
+        return team;
+    if (__atomic_fetch_add(&regions_running, 1, __ATOMIC_ACQUIRE) == 0 && get_pool(threads))
+        team.threads = threads;
+    else
         __atomic_fetch_sub(&regions_running, 1, __ATOMIC_RELEASE);
+    return team;
+}
+
+/* Said by each thread after a task. */
+static void end_task(Team *team) {
+    if (team->threads > 1 && omp_get_thread_num() == 0)
+        team->worked = now();
+}
+
+static void leave_team(const Team *team) {
+    if (team->threads > 1) {
+        int64_t end = now();
+        __atomic_fetch_sub(&regions_running, 1, __ATOMIC_RELEASE);
+        note_wait(team->worked - team->begun, end - team->worked, end);
+    }
+}
+
+static int64_t pause_left(void) {
+    int64_t left = __atomic_load_n(&paused_until, __ATOMIC_RELAXED) - now();
+    return left > 0 ? left : 0;
 }
 #else
 static void watch_forks(void) {}
-static int enter_team(int threads) { (void)threads; return 1; }
-static void leave_team(int threads) { (void)threads; }
+static void note_wait(int64_t worked, int64_t waited, int64_t end) { (void)worked, (void)waited, (void)end; }
+static int64_t now(void) { return 0; }
+static int64_t pause_left(void) { return 0; }
+static Team enter_team(int threads) { (void)threads; return (Team){1, 0, 0}; }
+static void end_task(Team *team) { (void)team; }
+static void leave_team(const Team *team) { (void)team; }
 #endif
 
 #endif

@@ -1,18 +1,38 @@
 """The one owner of the state in team.h: it counts libgomp's pools and watches forks for every kernel module."""
+from libc.stdint cimport int64_t
 
 cdef extern from "team.h" nogil:
     void watch_forks()
-    int enter_team_here "enter_team"(int threads)
-    void leave_team_here "leave_team"(int threads)
+    Team enter_team_here "enter_team"(int threads)
+    void end_task_here "end_task"(Team* team)
+    void leave_team_here "leave_team"(const Team* team)
+    int64_t now()
+    void note_wait(int64_t worked, int64_t waited, int64_t end)
+    int64_t pause_left()
 
 
 watch_forks()
 
 
-cdef int enter_team(int threads) noexcept nogil:
-    """The threads that a call gets: what it asks for, or 1. A team must be left again."""
+cdef Team enter_team(int threads) noexcept nogil:
+    """The team of a call: of the threads that it asks for, or of 1. It must be left again."""
     return enter_team_here(threads)
 
 
-cdef void leave_team(int threads) noexcept nogil:
-    leave_team_here(threads)
+cdef void end_task(Team* team) noexcept nogil:
+    """Said by each thread after a task."""
+    end_task_here(team)
+
+
+cdef void leave_team(const Team* team) noexcept nogil:
+    leave_team_here(team)
+
+
+def note(double worked, double waited):
+    """Notes a call that worked and then waited for so many seconds, as if it had been made now."""
+    note_wait(<int64_t> (worked * 1e9), <int64_t> (waited * 1e9), now())
+
+
+def paused():
+    """For how many seconds calls will take one thread, because a worker had to be waited for."""
+    return pause_left() / 1e9

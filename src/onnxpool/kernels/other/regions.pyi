@@ -3,8 +3,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...regions import Regions
+
 def pool_regions(
-    kind: str, x: NDArray[Any], y: NDArray[Any], rois: NDArray[Any], images: NDArray[np.int64], dtype: str,
-    scale: float, offset: float, at_least_one: bool, sampling: int, grid_limit: int, channels_last: bool,
-    threads: int,
+    cut: Regions, x: NDArray[Any], y: NDArray[Any], rois: NDArray[Any], images: NDArray[np.int64], grid_limit: int,
+    channels_last: bool, threads: int,
 ) -> None: ...

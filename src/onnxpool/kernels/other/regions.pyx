@@ -14,7 +14,7 @@ cimport numpy as cnp
 
 from .rows cimport BFLOAT16, FLOAT16, PLAIN, Images, read_row, write_row
 from ..core.signals cimport Interrupts, interrupted, raised_by_handler
-from ..core.team cimport enter_team, leave_team
+from ..core.team cimport Team, end_task, enter_team, leave_team
 
 cnp.import_array()
 
@@ -364,10 +364,12 @@ cdef void set_sizes(Regions* job, Py_ssize_t* x_shape, Py_ssize_t* y_shape, bint
                    + (job.height_taps + job.width_taps) * sizeof(Tap) + 5 * job.row + 63) // 64 * 64
 
 
-def pool_regions(str kind, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarray images, str dtype, double scale,
-                 double offset, bint at_least_one, Py_ssize_t sampling, Py_ssize_t grid_limit, bint channels_last,
-                 int threads):
-    """Pools region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r]; everything was checked."""
+def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarray images, Py_ssize_t grid_limit,
+                 bint channels_last, int threads):
+    """Pools region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r], as `cut`, a tuple Regions, says.
+
+    Everything was checked."""
+    cdef str dtype = x.dtype.name
     cdef Regions job
     cdef Py_ssize_t r, count = rois.shape[0]
     cdef const void* corners = cnp.PyArray_DATA(rois)
@@ -375,21 +377,24 @@ def pool_regions(str kind, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.n
     cdef const Regions* fixed = &job  # lest each thread takes a copy
     cdef char* memory
     cdef Interrupts signals
-    job.kind = {"roi_max": ROI_MAX, "align_avg": ALIGN_AVG, "align_max": ALIGN_MAX}[kind]
+    cdef Team team
+    cdef Team* among = &team
+    job.kind = {"roi_max": ROI_MAX, "align_avg": ALIGN_AVG, "align_max": ALIGN_MAX}[cut.kind]
     job.x, job.y = images_of(x, dtype, channels_last), images_of(y, dtype, channels_last)
-    job.scale, job.offset, job.at_least_one = scale, offset, at_least_one
-    job.sampling, job.grid_limit = sampling, grid_limit
+    job.scale, job.offset, job.at_least_one = cut.scale, cut.offset, cut.at_least_one
+    job.sampling, job.grid_limit = cut.sampling, grid_limit
     set_sizes(&job, <Py_ssize_t*> x.shape, <Py_ssize_t*> y.shape, channels_last)
     memset(&signals, 0, sizeof(Interrupts))
-    threads = enter_team(threads if count > 1 else 1)
-    memory = <char*> malloc(threads * job.scratch)
+    team = enter_team(threads if count > 1 else 1)
+    memory = <char*> malloc(team.threads * job.scratch)
     if memory == NULL:
-        leave_team(threads)
-        raise MemoryError(f"onnxpool: no {threads * job.scratch} bytes of scratch memory")
+        leave_team(&team)
+        raise MemoryError(f"onnxpool: no {team.threads * job.scratch} bytes of scratch memory")
     with nogil:
-        for r in prange(count, num_threads=threads, schedule="dynamic", use_threads_if=threads > 1):
+        for r in prange(count, num_threads=team.threads, schedule="dynamic", use_threads_if=team.threads > 1):
             if not interrupted(&signals):
                 run_region(fixed, corners, image, r, memory + threadid() * job.scratch)
-    leave_team(threads)
+                end_task(among)
+    leave_team(&team)
     free(memory)
     raised_by_handler(&signals)

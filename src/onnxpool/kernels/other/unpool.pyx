@@ -10,7 +10,7 @@ from libc.string cimport memset
 cimport numpy as cnp
 
 from ..core.signals cimport Interrupts, interrupted, raised_by_handler
-from ..core.team cimport enter_team, leave_team
+from ..core.team cimport Team, end_task, enter_team, leave_team
 
 cnp.import_array()
 
@@ -159,8 +159,9 @@ cdef void store_task(const Unpool* job, const bits_t* x, const int64_t* indices,
                 break
 
 
-cdef void store_all(Unpool* job, const bits_t* x, const int64_t* indices, bits_t* y, bint crossing, int threads,
+cdef void store_all(Unpool* job, const bits_t* x, const int64_t* indices, bits_t* y, bint crossing, Team* team,
                     Interrupts* signals) noexcept nogil:
+    cdef int threads = team.threads
     cdef Py_ssize_t number
     if crossing:
         # Of two elements with one index the last one stays, in the order of planes: they go one by one.
@@ -171,29 +172,30 @@ cdef void store_all(Unpool* job, const bits_t* x, const int64_t* indices, bits_t
         memset(y + number * job.stored_size, 0, job.stored_size * sizeof(bits_t))
     for number in prange(job.tasks, num_threads=threads, schedule="static", use_threads_if=threads > 1):
         store_task(job, x, indices, y, number, crossing, signals)
+        end_task(team)
 
 
-cdef Py_ssize_t unpool_elements(Unpool* job, cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, int threads,
+cdef Py_ssize_t unpool_elements(Unpool* job, cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, Team* team,
                                 Interrupts* signals) noexcept:
-    """As `unpool`, for threads that were entered; a handler's exception is left to the caller."""
+    """As `unpool`, for a team that was entered; a handler's exception is left to the caller."""
     cdef const int64_t* places = <const int64_t*> cnp.PyArray_DATA(indices)
     cdef void* source = cnp.PyArray_DATA(x)
     cdef void* target = cnp.PyArray_DATA(y)
     cdef int itemsize = cnp.PyArray_ITEMSIZE(x), found = 0
     cdef Py_ssize_t number
     with nogil:
-        for number in prange(job.tasks, num_threads=threads, schedule="static", use_threads_if=threads > 1):
+        for number in prange(job.tasks, num_threads=team.threads, schedule="static", use_threads_if=team.threads > 1):
             found |= check_task(job, places, number, signals)
         if found & BAD:
             return find_bad(job, places)
         if signals.raised:
             return -1
         if itemsize == 2:
-            store_all(job, <uint16_t*> source, places, <uint16_t*> target, found & CROSSING, threads, signals)
+            store_all(job, <uint16_t*> source, places, <uint16_t*> target, found & CROSSING, team, signals)
         elif itemsize == 4:
-            store_all(job, <uint32_t*> source, places, <uint32_t*> target, found & CROSSING, threads, signals)
+            store_all(job, <uint32_t*> source, places, <uint32_t*> target, found & CROSSING, team, signals)
         else:
-            store_all(job, <uint64_t*> source, places, <uint64_t*> target, found & CROSSING, threads, signals)
+            store_all(job, <uint64_t*> source, places, <uint64_t*> target, found & CROSSING, team, signals)
     return -1
 
 
@@ -206,6 +208,7 @@ def unpool(cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, addressed, bint ch
     """
     cdef Unpool job
     cdef Interrupts signals
+    cdef Team team
     cdef Py_ssize_t bad
     cdef int a, first = 1 if channels_last else 2
     job.channels_last, job.axes, job.alike = channels_last, len(addressed), True
@@ -218,9 +221,9 @@ def unpool(cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, addressed, bint ch
         job.target *= job.addressed[a]
         job.stored_size *= job.stored[a]
     memset(&signals, 0, sizeof(Interrupts))
-    threads = enter_team(threads if job.images * job.channels > 1 else 1)
-    cut_tasks(&job, max(1, (job.channels + threads - 1) // threads) if channels_last else 1)
-    bad = unpool_elements(&job, x, indices, y, threads, &signals)
-    leave_team(threads)
+    team = enter_team(threads if job.images * job.channels > 1 else 1)
+    cut_tasks(&job, max(1, (job.channels + team.threads - 1) // team.threads) if channels_last else 1)
+    bad = unpool_elements(&job, x, indices, y, &team, &signals)
+    leave_team(&team)
     raised_by_handler(&signals)
     return bad

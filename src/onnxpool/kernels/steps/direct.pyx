@@ -243,14 +243,14 @@ cdef void pool_long(const Taps* t, const Windows* w, const elem_t* x, elem_t* y,
     cdef Block block
     cdef vec_t total
     cdef Py_ssize_t lane = 0
-    while lane + width(&block) <= w.lanes and not w.rule.careful:
+    while lane + width(&block) <= w.lanes and not (DIVIDES and w.rule.careful):
         reduce_window(&block, t, x + lane, w.lanes, w.rule)
         finish(y + lane, w.lanes, &block, by, w.rule, watch)
         lane += width(&block)
     while lane < w.lanes:
         lane = max(0, min(lane, w.lanes - LANES))
         reduce_window(&total, t, x + lane, w.lanes, w.rule)
-        if w.rule.careful:
+        if DIVIDES and w.rule.careful:
             divide(y + lane, w.lanes, &total, by.count, w.rule, watch)
         else:
             finish(y + lane, w.lanes, &total, by, w.rule, watch)

@@ -274,33 +274,33 @@ cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y,
     return x
 
 
-cdef void finish_windows(Along* along, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer, bint empty,
-                         watch_t* watch) noexcept nogil:
+cdef void finish_windows(Along* along, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer,
+                         bint empty) noexcept nogil:
     """Rows whose other axes divide by the same; empty: they are in the padding."""
     if empty:
-        finish_empty(along, 0, along.windows, y, rows, outer, watch)
+        finish_empty(along, 0, along.windows, y, rows, outer)
         return
-    finish_rows(along, x, y, rows, outer, watch)
-    finish_empty(along, 0, along.begin, y, rows, outer, watch)
-    finish_empty(along, along.end, along.windows, y, rows, outer, watch)
+    finish_rows(along, x, y, rows, outer)
+    finish_empty(along, 0, along.begin, y, rows, outer)
+    finish_empty(along, along.end, along.windows, y, rows, outer)
 
 
 cdef void finish_axis(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y, Py_ssize_t begin,
-                      Py_ssize_t end, double count, bint empty, watch_t* watch) noexcept nogil:
-    """The rows of neighbouring windows of the axis before the last one."""
+                      double count, bint empty) noexcept nogil:
+    """The rows of windows of the axis before the last one, from `begin` on."""
     cdef int inner = tile.rank - 2
-    cdef Py_ssize_t w = begin
+    cdef Py_ssize_t w = begin, end = begin + room.rows[inner].windows
     cdef Run run
     while w < end:
         run = run_at(&tile.axis[inner], w, end)
         finish_windows(along, x, y + w * tile.y_stride[inner], run.n, count * run.window.count,
-                       empty or run.window.taps == 0, watch)
+                       empty or run.window.taps == 0)
         x += run.n * room.pitch
         w += run.n
 
 
-cdef void finish_block(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y, Py_ssize_t begin,
-                       watch_t* watch) noexcept nogil:
+cdef void finish_block(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y,
+                       Py_ssize_t begin) noexcept nogil:
     """The rows of all windows of the axes before the last one, of the first of them from `begin` on."""
     cdef int inner = tile.rank - 2, a
     cdef Py_ssize_t[MOST] at, low, high
@@ -310,7 +310,7 @@ cdef void finish_block(const Tile* tile, const Room* room, Along* along, const a
     cdef bint empty
     cdef Window window
     if inner < 0:
-        finish_windows(along, x, y, room.items, 1, False, watch)
+        finish_windows(along, x, y, room.items, 1, False)
         return
     for a in range(inner + 1):
         low[a], high[a] = tile.begin[a], tile.end[a]
@@ -327,10 +327,10 @@ cdef void finish_block(const Tile* tile, const Room* room, Along* along, const a
             count *= window.count
             empty |= window.taps == 0
         if room.finished > inner:
-            finish_axis(tile, room, along, x, target, low[inner], high[inner], count, empty, watch)
+            finish_axis(tile, room, along, x, target, low[inner], count, empty)
             x += (high[inner] - low[inner]) * room.pitch
         else:
-            finish_windows(along, x, target + low[inner] * tile.y_stride[inner], rows, 1, False, watch)
+            finish_windows(along, x, target + low[inner] * tile.y_stride[inner], rows, 1, False)
             x += rows * room.pitch
         if not advance(at, low, high, min(inner, room.finished)):
             return
@@ -370,8 +370,8 @@ cdef void merge_axes(const Tile* tile, Room* room) noexcept nogil:
     room.finished = a
 
 
-cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, const elem_t* x, elem_t* y,
-                     watch_t* watch) noexcept nogil:
+cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, const elem_t* x,
+                     elem_t* y) noexcept nogil:
     """An item, or as many as there is room for if they are rows."""
     cdef int last = tile.rank - 1
     cdef acc_t* block = <acc_t*> tile.scratch
@@ -390,7 +390,7 @@ cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, con
                 room.rows[0].n = room.rows[0].windows
         if not tree:
             load_block(tile, room, c, x, w, rows)
-        finish_block(tile, room, along, reduce_block(tile, room, rows, block + room.block, block), y, w, watch)
+        finish_block(tile, room, along, reduce_block(tile, room, rows, block + room.block, block), y, w)
         w += room.chunk
         if tree:
             rows += room.chunk * rows_from(room, 1, last) * room.pitch
@@ -403,14 +403,14 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef Along along
     cdef Columns c
     lay(tile, &room)
-    prepare_along(tile, &room, &along)
+    prepare_along(tile, &room, &along, &watch)
     merge_axes(tile, &room)
     prepare_columns(tile, &room, &c)
     along.limit = limit_of(tile, &along)
     while item < tile.items:
         room.items = min(room.items, tile.items - item)
         pool_items(tile, &room, &c, &along, <const elem_t*> tile.x + item * tile.x_item,
-                   <elem_t*> tile.y + item * tile.y_item, &watch)
+                   <elem_t*> tile.y + item * tile.y_item)
         item += room.items
     tile.suspect |= watch_suspects(&watch)
 

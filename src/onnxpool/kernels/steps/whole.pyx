@@ -11,15 +11,14 @@ full, it holds the last LANES values of the row. The vector before it holds some
 from libc.string cimport memcpy
 
 from ..core.element cimport (
-    Divisor,
     LANES,
     acc_t,
     divide,
-    divisor_of,
     elem_t,
     join,
     load,
     read,
+    vec_fill,
     vec_load,
     vec_load_part,
     vec_none,
@@ -325,13 +324,12 @@ cdef void pool_item(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
         plant_places(tile, tree, <const elem_t*> tree.together, waiting)
 
 
-cdef void finish_item(const Tile* tile, const acc_t* total, elem_t* y, const Divisor* by,
-                      watch_t* watch) noexcept nogil:
+cdef void finish_item(const Tile* tile, const acc_t* total, elem_t* y, double count, watch_t* watch) noexcept nogil:
     cdef Py_ssize_t i = 0
-    cdef vec_t v
+    cdef vec_t v, by = vec_fill(count)
     while i < tile.lanes:
         read(&v, total + i)
-        divide(y + i, tile.lanes - i, &v, by.count, tile.rule, watch)
+        divide(y + i, tile.lanes - i, &v, by, tile.rule, watch)
         i += LANES
 
 
@@ -343,11 +341,10 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef double count = 1
     for a in range(tile.rank):
         count *= tile.axis[a].size
-    cdef Divisor by = divisor_of(count)
     for item in range(tile.items):
         tree.rows = 0
         pool_item(tile, &tree, tile.x + item * tile.x_item * unit)
-        finish_item(tile, harvest(&tree, tile.lanes), <elem_t*> tile.y + item * tile.y_item, &by, &watch)
+        finish_item(tile, harvest(&tree, tile.lanes), <elem_t*> tile.y + item * tile.y_item, count, &watch)
     tile.suspect |= watch_suspects(&watch)
 
 
