@@ -4,6 +4,7 @@ Padding, strides, dilation and rounding end here. All arithmetic is exact, and n
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .errors import PoolError
@@ -138,17 +139,17 @@ def check_lengths(label: str, attributes: dict[str, Any], rank: int) -> None:
                             f"{sides * rank}; give {sides} for each axis", label, name, value=value)
 
 
-def check_sizes(label: str, sizes: tuple[int, ...], first: int) -> None:
-    """Refuses an empty spatial axis."""
-    for i, size in enumerate(sizes):
+def check_sizes(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> None:
+    """Refuses an empty spatial axis; `places` are their numbers in the array."""
+    for axis, size in zip(places, sizes, strict=True):
         if size == 0:
-            raise PoolError(f"{label}: spatial axis {first + i} is empty (size 0), a window needs at least 1 element; "
-                            f"only the batch and channel axes may be empty", label, "X", axis=first + i, value=0)
+            raise PoolError(f"{label}: spatial axis {axis} is empty (size 0), a window needs at least 1 element; "
+                            f"only the batch and channel axes may be empty", label, "X", axis=axis, value=0)
 
 
-def whole_windows(label: str, sizes: tuple[int, ...], first: int) -> tuple[Axis, ...]:
+def whole_windows(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> tuple[Axis, ...]:
     """One window for all of every axis."""
-    check_sizes(label, sizes, first)
+    check_sizes(label, sizes, places)
     return tuple(Axis(size, out=1, kernel=size) for size in sizes)
 
 
@@ -178,7 +179,8 @@ def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stri
     return windows
 
 
-def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], first: int) -> tuple[Axis, ...]:
+def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...],
+            places: Sequence[int]) -> tuple[Axis, ...]:
     """
     The windows of every spatial axis.
 
@@ -190,15 +192,15 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], firs
         Checked attributes; those left out have their defaults.
     sizes : tuple of int
         Of the spatial axes.
-    first : int
-        Which axis of the array the first spatial axis is, for messages.
+    places : sequence of int
+        Which axes of the array these are, for messages.
     """
     rank = len(sizes)
     if attributes.get("kernel_shape") is None:
         raise PoolError(f"{label}: kernel_shape is not given, and no result is defined without it; give kernel_shape",
                         label, "kernel_shape")
     check_lengths(label, attributes, rank)
-    check_sizes(label, sizes, first)
+    check_sizes(label, sizes, places)
     kernel = per_axis(attributes["kernel_shape"], rank)
     strides = per_axis(attributes.get("strides", 1), rank)
     dilations = per_axis(attributes.get("dilations", 1), rank)
@@ -208,6 +210,6 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], firs
         raise PoolError(f"{label}: pads={pads} given together with auto_pad={mode}; "
                         f"leave pads out or give auto_pad='NOTSET'", label, "pads", value=pads)
     return tuple(
-        resolve_axis(label, i, first + i, sizes[i], kernel[i], strides[i], dilations[i], (pads[i], pads[i + rank]),
+        resolve_axis(label, i, places[i], sizes[i], kernel[i], strides[i], dilations[i], (pads[i], pads[i + rank]),
                      mode, bool(attributes.get("ceil_mode")), bool(attributes.get("count_include_pad")))
         for i in range(rank))
