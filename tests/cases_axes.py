@@ -13,7 +13,8 @@ Array = NDArray[Any]
 WINDOWED = ("MaxPool", "AveragePool", "LpPool")
 WHOLE = ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool")
 FLOATS = tuple(map(np.dtype, (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)))
-MAXIMA = (*FLOATS, *map(np.dtype, (np.uint8, np.int8)))
+INTEGERS = tuple(map(np.dtype, (np.uint8, np.int8, np.bool_, np.int16, np.uint16, np.int32, np.uint32)))
+MAXIMA = (*FLOATS, *INTEGERS)
 
 
 class Case(NamedTuple):
@@ -35,8 +36,9 @@ class Case(NamedTuple):
 def elements(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Elements of which some are equal, and now and then some are not finite."""
     if dtype.kind in "iub":
-        return rng.integers(0, 100, shape).astype(dtype)
-    x = np.round(rng.standard_normal(shape) * 4, int(rng.integers(0, 3)))
+        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return np.where(rng.random(shape) < 0.5, rng.integers(low, high + 1, shape), low).astype(dtype)
+    x = np.round(rng.standard_normal(shape) * 4, int(rng.choice([0, 1, 17])))
     if rng.random() < 0.2:
         x = np.where(rng.random(shape) < 0.1, rng.choice([math.nan, math.inf, -math.inf, -0.0]), x)
     return x.astype(dtype)

@@ -131,7 +131,7 @@ float16, bfloat16 and float32 are summed in float32, float64 in float64. Each re
 The norm is ``sum(abs(x) ** p) ** (1 / p)``. Powers are summed in float64. Each result is rounded once to the dtype
 of `x`, to the nearest. Sums of powers whose root fits the dtype do not overflow.""",
     "integers": """\
-With `axes`, maxima of bool are taken too.""",
+With `axes`, maxima of bool, int8, uint8, int16, uint16, int32 and uint32 are taken too, and are exact.""",
     "maxima": """\
 A maximum is an element of `x`, bit for bit. NaN is larger than all numbers. Indices name the first of equal
 maxima.""",

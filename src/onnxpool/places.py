@@ -46,7 +46,8 @@ def renumber(indices: NDArray[np.int64], sizes: Sequence[int], steps: Sequence[i
         block: Any
         for block in blocks:
             rest, total = block, np.full_like(block, base)
-            for size, step in reversed(axes):
+            for size, step in reversed(axes[1:]):
                 rest, own = np.divmod(rest, size)
                 total += own * step
+            total += rest * axes[0][1] if axes else 0
             np.copyto(block, total, where=block >= 0)

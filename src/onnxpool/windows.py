@@ -66,7 +66,7 @@ class Axis:
     def __init__(self, size: int, out: int, kernel: int, stride: int = 1, dilation: int = 1,
                  pads: tuple[int, int] = (0, 0), counts_pads: bool = False) -> None:
         span = (kernel - 1) * dilation + 1
-        begin = min(out, ceil_div(pads[0], stride))
+        begin = max(0, min(out, ceil_div(pads[0], stride)))  # a part may begin behind its only element
         self.size, self.out, self.kernel, self.stride, self.dilation = size, out, kernel, stride, dilation
         self.pads, self.counts_pads, self.span, self.begin = pads, counts_pads, span, begin
         self.end = max(begin, min(out, (size - span + pads[0]) // stride + 1))
@@ -87,6 +87,21 @@ class Axis:
         taps = max(taps_before(self.size) - outside, 0)
         divisor = taps_before(self.size + self.pads[1]) if self.counts_pads else taps
         return Window(place + outside * self.dilation if taps else 0, taps, divisor)
+
+    def part(self, begin: int, end: int) -> tuple[int, "Axis"]:
+        """Windows [begin, end) as an axis of their own, with the same taps and divisors, and its first element."""
+        if begin == end:
+            return 0, Axis(0, out=0, kernel=1)
+        place, behind = (index * self.stride - self.pads[0] for index in (begin, end - 1))
+        behind += self.span
+        low = min(max(0, place), self.size - 1)
+        high = max(low + 1, min(self.size, behind))
+        pads = low - place, max(0, min(self.size + self.pads[1], behind) - high)
+        return low, Axis(high - low, end - begin, self.kernel, self.stride, self.dilation, pads, self.counts_pads)
+
+    def read_by(self, windows: int) -> int:
+        """The most elements that so many neighbouring windows read."""
+        return min(self.size, (windows - 1) * self.stride + self.span)
 
     def _first_at(self, place: int) -> int:
         """The first window that begins at this place or behind it."""

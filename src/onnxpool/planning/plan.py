@@ -1,7 +1,7 @@
 """Plans: what an operator that reduces windows does with arrays of one shape and dtype."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,20 +10,22 @@ from .. import kernels, quantisation, threads
 from ..errors import PoolError, PoolTypeError
 from ..execution import Array, Plan, allocate, can_be, check_out, delivered
 from ..explain import Explanation, axis_facts, axis_lines, explain, looks_coloured
+from ..parts import Partial
 from ..windows import Axis
 from . import layout
+from .combining import Total
+from .cutting import Cuttable
 from .request import Reduction, Request, merged, picked
 
 INDEX = np.dtype(np.int64)
 QUANTISED = ("quantised_mean", "mean_in_order")  # reductions whose further inputs say what elements stand for
 
 
-class Reducing(Plan):
+class Reducing(Cuttable):
     """A plan that reduces windows: what such plans do with arrays, whatever these are seen as."""
 
     __slots__ = ()
 
-    reduction: Reduction
     _quantised = False
 
     def explain(self) -> Explanation:
@@ -40,10 +42,6 @@ class Reducing(Plan):
         if 0 in self.output_shape:
             lines.append("the result is empty")
         return lines
-
-    def _places(self) -> Sequence[int]:
-        """Which axes of the array have windows."""
-        raise NotImplementedError(f"{self.label} has no windows")
 
     def _route(self) -> list[str]:
         """The names of the steps that reduce arrays in row-major order."""
@@ -72,6 +70,23 @@ class Reducing(Plan):
         self._no_inputs(inputs)
         return None
 
+    def _cropped(self, plan: Plan, crop: tuple[slice, ...]) -> Plan:
+        return Cropped(self, plan, crop)
+
+    def _combined(self, partials: Iterable[Partial]) -> Array:
+        total = Total(self.reduction, math.prod(axis.size for axis in self.axes))
+        for value, taps in partials:
+            if value.shape != self.output_shape:
+                raise PoolError(f"{self.label}: a partial result has shape {value.shape}, the result has "
+                                f"{self.output_shape}; give those of this plan's shares", self.label, "partials",
+                                value=value.shape)
+            total.add(value, taps)
+        result = total.result(self.dtype)
+        if result is None or total.seen != total.taps:
+            raise PoolError(f"{self.label}: partial results of {total.seen} elements, but there are {total.taps}; give "
+                            f"that of each share once", self.label, "partials", value=total.seen)
+        return result
+
     def _order(self, x: Array) -> tuple[int, ...] | None:
         """The axes of a result, slowest in memory first; None is row-major order."""
         return None
@@ -97,6 +112,29 @@ class Reducing(Plan):
             if not np.may_share_memory(x, out):
                 return out
         return allocate(self.label, self.output_shape, dtype, self._order(x))
+
+
+class Cropped(Reducing):
+    """A plan for some of another plan's results, of a part that must be read with more than it gives."""
+
+    __slots__ = ("_crop", "_inner", "axes", "output_shape", "reduction")
+
+    _inner: Plan
+    _crop: tuple[slice, ...]
+
+    def __init__(self, whole: Reducing, inner: Plan, crop: tuple[slice, ...]) -> None:
+        super().__init__(whole.operator, inner.shape, inner.dtype, axes=inner.axes, reduction=whole.reduction,
+                         output_shape=tuple(cut.stop - cut.start for cut in crop), _inner=inner, _crop=crop)
+
+    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
+        """Run the plan and take the results."""
+        return self._call(x, inputs, out, num_threads)
+
+    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
+        x = self._checked(x)
+        y = self._result(x, out, self.dtype)
+        np.copyto(y, self._inner(x, *inputs, num_threads=num_threads)[self._crop])
+        return delivered(y, out)
 
 
 class WindowPlan(kernels.PlainCall, Reducing):
@@ -165,6 +203,14 @@ class WindowPlan(kernels.PlainCall, Reducing):
             lines.append("  if this axis holds colours, name the pooled ones: axes=(0, 1)")
         return lines
 
+    def _least(self, axis: int) -> int:
+        channel = len(self.shape) - 1 if self.channels_last else 1
+        return self.shape[axis] if self.reduction.whole and axis == channel else 1
+
+    def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any]) -> Plan:
+        request = self.request._replace(shape=shape, axes=tuple(windows.values()), dtype=dtype)
+        return WindowPlan(self.operator, request, self._optional_zeros)
+
     def _order(self, x: Array) -> tuple[int, ...]:
         return layout.memory_order(x, self.channels_last)
 
@@ -192,7 +238,6 @@ class WindowPlan(kernels.PlainCall, Reducing):
             return given.whole(self.label, math.prod(axis.kernel for axis in self.axes))
 
     def _numbering(self) -> tuple[int, ...]:
-        """The axes of an array in the order in which indices count them, slowest first."""
         spatial = tuple(self._places())
         channel = len(self.shape) - 1 if self.channels_last else 1
         return (0, channel, *(reversed(spatial) if self.reduction.column_major else spatial))
