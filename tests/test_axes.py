@@ -145,7 +145,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, tuple[Any, ...]]] = {
     "room": (lambda: onnxpool.max_pool(RGB, (2, 9), axes=(2, 0)), "axis 0 has 8", ("kernel_shape", 0, 9)),
     "empty": (lambda: onnxpool.global_max_pool(RGB[:, :0], axes=1), "axis 1 is empty", ("X", 1, 0)),
     "keepdims": (lambda: onnxpool.global_max_pool(RGB, keepdims=2), "must be 0 or 1", ("keepdims", None, 2)),
-    "of_64": (lambda: onnxpool.max_pool(np.zeros((1,) * 64, np.float32), 1, axes=range(64)), "no array has more",
+    "of_64": (lambda: onnxpool.max_pool(np.zeros((1,) * 64, np.float32), 1, axes=range(64)), "join axes",
               ("X", None, (1,) * 64)),
     "grey": (lambda: onnxpool.max_pool(GREY, 2), r"axes=\(0, 1\)", ("X", None, (8, 10))),
     "colours_of_a_square": (lambda: onnxpool.max_pool(RGB, (2, 2)), r"axes=\(0, 1\) of \(H, W, 3\)",

@@ -97,8 +97,8 @@ def framed(label: str, shape: tuple[int, ...], pooled: tuple[int, ...], keepdims
     others = tuple(axis for axis in range(rank) if axis not in (image, channel))
     order = (image, *others, channel) if last else (image, channel, *others)
     if len(order) > MOST_AXES:
-        raise PoolError(f"{label}: X has {rank} axes, and {len(order)} with those of images and channels, but no array "
-                        f"has more than {MOST_AXES}; join axes that are not pooled", label, "X", value=shape)
+        raise PoolError(f"{label}: X has {rank} axes, and {len(order)} with images and channels, more than "
+                        f"{MOST_AXES}; join axes that are not pooled", label, "X", value=shape)
     given = tuple(None if axis is None else ALL for axis in order)
     dropped = () if keepdims else pooled
     result = tuple(None if axis is None or axis in dropped else ALL for axis in order)
