@@ -204,7 +204,7 @@ class Operator:
         Parameters
         ----------
         shape : sequence of int
-            (N, C, *spatial), or (N, *spatial, C) if `channels_last`.
+            (N, C, *spatial), or (N, *spatial, C) if `channels_last`; any with axes.
         dtype : dtype_like
             One that the operator's version has.
 
@@ -272,7 +272,8 @@ class Operator:
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            The result, of the dtype of `x` in native byte order. It has the order of `x` in memory.
+            The result, of the dtype of `x` in native byte order. It has the order of `x` in memory; with axes it is
+            C-contiguous.
 
         Raises
         ------
