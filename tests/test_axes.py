@@ -115,6 +115,14 @@ def test_maxima_of_integers_are_exact(dtype: Any) -> None:
     assert np.array_equal(onnxpool.max_pool(swapped[::2], 3, axes=1), onnxpool.max_pool(x[::2].copy(), 3, axes=1))
 
 
+def test_plans_of_integers_say_what_they_do() -> None:
+    """Windows become floats, whole axes are left to NumPy."""
+    plan = onnxpool.MaxPool(kernel_shape=2, axes=0).plan((9,), "int32")
+    assert "int32 becomes float64, a part at a time" in plan.explain()
+    assert onnxpool.GlobalMaxPool(axes=0).plan((9,), "int32").explain().to_dict()["route"] == ["numpy"]
+    assert "becomes" not in onnxpool.MaxPool(kernel_shape=2, axes=0).plan((9,), "uint8").explain()
+
+
 def test_integers_take_little_memory() -> None:
     """An array of integers is not converted at once."""
     import tracemalloc

@@ -222,5 +222,13 @@ class AxesPlan(Reducing):
     def _places(self) -> tuple[int, ...]:
         return self.frame.pooled
 
+    def _geometry(self) -> list[str]:
+        lines = super()._geometry()
+        if self._wide is not None and self.operator.windowed:
+            lines.append(f"{self.dtype.name} becomes {self._wide.dtype.name}, a part at a time")
+        return lines
+
     def _route(self) -> list[str]:
+        if self._wide is not None and not self.operator.windowed:
+            return ["numpy"]
         return (self._folded or self._seen)._route()
