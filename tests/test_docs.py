@@ -40,7 +40,7 @@ def test_every_operator_has_an_example() -> None:
     assert without == []
 
 
-PAGES = ("README.md", "docs/c-api.md", "docs/compatibility.md", "docs/embedding.md", "docs/onnx.md",
+PAGES = ("README.md", "docs/arrays.md", "docs/c-api.md", "docs/compatibility.md", "docs/embedding.md", "docs/onnx.md",
          "docs/onnxruntime.md", "docs/operators.md")
 
 

@@ -32,7 +32,7 @@ def test_every_kind_of_good_argument_gives_the_same(shape):
 
 def test_lists_are_remembered_as_tuples_are():
     """As ONNX's attributes are lists, they are what many callers have."""
-    arguments = [2, 2], [1, 2], None, None, None, None, None, False, None, False
+    arguments = [2, 2], [1, 2], None, None, None, None, None, False, None, False, None
     assert onnxpool.base.made(onnxpool.MaxPool, *arguments) is onnxpool.base.made(onnxpool.MaxPool, *arguments)
 
 

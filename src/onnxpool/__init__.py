@@ -7,6 +7,7 @@ from .errors import PoolError, PoolTypeError
 from .execution import Plan
 from .operators import *  # noqa: F403
 from .operators import __all__ as _operators
+from .parts import Part, Partial, Share
 from .schemas import supported
 from .threads import get_num_threads, num_threads, set_num_threads
 from .version import __version__
@@ -14,9 +15,12 @@ from .version import __version__
 __all__ = [
     *_operators,
     "Operator",
+    "Part",
+    "Partial",
     "Plan",
     "PoolError",
     "PoolTypeError",
+    "Share",
     "__version__",
     "clear_caches",
     "config",

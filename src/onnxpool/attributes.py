@@ -95,6 +95,20 @@ class Ints(Attribute):
         return tuple(integer(where._replace(position=i), item, self.minimum) for i, item in enumerate(value))
 
 
+class Axes(Ints):
+    """Axes of an array, which count from its end if negative."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(minimum=-MOST_AXES)
+
+    def check(self, where: Place, value: Any) -> tuple[int, ...]:
+        """The axes as a tuple."""
+        checked = super().check(where, value)
+        return (checked,) if isinstance(checked, int) else checked
+
+
 class Flag(Attribute):
     """0 or 1; the bools stand for them."""
 

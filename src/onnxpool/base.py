@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import schemas, windows
-from .attributes import Flag, integer, shown
+from .attributes import Axes, Flag, integer, shown
 from .errors import Place, PoolError, PoolTypeError
 from .execution import Array, Plan, T, as_array, dtype_name, dtype_of, native
 from .keys import key_of
@@ -39,6 +39,10 @@ class Operator:
         Whether arrays are (N, *spatial, C) instead of (N, C, *spatial).
     return_indices : bool
         Whether calls return Indices too, which MaxPool has.
+    axes : tuple of int, or None
+        The pooled axes that were given. None for the spatial axes of ONNX.
+    keepdims : bool
+        Whether pooled axes stay in the result. Only global operators can drop them.
     label : str
         The operator and its version, such as ``"AveragePool-19"``.
 
@@ -66,7 +70,7 @@ class Operator:
     'MaxPool-12'
     """
 
-    __slots__ = ("_given", "_recent", "_version", "channels_last", "opset", "return_indices")
+    __slots__ = ("_given", "_recent", "_version", "axes", "channels_last", "keepdims", "opset", "return_indices")
 
     windowed: ClassVar[bool] = True
     quantised: ClassVar[bool] = False
@@ -76,23 +80,33 @@ class Operator:
     _given: tuple[tuple[str, Any], ...]
     _version: schemas.Version
     _recent: Callable[[], Plan | None]  # the plan of the last call, which holds the operator and so must not be held
+    axes: tuple[int, ...] | None
     channels_last: bool
+    keepdims: bool
     opset: int
     return_indices: bool
 
-    def _set(self, opset: int | None, channels_last: bool | int, *, return_indices: bool = False, **given: Any) -> None:
+    def _set(self, opset: int | None, channels_last: bool | int, *, return_indices: bool = False,
+             axes: Ints | None = None, keepdims: bool = True, **given: Any) -> None:
         """What every constructor ends in."""
         name = self._schema
         version = schemas.resolve(name, opset)
         checked = schemas.check_attributes(version, given)
-        if self.windowed and isinstance(checked.get("kernel_shape"), tuple):
-            windows.check_lengths(version.label, checked, len(checked["kernel_shape"]))
+        pooled = None if axes is None else Axes().check(Place(version.label, "axes"), axes)
+        if pooled is not None and channels_last:
+            raise PoolError(f"{version.label}: axes={pooled} given together with channels_last; axes say which are "
+                            f"pooled in any layout, leave channels_last out", version.label, "axes", value=pooled)
+        sides = checked.get("kernel_shape") if pooled is None else pooled
+        if self.windowed and isinstance(sides, tuple):
+            windows.check_lengths(version.label, checked, len(sides))
         last = bool(Flag().check(Place(version.label, "channels_last"), channels_last))
         indices = bool(Flag().check(Place(version.label, "return_indices"), return_indices))
+        keeps = bool(Flag().check(Place(version.label, "keepdims"), keepdims))
         schemas.check_outputs(version, 1 + indices)
         resolved = schemas.LATEST[schemas.SCHEMAS[name].domain] if opset is None else int(opset)
         for key, value in (("_given", tuple(checked.items())), ("_version", version), ("channels_last", last),
-                           ("opset", resolved), ("return_indices", indices), ("_recent", no_plan)):
+                           ("opset", resolved), ("return_indices", indices), ("axes", pooled), ("keepdims", keeps),
+                           ("_recent", no_plan)):
             object.__setattr__(self, key, value)
 
     @property
@@ -140,6 +154,10 @@ class Operator:
             raise PoolError(f"{self.label}: X has {len(shape)} axes, shape {shape}, but takes at least {least}; "
                             f"give (N, C{', *spatial' if least == 3 else ''})", self.label, "X", value=shape)
 
+    def _check_dtype(self, dtype: np.dtype[Any]) -> None:
+        """Refuses a dtype that the version does not have."""
+        schemas.check_dtype(self._version, dtype_name(dtype))
+
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the result for a checked shape."""
         raise NotImplementedError(f"{self.label} has no result")
@@ -157,10 +175,15 @@ class Operator:
     def _keywords(self) -> dict[str, Any]:
         """The arguments that make an equal operator."""
         keywords = {**self.attributes, "opset": self.opset, "channels_last": self.channels_last}
-        return {**keywords, "return_indices": True} if self.return_indices else keywords
+        if self.return_indices:
+            keywords["return_indices"] = True
+        if self.axes is not None:
+            keywords["axes"] = self.axes
+            del keywords["channels_last"]
+        return keywords if self.keepdims else {**keywords, "keepdims": False}
 
     def _key(self) -> tuple[Any, ...]:
-        return type(self), self._given, self.opset, self.channels_last, self.return_indices
+        return type(self), self._given, self.opset, self.channels_last, self.return_indices, self.axes, self.keepdims
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Operator) and self._key() == other._key()
@@ -181,7 +204,7 @@ class Operator:
         Parameters
         ----------
         shape : sequence of int
-            (N, C, *spatial), or (N, *spatial, C) if `channels_last`.
+            (N, C, *spatial), or (N, *spatial, C) if `channels_last`; any with axes.
         dtype : dtype_like
             One that the operator's version has.
 
@@ -249,7 +272,8 @@ class Operator:
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            The result, of the dtype of `x` in native byte order. It has the order of `x` in memory.
+            The result, of the dtype of `x` in native byte order. It has the order of `x` in memory; with axes it is
+            C-contiguous.
 
         Raises
         ------
@@ -316,7 +340,7 @@ def _made(cls: Any, arguments: tuple[Any, ...], kinds: tuple[type, ...]) -> Oper
 @lru_cache(maxsize=MOST_KEPT)
 def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
     """The plan of an operator; the same object for the same question."""
-    schemas.check_dtype(operator._version, dtype_name(dtype))
+    operator._check_dtype(dtype)
     operator._check_rank(shape)
     return operator._make_plan(shape, dtype)
 

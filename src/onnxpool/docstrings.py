@@ -13,6 +13,8 @@ from . import schemas
 F = TypeVar("F", bound=Callable[..., Any])
 
 LAYOUT = "(N, C, *spatial), or (N, *spatial, C) if `channels_last`"
+ANY_AXES = f"array_like of shape {LAYOUT}; any shape with `axes`"
+TAKE_AXES = ("AveragePool", "MaxPool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 IMAGES = "(N, C, H, W), or (N, H, W, C) if `channels_last`"
 PER_AXIS = "int or sequence of int"
 FLAG = "{0, 1}, optional"
@@ -60,6 +62,10 @@ PARAMETERS: dict[str, tuple[str, str]] = {  # type and description
     "opset": ("int, optional",
               "The opset of the model{domain}. By default the newest that this release knows, {latest}."),
     "channels_last": ("bool, optional", "Whether `x` and the result have their channels last. By default False."),
+    "axes": (f"{PER_AXIS}, optional",
+             "The pooled axes, instead of the spatial ones, in the order of the attributes. Negative ones count from "
+             "the end. All other axes are batch."),
+    "keepdims": ("bool, optional", "Whether the result keeps pooled axes, with size 1. By default True, as in ONNX."),
     "out": ("ndarray, optional", "Where the result is stored: an array of its shape and dtype. It is returned. It may "
                                  "overlap the inputs."),
     "num_threads": ("int, optional", "The most threads that the call uses. By default `get_num_threads()`. Calls on "
@@ -70,6 +76,7 @@ SPECIAL: dict[tuple[str, str], tuple[str, str]] = {
     ("MaxPool", "out"): ("ndarray, or tuple of two with Indices, optional",
                          "Where the results are stored, and returned. Each of two may be None. They may overlap `x`, "
                          "but not each other."),
+    **{(operator, "x"): (ANY_AXES, PARAMETERS["x"][1]) for operator in TAKE_AXES},
     ("NhwcMaxPool", "x"): ("array_like of shape (N, *spatial, C)", PARAMETERS["x"][1]),
     ("NhwcMaxPool", "channels_last"): ("bool, optional", "True, the default. False is refused."),
     ("MaxRoiPool", "x"): (f"array_like of shape {IMAGES}", PARAMETERS["x"][1]),
@@ -83,13 +90,18 @@ SPECIAL: dict[tuple[str, str], tuple[str, str]] = {
 
 RESULTS = {  # shape of the result
     "windows": "ndarray of shape (N, C, *out), or (N, *out, C) if `channels_last`",
+    "any_windows": "ndarray of the shape of `x`, but for the number of windows along pooled axes",
     "nhwc": "ndarray of shape (N, *out, C)",
+    "any_whole": "ndarray of the shape of `x`, but with 1 along pooled axes, or without these",
     "whole": "ndarray of shape (N, C, *ones), or (N, *ones, C) if `channels_last`",
     "unpooled": "ndarray of the shape that `indices` address, or of `output_shape`",
     "bins": "ndarray of shape (R, C, *bins), or (R, *bins, C) if `channels_last`",
 }
 
 NOTES = {
+    "axes": """\
+With `axes` the call is not one of ONNX. Results keep the places of axes, and are C-contiguous. `channels_last` must be
+left out.""",
     "size": """\
 An axis of ``size`` elements with padding ``begin`` and ``end`` has this many windows::
 
@@ -118,6 +130,8 @@ float16, bfloat16 and float32 are summed in float32, float64 in float64. Each re
     "powers": """\
 The norm is ``sum(abs(x) ** p) ** (1 / p)``. Powers are summed in float64. Each result is rounded once to the dtype
 of `x`, to the nearest. Sums of powers whose root fits the dtype do not overflow.""",
+    "integers": """\
+With `axes`, maxima of bool, int8, uint8, int16, uint16, int32 and uint32 are taken too, and are exact.""",
     "maxima": """\
 A maximum is an element of `x`, bit for bit. NaN is larger than all numbers. Indices name the first of equal
 maxima.""",

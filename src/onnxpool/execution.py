@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, overload
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .errors import PoolError, PoolTypeError
 from .explain import Explanation, explain
+from .parts import Limit, Part, Partial, Range, Share, ranges_of
 from .windows import Axis
 
 Array = NDArray[Any]
@@ -266,6 +267,114 @@ class Plan:
         """What the plan does, in lines."""
         return []
 
+    def tile(self, slices: slice | Sequence[slice]) -> Part:
+        """
+        Make a part of the result, which has the same bits.
+
+        Parameters
+        ----------
+        slices : slice or sequence of slice
+            Of the result, with step 1: one for each axis. Axes that are left out are taken whole.
+
+        Returns
+        -------
+        Part
+            What computes ``result[slices]`` from ``X[part.inputs]``.
+
+        Raises
+        ------
+        PoolError, PoolTypeError
+            For what are no such slices, and for operators whose results depend on places that are values.
+        """
+        return self._part(ranges_of(self.label, slices, self.output_shape))
+
+    def tiles(self, n: int | None = None, *, max_bytes: int | None = None) -> Iterator[Part]:
+        """
+        Cut the result into parts, which cover it once, in row-major order.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many parts there are at least, if the result has as many elements.
+        max_bytes : int, optional
+            The most bytes of what a part takes of X and what it gives. One of the two must be given.
+
+        Returns
+        -------
+        iterator of Part
+            As `tile` makes them.
+
+        Raises
+        ------
+        PoolError
+            If a part of one result has more than `max_bytes` bytes, or as `tile`.
+        """
+        return self._parts(Limit.of(self.label, n, max_bytes))
+
+    def partials(self, n: int | None = None, *, max_bytes: int | None = None) -> Iterator[Share]:
+        """
+        Cut the input of a global operator into shares, whose partial results `combine` makes the result.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many shares there are at least, if the pooled axes have as many elements.
+        max_bytes : int, optional
+            The most bytes that a share takes of X, with a copy for 16-bit sums. One of the two must be given.
+
+        Returns
+        -------
+        iterator of Share
+            What computes a `Partial` from ``X[share.inputs]``.
+
+        Raises
+        ------
+        PoolError
+            If a share of one element has more than `max_bytes` bytes, or if the operator is not global.
+        """
+        return self._shares(Limit.of(self.label, n, max_bytes))
+
+    def combine(self, partials: Iterable[Partial]) -> Array:
+        """
+        Combine partial results into the result.
+
+        Parameters
+        ----------
+        partials : iterable of Partial
+            Of all shares, in any order. They are taken one by one.
+
+        Returns
+        -------
+        ndarray
+            The result. Maxima are those of the whole. A mean of n shares is within
+            ``(2 * log2(taps) + 5) * u * mean(abs(x))`` of the true value, with u half an ulp of float32 or float64, and
+            ``n * 2**-53 * mean(abs(x))``. A norm is within ``(2 * log2(taps) + 4 + n) * 2**-53 * max(1, 1 / p)`` of its
+            own size, and u. Both are then rounded to the dtype.
+
+        Raises
+        ------
+        PoolError
+            If the shares are not all of the input, or if the operator is not global.
+        """
+        return self._combined(partials)
+
+    def _uncut(self) -> PoolError:
+        """The error for what has no parts."""
+        return PoolError(f"{self.label}: places of its results are values, so they have no parts; cut its inputs",
+                         self.label, "slices")
+
+    def _part(self, ranges: Sequence[Range]) -> Part:
+        raise self._uncut()
+
+    def _parts(self, limit: Limit) -> Iterator[Part]:
+        raise self._uncut()
+
+    def _shares(self, limit: Limit) -> Iterator[Share]:
+        raise self._uncut()
+
+    def _combined(self, partials: Iterable[Partial]) -> Array:
+        raise self._uncut()
+
     @overload
     def __call__(self, x: NDArray[T], *inputs: ArrayLike | None, out: None = None,
                  num_threads: int | None = None) -> NDArray[T] | Any: ...
@@ -304,12 +413,12 @@ class Plan:
         """
         raise NotImplementedError(f"{type(self).__name__} does not run")
 
-    def _checked(self, x: Any) -> Array:
-        """X, of the plan's shape and dtype."""
-        label = self.label
+    def _checked(self, x: Any, shape: tuple[int, ...] | None = None) -> Array:
+        """X, of the plan's shape or another one, and of its dtype."""
+        label, shape = self.label, self.shape if shape is None else shape
         array = as_array(label, x)
-        if array.shape != self.shape:
-            raise PoolError(f"{label}: this plan is for shape {self.shape}, got {array.shape}; plan anew for that",
+        if array.shape != shape:
+            raise PoolError(f"{label}: this plan is for shape {shape}, got {array.shape}; plan anew for that",
                             label, "X", value=array.shape)
         if array.dtype != self.dtype and native(array.dtype) != self.dtype:
             raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {array.dtype}; plan anew for that",

@@ -6,6 +6,7 @@ from typing import Any
 from .windows import Axis
 
 MOST_SHOWN = 8  # windows of an axis that are listed one by one
+COLOURS = (3, 4)  # sizes of a last axis that is more likely one of colours than one to be pooled
 
 
 class Explanation(str):
@@ -63,6 +64,11 @@ def explain(label: str, dtype: str, shape: Sequence[int], output_shape: Sequence
         lines.append(f"route: {', '.join(facts['route']) or 'none'}")
     return Explanation("\n".join(lines), {"operator": label, "dtype": dtype, "shape": list(shape),
                                           "output_shape": list(output_shape), **facts}, geometry)
+
+
+def looks_coloured(shape: Sequence[int]) -> bool:
+    """Whether an array is more likely one image (H, W, colours) than images with channels and one axis."""
+    return len(shape) == 3 and shape[2] in COLOURS and min(shape[:2]) > shape[2]
 
 
 def axis_facts(axis: Axis, number: int) -> dict[str, Any]:

@@ -43,9 +43,10 @@ class NhwcMaxPoolOptions(WindowOptions, total=False):
 
 
 class DilatedOptions(WindowOptions, LayoutOptions, total=False):
-    """What functions on windows take that may be dilated."""
+    """What functions on windows take that may be dilated, and lie along any axes."""
 
     dilations: Ints | None
+    axes: Ints | None
 
 
 class AveragePoolOptions(DilatedOptions, total=False):
@@ -66,7 +67,14 @@ class LpPoolOptions(DilatedOptions, total=False):
     p: float | None
 
 
-class GlobalLpPoolOptions(LayoutOptions, total=False):
+class GlobalOptions(LayoutOptions, total=False):
+    """What functions take that reduce all of some axes."""
+
+    axes: Ints | None
+    keepdims: bool
+
+
+class GlobalLpPoolOptions(GlobalOptions, total=False):
     """What `global_lp_pool` takes."""
 
     p: float | None

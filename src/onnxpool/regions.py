@@ -144,4 +144,4 @@ def check_planes(label: str, shape: tuple[int, ...], channels_last: bool) -> Non
         raise PoolError(f"{label}: X has {len(shape)} axes, shape {shape}, but takes 4; "
                         f"give {'(N, H, W, C)' if channels_last else '(N, C, H, W)'}", label, "X", value=shape)
     first = 1 if channels_last else 2
-    check_sizes(label, shape[first:first + 2], first)
+    check_sizes(label, shape[first:first + 2], (first, first + 1))

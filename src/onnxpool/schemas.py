@@ -14,6 +14,9 @@ LATEST = {"": 28, "com.microsoft": 1}  # the newest opset of each domain that th
 FLOATS = ("float16", "float32", "float64")
 BFLOAT = ("bfloat16",)
 BYTES = ("int8", "uint8")
+# The smallest float dtype that has all values of a dtype.
+EXACT = {"bool": "float32", "int8": "float32", "uint8": "float32", "int16": "float32", "uint16": "float32",
+         "int32": "float64", "uint32": "float64"}
 QUANTISED_INPUTS = ("X", "x_scale", "x_zero_point", "y_scale", "y_zero_point")
 
 
@@ -222,8 +225,18 @@ def check_dtype(version: Version, name: str) -> None:
         raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}, here only "
                             f"{accepted}; cast to one of these or give opset >= {first}",
                             version.label, "X", value=name)
-    raise PoolTypeError(f"{version.label}: dtype {name} is not accepted, only {accepted}; cast to one of these",
+    raise PoolTypeError(f"{version.label}: dtype {name} is not accepted, only {accepted}; {cast(version, name)}",
                         version.label, "X", value=name)
+
+
+def cast(version: Version, name: str) -> str:
+    """What to do with a dtype that the version does not have."""
+    wide = EXACT.get(name)
+    if wide in version.dtypes:
+        return f"cast to {wide}, which holds every {name}"
+    if name in ("int64", "uint64") and "float64" in version.dtypes:
+        return "cast to float64, which holds integers up to 2^53"
+    return "cast to one of these"
 
 
 def check_outputs(version: Version, count: int) -> None:

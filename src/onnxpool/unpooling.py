@@ -17,7 +17,7 @@ def inferred_sizes(label: str, attributes: dict[str, Any], sizes: tuple[int, ...
     """The spatial shape that indices address: (size - 1) * stride + kernel, less the pads."""
     rank = len(sizes)
     check_lengths(label, attributes, rank)
-    check_sizes(label, sizes, first)
+    check_sizes(label, sizes, range(first, first + rank))
     kernel = per_axis(attributes["kernel_shape"], rank)
     strides = per_axis(attributes.get("strides", 1), rank)
     pads = per_axis(attributes.get("pads", 0), 2 * rank)

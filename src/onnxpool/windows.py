@@ -4,6 +4,7 @@ Padding, strides, dilation and rounding end here. All arithmetic is exact, and n
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .errors import PoolError
@@ -65,7 +66,7 @@ class Axis:
     def __init__(self, size: int, out: int, kernel: int, stride: int = 1, dilation: int = 1,
                  pads: tuple[int, int] = (0, 0), counts_pads: bool = False) -> None:
         span = (kernel - 1) * dilation + 1
-        begin = min(out, ceil_div(pads[0], stride))
+        begin = max(0, min(out, ceil_div(pads[0], stride)))  # a part may begin behind its only element
         self.size, self.out, self.kernel, self.stride, self.dilation = size, out, kernel, stride, dilation
         self.pads, self.counts_pads, self.span, self.begin = pads, counts_pads, span, begin
         self.end = max(begin, min(out, (size - span + pads[0]) // stride + 1))
@@ -86,6 +87,21 @@ class Axis:
         taps = max(taps_before(self.size) - outside, 0)
         divisor = taps_before(self.size + self.pads[1]) if self.counts_pads else taps
         return Window(place + outside * self.dilation if taps else 0, taps, divisor)
+
+    def part(self, begin: int, end: int) -> tuple[int, "Axis"]:
+        """Windows [begin, end) as an axis of their own, with the same taps and divisors, and its first element."""
+        if begin == end:
+            return 0, Axis(0, out=0, kernel=1)
+        place, behind = (index * self.stride - self.pads[0] for index in (begin, end - 1))
+        behind += self.span
+        low = min(max(0, place), self.size - 1)
+        high = max(low + 1, min(self.size, behind))
+        pads = low - place, max(0, min(self.size + self.pads[1], behind) - high)
+        return low, Axis(high - low, end - begin, self.kernel, self.stride, self.dilation, pads, self.counts_pads)
+
+    def read_by(self, windows: int) -> int:
+        """The most elements that so many neighbouring windows read."""
+        return min(self.size, (windows - 1) * self.stride + self.span)
 
     def _first_at(self, place: int) -> int:
         """The first window that begins at this place or behind it."""
@@ -138,17 +154,17 @@ def check_lengths(label: str, attributes: dict[str, Any], rank: int) -> None:
                             f"{sides * rank}; give {sides} for each axis", label, name, value=value)
 
 
-def check_sizes(label: str, sizes: tuple[int, ...], first: int) -> None:
-    """Refuses an empty spatial axis."""
-    for i, size in enumerate(sizes):
+def check_sizes(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> None:
+    """Refuses an empty spatial axis; `places` are their numbers in the array."""
+    for axis, size in zip(places, sizes, strict=True):
         if size == 0:
-            raise PoolError(f"{label}: spatial axis {first + i} is empty (size 0), a window needs at least 1 element; "
-                            f"only the batch and channel axes may be empty", label, "X", axis=first + i, value=0)
+            raise PoolError(f"{label}: spatial axis {axis} is empty (size 0), a window needs at least 1 element; "
+                            f"only the batch and channel axes may be empty", label, "X", axis=axis, value=0)
 
 
-def whole_windows(label: str, sizes: tuple[int, ...], first: int) -> tuple[Axis, ...]:
+def whole_windows(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> tuple[Axis, ...]:
     """One window for all of every axis."""
-    check_sizes(label, sizes, first)
+    check_sizes(label, sizes, places)
     return tuple(Axis(size, out=1, kernel=size) for size in sizes)
 
 
@@ -178,7 +194,8 @@ def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stri
     return windows
 
 
-def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], first: int) -> tuple[Axis, ...]:
+def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...],
+            places: Sequence[int]) -> tuple[Axis, ...]:
     """
     The windows of every spatial axis.
 
@@ -190,15 +207,15 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], firs
         Checked attributes; those left out have their defaults.
     sizes : tuple of int
         Of the spatial axes.
-    first : int
-        Which axis of the array the first spatial axis is, for messages.
+    places : sequence of int
+        Which axes of the array these are, for messages.
     """
     rank = len(sizes)
     if attributes.get("kernel_shape") is None:
         raise PoolError(f"{label}: kernel_shape is not given, and no result is defined without it; give kernel_shape",
                         label, "kernel_shape")
     check_lengths(label, attributes, rank)
-    check_sizes(label, sizes, first)
+    check_sizes(label, sizes, places)
     kernel = per_axis(attributes["kernel_shape"], rank)
     strides = per_axis(attributes.get("strides", 1), rank)
     dilations = per_axis(attributes.get("dilations", 1), rank)
@@ -208,6 +225,6 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], firs
         raise PoolError(f"{label}: pads={pads} given together with auto_pad={mode}; "
                         f"leave pads out or give auto_pad='NOTSET'", label, "pads", value=pads)
     return tuple(
-        resolve_axis(label, i, first + i, sizes[i], kernel[i], strides[i], dilations[i], (pads[i], pads[i + rank]),
+        resolve_axis(label, i, places[i], sizes[i], kernel[i], strides[i], dilations[i], (pads[i], pads[i + rank]),
                      mode, bool(attributes.get("ceil_mode")), bool(attributes.get("count_include_pad")))
         for i in range(rank))

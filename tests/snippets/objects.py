@@ -72,9 +72,26 @@ with onnxpool.num_threads(2):
 assert_type(onnxpool.from_dlpack(x), NDArray[Any])
 assert_type(onnxpool.__version__, str)
 
+image: NDArray[np.float32] = np.zeros((8, 8), np.float32)
+mean = onnxpool.GlobalAveragePool(axes=(0, 1), keepdims=False)
+assert_type(mean.axes, tuple[int, ...] | None)
+assert_type(mean(image), NDArray[np.float32])
+plan = onnxpool.MaxPool(kernel_shape=2, axes=[0, -1]).plan(image.shape, image.dtype)
+for part in plan.tiles(max_bytes=100):
+    assert_type(part, onnxpool.Part)
+    assert_type(part.inputs, tuple[slice, ...])
+    part(image[part.inputs])
+assert_type(plan.tile((slice(0, 2),)), onnxpool.Part)
+whole = mean.plan(image.shape, image.dtype)
+partials = [share(image[share.inputs]) for share in whole.partials(3)]
+assert_type(partials, list[onnxpool.Partial])
+assert_type(whole.combine(partials), NDArray[Any])
+
 # What a type checker refuses.
 print(op.kernel_shapes)  # type: ignore[attr-defined]
 print(onnxpool.GlobalMaxPool().strides)  # type: ignore[attr-defined]
 onnxpool.AveragePool(2)  # type: ignore[call-arg]
 onnxpool.AveragePool(kernel_shape=2, auto_pad="SAME")  # type: ignore[arg-type]
 print(found["thread"])  # type: ignore[typeddict-item]
+onnxpool.max_pool(image, 2, axes="01")  # type: ignore[arg-type]
+onnxpool.MaxPool(kernel_shape=2, keepdims=False)  # type: ignore[call-arg]

@@ -35,6 +35,7 @@ class QLinearGlobalAveragePool(Reducing):
     reduces = "quantised_mean"
     windowed = False
     quantised = True
+    takes_axes = False
 
     def __init__(self, *, opset: int | None = None, channels_last: int = 0) -> None:
         self._set(opset, channels_last)
@@ -94,6 +95,7 @@ class QLinearAveragePool(Windowed, Reducing):
 
     __slots__ = ()
     quantised = True
+    takes_axes = False
     zero_points_optional = True
 
     count_include_pad: Named[int] = Named()

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..execution import Plan
+from ..errors import PoolError, PoolTypeError
+from ..execution import Plan, dtype_name
+from ..explain import looks_coloured
+from ..planning.axes import HELD, AxesPlan, checked_axes, framed
 from ..planning.plan import WindowPlan
 from ..planning.request import Reduction, Request
-from ..windows import Axis, resolve, whole_windows, with_spatial
+from ..windows import Axis, resolve, whole_windows
 from .typed import Named, OneResult
 
 if TYPE_CHECKING:
@@ -25,25 +28,72 @@ class Reducing(OneResult):
     __slots__ = ()
 
     reduces: ClassVar[str]
+    takes_axes: ClassVar[bool] = True
 
     def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
         """What such windows become."""
         return Reduction(self.reduces, whole=not self.windowed)
 
-    def _axes(self, shape: tuple[int, ...]) -> tuple[Axis, ...]:
-        """The windows of each spatial axis."""
+    def _pooled(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Which axes of an array are pooled, in the order of attributes."""
+        if self.axes is not None:
+            return checked_axes(self.label, self.axes, shape)
         sizes, first = self._spatial(shape)
-        if self.windowed:
-            return resolve(self.label, self.attributes, sizes, first)
-        return whole_windows(self.label, sizes, first)
+        return tuple(range(first, first + len(sizes)))
+
+    def _windows(self, shape: tuple[int, ...]) -> dict[int, Axis]:
+        """The windows of each pooled axis, in the order of the array."""
+        places = self._pooled(shape)
+        sizes = tuple(shape[axis] for axis in places)
+        try:
+            axes = (resolve(self.label, self.attributes, sizes, places) if self.windowed
+                    else whole_windows(self.label, sizes, places))
+        except PoolError as error:
+            if not self.takes_axes or self.axes is not None or not looks_coloured(shape):
+                raise
+            raise PoolError(f"{error}, or name the pooled axes, such as axes=(0, 1) of (H, W, {shape[-1]})", self.label,
+                            error.attribute, axis=error.axis, value=error.value) from None
+        return dict(sorted(zip(places, axes, strict=True)))
 
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return with_spatial(shape, tuple(axis.out for axis in self._axes(shape)), self.channels_last)
+        windows = self._windows(shape)
+        sizes = (windows[i].out if i in windows else size for i, size in enumerate(shape))
+        return tuple(size for i, size in enumerate(sizes) if self.keepdims or i not in windows)
+
+    def _check_rank(self, shape: tuple[int, ...]) -> None:
+        if self.axes is not None:
+            return
+        try:
+            super()._check_rank(shape)
+        except PoolError as error:
+            if not self.takes_axes or not shape:
+                raise
+            raise PoolError(f"{error}, or name the pooled axes, such as axes={tuple(range(len(shape)))}", self.label,
+                            error.attribute, value=error.value) from None
+
+    def _check_dtype(self, dtype: np.dtype[Any]) -> None:
+        """Refuses a dtype. Maxima along named axes are outside of ONNX, and have integers too."""
+        name = dtype_name(dtype)
+        known = name in HELD and self.takes_axes and self._reduction(()).name in ("max", "indexed_max")
+        if known and self.axes is not None:
+            return
+        try:
+            super()._check_dtype(dtype)
+        except PoolTypeError as error:
+            if not known:
+                raise
+            raise PoolTypeError(f"{error}, or name the pooled axes: with axes= maxima of {name} are taken", self.label,
+                                error.attribute, value=error.value) from None
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
-        axes = self._axes(shape)
+        windows = self._windows(shape)
+        axes = tuple(windows.values())
+        reduction = self._reduction(axes)
+        if self.axes is not None or not self.keepdims:
+            frame = framed(self.label, shape, tuple(windows), self.keepdims, reduction.whole)
+            return AxesPlan(self, shape, dtype, frame, windows, reduction)
         request = Request(shape=shape, dtype=dtype, axes=axes, channels_last=self.channels_last and len(shape) > 2,
-                          reduction=self._reduction(axes))
+                          reduction=reduction)
         return WindowPlan(self, request, self.zero_points_optional)
 
 

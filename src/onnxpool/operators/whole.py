@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Unpack, overload
 
 from numpy.typing import ArrayLike, NDArray
 
-from ..base import made, registered
+from ..base import Ints, made, registered
 from ..docstrings import documented
 from ..execution import Array, T
 from .reducing import Norm, Reducing
 from .typed import Named
 
 if TYPE_CHECKING:
-    from ..options import GlobalLpPoolOptions, LayoutOptions
+    from ..options import GlobalLpPoolOptions, GlobalOptions
 
 
 @registered
@@ -33,26 +33,28 @@ class GlobalAveragePool(Reducing):
     reduces = "mean"
     windowed = False
 
-    def __init__(self, *, opset: int | None = None, channels_last: bool = False) -> None:
-        self._set(opset, channels_last)
+    def __init__(self, *, opset: int | None = None, channels_last: bool = False, axes: Ints | None = None,
+                 keepdims: bool = True) -> None:
+        self._set(opset, channels_last, axes=axes, keepdims=keepdims)
 
 
 @overload
-def global_average_pool(x: NDArray[T], *, out: None = None, **options: Unpack[LayoutOptions]) -> NDArray[T]: ...
+def global_average_pool(x: NDArray[T], *, out: None = None, **options: Unpack[GlobalOptions]) -> NDArray[T]: ...
 
 
 @overload
-def global_average_pool(x: ArrayLike, *, out: NDArray[T], **options: Unpack[LayoutOptions]) -> NDArray[T]: ...
+def global_average_pool(x: ArrayLike, *, out: NDArray[T], **options: Unpack[GlobalOptions]) -> NDArray[T]: ...
 
 
 @overload
-def global_average_pool(x: ArrayLike, *, out: None = None, **options: Unpack[LayoutOptions]) -> Array: ...
+def global_average_pool(x: ArrayLike, *, out: None = None, **options: Unpack[GlobalOptions]) -> Array: ...
 
 
-@documented(GlobalAveragePool, "whole", ("nan", "sums"),
+@documented(GlobalAveragePool, "any_whole", ("axes", "nan", "sums"),
             ("average_pool", "global_max_pool", "global_lp_pool", "qlinear_global_average_pool"))
 def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False,
-                        out: Array | None = None, num_threads: int | None = None) -> Array:
+                        axes: Ints | None = None, keepdims: bool = True, out: Array | None = None,
+                        num_threads: int | None = None) -> Array:
     """
     Average all spatial elements of each channel.
 
@@ -62,8 +64,13 @@ def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last
     >>> x = np.array([[[[1, 2], [3, 6]]]], np.float32)
     >>> onnxpool.global_average_pool(x).tolist()
     [[[[3.0]]]]
+
+    The axes of an array can be named, and dropped:
+
+    >>> onnxpool.global_average_pool(x[0, 0], axes=1, keepdims=False).tolist()
+    [1.5, 4.5]
     """
-    op = made(GlobalAveragePool, opset, channels_last)
+    op = made(GlobalAveragePool, opset, channels_last, axes, keepdims)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -84,24 +91,27 @@ class GlobalMaxPool(Reducing):
     reduces = "max"
     windowed = False
 
-    def __init__(self, *, opset: int | None = None, channels_last: bool = False) -> None:
-        self._set(opset, channels_last)
+    def __init__(self, *, opset: int | None = None, channels_last: bool = False, axes: Ints | None = None,
+                 keepdims: bool = True) -> None:
+        self._set(opset, channels_last, axes=axes, keepdims=keepdims)
 
 
 @overload
-def global_max_pool(x: NDArray[T], *, out: None = None, **options: Unpack[LayoutOptions]) -> NDArray[T]: ...
+def global_max_pool(x: NDArray[T], *, out: None = None, **options: Unpack[GlobalOptions]) -> NDArray[T]: ...
 
 
 @overload
-def global_max_pool(x: ArrayLike, *, out: NDArray[T], **options: Unpack[LayoutOptions]) -> NDArray[T]: ...
+def global_max_pool(x: ArrayLike, *, out: NDArray[T], **options: Unpack[GlobalOptions]) -> NDArray[T]: ...
 
 
 @overload
-def global_max_pool(x: ArrayLike, *, out: None = None, **options: Unpack[LayoutOptions]) -> Array: ...
+def global_max_pool(x: ArrayLike, *, out: None = None, **options: Unpack[GlobalOptions]) -> Array: ...
 
 
-@documented(GlobalMaxPool, "whole", ("maxima",), ("max_pool", "global_average_pool", "global_lp_pool"))
-def global_max_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False, out: Array | None = None,
+@documented(GlobalMaxPool, "any_whole", ("axes", "integers", "maxima"),
+            ("max_pool", "global_average_pool", "global_lp_pool"))
+def global_max_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False,
+                    axes: Ints | None = None, keepdims: bool = True, out: Array | None = None,
                     num_threads: int | None = None) -> Array:
     """
     Take the maximum of all spatial elements of each channel.
@@ -113,7 +123,7 @@ def global_max_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bo
     >>> onnxpool.global_max_pool(x).tolist()
     [[[[6.0]]]]
     """
-    op = made(GlobalMaxPool, opset, channels_last)
+    op = made(GlobalMaxPool, opset, channels_last, axes, keepdims)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -135,8 +145,9 @@ class GlobalLpPool(Norm):
 
     p: Named[float] = Named()
 
-    def __init__(self, *, p: float | None = None, opset: int | None = None, channels_last: bool = False) -> None:
-        self._set(opset, channels_last, p=p)
+    def __init__(self, *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
+                 axes: Ints | None = None, keepdims: bool = True) -> None:
+        self._set(opset, channels_last, axes=axes, keepdims=keepdims, p=p)
 
 
 @overload
@@ -151,9 +162,11 @@ def global_lp_pool(x: ArrayLike, *, out: NDArray[T], **options: Unpack[GlobalLpP
 def global_lp_pool(x: ArrayLike, *, out: None = None, **options: Unpack[GlobalLpPoolOptions]) -> Array: ...
 
 
-@documented(GlobalLpPool, "whole", ("powers", "nan"), ("lp_pool", "global_average_pool", "global_max_pool"))
+@documented(GlobalLpPool, "any_whole", ("axes", "powers", "nan"),
+            ("lp_pool", "global_average_pool", "global_max_pool"))
 def global_lp_pool(x: ArrayLike, *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
-                   out: Array | None = None, num_threads: int | None = None) -> Array:
+                   axes: Ints | None = None, keepdims: bool = True, out: Array | None = None,
+                   num_threads: int | None = None) -> Array:
     """
     Take the Lp norm of all spatial elements of each channel.
 
@@ -164,5 +177,5 @@ def global_lp_pool(x: ArrayLike, *, p: float | None = None, opset: int | None = 
     >>> onnxpool.global_lp_pool(x).tolist()
     [[[[5.0]]]]
     """
-    op = made(GlobalLpPool, p, opset, channels_last)
+    op = made(GlobalLpPool, p, opset, channels_last, axes, keepdims)
     return op(x, out=out, num_threads=num_threads)

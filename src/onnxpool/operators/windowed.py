@@ -43,9 +43,10 @@ class AveragePool(Windowed, Reducing):
 
     def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-                 count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False) -> None:
+                 count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
+                 axes: Ints | None = None) -> None:
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
-                  auto_pad=auto_pad, ceil_mode=ceil_mode, count_include_pad=count_include_pad)
+                  auto_pad=auto_pad, ceil_mode=ceil_mode, count_include_pad=count_include_pad, axes=axes)
 
 
 @overload
@@ -63,12 +64,12 @@ def average_pool(x: ArrayLike, kernel_shape: Ints, *, out: None = None,
                  **options: Unpack[AveragePoolOptions]) -> Array: ...
 
 
-@documented(AveragePool, "windows", (*WINDOWS, "divisor", "empty_mean", "nan", "sums"),
+@documented(AveragePool, "any_windows", (*WINDOWS, "axes", "divisor", "empty_mean", "nan", "sums"),
             ("max_pool", "lp_pool", "global_average_pool", "qlinear_average_pool"))
 def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 out: Array | None = None, num_threads: int | None = None) -> Array:
+                 axes: Ints | None = None, out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Average each window of the spatial axes.
 
@@ -87,7 +88,7 @@ def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = Non
     [[[[0.25, 1.25], [2.75, 7.0]]]]
     """
     op = made(AveragePool, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, count_include_pad, opset,
-              channels_last)
+              channels_last, axes)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -115,9 +116,10 @@ class MaxPool(Windowed, Reducing):
     def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  storage_order: int | None = None, return_indices: bool = False, opset: int | None = None,
-                 channels_last: bool = False) -> None:
+                 channels_last: bool = False, axes: Ints | None = None) -> None:
         self._set(opset, channels_last, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
-                  auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices)
+                  auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices,
+                  axes=axes)
 
     if TYPE_CHECKING:
         def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
@@ -161,27 +163,28 @@ def max_pool(x: ArrayLike, kernel_shape: Ints, *, return_indices: bool, out: Any
              **options: Unpack[MaxPoolOptions]) -> Array | tuple[Array, NDArray[np.int64]]: ...
 
 
-@documented(MaxPool, "windows", (*WINDOWS, "maxima", "empty_maximum"),
+@documented(MaxPool, "any_windows", (*WINDOWS, "axes", "integers", "maxima", "empty_maximum"),
             ("max_unpool", "average_pool", "global_max_pool", "nhwc_max_pool"))
 def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: bool = False, opset: int | None = None,
-             channels_last: bool = False, out: Array | tuple[Array | None, Array | None] | None = None,
-             num_threads: int | None = None) -> Any:
+             channels_last: bool = False, axes: Ints | None = None,
+             out: Array | tuple[Array | None, Array | None] | None = None, num_threads: int | None = None) -> Any:
     """
     Take the maximum of each window of the spatial axes.
 
     Returns
     -------
-    y : ndarray of shape (N, C, *out), or (N, *out, C) if `channels_last`
+    y : ndarray of the shape of `x`, but for the number of windows along pooled axes
         The maxima, of the dtype of `x` in native byte order.
     indices : int64 ndarray of the shape of `y`
         Where each maximum is in `x`. Only with `return_indices`.
 
     Notes
     -----
-    Indices count all elements of `x` in the order of N, C and the spatial axes, also if `channels_last`. The index of a
-    window wholly in padding is -1.
+    Indices count all elements of `x` in the order of N, C and the spatial axes, also if `channels_last`. With `axes`
+    they count in the order of the axes of `x`: ``x.ravel()[indices]`` are the maxima, or with ``storage_order=1``
+    ``x.ravel(order="F")[indices]``. The index of a window wholly in padding is -1.
 
     Examples
     --------
@@ -196,9 +199,14 @@ def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, p
 
     >>> onnxpool.max_pool(x, 2, strides=2, ceil_mode=1).tolist()
     [[[[5.0, 6.0], [8.0, 9.0]]]]
+
+    The axes of an image can be named:
+
+    >>> onnxpool.max_pool(x[0, 0], 2, axes=(0, 1)).tolist()
+    [[5.0, 6.0], [8.0, 9.0]]
     """
     op = made(MaxPool, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, storage_order, return_indices,
-              opset, channels_last)
+              opset, channels_last, axes)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -222,9 +230,10 @@ class LpPool(Windowed, Norm):
 
     def __init__(self, *, kernel_shape: Ints | None = None, p: float | None = None, strides: Ints | None = None,
                  pads: Ints | None = None, dilations: Ints | None = None, auto_pad: AutoPad | None = None,
-                 ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False) -> None:
+                 ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False,
+                 axes: Ints | None = None) -> None:
         self._set(opset, channels_last, kernel_shape=kernel_shape, p=p, strides=strides, pads=pads, dilations=dilations,
-                  auto_pad=auto_pad, ceil_mode=ceil_mode)
+                  auto_pad=auto_pad, ceil_mode=ceil_mode, axes=axes)
 
 
 @overload
@@ -239,12 +248,12 @@ def lp_pool(x: ArrayLike, kernel_shape: Ints, *, out: NDArray[T], **options: Unp
 def lp_pool(x: ArrayLike, kernel_shape: Ints, *, out: None = None, **options: Unpack[LpPoolOptions]) -> Array: ...
 
 
-@documented(LpPool, "windows", ("powers", *WINDOWS, "empty_norm", "nan"),
+@documented(LpPool, "any_windows", ("powers", *WINDOWS, "axes", "empty_norm", "nan"),
             ("average_pool", "max_pool", "global_lp_pool"))
 def lp_pool(x: ArrayLike, kernel_shape: Ints, *, p: float | None = None, strides: Ints | None = None,
             pads: Ints | None = None, dilations: Ints | None = None, auto_pad: AutoPad | None = None,
             ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False,
-            out: Array | None = None, num_threads: int | None = None) -> Array:
+            axes: Ints | None = None, out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Take the Lp norm of each window of the spatial axes.
 
@@ -255,7 +264,7 @@ def lp_pool(x: ArrayLike, kernel_shape: Ints, *, p: float | None = None, strides
     >>> onnxpool.lp_pool(x, 2).tolist()
     [[[5.0, 4.0]]]
     """
-    op = made(LpPool, kernel_shape, p, strides, pads, dilations, auto_pad, ceil_mode, opset, channels_last)
+    op = made(LpPool, kernel_shape, p, strides, pads, dilations, auto_pad, ceil_mode, opset, channels_last, axes)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -273,6 +282,7 @@ class NhwcMaxPool(Windowed, Reducing):
 
     __slots__ = ()
     reduces = "max"
+    takes_axes = False
 
     dilations: Named[Sizes] = Named()
 

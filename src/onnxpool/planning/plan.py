@@ -1,6 +1,7 @@
 """Plans: what an operator that reduces windows does with arrays of one shape and dtype."""
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,16 +9,135 @@ import numpy as np
 from .. import kernels, quantisation, threads
 from ..errors import PoolError, PoolTypeError
 from ..execution import Array, Plan, allocate, can_be, check_out, delivered
-from ..explain import Explanation, axis_facts, axis_lines, explain
+from ..explain import Explanation, axis_facts, axis_lines, explain, looks_coloured
+from ..parts import Partial
 from ..windows import Axis
 from . import layout
+from .combining import Total
+from .cutting import Cuttable
 from .request import Reduction, Request, merged, picked
 
 INDEX = np.dtype(np.int64)
 QUANTISED = ("quantised_mean", "mean_in_order")  # reductions whose further inputs say what elements stand for
 
 
-class WindowPlan(kernels.PlainCall, Plan):
+class Reducing(Cuttable):
+    """A plan that reduces windows: what such plans do with arrays, whatever these are seen as."""
+
+    __slots__ = ()
+
+    _quantised = False
+
+    def explain(self) -> Explanation:
+        """Tell what the plan does, as `Plan.explain`."""
+        axes = zip(self.axes, self._places(), strict=True)
+        return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry(),
+                       axes=[axis_facts(axis, place) for axis, place in axes], route=self._route())
+
+    def _geometry(self) -> list[str]:
+        """The windows in words."""
+        lines = [] if self.axes else ["no spatial axis: every element is a window"]
+        for axis, place in zip(self.axes, self._places(), strict=True):
+            lines += axis_lines(axis, place, divided=self.reduction.name.startswith("mean"))
+        if 0 in self.output_shape:
+            lines.append("the result is empty")
+        return lines
+
+    def _route(self) -> list[str]:
+        """The names of the steps that reduce arrays in row-major order."""
+        raise NotImplementedError(f"{self.label} has no route")
+
+    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
+        """Reduces an array, which is not empty, into results that it does not overlap."""
+        raise NotImplementedError(f"{self.label} does not run")
+
+    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
+        """A call on any arrays."""
+        x = self._checked(x)
+        rule = self._rule(inputs) if inputs or self._quantised else None
+        team = threads.team(num_threads, x.nbytes)
+        indexed = self.reduction.name == "indexed_max"
+        y_out, indices_out = self._out_pair(out) if indexed else (out, None)
+        y = self._result(x, y_out, self.dtype)
+        indices = self._result(x, indices_out, INDEX) if indexed else None
+        if x.size:
+            self._reduce(x, y, indices, rule, team)
+        y = delivered(y, y_out)
+        return y if indices is None else (y, delivered(indices, indices_out))
+
+    def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
+        """What the further inputs ask of a kernel."""
+        self._no_inputs(inputs)
+        return None
+
+    def _cropped(self, plan: Plan, crop: tuple[slice, ...]) -> Plan:
+        return Cropped(self, plan, crop)
+
+    def _combined(self, partials: Iterable[Partial]) -> Array:
+        total = Total(self.reduction, math.prod(axis.size for axis in self.axes))
+        for value, taps in partials:
+            if value.shape != self.output_shape:
+                raise PoolError(f"{self.label}: a partial result has shape {value.shape}, the result has "
+                                f"{self.output_shape}; give those of this plan's shares", self.label, "partials",
+                                value=value.shape)
+            total.add(value, taps)
+        result = total.result(self.dtype)
+        if result is None or total.seen != total.taps:
+            raise PoolError(f"{self.label}: partial results of {total.seen} elements, but there are {total.taps}; give "
+                            f"that of each share once", self.label, "partials", value=total.seen)
+        return result
+
+    def _order(self, x: Array) -> tuple[int, ...] | None:
+        """The axes of a result, slowest in memory first; None is row-major order."""
+        return None
+
+    def _out_pair(self, out: Any) -> tuple[Array | None, Array | None]:
+        """The arrays that were given for a maximum and its indices, each None if it was not."""
+        if out is None:
+            return None, None
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise PoolTypeError(f"{self.label}: out with Indices must be a tuple of two arrays, got "
+                                f"{type(out).__name__}; give (y, indices)", self.label, "out", value=type(out).__name__)
+        for array, dtype in zip(out, (self.dtype, INDEX), strict=True):
+            if array is not None:
+                check_out(self.label, array, self.output_shape, dtype)
+        if out[0] is not None and out[1] is not None and np.may_share_memory(*out):
+            raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays", self.label, "out")
+        return out
+
+    def _result(self, x: Array, out: Array | None, dtype: np.dtype[Any]) -> Array:
+        """Where a kernel stores a result: in the array that was given, unless it overlaps x."""
+        if out is not None:
+            check_out(self.label, out, self.output_shape, dtype)
+            if not np.may_share_memory(x, out):
+                return out
+        return allocate(self.label, self.output_shape, dtype, self._order(x))
+
+
+class Cropped(Reducing):
+    """A plan for some of another plan's results, of a part that must be read with more than it gives."""
+
+    __slots__ = ("_crop", "_inner", "axes", "output_shape", "reduction")
+
+    _inner: Plan
+    _crop: tuple[slice, ...]
+
+    def __init__(self, whole: Reducing, inner: Plan, crop: tuple[slice, ...]) -> None:
+        super().__init__(whole.operator, inner.shape, inner.dtype, axes=inner.axes, reduction=whole.reduction,
+                         output_shape=tuple(cut.stop - cut.start for cut in crop), _inner=inner, _crop=crop)
+
+    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
+        """Run the plan and take the results."""
+        return self._call(x, inputs, out, num_threads)
+
+    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
+        x = self._checked(x)
+        y = self._result(x, out, self.dtype)
+        np.copyto(y, self._inner(x, *inputs, num_threads=num_threads)[self._crop])
+        return delivered(y, out)
+
+
+class WindowPlan(kernels.PlainCall, Reducing):
     """
     The plan of an operator that reduces windows.
 
@@ -53,25 +173,15 @@ class WindowPlan(kernels.PlainCall, Plan):
         if layout.counts_beyond(request):
             wider = WindowPlan(operator, request._replace(dtype=np.dtype(np.float64)))
         super().__init__(operator, request.shape, request.dtype, request=request, axes=request.axes,
-                         reduction=request.reduction, output_shape=request.output_shape, _picked=picks,
+                         channels_last=request.channels_last, reduction=request.reduction,
+                         output_shape=request.output_shape, _picked=picks,
                          _merged=None if picks else merged(request), _wider=wider, _pools={}, _plain=[],
                          _bytes=request.nbytes, _quantised=request.reduction.name in QUANTISED,
                          _optional_zeros=optional_zeros)
 
-    def explain(self) -> Explanation:
-        """Tell what the plan does, as `Plan.explain`."""
+    def _places(self) -> Sequence[int]:
         first = 1 if self.channels_last else 2
-        return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry(),
-                       axes=[axis_facts(axis, i) for i, axis in enumerate(self.axes, first)], route=self._route())
-
-    def _geometry(self) -> list[str]:
-        """The windows in words."""
-        lines = [] if self.axes else ["no spatial axis: every element is a window"]
-        for i, axis in enumerate(self.axes, 1 if self.channels_last else 2):
-            lines += axis_lines(axis, i, divided=self.reduction.name.startswith("mean"))
-        if 0 in self.output_shape:
-            lines.append("the result is empty")
-        return lines
+        return range(first, first + len(self.axes))
 
     def _route(self) -> list[str]:
         """The names of the steps that reduce arrays in row-major order."""
@@ -87,62 +197,50 @@ class WindowPlan(kernels.PlainCall, Plan):
         """How many threads a call on plain arrays gets."""
         return threads.team(num_threads, self._bytes)
 
-    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
-        """A call on any arrays."""
-        x = self._checked(x)
-        rule = self._rule(inputs) if inputs or self._quantised else None
-        team = threads.team(num_threads, x.nbytes)
-        indexed = self.reduction.name == "indexed_max"
-        y_out, indices_out = self._out_pair(out) if indexed else (out, None)
-        y = self._result(x, y_out, self.dtype)
-        indices = self._result(x, indices_out, INDEX) if indexed else None
-        if x.size and self._picked is not None:
+    def _geometry(self) -> list[str]:
+        lines = super()._geometry()
+        if looks_coloured(self.shape) and not self.channels_last:
+            lines.append("  if this axis holds colours, name the pooled ones: axes=(0, 1)")
+        return lines
+
+    def _least(self, axis: int) -> int:
+        channel = len(self.shape) - 1 if self.channels_last else 1
+        return self.shape[axis] if self.reduction.whole and axis == channel else 1
+
+    def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any]) -> Plan:
+        request = self.request._replace(shape=shape, axes=tuple(windows.values()), dtype=dtype)
+        return WindowPlan(self.operator, request, self._optional_zeros)
+
+    def _order(self, x: Array) -> tuple[int, ...]:
+        return layout.memory_order(x, self.channels_last)
+
+    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
+        if self._picked is not None:
             np.copyto(y, x[self._picked])
-        elif x.size and self._wider is not None and indices is not None:
+        elif self._wider is not None and indices is not None:
             y[...], indices[...] = self._wider(x.astype(np.float64), num_threads=team)
-        elif x.size:
+        else:
             pool, given, result = self._pool_of(x, y)
             pool.run(given, result, team, rule, indices)
             plain = x.flags.c_contiguous and x.flags.aligned and y.flags.c_contiguous
-            if plain and not self._plain and not indexed:
+            if plain and not self._plain and indices is None:
                 self._plain.append(kernels.PlainPool(
                     pool, x_shape=self.shape, y_shape=self.output_shape, x_problem=given.shape, y_problem=result.shape,
                     dtype=self.dtype, quantised=self._quantised, serial=self._bytes < threads.SERIAL_BYTES))
-        y = delivered(y, y_out)
-        return y if indices is None else (y, delivered(indices, indices_out))
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
-        """What the further inputs ask of a kernel."""
         if not self._quantised:
-            self._no_inputs(inputs)
-            return None
+            return super()._rule(inputs)
         with kernels.cpu.DefaultFloats():
             given = quantisation.read(self.label, self.dtype, inputs, self._optional_zeros)
             if self.reduction.name == "mean_in_order":
                 return given.in_order()
             return given.whole(self.label, math.prod(axis.kernel for axis in self.axes))
 
-    def _out_pair(self, out: Any) -> tuple[Array | None, Array | None]:
-        """The arrays that were given for a maximum and its indices, each None if it was not."""
-        if out is None:
-            return None, None
-        if not isinstance(out, tuple) or len(out) != 2:
-            raise PoolTypeError(f"{self.label}: out with Indices must be a tuple of two arrays, got "
-                                f"{type(out).__name__}; give (y, indices)", self.label, "out", value=type(out).__name__)
-        for array, dtype in zip(out, (self.dtype, INDEX), strict=True):
-            if array is not None:
-                check_out(self.label, array, self.output_shape, dtype)
-        if out[0] is not None and out[1] is not None and np.may_share_memory(*out):
-            raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays", self.label, "out")
-        return out
-
-    def _result(self, x: Array, out: Array | None, dtype: np.dtype[Any]) -> Array:
-        """Where a kernel stores a result: in the array that was given, unless it overlaps x."""
-        if out is not None:
-            check_out(self.label, out, self.output_shape, dtype)
-            if not np.may_share_memory(x, out):
-                return out
-        return allocate(self.label, self.output_shape, dtype, layout.memory_order(x, self.channels_last))
+    def _numbering(self) -> tuple[int, ...]:
+        spatial = tuple(self._places())
+        channel = len(self.shape) - 1 if self.channels_last else 1
+        return (0, channel, *(reversed(spatial) if self.reduction.column_major else spatial))
 
     def _pool_of(self, x: Array, y: Array) -> tuple[kernels.Pool, Array, Array]:
         """The pool for arrays that lie like these, and these as it takes them: all callers ask it."""

@@ -28,14 +28,9 @@ class Tile(NamedTuple):
     lanes: int
 
 
-def needed(axis: Axis, windows: int) -> int:
-    """The most elements that so many neighbouring windows read."""
-    return min(axis.size, (windows - 1) * axis.stride + axis.span)
-
-
 def places(axes: Sequence[Axis], windows: Sequence[int]) -> int:
     """The places that windows read."""
-    return math.prod(needed(axis, count) for axis, count in zip(axes, windows, strict=True))
+    return math.prod(axis.read_by(count) for axis, count in zip(axes, windows, strict=True))
 
 
 def results(tile: Tile) -> int:

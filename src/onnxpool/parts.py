@@ -1,0 +1,306 @@
+"""Parts: what a part of a result takes of the input, and how a result is cut into parts of a bounded size."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .attributes import integer, shown
+from .errors import Place, PoolError, PoolTypeError
+from .places import renumber
+
+Range = tuple[int, int]  # from one place to that behind the last one
+
+
+class Part:
+    """
+    A part of a result: what it takes of the input, and the plan that computes it.
+
+    Make parts with a plan's `tile` or `tiles` method, not with this class. They are picklable and safe to call from any
+    thread.
+
+    Parameters
+    ----------
+    whole : Plan
+        The plan of the whole result.
+    plan : Plan
+        The plan of the part.
+    inputs, outputs : tuple of slice
+        What it takes of X, and what it gives of the result.
+    renumbering : tuple, optional
+        How indices in the part become indices in the whole.
+
+    Attributes
+    ----------
+    inputs : tuple of slice
+        What it takes of X: one slice for each axis.
+    outputs : tuple of slice
+        Its place in the result: one slice for each axis.
+    shape : tuple of int
+        The shape of ``x[part.inputs]``.
+    output_shape : tuple of int
+        The shape of what it gives.
+    dtype : numpy.dtype
+        The dtype of X.
+
+    See Also
+    --------
+    Plan.tile : Makes one part.
+    Plan.tiles : Makes all parts of a result.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> plan = onnxpool.AveragePool(kernel_shape=3, axes=0, pads=1).plan((6,), np.float32)
+    >>> part = plan.tile(slice(3, 5))
+    >>> part.inputs
+    (slice(2, 6, None),)
+    >>> x = np.arange(6, dtype=np.float32)
+    >>> part(x[part.inputs]).tolist(), plan(x).tolist()
+    ([3.0, 4.0], [0.5, 1.0, 2.0, 3.0, 4.0, 4.5])
+    """
+
+    __slots__ = ("_plan", "_renumbering", "_whole", "dtype", "inputs", "output_shape", "outputs", "shape")
+
+    inputs: tuple[slice, ...]
+    outputs: tuple[slice, ...]
+    shape: tuple[int, ...]
+    output_shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    _whole: Any
+    _plan: Any
+    _renumbering: Any
+
+    def __init__(self, whole: Any, plan: Any, inputs: tuple[slice, ...], outputs: tuple[slice, ...],
+                 renumbering: Any = None) -> None:
+        for name, value in {"_whole": whole, "_plan": plan, "inputs": inputs, "outputs": outputs,
+                            "shape": plan.shape, "output_shape": plan.output_shape, "dtype": whole.dtype,
+                            "_renumbering": renumbering}.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a part is immutable: cannot set {name}; make a new part")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._whole, "tile", tuple((cut.start, cut.stop) for cut in self.outputs))
+
+    def __repr__(self) -> str:
+        return f"<part of {self._whole!r}: {written(self.outputs)} from {written(self.inputs)}>"
+
+    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
+        """
+        Compute the part.
+
+        Parameters
+        ----------
+        x : array_like
+            ``X[part.inputs]``.
+        *inputs : array_like
+            The operator's further inputs, in ONNX order.
+        out : ndarray, optional
+            Where the result is stored; it is returned. A tuple of two for MaxPool with Indices.
+        num_threads : int, optional
+            The most threads that the call uses. By default `get_num_threads()`.
+
+        Returns
+        -------
+        ndarray, or tuple of two for MaxPool with Indices
+            The part of the result, with the bits of the whole. Indices are those of the whole.
+        """
+        result = self._plan(x, *inputs, out=out, num_threads=num_threads)
+        if self._renumbering is not None:
+            renumber(result[1], *self._renumbering)
+        return result
+
+
+class Partial(NamedTuple):
+    """
+    What a share of the input gives: to be combined with that of other shares.
+
+    Parameters
+    ----------
+    value : ndarray
+        Of the shape of the result: a maximum, a mean or a norm of the share.
+    taps : int
+        How many elements each value is of.
+
+    See Also
+    --------
+    Plan.combine : What makes partial results the whole.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> plan = onnxpool.GlobalAveragePool(axes=0, keepdims=False).plan((3,), np.float32)
+    >>> x = np.array([1, 2, 6], np.float32)
+    >>> [(float(value), taps) for value, taps in (share(x[share.inputs]) for share in plan.partials(n=2))]
+    [(1.5, 2), (6.0, 1)]
+    """
+
+    value: NDArray[Any]
+    taps: int
+
+
+class Share(Part):
+    """
+    A share of the input of a global operator: its elements become partial results, which are combined later.
+
+    Make shares with a plan's `partials` method, not with this class.
+
+    Parameters
+    ----------
+    whole : Plan
+        The plan of the whole result.
+    plan : Plan
+        The plan of the share.
+    inputs, outputs : tuple of slice
+        What it takes of X, and all of the result.
+    renumbering : tuple, optional
+        None, as global operators have no indices.
+
+    See Also
+    --------
+    Plan.partials : Makes all shares of an input.
+    Plan.combine : What makes partial results the whole.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> plan = onnxpool.GlobalMaxPool(axes=0, keepdims=False).plan((6,), np.float32)
+    >>> x = np.array([3, 1, 4, 1, 5, 9], np.float32)
+    >>> float(plan.combine(share(x[share.inputs]) for share in plan.partials(n=2)))
+    9.0
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._whole, "_share", tuple((cut.start, cut.stop) for cut in self.inputs))
+
+    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Partial:
+        """
+        Reduce the share.
+
+        Parameters
+        ----------
+        x : array_like
+            ``X[share.inputs]``.
+        *inputs : array_like
+            None: global operators have no other inputs.
+        out : ndarray, optional
+            Where the values are stored.
+        num_threads : int, optional
+            The most threads that the call uses. By default `get_num_threads()`.
+
+        Returns
+        -------
+        Partial
+            What `Plan.combine` takes.
+        """
+        x = self._whole._checked(x, self.shape).astype(self._plan.dtype, copy=False)
+        taps = math.prod(axis.size for axis in self._plan.axes)
+        return Partial(self._plan(x, *inputs, out=out, num_threads=num_threads), taps)
+
+
+def _again(whole: Any, method: str, ranges: tuple[Range, ...]) -> Any:
+    slices = tuple(slice(begin, end) for begin, end in ranges)
+    return getattr(whole, method)(slices)
+
+
+def written(slices: Sequence[slice]) -> str:
+    """Slices as one writes them."""
+    return f"[{', '.join(f'{cut.start}:{cut.stop}' for cut in slices)}]"
+
+
+def ranges_of(label: str, slices: Any, shape: tuple[int, ...]) -> list[Range]:
+    """Slices of a result of that shape as ranges; axes that are left out are taken whole."""
+    given = slices if isinstance(slices, (tuple, list)) else (slices,)
+    if len(given) > len(shape):
+        raise PoolError(f"{label}: {len(given)} slices of a result with {len(shape)} axes, shape {shape}; give one for "
+                        f"each axis", label, "slices", value=len(given))
+    ranges = []
+    for axis, cut in enumerate(given):
+        try:
+            begin, end, step = cut.indices(shape[axis])
+        except (AttributeError, TypeError):
+            raise PoolTypeError(f"{label}: slices[{axis}] must be a slice of integers, got {shown(cut)}; give one such "
+                                f"as slice(0, 4)", label, "slices", axis=axis, value=cut) from None
+        if step != 1:
+            raise PoolError(f"{label}: slices[{axis}]={cut} has the step {step}; give neighbouring results, with step "
+                            f"1", label, "slices", axis=axis, value=step)
+        ranges.append((begin, max(begin, end)))
+    return [*ranges, *((0, size) for size in shape[len(given):])]
+
+
+class Limit(NamedTuple):
+    """How small parts must be: there are at least so many, or each has at most so many bytes."""
+
+    n: int | None
+    max_bytes: int | None
+    strict: bool = True  # whether a part that has more bytes is an error
+
+    @classmethod
+    def of(cls, label: str, n: Any, max_bytes: Any) -> "Limit":
+        """One of the two, checked."""
+        if (n is None) == (max_bytes is None):
+            raise PoolError(f"{label}: {'neither' if n is None else 'both'} of n and max_bytes given; give one", label,
+                            "n", value=n)
+        if n is not None:
+            return cls(integer(Place(label, "n"), n, 1), None)
+        return cls(None, integer(Place(label, "max_bytes"), max_bytes, 1))
+
+    def blocks(self, label: str, sizes: Sequence[int], reads: Callable[[int, int], int],
+               held: Callable[[list[int]], int]) -> list[int]:
+        """
+        How many places along each axis a block has.
+
+        Parameters
+        ----------
+        label : str
+            How messages name the operator.
+        sizes : sequence of int
+        reads : callable
+            How many elements so many places along an axis read.
+        held : callable
+            The bytes of a block.
+        """
+        blocks = [max(1, size) for size in sizes]
+
+        def growth(axis: int) -> float:
+            """How many times as much is read, to the tenth, if blocks along an axis become smaller."""
+            size, block = sizes[axis], smaller(blocks[axis])
+            return round(reads(axis, block) / block / (reads(axis, size) / size), 1)
+
+        while not self.holds(sizes, blocks, held):
+            axis = min((axis for axis, block in enumerate(blocks) if block > 1), default=None, key=growth)
+            if axis is None:
+                if self.max_bytes is None or not self.strict:
+                    break
+                raise PoolError(f"{label}: max_bytes={self.max_bytes}, but the smallest part has {held(blocks)} bytes; "
+                                f"give at least as many", label, "max_bytes", value=self.max_bytes)
+            blocks[axis] = smaller(blocks[axis])
+        return [-(-size // max(1, -(-size // block))) for size, block in zip(sizes, blocks, strict=True)]
+
+    def holds(self, sizes: Sequence[int], blocks: list[int], held: Callable[[list[int]], int]) -> bool:
+        """Whether blocks are small enough."""
+        if self.max_bytes is not None:
+            return held(blocks) <= self.max_bytes
+        count = 1
+        for size, block in zip(sizes, blocks, strict=True):
+            count *= -(-size // block)
+        return count >= (self.n or 1)
+
+
+def smaller(block: int) -> int:
+    """A block that is an eighth smaller."""
+    return block - max(1, block // 8)
+
+
+def grid(sizes: Sequence[int], blocks: Sequence[int]) -> Iterator[list[Range]]:
+    """The ranges of all blocks, in row-major order."""
+    rows = ([(begin, min(size, begin + block)) for begin in range(0, size, max(1, block))]
+            for size, block in zip(sizes, blocks, strict=True))
+    return map(list, product(*rows))

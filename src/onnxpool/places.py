@@ -1,0 +1,53 @@
+"""Places: flat indices into one array become flat indices into another."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCK = 1 << 14  # indices that are taken at a time, so that what comes between stays small
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """How many elements lie from one to the next along each axis, if the last axis counts fastest."""
+    steps, step = [], 1
+    for size in reversed(shape):
+        steps.append(step)
+        step *= size
+    return tuple(reversed(steps))
+
+
+def renumber(indices: NDArray[np.int64], sizes: Sequence[int], steps: Sequence[int], base: int = 0) -> None:
+    """
+    Give indices a new meaning, in place. Those of windows without an element, -1, stay as they are.
+
+    Parameters
+    ----------
+    indices : ndarray of int64
+        Places in row-major order, if axes have these sizes.
+    sizes : sequence of int
+        The axis that counts fastest is the last one.
+    steps : sequence of int
+        What one more along each axis adds to the new index.
+    base : int, optional
+        The new index of the first place.
+    """
+    axes: list[tuple[int, int]] = []
+    for size, step in zip(sizes, steps, strict=True):
+        if axes and axes[-1][1] == size * step:
+            axes[-1] = axes[-1][0] * size, step
+        elif size != 1:
+            axes.append((size, step))
+    if base == 0 and all(step == 1 for _, step in axes[-1:]) and len(axes) < 2:
+        return
+    with np.nditer((indices,), flags=["external_loop", "buffered", "zerosize_ok"], op_flags=[["readwrite"]],
+                   buffersize=BLOCK) as blocks:
+        block: Any
+        for block in blocks:
+            rest, total = block, np.full_like(block, base)
+            for size, step in reversed(axes[1:]):
+                rest, own = np.divmod(rest, size)
+                total += own * step
+            total += rest * axes[0][1] if axes else 0
+            np.copyto(block, total, where=block >= 0)

@@ -1,0 +1,58 @@
+"""Combining: partial results of shares become the result of the whole."""
+
+from typing import Any
+
+import numpy as np
+
+from ..execution import Array
+from .request import Reduction
+
+
+def ratio(a: Array, b: Array) -> Array:
+    """a / b, where both are at least 0 and b is at least a; of zeros and of infinities it is 1 or 0."""
+    plain = (b > 0) & np.isfinite(b)
+    return np.where(plain, a / np.where(plain, b, 1), a == b)
+
+
+class Total:
+    """
+    What is known of a result after some of the shares.
+
+    Maxima are exact. Means are added in float64 with the weights of their shares. Norms are added as powers of what
+    they are of the largest norm, so that no sum overflows.
+    """
+
+    def __init__(self, reduction: Reduction, taps: int) -> None:
+        self.reduction, self.taps, self.seen = reduction, taps, 0
+        self.value: Array | None = None
+        self.scale: Array | None = None  # the largest norm
+
+    def add(self, value: Array, taps: int) -> None:
+        """Takes one more share into account."""
+        self.seen += taps
+        if self.reduction.name != "max":
+            value = value.astype(np.float64)
+        with np.errstate(all="ignore"):  # infinities and NaNs are results
+            if self.reduction.name == "mean":
+                value = value * (taps / self.taps)
+                self.value = value if self.value is None else self.value + value
+            elif self.reduction.name == "max" or np.isinf(self.reduction.p):
+                self.value = value if self.value is None else np.maximum(self.value, value)
+            else:
+                self._add_norm(value)
+
+    def _add_norm(self, value: Array) -> None:
+        if self.value is None or self.scale is None:
+            self.value, self.scale = np.ones_like(value), value
+            return
+        p, scale = self.reduction.p, np.maximum(self.scale, value)
+        self.value = self.value * ratio(self.scale, scale) ** p + ratio(value, scale) ** p
+        self.scale = scale
+
+    def result(self, dtype: np.dtype[Any]) -> Array | None:
+        """The result, if there was a share."""
+        value = self.value
+        with np.errstate(all="ignore"):
+            if value is not None and self.scale is not None:
+                value = self.scale * value ** (1 / self.reduction.p)
+            return None if value is None else value.astype(dtype)

@@ -1,0 +1,159 @@
+"""Random calls with named axes, and what they must return: what ONNX has for arrays that were brought into order."""
+
+import math
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+import onnxpool
+
+Array = NDArray[Any]
+WINDOWED = ("MaxPool", "AveragePool", "LpPool")
+WHOLE = ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool")
+FLOATS = tuple(map(np.dtype, (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)))
+INTEGERS = tuple(map(np.dtype, (np.uint8, np.int8, np.bool_, np.int16, np.uint16, np.int32, np.uint32)))
+MAXIMA = (*FLOATS, *INTEGERS)
+
+
+class Case(NamedTuple):
+    """One call."""
+
+    operator: str
+    axes: tuple[int, ...]
+    attributes: dict[str, Any]
+    keepdims: bool
+    indexed: bool
+    x: Array
+
+    def make(self) -> Any:
+        """The operator."""
+        more = {"return_indices": True} if self.indexed else {} if self.keepdims else {"keepdims": False}
+        return getattr(onnxpool, self.operator)(**self.attributes, axes=self.axes, **more)
+
+
+def elements(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Elements of which some are equal, and now and then some are not finite."""
+    if dtype.kind in "iub":
+        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return np.where(rng.random(shape) < 0.5, rng.integers(low, high + 1, shape), low).astype(dtype)
+    x = np.round(rng.standard_normal(shape) * 4, int(rng.choice([0, 1, 17])))
+    if rng.random() < 0.2:
+        x = np.where(rng.random(shape) < 0.1, rng.choice([math.nan, math.inf, -math.inf, -0.0]), x)
+    return x.astype(dtype)
+
+
+def laid(rng: np.random.Generator, x: Array) -> Array:
+    """The same array in another memory: permuted, cropped, backwards, or as it is."""
+    way = rng.integers(0, 5)
+    if way == 0:
+        order = rng.permutation(x.ndim)
+        return np.ascontiguousarray(x.transpose(order)).transpose(np.argsort(order))
+    if way == 1:
+        larger = np.zeros([size + 2 for size in x.shape], x.dtype)
+        larger[tuple(slice(1, -1) for _ in x.shape)] = x
+        return larger[tuple(slice(1, -1) for _ in x.shape)]
+    if way == 2:
+        return np.ascontiguousarray(x[..., ::-1])[..., ::-1]
+    return x
+
+
+def attributes(rng: np.random.Generator, operator: str, sizes: list[int]) -> dict[str, Any]:
+    """Attributes of windows along axes of such sizes."""
+    if operator in WHOLE:
+        return {"p": int(rng.integers(1, 4))} if operator == "GlobalLpPool" else {}
+    dilations = [int(rng.choice([1, 1, 2, 3])) for _ in sizes]
+    kernel = [max(1, min(int(rng.choice([1, 2, 3, 4, 10])), (size - 1) // d + 1))
+              for size, d in zip(sizes, dilations, strict=True)]
+    given: dict[str, Any] = {"kernel_shape": kernel, "strides": [int(rng.choice([1, 2, 3])) for _ in sizes],
+                             "dilations": dilations, "ceil_mode": int(rng.integers(0, 2))}
+    padding = rng.integers(0, 4)
+    if padding == 0:
+        given["auto_pad"] = str(rng.choice(["SAME_UPPER", "SAME_LOWER", "VALID"]))
+    elif padding > 1:
+        given["pads"] = [int(rng.integers(0, k + 2)) for _ in range(2) for k in kernel]
+    if operator == "AveragePool":
+        given["count_include_pad"] = int(rng.integers(0, 2))
+    if operator == "LpPool":
+        given["p"] = int(rng.integers(1, 4))
+    return given
+
+
+def drawn(seed: int) -> Case:
+    """The call of a seed."""
+    rng = np.random.default_rng(seed)
+    operator = str(rng.choice([*WINDOWED, *WHOLE]))
+    dtype = rng.choice(np.array(MAXIMA if "Max" in operator else FLOATS, object))
+    rank = int(rng.integers(1, 6))
+    shape = tuple(int(rng.choice([1, 2, 3, 5, 9, 17])) if rng.random() > 0.1 or rank > 3 else 70 for _ in range(rank))
+    axes = tuple(map(int, rng.permutation(rank)[:rng.integers(1, rank + 1)]))
+    named = tuple(axis - rank if rng.random() < 0.3 else axis for axis in axes)
+    x = laid(rng, elements(rng, shape, dtype))
+    return Case(operator, named, attributes(rng, operator, [shape[axis] for axis in axes]),
+                operator in WINDOWED or bool(rng.integers(0, 2)), operator == "MaxPool" and rng.random() < 0.5, x)
+
+
+def reordered(case: Case) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """The pooled axes in the order of the array, and the attributes in that order."""
+    places = [axis % case.x.ndim for axis in case.axes]
+    order = np.argsort(places)
+    rank = len(places)
+    changed = dict(case.attributes)
+    for name in ("kernel_shape", "strides", "dilations"):
+        if name in changed:
+            changed[name] = [changed[name][i] for i in order]
+    if "pads" in changed:
+        changed["pads"] = [changed["pads"][i + side * rank] for side in (0, 1) for i in order]
+    return tuple(sorted(places)), changed
+
+
+def expected(case: Case) -> tuple[Array, Array | None]:
+    """What the call must return: all other axes become images of one channel."""
+    places, given = reordered(case)
+    kept = [axis for axis in range(case.x.ndim) if axis not in places]
+    order = (*kept, *places)
+    first = np.ascontiguousarray(case.x.transpose(order))
+    images = first.reshape(-1, 1, *first.shape[len(kept):])
+    pool = getattr(onnxpool, case.operator)(**given, **({"return_indices": True} if case.indexed else {}))
+    whole_numbers = case.x.dtype.kind in "iub"
+    wide = images.astype(np.float64) if whole_numbers else images
+    y, indices = pool(wide) if case.indexed else (pool(wide), None)
+    if whole_numbers:  # windows wholly in padding have the least number
+        y = np.maximum(y, 0 if case.x.dtype == bool else np.iinfo(case.x.dtype).min).astype(case.x.dtype)
+
+    def restored(result: Array) -> Array:
+        back = result.reshape(*first.shape[:len(kept)], *result.shape[2:]).transpose(np.argsort(order))
+        return back if case.keepdims else back.squeeze(places)
+
+    if indices is None:
+        return restored(y), None
+    numbers = np.arange(case.x.size).reshape(case.x.shape).transpose(order).ravel()
+    return restored(y), restored(np.where(indices < 0, -1, numbers[indices]))
+
+
+def bits(x: Array) -> Array:
+    """The bits of an array, in row-major order; any NaN is as good as another."""
+    x = np.ascontiguousarray(x)
+    pattern = x.view(f"u{x.dtype.itemsize}")
+    return pattern if x.dtype.kind in "iub" else np.where(x != x, 0, pattern)
+
+
+def difference(case: Case, y: Array, indices: Array | None, truth: Array, places: Array | None) -> str | None:
+    """What is wrong with a result, or None. Sums of whole channels may be added in another order."""
+    if y.shape != truth.shape or y.dtype != truth.dtype or not y.flags.c_contiguous:
+        return f"{y.dtype}{y.shape}, expected {truth.dtype}{truth.shape}"
+    if places is not None and not np.array_equal(indices, places):
+        return "other indices"
+    if case.operator in WINDOWED:
+        return None if np.array_equal(bits(y), bits(truth)) else "other bits"
+    if case.operator == "GlobalMaxPool":
+        return None if np.array_equal(y, truth, equal_nan=y.dtype.kind not in "iub") else "other maxima"
+    pooled = tuple(axis % case.x.ndim for axis in case.axes)
+    magnitudes = np.abs(case.x.astype(np.float64)).mean(pooled, keepdims=case.keepdims)
+    unit = float(ml_dtypes.finfo(y.dtype).eps)
+    with np.errstate(invalid="ignore"):  # of infinities
+        near = np.abs(y.astype(np.float64) - truth.astype(np.float64)) <= 32 * unit * np.maximum(
+            magnitudes, np.abs(truth.astype(np.float64)))
+    same = (y == truth) | ((y != y) & (truth != truth))
+    return None if (near | same).all() else "too far off"

@@ -1,0 +1,227 @@
+"""Any axes of an array are pooled: the results are those of ONNX's layout, and lie where the axes were."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cases_axes import difference, drawn, expected
+
+import onnxpool
+from onnxpool.planning.axes import is_view
+
+RGB = np.arange(8 * 10 * 3, dtype=np.float32).reshape(8, 10, 3)
+GREY = RGB[..., 0]
+
+
+def check(seed: int) -> None:
+    case = drawn(seed)
+    try:
+        truth, places = expected(case)
+    except onnxpool.PoolError:
+        with pytest.raises(onnxpool.PoolError):
+            case.make()(case.x)
+        return
+    before = case.x.tobytes()
+    result = case.make()(case.x)
+    y, indices = result if case.indexed else (result, None)
+    assert difference(case, y, indices, truth, places) is None, (seed, case._replace(x=case.x.shape))
+    assert case.x.tobytes() == before
+    plan = case.make().plan(case.x.shape, case.x.dtype)
+    assert plan.output_shape == case.make().output_shape(case.x.shape) == y.shape
+    out = np.repeat(np.zeros_like(y), 2, axis=0)[::2] if y.ndim else np.zeros_like(y)
+    again = plan(case.x, out=(out, None) if case.indexed else out)
+    assert (again[0] if case.indexed else again) is out
+    assert difference(case, out.copy(), places, truth, places) is None, seed
+
+
+@pytest.mark.smoke
+def test_results_are_those_of_arrays_in_order() -> None:
+    """Bit by bit for windows, within rounding for sums of whole axes; whatever the memory, dtype and result."""
+    for seed in range(300):
+        check(seed)
+
+
+@pytest.mark.slow
+def test_many_results_are_those_of_arrays_in_order() -> None:
+    """The same for 5,000 calls."""
+    for seed in range(1000, 6000):
+        check(seed)
+
+
+def test_an_image_is_pooled_without_its_colours() -> None:
+    """The two ways for images: with and without an axis of colours."""
+    assert np.array_equal(onnxpool.max_pool(RGB, 2, strides=2, axes=(0, 1)), RGB.reshape(4, 2, 5, 2, 3).max((1, 3)))
+    assert np.array_equal(onnxpool.max_pool(GREY, 2, strides=2, axes=(0, 1)), GREY.reshape(4, 2, 5, 2).max((1, 3)))
+    assert onnxpool.global_average_pool(RGB, axes=(0, 1), keepdims=False).tolist() == [118.5, 119.5, 120.5]
+    assert onnxpool.global_average_pool(RGB, axes=(0, 1)).shape == (1, 1, 3)
+
+
+def test_attributes_are_in_the_order_of_axes() -> None:
+    """The first values are those of the axis that is named first."""
+    y = onnxpool.average_pool(RGB, (5, 2), axes=(1, 0), strides=(5, 1), pads=(0, 1, 0, 0))
+    assert np.array_equal(y, onnxpool.average_pool(RGB, (2, 5), axes=(0, 1), strides=(1, 5), pads=(1, 0, 0, 0)))
+    assert y.shape == (8, 2, 3)
+
+
+def test_axes_of_onnx_are_onnx() -> None:
+    """The axes of ONNX, by their names, give the same bits."""
+    x = np.random.default_rng(0).standard_normal((2, 20, 9, 11)).astype(np.float32)
+    for pool in (onnxpool.GlobalAveragePool, onnxpool.GlobalLpPool, onnxpool.GlobalMaxPool):
+        assert np.array_equal(pool(axes=(2, 3))(x), pool()(x))
+        assert np.array_equal(pool(axes=(1, 2))(x), pool(channels_last=True)(x))
+        assert np.array_equal(pool(keepdims=False)(x), pool()(x)[:, :, 0, 0])
+        assert np.array_equal(pool(keepdims=False, channels_last=True)(x), pool(channels_last=True)(x)[:, 0, 0])
+    assert np.array_equal(onnxpool.global_max_pool(x[0, 0], keepdims=False), x[0, 0])
+
+
+def test_indices_are_places_in_x() -> None:
+    """`x.ravel()[indices]` are the maxima, in either storage order, and -1 stands for none."""
+    x = np.random.default_rng(0).standard_normal((4, 70, 6, 5))
+    for axes in ((1,), (0, 2), (1, 3), (3, 0), (0, 1, 2, 3)):
+        y, indices = onnxpool.max_pool(x, 3, axes=axes, return_indices=True)
+        assert np.array_equal(x.ravel()[indices], y)
+        y, indices = onnxpool.max_pool(x, 3, axes=axes, return_indices=True, storage_order=1)
+        assert np.array_equal(x.ravel(order="F")[indices], y)
+    y, indices = onnxpool.max_pool(x, 1, axes=1, pads=(1, 0), return_indices=True)
+    assert (indices[:, 0] == -1).all()
+    assert (indices[:, 1:] >= 0).all()
+
+
+def test_maxima_of_bool_are_taken_along_axes() -> None:
+    """ONNX has no bool, but calls with axes are not ONNX."""
+    x = np.random.default_rng(0).random((6, 9, 4)) > 0.8
+    assert np.array_equal(onnxpool.max_pool(x, 3, axes=(0, 1), strides=3), x.reshape(2, 3, 3, 3, 4).max((1, 3)))
+    assert np.array_equal(onnxpool.global_max_pool(x, axes=(0, 2), keepdims=False), x.any((0, 2)))
+    y, indices = onnxpool.max_pool(x[::2, :, 1], 2, axes=1, return_indices=True)
+    assert np.array_equal(x[::2, :, 1].ravel()[indices], y)
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int32, np.uint32])
+def test_maxima_of_integers_are_exact(dtype: Any) -> None:
+    """They are taken a part at a time in floats that hold them, or by NumPy; so is what lies in padding."""
+    info = np.iinfo(dtype)
+    x = np.random.default_rng(0).integers(info.min, info.max, (300, 4, 900), dtype=dtype, endpoint=True)
+    windows = np.lib.stride_tricks.sliding_window_view(x, (5, 7), (0, 2))[::3, :, ::2]
+    y, indices = onnxpool.max_pool(x, (5, 7), axes=(0, 2), strides=(3, 2), return_indices=True)
+    assert np.array_equal(y, windows.max((3, 4)))
+    assert np.array_equal(x.ravel()[indices], y)
+    out = np.empty((*y.shape, 2), dtype)[..., 0]
+    assert onnxpool.max_pool(x, (5, 7), axes=(0, 2), strides=(3, 2), out=out) is out
+    assert np.array_equal(out, y)
+    assert (onnxpool.max_pool(x, 1, axes=0, pads=(0, 2))[-2:] == info.min).all()
+    assert np.array_equal(onnxpool.global_max_pool(x, axes=(0, -1), keepdims=False), x.max((0, 2)))
+    swapped = x.astype(x.dtype.newbyteorder())
+    assert np.array_equal(onnxpool.max_pool(swapped[::2], 3, axes=1), onnxpool.max_pool(x[::2].copy(), 3, axes=1))
+
+
+def test_plans_of_integers_say_what_they_do() -> None:
+    """Windows become floats, whole axes are left to NumPy."""
+    plan = onnxpool.MaxPool(kernel_shape=2, axes=0).plan((9,), "int32")
+    assert "int32 becomes float64, a part at a time" in plan.explain()
+    assert onnxpool.GlobalMaxPool(axes=0).plan((9,), "int32").explain().to_dict()["route"] == ["numpy"]
+    assert "becomes" not in onnxpool.MaxPool(kernel_shape=2, axes=0).plan((9,), "uint8").explain()
+
+
+def test_integers_take_little_memory() -> None:
+    """An array of integers is not converted at once."""
+    import tracemalloc
+
+    x = np.ones((2000, 3000), np.int16)
+    plan = onnxpool.MaxPool(kernel_shape=5, axes=(0, 1), strides=5).plan(x.shape, x.dtype)
+    plan(x)
+    tracemalloc.start()
+    plan(x)
+    assert tracemalloc.get_traced_memory()[1] < 3_500_000  # of which 480,000 are the result
+    tracemalloc.stop()
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], str, tuple[Any, ...]]] = {
+    "twice": (lambda: onnxpool.max_pool(RGB, 2, axes=(0, -3)), "names axis 0 twice", ("axes", 0, -3)),
+    "too_large": (lambda: onnxpool.max_pool(RGB, 2, axes=(0, 3)), r"axes\[1\]=3, but X has 3 axes", ("axes", 3, 3)),
+    "too_small": (lambda: onnxpool.max_pool(RGB, 2, axes=-4), "give -3 to 2", ("axes", -4, -4)),
+    "of_no_axes": (lambda: onnxpool.global_max_pool(np.float32(3), axes=0), "with axes", ("axes", 0, 0)),
+    "none": (lambda: onnxpool.max_pool(RGB, 2, axes=()), "empty", ("axes", None, ())),
+    "no_integer": (lambda: onnxpool.max_pool(RGB, 2, axes=(0, 1.0)), "must be an integer",  # type: ignore[arg-type]
+                   ("axes", None, 1.0)),
+    "both": (lambda: onnxpool.max_pool(RGB, 2, axes=(0, 1), channels_last=True), "leave channels_last out",
+             ("axes", None, (0, 1))),
+    "kernel": (lambda: onnxpool.MaxPool(kernel_shape=(2, 2, 2), axes=(0, 1)), "2 spatial axes take 2",
+               ("kernel_shape", None, (2, 2, 2))),
+    "pads": (lambda: onnxpool.MaxPool(kernel_shape=2, pads=(1, 1), axes=(0, 1)), "give 2 for each axis",
+             ("pads", None, (1, 1))),
+    "room": (lambda: onnxpool.max_pool(RGB, (2, 9), axes=(2, 0)), "axis 0 has 8", ("kernel_shape", 0, 9)),
+    "empty": (lambda: onnxpool.global_max_pool(RGB[:, :0], axes=1), "axis 1 is empty", ("X", 1, 0)),
+    "keepdims": (lambda: onnxpool.global_max_pool(RGB, keepdims=2), "must be 0 or 1", ("keepdims", None, 2)),
+    "of_64": (lambda: onnxpool.max_pool(np.zeros((1,) * 64, np.float32), 1, axes=range(64)), "join axes",
+              ("X", None, (1,) * 64)),
+    "grey": (lambda: onnxpool.max_pool(GREY, 2), r"axes=\(0, 1\)", ("X", None, (8, 10))),
+    "colours_of_a_square": (lambda: onnxpool.max_pool(RGB, (2, 2)), r"axes=\(0, 1\) of \(H, W, 3\)",
+                            ("kernel_shape", None, (2, 2))),
+    "colours_are_few": (lambda: onnxpool.max_pool(RGB, 5), r"axes=\(0, 1\) of \(H, W, 3\)", ("kernel_shape", 2, 5)),
+    "means_of_integers": (lambda: onnxpool.average_pool(RGB.astype(np.uint16), 2, axes=0), "float32, which holds every",
+                          ("X", None, "uint16")),
+    "int64": (lambda: onnxpool.max_pool(RGB.astype(np.int64), 2, axes=0), "float64, which holds integers up to 2",
+              ("X", None, "int64")),
+    "bool_in_onnx": (lambda: onnxpool.max_pool(RGB > 1, 2), "with axes= maxima of bool are taken", ("X", None, "bool")),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    """The error says what is wrong, and what to do."""
+    call, text, fields = REFUSED[name]
+    with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError), match=text) as caught:
+        call()
+    assert (caught.value.attribute, caught.value.axis, caught.value.value) == fields  # type: ignore[union-attr]
+
+
+def test_a_wrong_layout_of_colours_gets_a_hint() -> None:
+    """An image with colours is a legal array of ONNX, of which colours are pooled; the explanation says so."""
+    hint = "axes=(0, 1)"
+    assert hint in onnxpool.MaxPool(kernel_shape=2).plan(RGB.shape, "float32").explain()
+    assert hint not in onnxpool.MaxPool(kernel_shape=2).plan((1, 1, 4), "float32").explain()
+    assert hint not in onnxpool.MaxPool(kernel_shape=2, axes=(0, 1)).plan(RGB.shape, "float32").explain()
+
+
+def test_operators_and_plans_keep_axes() -> None:
+    """They are printed, compared, pickled and read."""
+    import pickle
+
+    op = onnxpool.GlobalLpPool(p=1, axes=[0, -1], keepdims=False, opset=13)
+    assert repr(op) == "GlobalLpPool(p=1, opset=13, axes=(0, -1), keepdims=False)"
+    assert (op.axes, op.keepdims) == ((0, -1), False)
+    assert op == pickle.loads(pickle.dumps(op)) != onnxpool.GlobalLpPool(p=1, axes=[0, -1], opset=13)
+    plan = op.plan(RGB.shape, "float32")
+    assert plan == pickle.loads(pickle.dumps(plan))
+    assert plan.output_shape == op.output_shape(RGB.shape) == (10,)
+    assert [fact["axis"] for fact in plan.explain().to_dict()["axes"]] == [0, 2]
+    assert [axis.size for axis in plan.axes] == [8, 3]
+
+
+def test_results_keep_apart_from_x() -> None:
+    """A result that overlaps x is right, as everywhere."""
+    x = RGB.copy()
+    truth = onnxpool.max_pool(x, 1, axes=(0, 1))
+    wanted = onnxpool.average_pool(x, 3, axes=(0, 1), pads=1)
+    assert onnxpool.average_pool(x, 3, axes=(0, 1), pads=1, out=x) is x
+    assert np.array_equal(x, wanted)
+    assert not np.shares_memory(truth, RGB)
+
+
+def test_views_are_known() -> None:
+    """Neighbouring axes are joined where they lie behind each other."""
+    x = np.zeros((4, 5, 6))
+    assert is_view(x, (20, 6))
+    assert is_view(x[:, :, ::2], (4, 5, 3))
+    assert is_view(x[:, :, :1], (20, 1))
+    assert is_view(x[::2, :1, 1:], (1, 2, 5))
+    assert not is_view(x[:, :4], (16, 6))
+    assert not is_view(x[:, :, 1:], (4, 25))
+    assert is_view(x[:, :, 1:], (20, 5))
+
+
+def test_empty_arrays_have_empty_results() -> None:
+    """An axis that is not pooled may be empty."""
+    assert onnxpool.max_pool(RGB[:, :0], 2, axes=(0, 2)).shape == (7, 0, 2)
+    assert onnxpool.global_average_pool(RGB[:0], axes=(1, 2), keepdims=False).shape == (0,)
