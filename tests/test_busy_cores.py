@@ -1,0 +1,76 @@
+"""Beside busy processes: a call that waited for a worker longer than it worked lets later ones run alone for a while."""
+
+import subprocess
+import sys
+
+import pytest
+
+from onnxpool import about
+
+pytestmark = pytest.mark.skipif(about.config()["openmp"] is None, reason="built without OpenMP")
+
+PROGRAM = """
+import os, time
+import numpy as np, onnxpool
+from onnxpool.kernels.core import team
+x = np.zeros((4, 64, 64, 64), np.float32)
+call = lambda: onnxpool.max_pool(x, 3, num_threads=2)
+threads = lambda: len(os.listdir("/proc/self/task"))
+before = threads()
+"""
+
+
+def run(program: str) -> list[str]:
+    """What a program prints in a process of its own, whose calls nothing else has paused."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM + program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are counted in /proc")
+def test_calls_run_alone_until_the_pause_is_over() -> None:
+    """A pause takes effect on calls of two threads, and ends."""
+    alone, later = run("""
+team.note(0.001, 0.050)
+for _ in range(7):
+    team.note(0.001, 0.050)  # about a second
+call()
+print(threads() - before)
+while team.paused():
+    time.sleep(0.01)
+call()
+print(threads() - before)
+""")
+    assert (alone, later) == ("0", "1")
+
+
+def test_a_pause_grows_with_each_wait_and_is_bounded() -> None:
+    """16 ms at first, 4 times as long after each further wait, at most 1024 ms."""
+    pauses = [float(text) for text in run("""
+for _ in range(5):
+    team.note(0.001, 0.050)
+    print(team.paused())
+""")]
+    for pause, most in zip(pauses, [0.016, 0.064, 0.256, 1.024, 1.024], strict=True):
+        assert 0 < pause <= most
+    assert pauses[-1] > 0.256
+
+
+def test_calls_that_did_not_wait_shorten_the_next_pause() -> None:
+    """After many of them, a pause is a short one again."""
+    assert 0 < float(run("""
+team.note(0.001, 0.050)
+team.note(0.001, 0.050)
+for _ in range(100):
+    team.note(0.001, 0.0)
+while team.paused():
+    pass
+team.note(0.001, 0.050)
+print(team.paused())
+""")[0]) <= 0.016
+
+
+@pytest.mark.parametrize(("worked", "waited"), [(0.001, 0.001), (0.050, 0.040), (0.0, 0.0001)])
+def test_a_wait_that_is_no_longer_than_the_work_pauses_nothing(worked: float, waited: float) -> None:
+    """Nor does one of less than a fifth of a millisecond."""
+    assert float(run(f"team.note({worked}, {waited}); print(team.paused())")[0]) == 0
