@@ -2,7 +2,7 @@
 
     python tools/draw_windows.py
 
-`tests/test_docs.py` compares the file with this drawing, and the means with those of onnxpool.
+`tests/docs/test_docs.py` compares the file with this drawing, and the means with those of onnxpool.
 """
 
 from pathlib import Path

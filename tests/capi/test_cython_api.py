@@ -1,0 +1,563 @@
+"""Pooling without the GIL, from Cython, C, Numba and ctypes: the same bits, and an ABI that stays."""
+
+import ctypes
+import gc
+import math
+import re
+import shutil
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import native
+import numpy as np
+import pytest
+from building import build, compile_c
+from calls import INDICES, NHWC_MAX, POOLS, QLINEAR, SeededChoices, draw_pool, gapped
+from oracle import DTYPES
+from programs import program
+from support import ROOT
+
+import onnxpool
+from onnxpool import cython_api
+
+# The ABI. What is here is never changed, only added to.
+
+SIGNATURES = {
+    "onnxpool_abi_version": "int (void)",
+    "onnxpool_prepare": "HANDLE *(PyObject *, PyObject *)",
+    "onnxpool_prepare_geometry": "HANDLE *(GEOMETRY const *)",
+    "onnxpool_retain": "void (HANDLE *)",
+    "onnxpool_release": "void (HANDLE *)",
+    "onnxpool_output_shape": "int (HANDLE const *, int64_t *)",
+    "onnxpool_run": "int (HANDLE const *, void const *, void *, int64_t *, int)",
+    "onnxpool_message": "char const *(int)",
+}
+STRUCTS = {
+    "HANDLE": "struct __pyx_t_8onnxpool_10cython_api_onnxpool_handle",
+    "GEOMETRY": "struct __pyx_t_8onnxpool_10cython_api_onnxpool_geometry",
+}
+OFFSETS = {
+    "size": 0, "operation": 8, "dtype": 12, "opset": 16, "ndim": 20, "channels_last": 24, "return_indices": 28,
+    "storage_order": 32, "ceil_mode": 36, "count_include_pad": 40, "auto_pad": 44, "p": 48, "shape": 56,
+    "kernel_shape": 64, "strides": 72, "pads": 80, "dilations": 88, "x_strides": 96, "y_strides": 104,
+    "indices_strides": 112, "x_scale": 120, "y_scale": 124, "x_zero_point": 128, "y_zero_point": 132,
+}
+CONSTANTS = {
+    "ABI_VERSION": 1,
+    "AVERAGE_POOL": 1, "MAX_POOL": 2, "LP_POOL": 3, "GLOBAL_AVERAGE_POOL": 4, "GLOBAL_MAX_POOL": 5,
+    "GLOBAL_LP_POOL": 6, "QLINEAR_AVERAGE_POOL": 7, "QLINEAR_GLOBAL_AVERAGE_POOL": 8, "NHWC_MAX_POOL": 9,
+    "FLOAT32": 1, "UINT8": 2, "INT8": 3, "FLOAT16": 10, "FLOAT64": 11, "BFLOAT16": 16,
+    "NOTSET": 0, "SAME_UPPER": 1, "SAME_LOWER": 2, "VALID": 3,
+    "OK": 0, "NULL_POINTER": 1, "BAD_INDICES": 2, "BAD_THREADS": 3, "NO_MEMORY": 4,
+}
+PROBE = f"""
+from onnxpool.cython_api cimport {", ".join(f"ONNXPOOL_{name}" for name in CONSTANTS)}
+from onnxpool.cython_api cimport onnxpool_abi_version, onnxpool_geometry
+cdef onnxpool_geometry g
+size, offsets = sizeof(g), {{ {", ".join(f"'{name}': <char*> &g.{name} - <char*> &g" for name in OFFSETS)} }}
+constants = {{ {", ".join(f"'{name}': ONNXPOOL_{name}" for name in CONSTANTS)} }}
+version = onnxpool_abi_version()
+"""
+
+
+@pytest.fixture(scope="module")
+def frames(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    """The example extension."""
+    return build(Path(__file__).parent / "extension" / "frames.pyx", tmp_path_factory.mktemp("frames"))
+
+
+def test_exported_functions_stay() -> None:
+    """The capsules have the names and signatures that extensions were built with."""
+    expected = {}
+    for name, signature in SIGNATURES.items():
+        for short, struct in STRUCTS.items():
+            signature = signature.replace(short, struct)
+        expected[name] = signature
+
+    assert {name: native.capsule_name(capsule).decode() for name, capsule in native.CAPSULES.items()} == expected
+
+
+def test_layout_and_numbers_stay(tmp_path: Path) -> None:
+    """An extension sees the struct at the same offsets and the same numbers, and there are no others."""
+    source = tmp_path / "probe.pyx"
+    source.write_text(PROBE)
+    probe = build(source, tmp_path)
+    declared = Path(cython_api.__file__).with_name("cython_api.pxd").read_text()
+
+    assert (probe.size, probe.offsets) == (136, OFFSETS)
+    assert probe.constants == CONSTANTS
+    assert set(re.findall(r"^    ONNXPOOL_(\w+) =", declared, re.MULTILINE)) == set(CONSTANTS)
+    assert probe.version == native.version() == 1
+
+
+def test_the_header_says_the_same(tmp_path: Path) -> None:
+    """C and C++ see the struct at the same offsets, the same numbers, and the same functions."""
+    header = Path(cython_api.__file__).with_name("onnxpool.h").read_text()
+    claims = [f"offsetof(onnxpool_geometry, {name}) == {offset}" for name, offset in OFFSETS.items()]
+    claims += [f"ONNXPOOL_{name} == {number}" for name, number in CONSTANTS.items()]
+    claims += ["sizeof(onnxpool_geometry) == 136"]
+    source = tmp_path / "claims.c"
+    source.write_text("#include <onnxpool.h>\n#include <assert.h>\n#include <stddef.h>\n"
+                      + "".join(f'static_assert({claim}, "{claim}");\n' for claim in claims))
+
+    for language in ("c", "c++") if shutil.which("c++") else ("c",):
+        compile_c(source, "-x", language, "-fsyntax-only", folder=tmp_path)
+    assert set(re.findall(r"\bONNXPOOL_(\w+)(?: =|\s+1$)", header, re.MULTILINE)) == set(CONSTANTS)
+    listed = re.search(r"names\[\] = \{(.*?)\}", header, re.DOTALL)
+    assert listed is not None
+    members = re.findall(r"^    \w.*\(\*(\w+)\)\(", header, re.MULTILINE)
+    assert re.findall(r'"(\w+)"', listed[1]) == members
+    assert {f"onnxpool_{name}" for name in members} == set(SIGNATURES)
+
+
+def test_the_page_lists_the_fields_in_their_order() -> None:
+    """So that a struct can be written from it."""
+    page = (ROOT / "docs" / "c-api.md").read_text()
+    rows = re.findall(r"^\| ([^|]*) \| `([^`]*)` \|", page.partition("\n| field | type |")[2], re.MULTILINE)
+    fields = [(name, kind) for names, kind in rows for name in re.findall(r"`(\w+)`", names)]
+    types = {ctypes.c_int64: "int64_t", ctypes.c_int32: "int32_t", ctypes.c_double: "double", ctypes.c_float: "float"}
+
+    assert fields == [(name, types.get(kind, "const int64_t *")) for name, kind in native.Geometry._fields_]
+
+
+def test_ctypes_sees_the_same_layout() -> None:
+    """The mirror that the other tests use has the frozen offsets."""
+    assert {name: getattr(native.Geometry, name).offset for name, _ in native.Geometry._fields_} == OFFSETS
+
+
+# Results
+
+
+def attributes_of(call: Any) -> dict[str, Any]:
+    """The fields of a geometry for the attributes of a random call."""
+    spatial = call.x.ndim - 2
+    fields = {}
+    for name, value in call.attributes.items():
+        if name == "auto_pad":
+            fields[name] = native.AUTO_PADS[value]
+        elif name in ("kernel_shape", "strides", "dilations") and isinstance(value, int):
+            fields[name] = [value] * spatial
+        else:
+            fields[name] = value
+    return fields
+
+
+def geometry_of(call: Any, y: Any, indices: Any) -> native.Geometry:
+    """The geometry of a random call, for arrays where they lie."""
+    fields = attributes_of(call)
+    fields |= {"x_strides": call.x.strides, "y_strides": y.strides}
+    if call.operator == INDICES:
+        fields |= {"return_indices": 1, "indices_strides": indices.strides}
+    if call.operator in QLINEAR:
+        x_scale, x_zero, y_scale, y_zero = (0 if value is None else value.item() for value in call.further)
+        fields |= {"x_scale": x_scale, "x_zero_point": x_zero, "y_scale": y_scale, "y_zero_point": y_zero}
+    return native.geometry(
+        call.operator.split()[0], call.x.shape, call.x.dtype.name, opset=call.opset or 0,
+        channels_last=int(call.channels_last), **fields,
+    )
+
+
+CALLS = 60
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("operator", [*POOLS, INDICES])
+def test_raw_pointers_give_the_bits_of_the_python_call(operator: str) -> None:
+    """Random calls in any memory give, through a geometry and raw pointers, what Python gives, or its error."""
+    ran = refused = 0
+    for seed in range(CALLS):
+        call = draw_pool(SeededChoices([seed, len(operator)]), operator)
+        if call.memory == "byte-swapped":
+            continue
+        try:
+            expected = call.run(onnxpool)
+        except onnxpool.PoolError as error:
+            message = str(error)
+            with pytest.raises(onnxpool.PoolError, match=re.escape(message)):
+                native.prepare_geometry(geometry_of(call, call.x, call.x))
+            refused += 1
+            continue
+        shape = (expected[0] if operator == INDICES else expected).shape
+        y, around = gapped(shape, call.x.dtype) if seed % 2 else (np.empty(shape, call.x.dtype),) * 2
+        indices = gapped(shape, np.dtype(np.int64))[0]
+        margins = around.copy()
+        handle = native.prepare_geometry(geometry_of(call, y, indices))
+        assert native.shape_of(handle) == shape
+        place = indices.ctypes.data if operator == INDICES else None
+        assert native.run(handle, call.x.ctypes.data, y.ctypes.data, place, seed % 3) == native.OK
+        native.release(handle)
+        if operator == INDICES:
+            assert indices.tobytes() == expected[1].tobytes(), call.describe()
+            expected = expected[0]
+        assert y.tobytes() == expected.tobytes(), call.describe()
+        if seed % 2:
+            y[...] = margins[(slice(None, None, 2),) * y.ndim]
+            assert around.tobytes() == margins.tobytes()
+        ran += 1
+    assert ran > CALLS // 2
+
+
+BFLOAT16 = DTYPES["bfloat16"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+@pytest.mark.parametrize("threads", [0, 1, 2, 10**6])
+def test_plans_become_handles(dtype: Any, threads: int) -> None:
+    """A handle of a plan gives the plan's bits on arrays large enough for a team."""
+    x = (np.random.default_rng(3).standard_normal((4, 16, 90, 111)) * 20).astype(np.int8).astype(dtype)
+    plan = onnxpool.MaxPool(kernel_shape=3, strides=2, return_indices=True).plan(x.shape, x.dtype)
+    y, indices = np.empty(plan.output_shape, dtype), np.empty(plan.output_shape, np.int64)
+
+    prepared = cython_api.Prepared(plan)
+    status = native.run(prepared.address, x.ctypes.data, y.ctypes.data, indices.ctypes.data, threads)
+
+    expected = plan(x)
+    assert status == native.OK
+    assert (y.tobytes(), indices.tobytes()) == (expected[0].tobytes(), expected[1].tobytes())
+
+
+def test_quantised_plans_become_handles() -> None:
+    """The further inputs of a quantised plan are given, and checked, when its handle is made."""
+    x = np.random.default_rng(1).integers(0, 255, (2, 3, 6, 7), np.uint8)
+    plan = onnxpool.QLinearAveragePool(kernel_shape=2).plan(x.shape, x.dtype)
+    further = (np.float32(0.1), np.uint8(3), np.float32(0.02), np.uint8(9))
+    y = np.empty(plan.output_shape, np.uint8)
+
+    assert native.run(cython_api.Prepared(plan, *further).address, x.ctypes.data, y.ctypes.data, None, 1) == native.OK
+    assert y.tobytes() == plan(x, *further).tobytes()
+    with pytest.raises(onnxpool.PoolError, match="y_scale must be finite"):
+        cython_api.Prepared(plan, *further[:2], np.float32(0), further[3])
+    with pytest.raises(onnxpool.PoolError, match="got 1 inputs"):
+        cython_api.Prepared(plan)
+    with pytest.raises(onnxpool.PoolError, match="takes only X"):
+        cython_api.Prepared(onnxpool.GlobalMaxPool().plan(x.shape, np.float32), *further)
+    with pytest.raises(onnxpool.PoolError, match="takes only X"):
+        native.prepare_geometry(native.geometry("GlobalMaxPool", (1, 1, 2), "float32", x_scale=1.0))
+
+
+def test_bfloat16_needs_no_import_before() -> None:
+    """A geometry of bfloat16 finds the dtype by itself."""
+    text = "import native; print(native.shape_of(native.prepare_geometry("
+    text += "native.geometry('GlobalMaxPool', (2, 3, 4), 'bfloat16'))))"
+
+    assert program(text) == "(2, 3, 1)"
+
+
+def test_a_missing_ml_dtypes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without ml_dtypes bfloat16 is refused with the way out."""
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    with pytest.raises(onnxpool.PoolTypeError, match="pip install ml_dtypes"):
+        native.prepare_geometry(native.geometry("GlobalMaxPool", (2, 3, 4), "bfloat16"))
+
+
+# Without the GIL
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_example_extension(frames: ModuleType, threads: int) -> None:
+    """An extension that cimports the functions gives the same bits, also in a team of its own."""
+    x = np.random.default_rng(0).standard_normal((9, 3, 40, 50), np.float32)
+    expected = onnxpool.max_pool(x, 4, strides=4)
+    pooled = np.empty_like(expected)
+
+    frames.max_frames(x, pooled, 4, threads)
+
+    assert pooled.tobytes() == expected.tobytes()
+    with pytest.raises(onnxpool.PoolError, match=r"MaxPool-22: kernel_shape\[0\]=41 .* axis 2 has 40"):
+        frames.max_frames(x, pooled, 41)
+    with pytest.raises(ValueError, match="pooled must have shape"):
+        frames.max_frames(x, pooled, 5)
+
+
+def test_example_extension_in_c(tmp_path: Path) -> None:
+    """An extension in C finds the functions by the header and gives the same bits."""
+    blocks = build(Path(__file__).parent / "extension" / "blocks.c", tmp_path)
+    image = np.random.default_rng(4).standard_normal((33, 41), np.float32)
+    expected = onnxpool.max_pool(image[None, None], 4, strides=4)
+    y = np.empty_like(expected)
+
+    blocks.max_blocks(image, y, 33, 41, 4)
+
+    assert y.tobytes() == expected.tobytes()
+    with pytest.raises(onnxpool.PoolError, match=r"kernel_shape\[0\]=34"):
+        blocks.max_blocks(image, y, 33, 41, 34)
+    with pytest.raises(ValueError, match="another size"):
+        blocks.max_blocks(image, y, 33, 41, 5)
+
+
+def test_runs_leave_the_gil_to_others() -> None:
+    """While a long run is on its way in one thread, another one runs Python."""
+    x = np.zeros((64, 64, 96, 96), np.float32)
+    plan = onnxpool.AveragePool(kernel_shape=7, strides=1).plan(x.shape, x.dtype)
+    y = np.empty(plan.output_shape, np.float32)
+    prepared = cython_api.Prepared(plan)
+    statuses: list[int] = []
+    arguments = (prepared.address, x.ctypes.data, y.ctypes.data, None, 1)
+    thread = threading.Thread(target=lambda: statuses.append(native.run(*arguments)))
+    turns = 0
+
+    thread.start()
+    while thread.is_alive():
+        time.sleep(0.001)
+        turns += 1
+
+    assert statuses == [native.OK]
+    assert turns > 10
+
+
+def test_one_handle_for_many_threads() -> None:
+    """Threads that share a handle get the bits that one thread gets."""
+    random = np.random.default_rng(7)
+    inputs = [random.standard_normal((2, 8, 33, 35), np.float32) for _ in range(8)]
+    plan = onnxpool.LpPool(kernel_shape=3, p=3).plan(inputs[0].shape, np.float32)
+    expected = [plan(x, num_threads=1).tobytes() for x in inputs]
+    prepared = cython_api.Prepared(plan)
+
+    def work(caller: int) -> list[int]:
+        wrong = []
+        for turn in range(100):
+            x = inputs[(caller + turn) % len(inputs)]
+            y = np.full(plan.output_shape, np.nan, np.float32)
+            status = native.run(prepared.address, x.ctypes.data, y.ctypes.data, None, turn % 3)
+            if (status, y.tobytes()) != (native.OK, expected[(caller + turn) % len(inputs)]):
+                wrong.append(turn)
+        return wrong
+
+    with ThreadPoolExecutor(8) as pool:
+        assert [turn for wrong in pool.map(work, range(8)) for turn in wrong] == []
+
+
+def test_numba_calls_without_the_gil() -> None:
+    """A function that Numba compiles calls the capsule's function on the data of arrays."""
+    numba = pytest.importorskip("numba")
+    address = numba.extending.get_cython_function_address("onnxpool.cython_api", "onnxpool_run")
+    pointer = ctypes.c_size_t
+    run = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer, pointer, pointer, ctypes.c_int)(address)
+
+    @numba.njit(nogil=True)
+    def pool_all(handle: int, batch: Any, pooled: Any) -> int:
+        status = 0
+        for i in range(len(batch)):
+            status |= run(handle, batch[i].ctypes.data, pooled[i].ctypes.data, 0, 1)
+        return status
+
+    batch = np.random.default_rng(2).standard_normal((5, 1, 4, 20, 30))
+    plan = onnxpool.AveragePool(kernel_shape=(3, 2), pads=1, count_include_pad=1).plan(batch[0].shape, batch.dtype)
+    pooled = np.empty((5, *plan.output_shape))
+    prepared = cython_api.Prepared(plan)
+
+    assert pool_all(prepared.address, batch, pooled) == native.OK
+    for x, y in zip(batch, pooled, strict=True):
+        assert y.tobytes() == plan(x).tobytes()
+
+
+# Errors and lifetimes
+
+
+def handle_of(**fields: Any) -> int:
+    """A handle of a small MaxPool; it is left to the process."""
+    given = native.geometry("MaxPool", (1, 1, 4), "float32", kernel_shape=(2,))
+    native.fill(given, fields)
+    return native.prepare_geometry(given)
+
+
+def test_runs_return_a_status() -> None:
+    """A run raises nothing: what is wrong with its arguments is its status, and nothing is written."""
+    x, y, indices = np.arange(4, dtype=np.float32), np.full(3, 7, np.float32), np.full(3, 7)
+    plain, indexed = handle_of(), handle_of(return_indices=1)
+    at, to, into = x.ctypes.data, y.ctypes.data, indices.ctypes.data
+    wrong = {
+        native.NULL_POINTER: [(None, at, to, None, 1), (plain, None, to, None, 1), (plain, at, None, None, 1)],
+        native.BAD_INDICES: [(plain, at, to, into, 1), (indexed, at, to, None, 1)],
+        native.BAD_THREADS: [(plain, at, to, None, -1)],
+    }
+    for status, arguments in wrong.items():
+        for given in arguments:
+            assert native.run(*given) == status
+    assert y.tolist() == [7, 7, 7]
+    assert indices.tolist() == [7, 7, 7]
+    assert native.run(indexed, at, to, into, 1) == native.OK
+    assert (y.tolist(), indices.tolist()) == ([1, 2, 3], [1, 2, 3])
+    texts = [native.message(status) for status in range(-1, 6)]
+    assert len(set(texts)) == 6
+    assert texts[0] == texts[-1] == b"no status of this version"
+
+
+NO_MEMORY = """
+import resource, sys
+from pathlib import Path
+import native, numpy as np
+shape = (1, 1, 1 << 23)
+handle = native.prepare_geometry(native.geometry("MaxPool", shape, "float64", kernel_shape=(1 << 22,)))
+x, y = np.zeros(shape), np.zeros(native.shape_of(handle))
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), used + (1 << 20)))
+print(native.run(handle, x.ctypes.data, y.ctypes.data, None, 1))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+def test_no_scratch_memory_is_a_status() -> None:
+    """A run that finds no scratch memory says so and goes no further."""
+    assert program(NO_MEMORY) == str(native.NO_MEMORY)
+
+
+def test_empty_batches_need_no_data() -> None:
+    """A handle for no images runs on NULL and does nothing."""
+    for shape in ((0, 3, 4), (2, 0, 4)):
+        handle = handle_of(shape=shape)
+        assert native.shape_of(handle) == (*shape[:2], 3)
+        assert native.run(handle, None, None, None, 1) == native.OK
+
+
+REFUSED = {
+    "size": ({"size": 0}, "size=0 of a geometry"),
+    "size_of_garbage": ({"size": 2**40}, "size=1099511627776 of a geometry"),
+    "operation": ({"operation": 0}, r"operation=0 .* give 1 \(AveragePool\)"),
+    "operation_beyond": ({"operation": 10}, "operation=10"),
+    "dtype": ({"dtype": 7}, r"dtype=7 .* 1 \(float32\)"),
+    "auto_pad": ({"auto_pad": 4}, "auto_pad=4"),
+    "opset": ({"opset": 1000}, "MaxPool: opset=1000 is not known"),
+    "opset_negative": ({"opset": -1}, "opset"),
+    "ndim": ({"ndim": 1}, "ndim=1"),
+    "ndim_of_garbage": ({"ndim": 65}, "ndim=65"),
+    "ndim_without_windows": ({"ndim": 2}, "kernel_shape is empty"),
+    "shape": ({"shape": None}, "shape of a geometry is NULL"),
+    "shape_negative": ({"shape": (1, -1, 4)}, r"shape\[1\]"),
+    "shape_too_large": ({"shape": (2**31, 2**31, 4)}, "more than an array can be"),
+    "kernel_shape_missing": ({"kernel_shape": None}, "kernel_shape is not given"),
+    "kernel_shape_zero": ({"kernel_shape": (0,)}, r"MaxPool-22: kernel_shape\[0\]"),
+    "kernel_shape_too_large": ({"kernel_shape": (5,)}, r"kernel_shape\[0\]=5 .* axis 2 has 4"),
+    "strides": ({"strides": (0,)}, r"strides\[0\]"),
+    "pads": ({"pads": (0, -1)}, r"pads\[1\]"),
+    "flag": ({"ceil_mode": 2}, "ceil_mode must be 0 or 1, got 2"),
+    "channels_last": ({"channels_last": 2}, "channels_last must be 0 or 1, got 2"),
+    "return_indices": ({"return_indices": 2}, "return_indices must be 0 or 1, got 2"),
+    "foreign_attribute": ({"p": 2.0}, "MaxPool-22: unknown attribute p=2.0"),
+    "attribute_of_a_later_opset": ({"ceil_mode": 1, "opset": 8}, "ceil_mode exists since MaxPool-10"),
+    "indices_of_a_later_opset": ({"return_indices": 1, "opset": 1}, "Indices exist since MaxPool-8"),
+}
+
+
+@pytest.mark.parametrize(("fields", "message"), REFUSED.values(), ids=REFUSED)
+def test_bad_geometries_are_refused(fields: dict[str, Any], message: str) -> None:
+    """A geometry that has no meaning raises the error that Python raises, or one that names the field."""
+    with pytest.raises(onnxpool.PoolError, match=message):
+        handle_of(**fields)
+
+
+def test_powers_are_of_the_version() -> None:
+    """p is a whole number since version 2 and a float before."""
+    window = {"kernel_shape": (2,), "p": 2.5}
+    assert native.prepare_geometry(native.geometry("LpPool", (1, 1, 4), "float32", opset=1, **window))
+    with pytest.raises(onnxpool.PoolTypeError, match="LpPool-22: p"):
+        native.prepare_geometry(native.geometry("LpPool", (1, 1, 4), "float32", **window))
+    with pytest.raises(onnxpool.PoolTypeError, match="LpPool-22: p"):
+        native.prepare_geometry(native.geometry("LpPool", (1, 1, 4), "float32", **window | {"p": math.inf}))
+
+
+def test_no_geometry_is_refused() -> None:
+    """NULL is no geometry."""
+    with pytest.raises(onnxpool.PoolError, match="geometry is NULL"):
+        native.prepare_geometry(None)
+
+
+def test_fields_of_a_later_version() -> None:
+    """A longer geometry is taken if what this version does not know is 0, and refused if it is given."""
+
+    class Later(ctypes.Structure):
+        _fields_ = (("known", native.Geometry), ("further", ctypes.c_int64))
+
+    given = Later(native.geometry("GlobalMaxPool", (1, 1, 4), "float32"))
+    given.known.size = ctypes.sizeof(Later)
+    later = ctypes.cast(ctypes.byref(given), ctypes.POINTER(native.Geometry))
+
+    assert native.shape_of(native.prepare_geometry(later)) == (1, 1, 1)
+    given.further = 1 << 56
+    with pytest.raises(onnxpool.PoolError, match="byte 143 of a geometry"):
+        native.prepare_geometry(later)
+
+
+@pytest.mark.parametrize(
+    ("thing", "message"),
+    [
+        (None, "got NoneType"),
+        (onnxpool.MaxPool(kernel_shape=2), "got MaxPool"),
+        (onnxpool.MaxUnpool(kernel_shape=2).plan((1, 1, 2, 2), "float32"), "MaxUnpool-22: .* call the plan"),
+        (onnxpool.MaxRoiPool(pooled_shape=(2, 2)).plan((1, 1, 2, 2), "float32"), "MaxRoiPool-22: .* call the plan"),
+    ],
+    ids=["None", "operator", "MaxUnpool", "MaxRoiPool"],
+)
+def test_only_plans_of_windows_have_handles(thing: Any, message: str) -> None:
+    """Anything else is refused with a way out."""
+    with pytest.raises(onnxpool.PoolTypeError, match=message):
+        cython_api.Prepared(thing)
+    with pytest.raises(onnxpool.PoolTypeError, match=message):
+        native.prepare(thing, None)
+
+
+def test_a_handle_outlives_what_it_was_made_of() -> None:
+    """A handle keeps its kernel until the last release, whoever forgets the plan."""
+    plan = onnxpool.AveragePool(kernel_shape=2, pads=1).plan((1, 1, 1001), "float32")
+    pool = plan._row_major_pool()
+    before = sys.getrefcount(pool)
+    handle = native.prepare(plan, ())
+    assert sys.getrefcount(pool) == before + 1
+    native.retain(handle)
+    native.release(handle)
+    assert sys.getrefcount(pool) == before + 1
+
+    native.release(handle)
+
+    assert sys.getrefcount(pool) == before
+    native.release(None)
+    native.retain(None)
+
+
+def test_prepared_releases_its_handle() -> None:
+    """A `Prepared` holds one reference, and gives it back when it dies."""
+    pool = (plan := onnxpool.GlobalMaxPool().plan((1, 1, 777), "float32"))._row_major_pool()
+    before = sys.getrefcount(pool)
+    prepared = cython_api.Prepared(plan)
+    assert sys.getrefcount(pool) == before + 1
+
+    del prepared
+    gc.collect()
+
+    assert sys.getrefcount(pool) == before
+
+
+def test_failed_preparations_leave_nothing() -> None:
+    """Handles that are refused leave no reference to their plan's kernel."""
+    pool = (plan := onnxpool.GlobalMaxPool().plan((1, 1, 778), "float32"))._row_major_pool()
+    before = sys.getrefcount(pool)
+    for _ in range(10):
+        with pytest.raises(onnxpool.PoolError):
+            cython_api.Prepared(plan, 1)
+    assert sys.getrefcount(pool) == before
+
+
+def test_nhwc_geometry_says_its_layout() -> None:
+    """NhwcMaxPool takes channels_last=0 as not given."""
+    given = native.geometry(NHWC_MAX, (1, 4, 5, 3), "uint8", kernel_shape=(2, 2))
+
+    assert native.shape_of(native.prepare_geometry(given)) == (1, 3, 4, 3)
+
+
+SHUTDOWN = """
+import onnxpool, onnxpool.cython_api
+keep = onnxpool.cython_api.Prepared(onnxpool.GlobalMaxPool().plan((1, 1, 4), "float32"))
+print("done")
+"""
+
+
+def test_handles_at_the_end_of_the_process() -> None:
+    """A handle that is alive when the interpreter ends does no harm."""
+    assert program(SHUTDOWN) == "done"
+
+

@@ -1,0 +1,185 @@
+"""What all commands have in common: help, exit statuses, output that nobody reads; ``config`` and ``supported``."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from unittest import mock
+
+import onnx
+import pytest
+from onnx import parser
+
+import onnxpool
+from onnxpool import __main__ as command
+from onnxpool.commands import CANNOT, OK, UNREAD, arguments
+from onnxpool.commands import config as config_command
+from onnxpool.commands import supported as supported_command
+
+pytestmark = pytest.mark.smoke
+
+COMMANDS = ("run", "check", "config", "supported")
+PAGE = Path(__file__).parents[2] / "docs" / "onnx.md"
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A model with a pooling node whose name is not ASCII."""
+    path = tmp_path / "m.onnx"
+    onnx.save(parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 19]>
+        agraph (float[1, 1, 8, 8] x) => (float[a, b, c, d] y) { y = AveragePool <kernel_shape = [2, 2]> (x) }"""), path)
+    proto = onnx.load(path)
+    proto.graph.node[0].name = "pöol"
+    onnx.save(proto, path)
+    return str(path)
+
+
+def process(*arguments, stdout=subprocess.PIPE, **variables):
+    """Runs the command line in a process of its own."""
+    return subprocess.run([sys.executable, "-W", "error", "-m", "onnxpool", *arguments], stdout=stdout,
+                          stderr=subprocess.PIPE, timeout=300, env={**os.environ, **variables}, check=False)
+
+
+def help_of(capsys, *arguments):
+    """The help of the command line."""
+    with pytest.raises(SystemExit) as end:
+        command.main([*arguments, "--help"])
+    assert end.value.code == OK
+    return capsys.readouterr().out
+
+
+def test_help_lists_the_commands(capsys):
+    """Each command is there with a line that says what it does."""
+    text = help_of(capsys)
+    for name in COMMANDS:
+        assert re.search(rf"^    {name}\s+\w", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_in_help_can_be_parsed(capsys, name):
+    """The help of each command has examples, with options that it knows, and tells of --json."""
+    text = help_of(capsys, name)
+    examples = re.findall(rf"^  (onnxpool {name}\b.*?)(?:  .*)?$", text.partition("\nexamples:\n")[2], re.MULTILINE)
+    assert len(examples) >= 2
+    for example in examples:
+        assert arguments.parser().parse_args(shlex.split(example)[1:]).command == name
+    assert any("--json" in example for example in examples)
+    assert max(map(len, text.splitlines())) <= 80 or "COLUMNS" in os.environ
+
+
+def test_examples_in_the_documentation_can_be_parsed():
+    """The commands that the page shows have options that there are."""
+    examples = re.findall(r"^\$ (onnxpool .*)$", PAGE.read_text(), re.MULTILINE)
+    assert len(examples) >= 4
+    for example in examples:
+        arguments.parser().parse_args(shlex.split(example)[1:])
+
+
+def test_config(capsys):
+    """The text is that of show_config, the JSON that of config."""
+    assert command.main(["config"]) == OK
+    text = capsys.readouterr().out
+    onnxpool.show_config()
+    assert capsys.readouterr().out == text
+    assert command.main(["config", "--json"]) == OK
+    assert json.loads(capsys.readouterr().out) == onnxpool.config()
+
+
+def test_supported(capsys):
+    """The table has a row for each version; names select; the JSON is that of supported()."""
+    assert command.main(["supported"]) == OK
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["operator", "version", "dtypes", "attributes"]
+    assert len(rows) == len(onnxpool.supported())
+    assert any(row.startswith("com.microsoft:NhwcMaxPool ") for row in rows)
+
+    assert command.main(["supported", "LpPool", "--json"]) == OK
+    listed = json.loads(capsys.readouterr().out)
+    assert [row["version"] for row in listed] == [1, 2, 11, 18, 22]
+    assert listed[1]["attributes"]["p"] == {"type": "int", "required": False, "default": 2}
+
+    assert command.main(["supported", "Conv"]) == CANNOT
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("onnxpool: Conv is no pooling operator; give some of AveragePool, ")
+
+
+@pytest.mark.parametrize("name", ["config", "supported"])
+def test_commands_that_need_no_other_package(name):
+    """What is installed can be seen without onnx."""
+    code = ("import sys; sys.modules['onnx'] = None\n"
+            f"from onnxpool.__main__ import main\nsys.exit(main([{name!r}]))")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (OK, b"")
+
+
+@pytest.mark.parametrize("arguments", [["check", "MODEL"], ["run", "MODEL", "--json"], ["supported"], ["config"]])
+def test_a_pipe_that_is_closed(model, arguments):
+    """A reader that ends early, such as head, ends the command without a word."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = process(*(model if argument == "MODEL" else argument for argument in arguments), stdout=writing)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (UNREAD, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_disk_that_is_full(model):
+    """Output that cannot be written is told on one line."""
+    with open("/dev/full", "w") as full:
+        done = process("check", model, stdout=full)
+    assert (done.returncode, done.stderr) == (CANNOT, b"onnxpool: cannot write the output: No space left on device\n")
+
+
+def test_names_that_the_output_cannot_show(model):
+    """A terminal of ASCII gets escapes for other characters."""
+    done = process("check", model, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (done.returncode, done.stderr) == (OK, b"")
+    assert done.stdout.startswith(b"p\\xf6ol: AveragePool-19, ")
+
+
+def test_paths_of_any_bytes(model, tmp_path, capsys):
+    """A file name that is no text works, and can be named in an error."""
+    path = os.fsdecode(bytes(tmp_path) + b"/\xff.onnx")
+    os.rename(model, path)
+    assert command.main(["check", path, "--json"]) == OK
+    assert json.loads(capsys.readouterr().out)["model"] == path
+    assert command.main(["run", path]) == OK
+    capsys.readouterr()
+    done = process("check", path + "gone")
+    assert done.returncode == CANNOT
+    assert done.stderr.endswith(b"\\udcff.onnxgone: No such file or directory\n")
+
+
+@pytest.mark.parametrize(("error", "line"), [
+    (MemoryError, "onnxpool: there is not enough memory\n"),
+    (onnxpool.PoolError("two\nlines"), "onnxpool: two lines\n"),
+])
+def test_errors_are_one_line(monkeypatch, capsys, error, line):
+    """Whatever a user can put right is told on one line, with exit status 2."""
+    monkeypatch.setattr(supported_command, "run", mock.Mock(side_effect=error))
+    assert command.main(["supported"]) == CANNOT
+    assert capsys.readouterr().err == line
+
+
+def test_errors_of_the_library_are_not_hidden(monkeypatch):
+    """What no user can put right keeps its traceback."""
+    monkeypatch.setattr(config_command, "run", mock.Mock(side_effect=ValueError("a bug")))
+    with pytest.raises(ValueError, match="a bug"):
+        command.main(["config"])
+
+
+@pytest.mark.parametrize("wrong", [
+    [], ["walk"], ["check"], ["check", "m.onnx", "--bogus"], ["run", "--rtol=-1"], ["run", "--atol=nan"],
+    ["run", "--rtol=inf"], ["run", "--seed=-1"], ["run", "--seed=x"],
+])
+def test_arguments_that_are_none(capsys, wrong):
+    """The command line shows its usage and ends with 2."""
+    with pytest.raises(SystemExit) as end:
+        command.main(wrong)
+    assert end.value.code == CANNOT
+    assert capsys.readouterr().err.startswith("usage: onnxpool")

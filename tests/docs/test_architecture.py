@@ -1,0 +1,91 @@
+"""The tree is what docs/architecture.md says: which modules there are, and which of them each one imports."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.smoke
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "onnxpool"
+WHOLE = ("commands", "kernels", "onnx", "onnxruntime", "operators")  # packages that the page has as one
+CYTHON = re.compile(r"^from (\.*[\w.]*) c?import (\([^)]*\)|.*)", re.MULTILINE)
+
+
+def table():
+    """The modules of the page, top to bottom, and the text of what each imports."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    section = text.partition("## Modules")[2].partition("\n## ")[0]
+    return dict(re.findall(r"^\| `([\w.]+)` \| .*? \|(.*)\|$", section, re.MULTILINE))
+
+
+def module_of(path):
+    """The name of a file's module within the package, parts of packages that the page has as one by their name."""
+    parts = path.relative_to(PACKAGE).with_name(path.name.partition(".")[0]).parts
+    if parts[0] in WHOLE:
+        return parts[0]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and parts[:-1] else parts)
+
+
+def imported(path):
+    """The modules of the package that a file imports, for annotations too: pairs of a base and a name in it."""
+    here = ("onnxpool", *path.relative_to(PACKAGE).parts[:-1])
+    text = path.read_text()
+    found = []
+    if path.suffix in (".py", ".in"):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom):
+                base = here[: len(here) + 1 - node.level] if node.level else ()
+                found += [(*base, *(node.module or "").split("."), alias.name) for alias in node.names]
+            elif isinstance(node, ast.Import):
+                found += [tuple(alias.name.split(".")) for alias in node.names]
+    else:
+        for source, names in CYTHON.findall(text):
+            level = len(source) - len(source.lstrip("."))
+            base = here[: len(here) + 1 - level] if level else ()
+            found += [(*base, *source[level:].split("."), name) for name in re.findall(r"\w+", names)]
+    return [tuple(filter(None, parts))[1:] for parts in found if parts[0] == "onnxpool"]
+
+
+def imports():
+    """For each module of the page the modules of it that it imports."""
+    files = [path for suffix in ("py", "pyx", "pxi", "pxd") for path in PACKAGE.rglob(f"*.{suffix}")]
+    files.append(PACKAGE / "version.py.in")
+    known = {module_of(path) for path in files}
+    graph = {name: set() for name in known}
+    for path in files:
+        module = module_of(path)
+        for parts in imported(path):
+            names = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+            target = next((name for name in names if name in known), "__init__")
+            if parts and parts[0] in WHOLE:
+                target = parts[0]
+            if target != module:
+                graph[module].add(target)
+    return graph
+
+
+def test_the_page_lists_every_module():
+    assert set(table()) == set(imports()) - {"planning"}
+
+
+def test_modules_import_what_the_page_says():
+    told = {name: set(re.findall(r"`([\w.]+)`", text)) for name, text in table().items()}
+    found = imports()
+    assert {name: found[name] for name in told} == told
+
+
+def test_modules_import_only_what_is_below_them():
+    order = list(table())
+    above = [(name, other) for name, others in imports().items() for other in others
+             if name in order and order.index(other) < order.index(name)]
+    assert above == [("kernels", "planning.routes")]  # inside a function, that lists the table
+
+
+def test_every_file_is_installed():
+    """A file that no meson.build names would be missing in the wheel."""
+    named = "".join(path.read_text() for path in PACKAGE.rglob("meson.build"))
+    files = [path for suffix in ("py", "pyi") for path in PACKAGE.rglob(f"*.{suffix}")]
+    assert [path.name for path in files if not re.search(rf"['/]{re.escape(path.name)}'", named)] == []

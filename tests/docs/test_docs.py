@@ -1,0 +1,152 @@
+"""Examples in the documentation run, and the tables in it are what the library says of itself."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onnxpool
+from onnxpool import schemas
+
+pytestmark = pytest.mark.smoke
+
+ROOT = Path(__file__).parents[2]
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(onnxpool.__path__, "onnxpool.")
+    if ".kernels." not in module.name and not module.name.endswith("__main__")
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_in_docstrings_run(module: str) -> None:
+    """Every example in a docstring gives what it shows."""
+    threads = onnxpool.get_num_threads()
+    result = doctest.testmod(importlib.import_module(module))
+    onnxpool.set_num_threads(threads)
+    assert result.failed == 0
+
+
+def test_every_operator_has_an_example() -> None:
+    """Each public function shows a call and its result."""
+    functions = [name for name in onnxpool.__all__ if name.islower() and name[0] != "_"]
+    finder = doctest.DocTestFinder(recurse=False)
+    without = [name for name in functions if not any(test.examples for test in finder.find(getattr(onnxpool, name)))]
+    assert without == []
+
+
+PAGES = ("README.md", "docs/arrays.md", "docs/c-api.md", "docs/compatibility.md", "docs/embedding.md", "docs/onnx.md",
+         "docs/onnxruntime.md", "docs/operators.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_in_pages_run(page: str) -> None:
+    """Every example in the README and the guides gives what it shows."""
+    threads = onnxpool.get_num_threads()
+    result = doctest.testfile(str(ROOT / page), module_relative=False)
+    onnxpool.set_num_threads(threads)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_the_cython_example_is_part_of_an_extension() -> None:
+    """The page on Cython shows lines of the extension that the tests build."""
+    shown = re.findall(r"```cython\n(.*?)```", (ROOT / "docs/c-api.md").read_text(), re.DOTALL)
+
+    assert [example in (ROOT / "tests/capi/extension/frames.pyx").read_text() for example in shown] == [True]
+
+
+def test_the_page_on_operators_lists_what_is_supported() -> None:
+    """The table has each operator with its versions."""
+    text = (ROOT / "docs" / "operators.md").read_text()
+    listed = re.findall(r"^\| `\w+` \| (?:com\.microsoft )?(\w+)[^|]* \| ([\d, ]+) \|", text, re.MULTILINE)
+    versions: dict[str, list[int]] = {}
+    for row in onnxpool.supported():
+        versions.setdefault(row["operator"], []).append(row["version"])
+    assert {name: [int(v) for v in numbers.split(",")] for name, numbers in listed} == versions
+
+
+def test_calls_in_the_tables_of_operators_run() -> None:
+    """Each call that stands for another library's, or for an array of another shape, gives an array of its rank."""
+    text = (ROOT / "docs" / "operators.md").read_text()
+    names = {name: getattr(onnxpool, name) for name in onnxpool.__all__}
+    for axes, call in re.findall(r"^\| [^|]* \| \((.*)\) \| `(.*)` \|$", text, re.MULTILINE):
+        rank = len(list(filter(None, axes.split(","))))
+        assert eval(call, names | {"x": np.zeros((9,) * rank)}).ndim == rank, call
+    calls = re.findall(r"^\| (?:torch|keras|scikit-image|SciPy) `.*` \| `(.*)` \|$", text, re.MULTILINE)
+    assert len(calls) == 8
+    arrays = {"x": np.zeros((1, 2, 6, 6)), "photos": np.zeros((1, 6, 6, 2)), "image": np.zeros((6, 6))}
+    for call in calls:
+        assert eval(call, names | arrays).size, call
+
+
+def test_the_picture_of_windows_is_drawn_anew() -> None:
+    """The picture is what its script draws, and the means in it are those of the library."""
+    module = runpy.run_path(str(ROOT / "tools" / "draw_windows.py"))
+    pooled = onnxpool.average_pool(np.array(module["IMAGE"], np.float32)[None, None], module["KERNEL"],
+                                   strides=module["STRIDE"], pads=module["PAD"])[0, 0]
+    windows = range(module["WINDOWS"])
+    pixels = [[module["pixels"](row, column) for column in windows] for row in windows]
+    assert pooled.tolist() == [[sum(taken) // len(taken) for taken in row] for row in pixels]
+    assert module["FILE"].read_text() == module["drawing"]()
+
+
+def test_the_readme_tells_the_speeds_of_the_race() -> None:
+    """The README's table has the medians of one thread from the page of results, and its count of slower rows."""
+    readme, results = ((ROOT / page).read_text() for page in ("README.md", "benchmarks/RESULTS.md"))
+    (names,) = re.findall(r"^\| channels \| (.*) \|$", readme, re.MULTILINE)
+    rows = dict(re.findall(r"^\| (first|last) \| (.*) \|$", readme, re.MULTILINE))
+    told = {(dtype, layout): median for layout, row in rows.items()
+            for dtype, median in zip(names.split(" | "), row.split(" | "), strict=True)}
+    medians = re.findall(r"^\| (\w+) \| (\w+) \| 1 \| \d+ \| ([\d.]+x) \|", results.partition("\n## Slower")[0],
+                         re.MULTILINE)
+    assert told == {(dtype, layout): median for dtype, layout, median in medians}
+    (slower,) = re.findall(r"^## Slower than a peer by more than 3 %: (.*)$", results, re.MULTILINE)
+    assert f"more than 3 % in {slower} rows" in readme
+
+
+def test_the_index_names_all_pages() -> None:
+    """docs/README.md has a line for each page."""
+    listed = re.findall(r"^\| \[[^]]*\]\(([^)]*\.md)\)", (ROOT / "docs" / "README.md").read_text(), re.MULTILINE)
+    pages = sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+    assert sorted(["README.md", *(page for page in listed if "/" not in page)]) == pages
+
+
+def test_the_page_on_compatibility_says_what_is_public() -> None:
+    """The page lists all public names and no others; tab completion offers the same."""
+    text = (ROOT / "docs" / "compatibility.md").read_text()
+    names = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| [^|]* \| (`[^|]*) \|$", text.partition("These modules")[0],
+                                                     re.MULTILINE)))
+    assert sorted(names) == sorted(onnxpool.__all__) == sorted(dir(onnxpool))
+
+
+def test_the_page_on_compatibility_says_what_is_supported() -> None:
+    """The oldest versions are those of pyproject.toml, the newest opsets those of the table."""
+    text = (ROOT / "docs" / "compatibility.md").read_text()
+    oldest = dict(re.findall(r"^\| (\w+)[^|]* \| ([\d.]+) \| [\d.]+ \|$", text, re.MULTILINE))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["onnx"],
+              *project["optional-dependencies"]["onnxruntime"]]
+    assert oldest == {"Python": project["requires-python"].removeprefix(">="),
+                      **dict(requirement.split(">=") for requirement in wanted)}
+    assert f"{schemas.LATEST['']} for ONNX, {schemas.LATEST['com.microsoft']} for com.microsoft" in text
+
+
+def test_promises_name_their_tests() -> None:
+    """Each row of the guide to embedding names tests that exist, and scenarios that they run."""
+    text = (ROOT / "docs" / "embedding.md").read_text()
+    rows = [row for row in re.findall(r"^\| ([^|]*) \| ([^|]*) \|$", text, re.MULTILINE) if row[1] != "shown by"]
+    assert len(rows) > 15
+    source = "".join(path.read_text() for path in (ROOT / "tests" / "helpers").glob("scenarios_*.py"))
+    for promise, shown in rows:
+        tests = re.findall(r"`(test_\w+\.py)::(test_\w+)`", shown)
+        assert tests, promise
+        for file, name in tests:
+            assert f"\ndef {name}(" in next((ROOT / "tests").rglob(file)).read_text(), name
+        for name in re.findall(r"`([a-z]+_\w+)`", shown):
+            assert f"\ndef {name}(" in source, name

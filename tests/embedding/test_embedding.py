@@ -1,0 +1,116 @@
+"""What a host may do to a library that it embeds: each scenario in a process of its own, with a limit of time."""
+
+import importlib.util
+import platform
+
+import pytest
+import scenarios_forks
+from programs import launch
+from support import TESTS
+
+X86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="sets the control word of x86-64")
+
+
+def scenario(theme: str, name: str, *arguments: object, **variables: str) -> None:
+    """Runs a function of a file of scenarios, which must end well."""
+    run = launch(str(TESTS / "helpers" / f"scenarios_{theme}.py"), name, *map(str, arguments), seconds=200, **variables)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("name", [name for name in dir(scenarios_forks) if name.startswith("fork_")])
+def test_forks(name: str) -> None:
+    """Children pool in parallel, their first call included, whatever ran when they were forked."""
+    scenario("forks", name)
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_multiprocessing(method: str) -> None:
+    """Pools and executors of every start method work after a parallel call, and get operators and plans."""
+    scenario("forks", "multiprocess", method)
+
+
+def test_prefork_server() -> None:
+    """Workers forked from a master that has pooled serve with threads, and can be replaced."""
+    scenario("forks", "prefork_server")
+
+
+@pytest.mark.parametrize("turns", [700, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_many_threads(turns: int) -> None:
+    """As many mixed calls from each of 64 threads give the bits of serial ones."""
+    scenario("threads", "many_threads", turns)
+
+
+def test_many_callers_few_threads() -> None:
+    """40 callers do not multiply threads."""
+    scenario("threads", "many_callers_few_threads")
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("where", ["tasks", "threads"])
+def test_limits(where: str) -> None:
+    """A limit of threads is that of one asyncio task, or of one thread."""
+    scenario("threads", f"limits_in_{where}")
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "OMP_NUM_THREADS=100000",
+        "OMP_NUM_THREADS=abc",
+        "OMP_STACKSIZE=bogus",
+        "OMP_STACKSIZE=64G",
+        "GOMP_STACKSIZE= 8388608 G",
+        "OMP_THREAD_LIMIT=1",
+        "OMP_DYNAMIC=true",
+        "OMP_MAX_ACTIVE_LEVELS=0",
+        "OMP_WAIT_POLICY=active",
+        "OMP_PROC_BIND=true",
+        "OMP_PLACES=bogus",
+        "OMP_DISPLAY_ENV=true",
+    ],
+)
+def test_misconfigured_openmp(variable: str) -> None:
+    """No setting of OpenMP ends the process or changes a bit."""
+    name, value = variable.split("=")
+    scenario("threads", "parallel_calls", **{name: value})
+
+
+def test_no_room_for_threads() -> None:
+    """Where the system refuses to start threads, calls are serial."""
+    scenario("threads", "no_room_for_threads")
+
+
+@pytest.mark.parametrize("team", [1, 2])
+def test_interrupts(team: int) -> None:
+    """Ctrl-C ends a long call."""
+    scenario("state", "interrupt", team)
+
+
+@pytest.mark.parametrize("team", [1, 2])
+def test_handlers_during_a_call(team: int) -> None:
+    """Signal handlers run during a long call."""
+    scenario("state", "handler_during_a_call", team)
+
+
+def test_interrupt_beside_a_call() -> None:
+    """Ctrl-C does not wait for another thread's call."""
+    scenario("state", "interrupt_beside_a_call")
+
+
+@X86_64
+@pytest.mark.parametrize("name", ["float_state", "workers_of_another_state"])
+def test_float_state(name: str) -> None:
+    """The caller's rounding mode, flushing of subnormals and traps neither leak in nor out."""
+    scenario("state", name)
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+@pytest.mark.parametrize("runtime", ["onnxruntime", "torch"])
+def test_other_runtimes(runtime: str, order: str) -> None:
+    """Other runtimes with threads of their own, imported before or after, work beside."""
+    if importlib.util.find_spec(runtime) is None:
+        pytest.skip(f"{runtime} is not installed")
+    first = f"import {runtime}; " if order == "before" else ""
+    text = f"{first}import scenarios_threads; scenarios_threads.beside({runtime!r}, {order!r})"
+    run = launch("-c", text, seconds=200)
+    assert run.returncode == 0, run.stderr

@@ -1,0 +1,29 @@
+"""Three real models of the rapidocr-onnxruntime package.
+
+Only its files are used, so it is installed without the packages that it needs to run:
+pip install --no-deps rapidocr-onnxruntime==1.4.4
+"""
+
+import importlib.metadata
+from pathlib import Path
+
+import onnx
+import pytest
+
+PACKAGE = "rapidocr-onnxruntime"
+
+# Model file: an input shape as in use, and the pooling nodes.
+MODELS: dict[str, tuple[tuple[int, ...], dict[str, int]]] = {
+    "ch_PP-OCRv4_det_infer.onnx": ((2, 3, 96, 160), {"GlobalAveragePool": 10}),
+    "ch_PP-OCRv4_rec_infer.onnx": ((2, 3, 48, 200), {"AveragePool": 1, "GlobalAveragePool": 2}),
+    "ch_ppocr_mobile_v2.0_cls_infer.onnx": ((3, 3, 48, 192), {"GlobalAveragePool": 10, "MaxPool": 1}),
+}
+
+
+def load(name: str) -> onnx.ModelProto:
+    """A model out of the installed package, which is not imported."""
+    try:
+        files = importlib.metadata.files(PACKAGE) or []
+    except importlib.metadata.PackageNotFoundError:
+        pytest.fail(f"the test models are missing; pip install --no-deps {PACKAGE}==1.4.4")
+    return onnx.load(next(Path(str(file.locate())) for file in files if file.name == name))

@@ -1,0 +1,92 @@
+"""What tests share: places, dtypes, layouts, instruction sets, comparisons of bits, and windows tap by tap in NumPy."""
+
+import itertools
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+from oracle import DTYPES as BY_NAME
+
+TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parent
+
+BYTE_NAMES = ("int8", "uint8")
+FLOAT_NAMES = ("float16", "bfloat16", "float32", "float64")
+BYTES = [BY_NAME[name] for name in BYTE_NAMES]
+FLOATS = [BY_NAME[name] for name in FLOAT_NAMES]
+DTYPES = [*BYTES, *FLOATS]
+LAYOUTS = {"channels first": False, "channels last": True}
+INSTRUCTION_SETS = ("baseline", "x86_v3", "x86_v4")
+FAR, FARTHEST = 15 << 19, 17 << 20  # bytes: a little more than what loops count as near, and as far
+
+
+def to_last(x, last=True):
+    """An array of channels first as one of channels last, if it shall be one."""
+    return np.ascontiguousarray(np.moveaxis(x, 1, -1)) if last else x
+
+
+def to_first(y, last=True):
+    """The channels-first view of an array, if it is one of channels last."""
+    return np.moveaxis(y, -1, 1) if last else y
+
+
+def bits(y):
+    """The patterns of all elements as integers, with one pattern for every NaN, and where the NaNs are."""
+    return np.where(y != y, 0, np.ascontiguousarray(y).view(f"u{y.itemsize}")), y != y
+
+
+def same_bits(first, second):
+    """Equal shapes, dtypes and bits; any NaN is as good as another."""
+    assert first.dtype == second.dtype
+    assert first.shape == second.shape
+    pattern = f"u{first.dtype.itemsize}"
+    first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)
+    differ = (first.view(pattern) != second.view(pattern)) & ~((first != first) & (second != second))
+    assert not differ.any(), f"{differ.sum()} of {differ.size} differ, first {first[differ][0]} and {second[differ][0]}"
+
+
+def same_values(first, second):
+    """Equal numbers or both NaN, whatever the sign of a zero."""
+    np.testing.assert_array_equal(first.astype(np.float64), second.astype(np.float64), strict=True)
+
+
+def elements(shape, dtype, odd=False):
+    """Elements of the whole range of bytes; normal numbers among zeros of both signs, and some that are not finite."""
+    rng = np.random.default_rng(11)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    x = rng.standard_normal(shape, np.float32).astype(dtype)
+    x[rng.random(shape) < 0.3] = 0.0
+    x[rng.random(shape) < 0.3] = -0.0
+    if odd:
+        for value in (np.nan, np.inf, -np.inf, float(ml_dtypes.finfo(dtype).max)):
+            x[rng.random(shape) < 0.004] = value
+    return x
+
+
+def taps(x, kernel_shape, strides=None, dilations=None, pads=None, *, value=0):
+    """For every tap of a window in order, the elements that all windows have there; `value` is in the padding."""
+    rank = len(kernel_shape)
+    strides, dilations, pads = strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
+    before = [(0, 0)] * (x.ndim - rank)
+    padded = np.pad(x, [*before, *zip(pads[:rank], pads[rank:], strict=True)], constant_values=value)
+    ends = [size - (k - 1) * d
+            for size, k, d in zip(padded.shape[x.ndim - rank:], kernel_shape, dilations, strict=True)]
+    for tap in itertools.product(*map(range, kernel_shape)):
+        yield padded[(..., *(slice(t * d, t * d + end, s)
+                             for t, d, end, s in zip(tap, dilations, ends, strides, strict=True)))]
+
+
+def largest(parts):
+    """The maximum of arrays, one tap each, in their order: a NaN stays."""
+    result = None
+    for part in parts:
+        with np.errstate(invalid="ignore"):  # bfloat16 compares with a NaN
+            result = part if result is None else np.where((part > result) | (part != part), part, result)
+    return result
+
+
+def least(dtype):
+    """What a maximum takes from the padding."""
+    return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min

@@ -1,0 +1,118 @@
+"""Elements of every magnitude: what is not finite makes only its own windows so, and no sum overflows or underflows.
+
+The expected values are taken with NumPy in long doubles, whose exponents hold every power and sum of these elements.
+"""
+
+import itertools
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+from support import FLOATS, to_first, to_last
+
+import onnxpool
+
+SHAPES = [(1, 17, 35, 35), (2, 37, 9, 12), (1, 3, 20, 70)]
+KERNELS = [(3, 1, 1), (2, 2, 0), (3, 2, 0), (13, 1, 6)]
+POWERS = [0, 2, 3, 8]  # 0 is a mean
+HUGE, TINY, LIMIT, ZERO = "huge", "tiny", "limit", 0.0
+MIXTURES = {"infinities": [math.inf], "infinities of both signs": [math.inf, -math.inf], "NaNs": [math.nan],
+            "huge": [HUGE, HUGE, -1], "huge beside infinities": [HUGE, math.inf], "limits": [LIMIT, -1],
+            "tiny": [TINY], "zeros": [ZERO], "tiny beside infinities": [TINY, math.inf]}
+
+
+def magnitude(name, dtype, taps):
+    info = ml_dtypes.finfo(dtype)
+    if name == LIMIT:  # of which so many do not overflow
+        return float(info.max) / (2 * taps)
+    return {HUGE: float(info.max), TINY: float(info.smallest_subnormal)}.get(name, name)
+
+
+def mixed(shape, dtype, names, taps, rng):
+    """Ordinary elements, patches of zeros, and in some channels special values alone or among zeros."""
+    x = rng.standard_normal(shape)
+    x[:, :, 3:8] = 0
+    values = [magnitude(name, dtype, taps) for name in names]
+    for channel in range(0, shape[1], 3):
+        plane = x[:, channel]
+        places = rng.random(plane.shape) < 0.02
+        plane[places] = rng.choice(values, int(places.sum()))
+    plane = x[:, -1]
+    plane[...] = rng.choice([*values, 0.0], plane.shape)
+    with np.errstate(over="ignore"):
+        return x.astype(dtype)
+
+
+def exact(x, p, kernel, stride, pad):
+    """The mean or norm of every window."""
+    wide = np.pad(x.astype(np.longdouble), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    counts = np.pad(np.ones(x.shape), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    out = [(size + 2 * pad - kernel) // stride + 1 for size in x.shape[2:]]
+    total, taps = np.zeros((*x.shape[:2], *out), np.longdouble), np.zeros((*x.shape[:2], *out))
+    for r, c in itertools.product(range(kernel), repeat=2):
+        window = (..., slice(r, r + out[0] * stride, stride), slice(c, c + out[1] * stride, stride))
+        with np.errstate(invalid="ignore"):
+            total += np.abs(wide[window]) ** p if p else wide[window]
+        taps += counts[window]
+    with np.errstate(invalid="ignore"):
+        return total ** (np.longdouble(1) / p) if p else total / taps
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("p", POWERS)
+def test_elements_of_every_magnitude(p, dtype, mixture):
+    rng = np.random.default_rng(p)
+    for shape, (kernel, stride, pad) in itertools.product(SHAPES, KERNELS):
+        if kernel > min(shape[2:]) + pad or (kernel == 13 and p not in (0, 2)):
+            continue
+        x = mixed(shape, dtype, MIXTURES[mixture], kernel * kernel, rng)
+        expected = exact(x, p, kernel, stride, pad)
+        pool = onnxpool.LpPool if p else onnxpool.AveragePool
+        options = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4, **({"p": p} if p else {})}
+        inside = to_last(x)
+        for y in (pool(**options)(x), np.moveaxis(pool(**options, channels_last=1)(inside), -1, 1),
+                  pool(**options)(np.repeat(x, 2, axis=3)[..., ::2])):
+            assert_close(y, expected, x, kernel)
+
+
+def assert_close(y, expected, x, kernel):
+    """Within the error of a sum, whose terms may be larger than it, and as often infinite or NaN."""
+    info = ml_dtypes.finfo(x.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrow = expected.astype(np.float64).astype(x.dtype)
+    assert np.array_equal(np.isnan(y), np.isnan(narrow))
+    assert np.array_equal(np.isinf(y), np.isinf(narrow))
+    finite = np.isfinite(narrow)
+    largest = np.max(np.abs(x.astype(np.longdouble)), initial=0, where=np.isfinite(x), axis=(2, 3), keepdims=True)
+    largest, expected = np.broadcast_to(largest, y.shape)[finite], expected[finite]
+    error = np.abs(y[finite].astype(np.longdouble) - expected)
+    allowed = (float(info.eps) * np.abs(expected) + float(info.smallest_subnormal)
+               + kernel * kernel * min(float(info.eps), 2.0**-23) * largest)
+    assert (error <= allowed).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("last", [0, 1])
+def test_a_norm_of_what_underflows_is_not_zero(dtype, last):
+    """Nor is one of zeros beside it anything else, though both have powers that sum to zero."""
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    x = np.zeros((1, 64, 6, 6), dtype)
+    x[0, 5, 2, 2] = tiny
+    if last:
+        x = to_last(x)
+    y = onnxpool.lp_pool(x, (2, 2), p=8, strides=(2, 2), channels_last=last)
+    y = to_first(y, last)
+    assert y[0, 5, 1, 1] == tiny
+    assert np.count_nonzero(y) == 1
+
+
+@pytest.mark.parametrize(("dtype", "p"), [(np.float64, 2), (np.float64, 3), (np.float64, 0.5), (np.float32, 8)])
+def test_a_norm_of_a_nan_does_not_depend_on_what_is_beside_it(dtype, p):
+    """One that is taken again, as a huge element is in the batch, was once the input's, with its payload."""
+    x = np.ones((2, 1, 8), dtype)
+    x.view(f"u{x.itemsize}")[0, 0, 0] = np.array(-np.nan, dtype).view(f"u{x.itemsize}") + 0x1234
+    x[1, 0, 0] = np.finfo(dtype).max
+    pool = onnxpool.LpPool(kernel_shape=2, strides=2, p=p, **({"opset": 1} if p == 0.5 else {}))
+    assert pool(x)[0].tobytes() == pool(x[:1])[0].tobytes()

@@ -1,0 +1,64 @@
+"""The same bits with every instruction set and whatever memory holds before, on random calls of every operator.
+
+Run as a program, this file prints a digest of all results for each operator.
+"""
+
+import hashlib
+import json
+import sys
+
+import numpy as np
+import pytest
+from calls import FUNCTIONS, SeededChoices
+from calls_family import draw_call
+from programs import launch
+from support import INSTRUCTION_SETS
+
+import onnxpool
+
+pytestmark = pytest.mark.smoke
+
+CALLS = 250
+NOISE = "165"  # what glibc then fills memory with when it is given out and, inverted, when it is given back
+
+
+def plain(y):
+    """The bytes of a result, every NaN the same."""
+    y = np.ascontiguousarray(y)
+    if y.dtype.kind not in "iu":
+        y[y != y] = np.nan
+    return y.tobytes()
+
+
+def digest(operator):
+    """A digest of the results of many random calls; refused calls count as such."""
+    summary = hashlib.sha256()
+    for seed in range(CALLS):
+        call = draw_call(SeededChoices(seed), (operator,))
+        try:
+            results = call.run(onnxpool)
+        except onnxpool.PoolError:
+            summary.update(b"refused")
+            continue
+        for y in results if isinstance(results, tuple) else (results,):
+            summary.update(plain(y))
+    return summary.hexdigest()
+
+
+def digests():
+    """The digests of all operators."""
+    return {operator: digest(operator) for operator in FUNCTIONS}
+
+
+@pytest.mark.parametrize("level", INSTRUCTION_SETS)
+def test_same_bits(level):
+    """Neither the instruction set nor what fresh memory holds changes a bit; a set the processor lacks is refused."""
+    run = launch(__file__, seconds=120, ONNXPOOL_ISA=level, MALLOC_PERTURB_=NOISE)
+    if run.returncode:
+        assert level in run.stderr
+    else:
+        assert json.loads(run.stdout) == digests()
+
+
+if __name__ == "__main__":
+    sys.exit(print(json.dumps(digests())))

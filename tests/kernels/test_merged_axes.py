@@ -1,0 +1,117 @@
+"""Axes that no window reduces are merged: the results are those of arrays whose axes cannot be, bit by bit."""
+
+import numpy as np
+import pytest
+from support import DTYPES, bits, elements, largest, least, same_values, taps, to_first, to_last
+
+import onnxpool
+from onnxpool.planning.request import Reduction, Request, merged
+from onnxpool.windows import Axis
+
+SEEDS = 40
+SCALES = (np.float32(0.037), None, np.float32(0.02), None)
+
+
+def drawn(seed):
+    """Spatial sizes and window attributes, most axes with windows of one element."""
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(1, 5))
+    sizes = [int(rng.choice([1, 1, 2, 3, 7, 12, 20])) for _ in range(rank)]
+    kernel = [int(rng.choice([1, 1, 1, 2, 3, 9])) for _ in sizes]
+    pads = [int(rng.integers(0, k)) for _ in range(2) for k in kernel]
+    strides = [int(rng.choice([1, 1, 1, 2])) for _ in sizes]
+    room = [size + pads[i] + pads[i + rank] >= k for i, (size, k) in enumerate(zip(sizes, kernel, strict=True))]
+    return sizes, {"kernel_shape": kernel, "strides": strides, "pads": pads}, all(room)
+
+
+def apart(x):
+    """The same elements, of which no two lie side by side."""
+    return np.repeat(x, 2, axis=-1)[..., ::2]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool", "QLinearAveragePool"])
+def test_results_are_those_of_arrays_that_cannot_be_merged(operator, dtype):
+    quantised = operator.startswith("QLinear")
+    if (dtype.kind in "iu") != quantised and operator != "MaxPool":
+        pytest.skip(f"{operator} is not for {dtype}")
+    ran = 0
+    for seed in range(SEEDS):
+        sizes, attributes, valid = drawn(seed)
+        if not valid:
+            continue
+        for last, channels in ((0, 3), (0, 40), (1, 1), (1, 33)):
+            shape = (2, *sizes, channels) if last else (2, channels, *sizes)
+            x = elements(shape, dtype, not quantised and dtype.kind not in "iu")
+            pool = getattr(onnxpool, operator)(**attributes, channels_last=last)
+            inputs = SCALES if quantised else ()
+            y = pool(x, *inputs)
+            for a, b in zip(bits(y), bits(pool(apart(x), *inputs)), strict=True):
+                assert np.array_equal(a, b)
+            assert np.array_equal(bits(pool(x, *inputs, num_threads=2))[0], bits(y)[0])
+            if operator == "MaxPool":
+                expected = largest(taps(to_first(x, last), **attributes, value=least(dtype)))
+                same_values(to_first(y, last), expected)
+            ran += 1
+    assert ran > SEEDS
+
+
+@pytest.mark.parametrize("operator", ["GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"])
+@pytest.mark.parametrize("shape", [
+    (3, 64, 2, 3), (2, 40, 5, 1), (2, 3, 1, 7, 1, 6), (1, 64, 1, 1), (2, 1, 9, 1, 1),
+], ids=str)
+def test_global_pools_of_axes_of_one_element(operator, shape):
+    """The same as without these axes."""
+    x = elements(shape, np.dtype(np.float32), False)
+    flat = x.reshape(*shape[:2], *(size for size in shape[2:] if size > 1)) if max(shape[2:]) > 1 else x
+    for last in 0, 1:
+        pool = getattr(onnxpool, operator)(channels_last=last)
+        a, b = (to_last(v, last) for v in (x, flat))
+        assert pool(a).tobytes() == pool(b).tobytes() == pool(apart(a)).tobytes()
+
+
+def windows(size, kernel=1, stride=1):
+    return Axis(size, (size - kernel) // stride + 1, kernel, stride)
+
+
+@pytest.mark.parametrize(("problem", "shape"), [
+    (((8, 64, 1000, 1), ((3, 1),), 0), (8, 64, 1000)),
+    (((8, 64, 1000, 2), ((3, 1),), 0), (512, 1000, 2)),
+    (((8, 10, 100, 64), ((1, 3),), 1), (80, 100, 64)),
+    (((8, 10, 100, 64), ((3, 1),), 1), (8, 10, 6400)),
+    (((8, 64, 10, 100), ((1, 3),), 0), (8, 640, 100)),
+    (((8, 64, 10, 9, 8), ((1, 3, 3),), 0), (8, 640, 9, 8)),
+    (((8, 64, 10, 9, 8), ((3, 3, 1),), 0), (512, 10, 9, 8)),
+    (((8, 64, 10, 1, 8), ((3, 1, 3),), 0), (8, 64, 10, 8)),
+    (((8, 64, 10, 2, 8), ((3, 1, 3),), 0), None),
+    (((8, 64, 10, 8), ((1, 1),), 0), (1, 1, 40960)),
+    (((8, 64, 10, 8), ((3, 2),), 0), None),
+])  # fmt: skip
+def test_which_axes_are_merged(problem, shape):
+    given, (kernel,), last = problem
+    sizes = given[1:-1] if last else given[2:]
+    axes = tuple(windows(size, k) for size, k in zip(sizes, kernel, strict=True))
+    result = merged(Request(given, np.dtype(np.float32), axes, bool(last), Reduction("max")))
+    assert (None if result is None else result.shape) == shape
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("ceil", [0, 1])
+def test_windows_of_one_element_pick_elements(operator, dtype, ceil):
+    """In both layouts, however they lie."""
+    if dtype.kind in "iu" and operator != "MaxPool":
+        pytest.skip(f"{operator} is not for {dtype}")
+    cases = ((2, 2), (2, 70, 25, 26)), ((1, 3), (3, 5, 7, 7)), ((1, 1), (2, 3, 4, 5)), ((4, 1), (1, 1, 6, 9))
+    for strides, shape in cases:
+        x = elements(shape, dtype, dtype.kind not in "iu")
+        expected = x[:, :, :: strides[0], :: strides[1]]
+        for last in 0, 1:
+            pool = getattr(onnxpool, operator)(kernel_shape=(1, 1), strides=strides, ceil_mode=ceil, channels_last=last)
+            a = to_last(x, last)
+            for source in (a, apart(a)):
+                y = pool(source, num_threads=2)
+                assert y.flags.c_contiguous
+                for u, v in zip(bits(to_first(y, last)), bits(expected), strict=True):
+                    assert np.array_equal(u, v)
+            assert np.array_equal(bits(pool(a, out=y))[0], bits(y)[0])

@@ -1,0 +1,365 @@
+"""Routes: which one is chosen, that all give the same bits, and that sums have the order that they should.
+
+A route is forced by `Forced.route`, and by `Forced.lanes` whether channels that lie apart are brought side by side.
+"""
+
+import functools
+import itertools
+import math
+import operator as operators
+from collections import Counter
+from contextlib import contextmanager
+
+import ml_dtypes
+import native
+import numpy as np
+import pytest
+from guarded import Slot
+from oracle import axis_windows
+from support import bits
+
+import onnxpool
+from onnxpool import base, cython_api, kernels
+from onnxpool.onnxruntime import nodes
+from onnxpool.planning import layout
+from onnxpool.planning.routes import Forced
+
+pytestmark = pytest.mark.smoke
+
+FLOATS = [np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)]
+DTYPES = [np.dtype(t) for t in (np.int8, np.uint8)] + FLOATS
+KINDS = {"max": {}, "mean": {}, "mean with pads": {"count_include_pad": 1}, "norm 1": {"p": 1}, "norm 2": {"p": 2},
+         "norm 3": {"p": 3}, "magnitude": {"p": 2**60}}
+FEW = 8  # taps along an axis that are added one after the other
+PROBLEMS = 200  # of each reduction
+WAYS = (None, "apart", None, "rows backwards", "backwards")  # that arrays lie
+FENCE = 4096  # bytes behind scratch memory that are watched
+MOST_WORK = 300_000  # elements, and taps of all windows of a channel
+
+
+@contextmanager
+def forced(route=None, lanes=None):
+    """Plans that are made inside take this route where it fits; none is kept."""
+    base._plan.cache_clear()
+    Forced.route, Forced.lanes = route, lanes
+    try:
+        yield
+    finally:
+        Forced.route = Forced.lanes = None
+        base._plan.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def fences():
+    """No loop writes behind its scratch memory."""
+    kernels.pools.watch_scratch(FENCE)
+    yield
+    assert kernels.pools.watch_scratch(0) == 0
+
+
+def same_bits(y, expected):
+    return all(map(np.array_equal, bits(y), bits(expected)))
+
+
+def made(kind, attributes, last=False):
+    """The operator of a reduction."""
+    pool = {"max": onnxpool.MaxPool, "mean": onnxpool.AveragePool}.get(kind.split()[0], onnxpool.LpPool)
+    return pool(**attributes, **KINDS[kind], channels_last=last)
+
+
+def to_last(x):
+    return np.ascontiguousarray(np.moveaxis(x, 1, -1))
+
+
+def drawn(rng):
+    """A shape, channels first, and windows: short and long ones, with gaps, with windows that are in the padding."""
+    while True:
+        rank = int(rng.choice([1, 2, 2, 2, 3, 3, 4]))
+        kernel = [int(rng.choice([1, 2, 2, 3, 3, 4, 5, 8, 9, 11, 16, 21])) for _ in range(rank)]
+        dilations = [int(rng.choice([1, 1, 1, 2, 3])) for _ in kernel]
+        strides = [int(rng.choice([1, 1, 2, 3, k])) for k in kernel]
+        spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+        padded = rng.random() < 0.6
+        pads = [int(rng.integers(0, span + (rng.random() < 0.1) * 3)) if padded else 0 for _ in "be" for span in spans]
+        sizes = [int(rng.integers(1, 2 * span + 12)) for span in spans]
+        rooms = np.array(sizes) + pads[:rank] + pads[rank:] - spans
+        channels = int(rng.choice([1, rng.integers(2, 17), rng.integers(17, 71)]))
+        shape = (int(rng.integers(1, 4)), channels, *sizes)
+        windows = math.prod((rooms // strides + 1).tolist()) if (rooms >= 0).all() else 0
+        if windows > 0 and math.prod(shape) + windows * (math.prod(kernel) + channels) < MOST_WORK:
+            return shape, {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads,
+                           "ceil_mode": int(rng.integers(2))}
+
+
+def values(rng, shape, dtype, odd):
+    """Elements of many magnitudes, zeros of both signs among them, and some that are not finite or nearly not."""
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    x = (rng.standard_normal(shape) * 2.0 ** rng.integers(-8, 8, shape)).astype(dtype)
+    x[rng.random(shape) < 0.1] = 0.0
+    x[rng.random(shape) < 0.1] = -0.0
+    if odd:
+        largest = float(ml_dtypes.finfo(dtype).max)
+        for value in (np.nan, np.inf, -np.inf, largest, largest, 1 / largest):
+            x[rng.random(shape) < 0.002] = value
+        x[:, 1:2] = rng.choice([-0.0, 0.0], x[:, 1:2].shape)
+    return x
+
+
+# Which route is chosen
+
+SHAPE = (2, 24, 24, 64)
+ONE, NONE = np.float32(1), np.uint8(0)
+CHOSEN = {  # a problem for each row of the table: operator, dtype, further inputs
+    "whole": (onnxpool.GlobalMaxPool(channels_last=True), np.float32, ()),
+    "indexed": (onnxpool.MaxPool(kernel_shape=(3, 3), channels_last=True, return_indices=True), np.float32, ()),
+    "sequential": (onnxpool.QLinearAveragePool(kernel_shape=(3, 3), channels_last=1), np.uint8, (ONE, NONE, ONE, NONE)),
+    "direct": (onnxpool.MaxPool(kernel_shape=(2, 2), strides=(2, 2), channels_last=True), np.float32, ()),
+    "passes": (onnxpool.AveragePool(kernel_shape=(9, 9), pads=[4] * 4, channels_last=True), np.float32, ()),
+}
+
+
+ROUTES = [row["name"] for row in kernels.routes()]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_row_of_the_table_is_chosen_for_a_problem(route):
+    operator, dtype, further = CHOSEN[route]
+    with forced():
+        plan = operator.plan(SHAPE, dtype)
+        plan(np.ones(SHAPE, dtype), *further)
+        assert [pool.setup.route for pool in plan._pools.values()] == [route]
+        assert plan.explain().to_dict()["route"] == [route]
+        assert plan.explain().endswith(f"\nroute: {route}")
+
+
+def test_the_table_can_be_read():
+    """Every row has its step, a file of loops, and says in words when it fits."""
+    assert {row["step"] for row in kernels.routes()} <= {name.partition("_")[0] for name in kernels.pools.unit_names()}
+    assert all(row["when"] for row in kernels.routes())
+    assert len(set(ROUTES)) == len(ROUTES)
+
+
+def test_explanations_say_what_is_copied_empty_or_widened(monkeypatch):
+    """A view of one element for each window is copied; nothing runs for an empty array; float64 counts all places."""
+    def route(operator, shape, dtype=np.uint8):
+        return operator.plan(shape, dtype).explain().to_dict()["route"]
+
+    assert route(onnxpool.MaxPool(kernel_shape=1, strides=2), (2, 3, 9, 9)) == ["copy"]
+    assert route(onnxpool.MaxPool(kernel_shape=2), (0, 3, 9, 9)) == []
+    with forced():
+        monkeypatch.setattr(layout, "MOST_PLACES", 10)
+        assert route(onnxpool.MaxPool(kernel_shape=2, return_indices=True), (2, 3, 9, 9)) == ["indexed"]
+
+
+# All routes give the same bits
+
+
+WINDOWED = [name for name in ROUTES if name not in ("whole", "indexed", "sequential")]
+
+
+def laid(x, way):
+    """The same array: as it is, with elements apart, so that tiles are copied, or with all axes backwards."""
+    if way == "apart":
+        return np.repeat(x, 2, axis=-1)[..., ::2]
+    if way == "backwards":
+        return np.flip(np.flip(x).copy())
+    if way == "rows backwards":
+        return np.flip(np.flip(x, (0, 1, 2)).copy(), (0, 1, 2))
+    return x
+
+
+def all_ways(kind, attributes, x, way=None):
+    """The result of every route that fits, channels first: by rows, by lanes, and of channels last; with its name."""
+    for route, (last, lanes) in itertools.product(WINDOWED, [(True, None), (False, True), (False, False)]):
+        with forced(route, lanes):
+            source = to_last(x) if last else x
+            plan = made(kind, attributes, last).plan(source.shape, source.dtype)
+            y = plan(laid(source, way), out=laid(np.empty(plan.output_shape, x.dtype), way))
+            if all(pool.setup.route == route for pool in plan._pools.values()):
+                yield route, last, lanes, np.moveaxis(y, -1, 1) if last else y
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_routes_give_the_same_bits(kind):
+    rng, ran = np.random.default_rng(len(kind)), Counter()
+    for problem in range(PROBLEMS):
+        shape, attributes = drawn(rng)
+        dtype = (DTYPES if kind == "max" else FLOATS)[problem % (6 if kind == "max" else 4)]
+        x = values(rng, shape, dtype, odd=problem % 3 == 0)
+        (*first, expected), *others = all_ways(kind, attributes, x, WAYS[problem % len(WAYS)])
+        for *way, y in others:
+            assert same_bits(y, expected), (shape, attributes, dtype, first, way)
+            ran[way[0]] += 1
+    assert min(ran[route] for route in WINDOWED) > PROBLEMS
+
+
+# The order of sums
+
+
+def added(parts):
+    """What the positions of a kernel sum to, None in the padding: one after the other, or as a binary tree."""
+    if len(parts) <= FEW:
+        present = [part for part in parts if part is not None]
+        return functools.reduce(operators.add, present) if present else None
+    half = 1
+    while 2 * half < len(parts):
+        half *= 2
+
+    def tree(begin, count):
+        if count == 1:
+            return parts[begin] if begin < len(parts) else None
+        earlier, later = tree(begin, count // 2), tree(begin + count // 2, count // 2)
+        return later if earlier is None else earlier if later is None else earlier + later
+
+    return tree(0, 2 * half)
+
+
+def total(x, window):
+    """The sum of a window, where its taps are given along each axis: those of the first axis are added first."""
+    if not window:
+        return x
+    return added([None if tap is None else total(x[..., tap], window[:-1]) for tap in window[-1]])
+
+
+def windows_along(size, kernel, stride, dilation, begin, end, ceil_mode):
+    """The windows of an axis: a place for each tap, None in the padding, and how many count, without and with it."""
+    known = axis_windows(size, kernel, stride, dilation, (begin, end), "NOTSET", ceil_mode)
+    for out, (inside, counted) in enumerate(zip(*known, strict=True)):
+        places = range(out * stride - begin, out * stride - begin + kernel * dilation, dilation)
+        yield [place if 0 <= place < size else None for place in places], len(inside), counted
+
+
+def expected_results(x, kind, attributes):
+    """Means and norms of sums in order, each sum and quotient and root rounded once."""
+    rank, pads = x.ndim - 2, attributes["pads"]
+    given = [attributes[name] for name in ("kernel_shape", "strides", "dilations")]
+    rows = zip(x.shape[2:], *given, pads[:rank], pads[rank:], [attributes["ceil_mode"]] * rank, strict=True)
+    axes = [list(windows_along(*row)) for row in rows]
+    powers = {"norm 1": np.abs, "norm 2": np.square}
+    wide = powers.get(kind, np.asarray)(x.astype(np.float64 if x.dtype == np.float64 or kind in powers else np.float32))
+    y = []
+    for window in itertools.product(*axes):
+        places, *counts = zip(*window, strict=True)
+        value = total(wide, places) if math.prod(counts[0]) else np.zeros(x.shape[:2], wide.dtype)
+        if kind.startswith("mean"):
+            with np.errstate(invalid="ignore"):
+                value = value / wide.dtype.type(math.prod(counts[kind == "mean with pads"]))
+        y.append(np.sqrt(value) if kind == "norm 2" else value)
+    return np.stack(y, axis=-1).reshape(*x.shape[:2], *map(len, axes)).astype(x.dtype)
+
+
+@pytest.mark.parametrize("kind", ["mean", "mean with pads", "norm 1", "norm 2"])
+def test_sums_have_the_order_of_the_oracle(kind):
+    """Taps of the first axis first, few along an axis one after the other, more as a binary tree."""
+    rng, long = np.random.default_rng(len(kind)), 0
+    for problem in range(40):
+        shape, attributes = drawn(rng)
+        if math.prod(shape[2:]) > 2500:  # takes the oracle long
+            continue
+        dtypes = FLOATS if kind.startswith("mean") else FLOATS[2:]  # roots of 16 bits are rounded in another way
+        x = values(rng, shape, dtypes[problem % len(dtypes)], odd=False)
+        expected = expected_results(x, kind, attributes)
+        for *way, y in all_ways(kind, attributes, x):
+            assert np.array_equal(y, expected, equal_nan=True), (kind, shape, attributes, x.dtype, way)
+        long += max(attributes["kernel_shape"]) > FEW
+    assert long > 5
+
+
+# One pool for all callers
+
+
+def handles():
+    """Random problems with a handle of a plan that has made no pool yet."""
+    rng = np.random.default_rng(4)
+    for kind, last, _ in itertools.product(("max", "mean", "norm 2"), (False, True), range(25)):
+        shape, attributes = drawn(rng)
+        x = values(rng, shape, np.dtype(np.float32), odd=True)
+        x = to_last(x) if last else x
+        with forced():
+            plan = made(kind, attributes, last).plan(x.shape, x.dtype)
+            yield x, plan, cython_api.Prepared(plan)
+
+
+def test_a_handle_gives_the_bits_of_its_plan():
+    for x, plan, handle in handles():
+        y = np.empty(plan.output_shape, x.dtype)
+        assert native.run(handle.address, x.ctypes.data, y.ctypes.data, None, 1) == native.OK
+        assert same_bits(y, plan(x)), plan
+
+
+def test_a_handle_has_the_pool_of_its_plan():
+    """The C API once took pools of its own, which were up to 29 times as slow."""
+    for x, plan, handle in handles():
+        pools = dict(plan._pools)
+        if plan.explain().to_dict()["route"] != ["copy"]:
+            assert handle.route == plan.explain().to_dict()["route"], plan
+        plan(x)
+        assert plan._pools in ({}, pools), plan
+
+
+def test_an_empty_handle_has_no_route():
+    plan = onnxpool.MaxPool(kernel_shape=2).plan((0, 3, 9, 9), np.float32)
+    assert cython_api.Prepared(plan).route == plan.explain().to_dict()["route"] == []
+
+
+def by_plan(plan, x):
+    plan(x)
+    return [pool.setup.route for pool in plan._pools.values()]
+
+
+def by_plain_call(plan, x):
+    plan(x)
+    assert len(plan._plain) == 1
+    plan(x)
+    return [pool.setup.route for pool in plan._pools.values()]
+
+
+def by_handle(plan, x):
+    return cython_api.Prepared(plan).route
+
+
+def by_bridge(plan, x):
+    """As a session of onnxruntime with two threads does it."""
+    with onnxpool.num_threads(2):
+        parts = nodes.pieces(plan, (x,), np.empty(plan.output_shape, x.dtype))
+    assert len(parts) == 2
+    for part, (given,), y in parts:
+        part(given, out=y)
+    return list({pool.setup.route for part, _, _ in parts for pool in part._pools.values()})
+
+
+@pytest.mark.parametrize("caller", [by_plan, by_plain_call, by_handle, by_bridge])
+def test_all_callers_get_their_pool_from_one_function(caller, monkeypatch):
+    """What `setup_of` says is what runs, whoever calls."""
+    setup_of, asked = layout.setup_of, []
+
+    def watched(request, lies):
+        asked.append(setup_of(request, lies))
+        return asked[-1]
+
+    x = np.ones((4, 64, 64, 32), np.float32)
+    monkeypatch.setattr(layout, "setup_of", watched)
+    for route in ("direct", "passes"):
+        asked.clear()
+        with forced(route):
+            plan = onnxpool.MaxPool(kernel_shape=3, channels_last=True).plan(x.shape, x.dtype)
+            assert caller(plan, x) == [route]
+            assert plan.explain().to_dict()["route"] == [route]
+        assert {setup.route for setup in asked} == {route}
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_strips_of_smaller_tiles_are_wider_and_fit(channels_last):
+    """Tiles of fewer windows than the others have wider strips; scratch memory holds these as well."""
+    x = np.arange(1100 * 1100, dtype=np.float32).reshape(1, 1, 1100, 1100)
+    y = onnxpool.max_pool(x.reshape(1, 1100, 1100, 1) if channels_last else x, (9, 9), channels_last=channels_last)
+    np.testing.assert_array_equal(y.reshape(1092, 1092), x[0, 0, 8:, 8:])
+
+
+def test_rows_that_are_wholly_in_the_padding_are_not_read():
+    """The only window along an axis of one element is before it: nothing in front of the array is read."""
+    x = Slot(5).hold((2, 5, 7, 5, 3, 1, 2), np.dtype(np.float64), at_end=False, fill=0)
+    y = onnxpool.average_pool(x, (3, 3, 2, 1, 1), strides=(3, 2, 2, 2, 2), pads=(4, 0, 2, 1, 0, 0, 4, 0, 0, 0))
+    assert np.isnan(y).all()

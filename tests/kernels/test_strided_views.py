@@ -1,0 +1,67 @@
+"""Views, whose rows lie apart in memory, give the bits of a copy."""
+
+import numpy as np
+import pytest
+from support import DTYPES, FLOATS
+
+import onnxpool
+
+VIEWS = {
+    "a part of every axis": lambda x: x[(slice(1, -1),) * x.ndim],
+    "every other element": lambda x: x[..., ::2],
+    "every other row": lambda x: x[..., ::2, :],
+    "backwards": lambda x: x[..., ::-1, ::-1],
+    "rows backwards": lambda x: x[..., ::-1, :],
+    "the first row again and again": lambda x: np.broadcast_to(x[..., :1, :], x.shape),
+    "the first element again and again": lambda x: np.broadcast_to(x[..., :1], x.shape),
+    "the first plane again and again": lambda x: np.broadcast_to(x[:, :, :1], x.shape),
+    "other byte order": lambda x: x.astype(x.dtype.newbyteorder())[..., 1:, 1:] if x.dtype.kind == "f" else x[..., 1:],
+    "rows beyond a kilobyte": lambda x: np.tile(x, 60)[..., 1:-1],
+}
+
+
+def pools(x, last):
+    """Pools of every family that take the dtype, with windows that share taps and that skip elements.
+
+    Global pools channels last take the order of the memory, which is that of a copy if channels lie closest.
+    """
+    ndim = x.ndim - 2
+    for kernel, stride, dilation in ((3, 2, 1), (2, 2, 1), (3, 1, 1), (1, 1, 1), (2, 3, 1), (2, 1, 2)):
+        shape = {"kernel_shape": (kernel,) * ndim, "strides": (stride,) * ndim, "channels_last": last}
+        if x.dtype.kind != "i" or dilation == 1:
+            yield onnxpool.MaxPool(**shape, dilations=(dilation,) * ndim)
+        if x.dtype.kind not in "iu":
+            yield onnxpool.AveragePool(**shape, dilations=(dilation,) * ndim)
+            yield onnxpool.LpPool(**shape)
+    yield onnxpool.MaxPool(kernel_shape=(2, *[1] * (ndim - 1)), channels_last=last)
+    if x.dtype.kind not in "iu" and (not last or abs(x.strides[-1]) < abs(x.strides[-2])):
+        for pool in (onnxpool.GlobalAveragePool, onnxpool.GlobalMaxPool, onnxpool.GlobalLpPool):
+            yield pool(channels_last=last)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(3, 5, 9, 11), (3, 5, 5, 6, 7), (3, 18, 7, 7), (3, 5, 6, 70), (3, 5, 5, 5, 70),
+                                   (3, 7, 7, 600)])
+@pytest.mark.parametrize("last", [0, 1])
+def test_a_view_gives_the_bits_of_its_copy(view, dtype, shape, last):
+    rng = np.random.default_rng(5)
+    values = rng.integers(0, 100, shape) if dtype.kind in "iu" else rng.standard_normal(shape)
+    x = VIEWS[view](values.astype(dtype))
+    copy = np.ascontiguousarray(x).astype(dtype)
+    for pool in pools(x, last):
+        y, expected = pool(x), pool(copy)
+        assert y.tobytes() == expected.tobytes(), pool
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("channels", [2, 3, 15, 16, 33, 70])
+@pytest.mark.parametrize("part", [np.s_[:, 2:9, 1:8], np.s_[:, 2:9], np.s_[:, :, 1:8], np.s_[..., 1:],
+                                  np.s_[:, ::2, ::2], np.s_[:, ::-1], np.s_[:, :, ::-1]], ids=str)
+def test_a_part_of_a_picture_with_channels_brought_forward_is_reduced_whole(part, channels, dtype):
+    """Few channels that lie side by side, but with gaps between rows, were read as if there were none."""
+    picture = np.random.default_rng(7).standard_normal((2, 11, 13, channels)).astype(dtype)
+    x = np.moveaxis(picture[part], -1, 1)
+    for pool in (onnxpool.GlobalMaxPool(), onnxpool.GlobalAveragePool(), onnxpool.GlobalLpPool()):
+        expected = pool(np.ascontiguousarray(x)).astype(float)
+        np.testing.assert_allclose(pool(x).astype(float), expected, rtol=1e-2, atol=1e-2)

@@ -1,0 +1,104 @@
+"""The operators with indices, regions or scales as ONNX nodes and as objects."""
+
+import importlib
+import pickle
+
+import numpy as np
+import pytest
+from calls import INDICES, NHWC_MAX, QLINEAR, QLINEAR_AVERAGE, REGIONS, UNPOOL, SeededChoices
+from calls_family import draw_call
+from onnx import helper
+from onnx.backend.test.case import node as node_cases
+from oracle import GeometryError
+from peer import explicit
+from support import same_bits
+from truths import truths
+
+import onnxpool
+
+PUBLISHED = {"MaxUnpool": 2, "RoiAlign": 3}
+OPERATORS = (INDICES, UNPOOL, QLINEAR_AVERAGE, NHWC_MAX, *REGIONS)
+VERSIONS = {"MaxUnpool": [9, 11, 22], "MaxRoiPool": [1, 22], "RoiAlign": [10, 16, 22], "QLinearAveragePool": [1]}
+VERSIONS |= {"NhwcMaxPool": [1]}
+SEEDS = range(150)
+
+
+def published():
+    """The node tests of onnx for these operators, and their data."""
+    for operator in PUBLISHED:
+        importlib.import_module(f"{node_cases.__name__}.{operator.lower()}")
+    return [
+        pytest.param(case.model, *data, {"rtol": case.rtol, "atol": case.atol}, id=case.name)
+        for case in node_cases._NodeTestCases
+        if len(case.model.graph.node) == 1 and case.model.graph.node[0].op_type in PUBLISHED
+        for data in case.data_sets
+    ]
+
+
+def test_every_published_case_is_here():
+    """No node test of onnx got lost."""
+    counts = dict.fromkeys(PUBLISHED, 0)
+    for case in published():
+        counts[case.values[0].graph.node[0].op_type] += 1
+    assert all(counts[name] >= number for name, number in PUBLISHED.items())
+
+
+@pytest.mark.parametrize(("model", "inputs", "outputs", "tolerance"), published())
+def test_published_case(model, inputs, outputs, tolerance):
+    """A node test of onnx gives its published result, within the digits that it has."""
+    op = onnxpool.from_node(model.graph.node[0], {entry.domain: entry.version for entry in model.opset_import})
+    np.testing.assert_allclose(op(*inputs), outputs[0], **tolerance, strict=True)
+
+
+def legal_calls(operator):
+    """Random calls that the library accepts, with attributes as nodes have them."""
+    for seed in SEEDS:
+        call = draw_call(SeededChoices(seed), (operator,))
+        try:
+            truths(call)
+        except GeometryError:
+            continue
+        yield call, explicit(call) if "kernel_shape" in call.attributes else call.attributes
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_node(operator):
+    """A node gives what the call by name gives, with as many outputs as it names."""
+    domain = "com.microsoft" if operator in (*QLINEAR, NHWC_MAX) else ""
+    ran = 0
+    for call, attributes in legal_calls(operator):
+        if call.channels_last and operator not in (*QLINEAR, NHWC_MAX):
+            continue
+        given = {**attributes, "channels_last": 1} if call.channels_last and operator in QLINEAR else attributes
+        outputs = ["y", "i"] if operator == INDICES else ["y"]
+        node = helper.make_node(operator.split()[0], ["x"] * len(call.inputs), outputs, domain=domain, **given)
+        opset = call.opset or (1 if domain else 28)
+        results = onnxpool.from_node(node, {domain: opset})(*call.inputs)
+        expected = call.run(onnxpool)
+        for pair in zip(results, expected, strict=True) if operator == INDICES else [(results, expected)]:
+            same_bits(*pair)
+        ran += 1
+    assert ran > len(SEEDS) // 5
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_object(operator):
+    """An object tells the shape of its result, survives pickling, and is equal to its like."""
+    for call, _ in legal_calls(operator):
+        options = {"return_indices": True} if operator == INDICES else {}
+        options |= {} if operator == NHWC_MAX else {"channels_last": call.channels_last}
+        op = getattr(onnxpool, operator.split()[0])(**call.attributes, opset=call.opset, **options)
+        copy = pickle.loads(pickle.dumps(op))
+        assert (copy, hash(copy)) == (op, hash(op))
+        y = call.run(onnxpool)
+        if operator in (INDICES, QLINEAR_AVERAGE, NHWC_MAX):
+            assert op.output_shape(call.x.shape) == (y[0] if operator == INDICES else y).shape
+
+
+@pytest.mark.parametrize("operator", VERSIONS)
+def test_supported(operator):
+    """The list of what is supported has every version of the operator."""
+    rows = [row for row in onnxpool.supported() if row["operator"] == operator]
+    assert [row["version"] for row in rows] == VERSIONS[operator]
+    domain = "com.microsoft" if operator in (*QLINEAR, NHWC_MAX) else ""
+    assert {row["domain"] for row in rows} == {domain}

@@ -1,0 +1,63 @@
+"""Every pooling node of three real models, on the data that reaches it inside the model, against onnxruntime."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+from real_models import MODELS, load
+from support import to_last
+
+import onnxpool
+
+RELATIVE = 1e-5  # of the mean of |x|
+
+
+def run(model: onnx.ModelProto, x: NDArray[Any], outputs: list[str]) -> dict[str, NDArray[Any]]:
+    """The named outputs of a model with one input, as onnxruntime computes them."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return dict(zip(outputs, session.run(outputs, {session.get_inputs()[0].name: x}), strict=True))
+
+
+def alone(node: onnx.NodeProto, model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model of one node, at the opset of the model that the node is from."""
+    graph = helper.make_graph(
+        [node],
+        "alone",
+        [helper.make_tensor_value_info(node.input[0], TensorProto.FLOAT, None)],
+        [helper.make_tensor_value_info(node.output[0], TensorProto.FLOAT, None)],
+    )
+    return helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_pooling_nodes_of_a_real_model(name: str) -> None:
+    """Every pooling node of the model gives onnxruntime's values for what the model feeds it, in both layouts."""
+    shape, counts = MODELS[name]
+    model = load(name)
+    nodes = [node for node in model.graph.node if "Pool" in node.op_type]
+    assert Counter(node.op_type for node in nodes) == counts
+    inputs = sorted({node.input[0] for node in nodes})
+    model.graph.output.extend(helper.make_tensor_value_info(tensor, TensorProto.FLOAT, None) for tensor in inputs)
+    image = np.random.default_rng(len(name)).uniform(-1, 1, shape).astype(np.float32)
+    reached = run(model, image, inputs)
+    opsets = {opset.domain: opset.version for opset in model.opset_import}
+
+    for node in nodes:
+        x = reached[node.input[0]]
+        assert x.std() > 0
+        theirs = run(alone(node, model), x, [node.output[0]])[node.output[0]]
+
+        operator = onnxpool.from_node(node, opsets)
+        for data in (x, to_last(x).transpose(0, 3, 1, 2)):
+            ours = operator(data)
+            scale = 0 if node.op_type == "MaxPool" else RELATIVE * operator(abs(x))
+            assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+            assert (abs(ours - theirs) <= scale).all(), node.name

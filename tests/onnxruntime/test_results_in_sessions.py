@@ -1,0 +1,296 @@
+"""Sessions of onnxruntime whose pooling nodes run on onnxpool: what they compute."""
+
+import re
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from calls import FUNCTIONS, INDICES, QLINEAR, QLINEAR_AVERAGE, SeededChoices
+from calls_family import draw_call
+from onnx import helper
+from peer import explicit
+from real_models import MODELS, load
+from sessions import (
+    CONTRIBUTED,
+    NEWEST_OPSET,
+    answers,
+    data,
+    feeds,
+    layers,
+    model,
+    node_model,
+    options,
+    same,
+    session,
+    smallest,
+)
+
+import onnxpool
+from onnxpool.onnxruntime import nodes
+
+SEEDS = range(40)
+
+
+# Results
+
+
+@pytest.mark.parametrize("operator", FUNCTIONS)
+def test_random_nodes_give_our_results_and_our_errors(operator):
+    """A node of any attributes, dtype and opset gives bit for bit what the library gives, or fails with its text."""
+    name = operator.split()[0]
+    domain = "com.microsoft" if name in CONTRIBUTED else ""
+    ran = 0
+    for seed in SEEDS:
+        call = draw_call(SeededChoices(seed), (operator,))
+        if (call.channels_last and not domain) or call.x.ndim > 6:
+            continue
+        attributes = explicit(call) if "kernel_shape" in call.attributes else call.attributes
+        if call.channels_last and operator in QLINEAR:
+            attributes = {**attributes, "channels_last": 1}
+        opset = min(call.opset or NEWEST_OPSET, NEWEST_OPSET)
+        inputs = [None if value is None else np.asarray(value) for value in call.inputs]
+        how = {"opset": NEWEST_OPSET if domain else opset, "domain": domain}
+        outputs = ("y", "i") if operator == INDICES else ("y",)
+        node = node_model(name, inputs, attributes, outputs=outputs, **how)
+        pool = next(part for part in node.graph.node if part.name == "pool")
+        made = onnxpool.from_node(pool, {domain: 1 if domain else opset})
+        try:
+            expected = made(*call.inputs)
+        except onnxpool.PoolError as error:
+            with pytest.raises(Exception, match=re.escape(str(error))):
+                session(node, [name], opset=opset).run(None, feeds(inputs))
+            continue
+        except onnxpool.PoolTypeError:
+            continue  # a dtype of a later opset than this onnxruntime has
+        results = session(node, [name], opset=opset).run(None, feeds(inputs))
+        for actual, truth in zip(results, expected if operator == INDICES else [expected], strict=True):
+            same(actual, truth)
+        ran += 1
+    assert ran > len(SEEDS) // 5
+
+
+VERSIONS = [
+    pytest.param(row, dtype, id=f"{row['operator']}-{row['version']}-{dtype}")
+    for row in onnxpool.supported() for dtype in row["dtypes"] if row["version"] <= NEWEST_OPSET
+]
+
+
+@pytest.mark.parametrize(("row", "dtype"), VERSIONS)
+def test_every_version_and_dtype(row, dtype):
+    """Every operator at every version and dtype gives the library's own results, whether the opset is told or not."""
+    operator, version, domain = row["operator"], row["version"], row["domain"]
+    inputs, attributes = smallest(operator, dtype)
+    if "p" in attributes and version == 1:
+        attributes["p"] = 3.0
+    expected = getattr(onnxpool, operator)(**attributes, opset=version)(*inputs)
+    how = {"opset": NEWEST_OPSET if domain else version, "domain": domain}
+
+    same(answers(operator, inputs, attributes, [operator], register_opset=how["opset"], **how)[0], expected)
+    if version >= 2 or operator not in nodes.BEGINNINGS_UNKNOWN:
+        theirs = operator == "RoiAlign" and version < nodes.BEGINNINGS["RoiAlign"]
+        if not theirs:
+            same(answers(operator, inputs, attributes, [operator], **how)[0], expected)
+
+
+@pytest.mark.skipif(NEWEST_OPSET < 22, reason="this onnxruntime has no opset 22")
+@pytest.mark.parametrize("ops", ["missing", "all"])
+@pytest.mark.parametrize(("operator", "dtype"), [
+    ("AveragePool", "float64"), ("GlobalMaxPool", "bfloat16"), ("GlobalLpPool", "float32"), ("GlobalLpPool", "float64"),
+    ("MaxRoiPool", "float32"), ("LpPool", "float64"), ("MaxUnpool", "bfloat16"), ("MaxPool", "bfloat16"),
+])
+def test_what_onnxruntime_lacks(operator, dtype, ops):
+    """A node that onnxruntime has no kernel for runs, and gives the library's own results."""
+    inputs, attributes = smallest(operator, dtype)
+    how = {"opset": NEWEST_OPSET}
+    with pytest.raises(Exception, match=r"NOT_IMPLEMENTED|INVALID_GRAPH"):
+        answers(operator, inputs, attributes, None, **how)
+
+    same(answers(operator, inputs, attributes, ops, **how)[0], getattr(onnxpool, operator)(**attributes)(*inputs))
+
+
+@pytest.mark.parametrize("operator", ["AveragePool", "LpPool", "MaxPool", "GlobalAveragePool"])
+@pytest.mark.parametrize("ops", ["missing", "all"])
+def test_four_spatial_axes(operator, ops):
+    """More spatial axes than onnxruntime's kernels take are pooled too."""
+    x = data((1, 2, 3, 4, 5, 6))
+    attributes = {"kernel_shape": [2] * 4} if operator[0] != "G" else {}
+    with pytest.raises(Exception, match=r"Unsupported (pooling size|kernel dimension)"):
+        answers(operator, [x], attributes, None, opset=NEWEST_OPSET)
+
+    same(answers(operator, [x], attributes, ops, opset=NEWEST_OPSET)[0], getattr(onnxpool, operator)(**attributes)(x))
+
+
+@pytest.mark.parametrize("opset", [1, 6])
+@pytest.mark.parametrize("operator", ["AveragePool", "LpPool"])
+def test_oldest_versions(operator, opset):
+    """AveragePool-1 and LpPool-1, which onnxruntime never had."""
+    x = data((1, 2, 7, 7))
+    if operator == "LpPool" and opset > 1:
+        opset = 1
+    expected = getattr(onnxpool, operator)(kernel_shape=(3, 3), opset=opset)(x)
+    with pytest.raises(Exception, match="NOT_IMPLEMENTED"):
+        answers(operator, [x], {"kernel_shape": [3, 3]}, None, opset=opset)
+
+    same(answers(operator, [x], {"kernel_shape": [3, 3]}, "missing", opset=opset, register_opset=opset)[0], expected)
+    same(answers(operator, [x], {"kernel_shape": [3, 3]}, "all", opset=opset, register_opset=opset)[0], expected)
+    untold = answers(operator, [x], {"kernel_shape": [3, 3]}, "missing", opset=opset)[0]
+    np.testing.assert_allclose(untold, expected, rtol=1e-5, atol=1e-6)
+
+
+# onnxruntime's own kernels
+
+
+@pytest.mark.parametrize(("operator", "opset"), [
+    ("AveragePool", 7), ("AveragePool", 11), ("AveragePool", 19), ("LpPool", 18), ("GlobalAveragePool", 13),
+    ("GlobalLpPool", 13), ("RoiAlign", 16), ("MaxRoiPool", 13),
+])
+def test_what_onnxruntime_has_stays(operator, opset):
+    """With "missing" a node that onnxruntime has a kernel for gives its bits, not ours; with "all" ours."""
+    inputs, attributes = smallest(operator, "float32")
+    inputs[0] = data((2, 3, 40, 41), seed=3)
+    if "kernel_shape" in attributes:
+        attributes["kernel_shape"] = [9, 9]  # sums of few taps may have the same bits
+    theirs = answers(operator, inputs, attributes, None, opset=opset)[0]
+    ours = getattr(onnxpool, operator)(**attributes, opset=opset)(*inputs)
+
+    same(answers(operator, inputs, attributes, "missing", opset=opset, register_opset=opset)[0], theirs)
+    same(answers(operator, inputs, attributes, "all", opset=opset, register_opset=opset)[0], ours)
+    if operator != "MaxRoiPool":
+        assert (theirs != ours).any()
+
+
+@pytest.mark.parametrize("attributes", [{"ceil_mode": 1}, {"auto_pad": "SAME_UPPER"}, {"pads": [3, 3, 3, 3]}])
+def test_what_onnxruntime_is_not_trusted_with(attributes):
+    """With "missing", nodes whose size onnxruntime might see otherwise, or that it refuses, are ours."""
+    x = data((1, 2, 30, 31))
+    attributes = {"kernel_shape": [3, 3], "strides": [2, 2], **attributes}
+
+    same(answers("AveragePool", [x], attributes, "missing", opset=19)[0],
+         onnxpool.AveragePool(**attributes, opset=19)(x))
+
+
+@pytest.mark.parametrize(("ops", "ours"), [("all", 3), (["MaxPool"], 1), ("missing", 0), (None, 0)])
+def test_optimisers_respect_the_choice(ops, ours, tmp_path):
+    """What is replaced is not put back by an optimiser, and what is not replaced is optimised as ever."""
+    path = tmp_path / "optimised.onnx"
+    plain = session(layers()).run(None, {"x": data((1, 3, 32, 32))})[0]
+    chosen = options(ops)
+    chosen.optimized_model_filepath = str(path)
+    made = onnxruntime.InferenceSession(layers().SerializeToString(), chosen, providers=["CPUExecutionProvider"])
+
+    np.testing.assert_allclose(made.run(None, {"x": data((1, 3, 32, 32))})[0], plain, rtol=1e-4)
+    kept = [node for node in onnx.load(path).graph.node if "Pool" in node.op_type and node.domain == ""]
+    if any(node.domain == "com.microsoft.nchwc" for node in onnx.load(path).graph.node):
+        assert len(kept) == ours
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_whole_models(name):
+    """A real model gives what it gives on onnxruntime alone, to the digits that sums in another order keep.
+
+    With "missing", where onnxruntime has all it needs, it gives the very same bits.
+    """
+    proto, shape = load(name), MODELS[name][0]
+    plain, pooled = session(proto), session(proto, "all")
+    image = {plain.get_inputs()[0].name: np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)}
+    expected, actual = plain.run(None, image), pooled.run(None, image)
+
+    for ours, theirs in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+    told = session(proto, "missing", opset=proto.opset_import[0].version).run(None, image)
+    for same_kernels, theirs in zip(told, expected, strict=True):
+        same(same_kernels, theirs)
+
+
+# Graphs
+
+
+def test_outputs_that_are_left_out():
+    """Indices are computed if a node names them, whatever comes last in its list."""
+    x = data((1, 2, 5, 5))
+    expected, indices = onnxpool.max_pool(x, 2, return_indices=True)
+    for outputs in (("y",), ("y", ""), ("y", "i")):
+        results = answers("MaxPool", [x], {"kernel_shape": [2, 2]}, "all", outputs=outputs, opset=12)
+        same(results[0], expected)
+        assert len(results) == 1 or (results[1] == indices).all()
+
+
+def test_inputs_that_are_left_out():
+    """Zero points and output_shape may be missing."""
+    x = data((1, 2, 6, 6), "uint8")
+    scale = np.float32(0.5)
+    node = {"attributes": {"kernel_shape": [2, 2]}, "opset": 12, "domain": "com.microsoft"}
+    for inputs in ([x, scale, None, scale, None], [x, scale, None, scale, np.uint8(3)]):
+        inputs = [value if value is None else np.asarray(value) for value in inputs]
+        expected = onnxpool.qlinear_average_pool(*inputs, 2)
+        same(answers(QLINEAR_AVERAGE, inputs, ops=[QLINEAR_AVERAGE], **node)[0], expected)
+    y, indices = onnxpool.max_pool(data((1, 2, 6, 6)), 2, strides=2, return_indices=True)
+    unpool = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    for further in ([], [np.array([1, 2, 7, 8])]):
+        inputs = [y, indices * 0 + np.arange(y.size).reshape(y.shape), *further]
+        expected = onnxpool.max_unpool(*inputs[:2], 2, *further, strides=2)
+        same(answers("MaxUnpool", inputs, unpool, "all", opset=11)[0], expected)
+
+
+@pytest.mark.parametrize("ops", ["missing", "all"])
+def test_empty_arrays_and_changing_shapes(ops):
+    """One session takes any number of images, none too, and images of any size."""
+    made = session(node_model("AveragePool", [data((1, 1, 4, 4))], {"kernel_shape": [3, 3]}, opset=19), ops)
+    for shape in ((2, 3, 8, 9), (0, 3, 8, 9), (2, 3, 8, 9), (1, 0, 5, 5), (5, 1, 3, 3), (1, 2, 3, 9)):
+        x = np.round(data(shape) * 9) * 9
+        same(made.run(None, {"x0": x})[0], onnxpool.average_pool(x, 3, opset=19))
+
+
+def test_constants_bodies_and_functions():
+    """Nodes on constants, in branches and in functions of the model run on onnxpool too."""
+    x = data((1, 2, 6, 6), "float64")
+    pool = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2])
+    expected = onnxpool.average_pool(x, 2)
+    folded = model([helper.make_node("AveragePool", ["c"], ["a"], kernel_shape=[2, 2]),
+                    helper.make_node("Add", ["a", "x"], ["z"])],
+                   [("x", "float64", [1])], [("z", "float64", None)], 19, constants={"c": x})
+    same(session(folded, "missing").run(None, {"x": np.zeros(1)})[0], expected)
+    branch = helper.make_graph([helper.make_node("AveragePool", ["x"], ["b"], kernel_shape=[2, 2])], "b", [],
+                               [helper.make_tensor_value_info("b", onnx.TensorProto.DOUBLE, None)])
+    either = model([helper.make_node("Cast", ["f"], ["t"], to=onnx.TensorProto.BOOL),
+                    helper.make_node("If", ["t"], ["z"], then_branch=branch, else_branch=branch)],
+                   [("x", "float64", [1, 2, 6, 6]), ("f", "int64", [])], [("z", "float64", None)], 19)
+    same(session(either, "missing").run(None, {"x": x, "f": np.array(1)})[0], expected)
+    function = helper.make_function("local", "Twice", ["x"], ["z"], [pool, helper.make_node("Add", ["y", "y"], ["z"])],
+                                    [helper.make_opsetid("", 19)])
+    called = model([helper.make_node("Twice", ["x"], ["z"], domain="local")], [("x", "float64", [1, 2, 6, 6])],
+                   [("z", "float64", None)], 19, functions=[function])
+    same(session(called, "missing").run(None, {"x": x})[0], 2 * expected)
+
+
+SHAPES = [
+    ("AveragePool", {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}, ["N", 3, 9, 8]),
+    ("MaxPool", {"kernel_shape": [3, 2], "ceil_mode": 1, "strides": [2, 3]}, [1, 3, 9, 8]),
+    ("LpPool", {"kernel_shape": [3, 2], "p": 3}, [1, "C", 9, 8]),
+    ("GlobalLpPool", {"p": 1}, ["N", "C", 4, 5]),
+    ("GlobalMaxPool", {}, [2, 3, 4]),
+]
+
+
+@pytest.mark.parametrize(("operator", "attributes", "shape"), SHAPES)
+def test_shapes_are_inferred(operator, attributes, shape):
+    """The shape of a result is known before a session runs, names of open sizes included."""
+    proto = node_model(operator, [data((1, 1, 1, 1))], attributes, opset=19, shape=shape)
+    assert session(proto, "all").get_outputs()[0].shape == session(proto).get_outputs()[0].shape != []
+
+
+@pytest.mark.parametrize(("shape", "expected"), [
+    (None, []), ([None, 2, 5, 5], ["?", 2, 4, 4]), ([1, 2, "H", 5], [1, 2, "?", 4]),
+    ([1, "C", None, None], [1, "C", "?", "?"]),
+])
+def test_open_sizes(shape, expected):
+    """Sizes that are not known are open in the result too, each for itself; the session runs."""
+    x = data((1, 2, 5, 5))
+    made = session(node_model("MaxPool", [x], {"kernel_shape": [2, 2]}, opset=12, shape=shape), "all")
+    told = made.get_outputs()[0].shape
+    new = [size for size, known in zip(told, expected, strict=True) if known == "?"]
+    assert [known if known != "?" else size for size, known in zip(told, expected, strict=True)] == told
+    assert len(set(new)) == len(new)
+    assert all(isinstance(size, str) for size in new)
+    same(made.run(None, {"x0": x})[0], onnxpool.max_pool(x, 2))

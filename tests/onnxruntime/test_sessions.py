@@ -1,0 +1,437 @@
+"""Sessions of onnxruntime whose pooling nodes run on onnxpool: errors, threads, lifetimes, choices."""
+
+import gc
+import re
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from calls import NHWC_MAX, QLINEAR_GLOBAL
+from onnx import helper
+from programs import launch, program
+from sessions import CONTRIBUTED, answers, data, feeds, layers, node_model, same, session, smallest
+
+import onnxpool
+from onnxpool.onnxruntime import nodes, record_nodes, register
+
+# Errors
+
+
+@pytest.mark.parametrize("attributes", [
+    {"kernel_shape": [2, 2], "strides": [0, 1]}, {"kernel_shape": [2, 2], "auto_pad": "BOGUS"}, {},
+    {"kernel_shape": "x"}, {"kernel_shape": [2.5, 2.5]}, {"kernel_shape": []}, {"kernel_shape": [2, 2], "ceil_mode": 7},
+])
+def test_a_wrong_attribute_is_refused_when_a_session_is_made(attributes):
+    """The error names the node and has the text of the library."""
+    with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError)) as refusal:
+        onnxpool.AveragePool(**attributes)
+    first = str(refusal.value).partition("=")[0].partition(" must")[0].partition(",")[0]
+    if attributes.get("kernel_shape") == []:
+        first = "AveragePool-22: kernel_shape"  # onnx cannot tell what an empty list is a list of
+        attributes = {"kernel_shape": helper.make_attribute("kernel_shape", [], attr_type=onnx.AttributeProto.INTS)}
+        proto = node_model("AveragePool", [data((1, 1, 4, 4))], {}, opset=19)
+        proto.graph.node[0].attribute.append(attributes["kernel_shape"])
+    else:
+        proto = node_model("AveragePool", [data((1, 1, 4, 4))], attributes, opset=19)
+    for ops in ("all", "missing"):
+        with pytest.raises(Exception, match="node 'pool': " + re.escape(first)):
+            session(proto, ops)
+
+
+def test_an_attribute_of_a_later_version_is_refused_if_the_opset_is_told():
+    """The opset decides which attributes there are."""
+    proto = node_model("AveragePool", [data((1, 1, 8, 8))], {"kernel_shape": [2, 2], "dilations": [2, 2]}, opset=11)
+    with pytest.raises(Exception, match=r"AveragePool-11: dilations=.* exists since AveragePool-19"):
+        session(proto, "all", opset=11)
+
+
+def test_a_session_survives_a_wrong_array():
+    """An error of a run has the text of the library; the next run is right."""
+    x = data((1, 1, 5, 5))
+    made = session(node_model("AveragePool", [x], {"kernel_shape": [4, 4]}, opset=19), "all")
+    for wrong in (data((1, 1, 3, 5)), data((1, 1, 5)), data((1, 1, 0, 5)), data((3, 3))):
+        with pytest.raises(Exception, match=r"INVALID_ARGUMENT.*'pool'.*AveragePool-22: "):
+            made.run(None, {"x0": wrong})
+        same(made.run(None, {"x0": x})[0], onnxpool.average_pool(x, 4))
+
+
+def test_values_are_checked_too():
+    """Indices and regions out of range are refused, not followed."""
+    indices = np.full((1, 1, 2, 2), 10**9)
+    with pytest.raises(Exception, match=r"MaxUnpool-22: I.* is out of range"):
+        answers("MaxUnpool", [data((1, 1, 2, 2)), indices], {"kernel_shape": [2, 2]}, "all", opset=11)
+    rois = np.array([[7, 0, 0, 3, 3]], np.float32)
+    with pytest.raises(Exception, match=r"MaxRoiPool-22: rois.* is no image of X"):
+        answers("MaxRoiPool", [data((1, 1, 4, 4)), rois], {"pooled_shape": [2, 2]}, "all", opset=13)
+
+
+def test_any_exception_becomes_a_status(monkeypatch):
+    """What nobody foresaw reaches the caller as onnxruntime's exception, with its type and text."""
+    made = session(node_model("GlobalMaxPool", [data((1, 1, 4, 4))], {}, opset=13), "all")
+    monkeypatch.setattr(nodes, "pieces", lambda *call: 1 // 0)
+    with pytest.raises(Exception, match="ZeroDivisionError: integer division"):
+        made.run(None, {"x0": data((1, 1, 4, 4))})
+
+
+INTERRUPTED = """
+import numpy as np
+from sessions import node_model, session
+from onnxpool.onnxruntime import nodes
+x = np.ones((1, 1, 4, 4), np.float32)
+made = session(node_model("GlobalMaxPool", [x], {}, opset=13), "all")
+def interrupt(*call):
+    raise KeyboardInterrupt
+nodes.pieces = interrupt
+try:
+    try:
+        made.run(None, {"x0": x})
+    except Exception as error:
+        while "KeyboardInterrupt" in str(error):
+            pass
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_stays_one():
+    """Ctrl-C while a node runs ends the run; KeyboardInterrupt follows onnxruntime's exception."""
+    assert program(INTERRUPTED) == "interrupted"
+
+
+# Threads
+
+
+LARGE = (4, 24, 128, 128)
+POOLS = ("AveragePool", "GlobalAveragePool", "LpPool", "MaxPool")
+
+
+@pytest.mark.parametrize("operator", [*POOLS, QLINEAR_GLOBAL, NHWC_MAX])
+def test_large_arrays_are_shared_among_threads(operator, monkeypatch):
+    """Threads of onnxruntime do parts of a call; the bits are those of one thread."""
+    inputs, attributes = smallest(operator, "uint8" if operator in CONTRIBUTED else "float32")
+    inputs[0] = data((LARGE[0], *LARGE[2:], LARGE[1]) if operator == NHWC_MAX else LARGE, inputs[0].dtype)
+    expected = getattr(onnxpool, operator)(**attributes)(*inputs, num_threads=1)
+    taken, real = [], nodes.pieces
+
+    def watched(*call):
+        taken.append(real(*call))
+        return list(taken[-1])
+
+    monkeypatch.setattr(nodes, "pieces", watched)
+    how = {"opset": 12, "domain": "com.microsoft" if operator in CONTRIBUTED else ""}
+    made = node_model(operator, inputs, attributes, **how)
+    for threads in (1, 2, 3):
+        for parts in (1, 2, 3, 7):
+            with monkeypatch.context() as patch:
+                patch.setattr(onnxpool.threads, "_setting", parts)
+                same(session(made, [operator], threads=threads).run(None, feeds(inputs))[0], expected)
+            assert len(taken[-1]) == {(NHWC_MAX, 3): 2, (NHWC_MAX, 7): 4}.get((operator, parts), parts)
+
+
+def test_an_error_in_a_part_reaches_the_caller(monkeypatch):
+    """An error of a thread of onnxruntime ends the run, not the process, and later parts are not begun."""
+    x = data((1, 8, 16, 16))
+    good, later = nodes.pieces, []
+
+    def one_bad(plan, inputs, out):
+        call = good(plan, inputs, out)[0]
+        return [call, (plan, (inputs[0][:, :, :3],), out), (lambda *_, **__: later.append(1), inputs, out)]
+
+    monkeypatch.setattr(nodes, "pieces", one_bad)
+    for threads in (2, 1):
+        made = session(node_model("GlobalMaxPool", [x], {}, opset=13), "all", threads=threads)
+        later.clear()
+        with pytest.raises(Exception, match="GlobalMaxPool-22: this plan is for shape"):
+            made.run(None, {"x0": x})
+    assert later == []  # on one thread parts follow each other
+
+
+def test_many_threads_run_one_session():
+    """Concurrent runs of one session, some of them wrong, give each caller its own result."""
+    proto = node_model("AveragePool", [data((1, 1, 4, 4))], {"kernel_shape": [3, 3]}, opset=19)
+    made = session(proto, "all", threads=2)
+    arrays = [data(shape, seed=i) for i, shape in enumerate([(1, 2, 8, 8), (2, 8, 200, 201), (1, 1, 3, 40)] * 3)]
+    expected = [onnxpool.average_pool(x, 3) for x in arrays]
+    start = threading.Barrier(8)
+
+    def work(caller):
+        start.wait()
+        for turn in range(60):
+            i = (caller + turn) % len(arrays)
+            same(made.run(None, {"x0": arrays[i]})[0], expected[i])
+            if turn % 7 == caller % 7:
+                with pytest.raises(Exception, match="kernel_shape"):
+                    made.run(None, {"x0": arrays[0][:, :, :2]})
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_sessions_are_made_while_others_run():
+    """Threads that make sessions and threads that run them do not wait for each other for ever."""
+    x = data((2, 8, 200, 201))
+    proto = node_model("AveragePool", [x], {"kernel_shape": [3, 3]}, opset=19)
+    expected, running = onnxpool.average_pool(x, 3), session(proto, "all", threads=2)
+
+    def work(caller):
+        for _ in range(20):
+            made = running if caller % 2 else session(proto, ("all", "missing")[caller % 4 // 2], threads=2)
+            np.testing.assert_allclose(made.run(None, {"x0": x})[0], expected, rtol=1e-4, atol=1e-6)
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+NO_TEAM = """
+import os, numpy as np
+from sessions import node_model, session
+x = np.ones((4, 24, 256, 256), np.float32)
+made = session(node_model("AveragePool", [x], {"kernel_shape": [3, 3]}, opset=19), "all", threads=THREADS)
+before = len(os.listdir("/proc/self/task"))
+for _ in range(5):
+    made.run(None, {"x0": x})
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_no_team_of_threads_in_a_session(threads):
+    """Running nodes starts no thread beside those of onnxruntime."""
+    text = NO_TEAM.replace("THREADS", str(threads))
+    assert program(text, ONNXPOOL_NUM_THREADS="4") == "0"
+
+
+# Lifetimes
+
+
+def test_nodes_go_with_their_session():
+    """A session that is deleted leaves no node behind."""
+    def alive():
+        gc.collect()
+        return sum(type(thing) is nodes.Node for thing in gc.get_objects())
+
+    before = alive()
+    made = [session(layers(), ops) for ops in ("all", "missing") for _ in range(5)]
+    assert alive() >= before + 15
+    del made
+    assert alive() == before
+
+
+MEMORY = """
+import resource, numpy as np
+from sessions import node_model, session
+x = np.ones((1, 8, 512, 512), np.float32)
+made = session(node_model("AveragePool", [x], {"kernel_shape": [2, 2]}, opset=19), "all", threads=2)
+def calls(n):
+    for _ in range(n):
+        made.run(None, {"x0": x})
+        try:
+            made.run(None, {"x0": x[:, :, :1]})
+        except Exception as error:
+            assert "kernel_shape" in str(error)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+first = calls(10)
+print(calls(100) - first < 32 * 1024)
+"""
+
+
+def test_memory_stays_flat():
+    """Neither results nor errors of runs are kept."""
+    assert program(MEMORY) == "True"
+
+
+EXITS = {
+    "sessions_alive": "",
+    "in_a_cycle": "made.append(made)",
+    "options_gone": "del chosen; import gc; gc.collect()",
+    "threads_before": "import threading; t = [threading.Thread(target=run) for _ in range(3)]; "
+                      "[thread.start() for thread in t]; [thread.join() for thread in t]",
+}
+
+EXIT = """
+import numpy as np, onnxruntime
+from sessions import node_model, options
+x = np.ones((1, 8, 256, 256), np.float32)
+chosen = options("all", threads=2)
+proto = node_model("AveragePool", [x], {"kernel_shape": [3, 3]}, opset=19).SerializeToString()
+made = [onnxruntime.InferenceSession(proto, chosen, providers=["CPUExecutionProvider"]) for _ in range(2)]
+def run():
+    for _ in range(20):
+        made[0].run(None, {"x0": x})
+print(made[1].run(None, {"x0": x})[0].shape)
+"""
+
+
+@pytest.mark.parametrize("end", EXITS)
+def test_a_process_ends_well(end):
+    """An interpreter that ends with sessions alive exits with 0, without a word."""
+    run = launch("-c", EXIT + EXITS[end])
+    assert (run.returncode, run.stdout.strip(), run.stderr) == (0, "(1, 8, 254, 254)", "")
+
+
+# Registering
+
+
+def test_operators_can_be_chosen_by_name():
+    """One name, or several."""
+    x = data((1, 2, 40, 41))
+    for ops in ("GlobalLpPool", ["GlobalLpPool"], {"GlobalLpPool", "MaxPool"}, ("LpPool", "GlobalLpPool")):
+        same(answers("GlobalLpPool", [x], {"p": 3}, ops, opset=13)[0], onnxpool.global_lp_pool(x, p=3))
+    theirs = answers("GlobalLpPool", [x], {"p": 3}, None, opset=13)[0]
+    same(answers("GlobalLpPool", [x], {"p": 3}, ["MaxPool"], opset=13)[0], theirs)
+
+
+@pytest.mark.parametrize(("ops", "text"), [
+    ("everything", "ops has 'everything', which is no pooling operator; give 'missing', 'all' or names out of Average"),
+    (["MaxPool", "Conv"], "ops has 'Conv', which"),
+    (["MaxPool", 3], "ops has 3, which"),
+    ([], "ops is empty"),
+])
+def test_names_that_are_none(ops, text):
+    """Other names are refused, with those that there are."""
+    with pytest.raises(onnxpool.PoolError, match="register: " + text):
+        register(onnxruntime.SessionOptions(), ops)
+
+
+def test_arguments_of_another_kind():
+    """Each names what it should be."""
+    with pytest.raises(onnxpool.PoolTypeError, match=r"is a .*; give an onnxruntime.SessionOptions\(\)"):
+        register(onnxruntime.SessionOptions)
+    with pytest.raises(onnxpool.PoolTypeError, match="session_options is a dict; give an onnxruntime"):
+        register({})
+    with pytest.raises(onnxpool.PoolTypeError, match="ops is a int; give 'missing', 'all' or names"):
+        register(onnxruntime.SessionOptions(), 5)
+    with pytest.raises(onnxpool.PoolTypeError, match="opset must be an integer"):
+        register(onnxruntime.SessionOptions(), opset="19")
+    with pytest.raises(onnxpool.PoolError, match="opset=99 is not known"):
+        register(onnxruntime.SessionOptions(), opset=99)
+    with pytest.raises(onnxpool.PoolError, match="opset=1 has no RoiAlign"):
+        register(onnxruntime.SessionOptions(), ["RoiAlign"], opset=1)
+
+
+def test_options_are_registered_with_once():
+    """A second time is refused, instead of by onnxruntime when a session is made."""
+    chosen = onnxruntime.SessionOptions()
+    register(chosen, ["MaxPool"])
+    with pytest.raises(onnxpool.PoolError, match="have onnxpool's operators already; make new options"):
+        register(chosen, "all")
+    assert chosen.get_session_config_entry("onnxpool.operators") == "MaxPool"
+
+
+def test_a_failed_registration_leaves_options_free():
+    """Options that were refused can be used."""
+    chosen = onnxruntime.SessionOptions()
+    with pytest.raises(onnxpool.PoolError):
+        register(chosen, "none")
+    register(chosen)
+
+
+@pytest.mark.parametrize("version", ["1.16.3", "1.9.0", "0.5.0"])
+def test_releases_that_are_too_old(version, monkeypatch):
+    """The error says which release is needed."""
+    monkeypatch.setattr(onnxruntime, "__version__", version)
+    with pytest.raises(ImportError, match=f"needs onnxruntime 1.17 or newer, this is {version}; pip install --upgrade"):
+        register(onnxruntime.SessionOptions())
+
+
+def test_the_library_alone_is_refused():
+    """Loaded without a choice of operators, the library says how to choose."""
+    from onnxpool.onnxruntime import bridge
+    with pytest.raises(Exception, match=re.escape("use onnxpool.onnxruntime.register(session_options)")):
+        onnxruntime.SessionOptions().register_custom_ops_library(bridge.__file__)
+
+
+def test_bfloat16_without_ml_dtypes(monkeypatch):
+    """The error says what to install."""
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    with pytest.raises(onnxpool.PoolTypeError, match="bfloat16 need the package ml_dtypes"):
+        nodes.dtype("bfloat16")
+
+
+WITHOUT = """
+import sys, onnxpool
+import onnxpool.onnxruntime
+print([name for name in ("onnxruntime", "onnx", "ml_dtypes") if name in sys.modules])
+"""
+
+
+def test_onnxruntime_is_imported_by_its_users_alone():
+    """Neither the library nor this part of it imports onnxruntime before it is used."""
+    assert program(WITHOUT) == "[]"
+
+
+# Which nodes run on onnxpool
+
+
+def recorded(proto, ops, **how):
+    """A session and the records of its nodes."""
+    with record_nodes() as made:
+        return session(proto, ops, **how), made
+
+
+def who(made):
+    """The records in short."""
+    return [(node.name, node.operator, node.dtype, node.runs_on, node.onnxpool_calls, node.onnxruntime_calls)
+            for node in made]
+
+
+def test_records_tell_who_runs_a_node():
+    """A node that onnxruntime has a kernel for is left to it with "missing", and counts where it ran."""
+    x = data((1, 2, 6, 6))
+    double = recorded(node_model("AveragePool", [x.astype(float)], {"kernel_shape": [3, 3]}, opset=19), "missing")
+    theirs = recorded(node_model("LpPool", [x], {"kernel_shape": [3, 3]}, opset=18), "missing", opset=18)
+    ours = recorded(node_model("LpPool", [x], {"kernel_shape": [3, 3]}, opset=18), "all", opset=18)
+    deep = data((1, 1, 4, 4, 4, 4))
+    refused = recorded(node_model("MaxPool", [deep], {"kernel_shape": [2] * 4}, opset=12), "missing")
+
+    for (made, _), array in ((double, x.astype(float)), (theirs, x), (ours, x), (ours, x), (refused, deep)):
+        made.run(None, {"x0": array})
+    assert who(double[1]) == [("pool", "AveragePool", "float64", "onnxpool", 1, 0)]
+    assert who(theirs[1]) == [("pool", "LpPool", "float32", "onnxruntime", 0, 1)]
+    assert who(ours[1]) == [("pool", "LpPool", "float32", "onnxpool", 2, 0)]
+    assert who(refused[1]) == [("pool", "MaxPool", "float32", "onnxruntime", 1, 0)]
+
+
+def test_records_are_of_their_block():
+    """Sessions made before, after, or in another thread are not in the list; a block within a block has its own."""
+    proto = node_model("GlobalMaxPool", [data((1, 1, 4, 4))], {}, opset=13)
+    session(proto, "all")
+    with record_nodes() as outer:
+        session_in_block = session(proto, "all")
+        with record_nodes() as inner:
+            nested = session(proto, "all")
+        with ThreadPoolExecutor(1) as pool:
+            elsewhere = pool.submit(session, proto, "all").result()
+    after = session(proto, "all")
+    assert (len(outer), len(inner)) == (1, 1)
+    del session_in_block, nested, elsewhere, after
+
+
+def test_records_of_sessions_that_are_not_made_are_dropped():
+    """A session that is refused leaves no record, and an error leaves the block as it was."""
+    x = data((1, 1, 4, 4))
+    wrong = node_model("AveragePool", [x], {"kernel_shape": [2, 2]}, opset=19)
+    bad = helper.make_node("AveragePool", ["x0"], ["z"], name="bad", kernel_shape=[2, 2], strides=[0, 1])
+    wrong.graph.node.append(bad)
+    with record_nodes() as made, pytest.raises(Exception, match="node 'bad'"):
+        session(wrong, "all")
+    assert made == []
+
+
+def test_a_node_without_a_name_has_that_of_its_output():
+    """Records and errors name it so."""
+    x = data((1, 1, 4, 4))
+    proto = node_model("AveragePool", [x], {"kernel_shape": [2, 2]}, opset=19)
+    proto.graph.node[0].name = ""
+    made, records = recorded(proto, "all")
+    assert [node.name for node in records] == ["y"]
+    proto.graph.node[0].attribute.append(helper.make_attribute("strides", [0, 1]))
+    with pytest.raises(Exception, match="node 'y': AveragePool-22: strides"):
+        session(proto, "all")
+    del made

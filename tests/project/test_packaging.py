@@ -1,0 +1,80 @@
+"""What a release consists of agrees with itself: files, versions, addresses, and the links between pages."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import onnxpool
+
+pytestmark = pytest.mark.smoke
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "onnxpool"
+FOLDERS = ("benchmarks", "docs", "examples", "licenses", "src", ".github")
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
+HOME = "https://github.com/onnxpool/onnxpool"
+
+
+def test_every_module_is_installed() -> None:
+    """No Python file and no stub is missing from the lists in meson.build."""
+    written = {path.relative_to(SOURCES).as_posix() for path in SOURCES.rglob("*.py*")
+               if path.suffix in {".py", ".pyi"}}
+    installed = Path(onnxpool.__file__).parent
+    assert sorted(name for name in written if not (installed / name).is_file()) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_to_files(page: Path) -> None:
+    """Each link to another file of the repository has a target."""
+    links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_links_of_the_readme_work_on_a_package_index() -> None:
+    """The README has whole addresses only."""
+    links = re.findall(r"\]\(([^)\s]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(links) > 5
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "pyproject.toml"], ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_addresses_of_files_lead_to_files(page: Path) -> None:
+    """Each address of a file on the main branch names a file of the repository."""
+    raw = HOME.replace("github.com", "raw.githubusercontent.com")
+    files = re.findall(rf"(?:{HOME}/(?:blob|tree)|{raw})/main/([^)\s\"#]*)", page.read_text(encoding="utf-8"))
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_one_address_everywhere() -> None:
+    """Metadata, citation and pages name one home."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert [url for url in project["urls"].values() if not url.startswith(HOME)] == []
+    assert f"\nrepository-code: {HOME}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    named = {address for page in PAGES for address in re.findall(r"https://github\.com/[\w.-]+/onnxpool\b",
+                                                                 page.read_text(encoding="utf-8"))}
+    assert named == {HOME}
+
+
+def release_notes(tag: str) -> "subprocess.CompletedProcess[str]":
+    """What tools/release_notes.py says of a tag."""
+    tool = ROOT / "tools" / "release_notes.py"
+    return subprocess.run([sys.executable, str(tool), tag], capture_output=True, text=True, check=False)
+
+
+def test_a_tag_of_another_version_is_refused() -> None:
+    """A release does not start from a tag that meson.build does not know."""
+    refused = release_notes("v99.0.0")
+    assert refused.returncode == 1
+    assert "meson.build has version" in refused.stderr
+
+
+def test_versions_agree() -> None:
+    """CITATION.cff and CHANGELOG.md have the version of the build."""
+    assert f"\nversion: {onnxpool.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == onnxpool.__version__

@@ -1,0 +1,70 @@
+"""Types as users meet them: snippets under mypy --strict, and stubs that say what compiled modules have."""
+
+import inspect
+import os
+import site
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import pytest
+
+import onnxpool
+from onnxpool import options
+from onnxpool.operators import __all__ as operators
+
+pytest.importorskip("mypy")
+
+HERE = Path(__file__).parent
+PACKAGE = Path(onnxpool.__file__).parent
+SNIPPETS = sorted(path.name for path in (HERE / "snippets").glob("*.py"))
+STUBS = sorted(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in PACKAGE.rglob("*.pyi"))
+STUBTEST = """
+import importlib, sys
+from mypy import stubtest
+from onnxpool import kernels
+regions = importlib.import_module(f"onnxpool.kernels.other.regions_{kernels.isa}")
+sys.modules["onnxpool.kernels.other.regions"] = regions  # one stub for all instruction sets
+sys.exit(stubtest.main())
+"""
+
+
+def run(*command: str, **environment: str) -> str:
+    """What a command of this interpreter prints; it must end well."""
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=HERE / "snippets",
+                          env={**os.environ, **environment})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_snippet_passes_strict_checks(name: str, tmp_path: Path) -> None:
+    """A user's program has the types that it asserts, and mistakes are found."""
+    run("-m", "mypy", "--strict", "--config-file=", f"--cache-dir={tmp_path}", name)
+
+
+def test_stubs_say_what_modules_have(tmp_path: Path) -> None:
+    """Each hand-written stub agrees with its compiled module. It need not list what is internal to that."""
+    assert len(STUBS) >= 8
+    config = tmp_path / "mypy.ini"
+    config.write_text(f"[mypy]\ncache_dir = {tmp_path}\n")
+    # mypy looks into the interpreter's own directories itself, and refuses to be told of them
+    places = {} if PACKAGE.parent in map(Path, site.getsitepackages()) else {"MYPYPATH": str(PACKAGE.parent)}
+    out = run("-c", STUBTEST, "--ignore-missing-stub", "--ignore-disjoint-bases", f"--mypy-config-file={config}",
+              *STUBS, **places)
+    assert f"no issues found in {len(STUBS)} modules" in out
+
+
+@pytest.mark.parametrize("name", [name for name in operators if name.islower()])
+def test_overloads_take_what_the_function_takes(name: str) -> None:
+    """Every signature that type checkers see has the parameters of the function, with their kinds."""
+    function = getattr(onnxpool, name)
+    overloads = typing.get_overloads(function)
+    assert len(overloads) >= 3
+    for overload in overloads:
+        seen = dict(inspect.signature(overload).parameters)
+        keys = seen.pop("options").annotation.removeprefix("Unpack[").removesuffix("]")
+        shown = {key: parameter.kind for key, parameter in seen.items()}
+        shown |= dict.fromkeys(getattr(options, keys).__annotations__, inspect.Parameter.KEYWORD_ONLY)
+        assert shown == {key: parameter.kind for key, parameter in inspect.signature(function).parameters.items()}
