@@ -1,5 +1,8 @@
-"""Asserts of helpers show their values, as those of tests do."""
+"""Asserts of helpers show their values, as those of tests do; tests may need named versions of other packages."""
 
+import importlib.metadata
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,3 +10,24 @@ import pytest
 HERE = Path(__file__).parent
 FILES = sorted(path for folder in ("helpers", "oracle") for path in (HERE / folder).glob("*.py"))
 pytest.register_assert_rewrite(*(path.stem for path in FILES if not path.stem.startswith("test_")))
+
+
+NAMED = dict(re.findall(r"^(\w+)==(\S+)$", (HERE / "onnx" / "versions.txt").read_text(), re.MULTILINE))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """A job that has installed these versions must not skip what needs them."""
+    parser.addoption("--named-versions", action="store_true",
+                     help="fail instead of skipping where tests need the versions of tests/onnx/versions.txt")
+
+
+@pytest.fixture
+def needs_named_version(pytestconfig: pytest.Config) -> Callable[[str], None]:
+    """Ends a test if a package has another version than a table is about: a failure with --named-versions."""
+    def compare(package: str) -> None:
+        installed = importlib.metadata.version(package)
+        if installed != NAMED[package]:
+            end = pytest.fail if pytestconfig.getoption("--named-versions") else pytest.skip
+            end(f"this is about {package} {NAMED[package]}, installed is {installed}")
+
+    return compare

@@ -304,10 +304,10 @@ def test_runs_leave_the_gil_to_others() -> None:
     thread.start()
     while thread.is_alive():
         time.sleep(0.001)
-        turns += 1
+        turns += not statuses
 
     assert statuses == [native.OK]
-    assert turns > 10
+    assert turns > 1
 
 
 def test_one_handle_for_many_threads() -> None:

@@ -11,9 +11,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import samples
 import scenarios_threads
+from calls import REGIONS
 from numpy.typing import NDArray
 from programs import program
+from samples import CONTRIBUTED, OPERATORS
 from support import to_last
 
 import onnxpool
@@ -55,28 +58,25 @@ def test_use_brings_nothing_else_either() -> None:
 
 # Objects
 
-OPERATORS = {
+# Attributes beside the smallest ones, in every form in which they can be given.
+CHANGED: dict[str, dict[str, Any]] = {
     "AveragePool": {"kernel_shape": (3, 2), "pads": [1, 0, 1, 0], "count_include_pad": True, "opset": 19},
     "GlobalAveragePool": {"channels_last": True},
-    "GlobalLpPool": {"p": 3},
     "GlobalMaxPool": {"opset": 1},
     "LpPool": {"kernel_shape": 2, "p": 2.5, "opset": 1},
     "MaxPool": {"kernel_shape": np.array([2, 2]), "dilations": 2, "storage_order": 1, "auto_pad": "SAME_LOWER"},
     "QLinearGlobalAveragePool": {"channels_last": 1},
+    "RoiAlign": {"mode": "max", "sampling_ratio": 2},
 }
 
 
 def build(name: str) -> Any:
-    return getattr(onnxpool, name)(**OPERATORS[name])
+    return samples.build(name, **CHANGED.get(name, {}))
 
 
 def inputs(name: str, shape: tuple[int, ...] = (2, 6, 7, 8), seed: int = 0) -> list[Any]:
-    """Random inputs of an operator."""
-    random = np.random.default_rng(seed)
-    if name.startswith("QLinear"):
-        x = random.integers(-128, 127, shape, np.int8, endpoint=True)
-        return [x, np.float32(0.1), np.int8(3), np.float32(0.02), np.int8(-4)]
-    return [random.standard_normal(shape, np.float32)]
+    """Random inputs of an operator, signed where they are bytes."""
+    return samples.inputs(name, "int8" if name in CONTRIBUTED else "float32", shape, seed)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -164,7 +164,8 @@ def test_plans_and_output_shapes_agree_with_calls(name: str) -> None:
 
     assert plan(*arrays).tobytes() == expected.tobytes()
     assert plan(*arrays, num_threads=2).tobytes() == expected.tobytes()
-    assert operator.output_shape(arrays[0].shape) == expected.shape
+    regions = (1,) if name in REGIONS else expected.shape[:1]  # it is told for one region
+    assert operator.output_shape(arrays[0].shape) == (*regions, *expected.shape[1:])
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -306,14 +307,14 @@ def test_one_value_stretched_over_an_array_is_read_in_place() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.uint8])
-@pytest.mark.parametrize("to_last", [False, True])
-def test_view_of_the_other_layout_is_not_copied(to_last: bool, dtype: Any) -> None:
+@pytest.mark.parametrize("last", [False, True])
+def test_view_of_the_other_layout_is_not_copied(last: bool, dtype: Any) -> None:
     """A transposed view is pooled where it lies: no array of its size is allocated for it."""
     data = np.random.default_rng(2).integers(0, 100, (2, 96, 96, 32)).astype(dtype)
-    x = data if to_last else data.transpose(0, 3, 1, 2)
-    if to_last:
+    x = data if last else data.transpose(0, 3, 1, 2)
+    if last:
         x = np.ascontiguousarray(data.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1)
-    operator = onnxpool.MaxPool(kernel_shape=8, strides=8, channels_last=to_last)
+    operator = onnxpool.MaxPool(kernel_shape=8, strides=8, channels_last=last)
     expected = operator(np.ascontiguousarray(x))
 
     tracemalloc.start()

@@ -1,26 +1,23 @@
 """Attributes that are refused, with the words of the refusal, for tests of texts and of fields of errors."""
 
+import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from calls import FUNCTIONS, NHWC_MAX, QLINEAR_AVERAGE
 from numpy.typing import NDArray
-from support import BYTES, FLOATS
+from samples import further
+from support import BY_NAME
 
 import onnxpool
 from onnxpool import PoolError, PoolTypeError
 
-WINDOWED = {"AveragePool": FLOATS, "LpPool": FLOATS, "MaxPool": [*FLOATS, *BYTES]}
-GLOBAL = {"GlobalAveragePool": FLOATS, "GlobalLpPool": FLOATS, "GlobalMaxPool": FLOATS}
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "AveragePool": onnxpool.average_pool,
-    "GlobalAveragePool": onnxpool.global_average_pool,
-    "GlobalLpPool": onnxpool.global_lp_pool,
-    "GlobalMaxPool": onnxpool.global_max_pool,
-    "LpPool": onnxpool.lp_pool,
-    "MaxPool": onnxpool.max_pool,
-}
+SLIDING = ("AveragePool", "LpPool", "MaxPool", QLINEAR_AVERAGE, NHWC_MAX)
+NEWEST = {row["operator"]: row for row in onnxpool.supported() if row["operator"] in SLIDING}
+CANARY = 77
 MOST = 2**63 - 1
 LEAST = -(2**63)
 
@@ -28,6 +25,28 @@ LEAST = -(2**63)
 def board(dtype: Any = np.float32, shape: tuple[int, ...] = (1, 1, 8, 8)) -> NDArray[Any]:
     """0, 1, 2, ... below 97, as the tables below assume."""
     return (np.arange(np.prod(shape)) % 97).reshape(shape).astype(dtype)
+
+
+def says(text: str, operator: str, words: tuple[str, ...]) -> None:
+    """The text starts with operator and version, holds the words (numbers as whole numbers) and offers a way out."""
+    assert re.match(rf"{operator}-\d+: ", text), text
+    body = text.partition(": ")[2]
+    for word in words:
+        # An index is no value: "strides[0]" does not name the number 0.
+        place = body if "[" in word else re.sub(r"\[\d+\]", "", body)
+        assert re.search(rf"(?<![\w.-]){re.escape(word)}(?!\w|\.\d)", place), f"{word!r} is missing in {text!r}"
+    assert body.partition("; ")[2].strip(), f"no way out after a semicolon in {text!r}"
+
+
+def refused(call: Callable[..., Any], error: type[Exception], dtype: Any, shape: tuple[int, ...]) -> str:
+    """The text of the refusal of a call, made without `out` and again with one, which must stay as it was."""
+    with pytest.raises(error) as caught:
+        call()
+    out = np.full(shape, CANARY, dtype)
+    with pytest.raises(error):
+        call(out=out)
+    assert (out == np.asarray(CANARY, dtype)).all()
+    return str(caught.value)
 
 
 class Bad(NamedTuple):
@@ -38,7 +57,7 @@ class Bad(NamedTuple):
     words: tuple[str, ...]
     axis: int | None = None  # the spatial axis that the text names
     error: type[Exception] = PoolError
-    operators: tuple[str, ...] = tuple(WINDOWED)
+    operators: tuple[str, ...] = SLIDING  # of which those take part that have the attributes
 
 
 TOO_BIG = 2**70
@@ -98,10 +117,10 @@ NOT_INTS: dict[str, Any] = {
 NOT_FLAGS: dict[str, Any] = {"half": 0.5, "whole_float": 1.0, "text": "1", "list": [1], "nan": float("nan")}
 NOT_NAMES: dict[str, Any] = {"bytes": b"SAME_UPPER", "number": 1, "list": ["VALID"], "bool": False}
 KINDS = {
-    **dict.fromkeys(("kernel_shape", "strides", "dilations", "pads"), (NOT_INTS, tuple(WINDOWED))),
-    "auto_pad": (NOT_NAMES, tuple(WINDOWED)),
-    "ceil_mode": (NOT_FLAGS, tuple(WINDOWED)),
-    "channels_last": ({"text": "yes"}, tuple(WINDOWED)),
+    **dict.fromkeys(("kernel_shape", "strides", "dilations", "pads"), (NOT_INTS, SLIDING)),
+    "auto_pad": (NOT_NAMES, SLIDING),
+    "ceil_mode": (NOT_FLAGS, SLIDING),
+    "channels_last": ({"text": "yes"}, SLIDING),
     "count_include_pad": (NOT_FLAGS, ("AveragePool",)),
     "storage_order": (NOT_FLAGS, ("MaxPool",)),
     "p": (NOT_FLAGS, ("LpPool",)),
@@ -114,4 +133,27 @@ BAD_KINDS = [
 
 
 def applied(cases: list[Bad]) -> list[Any]:
-    return [pytest.param(case, name, id=f"{name}-{case.name}") for case in cases for name in case.operators]
+    """Each case with each operator that has its attributes."""
+    return [
+        pytest.param(case, name, id=f"{name}-{case.name}") for case in cases for name in case.operators
+        if set(case.attributes) - {"channels_last"} <= set(NEWEST[name]["attributes"])
+        and not (name == NHWC_MAX and "channels_last" in case.attributes)
+    ]
+
+
+def dtypes_of(operator: str) -> list[Any]:
+    """The dtypes that the newest version of an operator takes."""
+    return [BY_NAME[name] for name in NEWEST[operator]["dtypes"]]
+
+
+def layouts_of(operator: str) -> tuple[bool, ...]:
+    """Channels first and last, as far as an operator knows them."""
+    return (True,) if operator == NHWC_MAX else (False, True)
+
+
+def spoilt(operator: str, x: NDArray[Any], last: bool, attributes: dict[str, Any]) -> Callable[..., Any]:
+    """A call by name with attributes that may be bad, on channels-last data if `last`."""
+    layout = {} if operator == NHWC_MAX else {"channels_last": last}
+    given = {"kernel_shape": [2, 2], **layout, **attributes}
+    kernel = given.pop("kernel_shape")
+    return partial(getattr(onnxpool, FUNCTIONS[operator]), x, *further(operator, x), kernel, **given)

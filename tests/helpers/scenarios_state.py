@@ -32,11 +32,11 @@ import onnxpool
 
 
 def interrupt(team: int) -> None:
-    """Ctrl-C ends a long call within moments, as KeyboardInterrupt; teams and forks work afterwards."""
+    """Ctrl-C ends a long call after little more work, as KeyboardInterrupt; teams and forks work afterwards."""
     sent: list[float] = []
 
     def press() -> None:
-        sent.append(time.monotonic())
+        sent.append(time.process_time())
         os.kill(os.getpid(), signal.SIGINT)
 
     for call in (long_call, long_plane, long_regions):
@@ -44,11 +44,10 @@ def interrupt(team: int) -> None:
         try:
             call(team)
         except KeyboardInterrupt:
-            late = time.monotonic() - sent.pop()
+            late = time.process_time() - sent.pop()
         else:
             raise AssertionError("the call was not interrupted")
         assert late < PROMPT, late
-        print(f"{1000 * late:.0f} ms")
 
     def elsewhere() -> None:
         before = running()
@@ -62,16 +61,14 @@ def interrupt(team: int) -> None:
 
 def handler_during_a_call(team: int) -> None:
     """A handler that does not raise runs during the call, may pool itself, and changes no result."""
-    seen: list[tuple[float, bytes]] = []
-    signal.signal(signal.SIGALRM, lambda *_: seen.append((time.monotonic(), parallel())))
+    seen: list[tuple[bool, bytes]] = []
     expected, pooled = long_call(team, 2 * team), parallel()
-    start = time.monotonic()
+    out = np.full_like(expected, np.nan)
+    signal.signal(signal.SIGALRM, lambda *_: seen.append((bool(np.isnan(out).any()), parallel())))
     signal.setitimer(signal.ITIMER_REAL, 0.1)
-    result = long_call(team, 2 * team)
-    end = time.monotonic()
-    assert result.tobytes() == expected.tobytes()
-    assert [bits for _, bits in seen] == [pooled]
-    assert seen[0][0] - start < 0.75 * (end - start), (start, seen[0][0], end)
+    long_call(team, 2 * team, out)
+    assert out.tobytes() == expected.tobytes()
+    assert seen == [(True, pooled)]
 
 
 def interrupt_beside_a_call() -> None:
@@ -80,11 +77,10 @@ def interrupt_beside_a_call() -> None:
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(long_call, 2, 4)
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-        start = time.monotonic()
         try:
             time.sleep(LIMIT)
         except KeyboardInterrupt:
-            assert time.monotonic() - start < PROMPT
+            assert not other.done()
         else:
             raise AssertionError("the sleep was not interrupted")
         assert other.result().tobytes() == expected

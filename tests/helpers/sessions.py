@@ -1,34 +1,18 @@
 """Sessions of onnxruntime on small models, with and without onnxpool's operators."""
 
-import ml_dtypes
 import numpy as np
 import onnxruntime
-from calls import NHWC_MAX, QLINEAR, QLINEAR_AVERAGE, QLINEAR_GLOBAL
 from onnx import TensorProto, helper, numpy_helper
+from samples import data
 
 from onnxpool.onnxruntime import register
 
 RELEASE = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
 NEWEST_OPSET = 22 if RELEASE >= (1, 21) else 20
 SILENT = 4
-CONTRIBUTED = (*QLINEAR, NHWC_MAX)
 TYPES = {"bfloat16": TensorProto.BFLOAT16, "float16": TensorProto.FLOAT16, "float32": TensorProto.FLOAT}
 TYPES |= {"float64": TensorProto.DOUBLE, "int8": TensorProto.INT8, "uint8": TensorProto.UINT8}
 TYPES |= {"int64": TensorProto.INT64}
-SMALLEST = {
-    "AveragePool": {"kernel_shape": [2, 2]},
-    "MaxPool": {"kernel_shape": [2, 2]},
-    "LpPool": {"kernel_shape": [2, 2], "p": 3},
-    "GlobalAveragePool": {},
-    "GlobalMaxPool": {},
-    "GlobalLpPool": {"p": 3},
-    "MaxRoiPool": {"pooled_shape": [2, 2]},
-    "MaxUnpool": {"kernel_shape": [2, 2], "strides": [2, 2]},
-    "RoiAlign": {"output_height": 2, "output_width": 2},
-    QLINEAR_AVERAGE: {"kernel_shape": [2, 2]},
-    QLINEAR_GLOBAL: {},
-    NHWC_MAX: {"kernel_shape": [2, 2]},
-}
 
 
 def options(ops=None, *, opset=None, threads=1):
@@ -110,25 +94,6 @@ def same(actual, expected):
     if expected.dtype.kind == "f":
         numbers = ~np.isnan(expected)
         np.testing.assert_array_equal(np.signbit(actual)[numbers], np.signbit(expected)[numbers])
-
-
-def data(shape, dtype="float32", seed=0):
-    """Random values."""
-    values = np.random.default_rng(seed).standard_normal(shape)
-    return (values * 40).astype(dtype) if np.dtype(dtype).kind in "iu" else values.astype(dtype)
-
-
-def smallest(operator, dtype):
-    """Inputs and attributes of a node, with a float p where the version has that."""
-    dtype = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
-    x = data((2, 3, 6, 6), dtype)
-    further = {
-        "MaxRoiPool": [np.array([[0, 0, 0, 3, 3], [1, 1, 1, 5, 4]], dtype)],
-        "MaxUnpool": [np.arange(x.size).reshape(x.shape) * 4],
-        "RoiAlign": [np.array([[0, 0, 3, 3], [1, 1, 5, 4]], dtype), np.array([0, 1])],
-    }
-    scales = [np.float32(0.1), np.array(3, dtype), np.float32(0.02), np.array(4, dtype)]
-    return [x, *(scales if operator in QLINEAR else further.get(operator, []))], dict(SMALLEST[operator])
 
 
 def layers():

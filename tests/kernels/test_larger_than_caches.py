@@ -30,12 +30,10 @@ def numbers(shape, dtype):
     return rng.standard_normal(shape, np.float32).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize(("name", "dtype"), [
+    (name, dtype) for name in POOLS for dtype in DTYPES if dtype != np.uint8 or name.startswith("max")], ids=str)
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_images_give_the_same_bits_alone(dtype, name, channels_last):
-    if dtype == np.uint8 and not name.startswith("max"):
-        return  # quantised means have operators of their own
     operator, attributes = POOLS[name]
     x = numbers((64 // dtype.itemsize, 64, 40, 61), dtype)
     if channels_last:

@@ -4,6 +4,8 @@ Expected are the bits of a row or a column by itself, which is too narrow to be 
 maxima what NumPy finds. Kernels have all bits set, one, and some; pads leave windows of every number of taps.
 """
 
+import itertools
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -15,6 +17,9 @@ DTYPES = [np.dtype(np.uint8), *FLOATS]
 # channels, height, width
 SHAPES = [(1, 70, 45), (3, 66, 40), (5, 17, 64), (40, 33, 70), (2, 3, 1100), (2, 1100, 3)]
 WINDOWS = [(31, 1, 1), (16, 1, 1), (21, 1, 2), (9, 2, 1), (12, 5, 1)]  # taps, stride, dilation
+# Windows along one axis that reach over no more than twice its length.
+LINES = [(shape, window, axis) for shape, window, axis in itertools.product(SHAPES, WINDOWS, (0, 1))
+         if window[0] * window[2] <= 2 * shape[1 + axis]]
 
 
 def numbers(shape, dtype):
@@ -35,13 +40,9 @@ def along(axis, taps, stride, dilation):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("shape", "window", "axis"), LINES)
 def test_lines_give_the_same_bits_alone(dtype, shape, window, axis):
     x = numbers((1, *shape), dtype)
-    if window[0] * window[2] > 2 * x.shape[2 + axis]:
-        return
     names = [onnxpool.MaxPool] if dtype == np.uint8 else [onnxpool.MaxPool, onnxpool.AveragePool, onnxpool.LpPool]
     for operator in names:
         attributes = along(axis, *window)

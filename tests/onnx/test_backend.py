@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
+from support import ROOT
 
 import onnxpool
 from onnxpool.onnx import backend, protos
@@ -67,8 +68,19 @@ def test_onnx_runs_its_tests_of_the_family(cases):
     """onnx's BackendTest passes for each of its small models that has a pooling node."""
     wanted = sorted(name for kind in KINDS if kind != "real" for name in cases[kind])
 
+    assert len(wanted) > 60
     assert run(wanted) == wanted
-    assert min(len(cases["node"]) / 50, len(cases["pytorch-converted"]) / 15) >= 1
+
+
+def test_the_page_counts_the_cases(cases, needs_named_version):
+    """docs/onnx.md has a row for each kind of case, with how many there are and how many pass."""
+    needs_named_version("onnx")
+    page = (ROOT / "docs" / "onnx.md").read_text()
+    rows = {kind: (len(names), len(names - OTHERS_FAIL)) for kind, names in cases.items() if names}
+    for kind, text in (("node", "node"), ("pytorch-converted", "PyTorch, converted"),
+                       ("pytorch-operator", "PyTorch, operator"), ("real", "whole models")):
+        assert "| {} | {} | {} |".format(text, *rows.pop(kind)) in page
+    assert rows == {}
 
 
 @pytest.mark.slow  # test_reference_evaluator.py runs these models in less time

@@ -11,20 +11,9 @@ from calls_family import draw_call
 from onnx import helper
 from peer import explicit
 from real_models import MODELS, load
-from sessions import (
-    CONTRIBUTED,
-    NEWEST_OPSET,
-    answers,
-    data,
-    feeds,
-    layers,
-    model,
-    node_model,
-    options,
-    same,
-    session,
-    smallest,
-)
+from samples import ATTRIBUTES, data, domain_of
+from samples import inputs as sample_inputs
+from sessions import NEWEST_OPSET, answers, feeds, layers, model, node_model, options, same, session
 
 import onnxpool
 from onnxpool.onnxruntime import nodes
@@ -39,7 +28,7 @@ SEEDS = range(40)
 def test_random_nodes_give_our_results_and_our_errors(operator):
     """A node of any attributes, dtype and opset gives bit for bit what the library gives, or fails with its text."""
     name = operator.split()[0]
-    domain = "com.microsoft" if name in CONTRIBUTED else ""
+    domain = domain_of(name)
     ran = 0
     for seed in SEEDS:
         call = draw_call(SeededChoices(seed), (operator,))
@@ -80,7 +69,7 @@ VERSIONS = [
 def test_every_version_and_dtype(row, dtype):
     """Every operator at every version and dtype gives the library's own results, whether the opset is told or not."""
     operator, version, domain = row["operator"], row["version"], row["domain"]
-    inputs, attributes = smallest(operator, dtype)
+    inputs, attributes = sample_inputs(operator, dtype), dict(ATTRIBUTES[operator])
     if "p" in attributes and version == 1:
         attributes["p"] = 3.0
     expected = getattr(onnxpool, operator)(**attributes, opset=version)(*inputs)
@@ -101,7 +90,7 @@ def test_every_version_and_dtype(row, dtype):
 ])
 def test_what_onnxruntime_lacks(operator, dtype, ops):
     """A node that onnxruntime has no kernel for runs, and gives the library's own results."""
-    inputs, attributes = smallest(operator, dtype)
+    inputs, attributes = sample_inputs(operator, dtype), dict(ATTRIBUTES[operator])
     how = {"opset": NEWEST_OPSET}
     with pytest.raises(Exception, match=r"NOT_IMPLEMENTED|INVALID_GRAPH"):
         answers(operator, inputs, attributes, None, **how)
@@ -147,7 +136,7 @@ def test_oldest_versions(operator, opset):
 ])
 def test_what_onnxruntime_has_stays(operator, opset):
     """With "missing" a node that onnxruntime has a kernel for gives its bits, not ours; with "all" ours."""
-    inputs, attributes = smallest(operator, "float32")
+    inputs, attributes = sample_inputs(operator, "float32"), dict(ATTRIBUTES[operator])
     inputs[0] = data((2, 3, 40, 41), seed=3)
     if "kernel_shape" in attributes:
         attributes["kernel_shape"] = [9, 9]  # sums of few taps may have the same bits
@@ -181,8 +170,9 @@ def test_optimisers_respect_the_choice(ops, ours, tmp_path):
 
     np.testing.assert_allclose(made.run(None, {"x": data((1, 3, 32, 32))})[0], plain, rtol=1e-4)
     kept = [node for node in onnx.load(path).graph.node if "Pool" in node.op_type and node.domain == ""]
-    if any(node.domain == "com.microsoft.nchwc" for node in onnx.load(path).graph.node):
-        assert len(kept) == ours
+    if not any(node.domain == "com.microsoft.nchwc" for node in onnx.load(path).graph.node):
+        pytest.skip("onnxruntime makes no blocks of channels on this processor")
+    assert len(kept) == ours
 
 
 @pytest.mark.parametrize("name", MODELS)

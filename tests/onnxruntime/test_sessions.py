@@ -13,7 +13,9 @@ import pytest
 from calls import NHWC_MAX, QLINEAR_GLOBAL
 from onnx import helper
 from programs import launch, program
-from sessions import CONTRIBUTED, answers, data, feeds, layers, node_model, same, session, smallest
+from samples import ATTRIBUTES, data, domain_of
+from samples import inputs as sample_inputs
+from sessions import answers, feeds, layers, node_model, same, session
 
 import onnxpool
 from onnxpool.onnxruntime import nodes, record_nodes, register
@@ -112,7 +114,7 @@ POOLS = ("AveragePool", "GlobalAveragePool", "LpPool", "MaxPool")
 @pytest.mark.parametrize("operator", [*POOLS, QLINEAR_GLOBAL, NHWC_MAX])
 def test_large_arrays_are_shared_among_threads(operator, monkeypatch):
     """Threads of onnxruntime do parts of a call; the bits are those of one thread."""
-    inputs, attributes = smallest(operator, "uint8" if operator in CONTRIBUTED else "float32")
+    inputs, attributes = sample_inputs(operator), ATTRIBUTES[operator]
     inputs[0] = data((LARGE[0], *LARGE[2:], LARGE[1]) if operator == NHWC_MAX else LARGE, inputs[0].dtype)
     expected = getattr(onnxpool, operator)(**attributes)(*inputs, num_threads=1)
     taken, real = [], nodes.pieces
@@ -122,7 +124,7 @@ def test_large_arrays_are_shared_among_threads(operator, monkeypatch):
         return list(taken[-1])
 
     monkeypatch.setattr(nodes, "pieces", watched)
-    how = {"opset": 12, "domain": "com.microsoft" if operator in CONTRIBUTED else ""}
+    how = {"opset": 12, "domain": domain_of(operator)}
     made = node_model(operator, inputs, attributes, **how)
     for threads in (1, 2, 3):
         for parts in (1, 2, 3, 7):

@@ -100,49 +100,49 @@ NINE = [[31, 201 / 7, 17.5], [321 / 7, 288 / 7, 24.642857142857142], [33.5, 29.7
 CUBE = [v / 27 for v in (60, 68, 84, 92, 132, 140, 156, 164)]
 
 CASES = [
-    # 2.1 the last window of ceil_mode would start in the right padding
+    # D1: a last window that starts in the right padding
     *shared("ceil drop", count(2, 2), {"avg": [[2.5]], "max": [[4]], "lp": [[ROOT(30)]]},
             kernel_shape=3, strides=3, pads=(1,) * 4, **CEIL),
     *shared("ceil drop stride over kernel", count(4, 4), {"avg": [[1, 3], [9, 11]], "max": [[1, 3], [9, 11]]},
             kernel_shape=1, strides=2, **CEIL),
-    *shared("ceil drop W04", count(4, start=0), {"avg": [0.5], "max": [1]},
+    *shared("ceil drop 4 pads 0 1", count(4, start=0), {"avg": [0.5], "max": [1]},
             kernel_shape=2, strides=4, pads=(0, 1), **CEIL),
-    *shared("ceil drop W10", count(2, 2), {"max": [[1]]}, kernel_shape=1, strides=2, **CEIL),
-    *(Case(f"ceil drop W10 plane {n}", "AveragePool", plane,
+    *shared("ceil drop 2x2", count(2, 2), {"max": [[1]]}, kernel_shape=1, strides=2, **CEIL),
+    *(Case(f"ceil drop mean of plane {n}", "AveragePool", plane,
            {"kernel_shape": 3, "strides": 3, "pads": (1,) * 4, "count_include_pad": 1, **CEIL},
            [[sum(map(sum, plane)) / 9]], SINGLE) for n, plane in enumerate(PLANES)),
-    # 2.2 what the divisor counts
+    # D2: what the divisor counts
     *shared("divisor 4x4", count(4, 4),
             {"cip": [[14 / 9, 30 / 9, 2], [57 / 9, 11, 6], [4.5, 7.5, 4]],
              "avg": [[3.5, 5, 6], [9.5, 11, 12], [13.5, 15, 16]]},
             kernel_shape=3, strides=2, pads=(1,) * 4, **CEIL),
     *shared("divisor overhang", count(4, 4), {"cip": [[6, 7.5], [12, 13.5]]}, kernel_shape=3, strides=2, **CEIL),
-    *shared("divisor overhang W05", count(4, 4, start=0),
+    *shared("divisor overhang from 0", count(4, 4, start=0),
             {"cip": [[5, 6.5], [11, 12.5]], "avg": [[5, 6.5], [11, 12.5]]}, kernel_shape=3, strides=2, **CEIL),
     *shared("divisor 9 pads 3 3", count(9), {"cip": [10 / 7, 4, 39 / 7, 4]},
             kernel_shape=7, strides=3, pads=(3, 3), **CEIL),
     *shared("divisor 9 pads 0 3", count(9), {"cip": [4, 39 / 7, 4]}, kernel_shape=7, strides=3, pads=(0, 3), **CEIL),
     *shared("divisor 9x9 tail pads", count(9, 9), {"cip": NINE},
             kernel_shape=7, strides=3, pads=(0, 0, 3, 3), **CEIL),
-    *shared("divisor W06", [[1, 1], [1, 1]], {"cip": [[1, 0.5], [0.5, 0.25]]}, kernel_shape=2, pads=(0, 0, 1, 1)),
+    *shared("divisor tail pads", [[1, 1], [1, 1]], {"cip": [[1, 0.5], [0.5, 0.25]]}, kernel_shape=2, pads=(0, 0, 1, 1)),
     *shared("divisor dilated", count(9), {"cip": [4 / 3, 2, 3, 4, 5, 6, 7, 14 / 3, 16 / 3]},
             kernel_shape=3, dilations=2, pads=(2, 2)),
     *shared("divisor SAME_UPPER", count(10), {"cip": [2, 4, 6, 8, 19 / 3]}, kernel_shape=3, strides=2, **SAME_UPPER),
     *shared("divisor SAME_LOWER", count(10), {"cip": [1, 3, 5, 7, 9]}, kernel_shape=3, strides=2, **SAME_LOWER),
     *shared("divisor partial", count(5), {"avg": [2.5, 5], "cip": [2.5, 5]}, kernel_shape=4, strides=4, **CEIL),
-    *shared("divisor W07", count(6, 2, start=0),
+    *shared("divisor SAME_LOWER of one axis", count(6, 2, start=0),
             {"cip": [[1.2, 1.8], [2.4, 3.2], [4, 5], [6, 7], [5.6, 6.4], [4.8, 5.4]]},
             kernel_shape=(5, 1), **SAME_LOWER),
-    Case("divisor W08", "AveragePool", ROW,
+    Case("divisor of 9 numbers", "AveragePool", ROW,
          {"kernel_shape": 7, "strides": 3, "pads": (3, 3), "count_include_pad": 1, **CEIL},
          [0.73807144, 2.5655572, 0.8032287, -0.09990001], SINGLE),
-    *shared("divisor W11", count(6), {"cip": [2, 4, 5]},
+    *shared("divisor dilated strided", count(6), {"cip": [2, 4, 5]},
             kernel_shape=3, strides=2, dilations=2, pads=(1, 1), **CEIL),
     *shared("divisor 3-D", count(3, 3, 3), {"cip": np.reshape(CUBE, (2, 2, 2)).tolist()},
             kernel_shape=3, strides=2, pads=(1,) * 6, **CEIL),
     *shared("ceil unequal strides", [[1, 3, 2, 4], [5, 7, 6, 8], [9, 11, 10, 12], [13, 15, 14, 16]],
             {"avg": [[4, 4.5, 5], [14, 14.5, 15]]}, kernel_shape=2, strides=(3, 1), **CEIL),
-    # 2.3 windows that hold nothing
+    # D3, D4, D5: windows that hold nothing
     *shared("empty windows", count(5),
             {"avg": [NAN, 1.5, 3.5, 5, NAN], "cip": [0, 1.5, 3.5, 2.5, 0], "max": [-INF, 2, 4, 5, -INF],
              "lp": [0, ROOT(5), 5, 5, 0]}, kernel_shape=2, strides=2, pads=(2, 3)),
@@ -150,18 +150,18 @@ CASES = [
          [0, 2, 4, 5, 0]),
     *shared("empty between dilated taps", count(2), {"avg": [NAN], "cip": [0], "max": [-INF], "lp": [0]},
             kernel_shape=2, dilations=3, pads=(1, 1)),
-    *shared("empty W01 W03", [[5]], {"avg": [[NAN]], "cip": [[0]], "max": [[-INF]], "lp": [[0]]},
+    *shared("empty 1x1 dilated", [[5]], {"avg": [[NAN]], "cip": [[0]], "max": [[-INF]], "lp": [[0]]},
             kernel_shape=2, dilations=2, pads=(1,) * 4),
-    *shared("empty W01 int8", [[5]], {"max": [[-128]]}, ("int8",), kernel_shape=2, dilations=2, pads=(1,) * 4),
-    *shared("empty W01 uint8", [[5]], {"max": [[0]]}, ("uint8",), kernel_shape=2, dilations=2, pads=(1,) * 4),
-    # 2.4 pads and auto_pad
+    *shared("empty 1x1 dilated int8", [[5]], {"max": [[-128]]}, ("int8",), kernel_shape=2, dilations=2, pads=(1,) * 4),
+    *shared("empty 1x1 dilated uint8", [[5]], {"max": [[0]]}, ("uint8",), kernel_shape=2, dilations=2, pads=(1,) * 4),
+    # D9, D11, D12: pads and auto_pad
     *shared("VALID with zero pads", count(5), {"avg": [2, 4], "max": [3, 5]},
             kernel_shape=3, strides=2, pads=(0, 0), auto_pad="VALID"),
     *shared("SAME with zero pads", count(5), {"avg": [1.5, 3, 4.5], "max": [2, 4, 5]},
             kernel_shape=3, strides=2, pads=(0, 0), **SAME_UPPER),
     *shared("empty auto_pad is NOTSET", count(5), {"avg": [1.5, 3, 4.5], "max": [2, 4, 5]},
             kernel_shape=3, strides=2, pads=(1, 1), auto_pad=""),
-    # 2.5 SAME_* and VALID with dilations
+    # SAME_* and VALID with dilations
     *(case for same in (SAME_UPPER, SAME_LOWER) for case in (
         *shared(f"dilated {same['auto_pad']}", count(7),
                 {"avg": [2, 3, 3, 4, 5, 5, 6], "max": [3, 4, 5, 6, 7, 6, 7]}, kernel_shape=3, dilations=2, **same),
@@ -170,7 +170,7 @@ CASES = [
     *shared("dilated VALID", count(7), {"avg": [3, 4, 5]}, kernel_shape=3, dilations=2, auto_pad="VALID"),
     Case("dilated ORT DilationPadding_1d", "MaxPool", [1, 3, 2, 4, -1, -3, -2, -4, -6, -5, -4, -2],
          {"kernel_shape": 3, "dilations": 3, "pads": (1, 1)}, [2, 4, 3, 2, 4, -1, -2, -2], (*FLOAT_NAMES, "int8")),
-    # 2.6, 2.7 odd and negative SAME_* pads
+    # D8: odd and negative SAME_* pads
     *shared("odd pad SAME_UPPER", count(6), {"avg": [2.5, 5], "max": [4, 6]}, kernel_shape=4, strides=3, **SAME_UPPER),
     *shared("odd pad SAME_LOWER", count(6), {"avg": [2, 4.5], "max": [3, 6]}, kernel_shape=4, strides=3, **SAME_LOWER),
     *(case for same in (SAME_UPPER, SAME_LOWER) for case in (
@@ -178,20 +178,20 @@ CASES = [
                 kernel_shape=1, strides=3, **same),
         *shared(f"negative pad k2 {same['auto_pad']}", count(8), {"avg": [1.5, 5.5]},
                 kernel_shape=2, strides=4, **same))),
-    # 2.8 auto_pad with ceil_mode
+    # D7: auto_pad with ceil_mode
     *shared("VALID ceil", count(6), {"avg": [2, 4, 5.5], "max": [3, 5, 6]},
             kernel_shape=3, strides=2, auto_pad="VALID", **CEIL),
     *shared("SAME_UPPER ceil", count(6), {"avg": [2, 4, 5.5]}, kernel_shape=3, strides=2, **SAME_UPPER, **CEIL),
     *shared("SAME_LOWER ceil", count(6), {"avg": [1.5, 3, 5], "max": [2, 4, 6]},
             kernel_shape=3, strides=2, **SAME_LOWER, **CEIL),
-    # 2.10 stride over kernel, kernel over input
+    # D10: stride over kernel, kernel over input
     *shared("stride over kernel", count(5), {"avg": [1, 4], "max": [1, 4]}, kernel_shape=1, strides=3),
     *shared("kernel over input ceil k6", count(5), {"avg": [3], "max": [5], "lp": [ROOT(55)]},
             kernel_shape=6, strides=2, **CEIL),
     *shared("kernel over input ceil k9", count(5), {"avg": [3], "max": [5], "lp": [ROOT(55)]},
             kernel_shape=9, strides=7, **CEIL),
     *shared("kernel over input 1280", count(7, 7), {"avg": [[25]]}, kernel_shape=1280, strides=1280, **CEIL),
-    # 2.11 NaN, infinities, signed zeros (V02, V03, V04)
+    # D6: NaN, infinities, signed zeros
     *(case for lane in range(4) for case in maxima(f"NaN at {lane}", [NAN if k == lane else k for k in range(4)], NAN)),
     *maxima("all NaN", [NAN] * 4, NAN),
     *maxima("all -inf", [-INF] * 4, -INF),
@@ -203,7 +203,7 @@ CASES = [
     *means("mean with inf", [INF, 1, -2, 3], INF),
     *norms("norm of NaN", [1, NAN, 2], 2, NAN),
     *norms("norm of -inf", [1, -INF, 2], 2, INF),
-    # 2.13 norms
+    # D15: norms
     *(case for p, norm in ((1, 10), (2, ROOT(30)), (3, 100 ** (1 / 3)), (4, 354**0.25))
       for case in norms(f"norm p={p}", [-1, 2, -3, 4], p, norm)),
     *norms("norm p=100", [-1, 2, -3, 4], 100, 4 * (1 + 0.75**100 + 0.5**100 + 0.25**100) ** 0.01),
@@ -211,7 +211,7 @@ CASES = [
     *norms("norm p=1.5", [-1, 2, -3, 4], 1.5, (1 + 2**1.5 + 3**1.5 + 8) ** (2 / 3)),
     *norms("norm p=inf", [-1, 2, -3, 4], INF, 4),
     *norms("norm of large float32", [3e30, 4e30], 2, 5e30, SINGLE),
-    *norms("norm of small float32 S13", [1e-30] * 4, 2, 2e-30, SINGLE),
+    *norms("norm of small float32", [1e-30] * 4, 2, 2e-30, SINGLE),
     *norms("norm of large float64", [3e200, 4e200], 2, 5e200, ("float64",)),
     *norms("norm of small float64", [3e-200, 4e-200], 2, 5e-200, ("float64",)),
     *(case for p in (0.5, 1.5, 2.5) for size in (3e-290, 3e290)
@@ -223,20 +223,20 @@ CASES = [
         math.ldexp(5, -FORMATS[name].unit), (name,))),
     Case("norm of a partial window", "LpPool", count(5), {"kernel_shape": 4, "strides": 4, "p": 1, **CEIL}, [10, 5]),
     Case("norm ORT LpPoolCeilMode", "LpPool", count(4), {"kernel_shape": 3, "strides": 2, "p": 1, **CEIL}, [6, 7]),
-    # 2.14 sums that leave the type's range
+    # Sums that leave the type's range
     *means("mean of large float16", [60000] * 4, 60000, ("float16",)),
     *means("mean of large bfloat16", [3e38] * 4, 3e38, ("bfloat16",)),
     *means("mean of large float32", [3e38] * 2, 3e38, SINGLE),
     *means("mean of large float64", [1.7e308] * 2, 1.7e308, ("float64",)),
     *means("mean keeps float64", [1, 1 + 2.0**-39], 1 + 2.0**-40, ("float64",)),
-    # 2.19 padding is not zero (W09)
-    *shared("negative maxima W09", [[-100] * 3] * 3, {"max": [[-100] * 3] * 3}, (*FLOAT_NAMES, "int8"),
+    # Padding is not zero
+    *shared("negative maxima with pads", [[-100] * 3] * 3, {"max": [[-100] * 3] * 3}, (*FLOAT_NAMES, "int8"),
             kernel_shape=3, pads=(1,) * 4),
-    *shared("small maxima W09", [[7, 6], [5, 4]], {"max": [[7, 7], [7, 7]]}, (*FLOAT_NAMES, *BYTE_NAMES),
+    *shared("small maxima with pads", [[7, 6], [5, 4]], {"max": [[7, 7], [7, 7]]}, (*FLOAT_NAMES, *BYTE_NAMES),
             kernel_shape=3, pads=(1,) * 4),
 ]  # fmt: skip
 
-# Shapes that 2.15 leaves open: operator, attributes, shape of x (channels first), shape of the result.
+# D13, D14, any rank: operator, attributes, shape of x (channels first), shape of the result.
 SHAPES = [
     *((name, {"kernel_shape": 2}, shape, result) for name in WINDOWED for shape, result in (
         ((0, 3, 4), (0, 3, 3)), ((2, 0, 4), (2, 0, 3)), ((0, 0, 4), (0, 0, 3)),
@@ -383,7 +383,7 @@ def test_large_mean(rows, columns, value):
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 def test_nan_at_every_lane(dtype, channels_last):
-    """A NaN reaches exactly the maxima whose window holds it, at every width and position (V01)."""
+    """A NaN reaches exactly the maxima whose window holds it, at every width and position."""
     pair = {"kernel_shape": 2}
     for width in range(1, 71):
         x = np.tile(np.arange(width) % 97 - 40.0, (width, 2, 1))  # image n has its NaN at position n
@@ -406,7 +406,7 @@ def test_nan_at_every_lane(dtype, channels_last):
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 def test_nan_in_every_channel(dtype, channels_last):
-    """A NaN in one channel leaves the other channels alone, for every number of channels and position (V01)."""
+    """A NaN in one channel leaves the other channels alone, for every number of channels and position."""
     for channels in range(1, 71):
         x = np.tile(np.arange(3.0), (channels, channels, 1))
         x[np.arange(channels), np.arange(channels), 1] = NAN
@@ -457,7 +457,7 @@ class FlushToZero:
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_subnormals_whatever_the_caller_flushes(dtype, threads):
-    """Subnormals are computed as IEEE says although the caller flushes them, and the caller's state stays (V05)."""
+    """Subnormals are computed as IEEE says although the caller flushes them, and the caller's state stays."""
     form = FORMATS[dtype]
     whole = 4 * np.random.default_rng(7).integers(1, 9, (1, 8, 512, 512))
     x = np.ldexp(whole.astype(np.float64), -form.unit).astype(DTYPES[dtype])

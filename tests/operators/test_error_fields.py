@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from refusals import BAD_GEOMETRY, BAD_KINDS, FUNCTIONS, Bad, applied, board
+from refusals import BAD_GEOMETRY, BAD_KINDS, Bad, applied, board, dtypes_of, layouts_of, spoilt
 from support import to_last
 
 import onnxpool
@@ -32,9 +32,9 @@ def fields(error: Any) -> Fields:
 def test_error_about_an_attribute(case: Bad, operator: str) -> None:
     """It has the operator, an attribute that was given, the axis of the array, and the value, as its text says."""
     attributes = {"kernel_shape": [2, 2], **case.attributes}
-    for last in (False, True):
+    for last in layouts_of(operator):
         with pytest.raises(case.error) as caught:
-            FUNCTIONS[operator](to_last(X, last), **{"channels_last": last, **attributes})
+            spoilt(operator, to_last(board(dtypes_of(operator)[0]), last), last, case.attributes)()
         error: Any = caught.value
         text = str(error)
 

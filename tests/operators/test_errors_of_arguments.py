@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from programs import program
+from samples import OPERATORS, build, inputs
 
 import onnxpool
 from onnxpool import PoolError, PoolTypeError
@@ -21,17 +22,8 @@ def board(dtype: Any = np.float32) -> NDArray[Any]:
     return np.arange(64).reshape(1, 1, 8, 8).astype(dtype)
 
 
-CALLS: dict[str, Callable[..., Any]] = {
-    "AveragePool": partial(onnxpool.average_pool, board(), 2),
-    "GlobalAveragePool": partial(onnxpool.global_average_pool, board()),
-    "GlobalLpPool": partial(onnxpool.global_lp_pool, board()),
-    "GlobalMaxPool": partial(onnxpool.global_max_pool, board()),
-    "LpPool": partial(onnxpool.lp_pool, board(), 2),
-    "MaxPool": partial(onnxpool.max_pool, board(), 2),
-    "QLinearGlobalAveragePool": partial(
-        onnxpool.qlinear_global_average_pool, board(np.int8), np.float32(1), np.int8(0), np.float32(1), np.int8(0)
-    ),
-}
+# Each operator on arrays of its own; `out` and `num_threads` may be given.
+CALLS: dict[str, Callable[..., Any]] = {name: partial(build(name), *inputs(name)) for name in OPERATORS}
 
 
 def read_only(y: NDArray[Any]) -> NDArray[Any]:
@@ -193,6 +185,7 @@ PRELUDE = """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 import numpy as np, onnxpool
+from support import to_first, to_last
 board = np.arange(64).reshape(1, 1, 8, 8)
 def all_are(y, value):
     assert y.shape == (1, 1, 8, 8), y.shape

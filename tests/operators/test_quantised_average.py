@@ -38,7 +38,7 @@ CASES = [
     # The zero point is added before rounding: a half then goes to the even sum.
     *(Case(f"tie {pair} zero point {zero}", [*pair, 9], (1, 0, 1, zero), {"kernel_shape": 2, "strides": 2},
            [round(sum(pair) / 2 + zero)]) for pair in ([0, 1], [1, 2], [2, 3]) for zero in (0, 1, 2)),
-    # A kernel that covers everything without pads rounds first (2.20).
+    # A kernel that covers everything without pads rounds first.
     *(Case(f"whole tie {pair} zero point {zero}", pair, (1, 0, 1, zero), {"kernel_shape": 2},
            [round(sum(pair) / 2) + zero]) for pair in ([0, 1], [1, 2], [2, 3]) for zero in (0, 1, 2)),
     Case("whole with pads", [0, 1], (1, 0, 1, 1), {"kernel_shape": 2, "strides": 4, "pads": (0, 1)}, [2]),
@@ -56,10 +56,10 @@ CASES = [
     Case("empty windows counting pads", [1, 3, 5, 7, 9], (1, 1, 1, 5), {**EDGES, "count_include_pad": 1},
          [5, 6, 10, 9, 5]),
     Case("same upper", [2, 4, 6, 8, 10], UNIT, {"kernel_shape": 2, "auto_pad": "SAME_UPPER"}, [3, 5, 7, 9, 10]),
-    Case("saturates high uint8 Q06", [200, 255, 255], (2, 0, 1, 0), {"kernel_shape": 2}, [255, 255], ("uint8",)),
-    Case("saturates low uint8 Q06", [0, 1, 2], (1, 100, 1, 3), {"kernel_shape": 2}, [0, 0], ("uint8",)),
-    Case("saturates high int8 Q06", [127] * 3, (4, -128, 1, 5), {"kernel_shape": 2}, [127, 127], ("int8",)),
-    Case("saturates low int8 Q06", [-128] * 3, (4, 127, 1, 5), {"kernel_shape": 2}, [-128, -128], ("int8",)),
+    Case("saturates high uint8", [200, 255, 255], (2, 0, 1, 0), {"kernel_shape": 2}, [255, 255], ("uint8",)),
+    Case("saturates low uint8", [0, 1, 2], (1, 100, 1, 3), {"kernel_shape": 2}, [0, 0], ("uint8",)),
+    Case("saturates high int8", [127] * 3, (4, -128, 1, 5), {"kernel_shape": 2}, [127, 127], ("int8",)),
+    Case("saturates low int8", [-128] * 3, (4, 127, 1, 5), {"kernel_shape": 2}, [-128, -128], ("int8",)),
     Case("beyond any integer", [255, 255, 0], (3e38, 0, 1e-30, 0), {"kernel_shape": 2}, [255, 255], ("uint8",)),
 ]  # fmt: skip
 
@@ -99,7 +99,7 @@ def test_value(case, channels_last):
 @pytest.mark.parametrize("dtype", BYTE_NAMES)
 @pytest.mark.parametrize("pads", [0, 1])
 def test_large_window(dtype, pads, channels_last):
-    """The mean of 2^24 extreme elements saturates no accumulator (Q05)."""
+    """The mean of 2^24 extreme elements saturates no accumulator."""
     limits = np.iinfo(dtype)
     side = 4096
     shape = (1, side, side, 1) if channels_last else (1, 1, side, side)
@@ -118,21 +118,21 @@ def board(dtype="uint8"):
 GOOD = (1.0, 0, 1.0, 0)
 BAD_SCALES = {"zero": 0.0, "negative": -1.0, "NaN": NAN, "inf": INF, "-inf": -INF}
 BAD = {
-    **{f"x_scale {name} Q01": (PoolError, "x_scale", 1, np.float32(value)) for name, value in BAD_SCALES.items()},
-    **{f"y_scale {name} Q01": (PoolError, "y_scale", 3, np.float32(value)) for name, value in BAD_SCALES.items()},
-    "scale of none Q02": (PoolError, "x_scale", 1, np.ones(0, np.float32)),
-    "scale per channel Q02": (PoolError, "y_scale", 3, np.ones(2, np.float32)),
-    "zero point of two Q02": (PoolError, "y_zero_point", 4, np.zeros(2, np.uint8)),
+    **{f"x_scale {name}": (PoolError, "x_scale", 1, np.float32(value)) for name, value in BAD_SCALES.items()},
+    **{f"y_scale {name}": (PoolError, "y_scale", 3, np.float32(value)) for name, value in BAD_SCALES.items()},
+    "scale of none": (PoolError, "x_scale", 1, np.ones(0, np.float32)),
+    "scale per channel": (PoolError, "y_scale", 3, np.ones(2, np.float32)),
+    "zero point of two": (PoolError, "y_zero_point", 4, np.zeros(2, np.uint8)),
     "scale of rank 2": (PoolError, "x_scale", 1, np.ones((1, 1), np.float32)),
     "missing scale": (PoolError, "x_scale", 1, None),
     "float64 scale": (PoolTypeError, "y_scale", 3, np.ones((), np.float64)),
     "integer scale": (PoolTypeError, "x_scale", 1, np.ones((), np.int32)),
-    "zero point of the other dtype Q03": (PoolTypeError, "x_zero_point", 2, np.zeros((), np.int8)),
+    "zero point of the other dtype": (PoolTypeError, "x_zero_point", 2, np.zeros((), np.int8)),
     "float zero point": (PoolTypeError, "y_zero_point", 4, np.zeros((), np.float32)),
     "zero point out of range": (PoolError, "y_zero_point", 4, 256),
     "float32 x": (PoolTypeError, "float32", 0, board("float32")),
     "int16 x": (PoolTypeError, "int16", 0, board("int16")),
-    "empty spatial axis Q04": (PoolError, "axis 2", 0, np.zeros((1, 1, 0, 8), np.uint8)),
+    "empty spatial axis": (PoolError, "axis 2", 0, np.zeros((1, 1, 0, 8), np.uint8)),
     "no spatial axis": (PoolError, "X", 0, np.zeros((1, 1), np.uint8)),
 }
 

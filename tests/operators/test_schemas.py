@@ -3,44 +3,44 @@
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import onnx
 import pytest
 from onnx import AttributeProto, helper
 from onnx.defs import get_all_schemas_with_history
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
+from samples import ATTRIBUTES, CONTRIBUTED, OPERATORS, build, domain_of, inputs
+from support import DTYPES
 
 import onnxpool
 
-STANDARD = ("AveragePool", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LpPool", "MaxPool")
-CONTRIBUTED = ("QLinearGlobalAveragePool",)
-# Compared as soon as they are in the table.
-FURTHER = {"": ("MaxRoiPool", "MaxUnpool", "RoiAlign"), "com.microsoft": ("NhwcMaxPool", "QLinearAveragePool")}
-SUPPORTED = {row["operator"] for row in onnxpool.supported()}
+STANDARD = tuple(name for name in OPERATORS if name not in CONTRIBUTED)
 NEWEST = 28
 OPSETS = range(1, NEWEST + 1)
+SHAPE = (1, 4, 4, 4)
 
-DTYPES = {
-    "tensor(bfloat16)": np.dtype(ml_dtypes.bfloat16),
-    "tensor(float16)": np.dtype(np.float16),
-    "tensor(float)": np.dtype(np.float32),
-    "tensor(double)": np.dtype(np.float64),
-    "tensor(int8)": np.dtype(np.int8),
-    "tensor(uint8)": np.dtype(np.uint8),
-}
+TYPES = {f"tensor({name})": name for name in ("bfloat16", "float16", "int8", "uint8")}
+TYPES |= {"tensor(float)": "float32", "tensor(double)": "float64"}
 KINDS = {"FLOAT": "float", "INT": "int", "INTS": "ints", "STRING": "string"}
 
-# A legal value of each attribute for one spatial axis; `p` changes its type between versions.
+# A legal value of each attribute for two spatial axes; `p` changes its type between versions.
 VALUES: dict[str, Any] = {
     "auto_pad": "VALID",
     "ceil_mode": 0,
+    "channels_last": 0,
+    "coordinate_transformation_mode": "output_half_pixel",
     "count_include_pad": 0,
-    "dilations": (1,),
-    "kernel_shape": (2,),
-    "pads": (0, 0),
+    "dilations": (1, 1),
+    "kernel_shape": (2, 2),
+    "mode": "max",
+    "output_height": 3,
+    "output_width": 5,
+    "pads": (0, 0, 0, 0),
+    "pooled_shape": (2, 2),
+    "sampling_ratio": 2,
+    "spatial_scale": 0.5,
     "storage_order": 0,
-    "strides": (1,),
+    "strides": (2, 2),
 }
 P = {"int": 2, "float": 2.0}
 
@@ -62,9 +62,8 @@ def first_type(schema: Any) -> str:
     return str(first.type_str if hasattr(first, "type_str") else first.typeStr)
 
 
-def published(schemas: list[Any], domain: str, needed: tuple[str, ...]) -> dict[tuple[str, int], dict[str, Any]]:
+def published(schemas: list[Any], domain: str, names: tuple[str, ...]) -> dict[tuple[str, int], dict[str, Any]]:
     """The schemas of a domain in the form of `onnxpool.supported()`, by operator and version."""
-    names = {*needed, *(name for name in FURTHER[domain] if name in SUPPORTED)}
     rows: dict[tuple[str, int], dict[str, Any]] = {}
     for schema in schemas:
         if schema.domain != domain or schema.name not in names:
@@ -80,7 +79,7 @@ def published(schemas: list[Any], domain: str, needed: tuple[str, ...]) -> dict[
         }
         rows[schema.name, schema.since_version] = {
             "attributes": attributes,
-            "dtypes": {DTYPES[name].name for name in types[first_type(schema)]},
+            "dtypes": {TYPES[name] for name in types[first_type(schema)]},
             "outputs": schema.max_output,
         }
     return rows
@@ -88,7 +87,12 @@ def published(schemas: list[Any], domain: str, needed: tuple[str, ...]) -> dict[
 
 ONNX = published(get_all_schemas_with_history(), "", STANDARD)
 ONNXRUNTIME = published(get_all_operator_schema(), "com.microsoft", CONTRIBUTED)
-VERSIONS = {name: sorted(version for operator, version in ONNX if operator == name) for name in STANDARD}
+SCHEMAS = {"": ONNX, "com.microsoft": ONNXRUNTIME}
+ALL = ONNX | ONNXRUNTIME
+VERSIONS = {name: sorted(version for operator, version in ALL if operator == name) for name in OPERATORS}
+# Each operator with each opset of its domain in which it is.
+AT_OPSETS = [(name, opset) for name in OPERATORS for opset in (OPSETS if name in STANDARD else (1,))
+             if opset >= VERSIONS[name][0]]
 
 
 def since(operator: str, opset: int) -> int:
@@ -98,44 +102,25 @@ def since(operator: str, opset: int) -> int:
 
 def introduced(operator: str, known: Callable[[dict[str, Any]], bool]) -> int | None:
     """The first version of an operator whose schema has something."""
-    return next((version for version in VERSIONS[operator] if known(ONNX[operator, version])), None)
-
-
-def build(operator: str, opset: Any, **attributes: Any) -> Any:
-    """An operator object, with a kernel of 2 and strides of 1 where the operator has windows."""
-    if "kernel_shape" in ONNX[operator, VERSIONS[operator][-1]]["attributes"]:
-        attributes = {"kernel_shape": VALUES["kernel_shape"], **attributes}
-    return getattr(onnxpool, operator)(opset=opset, **attributes)
+    return next((version for version in VERSIONS[operator] if known(ALL[operator, version])), None)
 
 
 def rows_of(domain: str) -> dict[tuple[str, int], dict[str, Any]]:
     return {(row["operator"], row["version"]): row for row in onnxpool.supported() if row["domain"] == domain}
 
 
-ALL_ATTRIBUTES = [
-    (operator, name)
-    for operator in STANDARD
-    for name in sorted({name for version in VERSIONS[operator] for name in ONNX[operator, version]["attributes"]})
-]
-
-
-@pytest.mark.parametrize(("domain", "schemas"), [("", ONNX), ("com.microsoft", ONNXRUNTIME)], ids=["onnx", "microsoft"])
-def test_every_version_is_published_and_every_published_version_is_there(
-    domain: str, schemas: dict[tuple[str, int], dict[str, Any]]
-) -> None:
+@pytest.mark.parametrize("domain", SCHEMAS, ids=["onnx", "microsoft"])
+def test_every_version_is_published_and_every_published_version_is_there(domain: str) -> None:
     """The table has exactly the operators and versions of the published schemas."""
-    assert set(rows_of(domain)) == set(schemas)
-    assert {operator for operator, _ in schemas} >= set(CONTRIBUTED if domain else STANDARD)
+    assert set(rows_of(domain)) == set(SCHEMAS[domain])
+    assert {operator for operator, _ in SCHEMAS[domain]} == set(CONTRIBUTED if domain else STANDARD)
 
 
-@pytest.mark.parametrize(
-    ("domain", "operator", "version"),
-    [("", *key) for key in sorted(ONNX)] + [("com.microsoft", *key) for key in sorted(ONNXRUNTIME)],
-)
-def test_row_equals_the_published_schema(domain: str, operator: str, version: int) -> None:
+@pytest.mark.parametrize(("operator", "version"), sorted(ALL))
+def test_row_equals_the_published_schema(operator: str, version: int) -> None:
     """Attribute names, types, requiredness and defaults, dtypes and outputs of a version are the published ones."""
-    row = rows_of(domain)[operator, version]
-    schema = (ONNXRUNTIME if domain else ONNX)[operator, version]
+    row = rows_of(domain_of(operator))[operator, version]
+    schema = ALL[operator, version]
 
     assert row["attributes"] == schema["attributes"]
     assert sorted(row["dtypes"]) == sorted(schema["dtypes"])
@@ -151,26 +136,24 @@ def test_the_table_is_a_copy() -> None:
     assert rows_of("")["AveragePool", 22]["attributes"] == ONNX["AveragePool", 22]["attributes"]
 
 
-@pytest.mark.parametrize("opset", OPSETS)
-@pytest.mark.parametrize(("operator", "name"), ALL_ATTRIBUTES)
-def test_attribute_is_taken_or_refused_as_its_version_says(operator: str, name: str, opset: int) -> None:
+@pytest.mark.parametrize(("operator", "opset"), AT_OPSETS)
+def test_attributes_are_taken_or_refused_as_their_version_says(operator: str, opset: int) -> None:
     """An attribute works from the version that has it; before, the refusal names the version that introduced it."""
     version = since(operator, opset)
-    attribute = ONNX[operator, version]["attributes"].get(name)
-    x = np.arange(4, dtype=np.float32).reshape(1, 1, 4)
-
-    if attribute is None:
+    arrays = inputs(operator, shape=SHAPE)
+    for name in sorted({name for one in VERSIONS[operator] for name in ALL[operator, one]["attributes"]}):
+        attribute = ALL[operator, version]["attributes"].get(name)
+        if attribute is not None:
+            value = P[attribute["type"]] if name == "p" else VALUES[name]
+            assert build(operator, opset=opset, **{name: value})(*arrays).ndim == 4
+            continue
         with pytest.raises(onnxpool.PoolError) as caught:
-            build(operator, opset, **{name: VALUES[name]})
-        first = introduced(operator, lambda schema: name in schema["attributes"])
+            build(operator, opset=opset, **{name: VALUES[name]})
+        first = introduced(operator, lambda schema, name=name: name in schema["attributes"])
         text = str(caught.value)
         assert text.startswith(f"{operator}-{version}: ")
         assert name in text
         assert str(first) in text.replace(f"{operator}-{version}", "")
-    else:
-        value = P[attribute["type"]] if name == "p" else VALUES[name]
-        length = 1 if "Global" in operator else 3
-        assert build(operator, opset, **{name: value})(x).shape == (1, 1, length)
 
 
 @pytest.mark.parametrize("opset", OPSETS)
@@ -178,27 +161,24 @@ def test_attribute_is_taken_or_refused_as_its_version_says(operator: str, name: 
 def test_p_has_the_type_of_its_version(operator: str, opset: int) -> None:
     """A float is refused where the version takes integers. An integer is a float too."""
     version = since(operator, opset)
-    kind = ONNX[operator, version]["attributes"]["p"]["type"]
-
-    if kind == "float":
-        assert type(build(operator, opset, p=P["int"]).attributes["p"]) is float
-        return
-    with pytest.raises(onnxpool.PoolTypeError, match=rf"^{operator}-{version}: .*\bp\b"):
-        build(operator, opset, p=P["float"])
+    if ALL[operator, version]["attributes"]["p"]["type"] == "float":
+        assert type(build(operator, opset=opset, p=P["int"]).attributes["p"]) is float
+    else:
+        with pytest.raises(onnxpool.PoolTypeError, match=rf"^{operator}-{version}: .*\bp\b"):
+            build(operator, opset=opset, p=P["float"])
 
 
-@pytest.mark.parametrize("operator", STANDARD)
-@pytest.mark.parametrize("opset", OPSETS)
-def test_dtype_is_taken_or_refused_as_its_version_says(operator: str, opset: int) -> None:
+@pytest.mark.parametrize(("operator", "opset"), AT_OPSETS)
+def test_dtypes_are_taken_or_refused_as_their_version_says(operator: str, opset: int) -> None:
     """A dtype works from the version that has it; before, the refusal names the version that introduced it."""
     version = since(operator, opset)
-    for dtype in DTYPES.values():
-        x = np.arange(4).reshape(1, 1, 4).astype(dtype)
-        if dtype.name in ONNX[operator, version]["dtypes"]:
-            assert build(operator, opset)(x).dtype == dtype
+    for dtype in DTYPES:
+        arrays = inputs(operator, dtype.name, SHAPE)
+        if dtype.name in ALL[operator, version]["dtypes"]:
+            assert build(operator, opset=opset)(*arrays).dtype == dtype
             continue
         with pytest.raises(onnxpool.PoolTypeError) as caught:
-            build(operator, opset)(x)
+            build(operator, opset=opset)(*arrays)
         text = str(caught.value)
         first = introduced(operator, lambda schema, name=dtype.name: name in schema["dtypes"])
         assert text.startswith(f"{operator}-{version}: ")
@@ -207,53 +187,50 @@ def test_dtype_is_taken_or_refused_as_its_version_says(operator: str, opset: int
             assert str(first) in text.replace(f"{operator}-{version}", "")
 
 
-@pytest.mark.parametrize("operator", STANDARD)
-def test_opset_between_two_versions_means_the_older(operator: str) -> None:
-    """An opset number stands for the newest version of the operator that is not newer."""
-    x = np.zeros((1, 1, 4), np.int32)
-    for opset in OPSETS:
-        with pytest.raises(onnxpool.PoolTypeError, match=rf"^{operator}-{since(operator, opset)}: "):
-            build(operator, opset)(x)
+@pytest.mark.parametrize(("operator", "opset"), [*AT_OPSETS, *((name, None) for name in OPERATORS)])
+def test_an_opset_means_the_newest_version_that_is_not_newer(operator: str, opset: int | None) -> None:
+    """An opset between two versions means the older one; no opset means the newest one."""
+    version = VERSIONS[operator][-1] if opset is None else since(operator, opset)
+    with pytest.raises(onnxpool.PoolTypeError, match=rf"^{operator}-{version}: "):
+        build(operator, opset=opset)(*inputs(operator, np.int32, SHAPE))
 
 
-@pytest.mark.parametrize("operator", STANDARD)
-def test_no_opset_means_the_newest(operator: str) -> None:
-    """Without an opset the newest version answers."""
-    with pytest.raises(onnxpool.PoolTypeError, match=rf"^{operator}-{VERSIONS[operator][-1]}: "):
-        build(operator, None)(np.zeros((1, 1, 4), np.int32))
-
-
-@pytest.mark.parametrize("operator", [*STANDARD, *CONTRIBUTED])
+@pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("opset", [0, -1, NEWEST + 1, 2**63, 2**70])
 def test_opset_that_does_not_exist_is_refused(operator: str, opset: int) -> None:
     """An opset below the first or above the newest known one is refused with the number and the range."""
-    attributes = {"kernel_shape": (2,)} if operator in ("AveragePool", "LpPool", "MaxPool") else {}
-
     with pytest.raises(onnxpool.PoolError) as caught:
-        getattr(onnxpool, operator)(opset=opset, **attributes)
+        build(operator, opset=opset)
 
     assert str(opset) in str(caught.value)
     assert operator in str(caught.value)
+
+
+@pytest.mark.parametrize("operator", [name for name in STANDARD if VERSIONS[name][0] > 1])
+def test_opset_before_the_operator_is_refused(operator: str) -> None:
+    """An opset in which ONNX had no such operator is refused with the first one that has it."""
+    for opset in range(1, VERSIONS[operator][0]):
+        with pytest.raises(onnxpool.PoolError, match=rf"^{operator}: .*\b{opset}\b.*\b{VERSIONS[operator][0]}\b"):
+            build(operator, opset=opset)
 
 
 @pytest.mark.parametrize("opset", ["22", 22.0, 21.5, (22,), b"22"], ids=repr)
 def test_opset_of_another_kind_is_refused(opset: Any) -> None:
     """An opset that is not an integer is refused as a wrong kind of value."""
     with pytest.raises(onnxpool.PoolTypeError, match="opset"):
-        build("AveragePool", opset)
+        build("AveragePool", opset=opset)
 
 
 def node(operator: str, domain: str = "", **attributes: Any) -> onnx.NodeProto:
     return helper.make_node(operator, ["x"], ["y"], domain=domain, **attributes)
 
 
-@pytest.mark.parametrize("operator", STANDARD)
+@pytest.mark.parametrize("operator", OPERATORS)
 def test_attribute_of_no_version_is_refused(operator: str) -> None:
     """A node with an attribute that no version of the operator has is refused with the name of the attribute."""
-    kernel = {"kernel_shape": [2]} if ("kernel_shape" in ONNX[operator, 1]["attributes"]) else {}
-
+    domain = domain_of(operator)
     with pytest.raises(onnxpool.PoolError, match="foreign"):
-        onnxpool.from_node(node(operator, **kernel, foreign=1), {"": 22})
+        onnxpool.from_node(node(operator, domain, **ATTRIBUTES[operator], foreign=1), {domain: 1 if domain else 22})
 
 
 @pytest.mark.parametrize(
