@@ -1,6 +1,7 @@
 """Races on pools that chance makes, the worst for onnxpool first: python -m benchmarks.race.chance."""
 
 import argparse
+import itertools
 import math
 import time
 from collections.abc import Iterator
@@ -71,10 +72,13 @@ def main(arguments: list[str] | None = None) -> list[tuple[float, str]]:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--pools", type=int, help="race so many, whatever time that takes")
     parser.add_argument("--worst", type=int, default=40, help="rows to show")
     asked = parser.parse_args(arguments)
     found = []
-    for work, row in races(np.random.default_rng(asked.seed), asked.dtype, asked.layouts, asked.threads, asked.seconds):
+    seconds = asked.seconds if asked.pools is None else math.inf
+    field = races(np.random.default_rng(asked.seed), asked.dtype, asked.layouts, asked.threads, seconds)
+    for work, row in itertools.islice(field, asked.pools):
         if row.speedup is not None:
             found.append((row.speedup, f"{line(row)}   {work.operator} {work.shape} {work.attributes}"))
     found.sort()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 import pytest
+from calls import NHWC_MAX
 from numpy.typing import NDArray
 from programs import launch
 from support import BYTE_NAMES, FLOAT_NAMES, INSTRUCTION_SETS, to_first, to_last
@@ -28,9 +29,11 @@ DTYPES = {
     "GlobalMaxPool": FLOAT_NAMES,
     "LpPool": FLOAT_NAMES,
     "MaxPool": (*FLOAT_NAMES, *BYTE_NAMES),
+    "NhwcMaxPool": BYTE_NAMES,
+    "QLinearAveragePool": BYTE_NAMES,
     "QLinearGlobalAveragePool": BYTE_NAMES,
 }
-WINDOWED = ("AveragePool", "LpPool", "MaxPool")
+WINDOWED = ("AveragePool", "LpPool", "MaxPool", "NhwcMaxPool", "QLinearAveragePool")
 
 # Channels-first. The last three are for one byte an element, narrower for wider dtypes, so that each is a little more
 # than 1 MiB and runs in parallel: many planes to share out, one, and a few.
@@ -99,7 +102,9 @@ class Call(NamedTuple):
 
     def attributes(self) -> dict[str, Any]:
         attributes = dict(KINDS.get(self.kind, {}))
-        if self.operator == "AveragePool":
+        if self.operator == "QLinearAveragePool":
+            attributes.pop("dilations", None)
+        if self.operator in ("AveragePool", "QLinearAveragePool"):
             attributes["count_include_pad"] = int(self.kind == "wide")
         if "Lp" in self.operator:
             attributes["p"] = EXPONENTS[(len(self.shape) + len(self.kind)) % len(EXPONENTS)]
@@ -107,7 +112,8 @@ class Call(NamedTuple):
 
     def __call__(self, x: NDArray[Any], num_threads: int | None = None) -> NDArray[Any]:
         """The result for channels-first data, itself channels-first, computed in the layout of the call."""
-        operator = getattr(onnxpool, self.operator)(channels_last=self.last, **self.attributes())
+        layout = {} if self.operator == NHWC_MAX else {"channels_last": self.last}
+        operator = getattr(onnxpool, self.operator)(**layout, **self.attributes())
         inputs = [to_last(x, self.last)]
         if self.operator.startswith("QLinear"):
             kind = np.dtype(self.dtype).type
@@ -131,7 +137,7 @@ def calls(operator: str) -> list[Call]:
         Call(operator, shape, dtype, last, kind)
         for shape in SHAPES
         for dtype in DTYPES[operator]
-        for last in (False, True)
+        for last in ((True,) if operator == NHWC_MAX else (False, True))
         for kind in (LARGE_KINDS.get(shape, KINDS) if operator in WINDOWED else ("whole",))
     ]
 
@@ -171,10 +177,12 @@ def test_instruction_sets_give_the_same_bits(isa: str) -> None:
 
 def test_results_are_many_and_differ() -> None:
     """The digests tell results apart: a call that ignored its attributes or data would show as a repeated digest."""
-    layouts = {name.replace("-last-", "-first-") for name in expected()}
+    layouts = {name.replace("-last-", "-first-") for name in expected() if not name.startswith(NHWC_MAX)}
 
     assert len(expected()) >= 200
     assert len(set(expected().values())) >= len(layouts)
+    for name, digest in expected().items():
+        assert not name.startswith(NHWC_MAX) or digest == expected()[name.replace(NHWC_MAX, "MaxPool")]
     assert in_use()[0] in INSTRUCTION_SETS
     assert in_use()[1][0] == in_use()[0] or "ONNXPOOL_ISA" in os.environ
 
@@ -214,7 +222,7 @@ def test_channel_order_gives_the_same_bits(operator: str) -> None:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("operator", WINDOWED)
+@pytest.mark.parametrize("operator", [name for name in WINDOWED if name != NHWC_MAX])
 def test_layouts_give_the_same_bits(operator: str) -> None:
     """A windowed operator gives the same bits in both layouts."""
     for call in calls(operator):

@@ -93,10 +93,11 @@ def test_a_peer_agrees(peer: str) -> None:
         pytest.skip(reason)
     races, ran = race.Races([peer], rounds.QUICK), 0
     for number, (name, work) in enumerate(WORKLOADS.items()):
-        for dtype, layout in [*product(work.dtypes, work.layouts)][number % 3 :: 3]:
-            entry, reason = races.enter(peer, name, Problem.of(name, Call(name, dtype, layout, "1"), layout))
-            ran += entry is not None
-            assert reason != "gives another result", (name, dtype, layout)
+        ways = [*product(work.dtypes, work.layouts)]
+        dtype, layout = ways[number % len(ways)]
+        entry, reason = races.enter(peer, name, Problem.of(name, Call(name, dtype, layout, "1"), layout))
+        ran += entry is not None
+        assert reason != "gives another result", (name, dtype, layout)
     assert ran > 10
 
 
@@ -132,7 +133,7 @@ def test_chance_makes_pools_that_run(dtype: str, capsys: pytest.CaptureFixture[s
     assert all(chance.LEAST <= np.prod(work.shape) <= chance.MOST for work in made)
     if missing("onnxruntime"):
         pytest.skip("there is no peer to race")
-    found = chance.main(["--dtype", dtype, "--seconds", "1.5", "--worst", "2"])
+    found = chance.main(["--dtype", dtype, "--pools", "4", "--worst", "2"])
     printed = capsys.readouterr().out.splitlines()
     assert found
     assert found == sorted(found)
