@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from real_models import MODELS, load
+from sessions import session
 from support import to_last
 
 import onnxpool
@@ -19,11 +19,8 @@ RELATIVE = 1e-5  # of the mean of |x|
 
 def run(model: onnx.ModelProto, x: NDArray[Any], outputs: list[str]) -> dict[str, NDArray[Any]]:
     """The named outputs of a model with one input, as onnxruntime computes them."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return dict(zip(outputs, session.run(outputs, {session.get_inputs()[0].name: x}), strict=True))
+    made = session(model)
+    return dict(zip(outputs, made.run(outputs, {made.get_inputs()[0].name: x}), strict=True))
 
 
 def alone(node: onnx.NodeProto, model: onnx.ModelProto) -> onnx.ModelProto:

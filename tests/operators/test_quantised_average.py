@@ -16,8 +16,7 @@ import onnxpool
 from onnxpool import PoolError, PoolTypeError
 
 CANARY = 77
-FEWEST_VALUES = 100_000
-PEER_SEEDS = 6000
+PEER_SEEDS = [2000, pytest.param(6000, marks=pytest.mark.slow)]
 NAN, INF = math.nan, math.inf
 
 
@@ -95,9 +94,8 @@ def test_value(case, channels_last):
         assert truth.cells == np.ravel(wanted).tolist()
 
 
-@pytest.mark.parametrize("channels_last", [0, 1])
+@pytest.mark.parametrize(("pads", "channels_last"), [(1, 0), (0, 1)])
 @pytest.mark.parametrize("dtype", BYTE_NAMES)
-@pytest.mark.parametrize("pads", [0, 1])
 def test_large_window(dtype, pads, channels_last):
     """The mean of 2^24 extreme elements saturates no accumulator."""
     limits = np.iinfo(dtype)
@@ -189,11 +187,12 @@ def peer_call(seed, operator):
     return call, explicit(call) | layout
 
 
+@pytest.mark.parametrize("seeds", PEER_SEEDS)
 @pytest.mark.parametrize("operator", [QLINEAR_AVERAGE, NHWC_MAX])
-def test_onnxruntime_agrees(operator):
+def test_onnxruntime_agrees(operator, seeds):
     """Every value is that of onnxruntime, in both dtypes, layouts and all ranks that it has."""
     values, kinds = 0, set()
-    for seed in range(PEER_SEEDS):
+    for seed in range(seeds):
         found = peer_call(seed, operator)
         if found is None:
             continue
@@ -205,7 +204,7 @@ def test_onnxruntime_agrees(operator):
         np.testing.assert_array_equal(y, wanted, call.describe(), strict=True)
         values += y.size
         kinds.add((call.x.dtype.name, call.channels_last, call.x.ndim))
-    assert values >= FEWEST_VALUES
+    assert values >= 20 * seeds
     assert len(kinds) == (12 if operator == QLINEAR_AVERAGE else 6)
 
 
