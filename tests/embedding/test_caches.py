@@ -37,7 +37,7 @@ def grown(call: str, calls: int) -> tuple[float, int]:
     """How many MiB a process grows by so many calls without garbage collection, and what is then collected."""
     if not sys.platform.startswith("linux"):
         pytest.skip("needs /proc")
-    mebibytes, collected = program(RESIDENT.format(call=call, calls=calls), seconds=300).split()
+    mebibytes, collected = program(RESIDENT.format(call=call, calls=calls)).split()
     return float(mebibytes), int(collected)
 
 

@@ -13,7 +13,7 @@ X86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="sets the con
 
 def scenario(theme: str, name: str, *arguments: object, **variables: str) -> None:
     """Runs a function of a file of scenarios, which must end well."""
-    run = launch(str(TESTS / "helpers" / f"scenarios_{theme}.py"), name, *map(str, arguments), seconds=200, **variables)
+    run = launch(str(TESTS / "helpers" / f"scenarios_{theme}.py"), name, *map(str, arguments), **variables)
     assert run.returncode == 0, run.stderr
 
 
@@ -112,5 +112,5 @@ def test_other_runtimes(runtime: str, order: str) -> None:
         pytest.skip(f"{runtime} is not installed")
     first = f"import {runtime}; " if order == "before" else ""
     text = f"{first}import scenarios_threads; scenarios_threads.beside({runtime!r}, {order!r})"
-    run = launch("-c", text, seconds=200)
+    run = launch("-c", text)
     assert run.returncode == 0, run.stderr

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 THREAD_COUNTS = ("ONNXPOOL_NUM_THREADS", "OMP_NUM_THREADS")
+LIMIT = 600  # seconds after which a program that hangs is ended
 HELPERS = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 
 
-def launch(*arguments: str, seconds: float = 60, **variables: str) -> subprocess.CompletedProcess[str]:
+def launch(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run Python with warnings as errors, without the caller's thread counts and with these environment variables.
 
     The program can import the helpers of tests.
@@ -21,17 +22,17 @@ def launch(*arguments: str, seconds: float = 60, **variables: str) -> subprocess
         env={**clean, **variables},
         capture_output=True,
         text=True,
-        timeout=seconds,
+        timeout=LIMIT,
         check=False,
     )
 
 
-def program(text: str, *, seconds: float = 60, **variables: str) -> str:
+def program(text: str, **variables: str) -> str:
     """What a program prints, which must end well and write no error.
 
     libgomp itself warns of a count that it cannot read when it is loaded, which no library can prevent.
     """
-    run = launch("-c", text, seconds=seconds, **variables)
+    run = launch("-c", text, **variables)
     errors = [line for line in run.stderr.splitlines() if line and not line.startswith("libgomp: Invalid value")]
     assert (run.returncode, errors) == (0, []), run.stderr
     return run.stdout.strip()

@@ -161,7 +161,7 @@ def expected() -> dict[str, str]:
 @pytest.mark.parametrize("isa", [*INSTRUCTION_SETS, "x86_v9", ""])
 def test_instruction_sets_give_the_same_bits(isa: str) -> None:
     """ONNXPOOL_ISA chooses the instruction set and changes no bit of any result; one not available is refused."""
-    program = launch(__file__, seconds=300, ONNXPOOL_ISA=isa)
+    program = launch(__file__, ONNXPOOL_ISA=isa)
 
     available = in_use()[1]
     if isa in available:
