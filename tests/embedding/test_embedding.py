@@ -34,7 +34,7 @@ def test_prefork_server() -> None:
     scenario("forks", "prefork_server")
 
 
-@pytest.mark.parametrize("turns", [700, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", [400, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_many_threads(turns: int) -> None:
     """As many mixed calls from each of 64 threads give the bits of serial ones."""
     scenario("threads", "many_threads", turns)

@@ -40,10 +40,10 @@ def compare(far: np.ndarray, channels_last: bool, attributes: dict) -> None:
         assert np.array_equal(bits(pool(far)), bits(near)), (operator, far.shape, attributes)
 
 
-@pytest.mark.parametrize("size", [FAR, FARTHEST])
-@pytest.mark.parametrize("channels", [16, 320])
+@pytest.mark.parametrize(("size", "channels"), [(FAR, 320), (FARTHEST, 16), (FARTHEST, 320)])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_far_arrays(dtype, channels, size):
+def test_far_arrays_give_the_bits_of_single_images(dtype, channels, size):
+    """Channels last, with windows of one, two and three axes."""
     x = images_of(size, channels, dtype)
     for sizes, attributes in WINDOWS:
         compare(x.reshape(len(x), *sizes, channels), True, attributes)
@@ -51,7 +51,7 @@ def test_far_arrays(dtype, channels, size):
 
 @pytest.mark.parametrize("size", [FAR, FARTHEST])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_far_planes(dtype, size):
+def test_far_planes_give_the_bits_of_single_images(dtype, size):
     """Channels first, rows that do and do not fill vectors."""
     x = images_of(size, 72, dtype).reshape(-1, 9, 60, 80)
     windows = [attributes for sizes, attributes in WINDOWS if len(sizes) == 2]
@@ -61,7 +61,7 @@ def test_far_planes(dtype, size):
 
 
 @pytest.mark.parametrize("dtype", [np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)], ids=str)
-def test_far_views(dtype):
+def test_far_views_give_the_bits_of_copies(dtype):
     """Places that lie apart or backwards."""
     x = images_of(2 * FARTHEST, 144, dtype)
     for sizes, attributes in WINDOWS:

@@ -8,18 +8,17 @@ from benchmarks.memory import LARGEST, Scratch
 from benchmarks.workloads import LAYOUTS, array
 
 PROMISED = 1 << 20  # bytes for each thread
+ODD = ("float32", "bfloat16")  # dtypes that are tried with elements that are not finite too
 APART = 9973  # elements from one odd one to the next
 
 
-@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize(("dtype", "odd"), [(name, odd) for name in ("float32", "bfloat16", "float64", "uint8")
+                                             for odd in ((False, True) if name in ODD else (False,))])
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64", "uint8"])
 @pytest.mark.parametrize("operator", LARGEST)
 def test_a_call_holds_a_mebibyte_at_most(operator: str, dtype: str, layout: str, odd: bool) -> None:
     """Beside its input and output; divisors of many windows once took half a mebibyte more, and tiles that are taken
     again, as infinities and NaNs make results odd, three."""
-    if odd and dtype == "uint8":
-        pytest.skip("no byte is odd")
     scratch = Scratch()
     try:
         scratch.setup(operator, dtype, layout, "1")

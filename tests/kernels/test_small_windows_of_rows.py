@@ -36,7 +36,8 @@ def both_layouts(operator: type, x: np.ndarray, attributes: dict) -> np.ndarray:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_maxima_of_rows(dtype: np.dtype) -> None:
+def test_maxima_are_those_of_numpy(dtype: np.dtype) -> None:
+    """At every length of a row."""
     for length, attributes in of_every_length():
         x = np.random.default_rng(length).integers(0, 99, (1, 3, HEIGHT, length)).astype(dtype)
         expected = np.max(list(taps(x, **attributes)), axis=0)  # no element is less
@@ -45,7 +46,8 @@ def test_maxima_of_rows(dtype: np.dtype) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("count_include_pad", [0, 1])
-def test_means_of_rows(dtype: type, count_include_pad: int) -> None:
+def test_means_of_whole_numbers_are_exact(dtype: type, count_include_pad: int) -> None:
+    """At every length of a row, with and without pads in the divisor."""
     for length, attributes in of_every_length():
         x = np.random.default_rng(length).integers(-99, 99, (1, 3, HEIGHT, length)).astype(np.float64)
         counts = np.sum(list(taps(np.ones_like(x), **attributes, value=count_include_pad)), axis=0)

@@ -42,7 +42,7 @@ def test_global_maximum_of_neighbours(dtype, special):
 @pytest.mark.parametrize("channels", [2, 3, 5, 8, 15, 16, 17, 20, 31, 32, 33, 48, 63, 64, 65, 70, 130, 1100])
 def test_global_maximum_of_channels(dtype, special, channels):
     """Channels last: in every image and channel another place is special."""
-    for n in (1, 2, 5, 16, 17, 49, 65, 130) if channels < 1000 else (7,):
+    for n in (1, 2, 5, 16, 17, 49, 65, 130) if channels < 40 else (1, 5, 17, 65) if channels < 1000 else (7,):
         x = np.stack([np.roll(planted(n, dtype, special), c, axis=0) for c in range(channels)], axis=-1)
         expected = largest(np.moveaxis(x, 1, 0))
         same_values(onnxpool.global_max_pool(x, channels_last=True)[:, 0], expected)
@@ -55,7 +55,7 @@ def test_global_maximum_of_channels(dtype, special, channels):
                                                  ((5, 1), 1), ((5, 5), 1), ((4, 2), 2), ((4, 4), 4), ((5, 5), 5)])
 def test_windows_over_channels(dtype, special, kernel, stride):
     """Channels last: every channel is special in turn, at a place of its own in a plane of 6x9."""
-    for n in (1, 3, 15, 16, 17, 31, 32, 33, 40, 63, 64, 65, 70):
+    for n in (1, 3, 15, 16, 17, 31, 32, 33, 64, 65):
         x = np.full((n, 6, 9, n), -1, dtype)
         value, other = SPECIAL[special]
         for i in range(n):
@@ -128,7 +128,7 @@ def test_tiny_and_huge_means_of_rows_are_correctly_rounded(dtype, size, stride, 
 def test_rows_of_every_width(dtype, kernel, strides):
     """Channels first: few channels and many rows, in strips, give the bits of channels last, and close to the mean."""
     rng = np.random.default_rng(0)
-    for n in (*range(3, 24), 31, 33, 48, 49, 55, 56, 57, 64, 100, 333):
+    for n in (*range(3, 20, 2), 16, 31, 33, 48, 49, 56, 57, 64, 333):
         x = rng.standard_normal((2, 3, 150, n)).astype(dtype)
         wide = np.repeat(np.moveaxis(x, 1, -1), 11, axis=-1)
         for pads in ((0, 0, 0, 0), (kernel[0] - 1, 0, 0, kernel[1] - 1)):

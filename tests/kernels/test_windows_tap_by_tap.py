@@ -39,7 +39,8 @@ def seen(x, rng):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_maxima(dtype):
+def test_maxima_are_those_of_numpy(dtype):
+    """In both layouts, however the elements lie."""
     rng = np.random.default_rng(DTYPES.index(dtype))
     for _ in range(SEEDS):
         shape, attributes = drawn(rng)
@@ -52,7 +53,7 @@ def test_maxima(dtype):
 
 @pytest.mark.parametrize("p", [0, 1, 2])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_means_and_norms(dtype, p):
+def test_means_and_norms_are_those_of_numpy(dtype, p):
     """Within the roundings of a sum, and bit by bit the same in both layouts."""
     rng = np.random.default_rng(10 + p)
     info = ml_dtypes.finfo(dtype)

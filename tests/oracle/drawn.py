@@ -11,7 +11,7 @@ from oracle import DTYPES, GeometryError
 from truths import truths
 
 pools = settings(
-    deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from calls import FUNCTIONS, INDICES, STYLES, THREADS, WINDOWED
+from calls import FUNCTIONS, INDICES, STYLES, THREADS, WINDOWED, SeededChoices
+from calls_family import draw_call
 from campaign import check
 from drawn import any_call, legal_call, plain_window, pools
 from hypothesis import assume, given, settings
@@ -26,13 +27,23 @@ def pool(operator, x, kernel, **attributes):
 def test_any_call_agrees_with_the_oracle(operator):
     """A call of any opset, attributes, dtype, layout, memory and style gives the true result within its bound."""
 
-    @settings(pools, max_examples=100)
+    @settings(pools, max_examples=60)
     @given(any_call(operators=(operator,)))
     def agrees(call):
         outcome = check(call)
         assert outcome.problem is None, f"{call.describe()}: {outcome.problem}"
 
     agrees()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operator", FUNCTIONS)
+def test_many_calls_agree_with_the_oracle(operator):
+    """As above, of thousands of calls that follow from seeds."""
+    for seed in range(3000):
+        call = draw_call(SeededChoices(seed), (operator,))
+        outcome = check(call)
+        assert outcome.problem is None, f"{seed}: {call.describe()}: {outcome.problem}"
 
 
 @pools
