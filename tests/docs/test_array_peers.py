@@ -14,7 +14,7 @@ import onnxpool
 ndimage = pytest.importorskip("scipy.ndimage")
 measure = pytest.importorskip("skimage.measure")
 
-PAGE = (Path(__file__).parent.parent / "docs" / "arrays.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "arrays.md").read_text()
 SECTION = PAGE.partition("## What other packages write")[2].partition("\n## ")[0]
 ROWS = re.findall(r"^\| (.+?) \| `(.+?)` \| `(.+?)` \|$", SECTION, re.MULTILINE)
 

@@ -9,7 +9,7 @@ import pytest
 
 import onnxpool
 
-PROGRAM = Path(__file__).parent.parent / "examples" / "streaming" / "pool_npy.py"
+PROGRAM = Path(__file__).parents[2] / "examples" / "streaming" / "pool_npy.py"
 LIMIT, SIZE = 200, 384  # MiB that the process may allocate, and of the file
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
