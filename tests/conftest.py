@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,9 @@ HERE = Path(__file__).parent
 FILES = sorted(path for folder in ("helpers", "oracle") for path in (HERE / folder).glob("*.py"))
 pytest.register_assert_rewrite(*(path.stem for path in FILES if not path.stem.startswith("test_")))
 
+
+# Shells let jobs in the background ignore Ctrl-C. Programs that tests start must not inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NAMED = dict(re.findall(r"^(\w+)==(\S+)$", (HERE / "onnx" / "versions.txt").read_text(), re.MULTILINE))
 

@@ -86,6 +86,5 @@ def ended_well(*children: int) -> None:
 
 def main(scenarios: dict[str, Any]) -> None:
     warnings.simplefilter("error")
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let jobs in the background ignore it
     name, *arguments = sys.argv[1:]
     scenarios[name](*(int(argument) if argument.isdigit() else argument for argument in arguments))

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 THREAD_COUNTS = ("ONNXPOOL_NUM_THREADS", "OMP_NUM_THREADS")
-LIMIT = 600  # seconds after which a program that hangs is ended
+LIMIT = 300  # seconds after which a program that hangs is ended
 HELPERS = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 
 
