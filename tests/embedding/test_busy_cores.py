@@ -1,4 +1,4 @@
-"""Beside busy processes: a call that waited for a worker longer than it worked lets later ones run alone for a while."""
+"""Beside busy processes: a call that waited for a worker longer than it worked makes later ones run alone a while."""
 
 import subprocess
 import sys
