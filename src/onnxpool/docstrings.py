@@ -5,7 +5,8 @@ the docstring in its source: the summary, notes and examples.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from . import schemas
@@ -88,6 +89,26 @@ SPECIAL: dict[tuple[str, str], tuple[str, str]] = {
        for operator in ("QLinearAveragePool", "QLinearGlobalAveragePool")},
 }
 
+# What is different for dask arrays.
+OF_DASK: dict[str, tuple[str, str]] = {
+    "x": (f"dask.array.Array of shape {LAYOUT}; any shape with `axes`",
+          "The input X, in chunks of any sizes that are known: {dtypes}."),
+    "chunks": ("int, tuple, dict or str, optional",
+               "The chunks of the result, as dask takes them. By default they follow those of `x`."),
+    "num_threads": ("int, optional", "The most threads that a task uses. By default 1: schedulers run several tasks "
+                                     "at once."),
+}
+NOTES_OF_DASK = {
+    "parts": """\
+Nothing is computed before the result is. The result has the bits of that of the whole array, whatever the chunks.
+
+Window i stands for element ``i * stride``. It is in the chunk of the result that belongs to that element's chunk.""",
+    "shares": """\
+Nothing is computed before the result is. Where chunks cut pooled axes or channels, each chunk becomes a partial
+result. These are combined: maxima are exact, and sums are within the bound of `onnxpool.Plan.combine`, with 16 more
+shares than there are. Otherwise the result has the bits of that of the whole array, in row-major order.""",
+}
+
 RESULTS = {  # shape of the result
     "windows": "ndarray of shape (N, C, *out), or (N, *out, C) if `channels_last`",
     "any_windows": "ndarray of the shape of `x`, but for the number of windows along pooled axes",
@@ -167,6 +188,7 @@ PoolError
     If the version does not allow an attribute, a shape or a value.
 PoolTypeError
     If the version does not allow a dtype or a kind of argument."""
+NOTHING: Mapping[str, tuple[str, str]] = MappingProxyType({})
 SECTION = re.compile(r"\n\n(\w+)\n-+\n")
 
 
@@ -208,9 +230,9 @@ def wrapped(text: str, margin: str = "") -> str:
     return "\n".join((*lines, margin + text))
 
 
-def parameter(schema: schemas.Schema, name: str) -> str:
+def parameter(schema: schemas.Schema, name: str, special: Mapping[str, tuple[str, str]]) -> str:
     """The entry of one parameter."""
-    kind, text = SPECIAL.get((schema.operator, name)) or PARAMETERS[name]
+    kind, text = special.get(name) or SPECIAL.get((schema.operator, name)) or PARAMETERS[name]
     if "{" in text:
         text = text.format(dtypes=dtypes_of(schema), latest=schemas.LATEST[schema.domain],
                            domain=f" in the domain {schema.domain}" if schema.domain else "",
@@ -226,8 +248,14 @@ def section(title: str, *paragraphs: str, between: str = "\n") -> str:
     return f"\n\n{title}\n{'-' * len(title)}\n{between.join(paragraphs)}"
 
 
-def parameters(schema: schemas.Schema, names: Iterable[str]) -> str:
-    return section("Parameters", *(parameter(schema, name) for name in names))
+def parameters(schema: schemas.Schema, names: Iterable[str], special: Mapping[str, tuple[str, str]] = NOTHING) -> str:
+    return section("Parameters", *(parameter(schema, name, special) for name in names))
+
+
+def names_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters."""
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def see_also(*names: str) -> str:
@@ -253,7 +281,6 @@ def split(doc: str) -> tuple[str, dict[str, str]]:
 
 def of_function(function: Callable[..., Any], schema: schemas.Schema, shared: Shared) -> str:
     """The whole docstring of a function."""
-    code = function.__code__
     summary, own = split(function.__doc__ or "")
     versions = tuple(version.since for version in schema.versions)
     about = (f"This is {schema.domain or 'ONNX'} {schema.operator} [1]_, version{'s' if len(versions) > 1 else ''} "
@@ -262,7 +289,7 @@ def of_function(function: Callable[..., Any], schema: schemas.Schema, shared: Sh
              *(NOTES[name] for name in shared.notes))
     return "".join((
         summary,
-        parameters(schema, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]),
+        parameters(schema, names_of(function)),
         section("Returns", own.get("Returns") or f"{RESULTS[shared.result]}\n    {RESULT}"),
         section("Raises", REFUSED),
         see_also(schema.operator, *shared.see),
@@ -296,6 +323,28 @@ def documented(cls: Any, result: str, notes: tuple[str, ...], see: tuple[str, ..
         if function.__doc__:  # none under python -OO
             cls.__doc__ = of_class(cls, function, schema)
             function.__doc__ = of_function(function, schema, shared)
+        return function
+
+    return complete
+
+
+def documented_for_dask(cls: Any, result: str, note: str) -> Callable[[F], F]:
+    """Completes the docstring of a function on dask arrays."""
+    schema = schemas.SCHEMAS[cls.__name__]
+
+    def complete(function: F) -> F:
+        if function.__doc__:
+            summary, own = split(function.__doc__)
+            shape = f"dask.array.Array{RESULTS[result].removeprefix('ndarray')}"
+            function.__doc__ = "".join((
+                summary,
+                parameters(schema, names_of(function), OF_DASK),
+                section("Returns", own.get("Returns") or f"{shape}\n    {RESULT}"),
+                section("Raises", REFUSED),
+                section("See Also", f"onnxpool.{function.__name__} : The same for NumPy arrays, with more notes."),
+                section("Notes", NOTES_OF_DASK[note]),
+                section("Examples", own["Examples"]),
+                "\n"))
         return function
 
     return complete

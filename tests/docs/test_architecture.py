@@ -10,7 +10,7 @@ pytestmark = pytest.mark.smoke
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "onnxpool"
-WHOLE = ("commands", "kernels", "onnx", "onnxruntime", "operators")  # packages that the page has as one
+WHOLE = ("commands", "dask", "kernels", "onnx", "onnxruntime", "operators")  # packages that the page has as one
 CYTHON = re.compile(r"^from (\.*[\w.]*) c?import (\([^)]*\)|.*)", re.MULTILINE)
 
 

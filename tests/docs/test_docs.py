@@ -40,8 +40,8 @@ def test_every_operator_has_an_example() -> None:
     assert without == []
 
 
-PAGES = ("README.md", "docs/arrays.md", "docs/c-api.md", "docs/compatibility.md", "docs/embedding.md", "docs/onnx.md",
-         "docs/onnxruntime.md", "docs/operators.md")
+PAGES = ("README.md", "docs/arrays.md", "docs/c-api.md", "docs/compatibility.md", "docs/dask.md", "docs/embedding.md",
+         "docs/onnx.md", "docs/onnxruntime.md", "docs/operators.md")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -131,7 +131,8 @@ def test_the_page_on_compatibility_says_what_is_supported() -> None:
     oldest = dict(re.findall(r"^\| (\w+)[^|]* \| ([\d.]+) \| [\d.]+ \|$", text, re.MULTILINE))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["onnx"],
-              *project["optional-dependencies"]["onnxruntime"]]
+              *project["optional-dependencies"]["onnxruntime"],
+              *(name.replace("[array]", "") for name in project["optional-dependencies"]["dask"])]
     assert oldest == {"Python": project["requires-python"].removeprefix(">="),
                       **dict(requirement.split(">=") for requirement in wanted)}
     assert f"{schemas.LATEST['']} for ONNX, {schemas.LATEST['com.microsoft']} for com.microsoft" in text

@@ -1,0 +1,264 @@
+"""Graphs: which task makes each chunk of a result, and what it takes of which chunks of the input."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import accumulate, pairwise, product
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import dask.array as da
+import numpy as np
+from dask.array.core import normalize_chunks
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from ..base import Operator
+from ..errors import PoolError, PoolTypeError
+from ..execution import Array, as_array, native
+from ..parts import Partial, Range
+from ..planning.combining import Total
+from ..planning.plan import Reducing
+from ..windows import Axis, ceil_div
+
+Shape = tuple[int, ...]
+MOST_MERGED = 16  # partial results that one task merges
+INDEX = np.dtype(np.int64)
+
+
+class Piece(NamedTuple):
+    """What is taken of a chunk, along one axis."""
+
+    chunk: int  # its number
+    size: int  # of the chunk
+    begin: int  # within the chunk
+    end: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the chunk is taken."""
+        return self.end - self.begin == self.size
+
+
+def pooled(x: Any, op: Operator, chunks: Any = None, num_threads: int | None = 1) -> Any:
+    """A dask array of what an operator makes of one; with Indices two of them."""
+    plan = plan_of(x, op)
+    if op.windowed or is_uncut(plan, x.chunks):
+        return tiled(x, plan, result_chunks(plan, x.chunks, chunks), num_threads)
+    return shared(x, plan, num_threads)
+
+
+def plan_of(x: Any, op: Operator) -> Reducing:
+    """The plan for a dask array; an error if it is none, or if its shape is not known."""
+    if not isinstance(x, da.Array):
+        raise PoolTypeError(f"{op.label}: X is a {type(x).__module__}.{type(x).__qualname__}, no dask array; give "
+                            f"dask.array.from_array(...) of an array, or .data of an xarray.DataArray in chunks",
+                            op.label, "X", value=type(x).__name__)
+    for axis, size in enumerate(x.shape):
+        if math.isnan(size):
+            raise PoolError(f"{op.label}: the sizes of chunks along axis {axis} are not known; call "
+                            f"x.compute_chunk_sizes() first", op.label, "X", axis=axis, value=size)
+    as_array(op.label, x._meta)  # what the chunks are, such as masked arrays
+    plan: Reducing = op.plan(x.shape, x.dtype)  # type: ignore[assignment]
+    return plan
+
+
+def is_uncut(plan: Reducing, chunks: Sequence[Shape]) -> bool:
+    """Whether each result of a global operator is of one chunk, with all that decides the order of its sums."""
+    pooled_axes = plan._places()
+    for axis, sizes in enumerate(map(filled, chunks)):
+        least = plan.shape[axis] if axis in pooled_axes else plan._least(axis)
+        if len(sizes) > 1 and min(sizes) < least:
+            return False
+    return True
+
+
+def filled(sizes: Iterable[int]) -> Shape:
+    """Sizes of chunks without the empty ones, unless there is no other."""
+    return tuple(size for size in sizes if size) or (0,)
+
+
+def result_chunks(plan: Reducing, chunks: Sequence[Shape], given: Any) -> tuple[Shape, ...]:
+    """
+    The sizes of a result's chunks.
+
+    By default the window that stands for an element is in the chunk of that element: window i stands for element
+    i * stride. Windows behind the last element are in the last chunk.
+    """
+    if given is not None:
+        try:
+            wanted = normalize_chunks(given, plan.output_shape, dtype=plan.dtype)  # type: ignore[no-untyped-call]
+            return tuple(filled(map(int, sizes)) for sizes in wanted)
+        except (TypeError, ValueError) as error:
+            raise PoolError(f"{plan.label}: chunks={given!r} are none of a result of shape {plan.output_shape}: "
+                            f"{error}", plan.label, "chunks", value=given) from None
+    along = dict(zip(plan._places(), plan.axes, strict=True))
+    return tuple(derived(chunks[axis], along[axis]) if axis in along else filled(chunks[axis])
+                 for axis in plan._result_axes())
+
+
+def derived(sizes: Shape, windows: Axis) -> Shape:
+    """The sizes of a result's chunks along a pooled axis."""
+    ends = {min(windows.out, ceil_div(end, windows.stride)) for end in list(accumulate(sizes))[:-1]}
+    return tuple(end - begin for begin, end in pairwise(sorted({0, *ends, windows.out})))
+
+
+def bounds(sizes: Iterable[int]) -> list[int]:
+    """Where chunks begin, and where the last one ends."""
+    return [0, *accumulate(sizes)]
+
+
+def pieces(begins: Sequence[int], begin: int, end: int) -> list[Piece]:
+    """What is taken of chunks if places [begin, end) are."""
+    taken = []
+    for chunk in range(max(0, bisect_right(begins, begin) - 1), len(begins) - 1):
+        low, high = begins[chunk:chunk + 2]
+        if low >= end:
+            break
+        if max(low, begin) < min(high, end):
+            taken.append(Piece(chunk, high - low, max(low, begin) - low, min(high, end) - low))
+    return taken
+
+
+class Reads(NamedTuple):
+    """What one chunk of a result takes along an axis of the input, and where it is in the result."""
+
+    place: int  # the number of the chunk
+    result: Range
+    pieces: list[Piece]
+
+
+def reads(plan: Reducing, chunks: Sequence[Shape], results: Sequence[Shape]) -> Iterator[list[Reads]]:
+    """For each axis of the input what chunks of the result take."""
+    along = dict(zip(plan._places(), plan.axes, strict=True))
+    wanted = dict(zip(plan._result_axes(), results, strict=True))
+    for axis, sizes in enumerate(chunks):
+        begins, found = bounds(sizes), []
+        for place, (begin, end) in enumerate(pairwise(bounds(wanted.get(axis, (1,))))):
+            low, high = begin, end
+            if axis in along:
+                low, windows = along[axis].part(begin, end)
+                high = low + windows.size
+            found.append(Reads(place, (begin, end), pieces(begins, low, high)))
+        yield found
+
+
+def tiled(x: Any, plan: Reducing, results: tuple[Shape, ...], num_threads: int | None) -> Any:
+    """Chunks of the result, each a part of the whole, with its bits."""
+    token = tokenize(x.name, repr(plan), results, num_threads)
+    name, cuts = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-cut-{token}"
+    kept = plan._result_axes()
+    graph: dict[Any, Any] = {}
+    for taken in product(*reads(plan, x.chunks, results)):
+        place = tuple(taken[axis].place for axis in kept)
+        blocks: list[Any] = []
+        for each in product(*(axis.pieces for axis in taken)):
+            key = (x.name, *(piece.chunk for piece in each))
+            if not all(piece.whole for piece in each):
+                cut = (cuts, *place, len(blocks))
+                graph[cut] = partial(crop, plan.label, plan.dtype, each), key
+                key = cut
+            blocks.append(key)
+        ranges = tuple(taken[axis].result for axis in kept)
+        sizes = tuple(tuple(piece.end - piece.begin for piece in axis.pieces) for axis in taken)
+        graph[name, *place] = partial(pool, plan, ranges, sizes, num_threads), blocks
+    y = array_of(name, graph, x, results, plan.dtype)
+    if plan.reduction.name != "indexed_max":
+        return y
+    both = [(f"onnxpool-{what}-{token}", i) for i, what in enumerate(("values", "indices"))]
+    places = list(product(*(range(len(sizes)) for sizes in results)))
+    return tuple(array_of(own, {(own, *place): (itemgetter(i), (name, *place)) for place in places}, y, results, dtype)
+                 for (own, i), dtype in zip(both, (plan.dtype, INDEX), strict=True))
+
+
+def array_of(name: str, graph: dict[Any, Any], source: Any, chunks: tuple[Shape, ...], dtype: np.dtype[Any]) -> Any:
+    """The dask array of a graph's tasks of that name."""
+    layers = HighLevelGraph.from_collections(name, graph, dependencies=[source])
+    return da.Array(layers, name, chunks, meta=np.empty((0,) * len(chunks), dtype))  # type: ignore[no-untyped-call]
+
+
+def checked(label: str, dtype: np.dtype[Any], shape: Shape, block: Any) -> Array:
+    """A chunk; an error if it is not what dask was told."""
+    array = as_array(label, block)
+    if array.shape != shape:
+        raise PoolError(f"{label}: a chunk has shape {array.shape}, but dask was told {shape}; give its true shape "
+                        f"where the array is made", label, "X", value=array.shape)
+    if native(array.dtype) != dtype:
+        raise PoolTypeError(f"{label}: a chunk has dtype {array.dtype}, but dask was told {dtype}; give its true dtype "
+                            f"where the array is made", label, "X", value=array.dtype.name)
+    return array
+
+
+def crop(label: str, dtype: np.dtype[Any], taken: Sequence[Piece], block: Any) -> Array:
+    """A piece of a chunk, as a copy: a view would keep all of the chunk in memory."""
+    array = checked(label, dtype, tuple(piece.size for piece in taken), block)
+    return array[tuple(slice(piece.begin, piece.end) for piece in taken)].copy()
+
+
+def pool(plan: Reducing, ranges: Sequence[Range], sizes: Sequence[Shape], num_threads: int | None,
+         blocks: Sequence[Any]) -> Any:
+    """A chunk of the result, of pieces in row-major order that have these sizes along each axis."""
+    part = plan.tile(tuple(slice(*one) for one in ranges))
+    x = joined(plan, part.shape, sizes, blocks)
+    return part(x, num_threads=num_threads)
+
+
+def joined(plan: Reducing, shape: Shape, sizes: Sequence[Shape], blocks: Sequence[Any]) -> Array:
+    """Pieces as one array. It is in row-major order where memory decides the order of sums."""
+    if len(blocks) == 1:
+        x = checked(plan.label, plan.dtype, shape, blocks[0])
+        return x if plan.operator.windowed else np.ascontiguousarray(x)
+    x = np.empty(shape, plan.dtype)
+    places = product(*(list(pairwise(bounds(own))) for own in sizes))
+    for place, block in zip(places, blocks, strict=True):
+        target = x[tuple(slice(*one) for one in place)]
+        target[...] = checked(plan.label, plan.dtype, target.shape, block)
+    return x
+
+
+def shared(x: Any, plan: Reducing, num_threads: int | None) -> Any:
+    """Chunks of the result, each of partial results of chunks of the input."""
+    token = tokenize(x.name, repr(plan), num_threads)
+    name, partials = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-partial-{token}"
+    places, kept = set(plan._places()), plan._result_axes()
+    numbered = [[Piece(chunk, size, 0, size) for chunk, size in enumerate(sizes) if size or not any(sizes)]
+                for sizes in x.chunks]
+    graph: dict[Any, Any] = {}
+    for batch in product(*([None] if axis in places else list(enumerate(own)) for axis, own in enumerate(numbered))):
+        along = [own if one is None else [one[1]] for one, own in zip(batch, numbered, strict=True)]
+        own_plan = plan.operator.plan(tuple(sum(piece.size for piece in own) for own in along), plan.dtype)
+        place = tuple(0 if (one := batch[axis]) is None else one[0] for axis in kept)
+        keys: list[Any] = []
+        ranges = (list(pairwise(bounds(piece.size for piece in own))) for own in along)
+        for each, cuts in zip(product(*along), product(*ranges), strict=True):
+            key = (partials, *place, 0, len(keys))
+            graph[key] = partial(reduce, own_plan, cuts, num_threads), (x.name, *(piece.chunk for piece in each))
+            keys.append(key)
+        level = 0
+        while len(keys) > MOST_MERGED:
+            level += 1
+            groups = [keys[i:i + MOST_MERGED] for i in range(0, len(keys), MOST_MERGED)]
+            keys = [(partials, *place, level, i) for i in range(len(groups))]
+            graph.update((key, (partial(merge, own_plan), group)) for key, group in zip(keys, groups, strict=True))
+        graph[name, *place] = own_plan.combine, keys
+    chunks = tuple((1,) if axis in places else filled(x.chunks[axis]) for axis in kept)
+    return array_of(name, graph, x, chunks, plan.dtype)
+
+
+def reduce(plan: Reducing, ranges: Sequence[Range], num_threads: int | None, block: Any) -> Partial:
+    """What a chunk of the input gives."""
+    share = plan._share([slice(*one) for one in ranges])
+    x = checked(plan.label, plan.dtype, share.shape, block)
+    return share(np.ascontiguousarray(x), num_threads=num_threads)
+
+
+def merge(plan: Reducing, partials: Sequence[Partial]) -> Partial:
+    """Some partial results as one. Sums stay in float64."""
+    taps = sum(one.taps for one in partials)
+    total = Total(plan.reduction, taps)
+    for one in partials:
+        total.add(*one)
+    value = total.result(plan.dtype if plan.reduction.name == "max" else np.dtype(np.float64))
+    assert value is not None
+    return Partial(value, taps)

@@ -1,0 +1,370 @@
+"""Results on dask arrays are those of whole arrays, bit by bit, whatever the chunks; and graphs hold what they need."""
+
+import math
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import cases_axes
+import numpy as np
+import pytest
+from calls import FUNCTIONS, SeededChoices, draw_pool
+from numpy.typing import NDArray
+
+import onnxpool
+
+da = pytest.importorskip("dask.array")
+import onnxpool.dask as pools  # noqa: E402
+
+Array = NDArray[Any]
+MODEL = runpy.run_path(str(Path(__file__).parent.parent / "tools" / "model_scaling.py"))
+WINDOWED, WHOLE = cases_axes.WINDOWED, cases_axes.WHOLE
+POOLS = {operator: getattr(pools, FUNCTIONS[operator]) for operator in (*WINDOWED, *WHOLE)}
+
+
+def computed(y: Any) -> Any:
+    """The values, on this thread."""
+    return da.compute(y, scheduler="sync")[0]
+
+
+def random_chunks(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Chunks of random sizes, now and then empty ones."""
+    chunks = []
+    for size in shape:
+        cuts = sorted(rng.integers(0, size + 1, int(rng.choice([0, 0, 1, 2, 3]))).tolist())
+        chunks.append(tuple(np.diff([0, *cuts, size]).tolist()))
+    return tuple(chunks)
+
+
+def differs(y: Any, truth: Any) -> bool:
+    """Whether a result has other bits; any NaN is as good as another."""
+    got = y if isinstance(y, tuple) else (y,)
+    return any(a.dtype != b.dtype or not np.array_equal(cases_axes.bits(a), cases_axes.bits(b))
+               for a, b in zip(got, truth if isinstance(truth, tuple) else (truth,), strict=True))
+
+
+def check_windows(seed: int) -> None:
+    """A random call on windows, in random chunks, with chunks of the result given or not."""
+    rng = np.random.default_rng(seed)
+    if seed % 2:
+        call = draw_pool(SeededChoices(seed), WINDOWED[seed % 3])
+        x, operator, given = call.x, call.operator, {**call.attributes, "channels_last": call.channels_last}
+        given |= {} if call.opset is None else {"opset": call.opset}
+    else:
+        case = next(case for case in map(cases_axes.drawn, range(seed * 1000, seed * 1000 + 99))
+                    if case.operator in WINDOWED)
+        x, operator, given = case.x, case.operator, {**case.attributes, "axes": case.axes}
+        given |= {"return_indices": True} if case.indexed else {}
+    function = getattr(onnxpool, FUNCTIONS[operator])
+    try:
+        truth = function(x, **given)
+    except onnxpool.PoolError:
+        return
+    first = truth[0] if isinstance(truth, tuple) else truth
+    chunks = random_chunks(rng, first.shape) if rng.random() < 0.4 else None
+    d = da.from_array(x, chunks=random_chunks(rng, x.shape))
+    y = POOLS[operator](d, chunks=chunks, **given)
+    assert not differs(computed(y), truth), (seed, operator, given, d.chunks, chunks)
+    for one in y if isinstance(y, tuple) else (y,):
+        assert one.shape == first.shape
+
+
+def check_whole(seed: int) -> None:
+    """A random call of a global operator, in random chunks: maxima are exact, sums within the bound."""
+    rng = np.random.default_rng(seed)
+    case = next(case for case in map(cases_axes.drawn, range(seed * 1000, seed * 1000 + 99)) if case.operator in WHOLE)
+    x = np.ascontiguousarray(case.x).reshape(case.x.shape)
+    truth = case.make()(x)
+    d = da.from_array(x, chunks=random_chunks(rng, x.shape))
+    y = computed(POOLS[case.operator](d, **case.attributes, axes=case.axes, keepdims=case.keepdims))
+    if case.operator == "GlobalMaxPool" or all(len(sizes) == 1 for sizes in d.chunks):
+        assert np.array_equal(y, truth, equal_nan=y.dtype.kind == "f") or not differs(y, truth), (seed, d.chunks)
+    assert cases_axes.difference(case, y, None, truth, None) is None, (seed, d.chunks)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("check", [check_windows, check_whole])
+def test_chunks_do_not_change_results(check: Any) -> None:
+    """100 random chunkings."""
+    for seed in range(1, 51):
+        check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [check_windows, check_whole])
+def test_many_chunks_do_not_change_results(check: Any) -> None:
+    """1,000 random chunkings, and 500 of global operators."""
+    for seed in range(1000, 2000 if check is check_windows else 1500):
+        check(seed)
+
+
+def graph_of(y: Any) -> dict[Any, Any]:
+    """The tasks that onnxpool adds for an array, by key."""
+    return dict(y.dask.layers[y.name])
+
+
+def sources(graph: dict[Any, Any], key: Any) -> set[Any]:
+    """The chunks of the input that a task needs, itself or through others."""
+    if key not in graph:
+        return {key}
+    needed = graph[key][1]
+    return {source for one in (needed if isinstance(needed, list) else [needed]) for source in sources(graph, one)}
+
+
+GEOMETRIES: list[tuple[dict[str, Any], tuple[tuple[int, ...], ...]]] = [
+    ({"kernel_shape": 3, "pads": 1}, ((10, 10, 10), (7, 7, 7))),
+    ({"kernel_shape": 3, "strides": 2}, ((10, 11, 9), (8, 8, 8))),
+    ({"kernel_shape": 4, "strides": 4}, ((8, 8, 8), (4, 12, 8))),
+    ({"kernel_shape": 4, "strides": 4}, ((10, 10, 10), (5, 3, 12))),
+    ({"kernel_shape": 5, "dilations": 3, "pads": 2}, ((6,) * 5, (30,))),
+    ({"kernel_shape": 2, "strides": 5}, ((1,) * 30, (3,) * 10)),
+    ({"kernel_shape": 20}, ((4,) * 10, (30,))),
+]
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(("given", "chunks"), GEOMETRIES)
+def test_tasks_take_the_chunks_that_they_need_and_no_others(given: dict[str, Any], chunks: Any) -> None:
+    """Those that the slices of the part touch."""
+    x = da.zeros(tuple(map(sum, chunks)), dtype=np.float32, chunks=chunks)
+    y = pools.max_pool(x, **given, axes=(0, 1))
+    plan = onnxpool.MaxPool(**given, axes=(0, 1)).plan(x.shape, x.dtype)
+    graph = graph_of(y)
+    ends = [np.cumsum(sizes) for sizes in chunks]
+    for place in np.ndindex(*y.numblocks):
+        slices = tuple(slice(sum(sizes[:i]), sum(sizes[:i + 1])) for sizes, i in zip(y.chunks, place, strict=True))
+        touched = (np.flatnonzero((own > cut.start) & (own - sizes < cut.stop))
+                   for own, sizes, cut in zip(ends, map(np.array, chunks), plan.tile(slices).inputs, strict=True))
+        assert sources(graph, (y.name, *place)) == {(x.name, *map(int, each)) for each in product(*touched)}
+
+
+@pytest.mark.parametrize(("given", "chunks"), GEOMETRIES)
+def test_the_model_counts_what_graphs_hold(given: dict[str, Any], chunks: Any) -> None:
+    """Tasks, pools, bytes that they read, halos."""
+    x = da.zeros((*map(sum, chunks), 5), dtype=np.float32, chunks=(*chunks, (2, 3)))
+    y = pools.average_pool(x, **{name: value for name, value in given.items() if name != "dilations"},
+                           dilations=given.get("dilations"), axes=(0, 1))
+    lines = [MODEL["Line"](sizes, given["kernel_shape"], given.get("strides", 1), given.get("dilations", 1),
+                           (given.get("pads", 0),) * 2) for sizes in chunks]
+    cost = MODEL["count"]([*lines, MODEL["Line"]((2, 3))], 4)
+    graph = graph_of(y)
+    taken = [task.args[2] for key, (task, _) in graph.items() if key[0] == y.name]
+    assert (cost.tasks, cost.pools) == (len(graph), len(taken))
+    assert cost.read_bytes == 4 * sum(math.prod(map(sum, sizes)) for sizes in taken)
+    assert cost.task_bytes == 4 * max(math.prod(map(sum, sizes)) for sizes in taken)
+    assert (cost.input_bytes, cost.output_bytes) == (x.nbytes, y.nbytes)
+    starts = [np.cumsum((0, *sizes)).tolist() for sizes in y.chunks]
+    own = 0
+    for key, (_, blocks) in graph.items():
+        if key[0] == y.name:
+            places = [starts[axis][i] * (given.get("strides", 1) if axis < 2 else 1) for axis, i in enumerate(key[1:])]
+            home = (x.name, *(int(np.searchsorted(np.cumsum(sizes), min(place, sum(sizes) - 1), "right"))
+                              for place, sizes in zip(places, x.chunks, strict=True)))
+            for block in blocks:
+                pieces = graph[block][0].args[2] if block in graph else None
+                if sources(graph, block) == {home}:
+                    own += (math.prod(piece.end - piece.begin for piece in pieces) if pieces
+                            else math.prod(sizes[i] for sizes, i in zip(x.chunks, home[1:], strict=True)))
+    assert cost.halo_bytes == cost.read_bytes - 4 * own
+
+
+@pytest.mark.parametrize("n", [1, 16, 17, 300])
+def test_the_model_counts_the_tasks_of_global_operators(n: int) -> None:
+    """Partial results, merges, results."""
+    x = da.zeros((3, 2 * n, 4), chunks=(1, 2, 4))
+    y = pools.global_max_pool(x, axes=(1, 2))
+    wanted = MODEL["count_global"](x.chunks, (1, 2)) if n > 1 else 3
+    assert len(graph_of(y)) == wanted
+
+
+@pytest.mark.smoke
+def test_graphs_grow_with_chunks() -> None:
+    """Twice as many chunks along an axis make about twice as many tasks, whatever the operator."""
+    calls = [lambda x: pools.max_pool(x, 3, pads=1, axes=(0, 1)), lambda x: pools.lp_pool(x, 4, strides=3, axes=(0, 1)),
+             lambda x: pools.global_average_pool(x, axes=(0, 1))]
+    for call in calls:
+        few, many = (len(graph_of(call(da.zeros((8 * n, 64), dtype=np.float32, chunks=8)))) for n in (40, 80))
+        assert 1.95 < many / few < 2.05
+
+
+def test_nothing_is_computed_before_the_result_is() -> None:
+    """No chunk is made."""
+    made = []
+
+    def remembered(block: Array) -> Array:
+        made.append(block.shape)
+        return block
+
+    x = da.zeros((40, 40), chunks=7).map_blocks(remembered, meta=np.empty((0, 0)))
+    y = pools.average_pool(x, 3, axes=(0, 1))[:5, :5]
+    g = pools.global_average_pool(x, axes=(0, 1))
+    assert made == []
+    computed(y)
+    assert len(made) == 4  # those under the first windows
+    computed(g)
+    assert len(made) == 4 + 36
+
+
+def test_equal_calls_have_equal_names() -> None:
+    """So dask computes them once. Other attributes, chunks and inputs have other names."""
+    x = da.zeros((40, 40), chunks=7)
+    calls = [lambda: pools.max_pool(x, 3, axes=(0, 1)), lambda: pools.max_pool(x, 3, axes=(0, 1), strides=2),
+             lambda: pools.max_pool(x, 3, axes=(0, 1), chunks=9), lambda: pools.max_pool(x + 1, 3, axes=(0, 1)),
+             lambda: pools.global_max_pool(x, axes=(0, 1)), lambda: pools.global_max_pool(x, axes=(1, 0))]
+    assert [call().name for call in calls[:5]] == [call().name for call in calls[:5]]
+    assert len({call().name for call in calls}) == 6
+
+
+def test_chunks_of_the_result_follow_those_of_the_input() -> None:
+    """An element's window is where the element is; windows that begin behind the input are in the last chunk."""
+    x = da.zeros((30,), chunks=((10, 7, 13),))
+    for given, wanted in [({"kernel_shape": 3, "pads": 1}, (10, 7, 13)), ({"kernel_shape": 3}, (10, 7, 11)),
+                          ({"kernel_shape": 2, "strides": 2}, (5, 4, 6)), ({"kernel_shape": 15}, (10, 6)),
+                          ({"kernel_shape": 1, "pads": 4}, (10, 7, 21)), ({"kernel_shape": 5, "strides": 25}, (1, 1))]:
+        assert pools.max_pool(x, **given, axes=0).chunks == (wanted,)
+    assert pools.max_pool(x, 3, axes=0, chunks=9).chunks == ((9, 9, 9, 1),)
+
+
+@pytest.mark.parametrize("kind", ["mean", "norm", "small norm", "max"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_sums_of_chunks_are_within_the_bound(kind: str, dtype: str) -> None:
+    """That of `Plan.combine`, with 16 more shares."""
+    x = np.random.default_rng(0).standard_normal((3, 90, 80)).astype(dtype)
+    d = da.from_array(x, chunks=(2, 7, 9))
+    given: dict[str, Any] = {"axes": (1, 2), "keepdims": False}
+    n, wide = 13 * 9 + 16, x.astype(np.float64)
+    unit, taps = 2.0**-53 if dtype == "float64" else 2.0**-24, 2 * np.log2(7200)
+    if kind == "max":
+        assert np.array_equal(computed(pools.global_max_pool(d, **given)), x.max((1, 2)))
+        return
+    if kind == "mean":
+        y, truth = pools.global_average_pool(d, **given), wide.mean((1, 2))
+        bound = ((taps + 5) * unit + n * 2.0**-53) * np.abs(wide).mean((1, 2))
+    else:
+        p = 2 if kind == "norm" else 0.5
+        y = pools.global_lp_pool(d, p=p, opset=1 if p < 1 else None, **given)
+        with np.errstate(over="ignore"):
+            truth = (np.abs(wide) ** p).sum((1, 2)) ** (1 / p)
+        bound = truth * ((taps + 4 + n) * 2.0**-53 * max(1, 1 / p) + unit)
+    got = computed(y)
+    assert got.dtype == dtype
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = np.where(got == truth.astype(dtype), 0, np.abs(got.astype(np.float64) - truth))
+    assert (error <= bound + np.finfo(dtype).eps / 2 * np.abs(truth)).all()
+
+
+ZEROS = da.zeros((8, 8), chunks=4)
+REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
+    "numpy": (lambda: pools.max_pool(np.zeros((8, 8)), 2, axes=0), "no dask array; give dask.array.from_array",
+              ("X", None, "ndarray")),
+    "unknown": (lambda: pools.max_pool(ZEROS[ZEROS[:, 0] > 0], 2, axes=1), "compute_chunk_sizes", ("X", 0)),
+    "objects": (lambda: pools.max_pool(ZEROS.astype(object), 2, axes=0), "object", ("X", None, "object")),
+    "integers": (lambda: pools.average_pool(ZEROS.astype(np.int32), 2, axes=0), "int32", ("X", None, "int32")),
+    "masked": (lambda: pools.max_pool(da.ma.masked_equal(ZEROS, 1), 2, axes=0), "MaskedArray",
+               ("X", None, "MaskedArray")),
+    "chunks": (lambda: pools.max_pool(ZEROS, 2, axes=0, chunks=(3, (1, 2))), "of a result of shape",
+               ("chunks", None, (3, (1, 2)))),
+    "kernel": (lambda: pools.max_pool(ZEROS, 9, axes=0), "spans 9", ("kernel_shape", 0, 9)),
+    "rank": (lambda: pools.max_pool(ZEROS, 2), "2 axes", ("X", None, (8, 8))),
+    "empty": (lambda: pools.global_max_pool(da.zeros((3, 0), chunks=1), axes=1), "empty", ("X", 1, 0)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    """The error comes when the graph is built. It says what is wrong, and what to do."""
+    call, text, fields = REFUSED[name]
+    with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError), match=text) as caught:
+        call()
+    error: Any = caught.value
+    assert (error.attribute, error.axis, error.value)[:len(fields)] == fields
+
+
+@pytest.mark.parametrize("pool", [lambda x: pools.max_pool(x, 3, axes=(0, 1)),
+                                  lambda x: pools.max_pool(x, 3, axes=(0, 1), chunks=3),
+                                  lambda x: pools.global_average_pool(x, axes=(0, 1)),
+                                  lambda x: pools.global_average_pool(x.rechunk((8, 8)), axes=(0, 1))])
+def test_chunks_that_are_not_what_dask_was_told(pool: Any) -> None:
+    """Another shape or dtype, or a mask, is an error and no wrong result."""
+    meta = np.empty((0, 0))
+    lies = [(lambda b: b[:1], "shape"), (lambda b: np.pad(b, 1), "shape"), (lambda b: b.astype(np.float32), "dtype"),
+            (lambda b: b.astype(object), "object"), (lambda b: np.ma.masked_equal(b, 0), "MaskedArray")]
+    for lie, text in lies:
+        x = ZEROS.rechunk((8, 8)) if "rechunk" in pool.__code__.co_names else ZEROS
+        y = pool(x.map_blocks(lie, meta=meta, chunks=x.chunks))
+        with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError), match=text):
+            computed(y)
+
+
+def test_empty_batches() -> None:
+    """There is nothing to pool."""
+    x = da.zeros((0, 5, 6), chunks=3)
+    assert computed(pools.max_pool(x, 2, axes=(1, 2))).shape == (0, 4, 5)
+    assert computed(pools.global_average_pool(x, axes=(1, 2))).shape == (0, 1, 1)
+
+
+def test_byte_order() -> None:
+    """Chunks in foreign byte order give results in native order."""
+    x = np.arange(40, dtype=">f4")
+    y = computed(pools.max_pool(da.from_array(x, chunks=7), 3, axes=0))
+    assert y.dtype == np.float32
+    assert np.array_equal(y, x[2:])
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Two worker processes."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+                                  silence_logs=50) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def test_several_processes(client: Any) -> None:
+    """Tasks are sent to other processes, and results come back."""
+    x = np.random.default_rng(0).standard_normal((60, 70, 3))
+    d = da.from_array(x, chunks=(13, 17, 2))
+    y, indices = pools.max_pool(d, 4, strides=3, axes=(0, 1), return_indices=True)
+    mean = pools.global_average_pool(d, axes=(0, 1), keepdims=False)
+    got = [future.result(timeout=300) for future in client.compute([y, indices, mean])]
+    whole = onnxpool.max_pool(x, 4, strides=3, axes=(0, 1), return_indices=True)
+    assert not differs(tuple(got[:2]), whole)
+    assert np.allclose(got[2], x.mean((0, 1)), rtol=0, atol=1e-14)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="workers are killed with a signal of POSIX")
+def test_a_killed_worker(client: Any, tmp_path: Path) -> None:
+    """Its tasks run again elsewhere, and the result is right."""
+
+    def slowly(block: Array, folder: str, block_info: Any = None) -> Array:
+        import os
+        import time
+        import uuid
+
+        time.sleep(0.05)
+        open(os.path.join(folder, uuid.uuid4().hex), "w").close()
+        return block
+
+    x = np.random.default_rng(0).standard_normal((400, 300)).astype(np.float32)
+    d = da.from_array(x, chunks=40).map_blocks(slowly, str(tmp_path), meta=np.empty((0, 0), np.float32))
+    future = client.compute(pools.average_pool(d, 5, strides=2, pads=2, axes=(0, 1)))
+    until = time.monotonic() + 300
+    while len(list(tmp_path.iterdir())) < 30 and time.monotonic() < until:
+        time.sleep(0.01)
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+    y = future.result(timeout=300)
+    assert not differs(y, onnxpool.average_pool(x, 5, strides=2, pads=2, axes=(0, 1)))
+    assert len(list(tmp_path.iterdir())) > d.npartitions  # some chunks were made again
+
+
+def test_importing_onnxpool_does_not_import_dask() -> None:
+    """Neither the package nor the module of it."""
+    program = "import sys, onnxpool; assert not [name for name in sys.modules if 'dask' in name]"
+    assert subprocess.run([sys.executable, "-c", program], timeout=300).returncode == 0
