@@ -74,3 +74,8 @@ print(team.paused())
 def test_a_wait_that_is_no_longer_than_the_work_pauses_nothing(worked: float, waited: float) -> None:
     """Nor does one of less than a fifth of a millisecond."""
     assert float(run(f"team.note({worked}, {waited}); print(team.paused())")[0]) == 0
+
+
+def test_pauses_can_be_forbidden() -> None:
+    """As scenarios that count threads need it on a busy machine."""
+    assert float(run("team.allow_pauses(False); team.note(0.001, 0.050); print(team.paused())")[0]) == 0

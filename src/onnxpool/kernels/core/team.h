@@ -122,6 +122,7 @@ static int get_pool(int threads) {
 #define MILLISECOND 1000000
 enum { LEAST_WAIT = MILLISECOND / 5, FIRST_PAUSE = 16 * MILLISECOND, LONGEST_PAUSE = 1024 * MILLISECOND };
 static int64_t pause_length, paused_until;
+static int pauses = 1; /* whether there are any: tests that count threads want none */
 
 static int64_t now(void) {
     struct timespec time;
@@ -131,7 +132,7 @@ static int64_t now(void) {
 
 static void note_wait(int64_t worked, int64_t waited, int64_t end) {
     int64_t length = __atomic_load_n(&pause_length, __ATOMIC_RELAXED);
-    if (waited > worked + LEAST_WAIT) {
+    if (pauses && waited > worked + LEAST_WAIT) {
         length = 4 * length < FIRST_PAUSE ? FIRST_PAUSE : 4 * length > LONGEST_PAUSE ? LONGEST_PAUSE : 4 * length;
         __atomic_store_n(&paused_until, end + length, __ATOMIC_RELAXED);
     } else {
@@ -174,6 +175,7 @@ static int64_t pause_left(void) {
     return left > 0 ? left : 0;
 }
 #else
+static int pauses;
 static void watch_forks(void) {}
 static void note_wait(int64_t worked, int64_t waited, int64_t end) { (void)worked, (void)waited, (void)end; }
 static int64_t now(void) { return 0; }

@@ -9,6 +9,7 @@ cdef extern from "team.h" nogil:
     int64_t now()
     void note_wait(int64_t worked, int64_t waited, int64_t end)
     int64_t pause_left()
+    int pauses
 
 
 watch_forks()
@@ -36,3 +37,9 @@ def note(double worked, double waited):
 def paused():
     """For how many seconds calls will take one thread, because a worker had to be waited for."""
     return pause_left() / 1e9
+
+
+def allow_pauses(bint allowed):
+    """Whether calls may take one thread for a while. Tests that count threads do not allow it."""
+    global pauses
+    pauses = allowed
