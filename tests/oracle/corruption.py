@@ -44,10 +44,11 @@ LAYOUTS = (2, -1, "x", None, 0.5, math.nan)
 
 
 def own_attributes(name):
-    """The attributes that the operator's function takes."""
+    """The attributes of ONNX that the operator's function takes."""
     parameters = inspect.signature(getattr(onnxpool, FUNCTIONS[name])).parameters.values()
     inputs = {"x", "indices", "rois", "batch_indices", "output_shape", "x_scale", "y_scale"}
-    inputs |= {"x_zero_point", "y_zero_point", "out", "num_threads", "opset", "channels_last", "return_indices"}
+    inputs |= {"x_zero_point", "y_zero_point", "out", "num_threads", "opset", "channels_last", "return_indices", "axes",
+               "keepdims"}
     return [parameter.name for parameter in parameters if parameter.name not in inputs]
 
 

@@ -133,7 +133,7 @@ def test_chance_makes_pools_that_run(dtype: str, capsys: pytest.CaptureFixture[s
     assert all(chance.LEAST <= np.prod(work.shape) <= chance.MOST for work in made)
     if missing("onnxruntime"):
         pytest.skip("there is no peer to race")
-    found = chance.main(["--dtype", dtype, "--pools", "4", "--worst", "2"])
+    found = chance.main(["--dtype", dtype, "--pools", "8", "--worst", "2", "--layouts", "first"])
     printed = capsys.readouterr().out.splitlines()
     assert found
     assert found == sorted(found)
