@@ -24,7 +24,7 @@ da = pytest.importorskip("dask.array")
 import onnxpool.dask as pools  # noqa: E402
 
 Array = NDArray[Any]
-MODEL = runpy.run_path(str(Path(__file__).parent.parent / "tools" / "model_scaling.py"))
+MODEL = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "model_scaling.py"))
 WINDOWED, WHOLE = cases_axes.WINDOWED, cases_axes.WHOLE
 POOLS = {operator: getattr(pools, FUNCTIONS[operator]) for operator in (*WINDOWED, *WHOLE)}
 
