@@ -1,0 +1,185 @@
+"""Time pools of dask arrays against dask's coarsen, dask-image and map_overlap, and watch the memory of workers.
+
+    python tools/compare_dask.py ways        # the table of docs/dask.md
+    python tools/compare_dask.py workers     # the runs of docs/scaling.md, beside what the model predicts
+    python tools/compare_dask.py memory      # the memory of two workers with a limit
+
+Everything runs on the cores that the process may use: `taskset` chooses them.
+"""
+
+import argparse
+import importlib.metadata
+import os
+import platform
+import resource
+import runpy
+import time
+import tracemalloc
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask_image import ndfilters
+from scipy import ndimage
+
+import onnxpool.dask as pools
+
+MIB = 1 << 20
+SHARED = len(os.sched_getaffinity(0)) == 1  # all workers share one core
+MODEL = runpy.run_path(str(Path(__file__).parent / "model_scaling.py"))
+
+
+def best(call: Callable[[], Any], repeats: int = 5) -> float:
+    """The shortest time of a call."""
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def summed(y: Any) -> Any:
+    """A number for each chunk, so that results need not be kept."""
+    return y.map_blocks(lambda block: block[(slice(1),) * block.ndim].copy(), chunks=[(1,) * n for n in y.numblocks])
+
+
+def peak(call: Callable[[], Any]) -> float:
+    """What a call allocates at most, in MiB."""
+    tracemalloc.start()
+    call()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most / MIB
+
+
+def by_hand(x: Any, size: int, stride: int) -> Any:
+    """Means of windows: a halo, means of all windows, of which some are taken."""
+    depth = size // 2
+    means = da.map_overlap(ndimage.uniform_filter, x, depth=depth, boundary="none", size=size, dtype=x.dtype)
+    return means[depth:-depth:stride, depth:-depth:stride]
+
+
+def ways() -> None:
+    """Prints the table of the ways to pool."""
+    x = da.from_array(np.random.default_rng(0).random((6000, 6000), np.float32), chunks=(1000, 1000), name="x")
+    ragged = x.rechunk((1010, 1010)).persist(scheduler="sync")
+    both = (0, 1)
+    cases: dict[str, dict[str, Callable[[], Any]]] = {
+        "means of 4x4 blocks": {
+            "onnxpool": lambda: pools.average_pool(x, 4, strides=4, axes=both),
+            "coarsen": lambda: da.coarsen(np.mean, x, {0: 4, 1: 4}),
+        },
+        "maxima of 4x4 blocks": {
+            "onnxpool": lambda: pools.max_pool(x, 4, strides=4, axes=both),
+            "coarsen": lambda: da.coarsen(np.max, x, {0: 4, 1: 4}),
+        },
+        "means of 4x4 blocks, chunks of 1010": {
+            "onnxpool": lambda: pools.average_pool(ragged, 4, strides=4, axes=both),
+            "coarsen": lambda: da.coarsen(np.mean, ragged, {0: 4, 1: 4}, trim_excess=True),
+        },
+        "means of 5x5 windows, step 3": {
+            "onnxpool": lambda: pools.average_pool(x, 5, strides=3, axes=both),
+            "dask-image": lambda: ndfilters.uniform_filter(x, 5)[2:-2:3, 2:-2:3],
+            "map_overlap": lambda: by_hand(x, 5, 3),
+        },
+        "maxima of 5x5 windows": {
+            "onnxpool": lambda: pools.max_pool(x, 5, axes=both),
+            "dask-image": lambda: ndfilters.maximum_filter(x, 5)[2:-2, 2:-2],
+        },
+    }
+    names = ("dask", "dask-image", "scipy", "numpy")
+    print(f"Python {platform.python_version()}, " + ", ".join(f"{n} {importlib.metadata.version(n)}" for n in names))
+    print("\n| what | with | s | ratio | tasks | MiB | result |\n|---|---|---|---|---|---|---|")
+    for what, given in cases.items():
+        first, truth = 0.0, None
+        for name, make in given.items():
+            y = make()
+            spent = best(lambda make=make: summed(make()).compute(scheduler="sync"))
+            held = peak(lambda make=make: summed(make()).compute(scheduler="sync"))
+            value = y.compute(scheduler="sync")
+            truth = value if truth is None else truth
+            told = "other shape" if value.shape != truth.shape else (
+                "equal" if np.array_equal(value, truth) else f"within {np.abs(value - truth).max():.0e}")
+            first = first or spent
+            tasks = len(dict(y.__dask_graph__())) - x.npartitions
+            print(f"| {what if name == 'onnxpool' else ''} | {name} | {spent:.2f} | {spent / first:.1f} | {tasks} | "
+                  f"{held:.0f} | {told} |", flush=True)
+
+
+def source(shape: tuple[int, ...], chunk: int) -> Any:
+    """An array whose chunks are made when they are needed."""
+    return da.full(shape, 1.5, dtype=np.float32, chunks=chunk)
+
+
+def cluster(workers: int, limit: str = "2GiB") -> Any:
+    """So many processes of one thread."""
+    from distributed import Client, LocalCluster
+
+    return Client(LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None,
+                               memory_limit=limit, silence_logs=50))
+
+
+def rate_of(size: int, given: dict[str, Any]) -> tuple[float, float, float]:
+    """Seconds of one byte that is made, joined and pooled, on one core."""
+    import onnxpool
+
+    block = np.full((size, size), 1.5, np.float32)
+    target = np.empty_like(block)
+    op = onnxpool.AveragePool(**given, axes=(0, 1))
+    return (best(lambda: np.full((size, size), 1.5, np.float32)) / block.nbytes,
+            best(lambda: np.copyto(target, block)) / block.nbytes,
+            best(lambda: op(block, num_threads=1)) / block.nbytes)
+
+
+def workers() -> None:
+    """Prints measured times of one and two workers, and predicted ones."""
+    print("\n| workers | array | chunk | windows | tasks | predicted s | measured s | off |\n" + "|---" * 8 + "|")
+    for count in (1, 2):
+        with cluster(count) as client:
+            small = da.ones(1000, chunks=1)
+            client.compute(small.sum()).result()
+            per_task = best(lambda client=client, small=small: client.compute(small.sum()).result(), 3) / 1300
+            for size, chunk, given in [(16_000, 2000, {"kernel_shape": 4, "strides": 4}),
+                                       (16_000, 2000, {"kernel_shape": 3, "pads": 1}),
+                                       (3000, 250, {"kernel_shape": 4, "strides": 4}),
+                                       (3000, 250, {"kernel_shape": 3, "pads": 1})]:
+                x = source((size, size), chunk)
+                y = summed(pools.average_pool(x, **given, axes=(0, 1)))
+                lines = [MODEL["Line"](sizes, given["kernel_shape"], given.get("strides", 1), 1,
+                                       (given.get("pads", 0),) * 2) for sizes in x.chunks]
+                cost = MODEL["count"](lines, 4)
+                load, join, pool = rate_of(chunk, given)
+                rates = MODEL["Rates"](load, join if cost.tasks > cost.pools else 0.0, pool, join, 0.0, per_task)
+                told = MODEL["predict"](cost, rates, count, x.npartitions)
+                shared = (count if SHARED else 1)
+                predicted = told["scheduler"] + shared * (told["load"] + told["join"] + told["pool"] + told["move"])
+                spent = best(lambda client=client, y=y: client.compute(y).result(), 3)
+                print(f"| {count} | {size}x{size} | {chunk}x{chunk} | {given['kernel_shape']}, step "
+                      f"{given.get('strides', 1)} | {cost.tasks} | {predicted:.2f} | {spent:.2f} | "
+                      f"{predicted / spent - 1:+.0%} |", flush=True)
+
+
+def memory() -> None:
+    """Prints the memory of two workers that pool arrays of several sizes."""
+    print("\n| array | GiB | chunks | most memory of a worker, MiB | s |\n|---|---|---|---|---|")
+    for size in (8000, 16_000, 32_000):
+        with cluster(2, "600MiB") as client:
+            y = summed(pools.average_pool(source((size, size), 2000), 5, strides=2, pads=2, axes=(0, 1)))
+            begin = time.perf_counter()
+            client.compute(y).result()
+            spent = time.perf_counter() - begin
+            used = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+            print(f"| {size}x{size} | {prod((size, size)) * 4 / 2**30:.1f} | {(size // 2000) ** 2} | "
+                  f"{max(used.values()) / 1024:.0f} | {spent:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("ways", "workers", "memory"))
+    dask.config.set({"distributed.worker.multiprocessing-method": "spawn"})
+    {"ways": ways, "workers": workers, "memory": memory}[parser.parse_args().what]()
