@@ -79,3 +79,14 @@ def test_a_wait_that_is_no_longer_than_the_work_pauses_nothing(worked: float, wa
 def test_pauses_can_be_forbidden() -> None:
     """As scenarios that count threads need it on a busy machine."""
     assert float(run("team.allow_pauses(False); team.note(0.001, 0.050); print(team.paused())")[0]) == 0
+
+
+def test_a_wait_for_a_longer_region_pauses_nothing() -> None:
+    """Regions of an image are no equal tasks: a thread may have worked for all the time that another one waited."""
+    assert float(run("""
+image = np.zeros((1, 64, 256, 256), np.float32)
+regions, images = np.array([[0, 0, 80, 80], [0, 0, 250, 250]], np.float32), np.zeros(2, np.int64)
+for _ in range(20):
+    onnxpool.roi_align(image, regions, images, output_height=60, output_width=60, sampling_ratio=0, num_threads=2)
+print(team.paused())
+""")[0]) == 0

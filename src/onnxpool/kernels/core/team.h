@@ -12,7 +12,7 @@
 
 typedef struct {
     int threads;           /* that a call gets, with the one that calls */
-    int64_t begun, worked; /* when it began, and when the calling thread ended its last task, in nanoseconds */
+    int64_t begun, worked; /* when it began, and when the calling thread last ended a task, in nanoseconds */
 } Team;
 
 #ifdef _OPENMP
@@ -156,7 +156,8 @@ static Team enter_team(int threads) {
     return team;
 }
 
-/* Said by each thread after a task. */
+/* Said by each thread after a task, where tasks are shared out beforehand and alike. Where they are not, a wait for a
+ * longer task is no sign of busy cores, and nobody says so. */
 static void end_task(Team *team) {
     if (team->threads > 1 && omp_get_thread_num() == 0)
         team->worked = now();
@@ -166,7 +167,8 @@ static void leave_team(const Team *team) {
     if (team->threads > 1) {
         int64_t end = now();
         __atomic_fetch_sub(&regions_running, 1, __ATOMIC_RELEASE);
-        note_wait(team->worked - team->begun, end - team->worked, end);
+        if (team->worked > team->begun)
+            note_wait(team->worked - team->begun, end - team->worked, end);
     }
 }
 

@@ -21,7 +21,7 @@ cdef Team enter_team(int threads) noexcept nogil:
 
 
 cdef void end_task(Team* team) noexcept nogil:
-    """Said by each thread after a task."""
+    """Said by each thread after a task, where tasks are alike."""
     end_task_here(team)
 
 

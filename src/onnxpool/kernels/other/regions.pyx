@@ -14,7 +14,7 @@ cimport numpy as cnp
 
 from .rows cimport BFLOAT16, FLOAT16, PLAIN, Images, read_row, write_row
 from ..core.signals cimport Interrupts, interrupted, raised_by_handler
-from ..core.team cimport Team, end_task, enter_team, leave_team
+from ..core.team cimport Team, enter_team, leave_team
 
 cnp.import_array()
 
@@ -378,7 +378,6 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
     cdef char* memory
     cdef Interrupts signals
     cdef Team team
-    cdef Team* among = &team
     job.kind = {"roi_max": ROI_MAX, "align_avg": ALIGN_AVG, "align_max": ALIGN_MAX}[cut.kind]
     job.x, job.y = images_of(x, dtype, channels_last), images_of(y, dtype, channels_last)
     job.scale, job.offset, job.at_least_one = cut.scale, cut.offset, cut.at_least_one
@@ -394,7 +393,6 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
         for r in prange(count, num_threads=team.threads, schedule="dynamic", use_threads_if=team.threads > 1):
             if not interrupted(&signals):
                 run_region(fixed, corners, image, r, memory + threadid() * job.scratch)
-                end_task(among)
     leave_team(&team)
     free(memory)
     raised_by_handler(&signals)
