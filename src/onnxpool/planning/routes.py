@@ -11,13 +11,13 @@ REGISTER = 32  # bytes, for which costs were measured
 # Nanoseconds for each register full of results, on AMD Zen 3 (`tools/measure_routes.py` measures and prints them):
 # what a unit of work costs in each route. "far" was estimated from a few larger problems.
 COSTS = {
-    "direct": {"taps": 0.45, "widened": 0.24, "tree": 0.51, "part": 8.22, "windows": 10.61, "results": 1.00},
-    "passes": {"loads": 0.50, "widened": 0.14, "sums": 0.24, "splits": 1.70, "picks": 0.89, "taps": 0.15, "rows": 5.80,
-               "windows": 9.70, "results": 2.20},
-    "moved": {"elements": 1.89, "far": 5.0},
+    "direct": {"taps": 0.56, "widened": 0.38, "tree": 0.41, "part": 8.98, "windows": 13.25, "results": 0.42},
+    "passes": {"loads": 0.54, "widened": 0.49, "sums": 0.29, "splits": 1.10, "picks": 1.13, "taps": 0.24, "rows": 6.37,
+               "items": 48.01, "windows": 7.86, "results": 1.87},
+    "moved": {"elements": 1.76, "far": 2.5},
 }
-NEAR = 1 << 20  # bytes of an image that are near while its channels are brought side by side
-PAGE = 1 << 12  # bytes
+MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, by its bytes, relative to 4
+NEAR = 1 << 19  # bytes of an image that are near while its channels are brought side by side: the second level of the cache
 TILE = 512  # places of a tile whose channels are brought side by side
 SMALL_PLANE = 256  # elements of a channel, up to which channels of whole planes are brought side by side
 LINED_PLANE = 1024  # of steps that load lines: planes of 35x35 take 0.7 times as long apart, of 20x20 1.5 times
@@ -95,6 +95,7 @@ def passes_work(problem: Problem) -> Work:
     rows = math.prod(spread[1:])
     work = {"loads": row * rows, "sums": 0.0, "splits": row if split else 0, "picks": width / lanes if picked else 0,
             "taps": done * (1 if picked or tree else last.most), "rows": width / (out * lanes) * (1 + rows),
+            "items": width / lanes / math.prod(axis.out or 1 for axis in problem.axes) if before else 0,  # else rows
             "windows": width / lanes if apart else 0, "results": done}
     for a, axis in enumerate(before):
         if a == 0 and axis.most <= FEW:
@@ -111,10 +112,9 @@ def passes_work(problem: Problem) -> Work:
 
 def moved_work(problem: Problem) -> Work:
     """Channels are brought side by side, and results back to where they belong."""
-    moved = math.prod(axis.size / max(1, axis.out) for axis in problem.axes) + 1
-    elements, plane = moved * problem.itemsize / problem.acc_bytes, volume(problem) * problem.itemsize
-    far = plane * problem.lanes > NEAR or plane % PAGE == 0  # channels a page apart fall on the same cache lines
-    return {"elements": elements, "far": elements if far else 0}
+    moved = math.prod(axis.read_by(axis.out) / max(1, axis.out) for axis in problem.axes) + 1
+    elements, plane = moved * MOVES[problem.itemsize] * 4 / problem.acc_bytes, volume(problem) * problem.itemsize
+    return {"elements": elements, "far": elements if plane * problem.lanes > NEAR else 0}
 
 
 def halo(problem: Problem) -> float:

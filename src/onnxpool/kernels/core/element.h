@@ -295,14 +295,11 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 #elif defined(ELEMENT_float32)
     const half_float_v narrow = __builtin_convertvector(total, half_float_v);
     memcpy(y, &narrow, sizeof narrow);
+#elif defined(ELEMENT_float16)
+    const quarter_words_v words = narrow_double_to_float16(total);
+    memcpy(y, &words, sizeof words);
 #else
-    const half_float_v narrow = round_to_odd(total);
-    const half_uint32_v bits = (half_uint32_v)narrow;
-#if defined(ELEMENT_float16)
-    const quarter_words_v words = __builtin_convertvector(NARROW_FLOAT16(half_uint32_v, half_float_v, bits), quarter_words_v);
-#else
-    const quarter_words_v words = __builtin_convertvector(ROUND_TO_BFLOAT16(half_uint32_v, bits) >> 16, quarter_words_v);
-#endif
+    const quarter_words_v words = narrow_double_to_bfloat16(total);
     memcpy(y, &words, sizeof words);
 #endif
 }

@@ -206,14 +206,29 @@ INLINE half_words_v narrow_to_float16(float_v x) {
     return __builtin_convertvector(NARROW_FLOAT16(uint32_v, float_v, bits), half_words_v);
 #endif
 }
-/* Doubles as the floats whose later narrowing to 16 bits rounds the doubles themselves: the last bit is sticky. */
+/* The same of doubles, by way of floats that have 16 of their bits. The last of these is sticky, so that nothing is
+ * rounded twice. Subnormal floats hold all 16, down to half the least bfloat16. */
 INLINE half_float_v round_to_odd(double_v x) {
-    const half_float_v nearest = __builtin_convertvector(x, half_float_v);
-    const double_v back = __builtin_convertvector(nearest, double_v);
-    const half_int32_v exact = __builtin_convertvector((back == x) | (x != x), half_int32_v);
-    const half_int32_v beyond = __builtin_convertvector(
-        ((int64_v)back & INT64_MAX) > ((int64_v)x & INT64_MAX), half_int32_v); /* -1 where it is too large */
-    return (half_float_v)BLEND(half_int32_v, exact, nearest, ((half_int32_v)nearest + beyond) | 1);
+    const int64_v bits = (int64_v)x, low = (int64_v){} + ((INT64_C(1) << 37) - 1);
+    return __builtin_convertvector((double_v)((bits | ((bits & low) + low)) & ~low), half_float_v);
+}
+INLINE quarter_words_v narrow_double_to_bfloat16(double_v x) {
+    const half_uint32_v bits = (half_uint32_v)round_to_odd(x);
+    return __builtin_convertvector(ROUND_TO_BFLOAT16(half_uint32_v, bits) >> 16, quarter_words_v);
+}
+INLINE quarter_words_v narrow_double_to_float16(double_v x) {
+    const half_float_v narrow = round_to_odd(x);
+#if defined(__AVX512F__)
+    return (quarter_words_v)_mm256_cvtps_ph((__m256)narrow, _MM_FROUND_TO_NEAREST_INT);
+#elif defined(__F16C__)
+    const __m128i words = _mm_cvtps_ph((__m128)narrow, _MM_FROUND_TO_NEAREST_INT);
+    quarter_words_v quarter;
+    memcpy(&quarter, &words, sizeof quarter);
+    return quarter;
+#else
+    const half_uint32_v bits = (half_uint32_v)narrow;
+    return __builtin_convertvector(NARROW_FLOAT16(half_uint32_v, half_float_v, bits), quarter_words_v);
+#endif
 }
 
 /* ---- Elements of even and of odd place of two registers that lie side by side. */
