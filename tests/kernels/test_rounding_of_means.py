@@ -45,10 +45,12 @@ def test_the_norm_of_one_value_is_its_magnitude(dtype):
     assert np.array_equal(y.view(np.uint16), x.view(np.uint16) & 0x7FFF)
 
 
+@pytest.mark.parametrize("subnormal", [False, True], ids=["normal", "subnormal"])
 @pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)], ids=str)
-def test_norms_of_16_bits_are_rounded_once(dtype):
+def test_norms_of_16_bits_are_rounded_once(dtype, subnormal):
     """Some of so many roots lie next to the middle of two results: what is nearer is closer to the exact root."""
-    x = np.random.default_rng(0).uniform(0.5, 4, (1, 1 << 20, 2)).astype(dtype)
+    scale = float(np.uint16(25).view(dtype)) if subnormal else 1.0
+    x = (scale * np.random.default_rng(0).uniform(0.5, 4, (1, 1 << 20, 2))).astype(dtype)
     y = onnxpool.lp_pool(x, 2)[0, :, 0]
     exact = np.sqrt(np.square(x[0].astype(np.longdouble)).sum(axis=-1))
     error = np.abs(y.astype(np.longdouble) - exact)
