@@ -19,7 +19,7 @@ COSTS = {
 MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, by its bytes, relative to 4
 NEAR = 1 << 19  # bytes of an image that are near while its channels are brought side by side: the second level of the cache
 TILE = 512  # places of a tile whose channels are brought side by side
-SMALL_PLANE = 256  # elements of a channel, up to which channels of whole planes are brought side by side
+SMALL_PLANE = 200  # elements of 4 bytes of a channel, up to which channels of whole planes are brought side by side
 LINED_PLANE = 1024  # of steps that load lines: planes of 35x35 take 0.7 times as long apart, of 20x20 1.5 times
 
 Work = dict[str, float]  # what a route does for each register full of results
@@ -179,7 +179,9 @@ def prefers_lanes(problem: Problem) -> bool:
     if Forced.lanes is not None:
         return Forced.lanes
     if not is_windowed(problem):
-        return volume(problem) <= (SMALL_PLANE if problem.whole else LINED_PLANE)
+        if problem.whole:
+            return volume(problem) * MOVES[problem.itemsize] <= SMALL_PLANE
+        return volume(problem) <= LINED_PLANE
     rows = problem._replace(lanes=1, planar=False)
     by_rows = cost("passes", passes_work(rows)) if bounded(rows) else math.inf
     more, moved = halo(problem), cost("moved", moved_work(problem))

@@ -27,6 +27,7 @@ cdef enum:
     SLACK = 8 * LANES     # values behind an area that loops may read or write
     NARROW = 4 * LANES    # values of a row below which it is not rounded up
     NEAR = 8192           # bytes of a block that stays in the first level of the cache
+    AHEAD = 2048          # bytes ahead, about, that rows are fetched from memory
     STRIP = 24576         # bytes of a strip
     LINE = 64             # of a cache line
     SLOTS = 4             # divisors of so many kinds of rows are kept (along.pxd)

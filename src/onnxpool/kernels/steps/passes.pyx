@@ -13,6 +13,7 @@ from ..core.cursor cimport advance
 from ..core.element cimport DIVIDES, LANES, acc_t, elem_t, watch_nothing, watch_suspects, watch_t
 from ..core.job cimport Axis, Run, Tile, Window, run_at, window_at
 from ..core.rows cimport (
+    AHEAD,
     MOST,
     SLACK,
     Columns,
@@ -44,6 +45,8 @@ cdef void prepare_columns(const Tile* tile, const Room* room, Columns* c) noexce
         c.pieces, c.n = inside, tile.lanes
     c.taps, c.tap, c.step = 1, first.dilation * tile.x_stride[0], tile.x_item
     c.fresh, c.ahead = 0, first.stride * tile.x_stride[0]
+    if c.ahead > 0:
+        c.ahead *= max(1, AHEAD // (c.ahead * <Py_ssize_t> sizeof(elem_t)))
     c.pitch, c.left = room.pitch, (room.low - room.begin) * tile.lanes
     c.gap = room.pitch - inside * tile.lanes
     if not inside:

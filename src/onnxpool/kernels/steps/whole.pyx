@@ -53,6 +53,7 @@ cdef enum:
     LEAST = 256           # if rows have so many bytes at least,
     LARGEST = 1024        # and these at most; or if they have FULL values:
     LINE = 64             # then so many of small elements, behind which the processor fetches more by itself
+    BASKET = 16           # items whose neighbours are joined together
     MOST = 64             # axes
 
 cdef struct Tree:
@@ -61,8 +62,8 @@ cdef struct Tree:
     Py_ssize_t rows                      # that have been planted
     Py_ssize_t ahead                     # values from what is read to what is fetched, or 0
     acc_t* stack                         # a finished part for each bit of `rows`
-    acc_t* part                          # a row that is not full
     char* together                       # elements of eight rows
+    acc_t* basket                        # rows of items, whose neighbours are joined together; of groups only
     const Rule* rule
 
 
@@ -76,9 +77,9 @@ cdef Tree tree_of(const Tile* tile) noexcept nogil:
     row = tree.values * sizeof(elem_t)
     if tile.far and (tree.values == FULL or LEAST <= row <= LARGEST):
         tree.ahead = AHEAD // <Py_ssize_t> sizeof(elem_t)
-    tree.part = <acc_t*> tile.scratch
-    tree.together = <char*> (tree.part + tree.pitch)
-    tree.stack = <acc_t*> (tree.together + (8 * tree.pitch * sizeof(elem_t) + ROW - 1) // ROW * ROW)
+    tree.together = tile.scratch
+    tree.basket = <acc_t*> (tree.together + (8 * tree.pitch * sizeof(elem_t) + ROW - 1) // ROW * ROW)
+    tree.stack = tree.basket + (BASKET * tree.pitch if tree.group > 1 else 0)
     return tree
 
 
@@ -104,26 +105,34 @@ cdef inline void load_two(rows_t* v, const elem_t* x, Py_ssize_t stride, Py_ssiz
     merge(v, &later)
 
 
+cdef inline void load_four(rows_t* v, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
+                           const Rule* rule) noexcept nogil:
+    cdef rows_t later
+    load_two(v, x, stride, n, rule)
+    load_two(&later, x + 2 * stride, stride, n, rule)
+    merge(v, &later)
+
+
 cdef inline void load_eight(rows_t* v, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
                             const Rule* rule) noexcept nogil:
-    cdef rows_t two, four
-    load_two(v, x, stride, n, rule)
-    load_two(&two, x + 2 * stride, stride, n, rule)
-    merge(v, &two)
-    load_two(&four, x + 4 * stride, stride, n, rule)
-    load_two(&two, x + 6 * stride, stride, n, rule)
-    merge(&four, &two)
-    merge(v, &four)
+    cdef rows_t later
+    load_four(v, x, stride, n, rule)
+    load_four(&later, x + 4 * stride, stride, n, rule)
+    merge(v, &later)
 
 
 cdef inline void load_rows(rows_t* v, int level, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
                            const Rule* rule) noexcept nogil:
-    """2 ** level rows, as a tree: 1, 8 or 16."""
+    """2 ** level rows, as a tree: 1, 2, 4, 8 or 16."""
     cdef rows_t later
     if level == 0:
         load_row(v, x, n, rule)
-        return
-    load_eight(v, x, stride, n, rule)
+    elif level == 1:
+        load_two(v, x, stride, n, rule)
+    elif level == 2:
+        load_four(v, x, stride, n, rule)
+    else:
+        load_eight(v, x, stride, n, rule)
     if level == 4:
         load_eight(&later, x + 8 * stride, stride, n, rule)
         merge(v, &later)
@@ -175,11 +184,17 @@ cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows)
     cdef bint full = tree.values == FULL and stride == FULL  # and known to the compiler
     cdef Py_ssize_t most = 16 if full or PACKED else 8, n
     while rows:
-        n = 1 if rows < 8 or tree.rows % 8 else 8 if rows < most or tree.rows % most else most
+        n = most
+        while n > rows or tree.rows & (n - 1):
+            n //= 2
         if tree.ahead and n > 1 and stride == tree.values:
             fetch(x + tree.ahead, LINE if full and sizeof(elem_t) < 4 else n * stride * sizeof(elem_t))
         if n == 1:
             plant_rows(tree, 0, x, stride, tree.values)
+        elif n == 2:
+            plant_rows(tree, 1, x, stride, tree.values)
+        elif n == 4:
+            plant_rows(tree, 2, x, stride, tree.values)
         elif n == 8:
             plant_rows(tree, 3, x, stride, tree.values)
         elif full:
@@ -189,28 +204,33 @@ cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows)
         rows, x = rows - n, x + n * stride
 
 
-cdef inline void load_few(acc_t* y, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
-    """Fewer values than a vector has."""
-    cdef acc_t[LANES] part
-    vec_write(part, vec_load_part(x, n, rule))
-    memcpy(y, part, n * sizeof(acc_t))
+cdef inline vec_t load_end(const elem_t* x, Py_ssize_t n, bint follows, const Rule* rule) noexcept nogil:
+    """Fewer values than a vector has, and identities. If they follow others, no element is moved alone."""
+    cdef acc_t[2 * LANES] end
+    vec_write(end + LANES, vec_none())
+    if follows:
+        vec_write(end, vec_load(x + n - LANES, rule))
+        return vec_read(end + LANES - n)
+    vec_write(end, vec_load_part(x, n, rule))
+    memcpy(end + n, end + LANES, (LANES - n) * sizeof(acc_t))
+    return vec_read(end)
 
 
-cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
-    """A row of which only n values are there."""
-    cdef Py_ssize_t i, vectors = (tree.values + LANES - 1) // LANES
+cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n, Py_ssize_t before) noexcept nogil:
+    """A row of which only n values are there. So many elements before it may be read."""
+    cdef Py_ssize_t i = 0, first, rest
     cdef vec_t v
-    for i in range(vectors):
-        vec_write(tree.part + i * LANES, vec_none())
-    for i in range(n // LANES):
-        vec_write(tree.part + i * LANES, vec_load(x + i * LANES, tree.rule))
-    if n < LANES:
-        load_few(tree.part, x, n, tree.rule)
-    else:
-        vec_write(tree.part + n - LANES, vec_load(x + n - LANES, tree.rule))
-    for i in range(vectors):
-        v = vec_read(tree.part + min(i * LANES, max(0, tree.values - LANES)))
-        graft(tree, 0, i * LANES, &v, NULL)
+    while i < tree.values:
+        first = min(i, max(0, tree.values - LANES))
+        rest = n - first
+        if rest >= LANES:
+            v = vec_load(x + first, tree.rule)
+        elif rest > 0:
+            v = load_end(x + first, rest, before + n >= LANES, tree.rule)
+        else:
+            v = vec_none()
+        graft(tree, 0, i, &v, NULL)
+        i += LANES
     tree.rows += 1
 
 
@@ -226,12 +246,10 @@ cdef void join_values(acc_t* x, const acc_t* later, Py_ssize_t n) noexcept nogil
         i += LANES
 
 
-cdef acc_t* harvest(Tree* tree, Py_ssize_t lanes) noexcept nogil:
-    """The total of each lane: parts of the tree, the smallest first, then the neighbours of a row, half and half."""
+cdef acc_t* harvest(Tree* tree) noexcept nogil:
+    """The total of each value of a row: parts of the tree, the smallest first."""
     cdef int level = 0
-    cdef Py_ssize_t group = tree.group, g, i = 0
     cdef acc_t* total
-    cdef vec_t v, later
     while not tree.rows >> level & 1:
         level += 1
     total = tree.stack + level * tree.pitch
@@ -243,17 +261,27 @@ cdef acc_t* harvest(Tree* tree, Py_ssize_t lanes) noexcept nogil:
         level += 1
     if tree.values > LANES:  # the last vector holds the end of a row
         vec_write(total + tree.values - LANES, vec_read(total + (tree.values - 1) // LANES * LANES))
+    return total
+
+
+cdef void join_neighbours(const Tree* tree, Py_ssize_t items, Py_ssize_t lanes) noexcept nogil:
+    """The total of each lane of the items in the basket: neighbours of a row, half and half. Each step takes all items
+    before the next one, which would wait for it."""
+    cdef Py_ssize_t group = tree.group, pitch = tree.pitch, k, g, i
+    cdef vec_t v, later
     while group % 2 == 0:
         group //= 2
-        join_values(total, total + group * lanes, group * lanes)
-    while group > 1 and i < lanes:  # what a vector writes behind the lanes has been read by then
-        read(&v, total + i)
-        for g in range(1, group):
-            read(&later, total + g * lanes + i)
-            join(&v, &later)
-        write(total + i, &v)
-        i += LANES
-    return total
+        for k in range(items):
+            join_values(tree.basket + k * pitch, tree.basket + k * pitch + group * lanes, group * lanes)
+    for k in range(items if group > 1 else 0):
+        i = 0
+        while i < lanes:  # what a vector writes behind the lanes has been read by then
+            read(&v, tree.basket + k * pitch + i)
+            for g in range(1, group):
+                read(&later, tree.basket + k * pitch + g * lanes + i)
+                join(&v, &later)
+            write(tree.basket + k * pitch + i, &v)
+            i += LANES
 
 
 cdef void put_together(const Tile* tile, const char* x, char* y, Py_ssize_t places) noexcept nogil:
@@ -272,7 +300,7 @@ cdef void plant_places(const Tile* tile, Tree* tree, const elem_t* x, Py_ssize_t
     cdef Py_ssize_t rows = places // tree.group
     plant(tree, x, tree.values, rows)
     if places % tree.group:
-        plant_part(tree, x + rows * tree.values, places % tree.group * tile.lanes)
+        plant_part(tree, x + rows * tree.values, places % tree.group * tile.lanes, rows * tree.values)
 
 
 cdef Py_ssize_t plant_line(const Tile* tile, Tree* tree, const char* x, Py_ssize_t n,
@@ -324,19 +352,36 @@ cdef void pool_item(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
         plant_places(tile, tree, <const elem_t*> tree.together, waiting)
 
 
-cdef void finish_item(const Tile* tile, const acc_t* total, elem_t* y, double count, watch_t* watch) noexcept nogil:
+cdef void finish_values(const Tile* tile, const acc_t* total, elem_t* y, Py_ssize_t n, double count,
+                        watch_t* watch) noexcept nogil:
     cdef Py_ssize_t i = 0
     cdef vec_t v, by = vec_fill(count)
-    while i < tile.lanes:
+    while i < n:
         read(&v, total + i)
-        divide(y + i, tile.lanes - i, &v, by, tile.rule, watch)
+        divide(y + i, n - i, &v, by, tile.rule, watch)
         i += LANES
+
+
+cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t items, double count,
+                       watch_t* watch) noexcept nogil:
+    """The results of items whose rows have few lanes."""
+    cdef Py_ssize_t k
+    join_neighbours(tree, items, tile.lanes)
+    if tile.lanes == tile.y_item == 1:  # they are one line
+        for k in range(1, items):
+            tree.basket[k] = tree.basket[k * tree.pitch]
+        finish_values(tile, tree.basket, y, items, count, watch)
+        return
+    for k in range(items):
+        finish_values(tile, tree.basket + k * tree.pitch, y + k * tile.y_item, tile.lanes, count, watch)
 
 
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef watch_t watch = watch_nothing()
     cdef Tree tree = tree_of(tile)
-    cdef Py_ssize_t item, unit = 1 if tile.apart else sizeof(elem_t)
+    cdef Py_ssize_t item, waiting = 0, i, unit = 1 if tile.apart else sizeof(elem_t)
+    cdef elem_t* y = <elem_t*> tile.y
+    cdef acc_t* total
     cdef int a
     cdef double count = 1
     for a in range(tile.rank):
@@ -344,7 +389,18 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     for item in range(tile.items):
         tree.rows = 0
         pool_item(tile, &tree, tile.x + item * tile.x_item * unit)
-        finish_item(tile, harvest(&tree, tile.lanes), <elem_t*> tile.y + item * tile.y_item, count, &watch)
+        total = harvest(&tree)
+        if tree.group == 1:
+            finish_values(tile, total, y + item * tile.y_item, tile.lanes, count, &watch)
+            continue
+        i = 0
+        while i < tree.values:
+            vec_write(tree.basket + waiting * tree.pitch + i, vec_read(total + i))
+            i += LANES
+        waiting += 1
+        if waiting == BASKET or item == tile.items - 1:
+            empty_basket(tile, &tree, y + (item + 1 - waiting) * tile.y_item, waiting, count, &watch)
+            waiting = 0
     tile.suspect |= watch_suspects(&watch)
 
 
