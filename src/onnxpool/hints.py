@@ -9,7 +9,7 @@ from .errors import PoolTypeError
 F = TypeVar("F", bound=Callable[..., Any])
 
 # What PyTorch, Keras and others call attributes of ONNX.
-ELSEWHERE = {"kernel_size": "kernel_shape", "pool_size": "kernel_shape", "ksize": "kernel_shape", "size": "kernel_shape",
+ELSEWHERE = {"kernel_size": "kernel_shape", "pool_size": "kernel_shape", "ksize": "kernel_shape",
              "stride": "strides", "padding": "pads", "pad": "pads", "dilation": "dilations", "axis": "axes",
              "norm_type": "p", "output_size": "output_shape", "boxes": "rois", "threads": "num_threads"}
 
