@@ -75,7 +75,7 @@ def timed(case: Case, x: Any, name: str | None, lanes: bool | None) -> tuple[flo
     routes.Forced.route, routes.Forced.lanes = name, lanes
     chosen, seen = routes.choose, []
 
-    def watched(problem: routes.Problem) -> routes.Route:
+    def watched(problem: routes.Problem) -> routes.Choice:
         seen.append(problem)
         return chosen(problem)
 

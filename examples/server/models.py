@@ -131,6 +131,13 @@ class Model:
                 "inputs": [info.metadata() for info in self.inputs],
                 "outputs": [info.metadata() for info in self.outputs]}
 
+    def configuration(self) -> dict[str, Any]:
+        """As Triton has it; batches are as large as a request makes them."""
+        described = self.metadata()
+        return {"name": self.name, "platform": self.platform, "max_batch_size": 0, **{
+            side: [{"name": info["name"], "data_type": f"TYPE_{info['datatype']}", "dims": info["shape"]}
+                   for info in described[f"{side}s"]] for side in ("input", "output")}}
+
 
 def signature(info: onnx.ValueInfoProto, optional: bool = False) -> Signature:
     """An input or output of a graph; one without a shape is taken for one of a single open size."""

@@ -40,6 +40,7 @@ import onnxpool
 HEADER_LENGTH = "Inference-Header-Content-Length"
 CLIENT_LEFT = 499  # in the metrics; nobody gets it as an answer
 PLAIN = ("", "identity")
+EXTENSIONS = ["binary_tensor_data", "model_configuration", "statistics"]  # as Triton has them
 
 log = logging.getLogger("onnxpool.server")
 
@@ -56,6 +57,18 @@ class Metrics:
                                  registry=self.registry)
         self.under_way = Gauge("inference_requests_under_way", "Inference requests that have no answer yet",
                                registry=self.registry)
+
+    def statistics(self, model: Model) -> dict[str, Any]:
+        """What Triton tells of a model's requests. The time is that of all answers, refusals of inputs too."""
+        counts = {True: 0, False: 0}
+        for sample in next(iter(self.requests.collect())).samples:
+            if sample.name == "inference_requests_total" and sample.labels["model"] == model.name:
+                counts[sample.labels["status"] == "200"] += int(sample.value)
+        seconds = self.registry.get_sample_value("inference_seconds_sum", {"model": model.name}) or 0.0
+        return {"name": model.name, "version": model.version, "inference_count": counts[True],
+                "execution_count": counts[True],
+                "inference_stats": {"success": {"count": counts[True], "ns": int(1e9 * seconds)},
+                                    "fail": {"count": counts[False], "ns": 0}}}
 
 
 class Server:
@@ -81,9 +94,11 @@ class Server:
     def application(self) -> Starlette:
         """The ASGI application."""
         routes = [Route("/v2", self.server), Route("/metrics", self.measured),
-                  Route("/v2/health/live", self.healthy), Route("/v2/health/ready", self.healthy)]
+                  Route("/v2/health/live", self.healthy), Route("/v2/health/ready", self.healthy),
+                  Route("/v2/models/stats", self.counted)]
         for path in ("/v2/models/{model}", "/v2/models/{model}/versions/{version}"):
             routes += [Route(path, self.described), Route(path + "/ready", self.ready),
+                       Route(path + "/config", self.configured), Route(path + "/stats", self.counted),
                        Route(path + "/infer", self.infer, methods=["POST"])]
         return Starlette(routes=routes, exception_handlers={HTTPException: refusal, RequestError: refusal})
 
@@ -93,7 +108,7 @@ class Server:
 
     async def server(self, _: Request) -> Response:
         """Metadata of the server."""
-        return JSONResponse({"name": "onnxpool", "version": onnxpool.__version__, "extensions": ["binary_tensor_data"]})
+        return JSONResponse({"name": "onnxpool", "version": onnxpool.__version__, "extensions": EXTENSIONS})
 
     async def described(self, request: Request) -> Response:
         """Metadata of a model."""
@@ -102,6 +117,15 @@ class Server:
     async def ready(self, request: Request) -> Response:
         """Whether a model is ready: if it is known."""
         return JSONResponse({"name": self.model(request).name, "ready": True})
+
+    async def configured(self, request: Request) -> Response:
+        """The configuration of a model, which clients of Triton ask for."""
+        return JSONResponse(self.model(request).configuration())
+
+    async def counted(self, request: Request) -> Response:
+        """The statistics of a model, or of all."""
+        models = [self.model(request)] if "model" in request.path_params else self.models.values()
+        return JSONResponse({"model_stats": [self.metrics.statistics(model) for model in models]})
 
     async def measured(self, _: Request) -> Response:
         """The metrics as Prometheus reads them."""

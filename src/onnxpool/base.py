@@ -14,6 +14,7 @@ from . import schemas, windows
 from .attributes import Axes, Flag, integer, shown
 from .errors import Place, PoolError, PoolTypeError
 from .execution import Array, Plan, T, as_array, dtype_name, dtype_of, native
+from .hints import hinted
 from .keys import key_of
 from .quantisation import ratio_of
 
@@ -174,13 +175,13 @@ class Operator:
 
     def _keywords(self) -> dict[str, Any]:
         """The arguments that make an equal operator."""
-        keywords = {**self.attributes, "opset": self.opset, "channels_last": self.channels_last}
-        if self.return_indices:
-            keywords["return_indices"] = True
-        if self.axes is not None:
-            keywords["axes"] = self.axes
-            del keywords["channels_last"]
-        return keywords if self.keepdims else {**keywords, "keepdims": False}
+        keywords = {**self.attributes, "opset": self.opset}
+        for name, value, omitted in (("channels_last", self.channels_last, False),
+                                     ("return_indices", self.return_indices, False), ("axes", self.axes, None),
+                                     ("keepdims", self.keepdims, True)):
+            if value != omitted:
+                keywords[name] = value
+        return keywords
 
     def _key(self) -> tuple[Any, ...]:
         return type(self), self._given, self.opset, self.channels_last, self.return_indices, self.axes, self.keepdims
@@ -298,6 +299,7 @@ registry: dict[str, type[Operator]] = {}  # the operators of this library, by na
 def registered(cls: Kind) -> Kind:
     """An operator's class, named as its rows in the table: what nodes of that name become."""
     cls._schema = cls.__name__
+    cls.__init__ = hinted(cls.__init__, cls.__name__)  # type: ignore[method-assign]
     registry[cls.__name__] = cls
     return cls
 
@@ -309,9 +311,9 @@ def no_plan() -> None:
 def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Operator:
     try:
         return cls(**dict(keywords))
-    except PoolTypeError:
-        raise
-    except TypeError as error:  # of what another version of this library pickled
+    except TypeError as error:
+        if isinstance(error, PoolTypeError) and error.attribute in (cls.__init__.__kwdefaults__ or ()):  # of a value
+            raise
         raise PoolTypeError(f"{cls.__name__}: cannot be made again: {error}; pickle and load it with the same version "
                             f"of onnxpool") from None
 
@@ -398,7 +400,7 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     >>> import onnx.helper, onnxpool
     >>> node = onnx.helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])
     >>> onnxpool.from_node(node, {"": 12})
-    MaxPool(kernel_shape=(2, 2), opset=12, channels_last=False)
+    MaxPool(kernel_shape=(2, 2), opset=12)
     """
     import onnx
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from . import schemas
+from .hints import hinted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -316,20 +317,20 @@ def of_class(cls: Any, function: Callable[..., Any], schema: schemas.Schema) -> 
 
 
 def documented(cls: Any, result: str, notes: tuple[str, ...], see: tuple[str, ...]) -> Callable[[F], F]:
-    """Completes the docstrings of a function and of its operator's class."""
+    """Completes the docstrings of a function and of its operator's class, and the errors of its arguments."""
     schema, shared = schemas.SCHEMAS[cls.__name__], Shared(result, notes, see)
 
     def complete(function: F) -> F:
         if function.__doc__:  # none under python -OO
             cls.__doc__ = of_class(cls, function, schema)
             function.__doc__ = of_function(function, schema, shared)
-        return function
+        return hinted(function)
 
     return complete
 
 
 def documented_for_dask(cls: Any, result: str, note: str) -> Callable[[F], F]:
-    """Completes the docstring of a function on dask arrays."""
+    """Completes the docstring of a function on dask arrays, and the errors of its arguments."""
     schema = schemas.SCHEMAS[cls.__name__]
 
     def complete(function: F) -> F:
@@ -345,6 +346,6 @@ def documented_for_dask(cls: Any, result: str, note: str) -> Callable[[F], F]:
                 section("Notes", NOTES_OF_DASK[note]),
                 section("Examples", own["Examples"]),
                 "\n"))
-        return function
+        return hinted(function)
 
     return complete

@@ -118,7 +118,7 @@ def can_be(shape: Sequence[int], dtype: np.dtype[Any]) -> bool:
 def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tuple[int, ...] | None = None) -> Array:
     """An array for a result; `order` lists its axes from the slowest in memory to the fastest."""
     needed = math.prod(shape) * dtype.itemsize
-    if not can_be(shape, dtype):
+    if (not needed or needed > sys.maxsize) and not can_be(shape, dtype):
         raise PoolError(f"{label}: a result of shape {shape} is more than an array can be; shrink pads or the output's "
                         f"shape", label, value=shape)
     if needed > machine_memory():

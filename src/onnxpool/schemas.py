@@ -233,7 +233,9 @@ def cast(version: Version, name: str) -> str:
     """What to do with a dtype that the version does not have."""
     wide = EXACT.get(name)
     if wide in version.dtypes:
-        return f"cast to {wide}, which holds every {name}"
+        bits = name == "uint16" and "bfloat16" in version.dtypes
+        return (f"cast to {wide}, which holds every {name}"
+                f"{'; bits of bfloat16 are read as x.view(ml_dtypes.bfloat16)' if bits else ''}")
     if name in ("int64", "uint64") and "float64" in version.dtypes:
         return "cast to float64, which holds integers up to 2^53"
     return "cast to one of these"

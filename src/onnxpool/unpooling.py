@@ -8,7 +8,7 @@ import numpy as np
 from . import kernels, threads
 from .errors import PoolError, PoolTypeError
 from .execution import Array, Plan, allocate, as_array, check_out, delivered
-from .windows import check_lengths, check_sizes, per_axis, with_spatial
+from .windows import check_sizes, per_axis, with_spatial
 
 MOST_WINDOWS = 2**40  # of a result: no machine has the memory for more
 
@@ -16,11 +16,10 @@ MOST_WINDOWS = 2**40  # of a result: no machine has the memory for more
 def inferred_sizes(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], first: int) -> tuple[int, ...]:
     """The spatial shape that indices address: (size - 1) * stride + kernel, less the pads."""
     rank = len(sizes)
-    check_lengths(label, attributes, rank)
+    kernel = per_axis(label, attributes, "kernel_shape", rank)
+    strides = per_axis(label, attributes, "strides", rank)
+    pads = per_axis(label, attributes, "pads", rank, omitted=0)
     check_sizes(label, sizes, range(first, first + rank))
-    kernel = per_axis(attributes["kernel_shape"], rank)
-    strides = per_axis(attributes.get("strides", 1), rank)
-    pads = per_axis(attributes.get("pads", 0), 2 * rank)
     out = tuple((size - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i, size in enumerate(sizes))
     for i, size in enumerate(out):
         if size < 1:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from .errors import PoolError
 
+SIDES = {"kernel_shape": 1, "pooled_shape": 1, "strides": 1, "dilations": 1, "pads": 2}  # values for each axis
 MOST_BORDER = 2**26  # windows of an axis that reach into padding: more are a mistake, not a model
 
 
@@ -66,11 +67,11 @@ class Axis:
     def __init__(self, size: int, out: int, kernel: int, stride: int = 1, dilation: int = 1,
                  pads: tuple[int, int] = (0, 0), counts_pads: bool = False) -> None:
         span = (kernel - 1) * dilation + 1
-        begin = max(0, min(out, ceil_div(pads[0], stride)))  # a part may begin behind its only element
+        begin = max(0, min(out, -(-pads[0] // stride)))  # a part may begin behind its only element
         self.size, self.out, self.kernel, self.stride, self.dilation = size, out, kernel, stride, dilation
         self.pads, self.counts_pads, self.span, self.begin = pads, counts_pads, span, begin
         self.end = max(begin, min(out, (size - span + pads[0]) // stride + 1))
-        self.most = min(kernel, ceil_div(size, dilation))
+        self.most = min(kernel, -(-size // dilation))
 
     def __repr__(self) -> str:
         return (f"Axis({self.size}, {self.out}, {self.kernel}, {self.stride}, {self.dilation}, {self.pads}, "
@@ -140,26 +141,31 @@ def with_spatial(shape: tuple[int, ...], sizes: tuple[int, ...], channels_last: 
     return (shape[0], *sizes, shape[-1]) if channels_last else (*shape[:2], *sizes)
 
 
-def per_axis(value: int | tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """The value for each of `rank` axes or sides."""
-    return (value,) * rank if isinstance(value, int) else value
+def per_axis(label: str, attributes: dict[str, Any], name: str, rank: int, omitted: int = 1) -> tuple[int, ...]:
+    """The value of an attribute for each of `rank` axes, or for each of their sides; `omitted` if it is not given."""
+    value, sides = attributes.get(name, omitted), rank * SIDES[name]
+    if isinstance(value, int):
+        return (value,) * sides
+    if len(value) != sides:
+        raise PoolError(f"{label}: {name}={value} has {len(value)} values, but {rank} spatial axes take {sides}; "
+                        f"give {SIDES[name]} for each axis", label, name, value=value)
+    given: tuple[int, ...] = value
+    return given
 
 
 def check_lengths(label: str, attributes: dict[str, Any], rank: int) -> None:
     """Refuses an attribute that has not one value for each axis or side."""
-    for name, sides in (("kernel_shape", 1), ("pooled_shape", 1), ("strides", 1), ("dilations", 1), ("pads", 2)):
-        value = attributes.get(name)
-        if isinstance(value, tuple) and len(value) != sides * rank:
-            raise PoolError(f"{label}: {name}={value} has {len(value)} values, but {rank} spatial axes take "
-                            f"{sides * rank}; give {sides} for each axis", label, name, value=value)
+    for name in SIDES:
+        if name in attributes:
+            per_axis(label, attributes, name, rank)
 
 
 def check_sizes(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> None:
     """Refuses an empty spatial axis; `places` are their numbers in the array."""
-    for axis, size in zip(places, sizes, strict=True):
-        if size == 0:
-            raise PoolError(f"{label}: spatial axis {axis} is empty (size 0), a window needs at least 1 element; "
-                            f"only the batch and channel axes may be empty", label, "X", axis=axis, value=0)
+    if 0 in sizes:
+        axis = places[sizes.index(0)]
+        raise PoolError(f"{label}: spatial axis {axis} is empty (size 0), a window needs at least 1 element; "
+                        f"only the batch and channel axes may be empty", label, "X", axis=axis, value=0)
 
 
 def whole_windows(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> tuple[Axis, ...]:
@@ -214,12 +220,11 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...],
     if attributes.get("kernel_shape") is None:
         raise PoolError(f"{label}: kernel_shape is not given, and no result is defined without it; give kernel_shape",
                         label, "kernel_shape")
-    check_lengths(label, attributes, rank)
+    kernel = per_axis(label, attributes, "kernel_shape", rank)
+    strides = per_axis(label, attributes, "strides", rank)
+    dilations = per_axis(label, attributes, "dilations", rank)
+    pads = per_axis(label, attributes, "pads", rank, omitted=0)
     check_sizes(label, sizes, places)
-    kernel = per_axis(attributes["kernel_shape"], rank)
-    strides = per_axis(attributes.get("strides", 1), rank)
-    dilations = per_axis(attributes.get("dilations", 1), rank)
-    pads = per_axis(attributes.get("pads", 0), 2 * rank)
     mode = attributes.get("auto_pad", "NOTSET")
     if mode != "NOTSET" and any(pads):
         raise PoolError(f"{label}: pads={pads} given together with auto_pad={mode}; "

@@ -286,7 +286,7 @@ def test_check_shows_a_difference(tmp_path, ramp, run, monkeypatch):
 
     def peer(*arguments):
         clock[0] += 100
-        return [arguments[-1][0] + np.float32([0, -2])]
+        return comparison.Rival([arguments[-1][0] + np.float32([0, -2])], print)
 
     monkeypatch.setattr(models, "by_onnxruntime", peer)
     monkeypatch.setattr(models, "perf_counter", tick)
@@ -314,7 +314,8 @@ def test_a_real_difference_is_exit_status_1(tmp_path, run, capsys):
 ])
 def test_tolerances(tmp_path, ramp, monkeypatch, options, status):
     """Floats may be as far apart as --rtol and --atol say, and are by default hardly."""
-    monkeypatch.setattr(models, "by_onnxruntime", lambda *args: [args[-1][0] - np.float32(0.5)])
+    monkeypatch.setattr(models, "by_onnxruntime",
+                        lambda *args: comparison.Rival([args[-1][0] - np.float32(0.5)], print))
     path = save(tmp_path / "m.onnx", [node("AveragePool", **HALVES)])
 
     assert command.main(["run", path, ramp, "--check", *options]) == status

@@ -102,6 +102,33 @@ def test_health_and_metadata(client: InferenceServerClient) -> None:
     assert [output["datatype"] for output in metadata["outputs"]] == ["BF16", "INT64", "BOOL"]
 
 
+def test_configuration_and_statistics(client: InferenceServerClient) -> None:
+    """What clients of Triton, such as perf_analyzer, ask of a model."""
+    config = client.get_model_config("typed_bfloat16", "1")
+    assert config["max_batch_size"] == 0
+    assert config["input"][0] == {"name": "x", "data_type": "TYPE_BF16", "dims": [-1, 2, -1]}
+    assert [output["name"] for output in config["output"]] == ["y", "i", "kept"]
+
+    def counts() -> tuple[int, int, int]:
+        (stats,) = client.get_inference_statistics("quantised")["model_stats"]
+        assert (stats["name"], stats["version"]) == ("quantised", "1")
+        kinds = stats["inference_stats"]
+        assert stats["inference_count"] == kinds["success"]["count"]
+        return kinds["success"]["count"], kinds["success"]["ns"], kinds["fail"]["count"]
+
+    before = counts()
+    client.infer("quantised", [tensor("x", np.zeros((1, 1, 2, 2), np.uint8), "UINT8")])
+    with pytest.raises(InferenceServerException):
+        client.infer("quantised", [tensor("x", np.zeros((1, 1, 2, 2), np.int8), "INT8")])
+    after = counts()
+    assert (after[0] - before[0], after[2] - before[2]) == (1, 1)
+    assert after[1] > before[1]
+    names = [stats["name"] for stats in client.get_inference_statistics()["model_stats"]]
+    assert "peaks" in names
+    with pytest.raises(InferenceServerException, match="is not known"):
+        client.get_model_config("nothing")
+
+
 @pytest.mark.parametrize("element", ELEMENTS)
 def test_bits_are_those_of_a_direct_call(client: InferenceServerClient, element: str) -> None:
     """Every element type goes there and back in binary."""

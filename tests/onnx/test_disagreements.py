@@ -99,7 +99,7 @@ def agrees(who, example):
     try:
         with np.errstate(all="ignore"):
             if who == ORT:
-                theirs = comparison.run_node(example.node, example.case.version, example.inputs, ours)
+                theirs = comparison.run_node(example.node, example.case.version, example.inputs, ours).outputs
             else:
                 theirs = referenced(example) if who == REFERENCE else inferred(example)
     except Exception:

@@ -246,7 +246,7 @@ def check_whole_model(path, name, x, expected):
     foreseen = checks.check_model(path, {name: x.shape}).nodes
     for node, check in zip(nodes, foreseen, strict=True):
         data, ours = values[node.input[0]], values[node.output[0]]
-        theirs = comparison.run_node(node, opsets[""], [data], [ours])[0]
+        theirs = comparison.run_node(node, opsets[""], [data], [ours]).outputs[0]
         assert abs(ours - theirs).max() <= (0 if node.op_type == "MaxPool" else 1e-5 * abs(data).max())
         assert (check.operator, check.dtype, check.error) == (node.op_type, ours.dtype.name, "")
         assert (check.input_shape, check.output_shape) == (data.shape, ours.shape)

@@ -69,6 +69,42 @@ exit status:
   2  the model cannot be read
 """
 
+EXPLAIN = """
+Show the plan of a pool: pads, windows, divisors and route. WHAT is the name of
+an operator, with its attributes, or an ONNX file, of which every pooling node
+is shown.
+"""
+EXPLAIN_END = """
+examples:
+  onnxpool explain MaxPool kernel_shape=3 strides=2 --shape 1,64,112,112
+  onnxpool explain AveragePool kernel_shape=3 --shape 1,3,8 --dtype float16
+  onnxpool explain model.onnx --shape x=1,3,224,224
+  onnxpool explain model.onnx --json
+
+exit status:
+  0  the plans are shown, and the reason where sizes are not known
+  2  there is no such plan or model
+"""
+
+BENCH = """
+Time every pooling node of an ONNX model, warm: the median of up to 25 calls,
+which take at most 0.2 s or one call. onnxruntime runs the same nodes, each in a
+session of its own with as many threads, if it is installed.
+
+Inputs are given or made as by `onnxpool run`. Without MODEL, take the ResNet-50
+that the onnx package ships.
+"""
+BENCH_END = """
+examples:
+  onnxpool bench                                 the ResNet-50 of onnx
+  onnxpool bench model.onnx --shape x=1,3,224,224
+  onnxpool bench model.onnx --threads 1 --json
+
+exit status:
+  0  the nodes were timed
+  2  the model cannot be run
+"""
+
 CONFIG = """
 Show what is installed: version, instruction set in use and those available,
 OpenMP, and the number of threads.
@@ -110,13 +146,43 @@ def whole(text: str) -> int:
     return value
 
 
+def positive(text: str) -> int:
+    """An integer above 0."""
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
+def add_model(command: argparse.ArgumentParser) -> None:
+    """The arguments of commands that run a model."""
+    command.add_argument("model", nargs="?", metavar="MODEL", help="an ONNX file")
+    command.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="the array of an input")
+    command.add_argument("--shape", action="append", default=[], metavar="NAME=SIZE,SIZE,...",
+                         help="the shape of an input that is made")
+    command.add_argument("--seed", type=whole, default=0, metavar="N", help="of the inputs that are made (default: 0)")
+
+
+def add_bench(bench: argparse.ArgumentParser) -> None:
+    """The arguments of ``bench``."""
+    add_model(bench)
+    bench.add_argument("--threads", type=positive, metavar="N", help="of both (default: those that onnxpool uses)")
+
+
+def add_explain(explain: argparse.ArgumentParser) -> None:
+    """The arguments of ``explain``."""
+    explain.add_argument("what", metavar="WHAT", help="an operator such as MaxPool, or an ONNX file")
+    explain.add_argument("attributes", nargs="*", metavar="NAME=VALUE", help="the attributes of the operator")
+    explain.add_argument("--shape", action="append", default=[], metavar="[NAME=]SIZE,SIZE,...",
+                         help="the shape of X, or of an input of the model that leaves sizes open")
+    explain.add_argument("--dtype", default="float32", help="of X (default: float32)")
+    explain.add_argument("--opset", type=positive, metavar="N", help="of the operator (default: the newest)")
+    explain.add_argument("--channels-last", action="store_true", help="X is (N, *spatial, C)")
+
+
 def add_run(run: argparse.ArgumentParser) -> None:
     """The arguments of ``run``."""
-    run.add_argument("model", nargs="?", metavar="MODEL", help="an ONNX file")
-    run.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="the array of an input")
-    run.add_argument("--shape", action="append", default=[], metavar="NAME=SIZE,SIZE,...",
-                     help="the shape of an input that is made")
-    run.add_argument("--seed", type=whole, default=0, metavar="N", help="of the inputs that are made (default: 0)")
+    add_model(run)
     run.add_argument("--output", metavar="FILE.npz", help="where the outputs are stored, by name")
     run.add_argument("--check", action="store_true", help="compare every pooling node with onnxruntime")
     run.add_argument("--rtol", type=tolerance, metavar="X",
@@ -156,6 +222,9 @@ def parser() -> argparse.ArgumentParser:
     for name, text, description, end, add in (
         ("run", "run an ONNX model", RUN, RUN_END, add_run),
         ("check", "check the pooling nodes of an ONNX model without running it", CHECK, CHECK_END, add_check),
+        ("explain", "show the plan of a pool, or of the pooling nodes of an ONNX model", EXPLAIN, EXPLAIN_END,
+         add_explain),
+        ("bench", "time the pooling nodes of an ONNX model, beside onnxruntime", BENCH, BENCH_END, add_bench),
         ("config", "show what is installed", CONFIG, CONFIG_END, None),
         ("supported", "show operators, versions and dtypes", SUPPORTED, SUPPORTED_END, add_supported),
     ):

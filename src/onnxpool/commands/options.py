@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from ..onnx.disagreements import DISAGREEMENTS, RUNTIMES
 from ..onnx.protos import ModelError
+from .text import sizes
 
 SHAPE = "--shape NAME=SIZE,SIZE,..."
 
@@ -30,11 +31,15 @@ def read_shapes(items: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """The shapes that --shape gives."""
     shapes: dict[str, tuple[int, ...]] = {}
     for item in items:
-        name, _, sizes = item.rpartition("=")
-        if not name or not all(size.isdecimal() for size in sizes.split(",")):
+        name, _, text = item.rpartition("=")
+        try:
+            shape = sizes(text)
+        except ValueError:
+            shape = ()
+        if not name or not shape:
             raise ModelError(f"--shape {item}: give --shape NAME=1,3,224,224")
         enter("--shape", item, name, shapes)
-        shapes[name] = tuple(map(int, sizes.split(",")))
+        shapes[name] = shape
     return shapes
 
 

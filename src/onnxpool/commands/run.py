@@ -63,18 +63,36 @@ class Outcome(NamedTuple):
 
 
 def prepare(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The model's path, the inputs that are given, and the outputs expected of it (none but for the default model)."""
+    """The model, inputs and expected outputs of ``run``, with its options checked."""
+    if not args.check and (args.rtol, args.atol) != (None, None) and args.model is not None:
+        raise ModelError("--rtol and --atol need --check: nothing else is compared")
     if args.output and not os.path.isdir(os.path.dirname(args.output) or "."):
         raise ModelError(f"cannot write {args.output}: no such directory")
+    return chosen(args)
+
+
+def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """The model that is given, or the default one: its path, inputs, and the outputs expected of it."""
     if args.model is None:
         if args.input or args.shape:
             raise ModelError(f"--{'input' if args.input else 'shape'} needs a MODEL: the default model brings its own "
                              f"input")
         path, inputs, expected = models.example()
         return str(path), inputs, expected
-    if not args.check and (args.rtol, args.atol) != (None, None):
-        raise ModelError("--rtol and --atol need --check: nothing else is compared")
     return args.model, {name: models.read_array(file) for name, file in read_files(args.input).items()}, {}
+
+
+def executed(args: argparse.Namespace, path: str, inputs: dict[str, Any], *, check: Tolerance | None = None,
+             beside: bool = False) -> tuple[models.Run, dict[str, Array]]:
+    """A run of a model, with the inputs that were made for it."""
+    shapes = read_shapes(args.shape)
+    with Progress(sys.stderr, f"reading {path}") as progress:
+        try:
+            model = models.Model(path)
+            made = make_inputs(model.inputs, inputs, shapes, args.seed)
+            return model.run({**inputs, **made}, check=check, beside=beside, progress=progress), made
+        except InputError as error:
+            raise ModelError(f"{error}; give --input NAME=FILE.npy or {SHAPE}") from error
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,14 +100,7 @@ def run(args: argparse.Namespace) -> int:
     path, inputs, expected = prepare(args)
     rtol = RTOL if args.rtol is None else args.rtol
     check = Tolerance(rtol, args.atol) if args.check else None
-    shapes = read_shapes(args.shape)
-    with Progress(sys.stderr, f"reading {path}") as progress:
-        try:
-            model = models.Model(path)
-            made = make_inputs(model.inputs, inputs, shapes, args.seed)
-            done = model.run({**inputs, **made}, check=check, progress=progress)
-        except InputError as error:
-            raise ModelError(f"{error}; give --input NAME=FILE.npy or {SHAPE}") from error
+    done, made = executed(args, path, inputs, check=check)
     if args.output:
         models.write_arrays(args.output, done.outputs)
     atol = ATOL if args.atol is None else args.atol

@@ -41,6 +41,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def sizes(text: str) -> tuple[int, ...]:
+    """The sizes of a shape such as 1,3,224,224."""
+    if not all(size.isdecimal() for size in text.split(",")):
+        raise ValueError(text)
+    return tuple(map(int, text.split(",")))
+
+
 def table(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
     """Rows of texts as lines: columns have one width and two blanks between them; `right` says which are numbers."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

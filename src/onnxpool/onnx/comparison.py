@@ -1,12 +1,13 @@
 """How far results are from what others compute: the largest difference, and whether it is within tolerances."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
 from onnx import helper
 
+from ..threads import get_num_threads
 from .protos import Array
 
 RTOL, ATOL = 1e-3, 1e-7  # what the onnx package allows its models
@@ -53,17 +54,24 @@ def node_agrees(x: Array, outputs: Sequence[Array], theirs: Sequence[Array], tol
     return agrees(*first, rtol, atol) and all(agrees(ours, other, 0, 0) for ours, other in indices)
 
 
+class Rival(NamedTuple):
+    """The outputs of one node as onnxruntime computes them, and what computes them again."""
+
+    outputs: list[Array]
+    again: Callable[[], Any]
+
+
 def by_onnxruntime(node: onnx.NodeProto, opsets: Mapping[str, int], version: int, inputs: Sequence[Any],
-                   outputs: Sequence[Array]) -> list[Array]:
-    """The outputs of one node as onnxruntime computes them, at the model's opset or at the operator's own version."""
+                   outputs: Sequence[Array]) -> Rival:
+    """One node in a session of onnxruntime, at the model's opset or at the operator's own version."""
     try:
         return run_node(node, opsets[node.domain], inputs, outputs)
     except Exception:  # an opset newer than onnxruntime, say: the operator may be older
         return run_node(node, version, inputs, outputs)
 
 
-def run_node(node: onnx.NodeProto, opset: int, inputs: Sequence[Any], outputs: Sequence[Array]) -> list[Array]:
-    """The outputs of one node in a session of onnxruntime."""
+def run_node(node: onnx.NodeProto, opset: int, inputs: Sequence[Any], outputs: Sequence[Array]) -> Rival:
+    """One node in a session of onnxruntime, with as many threads as calls use here."""
     import onnxruntime  # type: ignore[import-untyped]
     feeds = {name: np.asarray(value) for name, value in zip(node.input, inputs, strict=False) if name}
     results = {name: value for name, value in zip(node.output, outputs, strict=False) if name}
@@ -80,5 +88,10 @@ def run_node(node: onnx.NodeProto, opset: int, inputs: Sequence[Any], outputs: S
     model = helper.make_model(graph, opset_imports=imports, ir_version=version)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = get_num_threads()
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return [np.asarray(result) for result in session.run(list(results), feeds)]
+
+    def again() -> Any:
+        return session.run(list(results), feeds)
+
+    return Rival([np.asarray(result) for result in again()], again)

@@ -13,7 +13,7 @@ import onnx
 from onnx import numpy_helper
 from onnx.reference.op_run import OpRun
 
-from .comparison import Tolerance, by_onnxruntime, largest_difference, node_agrees
+from .comparison import Rival, Tolerance, by_onnxruntime, largest_difference, node_agrees
 from .protos import (
     Array,
     ModelError,
@@ -58,7 +58,9 @@ class NodeRun:
     agrees : bool, optional
         Whether onnxruntime runs the node and all its results are within the tolerances, if that was asked for.
     remark : str
-        Why there is no difference, or what it does not say.
+        Why there is no difference or time of onnxruntime, or what the difference does not say.
+    onnxruntime_seconds : float, optional
+        Of a warm call on onnxruntime, if that was asked for and onnxruntime can run the node.
     """
 
     name: str
@@ -74,6 +76,7 @@ class NodeRun:
     difference: float | None = None
     agrees: bool | None = None
     remark: str = ""
+    onnxruntime_seconds: float | None = None
 
 
 class Run(NamedTuple):
@@ -90,11 +93,11 @@ class Journal:
 
     def __init__(self) -> None:
         self.nodes: list[JournalledNode] = []
-        self.begin(None)
+        self.begin(None, beside=False)
 
-    def begin(self, tolerance: Tolerance | None) -> None:
-        """Forgets the previous run; with a tolerance, nodes are compared with onnxruntime."""
-        self.tolerance, self.aside = tolerance, 0.0
+    def begin(self, tolerance: Tolerance | None, *, beside: bool) -> None:
+        """Forgets the previous run; with a tolerance, nodes are compared with onnxruntime. `beside` times it too."""
+        self.tolerance, self.beside, self.aside = tolerance, beside, 0.0
         self.runs: dict[Any, NodeRun] = {}
 
     def run(self, node: "JournalledNode", operator: Any, inputs: Sequence[Array], outputs: Sequence[Array]) -> NodeRun:
@@ -119,12 +122,18 @@ class JournalledNode(PoolingNode):
         outputs = super()._pooled(node, operator, inputs)
         stop = perf_counter()
         entry = self.journal.run(self, operator, inputs, outputs)
-        if not entry.calls:
+        new = not entry.calls
+        if new:
             entry.first_seconds = stop - start
             entry.warm_seconds = warm_seconds(lambda: operator(*inputs))
         entry.calls += 1
-        if self.journal.tolerance is not None:
-            compare(entry, node, self.run_params["opsets"], self.journal.tolerance, inputs, outputs)
+        journal = self.journal
+        if journal.tolerance is not None or (journal.beside and new):
+            rival = rival_of(entry, node, self.run_params["opsets"], inputs, outputs)
+            if rival is not None and journal.tolerance is not None:
+                compare(entry, rival.outputs, journal.tolerance, inputs, outputs)
+            if rival is not None and journal.beside and new:
+                entry.onnxruntime_seconds = warm_seconds(rival.again)
         self.journal.aside += perf_counter() - stop
         return outputs
 
@@ -146,15 +155,20 @@ def warm_seconds(call: Callable[[], Any]) -> float:
     return median(times)
 
 
-def compare(entry: NodeRun, node: onnx.NodeProto, opsets: Mapping[str, int], tolerance: Tolerance,
-            inputs: Sequence[Any], outputs: Sequence[Array]) -> None:
-    """Enters how far onnxruntime is from a node's outputs, or why it cannot say."""
+def rival_of(entry: NodeRun, node: onnx.NodeProto, opsets: Mapping[str, int], inputs: Sequence[Any],
+             outputs: Sequence[Array]) -> Rival | None:
+    """The node on onnxruntime; None, and an entry that says why, if onnxruntime cannot run it."""
     try:
-        theirs = by_onnxruntime(node, opsets, entry.version, inputs, outputs)
+        return by_onnxruntime(node, opsets, entry.version, inputs, outputs)
     except Exception as error:  # whatever onnxruntime has against the node is the answer
         entry.agrees = False
         entry.remark = f"onnxruntime cannot run it: {one_line(error)}"
-        return
+        return None
+
+
+def compare(entry: NodeRun, theirs: Sequence[Array], tolerance: Tolerance, inputs: Sequence[Any],
+            outputs: Sequence[Array]) -> None:
+    """Enters how far onnxruntime's outputs are from a node's."""
     differences = [largest_difference(y, t) for y, t in zip(outputs, theirs, strict=False)]
     agree = node_agrees(np.asarray(inputs[0]), outputs, theirs, tolerance)
     if theirs[0].shape != outputs[0].shape:
@@ -215,7 +229,7 @@ class Model:
 
         return watched
 
-    def run(self, inputs: Mapping[str, Array], *, check: Tolerance | None = None,
+    def run(self, inputs: Mapping[str, Array], *, check: Tolerance | None = None, beside: bool = False,
             progress: Progress | None = None) -> Run:
         """
         Run the model.
@@ -226,6 +240,8 @@ class Model:
             An array for every input that has no default.
         check : Tolerance, optional
             If given, onnxruntime runs every pooling node too, and results are compared.
+        beside : bool
+            Whether onnxruntime is timed on every pooling node too.
         progress : callable, optional
             Called before each node with the nodes done, the nodes in all, and what the node is.
 
@@ -244,7 +260,7 @@ class Model:
             except ImportError as error:
                 raise ModelError(f"--check needs the onnxruntime package ({error}): pip install onnxruntime") from error
         feeds = accept_inputs(self.inputs, inputs)
-        self._journal.begin(check)
+        self._journal.begin(check, beside=beside)
         self._progress = progress
         start = perf_counter()
         try:

@@ -53,7 +53,8 @@ class Reducing(OneResult):
                 raise
             raise PoolError(f"{error}, or name the pooled axes, such as axes=(0, 1) of (H, W, {shape[-1]})", self.label,
                             error.attribute, axis=error.axis, value=error.value) from None
-        return dict(sorted(zip(places, axes, strict=True)))
+        windows = zip(places, axes, strict=True)
+        return dict(windows if self.axes is None else sorted(windows))
 
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         windows = self._windows(shape)

@@ -60,7 +60,7 @@ class MaxRoiPool(OnRegions):
         check_lengths(self.label, self.attributes, 2)
 
     def _regions(self) -> Regions:
-        height, width = per_axis(self._value("pooled_shape"), 2)
+        height, width = per_axis(self.label, self.attributes, "pooled_shape", 2)
         return Regions("roi_max", (height, width), scale=self._value("spatial_scale"))
 
 

@@ -104,8 +104,14 @@ def is_packed(x: NDArray[Any]) -> bool:
     return True
 
 
-def memory_order(x: NDArray[Any], channels_last: bool) -> tuple[int, ...]:
-    """The axes of a result, slowest in memory first: channels where x has them, the others as they are."""
+def memory_order(x: NDArray[Any], channels_last: bool) -> tuple[int, ...] | None:
+    """
+    The axes of a result, slowest in memory first: channels where x has them, the others as they are.
+
+    None is row-major order, which that of x is where it has no gaps.
+    """
+    if x.flags.c_contiguous:
+        return None
     channel = x.ndim - 1 if channels_last else 1
     others = [axis for axis in range(x.ndim) if axis != channel]
     return (*others, channel) if layout_of(x, channels_last).interleaved else (0, channel, *others[1:])
@@ -124,20 +130,23 @@ def counts_beyond(request: Request) -> bool:
     return across * len(request.axes) > MOST_PLACES
 
 
-def problem_of(request: Request, items: int, lanes: int, planar: bool) -> Problem:
-    """A request as its loops see it."""
+def problem_of(request: Request, inside: bool) -> Problem:
+    """A request as its loops see it, with channels as lanes or as items."""
     name, itemsize = name_of(request.reduction), request.dtype.itemsize
-    return Problem(reduction=name, axes=request.axes or (POINT,), items=items, lanes=lanes, planar=planar,
-                   itemsize=itemsize, acc_bytes=max(itemsize, ACCUMULATORS.get(name, 1)), whole=request.whole)
+    channels = request.channels
+    return Problem(reduction=name, axes=request.axes or (POINT,),
+                   items=request.shape[0] if inside or channels == 1 else channels, lanes=channels if inside else 1,
+                   planar=inside and not request.channels_last, itemsize=itemsize,
+                   acc_bytes=max(itemsize, ACCUMULATORS.get(name, 1)), whole=request.whole)
 
 
-def reads_lanes(request: Request, layout: Layout) -> bool:
-    """Whether channels are lanes: they lie side by side, or are better brought there than reduced row by row."""
+def reads_lanes(request: Request, layout: Layout) -> bool | None:
+    """Whether channels are lanes, as where they lie side by side. None if both ways can be, and costs decide."""
     if layout.interleaved:  # few channels of whole images must have no gaps, if they are not last
         return layout.packed or not request.whole or request.channels * request.dtype.itemsize >= VECTOR
     if request.channels_last or not request.axes or request.channels * request.dtype.itemsize < VECTOR:
         return False
-    return (request.whole or layout.contiguous) and routes.prefers_lanes(problem_of(request, 1, request.channels, True))
+    return None if request.whole or layout.contiguous else False
 
 
 def setup_of(request: Request, layout: Layout) -> Setup:
@@ -151,15 +160,17 @@ def setup_of(request: Request, layout: Layout) -> Setup:
         Of the arrays.
     """
     dtype, reduction = dtype_name(request.dtype), request.reduction
-    images, channels = request.shape[0], request.channels
     if counts_beyond(request):
         raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
                         f"indices; give float64", "MaxPool", "X", value=dtype)
     inside = reads_lanes(request, layout)
-    lone = inside or channels == 1
-    problem = problem_of(request, images if lone else channels, channels if inside else 1,
-                         inside and not request.channels_last)
-    route = routes.choose(problem)
+    if inside is None:
+        choice = routes.choose_between(problem_of(request, False), problem_of(request, True))
+    else:
+        choice = routes.choose(problem_of(request, inside))
+    problem, route = choice.problem, choice.route
+    images, channels, inside = request.shape[0], request.channels, problem.lanes > 1
+    groups = 1 if inside or channels == 1 else images
     unit = unit_of(problem.reduction, dtype, problem.axes)
     retries = f"wide_{dtype}" if ranges.retries(reduction, dtype) else None
     low, high = ranges.safe_range(reduction, dtype)
@@ -167,7 +178,7 @@ def setup_of(request: Request, layout: Layout) -> Setup:
     return Setup(axes=problem.axes, images=images, channels=channels, channels_last=request.channels_last,
                  inside=inside, dtype=dtype, itemsize=problem.itemsize, p=reduction.p, low=low, high=high, least=least,
                  largest=largest, indexed=reduction.name == "indexed_max", column_major=reduction.column_major,
-                 route=route.name, stages=stages_of(problem, route, 1 if lone else images, unit, retries, layout))
+                 route=route.name, stages=stages_of(problem, route, groups, unit, retries, layout))
 
 
 def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: str | None,
@@ -188,7 +199,7 @@ def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: s
         near = tiles.reused(axes, tile) if stays and step.startswith("direct") else 0
         return scratch + max(near * problem.itemsize, held * problem.itemsize - free)
 
-    work = tiles.passed if stays and route.step == "passes" else tiles.places
+    work = tiles.Work(axes, passes=stays and route.step == "passes")
     tile = tiles.cut(axes, extents, volume, room, work, lane_values=(least // problem.itemsize, most),
                      grain=VECTOR // problem.itemsize)
     first = Stage(route.step, unit, *tile)

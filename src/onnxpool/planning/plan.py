@@ -211,7 +211,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         request = self.request._replace(shape=shape, axes=tuple(windows.values()), dtype=dtype)
         return WindowPlan(self.operator, request, self._optional_zeros)
 
-    def _order(self, x: Array) -> tuple[int, ...]:
+    def _order(self, x: Array) -> tuple[int, ...] | None:
         return layout.memory_order(x, self.channels_last)
 
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:

@@ -22,6 +22,8 @@ TILE = 512  # places of a tile whose channels are brought side by side
 SMALL_PLANE = 200  # elements of 4 bytes of a channel, up to which channels of whole planes are brought side by side
 LINED_PLANE = 1024  # of steps that load lines: planes of 35x35 take 0.7 times as long apart, of 20x20 1.5 times
 
+UNSPLIT = frozenset(("indexed", "sequential"))  # reductions that see all taps of a window in row-major order
+
 Work = dict[str, float]  # what a route does for each register full of results
 
 
@@ -47,6 +49,14 @@ class Route(NamedTuple):
     work: Callable[[Problem], Work]  # for each register full of results; none if no other route fits
     room: int  # bytes that a tile holds
     when: str  # it fits, in words
+
+
+class Choice(NamedTuple):
+    """A route that a problem can take."""
+
+    problem: Problem
+    route: Route
+    cost: float  # for each register full of results
 
 
 def filled(values: float, width: float) -> float:
@@ -128,14 +138,14 @@ def halo(problem: Problem) -> float:
 
 
 def cost(name: str, work: Work) -> float:
-    total = 0.0
+    costs, total = COSTS.get(name, {}), 0.0
     for unit, amount in work.items():
-        total += COSTS[name][unit] * amount
+        total += costs[unit] * amount
     return total
 
 
 def is_windowed(problem: Problem) -> bool:
-    return not problem.whole and problem.reduction not in ("indexed", "sequential")
+    return not problem.whole and problem.reduction not in UNSPLIT
 
 
 def bounded(problem: Problem) -> bool:
@@ -164,31 +174,29 @@ class Forced:
     lanes: bool | None = None
 
 
-def choose(problem: Problem) -> Route:
+def choose(problem: Problem) -> Choice:
     """The cheapest route that fits."""
     fitting = [route for route in ROUTES if route.fits(problem)]
     if Forced.route is not None:
         fitting = [route for route in fitting if route.name == Forced.route] or fitting
-    if len(fitting) == 1:
-        return fitting[0]
-    return min(fitting, key=lambda route: cost(route.name, route.work(problem)))
+    costs = [cost(route.name, route.work(problem)) for route in fitting]
+    least = min(costs)
+    return Choice(problem, fitting[costs.index(least)], least)
 
 
-def prefers_lanes(problem: Problem) -> bool:
-    """Whether lanes that lie apart are better brought side by side than items are reduced row by row."""
+def choose_between(rows: Problem, lanes: Problem) -> Choice:
+    """The cheaper one of two: reducing items row by row, or bringing lanes that lie apart side by side."""
     if Forced.lanes is not None:
-        return Forced.lanes
-    if not is_windowed(problem):
-        if problem.whole:
-            return volume(problem) * MOVES[problem.itemsize] <= SMALL_PLANE
-        return volume(problem) <= LINED_PLANE
-    rows = problem._replace(lanes=1, planar=False)
-    by_rows = cost("passes", passes_work(rows)) if bounded(rows) else math.inf
-    more, moved = halo(problem), cost("moved", moved_work(problem))
-    if more * moved >= by_rows:  # whatever lanes gain
-        return False
-    by_lanes = min(cost("direct", direct_work(problem)), cost("passes", passes_work(problem)))
-    return more * (by_lanes + moved) < by_rows
+        return choose(lanes if Forced.lanes else rows)
+    if not is_windowed(lanes):
+        size = volume(lanes)
+        near = size * MOVES[lanes.itemsize] <= SMALL_PLANE if lanes.whole else size <= LINED_PLANE
+        return choose(lanes if near else rows)
+    by_rows, more, moved = choose(rows), halo(lanes), cost("moved", moved_work(lanes))
+    if more * moved >= by_rows.cost:  # whatever lanes gain
+        return by_rows
+    by_lanes = choose(lanes)
+    return by_lanes if more * (by_lanes.cost + moved) < by_rows.cost else by_rows
 
 
 def table() -> list[dict[str, str]]:

@@ -17,9 +17,6 @@ AGAIN = 1.6  # how much more work two half tiles may be than a whole one, unless
 LANES = 1.2  # how much more work it is to halve lanes, while they fill cache lines; else 2
 
 
-Work = Callable[[Sequence[Axis], Sequence[int]], int]
-
-
 class Tile(NamedTuple):
     """The extents of a tile."""
 
@@ -56,31 +53,71 @@ def count(axes: Sequence[Axis], items: int, lanes: int, tile: Tile) -> int:
     return tiles
 
 
-def passed(axes: Sequence[Axis], windows: Sequence[int]) -> int:
-    """The places that passes read and the results that they leave: one axis after the other, the first one first."""
-    places = math.prod((count - 1) * axis.stride + axis.span for axis, count in zip(axes, windows, strict=True))
-    total = places
-    for axis, count in zip(axes, windows, strict=True):
-        places = places // ((count - 1) * axis.stride + axis.span) * count
+class Work:
+    """
+    How much work windows are: the places that they read.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    passes : bool
+        Whether it is passes over elements that stay where they are, one axis after the other, the first one first.
+        They read padding too, and each leaves results.
+    """
+
+    __slots__ = ("axes", "passes")
+
+    def __init__(self, axes: Sequence[Axis], passes: bool) -> None:
+        self.axes, self.passes = axes, passes
+
+    def halves(self, windows: Sequence[int]) -> list[float]:
+        """How much more work two halves are than the whole, for each axis along which windows are halved."""
+        more = self._of_passes(windows) if self.passes else [
+            2 * axis.read_by((count + 1) // 2) / axis.read_by(count)
+            for axis, count in zip(self.axes, windows, strict=True)]
+        return [round(ratio, 1) if count > 1 else math.inf for ratio, count in zip(more, windows, strict=True)]
+
+    def _of_passes(self, windows: Sequence[int]) -> list[float]:
+        read, counts, more = [*map(padded, self.axes, windows)], [*windows], []
+        whole = passed(read, counts)
+        for a, axis in enumerate(self.axes):
+            kept = read[a], counts[a]
+            counts[a] = (counts[a] + 1) // 2
+            read[a] = padded(axis, counts[a])
+            more.append(2 * passed(read, counts) / whole)
+            read[a], counts[a] = kept
+        return more
+
+
+def padded(axis: Axis, windows: int) -> int:
+    """The places of an axis that so many windows read, with padding."""
+    return (windows - 1) * axis.stride + axis.span
+
+
+def passed(read: Sequence[int], windows: Sequence[int]) -> int:
+    """What passes read and leave."""
+    total = places = math.prod(read)
+    for size, count in zip(read, windows, strict=True):
+        places = places // size * count
         total += places
     return total
 
 
-def halved(axes: Sequence[Axis], tile: Tile, work: Work, least: int, grain: int) -> tuple[float, Tile]:
+def halved(tile: Tile, work: Work, least: int, grain: int) -> tuple[float, Tile]:
     """The tile halved where that adds least work, and how much more work it is: infinite if it is one."""
-    if tile.items > 1:
-        return 1, Tile(ceil_div(tile.items, 2), tile.windows, tile.lanes)
-    ways, whole = [], work(axes, tile.windows)
-    for a, part in enumerate(tile.windows):
-        if part > 1:
-            windows = (*tile.windows[:a], ceil_div(part, 2), *tile.windows[a + 1:])
-            ways.append((round(2 * work(axes, windows) / whole, 1), a, tile._replace(windows=windows)))
-    if tile.lanes >= 2 * least:
-        ways.append((LANES, len(axes), tile._replace(lanes=ceil_div(tile.lanes, 2 * grain) * grain)))
-    elif tile.lanes > 1:
-        ways.append((2, len(axes), tile._replace(lanes=ceil_div(tile.lanes, 2))))
-    more, _, smaller = min(ways, default=(math.inf, 0, tile))
-    return more, smaller
+    items, windows, lanes = tile
+    if items > 1:
+        return 1, Tile((items + 1) // 2, windows, lanes)
+    ways = work.halves(windows)
+    more = min(ways, default=math.inf)
+    by_lanes = LANES if lanes >= 2 * least else 2 if lanes > 1 else math.inf
+    if by_lanes < more:
+        half = ceil_div(lanes, 2 * grain) * grain if lanes >= 2 * least else ceil_div(lanes, 2)
+        return by_lanes, Tile(items, windows, half)
+    if more == math.inf:
+        return more, tile
+    a = ways.index(more)
+    return more, Tile(items, (*windows[:a], (windows[a] + 1) // 2, *windows[a + 1:]), lanes)
 
 
 def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[Tile], int], room: int,
@@ -97,8 +134,8 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
         The bytes that a tile holds.
     room : int
         The most bytes of a tile.
-    work : callable
-        How much work so many windows are: `places`, or `passed` for passes over elements that stay where they are.
+    work : Work
+        How much work windows are.
     within : Tile, optional
         A larger tile, which is cut.
     lane_values : (int, int), optional
@@ -108,15 +145,25 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
     """
     groups, items, lanes = extents
     tile = within or Tile(items, tuple(axis.out for axis in axes), min(lanes, lane_values[1]))
-    large = within is None and elements(axes, tile._replace(lanes=lanes)) * groups >= LARGE
+    large = within is None and elements(axes, Tile(items, tile.windows, lanes)) * groups >= LARGE
     tasks = TASKS if large else 1
+    if large:  # items are always halved first
+        tile = Tile(fewer(items, tasks, groups * ceil_div(lanes, tile.lanes)), tile.windows, tile.lanes)
     held = volume(tile)
     while True:
         wanted = held > room or (tasks > 1 and groups * count(axes, items, lanes, tile) < tasks)
         if not wanted and held <= MOST:
             return tile
-        more, smaller = halved(axes, tile, work, lane_values[0], grain)
+        more, smaller = halved(tile, work, lane_values[0], grain)
         fits = volume(smaller)
         if not ((wanted and more <= AGAIN) or held > max(MOST, fits)):
             return tile
         tile, held = smaller, fits
+
+
+def fewer(items: int, tasks: int, each: int) -> int:
+    """Items of a tile, halved until there are as many tasks, of which each item has some."""
+    part = items
+    while part > 1 and -(-items // part) * each < tasks:
+        part = (part + 1) // 2
+    return part

@@ -1,0 +1,53 @@
+"""Hints: a call with arguments that a function does not take is told which it takes."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from .errors import PoolTypeError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# What PyTorch, Keras and others call attributes of ONNX.
+ELSEWHERE = {"kernel_size": "kernel_shape", "pool_size": "kernel_shape", "ksize": "kernel_shape",
+             "stride": "strides", "padding": "pads", "pad": "pads", "dilation": "dilations", "axis": "axes",
+             "norm_type": "p", "output_size": "output_shape", "boxes": "rois", "threads": "num_threads"}
+
+
+def hinted(function: F, name: str | None = None) -> F:
+    """The function, whose errors of the arguments that it takes are typed and say which to give."""
+    label = name or function.__name__
+
+    @wraps(function)
+    def call(*arguments: Any, **given: Any) -> Any:
+        try:
+            return function(*arguments, **given)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # the function was entered
+                raise
+            raise unfit(function, label, len(arguments), given, error) from None
+
+    call.__kwdefaults__ = function.__kwdefaults__  # type: ignore[attr-defined]  # which are read to make operators
+    return cast(F, call)
+
+
+def unfit(function: Callable[..., Any], label: str, count: int, given: dict[str, Any],
+          error: TypeError) -> PoolTypeError:
+    """The error for a call that does not fit a function's arguments."""
+    import inspect  # which takes long, and is needed here only
+    from difflib import get_close_matches
+
+    parameters = inspect.signature(function).parameters
+    names = [name for name in parameters if name != "self"]
+    placed = [name for name in names if parameters[name].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    unknown = next((name for name in given if name not in names), None)
+    if unknown is not None:
+        like = [name for name in (ELSEWHERE.get(unknown), *get_close_matches(unknown, names, 1)) if name in names]
+        way = f"give {like[0]}" if like else f"it takes {', '.join(names)}"
+        return PoolTypeError(f"{label}: there is no argument {unknown}; {way}", label, unknown, value=given[unknown])
+    count -= len(parameters) - len(names)  # without self
+    if count > len(placed):
+        others = " ".join(f"{name}=" for name in names if name not in placed)
+        return PoolTypeError(f"{label}: takes {len(placed)} arguments by position, got {count}; name the others: "
+                             f"{others}", label, value=count)
+    return PoolTypeError(f"{label}: {str(error).partition('() ')[2]}; it takes {', '.join(names)}", label)

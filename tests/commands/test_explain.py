@@ -1,0 +1,103 @@
+"""The command ``onnxpool explain``: plans of operators and of the nodes of a model."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import parser
+
+import onnxpool
+from onnxpool import __main__ as command
+from onnxpool.commands import CANNOT, OK
+
+pytestmark = pytest.mark.smoke
+
+PAGE = Path(__file__).parents[2] / "docs" / "onnx.md"
+
+
+@pytest.fixture
+def explained(capsys):
+    """Runs the command and returns what it prints, without the last end of line."""
+
+    def go(*arguments):
+        assert command.main(["explain", *arguments]) == OK
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        return printed.out.removesuffix("\n")
+
+    return go
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A model with a node whose sizes are known, and one of which they are not."""
+    path = tmp_path / "m.onnx"
+    onnx.save(parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 19]>
+        agraph (float[1, 2, 8, 8] x, float[1, 2, H] z) => (float[a, b, c, d] y, float[a, b, c] w) {
+            y = AveragePool <kernel_shape = [2, 2]> (x)
+            w = MaxPool <kernel_shape = [3]> (z)
+        }"""), path)
+    return str(path)
+
+
+def test_an_operator(explained):
+    """Attributes, dtype, opset and layout reach the plan."""
+    text = explained("AveragePool", "kernel_shape=3,2", "auto_pad=SAME_UPPER", "--shape", "1,8,8,3", "--dtype",
+                     "bfloat16", "--opset", "22", "--channels-last")
+    operator = onnxpool.AveragePool(kernel_shape=(3, 2), auto_pad="SAME_UPPER", opset=22, channels_last=True)
+    assert text == operator.plan((1, 8, 8, 3), "bfloat16").explain()
+    data = json.loads(explained("LpPool", "kernel_shape=3", "p=1.5", "--shape", "1,8,8", "--opset", "1", "--json"))
+    assert data == onnxpool.LpPool(kernel_shape=3, p=1.5, opset=1).plan((1, 8, 8), np.float32).explain().to_dict()
+
+
+def test_the_example_of_the_page(explained):
+    """The page shows what the command prints."""
+    call, text = re.search(r"^\$ onnxpool explain (.*)\n((?s:.*?))\n```", PAGE.read_text(), re.MULTILINE).groups()
+    assert explained(*call.split()) == text
+
+
+def test_a_model(explained, model):
+    """Each node is shown, with its plan or the reason why there is none; a shape closes what is open."""
+    plan = onnxpool.AveragePool(kernel_shape=(2, 2), opset=19).plan((1, 2, 8, 8), np.float32)
+    assert explained(model) == f"y: {plan.explain()}\nw: its size along axis 2 is not known"
+    with_shape = json.loads(explained(model, "--shape", "z=1,2,9", "--json"))
+    assert with_shape["model"] == model
+    other = onnxpool.MaxPool(kernel_shape=(3,), opset=19).plan((1, 2, 9), np.float32)
+    assert with_shape["nodes"] == [{"name": name, **node_plan.explain().to_dict()}
+                                   for name, node_plan in (("y", plan), ("w", other))]
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["MaxPool", "kernel_shape=2"], "MaxPool: give the shape of X once, as --shape 1,64,112,112"),
+    (["MaxPool", "kernel_shape=2", "--shape", "1,x"], "--shape 1,x: give --shape 1,64,112,112"),
+    (["MaxPool", "kernel_shape", "--shape", "1,1,4"],
+     "kernel_shape: give attributes as NAME=VALUE, such as kernel_shape=3,3"),
+    (["MaxPool", "kernel_shape=9", "--shape", "1,1,4"], "MaxPool-22: kernel_shape[0]=9 with dilations[0]=1 spans 9"),
+    (["MaxPool", "kernel_shape=2", "--shape", "1,1,4", "--dtype", "junk"], "MaxPool-22: dtype must be one of NumPy's"),
+    (["none.onnx"], "cannot read the model none.onnx"),
+    (["none.onnx", "kernel_shape=2"], "none.onnx is a model, which has attributes itself"),
+    (["MODEL", "--shape", "q=1,2"], "no input 'q'"),
+])
+def test_mistakes(capsys, model, arguments, message):
+    """A mistake is one line that says what to give."""
+    assert command.main(["explain", *(model if part == "MODEL" else part for part in arguments)]) == CANNOT
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert message in printed.err
+    assert printed.err.startswith("onnxpool: ")
+    assert printed.err.count("\n") == 1
+
+
+def test_an_operator_needs_no_other_package():
+    """Plans of operators can be seen without onnx."""
+    code = ("import sys; sys.modules['onnx'] = None\n"
+            "from onnxpool.__main__ import main\n"
+            "sys.exit(main(['explain', 'MaxPool', 'kernel_shape=2', '--shape', '1,1,4']))")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (OK, b"")
