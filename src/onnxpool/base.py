@@ -15,7 +15,7 @@ from .attributes import Axes, Flag, integer, shown
 from .errors import Place, PoolError, PoolTypeError
 from .execution import Array, Plan, T, as_array, dtype_name, dtype_of, native
 from .keys import key_of
-from .quantisation import ratio_of
+from .planning.quantisation import ratio_of
 
 Ints = int | Sequence[int]  # an attribute for every axis, or for each
 MOST_KEPT = 1024  # operators, and plans, that are remembered
