@@ -16,7 +16,7 @@ from .errors import Place, PoolError, PoolTypeError
 from .execution import Array, Plan, T, as_array, dtype_name, dtype_of, native
 from .hints import hinted
 from .keys import key_of
-from .quantisation import ratio_of
+from .planning.quantisation import ratio_of
 
 Ints = int | Sequence[int]  # an attribute for every axis, or for each
 MOST_KEPT = 1024  # operators, and plans, that are remembered

@@ -1,7 +1,6 @@
 """The command ``onnxpool check``: shapes foreseen, windows, warnings, and each way to fail."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -437,17 +436,3 @@ def test_large_weights_are_not_copied_into_inference(check):
         }""", change=change)
     assert shapes(nodes) == [("y", [1, 4, 32, 8], [1, 4, 31, 7])]
     assert checks.NodeCheck(**nodes[0]).error == ""
-
-
-def test_the_example_in_the_documentation(tmp_path, capsys):
-    """The page shows what the command prints."""
-    page = (Path(__file__).parents[2] / "docs" / "onnx.md").read_text()
-    shown = page.partition("$ onnxpool check model.onnx\n")[2].partition("```")[0]
-    path = save(tmp_path / "model.onnx", """
-        <ir_version: 8, opset_import: ["" : 12]>
-        agraph (float[1, 1, 2, 2] x) => (float[a, b, c, d] y) {
-            [pool] y = MaxPool <kernel_shape = [3, 3], strides = [3, 3], pads = [1, 1, 1, 1], ceil_mode = 1> (x)
-        }""")
-
-    assert command.main(["check", path]) == DIFFERS
-    assert capsys.readouterr().out == shown

@@ -1,22 +1,19 @@
 """The example of a server: a real client, malformed requests, load, and its siblings for Triton and onnxruntime."""
 
 import http.client
-import importlib.util
 import json
 import re
 import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
 import load
 import malformed
-import ml_dtypes
 import models
 import numpy as np
 import onnx
@@ -24,7 +21,7 @@ import onnx.parser
 import peaks
 import pytest
 import server
-import triton_stand_in
+from model_files import typed
 from numpy.typing import NDArray
 from protocol import DTYPES, Limits, RequestError, Signature, decode
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
@@ -34,19 +31,6 @@ import onnxpool
 
 SERVER = Path(__file__).parents[2] / "examples/server"
 ELEMENTS = {"float16": "FP16", "float": "FP32", "double": "FP64", "bfloat16": "BF16", "int8": "INT8", "uint8": "UINT8"}
-
-
-def typed(element: str) -> onnx.ModelProto:
-    """A model of two inputs for an element type, with MaxPool and its Indices."""
-    return onnx.parser.parse_model(f"""
-        <ir_version: 10, opset_import: ["" : 22]>
-        typed_{element} ({element}[N, 2, L] x, bool[N] keep)
-            => ({element}[N, 2, M] y, int64[N, 2, M] i, bool[N] kept) {{
-            y, i = MaxPool <kernel_shape = [3], strides = [2]> (x)
-            kept = Identity (keep)
-        }}""")
-
-
 QUANTISED = """
     <ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
     quantised (uint8[N, C, H, W] x) => (uint8[N, C, 1, 1] y) {
@@ -402,91 +386,6 @@ def test_memory_is_flat_under_long_load(runtime: str) -> None:
     assert report["wrong"] == []
     assert max(report["memory_mib"]) < report["memory_mib"][2] + 8  # the first looks are at a server that warms up
     assert report["files_after"] <= report["files_before"] + 2
-
-
-# Siblings
-
-
-@pytest.fixture
-def triton(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module of the Triton model."""
-    monkeypatch.setitem(sys.modules, "triton_python_backend_utils", triton_stand_in)
-    spec = importlib.util.spec_from_file_location("triton_model", SERVER / "triton/peaks/1/model.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-Made = Callable[[onnx.ModelProto, list[str]], Any]
-
-
-@pytest.fixture
-def made(triton: ModuleType, tmp_path: Path) -> Made:
-    """Makes a Triton model of an ONNX model."""
-    def make(proto: onnx.ModelProto, inputs: list[str]) -> Any:
-        (tmp_path / "1").mkdir()
-        onnx.save(proto, tmp_path / "1/model.onnx")
-        model = triton.TritonPythonModel()
-        config = {"input": [{"name": name} for name in inputs], "parameters": {"threads": {"string_value": "2"}}}
-        model.initialize({"model_config": json.dumps(config), "model_repository": str(tmp_path), "model_version": "1"})
-        assert model.threads == 2
-        return model
-    return make
-
-
-def test_triton_answers_each_request(made: Made) -> None:
-    """A batch of requests, of which one is refused: the others have the bits of direct calls."""
-    model = made(peaks.model(), ["heat"])
-    heats = [np.random.default_rng(3).standard_normal((2, 3, size, 7), np.float32) for size in (9, 2, 5)]
-    asked = ["energy", "peaks", "thumbnail"]
-    responses = model.execute([triton_stand_in.InferenceRequest([triton_stand_in.Tensor("heat", heat)], asked)
-                               for heat in heats])
-
-    error = responses[1].error
-    assert error.code == triton_stand_in.TritonError.INVALID_ARG
-    assert error.text.startswith("node 'thumbnail': AveragePool-22: kernel_shape[0]=3")
-    for heat, response in zip(heats[::2], responses[::2], strict=True):
-        assert response.error is None
-        assert list(response.outputs) == asked
-        for name, array in peaks.direct(heat).items():
-            assert response.outputs[name].as_numpy().tobytes() == array.tobytes()
-
-
-def test_triton_carries_bfloat16(made: Made) -> None:
-    """bfloat16 comes and goes by DLPack, as NumPy cannot carry it."""
-    import onnxruntime
-
-    model = made(typed("bfloat16"), ["x", "keep"])
-    x = np.random.default_rng(4).standard_normal((1, 2, 9)).astype(ml_dtypes.bfloat16)
-    value = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(x.view(np.uint16), onnx.TensorProto.BFLOAT16)
-    inputs = [triton_stand_in.Tensor.from_dlpack("x", value), triton_stand_in.Tensor("keep", np.array([True]))]
-    response, = model.execute([triton_stand_in.InferenceRequest(inputs, ["y", "i"])])
-    y, i = onnxpool.max_pool(x, 3, strides=2, return_indices=True, opset=22)
-
-    assert response.error is None
-    assert onnxpool.from_dlpack(response.outputs["y"]).tobytes() == y.tobytes()
-    assert response.outputs["i"].as_numpy().tolist() == i.tolist()
-
-
-def test_triton_fails_one_request_alone(made: Made) -> None:
-    """An input that is missing fails its request and not the batch."""
-    model = made(peaks.model(), ["heat"])
-    heat = triton_stand_in.Tensor("heat", np.ones((1, 1, 3, 3), np.float32))
-    first, second = model.execute([triton_stand_in.InferenceRequest([], ["energy"]),
-                                   triton_stand_in.InferenceRequest([heat], ["energy"])])
-    assert first.error.code == triton_stand_in.TritonError.INTERNAL
-    assert second.outputs["energy"].as_numpy().item() == 3.0
-
-
-def test_triton_configuration_is_that_of_the_model() -> None:
-    """config.pbtxt names the inputs and outputs that the model has."""
-    text = (SERVER / "triton/peaks/config.pbtxt").read_text()
-    graph = peaks.model().graph
-    found = re.findall(r'name: "(\w+)" data_type: TYPE_(\w+) dims: \[ ([-\d, ]+) \]', text)
-    shapes = [(info.name, info.type.tensor_type.shape.dim) for info in [*graph.input, *graph.output]]
-    assert found == [(name, "FP32", ", ".join(str(size.dim_value or -1) for size in sizes)) for name, sizes in shapes]
 
 
 # The pages

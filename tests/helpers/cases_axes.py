@@ -143,7 +143,7 @@ def difference(case: Case, y: Array, indices: Array | None, truth: Array, places
     """What is wrong with a result, or None. Sums of whole channels may be added in another order."""
     if y.shape != truth.shape or y.dtype != truth.dtype or not y.flags.c_contiguous:
         return f"{y.dtype}{y.shape}, expected {truth.dtype}{truth.shape}"
-    if places is not None and not np.array_equal(indices, places):
+    if places is not None and (indices is None or not np.array_equal(indices, places)):
         return "other indices"
     if case.operator in WINDOWED:
         return None if np.array_equal(bits(y), bits(truth)) else "other bits"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import onnxpool
-from onnxpool.kernels.core import team as teams
+from onnxpool.kernels.core import team as teams  # type: ignore[attr-defined]  # compiled, and has no stub
 
 teams.allow_pauses(False)  # busy cores would change how many threads a call takes
 LARGE = np.random.default_rng(3).standard_normal((8, 16, 64, 65), np.float32)  # enough for a team of threads

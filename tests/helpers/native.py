@@ -2,6 +2,7 @@
 
 import ctypes
 from ctypes import POINTER, c_double, c_float, c_int, c_int32, c_int64, c_void_p
+from typing import Any
 
 from onnxpool import cython_api
 
@@ -64,7 +65,7 @@ SIZE = 136
 assert ctypes.sizeof(Geometry) == SIZE
 
 
-def function(name, *signature, kind=ctypes.CFUNCTYPE):
+def function(name: str, *signature: Any, kind: Any = ctypes.CFUNCTYPE) -> Any:
     """A function by its capsule; those of CFUNCTYPE are called without the GIL."""
     capsule = CAPSULES[name]
     return kind(*signature)(capsule_pointer(capsule, capsule_name(capsule)))
@@ -80,20 +81,20 @@ run = function("onnxpool_run", c_int, c_void_p, c_void_p, c_void_p, c_void_p, c_
 message = function("onnxpool_message", ctypes.c_char_p, c_int)
 
 
-def fill(given, fields):
+def fill(given: Geometry, fields: dict[str, Any]) -> None:
     """Set fields of a geometry; sequences become arrays of int64."""
     for name, value in fields.items():
         setattr(given, name, (c_int64 * len(value))(*value) if isinstance(value, (tuple, list)) else value)
 
 
-def geometry(operation, shape, dtype, **fields):
+def geometry(operation: str, shape: tuple[int, ...], dtype: str, **fields: Any) -> Geometry:
     """A geometry in which only these are given."""
     given = Geometry(size=SIZE, operation=OPERATIONS[operation], dtype=DTYPES[dtype], ndim=len(shape))
     fill(given, {"shape": shape, **fields})
     return given
 
 
-def shape_of(handle):
+def shape_of(handle: int) -> tuple[int, ...]:
     """The shape of a handle's result."""
     sizes = (c_int64 * 64)()
     return tuple(sizes[: output_shape(handle, sizes)])

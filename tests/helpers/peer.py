@@ -1,7 +1,12 @@
 """What onnxruntime answers for one node."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import onnxruntime
+from calls import Call
+from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as errors
 from sessions import SILENT, answers
 
@@ -10,13 +15,14 @@ REFUSALS = (errors.Fail, errors.InvalidArgument, errors.InvalidGraph, errors.Not
 onnxruntime.set_default_logger_severity(SILENT)
 
 
-def ask(operator, inputs, outputs, attributes, *, opset, domain=""):
+def ask(operator: str, inputs: Sequence[NDArray[Any] | None], outputs: Sequence[str], attributes: dict[str, Any], *,
+        opset: int, domain: str = "") -> Any:
     """The outputs of one node; `outputs` are their dtypes, and an input that is None is left out."""
     names = [f"y{place}" for place in range(len(outputs))]
     return answers(operator, inputs, attributes, None, outputs=names, dtypes=outputs, opset=opset, domain=domain)
 
 
-def agreed_window(call):
+def agreed_window(call: Call) -> bool:
     """Whether onnxruntime does what ONNX says for a call of a windowed operator that the library accepts.
 
     It has three spatial axes at most and no windows of pads alone; partial windows of a kernel larger than the
@@ -35,7 +41,7 @@ def agreed_window(call):
     return not (same and ((dilations > 1).any() or (strides > kernel).any()))
 
 
-def explicit(call):
+def explicit(call: Call) -> dict[str, Any]:
     """The attributes as a node has them, with a kernel size for each axis."""
     kernel = np.broadcast_to(call.attributes["kernel_shape"], call.x.ndim - 2)
     return {**call.attributes, "kernel_shape": kernel.tolist()}

@@ -2,6 +2,9 @@
 
 import ctypes
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
+from typing import Any
+
+from numpy.typing import NDArray
 
 
 class Tensor(ctypes.Structure):
@@ -33,11 +36,11 @@ raw_name_of = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", ctypes
 
 raw_pointer_of = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
-EXPORTED = {}  # producers by the address of their tensor, until it is deleted
+EXPORTED: dict[int, "Producer"] = {}  # producers by the address of their tensor, until it is deleted
 
 
-@Deleter
-def delete(managed):
+def deleted(managed: int) -> None:
+    """A tensor is given back by its consumer."""
     producer = EXPORTED.pop(managed, None)
     if producer is None:
         TWICE.append(managed)
@@ -45,15 +48,20 @@ def delete(managed):
         producer.deleted += 1
 
 
-@Destructor
-def destroy(capsule):
+delete = Deleter(deleted)
+
+
+def destroyed(capsule: int) -> None:
     """What the protocol asks of a capsule's destructor: a tensor that nobody took is deleted."""
     name = raw_name_of(capsule)
     if not name.startswith(b"used_"):
         EXPORTED[raw_pointer_of(capsule, name)].managed.deleter(raw_pointer_of(capsule, name))
 
 
-TWICE = []  # what was deleted though it was deleted before
+destroy = Destructor(destroyed)
+
+
+TWICE: list[int] = []  # what was deleted though it was deleted before
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 CPU, CUDA = 1, 2
 READ_ONLY = 1
@@ -66,9 +74,12 @@ class Producer:
     NULL), `data`, `byte_offset`, `ndim`, `flags`, `version`. `deleted` counts the calls of the deleter.
     """
 
-    def __init__(self, array, *, versioned=True, deletes=True, version=(1, 1), flags=0, device=(CPU, 0), **changed):
+    def __init__(self, array: NDArray[Any], *, versioned: bool = True, deletes: bool = True,
+                 version: tuple[int, int] = (1, 1), flags: int = 0, device: tuple[int, int] = (CPU, 0),
+                 **changed: Any) -> None:
         self.array, self.device, self.is_versioned = array, device, versioned
-        self.deleted, self.asked = 0, []
+        self.deleted = 0
+        self.asked: list[dict[str, Any]] = []
         self.tensor = Tensor(
             data=array.ctypes.data, device_type=device[0], device_id=device[1], ndim=array.ndim,
             code=CODES.get(array.dtype.kind, 4), bits=8 * array.itemsize, lanes=1,
@@ -85,14 +96,14 @@ class Producer:
         )
         self.name = b"dltensor_versioned" if versioned else b"dltensor"
 
-    def capsule(self):
+    def capsule(self) -> Any:
         EXPORTED[ctypes.addressof(self.managed)] = self
         return new_capsule(ctypes.addressof(self.managed), self.name, destroy)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return self.device
 
-    def __dlpack__(self, **given):
+    def __dlpack__(self, **given: Any) -> Any:
         self.asked.append(given)
         if given and not self.is_versioned:
             raise TypeError("__dlpack__() got an unexpected keyword argument 'max_version'")

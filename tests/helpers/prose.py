@@ -97,7 +97,7 @@ def messages(source: str) -> Iterator[str]:
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield "".join(part.value if isinstance(part, ast.Constant) else "it" for part in node.values)
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "it" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented | inside:
             yield from indented_blocks(node.value)
 

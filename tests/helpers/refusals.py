@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from calls import FUNCTIONS, NHWC_MAX, QLINEAR_AVERAGE
+from calls import FUNCTIONS
 from numpy.typing import NDArray
+from oracle import DTYPES as BY_NAME
+from oracle import NHWC_MAX, QLINEAR_AVERAGE
 from samples import further
-from support import BY_NAME
 
 import onnxpool
 from onnxpool import PoolError, PoolTypeError

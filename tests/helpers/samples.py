@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from calls import NHWC_MAX, QLINEAR, QLINEAR_AVERAGE, QLINEAR_GLOBAL
+from calls import QLINEAR
 from numpy.typing import NDArray
-from oracle import DTYPES
+from oracle import DTYPES, NHWC_MAX, QLINEAR_AVERAGE, QLINEAR_GLOBAL
 
 import onnxpool
 
@@ -48,13 +48,14 @@ def further(operator: str, x: Any) -> list[Any]:
     """The inputs of an operator after x."""
     scales = [np.float32(0.1), np.array(3, x.dtype), np.float32(0.02), np.array(4, x.dtype)]
     rows = np.array([[0, 0, 0, 3, 3], [len(x) > 1, 1, 1, 5, 4]] if x.ndim else []).reshape(-1, 5)
-    return {
+    by_operator: dict[str, list[Any]] = {
         QLINEAR_AVERAGE: scales,
         QLINEAR_GLOBAL: scales,
         "MaxRoiPool": [rows.astype(x.dtype)],
         "MaxUnpool": [np.arange(x.size).reshape(x.shape) * 4],
         "RoiAlign": [rows[:, 1:].astype(x.dtype), rows[:, 0].astype(np.int64)],
-    }.get(operator, [])
+    }
+    return by_operator.get(operator, [])
 
 
 def inputs(operator: str, dtype: Any = None, shape: tuple[int, ...] = SHAPE, seed: int = 0) -> list[Any]:

@@ -1,8 +1,12 @@
 """Sessions of onnxruntime on small models, with and without onnxpool's operators."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
 import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 from samples import data
 
 from onnxpool.onnxruntime import register
@@ -15,7 +19,8 @@ TYPES |= {"float64": TensorProto.DOUBLE, "int8": TensorProto.INT8, "uint8": Tens
 TYPES |= {"int64": TensorProto.INT64}
 
 
-def options(ops=None, *, opset=None, threads=1):
+def options(ops: str | Iterable[str] | None = None, *, opset: int | None = None,
+            threads: int = 1) -> onnxruntime.SessionOptions:
     """Session options, registered with unless `ops` is None."""
     made = onnxruntime.SessionOptions()
     made.log_severity_level = SILENT
@@ -25,28 +30,33 @@ def options(ops=None, *, opset=None, threads=1):
     return made
 
 
-def session(model, ops=None, **how):
+def session(model: ModelProto, ops: str | Iterable[str] | None = None, **how: Any) -> onnxruntime.InferenceSession:
     """A session of a model."""
     return onnxruntime.InferenceSession(
         model.SerializeToString(), options(ops, **how), providers=["CPUExecutionProvider"]
     )
 
 
-def model(nodes, inputs, outputs, opset, *, constants=(), functions=()):
-    """A model of nodes; inputs and outputs are (name, dtype, shape)."""
+Port = tuple[str, str, Any]  # name, dtype, shape
+
+
+def model(nodes: Sequence[Any], inputs: Iterable[Port], outputs: Iterable[Port], opset: int, *,
+          constants: Any = (), functions: Sequence[Any] = ()) -> ModelProto:
+    """A model of nodes."""
     imports = {"": opset} | {node.domain: 1 for node in nodes if node.domain}
+    ports = [[helper.make_tensor_value_info(name, TYPES[dtype], shape) for name, dtype, shape in given]
+             for given in (inputs, outputs)]
     graph = helper.make_graph(
-        nodes,
-        "g",
-        *([helper.make_tensor_value_info(name, TYPES[dtype], shape) for name, dtype, shape in given]
-          for given in (inputs, outputs)),
+        nodes, "g", ports[0], ports[1],
         initializer=[numpy_helper.from_array(array, name) for name, array in dict(constants).items()],
     )
     opsets = [helper.make_opsetid(domain, version) for domain, version in imports.items()]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8, functions=functions)
 
 
-def node_model(operator, inputs, attributes, *, opset, outputs=("y",), domain="", dtypes=None, shape=None):
+def node_model(operator: str, inputs: Sequence[Any], attributes: dict[str, Any], *, opset: int,
+               outputs: Sequence[str] = ("y",), domain: str = "", dtypes: Sequence[str] | None = None,
+               shape: Any = None) -> ModelProto:
     """A model of one node on arrays of such dtypes; bfloat16, which cannot be fed, is cast from and to float32."""
     names = [f"x{i}" if array is not None else "" for i, array in enumerate(inputs)]
     while names and not names[-1]:
@@ -55,7 +65,7 @@ def node_model(operator, inputs, attributes, *, opset, outputs=("y",), domain=""
     given = {name: array.dtype.name for name, array in zip(names, inputs, strict=False) if name}
     halves = {name for name, dtype in {**given, **results}.items() if dtype == "bfloat16"}
 
-    def inner(name):
+    def inner(name: str) -> str:
         return name + "_bf16" if name in halves else name
 
     nodes = [
@@ -67,26 +77,27 @@ def node_model(operator, inputs, attributes, *, opset, outputs=("y",), domain=""
         helper.make_node("Cast", [inner(name)], [name], to=TensorProto.FLOAT) for name in results if name in halves
     ]
 
-    def described(ports, shape):
+    def described(ports: dict[str, str], shape: Any) -> list[Port]:
         return [(name, "float32" if name in halves else dtype, shape) for name, dtype in ports.items() if name]
 
     return model(nodes, described(given, shape), described(results, None), opset)
 
 
-def feeds(inputs):
+def feeds(inputs: Sequence[Any]) -> dict[str, NDArray[Any]]:
     """What a model of one node is run on; onnxruntime reads no other byte order than its own."""
     arrays = {f"x{i}": np.asarray(array) for i, array in enumerate(inputs) if array is not None}
     return {name: array.astype(np.float32 if array.dtype.name == "bfloat16" else array.dtype.newbyteorder("="))
             for name, array in arrays.items()}
 
 
-def answers(operator, inputs, attributes, ops, *, register_opset=None, **how):
+def answers(operator: str, inputs: Sequence[Any], attributes: dict[str, Any], ops: str | Iterable[str] | None, *,
+            register_opset: int | None = None, **how: Any) -> Any:
     """The outputs of one node as a session computes them, bfloat16 as float32."""
     made = session(node_model(operator, inputs, attributes, **how), ops, opset=register_opset)
     return made.run(None, feeds(inputs))
 
 
-def same(actual, expected):
+def same(actual: NDArray[Any], expected: NDArray[Any]) -> None:
     """Whether a session's output holds the very values of an array; bfloat16 comes as float32."""
     expected = expected.astype(np.float32) if expected.dtype.name == "bfloat16" else expected
     assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
@@ -96,9 +107,11 @@ def same(actual, expected):
         np.testing.assert_array_equal(np.signbit(actual)[numbers], np.signbit(expected)[numbers])
 
 
-def layers():
+def layers() -> ModelProto:
     """A network of convolutions and pools as onnxruntime optimises it: in blocks of channels."""
-    pools = {"MaxPool": {"kernel_shape": [2, 2]}, "AveragePool": {"kernel_shape": [3, 3]}, "GlobalAveragePool": {}}
+    pools: dict[str, dict[str, Any]] = {
+        "MaxPool": {"kernel_shape": [2, 2]}, "AveragePool": {"kernel_shape": [3, 3]}, "GlobalAveragePool": {},
+    }
     made, constants, last = [], {}, "x"
     for i, (operator, attributes) in enumerate(pools.items()):
         constants[f"w{i}"] = data((16, 3 if i == 0 else 16, 3, 3), seed=i)

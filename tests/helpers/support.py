@@ -1,11 +1,16 @@
 """What tests share: places, dtypes, layouts, instruction sets, comparisons of bits, and windows tap by tap in NumPy."""
 
 import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
 from oracle import DTYPES as BY_NAME
+
+Array = NDArray[Any]
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
@@ -20,22 +25,22 @@ INSTRUCTION_SETS = ("baseline", "x86_v3", "x86_v4")
 FAR, FARTHEST = 15 << 19, 17 << 20  # bytes: a little more than what loops count as near, and as far
 
 
-def to_last(x, last=True):
+def to_last(x: Array, last: bool = True) -> Array:
     """An array of channels first as one of channels last, if it shall be one."""
     return np.ascontiguousarray(np.moveaxis(x, 1, -1)) if last else x
 
 
-def to_first(y, last=True):
+def to_first(y: Array, last: bool = True) -> Array:
     """The channels-first view of an array, if it is one of channels last."""
     return np.moveaxis(y, -1, 1) if last else y
 
 
-def bits(y):
+def bits(y: Array) -> tuple[Array, Array]:
     """The patterns of all elements as integers, with one pattern for every NaN, and where the NaNs are."""
     return np.where(y != y, 0, np.ascontiguousarray(y).view(f"u{y.itemsize}")), y != y
 
 
-def same_bits(first, second):
+def same_bits(first: Array, second: Array) -> None:
     """Equal shapes, dtypes and bits; any NaN is as good as another."""
     assert first.dtype == second.dtype
     assert first.shape == second.shape
@@ -45,18 +50,18 @@ def same_bits(first, second):
     assert not differ.any(), f"{differ.sum()} of {differ.size} differ, first {first[differ][0]} and {second[differ][0]}"
 
 
-def same_values(first, second):
+def same_values(first: Array, second: Array) -> None:
     """Equal numbers or both NaN, whatever the sign of a zero."""
     np.testing.assert_array_equal(first.astype(np.float64), second.astype(np.float64), strict=True)
 
 
-def elements(shape, dtype, odd=False):
+def elements(shape: tuple[int, ...], dtype: np.dtype[Any], odd: bool = False) -> Array:
     """Elements of the whole range of bytes; normal numbers among zeros of both signs, and some that are not finite."""
     rng = np.random.default_rng(11)
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-    x = rng.standard_normal(shape, np.float32).astype(dtype)
+    x: Array = rng.standard_normal(shape, np.float32).astype(dtype)
     x[rng.random(shape) < 0.3] = 0.0
     x[rng.random(shape) < 0.3] = -0.0
     if odd:
@@ -65,7 +70,9 @@ def elements(shape, dtype, odd=False):
     return x
 
 
-def taps(x, kernel_shape, strides=None, dilations=None, pads=None, *, value=0):
+def taps(x: Array, kernel_shape: Sequence[int], strides: Sequence[int] | None = None,
+         dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, *,
+         value: Any = 0) -> Iterator[Array]:
     """For every tap of a window in order, the elements that all windows have there; `value` is in the padding."""
     rank = len(kernel_shape)
     strides, dilations, pads = strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
@@ -74,19 +81,20 @@ def taps(x, kernel_shape, strides=None, dilations=None, pads=None, *, value=0):
     ends = [size - (k - 1) * d
             for size, k, d in zip(padded.shape[x.ndim - rank:], kernel_shape, dilations, strict=True)]
     for tap in itertools.product(*map(range, kernel_shape)):
-        yield padded[(..., *(slice(t * d, t * d + end, s)
-                             for t, d, end, s in zip(tap, dilations, ends, strides, strict=True)))]
+        places = (slice(t * d, t * d + end, s) for t, d, end, s in zip(tap, dilations, ends, strides, strict=True))
+        yield padded[(slice(None),) * (x.ndim - rank) + tuple(places)]
 
 
-def largest(parts):
+def largest(parts: Iterable[Array]) -> Array:
     """The maximum of arrays, one tap each, in their order: a NaN stays."""
-    result = None
+    result: Array | None = None
     for part in parts:
         with np.errstate(invalid="ignore"):  # bfloat16 compares with a NaN
             result = part if result is None else np.where((part > result) | (part != part), part, result)
+    assert result is not None
     return result
 
 
-def least(dtype):
+def least(dtype: np.dtype[Any]) -> Any:
     """What a maximum takes from the padding."""
     return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min

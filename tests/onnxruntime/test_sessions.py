@@ -334,11 +334,11 @@ def test_a_failed_registration_leaves_options_free():
     register(chosen)
 
 
-@pytest.mark.parametrize("version", ["1.16.3", "1.9.0", "0.5.0"])
+@pytest.mark.parametrize("version", ["1.18.1", "1.9.0", "0.5.0"])
 def test_releases_that_are_too_old(version, monkeypatch):
     """The error says which release is needed."""
     monkeypatch.setattr(onnxruntime, "__version__", version)
-    with pytest.raises(ImportError, match=f"needs onnxruntime 1.17 or newer, this is {version}; pip install --upgrade"):
+    with pytest.raises(ImportError, match=f"needs onnxruntime 1.19 or newer, this is {version}; pip install --upgrade"):
         register(onnxruntime.SessionOptions())
 
 

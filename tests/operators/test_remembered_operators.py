@@ -44,7 +44,7 @@ def test_changed_arguments_are_seen():
     assert onnxpool.max_pool(X, shape).shape == (1, 1, 5, 4)
 
 
-@pytest.mark.parametrize("module", ["windowed", "whole", "quantised", "unpooled", "regions"])
+@pytest.mark.parametrize("module", ["windowed", "whole", "quantised", "unpooling", "regions"])
 def test_functions_hand_on_arguments_in_the_order_of_their_class(module):
     """They are taken by position: in another order pads would be strides."""
     source = ast.parse(inspect.getsource(getattr(onnxpool.operators, module)))

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "onnxpool"
 FOLDERS = ("benchmarks", "docs", "examples", "licenses", "src", ".github")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
+WORKFLOWS = sorted((ROOT / ".github").rglob("*.yml"))
 HOME = "https://github.com/onnxpool/onnxpool"
 
 
@@ -57,6 +58,17 @@ def test_one_address_everywhere() -> None:
     named = {address for page in PAGES for address in re.findall(r"https://github\.com/[\w.-]+/onnxpool\b",
                                                                  page.read_text(encoding="utf-8"))}
     assert named == {HOME}
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_workflows_name_what_there_is(workflow: Path) -> None:
+    """Files, folders and groups of packages that a workflow names exist, and each action is named by a commit."""
+    text = workflow.read_text(encoding="utf-8")
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    files = re.findall(r"(?<![\w/])(?:\./)?((?:tests|tools|\.ci|\.github)/[\w./-]+\w)", text)
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    assert set(re.findall(r"--group (\w+)", text)) <= set(groups)
+    assert [use for use in re.findall(r"uses: (\S+)", text) if not re.fullmatch(r"\./\S+|\S+@[0-9a-f]{40}", use)] == []
 
 
 def release_notes(tag: str) -> "subprocess.CompletedProcess[str]":

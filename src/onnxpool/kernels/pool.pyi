@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..planning.layout import Setup
-from ..quantisation import Rule
+from ..planning.quantisation import Rule
 from ..windows import Axis
 
 RUN_POOL: object  # a capsule: see operands.pxd

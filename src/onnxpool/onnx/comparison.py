@@ -72,7 +72,7 @@ def by_onnxruntime(node: onnx.NodeProto, opsets: Mapping[str, int], version: int
 
 def run_node(node: onnx.NodeProto, opset: int, inputs: Sequence[Any], outputs: Sequence[Array]) -> Rival:
     """One node in a session of onnxruntime, with as many threads as calls use here."""
-    import onnxruntime  # type: ignore[import-untyped]
+    import onnxruntime
     feeds = {name: np.asarray(value) for name, value in zip(node.input, inputs, strict=False) if name}
     results = {name: value for name, value in zip(node.output, outputs, strict=False) if name}
 

@@ -256,7 +256,7 @@ class Model:
         """
         if check is not None:
             try:
-                import onnxruntime  # type: ignore[import-untyped]  # noqa: F401  # before the work, not after it
+                import onnxruntime  # noqa: F401  # before the work, not after it
             except ImportError as error:
                 raise ModelError(f"--check needs the onnxruntime package ({error}): pip install onnxruntime") from error
         feeds = accept_inputs(self.inputs, inputs)

@@ -17,8 +17,8 @@ import onnxpool
 from onnxpool.base import Operator
 from onnxpool.errors import PoolError, PoolTypeError
 from onnxpool.execution import Plan
+from onnxpool.planning.unpooling import UnpoolPlan
 from onnxpool.schemas import SCHEMAS, resolve
-from onnxpool.unpooling import UnpoolPlan
 
 from .protos import (
     InputError,

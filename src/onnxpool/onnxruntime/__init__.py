@@ -13,8 +13,8 @@ from .nodes import NodeRecord
 
 __all__ = ["NodeRecord", "record_nodes", "register"]
 
-OLDEST = (1, 17)  # the release since which custom operators have a first opset
-OPSETS = {(1, 17): 20, (1, 21): 22}  # release -> newest opset, of those that changed pooling
+OLDEST = (1, 19)  # the release since which it runs with NumPy 2
+OPSETS = {(1, 19): 20, (1, 21): 22}  # release -> newest opset, of those that changed pooling
 MARK = "onnxpool.operators"  # the entry of session options that tells what was registered
 
 _turn = threading.Lock()
@@ -43,7 +43,7 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     Raises
     ------
     ImportError
-        If onnxruntime is older than 1.17.
+        If onnxruntime is older than 1.19.
     PoolError
         If a name is no operator, or the options have been registered with before.
     PoolTypeError
@@ -120,7 +120,7 @@ def record_nodes() -> Iterator[list[NodeRecord]]:
 
 def release_of_onnxruntime() -> tuple[int, ...]:
     """The release of onnxruntime, such as (1, 31)."""
-    from onnxruntime import __version__ as version  # type: ignore[import-untyped]
+    from onnxruntime import __version__ as version
     release = tuple(int(part) for part in version.split(".")[:2])
     if release < OLDEST:
         raise ImportError(f"onnxpool.onnxruntime needs onnxruntime {'.'.join(map(str, OLDEST))} or newer, this is "

@@ -7,7 +7,7 @@ from .quantised import (
     qlinear_global_average_pool,
 )
 from .regions import MaxRoiPool, RoiAlign, max_roi_pool, roi_align
-from .unpooled import MaxUnpool, max_unpool
+from .unpooling import MaxUnpool, max_unpool
 from .whole import (
     GlobalAveragePool,
     GlobalLpPool,

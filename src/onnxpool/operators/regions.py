@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..base import Ints, made, registered
 from ..docstrings import documented
 from ..execution import Array, Plan, T
-from ..regions import RegionPlan, Regions, check_planes
+from ..planning.regions import RegionPlan, Regions, check_planes
 from ..windows import check_lengths, per_axis, with_spatial
 from .typed import Named, OneResult
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, quantisation, threads
+from .. import kernels, threads
 from ..errors import PoolError, PoolTypeError
 from ..execution import Array, Plan, allocate, can_be, check_out, delivered
 from ..explain import Explanation, axis_facts, axis_lines, explain, looks_coloured
 from ..parts import Partial
 from ..windows import Axis
-from . import layout
+from . import layout, quantisation
 from .combining import Total
 from .cutting import Cuttable
 from .request import Reduction, Request, merged, picked

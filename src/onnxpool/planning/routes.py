@@ -16,8 +16,8 @@ COSTS = {
                "items": 48.01, "windows": 7.86, "results": 1.87},
     "moved": {"elements": 1.76, "far": 2.5},
 }
-MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, by its bytes, relative to 4
-NEAR = 1 << 19  # bytes of an image that are near while its channels are brought side by side: the second level of the cache
+MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for an element of so many bytes, relative to 4
+NEAR = 1 << 19  # bytes of an image that are near while its channels are brought side by side, as the second cache
 TILE = 512  # places of a tile whose channels are brought side by side
 SMALL_PLANE = 200  # elements of 4 bytes of a channel, up to which channels of whole planes are brought side by side
 LINED_PLANE = 1024  # of steps that load lines: planes of 35x35 take 0.7 times as long apart, of 20x20 1.5 times

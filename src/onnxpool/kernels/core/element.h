@@ -102,7 +102,7 @@ typedef int32_v lane_bits_t;
 #if !defined(REDUCTION_wide)
 enum { LANES = WIDTH / sizeof(acc_t) };
 INLINE acc_t acc_of(double value) { return (acc_t)value; }
-INLINE vec_t vec_fill(double value) { return (acc_t)value - (vec_t){}; } /* -0 stays -0 */
+INLINE vec_t vec_fill(double value) { return (acc_t)value - (vec_t){0}; } /* -0 stays -0 */
 INLINE void vec_split(vec_t *first, vec_t *second) { split_lanes((lane_bits_t *)first, (lane_bits_t *)second); }
 #endif
 INLINE vec_t vec_read(const acc_t *x) { return READ(vec_t, x); }
@@ -152,8 +152,8 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 }
 
 #if defined(REDUCTION_magnitude)
-#define SIGNLESS(v) (vec_t)((lane_bits_t)(v) & ~((lane_bits_t){} + (((lane_bits_t){} - 1) << (8 * sizeof(acc_t) - 1))))
-INLINE vec_t vec_empty(void) { return vec_key((vec_t){}); } /* the norm of nothing is 0 */
+#define SIGNLESS(v) (vec_t)((lane_bits_t)(v) & ~((lane_bits_t){0} + (((lane_bits_t){0} - 1) << (8 * sizeof(acc_t) - 1))))
+INLINE vec_t vec_empty(void) { return vec_key((vec_t){0}); } /* the norm of nothing is 0 */
 #else
 #define SIGNLESS(v) (v)
 INLINE vec_t vec_empty(void) { return vec_none(); }
@@ -211,7 +211,7 @@ typedef uint32_v magnitude_v;
 #define INFINITE UINT32_C(0x7f800000)
 #endif
 typedef struct { magnitude_v least, most; } watch_t;
-INLINE watch_t watch_nothing(void) { return (watch_t){(magnitude_v){} - 1, (magnitude_v){}}; }
+INLINE watch_t watch_nothing(void) { return (watch_t){(magnitude_v){0} - 1, (magnitude_v){0}}; }
 INLINE int watch_suspects(const watch_t *watch) {
     int suspects = 0;
     for (size_t i = 0; i < sizeof(magnitude_v) / sizeof(acc_t); i++)
@@ -272,7 +272,7 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     return vec_powers(v, rule->p);
 }
 typedef struct { int64_v unsafe; } watch_t;
-INLINE watch_t watch_nothing(void) { return (watch_t){(int64_v){}}; }
+INLINE watch_t watch_nothing(void) { return (watch_t){(int64_v){0}}; }
 INLINE int watch_suspects(const watch_t *watch) {
     int64_t unsafe = 0;
     for (int i = 0; i < (int)LANES; i++)

@@ -46,7 +46,7 @@ enum { FLAT = 128 }; /* measured: the indices of more items are too many streams
 
 /* ---- Whether a NaN was loaded. */
 typedef lane_bits_t seen_t;
-INLINE seen_t seen_nothing(void) { return (seen_t){}; }
+INLINE seen_t seen_nothing(void) { return (seen_t){0}; }
 #if HAS_NANS
 INLINE void see(seen_t *seen, vec_t v) { *seen |= v != v; }
 #else
@@ -115,11 +115,11 @@ INLINE void vec_finish(elem_t *y, vec_t v) {
 }
 INLINE vec_t vec_none(void) {
 #if defined(ELEMENT_int8)
-    return (vec_t){} + INT8_MIN;
+    return (vec_t){0} + INT8_MIN;
 #elif defined(ELEMENT_uint8)
-    return (vec_t){};
+    return (vec_t){0};
 #else
-    return (vec_t){} - (acc_t)__builtin_inff();
+    return (vec_t){0} - (acc_t)__builtin_inff();
 #endif
 }
 
@@ -151,19 +151,19 @@ INLINE vec_t vec_none(void) {
 #endif
 
 typedef struct { vec_t value; places_t place; } Best;
-INLINE places_t places_fill(place_t place) { return (places_t){} + place; }
+INLINE places_t places_fill(place_t place) { return (places_t){0} + place; }
 INLINE places_t places_add(places_t a, places_t b) { return a + b; }
 INLINE places_t places_read(const place_t *places) { return READ(places_t, places); }
 INLINE void places_write(place_t *places, places_t v) { memcpy(places, &v, sizeof v); }
 /* The earlier one, unless the later one is greater. */
 INLINE void keep_greater(Best *best, vec_t value, places_t place) {
-    const __auto_type mask = GREATER(value, best->value);
+    __extension__ const __auto_type mask = GREATER(value, best->value);
     best->place = PICK(places_t, mask, best->place, place);
     best->value = PICK(vec_t, mask, best->value, value);
 }
 /* The same where there may be NaNs: the first one is the greatest. */
 INLINE void keep_first(Best *best, vec_t value, places_t place) {
-    const __auto_type mask = WINS(value, best->value);
+    __extension__ const __auto_type mask = WINS(value, best->value);
     best->place = PICK(places_t, mask, best->place, place);
     best->value = PICK(vec_t, mask, best->value, value);
 }

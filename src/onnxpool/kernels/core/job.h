@@ -22,7 +22,7 @@ typedef struct {
 } Window;
 
 #if defined(__SIZEOF_INT128__)
-typedef __int128 wide_int; /* attributes may be as large as 64 bits: their products are not */
+__extension__ typedef __int128 wide_int; /* attributes may be as large as 64 bits: their products are not */
 #else
 typedef int64_t wide_int;
 #endif

@@ -45,7 +45,7 @@ typedef uint32_v pairs_v;
 
 INLINE vec_t vec_read(const acc_t *x) { return READ(vec_t, x); }
 INLINE void vec_write(acc_t *y, vec_t v) { memcpy(y, &v, sizeof v); }
-INLINE vec_t vec_fill(acc_t value) { return (vec_t){} + value; }
+INLINE vec_t vec_fill(acc_t value) { return (vec_t){0} + value; }
 
 INLINE acc_t acc_of(const elem_t *x, const Rule *rule) {
     elem_t part[LANES] = {*x};

@@ -27,7 +27,7 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
 INLINE vec_t vec_of_even(pairs_v pairs, const Rule *rule) { return dequantise(EVEN_BYTES(pairs), rule); }
 INLINE vec_t vec_of_odd(pairs_v pairs, const Rule *rule) { return dequantise(ODD_BYTES(pairs), rule); }
 /* A sum without a tap is 0. That padding turns a sum of -0 into 0 shows in no result. */
-INLINE vec_t vec_none(void) { return (vec_t){}; }
+INLINE vec_t vec_none(void) { return (vec_t){0}; }
 INLINE vec_t vec_sum(vec_t earlier, vec_t later) { return earlier + later; }
 
 typedef struct { int unused; } seen_t;
@@ -37,7 +37,7 @@ INLINE void see(seen_t *seen, vec_t v) { (void)seen, (void)v; }
 /* The zero point is added before rounding, as onnxruntime does; the mean of nothing is real 0. What is out of range is
  * clamped before rounding. That gives the same, and leaves numbers that an addition rounds. Of a NaN the byte is 0. */
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, const Rule *rule) {
-    const vec_t zero = (vec_t){} + (float)rule->zero, low = (vec_t){} + rule->lowest, high = (vec_t){} + rule->highest;
+    const vec_t zero = (vec_t){0} + (float)rule->zero, low = (vec_t){0} + rule->lowest, high = (vec_t){0} + rule->highest;
     vec_t v = total / count / rule->y_scale + zero;
     v = BLEND(vec_t, count == 0, zero, v);
     v = BLEND(vec_t, v < low, low, v);

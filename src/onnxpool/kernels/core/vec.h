@@ -39,7 +39,7 @@ typedef VECTOR(uint16_t, WIDTH / 4) quarter_words_v;
 typedef VECTOR(int8_t, WIDTH / 4) quarter_int8_v;
 typedef VECTOR(uint8_t, WIDTH / 4) quarter_uint8_v;
 
-#define READ(type, x) ({ type read_; memcpy(&read_, x, sizeof read_); read_; })
+#define READ(type, x) __extension__ ({ type read_; memcpy(&read_, x, sizeof read_); read_; })
 #define BLEND(type, mask, a, b) ((type)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b))))
 
 /* ---- The larger of two: of equals the earlier one, and a NaN, the later of two. */
@@ -101,12 +101,12 @@ INLINE float_v widen_bfloat16(const uint16_t *x) {
 }
 /* Exact, and without a branch: a NaN becomes quiet. Subnormals are made by a subtraction. */
 #define WIDEN_FLOAT16(words, floats, half)                                                                          \
-    ({                                                                                                              \
+    __extension__ ({                                                                                                \
         const words sign_ = ((half) & 0x8000) << 16, magnitude_ = ((half) & 0x7fff) << 13;                          \
         const words exponent_ = magnitude_ & 0x0f800000;                                                            \
         const words special_ = magnitude_ + 0x70000000 + ((words)((magnitude_ & 0x007fffff) != 0) & 0x00400000 &     \
                                                          ~(magnitude_ & 0x00400000));                               \
-        const words small_ = (words)((floats)(magnitude_ + 0x38800000) - (floats)((words){} + 0x38800000));         \
+        const words small_ = (words)((floats)(magnitude_ + 0x38800000) - (floats)((words){0} + 0x38800000));         \
         const words large_ = magnitude_ + 0x38000000;                                                               \
         (floats)(sign_ | BLEND(words, (words)(exponent_ == 0x0f800000), special_,                                   \
                                BLEND(words, (words)(exponent_ == 0), small_, large_)));                             \
@@ -187,13 +187,13 @@ INLINE half_words_v narrow_to_bfloat16(float_v x) {
 #endif
 }
 #define NARROW_FLOAT16(words, floats, bits)                                                                          \
-    ({                                                                                                              \
+    __extension__ ({                                                                                                \
         const words sign_ = ((bits) >> 16) & 0x8000, magnitude_ = (bits) & 0x7fffffff;                              \
         const words small_ = (words)((floats)magnitude_ + 0.5f) - 0x3f000000;                                       \
         const words large_ = (magnitude_ - 0x38000000 + 0xfff + ((magnitude_ >> 13) & 1)) >> 13;                    \
         const words nan_ = 0x7e00 | ((magnitude_ >> 13) & 0x1ff);                                                   \
         words half_ = BLEND(words, (words)(magnitude_ < 0x38800000), small_, large_);                               \
-        half_ = BLEND(words, (words)(magnitude_ >= 0x47800000), (words){} + 0x7c00, half_);                         \
+        half_ = BLEND(words, (words)(magnitude_ >= 0x47800000), (words){0} + 0x7c00, half_);                         \
         sign_ | BLEND(words, (words)(magnitude_ > 0x7f800000), nan_, half_);                                        \
     })
 INLINE half_words_v narrow_to_float16(float_v x) {
@@ -296,7 +296,7 @@ EVEN_ODD(int64, FROM2(0), FROM2(1))
  * by a step of Newton's method in fused multiply-adds (Markstein, IBM J. Res. Dev. 34, 1990). Doubles need two steps.
  * One step is enough for whole counts up to 65536: all significands over all of these were tried. `inverse` is 1 /
  * count, rounded. */
-#define SIGNED(type, words, q, t) (type)((words)(q) | ((words)(t) & ~(((words){} - 1) >> 1)))
+#define SIGNED(type, words, q, t) (type)((words)(q) | ((words)(t) & ~(((words){0} - 1) >> 1)))
 INLINE float_v quotient_float(float_v total, float_v count, float_v inverse) {
 #if defined(__AVX512F__)
     const __m512 t = (__m512)total, c = (__m512)count, f = (__m512)inverse, q = _mm512_mul_ps(t, f);

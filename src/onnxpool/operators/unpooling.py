@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..base import Ints, made, registered
 from ..docstrings import documented
 from ..execution import Array, Plan, T
-from ..unpooling import UnpoolPlan, inferred_sizes
+from ..planning.unpooling import UnpoolPlan, inferred_sizes
 from ..windows import with_spatial
 from .typed import Named, OneResult
 

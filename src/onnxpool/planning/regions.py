@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import kernels, threads
-from .errors import PoolError, PoolTypeError
-from .execution import Array, Plan, allocate, as_array, check_out, delivered
-from .planning.layout import memory_order
-from .windows import check_sizes
+from .. import kernels, threads
+from ..errors import PoolError, PoolTypeError
+from ..execution import Array, Plan, allocate, as_array, check_out, delivered
+from ..windows import check_sizes
+from .layout import memory_order
 
 MOST_SAMPLES = 2**22  # of one region: sampling_ratio 0 takes their number from the data
 

@@ -1,0 +1,127 @@
+"""The command line as a process: what it imports, how it ends, and how it shows progress."""
+
+import importlib.metadata
+import io
+import threading
+from unittest import mock
+
+import pytest
+from model_files import HALVES, RAMP, node, process, save
+
+import onnxpool
+from onnxpool import __main__ as command
+from onnxpool.commands import CANNOT, OK, progress
+from onnxpool.onnx import models
+
+
+@pytest.mark.parametrize(("package", "line"), [
+    ("onnx", "pip install 'onnxpool[onnx]'"), ("onnxruntime", "pip install onnxruntime"),
+])
+def test_a_package_that_is_not_installed(tmp_path, package, line):
+    """Without onnx, or without onnxruntime for --check, one line says what to install."""
+    code = f"import sys; sys.modules[{package!r}] = None\nfrom onnxpool.__main__ import main\nsys.exit(main())"
+
+    done = process("run", "--check", code=code)
+    assert (done.returncode, done.stdout) == (CANNOT, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.rstrip().endswith(line)
+
+
+def test_the_library_does_not_import_onnx():
+    """`import onnxpool` imports neither onnx nor onnxruntime nor ml_dtypes."""
+    code = "import sys, onnxpool; print({'onnx', 'onnxruntime', 'ml_dtypes', 'argparse'} & set(sys.modules) or 'none')"
+
+    assert process(code=code).stdout == "none\n"
+
+
+def test_the_command_line_alone():
+    """Without a command the process shows how to use it, and it tells its version."""
+    done = process()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: onnxpool ")
+
+    assert process("--version").stdout == f"onnxpool {onnxpool.__version__}\n"
+
+
+def test_the_console_script():
+    """The package installs the command onnxpool."""
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name="onnxpool")
+    assert script.load() is command.main
+
+
+def test_an_interrupt(monkeypatch):
+    """Ctrl-C ends the command with the shell's status for it, not with a traceback."""
+    monkeypatch.setattr(models, "Model", mock.Mock(side_effect=KeyboardInterrupt))
+
+    assert command.main(["run"]) == 130
+
+
+@pytest.mark.parametrize(("terminal", "shown"), [
+    (False, "onnxpool: 2.5 s, reading m.onnx\nonnxpool: 4.6 s, 3 of 9 nodes done, now d (Conv)\n"),
+    (True, "\ronnxpool: 2.5 s, reading m.onnx\x1b[K\ronnxpool: 4.6 s, 3 of 9 nodes done, now d (Conv)\x1b[K"),
+])
+def test_progress(monkeypatch, terminal, shown):
+    """A terminal has one line that changes, any other stream a new line each time."""
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    monkeypatch.setattr(progress.time, "monotonic", mock.Mock(side_effect=[0.0, 2.5, 4.6]))
+    line = progress.Progress(stream, "reading m.onnx")
+
+    line.show()
+    line(3, 9, "d (Conv)")
+    line.show()
+
+    assert stream.getvalue() == shown
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_progress_of_one_long_step(monkeypatch, terminal):
+    """Lines come while a step is under way, a terminal is cleared at the end, and nothing comes after that."""
+    stream, written = io.StringIO(), threading.Event()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    monkeypatch.setattr(stream, "flush", written.set)
+    with progress.Progress(stream, "reading m.onnx", every=0.001) as line:
+        assert written.wait(60)
+
+    text = stream.getvalue()
+    assert "reading m.onnx" in text
+    assert text.endswith("\r\x1b[K" if terminal else "\n")
+    assert not line.thread.is_alive()
+
+
+@pytest.mark.parametrize(("terminal", "pauses"), [
+    (False, [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]), (True, [0.2] * 7),
+])
+def test_progress_of_long_work_fills_no_log(monkeypatch, terminal, pauses):
+    """The pauses between lines grow where each is a new line."""
+    stream, asked = io.StringIO(), []
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    line = progress.Progress(stream, "reading m.onnx")
+    monkeypatch.setattr(line.ended, "wait", lambda pause: asked.append(pause) or len(asked) == 7)
+    line.watch()
+    assert asked == pauses
+
+
+def test_a_short_run_shows_no_progress(tmp_path, ramp, capsys):
+    """Work that ends before the first line is due leaves standard error empty."""
+    assert command.main(["run", save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)]), ramp]) == OK
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_that_nobody_reads(monkeypatch):
+    """A stream that is closed does not end the work."""
+    stream = io.StringIO()
+    line = progress.Progress(stream, "reading m.onnx")
+    stream.close()
+    line.show()
+
+
+def test_progress_goes_through_the_nodes(tmp_path):
+    """A run tells of each node before it starts, and forgets the run before it."""
+    path = save(tmp_path / "m.onnx", [node("Neg", "x", "a", name="first"), node("MaxPool", "a", **HALVES)])
+    model, seen = models.Model(path), []
+    model.run({"x": RAMP})
+    again = model.run({"x": RAMP}, progress=lambda *step: seen.append(step))
+
+    assert seen == [(0, 2, "first (Neg)"), (1, 2, "y (MaxPool)")]
+    assert [entry.calls for entry in again.nodes] == [1]

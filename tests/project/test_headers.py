@@ -1,0 +1,57 @@
+"""The C headers give no warning with what Meson's warning_level=3 asks for. What Cython writes is not looked at."""
+
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parents[2] / "src" / "onnxpool"
+KERNELS = SOURCES / "kernels"
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-function", "-fsyntax-only",
+          "-xc", "-"]  # a file calls some functions of a header
+PLACES = ["-isystem", sysconfig.get_path("include"), *(f"-I{place}" for place in
+          (SOURCES, KERNELS / "core", KERNELS / "other"))]
+LEVELS = ["x86-64", pytest.param("x86-64-v3", marks=pytest.mark.slow), "x86-64-v4"]
+# Headers of loops read which unit they are compiled for. Those of indexed and sequential units have lines.h in common.
+UNITS = ["max int8", "mean float32", "norm float16", "qlong uint8", "magnitude float64", "wide bfloat16",
+         "indexed float32", "sequential uint8"]
+OF_UNITS = {"element", "extremes", "indexed", "leaves", "lines", "sequential"}
+CORE = sorted(path.name for path in (KERNELS / "core").glob("*.h") if path.stem not in OF_UNITS)
+OTHER = sorted(path.name for path in (KERNELS / "other").glob("*.h"))
+
+
+def source(*headers: str) -> str:
+    """A C file that includes these."""
+    return "".join(f'#include "{header}"\n' for header in headers)
+
+
+def warnings(compiler: str, level: str, text: str, *options: str) -> str:
+    """What a compiler says of a C file that must pass."""
+    return subprocess.run([compiler, f"-march={level}", *PLACES, *options, *STRICT], input=text, text=True,
+                          capture_output=True, check=False).stderr
+
+
+@pytest.fixture(params=["gcc", "clang"])
+def compiler(request: pytest.FixtureRequest) -> str:
+    """A compiler of this machine."""
+    name: str = request.param
+    if shutil.which(name) is None:
+        pytest.skip(f"there is no {name}")
+    return name
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_headers_give_no_warning(compiler: str, level: str) -> None:
+    """Each header of the core, for a unit of each reduction, with the instructions of each level."""
+    if warnings(compiler, level, "int main(void) { return 0; }\n"):
+        pytest.skip(f"{compiler} does not know {level}")
+    files = [source("Python.h", *CORE), source("onnxpool.h", *OTHER)]
+    openmp = [] if warnings(compiler, level, "#include <omp.h>\n", "-fopenmp") else [["-fopenmp"]]
+    found = [warnings(compiler, level, text, *options) for text in files for options in ([], *openmp)]
+    for unit in UNITS:
+        reduction, element = unit.split()
+        text = source("lines.h") if reduction in {"indexed", "sequential"} else source("leaves.h", "extremes.h")
+        found.append(warnings(compiler, level, text, f"-DREDUCTION_{reduction}", f"-DELEMENT_{element}"))
+    assert "".join(found) == ""
