@@ -112,7 +112,7 @@ def machine_memory() -> int:
 
 def can_be(shape: Sequence[int], dtype: np.dtype[Any]) -> bool:
     """Whether an array can have this shape, whatever the machine's memory."""
-    return math.prod(max(size, 1) for size in shape) * dtype.itemsize <= sys.maxsize
+    return math.prod(filter(None, shape)) * dtype.itemsize <= sys.maxsize
 
 
 def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tuple[int, ...] | None = None) -> Array:
