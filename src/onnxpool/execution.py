@@ -392,12 +392,6 @@ class Plan:
         ----------
         x : array_like of the plan's shape and dtype
             The input X. It is not changed.
-        *inputs : array_like
-            The operator's further inputs, in ONNX order.
-        out : ndarray, optional
-            Where the result is stored; it is returned. A tuple of two for MaxPool with Indices.
-        num_threads : int, optional
-            The most threads that the call uses. By default `get_num_threads()`.
 
         Returns
         -------

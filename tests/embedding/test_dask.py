@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import runpy
 import signal
 import subprocess
@@ -182,6 +183,11 @@ def test_the_model_counts_the_tasks_of_global_operators(n: int) -> None:
     y = pools.global_max_pool(x, axes=(1, 2))
     wanted = MODEL["count_global"](x.chunks, (1, 2)) if n > 1 else 3
     assert len(graph_of(y)) == wanted
+
+
+def test_graphs_are_made_of_what_plans_make_known() -> None:
+    """Nothing private of plans is used."""
+    assert re.findall(r"plan\._\w+", Path(str(pools.graphs.__file__)).read_text()) == []
 
 
 @pytest.mark.smoke
