@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .errors import PoolError, PoolTypeError
 from .explain import Explanation, explain
 from .parts import Limit, Part, Partial, Range, Share, ranges_of
+from .pictures import plot
 from .windows import Axis
 
 Array = NDArray[Any]
@@ -262,6 +263,30 @@ class Plan:
         route: passes
         """
         return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry())
+
+    def plot(self, ax: Any = None) -> Any:
+        """
+        Draw the picture of `Explanation.svg` with matplotlib, which ``pip install onnxpool[plot]`` brings.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where it is drawn. By default in a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Where it was drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        return plot(self.explain().picture, ax)
+
+    def _repr_html_(self) -> str:
+        return self.explain().svg()
 
     def _geometry(self) -> list[str]:
         """What the plan does, in lines."""

@@ -9,7 +9,7 @@ import numpy as np
 from .. import kernels, quantisation, threads
 from ..errors import PoolError, PoolTypeError
 from ..execution import Array, Plan, allocate, can_be, check_out, delivered
-from ..explain import Explanation, axis_facts, axis_lines, explain, looks_coloured
+from ..explain import Explanation, axis_lines, explain, looks_coloured
 from ..parts import Partial
 from ..windows import Axis
 from . import layout
@@ -35,15 +35,19 @@ class Reducing(Cuttable):
 
     def explain(self) -> Explanation:
         """Tell what the plan does, as `Plan.explain`."""
-        axes = zip(self.axes, self._places(), strict=True)
         return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry(),
-                       axes=[axis_facts(axis, place) for axis, place in axes], route=self._route())
+                       axes=list(zip(self._places(), self.axes, strict=True)), divided=self._divided,
+                       route=self._route())
+
+    @property
+    def _divided(self) -> bool:
+        return self.reduction.name.startswith("mean")
 
     def _geometry(self) -> list[str]:
         """The windows in words."""
         lines = [] if self.axes else ["no spatial axis: every element is a window"]
         for axis, place in zip(self.axes, self._places(), strict=True):
-            lines += axis_lines(axis, place, divided=self.reduction.name.startswith("mean"))
+            lines += axis_lines(axis, place, divided=self._divided)
         if 0 in self.output_shape:
             lines.append("the result is empty")
         return lines
