@@ -10,9 +10,10 @@ import numpy as np
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan, dtype_name
 from ..explain import looks_coloured
-from ..planning.axes import HELD, AxesPlan, checked_axes, framed
+from ..planning.axes import HELD, checked_axes
 from ..planning.plan import WindowPlan
 from ..planning.request import Reduction, Request
+from ..planning.staged import plan_along
 from ..windows import Axis, resolve, whole_windows
 from .typed import Named, OneResult
 
@@ -90,8 +91,7 @@ class Reducing(OneResult):
         axes = tuple(windows.values())
         reduction = self._reduction(axes)
         if self.axes is not None or not self.keepdims:
-            frame = framed(self.label, shape, tuple(windows), self.keepdims, reduction.whole)
-            return AxesPlan(self, shape, dtype, frame, windows, reduction)
+            return plan_along(self, shape, dtype, windows, reduction)
         request = Request(shape=shape, dtype=dtype, axes=axes, channels_last=self.channels_last and len(shape) > 2,
                           reduction=reduction)
         return WindowPlan(self, request, self.zero_points_optional)
