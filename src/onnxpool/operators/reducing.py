@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from .. import schemas
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan, dtype_name
 from ..explain import looks_coloured
@@ -75,13 +76,11 @@ class Reducing(OneResult):
     def _check_dtype(self, dtype: np.dtype[Any]) -> None:
         """Refuses a dtype. Maxima along named axes are outside of ONNX, and have integers too."""
         name = dtype_name(dtype)
-        known = name in HELD and self.takes_axes and self._reduction(()).name in ("max", "indexed_max")
-        if known and self.axes is not None:
-            return
+        maxima = HELD if self.takes_axes and self._reduction(()).name in ("max", "indexed_max") else {}
         try:
-            super()._check_dtype(dtype)
+            schemas.check_dtype(self._version, name, () if self.axes is None else maxima)
         except PoolTypeError as error:
-            if not known:
+            if name not in maxima:
                 raise
             raise PoolTypeError(f"{error}, or name the pooled axes: with axes= maxima of {name} are taken", self.label,
                                 error.attribute, value=error.value) from None
