@@ -1,8 +1,10 @@
 """Global pools whose pooled axes have batch axes between them: two stages give what one does, and parts of it."""
 
 import math
+import time
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import cases_axes
@@ -83,6 +85,28 @@ def test_large_arrays_are_reduced_in_stages(dtype: str) -> None:
     held = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert held < staged.BETWEEN + y.nbytes + 10_000
+
+
+def test_threads_share_a_plan_from_its_first_call_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of them sees half of the parts."""
+    x = np.random.default_rng(0).integers(0, 99, (9, 40, 50, 300)).astype(np.float32)
+    plan: Any = onnxpool.GlobalMaxPool(axes=(0, 3), keepdims=False).plan(x.shape, x.dtype)
+    parts = type(plan)._parts
+
+    def slowly(self: Any, limit: Any) -> Iterator[Any]:
+        for part in parts(self, limit):
+            yield part
+            time.sleep(0.05)
+
+    monkeypatch.setattr(staged.StagedPlan, "_parts", slowly)
+
+    def call(i: int) -> bool:
+        time.sleep(0.02 * i)
+        return np.array_equal(plan(x, out=np.full(plan.output_shape, -1, np.float32)), x.max((0, 3)))
+
+    onnxpool.clear_caches()
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(call, range(8)))
 
 
 @pytest.mark.parametrize(("shape", "axes", "dtype"), [

@@ -67,7 +67,7 @@ class StagedPlan(AxesPlan):
     __slots__ = ("_cut", "_stages", "taps")
 
     _stages: tuple[AxesPlan, AxesPlan]
-    _cut: list[Part]  # parts whose first stages leave little, once they are made
+    _cut: list[Part] | None  # parts whose first stages leave little, once they are made
     taps: int  # of the first stage
 
     def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], frame: Frame,
@@ -75,7 +75,7 @@ class StagedPlan(AxesPlan):
                  joins: bool = False) -> None:
         super().__init__(operator, shape, dtype, frame, windows, reduction, joins)
         taps = math.prod(axis.size for axis in stages[0].axes)
-        for name, value in {"_stages": stages, "_cut": [], "taps": taps}.items():
+        for name, value in {"_stages": stages, "_cut": None, "taps": taps}.items():
             object.__setattr__(self, name, value)
 
     def _row_major(self) -> None:
@@ -94,9 +94,11 @@ class StagedPlan(AxesPlan):
             y = y if y.ndim < x.ndim else y[tuple(0 if axis in self._early else ALL for axis in range(x.ndim))]
             second(first(x, num_threads=team), out=y, num_threads=team)
         else:
-            if not self._cut:
-                self._cut.extend(self._parts(Limit(None, BETWEEN * self.taps, strict=False)))
-            for part in self._cut:
+            parts = self._cut
+            if parts is None:  # other threads see all of them or none
+                parts = list(self._parts(Limit(None, BETWEEN * self.taps, strict=False)))
+                object.__setattr__(self, "_cut", parts)
+            for part in parts:
                 part(x[part.inputs], out=y[part.outputs], num_threads=team)
 
     def _least(self, axis: int) -> int:
