@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import schemas, windows
 from .attributes import Axes, Flag, integer, shown
+from .docstrings import document_calls
 from .errors import Place, PoolError, PoolTypeError
 from .execution import Array, Plan, T, as_array, dtype_name, dtype_of, native
 from .hints import hinted
 from .keys import key_of
+from .parts import Part, Share
 from .planning.quantisation import ratio_of
 
 Ints = int | Sequence[int]  # an attribute for every axis, or for each
@@ -263,12 +265,6 @@ class Operator:
         ----------
         x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
             The input X. It is not changed.
-        *inputs : array_like
-            The operator's further inputs, in ONNX order.
-        out : ndarray, optional
-            Where the result is stored; it is returned. A tuple of two for MaxPool with Indices.
-        num_threads : int, optional
-            The most threads that the call uses. By default `get_num_threads()`.
 
         Returns
         -------
@@ -291,6 +287,8 @@ class Operator:
             object.__setattr__(self, "_recent", ref(plan))
         return plan(x, *inputs, out=out, num_threads=num_threads)
 
+
+document_calls(Operator, Plan, Part, Share)
 
 Kind = TypeVar("Kind", bound=type[Operator])
 registry: dict[str, type[Operator]] = {}  # the operators of this library, by name

@@ -99,6 +99,13 @@ OF_DASK: dict[str, tuple[str, str]] = {
     "num_threads": ("int, optional", "The most threads that a task uses. By default 1: schedulers run several tasks "
                                      "at once."),
 }
+# What calls of operators, plans, parts and shares have besides X.
+OF_CALLS: dict[str, tuple[str, str]] = {
+    "*inputs": ("array_like", "The operator's further inputs, in ONNX order."),
+    "out": ("ndarray, optional",
+            "Where the result is stored; it is returned. A tuple of two for MaxPool with Indices."),
+    "num_threads": PARAMETERS["num_threads"],
+}
 NOTES_OF_DASK = {
     "parts": """\
 Nothing is computed before the result is. The result has the bits of that of the whole array, whatever the chunks.
@@ -231,8 +238,13 @@ def wrapped(text: str, margin: str = "") -> str:
     return "\n".join((*lines, margin + text))
 
 
+def entry(name: str, kind: str, text: str) -> str:
+    """What is said of a parameter."""
+    return f"{name} : {kind}\n{wrapped(text, '    ')}"
+
+
 def parameter(schema: schemas.Schema, name: str, special: Mapping[str, tuple[str, str]]) -> str:
-    """The entry of one parameter."""
+    """The entry of one parameter of an operator."""
     kind, text = special.get(name) or SPECIAL.get((schema.operator, name)) or PARAMETERS[name]
     if "{" in text:
         text = text.format(dtypes=dtypes_of(schema), latest=schemas.LATEST[schema.domain],
@@ -241,7 +253,7 @@ def parameter(schema: schemas.Schema, name: str, special: Mapping[str, tuple[str
     first = schemas.introduced(schema.operator, name)
     if first and first > schema.versions[0].since:
         text += f" Since version {first}."
-    return f"{name} : {kind}\n{wrapped(text, '    ')}"
+    return entry(name, kind, text)
 
 
 def section(title: str, *paragraphs: str, between: str = "\n") -> str:
@@ -274,8 +286,9 @@ def references(schema: schemas.Schema) -> str:
 
 def split(doc: str) -> tuple[str, dict[str, str]]:
     """The parts of a docstring in the source: what is before the first section, and the sections."""
-    if doc.startswith("\n    "):  # Python 3.13 removes the margin itself
-        doc = doc.replace("\n    ", "\n")
+    margin = re.match(r"\n +", doc)
+    if margin:  # Python 3.13 removes the margin itself
+        doc = doc.replace(margin[0], "\n")
     first, *rest = SECTION.split(doc.rstrip())
     return first, dict(zip(rest[::2], rest[1::2], strict=True))
 
@@ -314,6 +327,17 @@ def of_class(cls: Any, function: Callable[..., Any], schema: schemas.Schema) -> 
         references(schema),
         section("Examples", own["Examples"]),
         "\n"))
+
+
+def document_calls(*classes: type) -> None:
+    """Completes the docstrings of methods `__call__` with the parameters that they do not describe."""
+    for cls in classes:
+        method: Any = cls.__call__
+        if method.__doc__:
+            summary, own = split(method.__doc__)
+            shared = (entry(name, *texts) for name, texts in OF_CALLS.items() if f"{name} :" not in own["Parameters"])
+            own["Parameters"] = "\n".join((own["Parameters"], *shared))
+            method.__doc__ = "".join((summary, *(section(title, text) for title, text in own.items()), "\n"))
 
 
 def documented(cls: Any, result: str, notes: tuple[str, ...], see: tuple[str, ...]) -> Callable[[F], F]:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .errors import PoolError, PoolTypeError
 from .explain import Explanation, explain
 from .parts import Limit, Part, Partial, Range, Share, ranges_of
+from .pictures import plot
 from .windows import Axis
 
 Array = NDArray[Any]
@@ -112,7 +113,7 @@ def machine_memory() -> int:
 
 def can_be(shape: Sequence[int], dtype: np.dtype[Any]) -> bool:
     """Whether an array can have this shape, whatever the machine's memory."""
-    return math.prod(max(size, 1) for size in shape) * dtype.itemsize <= sys.maxsize
+    return math.prod(filter(None, shape)) * dtype.itemsize <= sys.maxsize
 
 
 def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tuple[int, ...] | None = None) -> Array:
@@ -263,6 +264,30 @@ class Plan:
         """
         return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry())
 
+    def plot(self, ax: Any = None) -> Any:
+        """
+        Draw the picture of `Explanation.svg` with matplotlib, which ``pip install onnxpool[plot]`` brings.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where it is drawn. By default in a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Where it was drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        return plot(self.explain().picture, ax)
+
+    def _repr_html_(self) -> str:
+        return self.explain().svg()
+
     def _geometry(self) -> list[str]:
         """What the plan does, in lines."""
         return []
@@ -392,12 +417,6 @@ class Plan:
         ----------
         x : array_like of the plan's shape and dtype
             The input X. It is not changed.
-        *inputs : array_like
-            The operator's further inputs, in ONNX order.
-        out : ndarray, optional
-            Where the result is stored; it is returned. A tuple of two for MaxPool with Indices.
-        num_threads : int, optional
-            The most threads that the call uses. By default `get_num_threads()`.
 
         Returns
         -------

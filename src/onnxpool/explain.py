@@ -1,8 +1,9 @@
-"""A plan in words and numbers."""
+"""A plan in words, numbers and pictures."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from .pictures import Picture, svg
 from .windows import Axis
 
 MOST_SHOWN = 8  # windows of an axis that are listed one by one
@@ -11,12 +12,16 @@ COLOURS = (3, 4)  # sizes of a last axis that is more likely one of colours than
 
 class Explanation(str):
     """
-    What a plan does: a text that is also there as data.
+    What a plan does: a text that is also there as data, and as a picture.
+
+    Notebooks show the picture.
 
     Attributes
     ----------
     geometry : tuple of str
         The lines of the text that describe windows or regions.
+    picture : Picture
+        What `svg` draws.
 
     Examples
     --------
@@ -26,15 +31,40 @@ class Explanation(str):
     ['whole']
     """
 
-    __slots__ = ("_facts", "geometry")
+    __slots__ = ("_facts", "geometry", "picture")
 
     _facts: dict[str, Any]
     geometry: tuple[str, ...]
+    picture: Picture
 
-    def __new__(cls, text: str, facts: dict[str, Any] | None = None, geometry: Sequence[str] = ()) -> "Explanation":
+    def __new__(cls, text: str, facts: dict[str, Any] | None = None, geometry: Sequence[str] = (),
+                picture: Picture | None = None) -> "Explanation":
         explanation = super().__new__(cls, text)
         explanation._facts, explanation.geometry = facts or {}, tuple(geometry)
+        explanation.picture = picture or Picture(tuple(text.splitlines()), (), False)
         return explanation
+
+    def svg(self) -> str:
+        """
+        Draw the windows of each pooled axis: a strip of its elements, and the taps of each window below.
+
+        Returns
+        -------
+        str
+            The text of an SVG image. Elements are filled squares, padding is dashed. Taps are discs, and rings in
+            padding. The first 8 windows and 40 places of an axis are drawn.
+
+        Examples
+        --------
+        >>> import onnxpool
+        >>> plan = onnxpool.MaxPool(kernel_shape=2, strides=2).plan((1, 1, 4), "float32")
+        >>> plan.explain().svg().count("<circle")
+        4
+        """
+        return svg(self.picture)
+
+    def _repr_html_(self) -> str:
+        return self.svg()
 
     def to_dict(self) -> dict[str, Any]:
         """
@@ -57,13 +87,18 @@ class Explanation(str):
 
 
 def explain(label: str, dtype: str, shape: Sequence[int], output_shape: Sequence[int], geometry: Sequence[str],
-            **facts: Any) -> Explanation:
-    """What all plans say of themselves, and further facts; the route is the last line of the text."""
-    lines = [f"{label}, {dtype} {shape} -> {output_shape}", *geometry]
-    if "route" in facts:
-        lines.append(f"route: {', '.join(facts['route']) or 'none'}")
-    return Explanation("\n".join(lines), {"operator": label, "dtype": dtype, "shape": list(shape),
-                                          "output_shape": list(output_shape), **facts}, geometry)
+            axes: Sequence[tuple[int, Axis]] | None = None, divided: bool = False,
+            route: Sequence[str] = ()) -> Explanation:
+    """What all plans say of themselves, and what those that reduce windows say besides: numbered axes, the route."""
+    heading = f"{label}, {dtype} {shape} -> {output_shape}"
+    lines = [heading, *geometry]
+    facts: dict[str, Any] = {"operator": label, "dtype": dtype, "shape": list(shape),
+                             "output_shape": list(output_shape)}
+    if axes is None:
+        return Explanation("\n".join(lines), facts, geometry)
+    lines.append(f"route: {', '.join(route) or 'none'}")
+    facts |= {"axes": [axis_facts(axis, number) for number, axis in axes], "route": list(route)}
+    return Explanation("\n".join(lines), facts, geometry, Picture((heading,), tuple(axes), divided))
 
 
 def looks_coloured(shape: Sequence[int]) -> bool:

@@ -98,12 +98,6 @@ class Part:
         ----------
         x : array_like
             ``X[part.inputs]``.
-        *inputs : array_like
-            The operator's further inputs, in ONNX order.
-        out : ndarray, optional
-            Where the result is stored; it is returned. A tuple of two for MaxPool with Indices.
-        num_threads : int, optional
-            The most threads that the call uses. By default `get_num_threads()`.
 
         Returns
         -------
@@ -178,7 +172,7 @@ class Share(Part):
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self._whole, "_share", tuple((cut.start, cut.stop) for cut in self.inputs))
+        return _again, (self._whole, "share", tuple((cut.start, cut.stop) for cut in self.inputs))
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Partial:
         """
@@ -192,8 +186,6 @@ class Share(Part):
             None: global operators have no other inputs.
         out : ndarray, optional
             Where the values are stored.
-        num_threads : int, optional
-            The most threads that the call uses. By default `get_num_threads()`.
 
         Returns
         -------

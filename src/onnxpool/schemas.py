@@ -4,6 +4,7 @@ A row of a history says only what its version changed. The rows follow the ONNX 
 com.microsoft, onnxruntime's contributed operators.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .attributes import Attribute, Choice, Flag, Float, Int, Ints, integer, shown
@@ -215,12 +216,13 @@ def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def check_dtype(version: Version, name: str) -> None:
-    """Refuses a dtype that the version does not have."""
-    if name in version.dtypes:
+def check_dtype(version: Version, name: str, more: Iterable[str] = ()) -> None:
+    """Refuses a dtype that neither the version has nor `more`."""
+    dtypes = dict.fromkeys((*version.dtypes, *more))
+    if name in dtypes:
         return
     first = next((v.since for v in SCHEMAS[version.operator].versions if name in v.dtypes), None)
-    accepted = ", ".join(version.dtypes)
+    accepted = ", ".join(dtypes)
     if first:
         raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}, here only "
                             f"{accepted}; cast to one of these or give opset >= {first}",

@@ -17,7 +17,7 @@ PUBLIC = [*(name for name in onnxpool.__all__ if name != "__version__"), *(f"das
 METHODS = [f"{name}.{method}" for name in ("Operator", "Plan")
            for method, value in vars(getattr(onnxpool, name)).items()
            if method[0] != "_" and (inspect.isfunction(value) or isinstance(value, property))]
-CALLS = ["Operator.__call__", "Plan.__call__"]
+CALLS = ["Operator.__call__", "Plan.__call__", "Part.__call__", "Share.__call__"]
 # Not asked of docstrings: an extended summary (the notes are it), and examples of methods that a class's examples show.
 LEFT_OUT = {"ES01"}
 OF_METHODS = {"ES01", "EX01", "SA01"}
@@ -29,6 +29,15 @@ def test_docstring_is_complete(name: str) -> None:
     """The checker of numpydoc has nothing to say."""
     found = validate.validate(f"onnxpool.{name}")["errors"]
     assert [error for error in found if error[0] not in (OF_METHODS if name in (*METHODS, *CALLS) else LEFT_OUT)] == []
+
+
+def test_calls_share_the_text_of_their_parameters() -> None:
+    """It is written once; a share has its own for what it takes otherwise."""
+    shared = [docstrings.entry(name, *texts) for name, texts in docstrings.OF_CALLS.items()]
+    for name, count in (("Operator", 3), ("Plan", 3), ("Part", 3), ("Share", 1)):
+        text = inspect.getdoc(getattr(onnxpool, name).__call__) or ""
+        assert sum(one in text for one in shared) == count
+        assert [text.count(f"\n{parameter} :") for parameter in docstrings.OF_CALLS] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import runpy
 import signal
 import subprocess
@@ -175,6 +176,24 @@ def test_the_model_counts_what_graphs_hold(given: dict[str, Any], chunks: Any) -
     assert cost.halo_bytes == cost.read_bytes - 4 * own
 
 
+def test_the_guide_says_what_the_model_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """The rows of the large array in docs/scaling.md."""
+    page = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text()
+    row = r"^\| ([\dx]+) \| (\d), step (\d)(, pads)? \| ([\d,]+) \| ([\d.]+) \| (\d+) \| (.*) \|$"
+    rows = re.findall(row, page, re.MULTILINE)
+    assert len(rows) == 5
+    for chunk, kernel, stride, pads, tasks, halo, workers, times in rows:
+        MODEL["main"](["--shape", "10000", "50000", "50000", "--chunk", *chunk.split("x"), "--kernel", kernel,
+                       "--stride", stride, "--pad", "1" if pads else "0", "--workers", workers])
+        said = capsys.readouterr().out
+        assert re.search(f"tasks +{tasks}\n", said)
+        moved = re.findall(r"halo_bytes +([\d,]+)", said)[0]
+        assert float(halo) == round(int(moved.replace(",", "")) / 1e12, 2)
+        spent = (float(one.replace(",", "")) for one in re.findall(r"([\d,.]+) s\b", said))
+        load, join, pool, move, _, schedule, _ = spent
+        assert [int(one) for one in times.split(" | ")] == [round(one) for one in (load, join + pool, move, schedule)]
+
+
 @pytest.mark.parametrize("n", [1, 16, 17, 300])
 def test_the_model_counts_the_tasks_of_global_operators(n: int) -> None:
     """Partial results, merges, results."""
@@ -182,6 +201,11 @@ def test_the_model_counts_the_tasks_of_global_operators(n: int) -> None:
     y = pools.global_max_pool(x, axes=(1, 2))
     wanted = MODEL["count_global"](x.chunks, (1, 2)) if n > 1 else 3
     assert len(graph_of(y)) == wanted
+
+
+def test_graphs_are_made_of_what_plans_make_known() -> None:
+    """Nothing private of plans is used."""
+    assert re.findall(r"plan\._\w+", Path(str(pools.graphs.__file__)).read_text()) == []
 
 
 @pytest.mark.smoke

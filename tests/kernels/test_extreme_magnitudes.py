@@ -88,6 +88,17 @@ def assert_close(y, expected, x, kernel):
     assert (error <= allowed).all()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("pads", [(0, 1, 0, 0), (0, 0, 0, 1), (2, 1, 0, 0)])
+def test_a_sum_that_overflows_and_cancels_has_one_sign_of_zero(dtype, pads):
+    """Padding does not change the sign, so that parts of a result have the bits of the whole."""
+    top = np.finfo(dtype).max
+    x = np.array([top, top, -top, -top], dtype).reshape(1, 1, 4, 1)
+    y = onnxpool.AveragePool(kernel_shape=(4, 2), pads=pads)(x)
+    assert y.flat[-1] == 0
+    assert not np.signbit(y.flat[-1])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("last", [0, 1])
 def test_a_norm_of_what_underflows_is_not_zero(dtype, last):

@@ -167,6 +167,16 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, tuple[Any, ...]]] = {
 }
 
 
+def test_errors_about_dtypes_list_those_of_calls_with_axes() -> None:
+    """Integers too, where maxima are taken of them."""
+    for call, own in ((lambda: onnxpool.max_pool(RGB.astype(np.int64), 2, axes=0), True),
+                      (lambda: onnxpool.global_max_pool(RGB.astype(np.uint64), axes=0), True),
+                      (lambda: onnxpool.average_pool(RGB.astype(np.int64), 2, axes=0), False)):
+        with pytest.raises(onnxpool.PoolTypeError) as caught:
+            call()
+        assert [name in str(caught.value) for name in ("bool", "int16", "uint32")] == [own] * 3
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
     """The error says what is wrong, and what to do."""

@@ -125,6 +125,25 @@ def test_a_part_reads_no_more_than_it_needs() -> None:
     assert plan.tile((slice(1, 2), slice(2, 3))).inputs == (slice(1, 2), slice(0, 3), slice(0, 9), slice(0, 9))
 
 
+@pytest.mark.parametrize(("plan", "kept"), [
+    (onnxpool.MaxPool(kernel_shape=3, strides=2, pads=1).plan((2, 3, 9, 8), "float32"), [0, 1, 2, 3]),
+    (onnxpool.LpPool(kernel_shape=2, axes=0).plan((7, 4), "float32"), [0, 1]),
+    (onnxpool.GlobalAveragePool(axes=(1, 3), keepdims=False).plan((5, 4, 6, 3), "float32"), [0, 2]),
+    (onnxpool.GlobalAveragePool(channels_last=True).plan((2, 6, 5, 40), "float32"), [0, 1, 2, 3]),
+], ids=str)
+def test_lines_say_what_parts_read(plan: Any, kept: list[int]) -> None:
+    """For each axis of the input, whatever the part."""
+    assert [axis for axis, line in enumerate(plan.lines) if line.kept] == kept
+    assert [line.size for line in plan.lines] == list(plan.shape)
+    assert tuple(line.windows for line in plan.lines if line.windows) == plan.axes
+    rng = np.random.default_rng(0)
+    for slices in (slices for _ in range(20) for slices in tiling(rng, plan.output_shape)):
+        wanted = dict(zip(kept, slices, strict=True))
+        places = [line.part(wanted[axis].start, wanted[axis].stop) if line.kept else line.part(0, 1)
+                  for axis, line in enumerate(plan.lines)]
+        assert plan.tile(slices).inputs == tuple(slice(low, high) for low, high, _ in places)
+
+
 @pytest.mark.parametrize("limit", [{"n": 1}, {"n": 7}, {"n": 10**9}, {"max_bytes": 3000}, {"max_bytes": 10**9}])
 def test_tiles_cover_the_result_once(limit: dict[str, int]) -> None:
     """In row-major order, at least as many as asked for, or none larger."""

@@ -11,12 +11,15 @@ from onnxpool import PoolError, PoolTypeError
 
 pytestmark = pytest.mark.smoke
 
-CASES = [  # small, merged axes, transposed within, large, large and merged
+CASES = [  # small, merged axes, transposed within, large, large and merged, named axes, large and joined
     ((2, 3, 9, 9), {"kernel_shape": [2, 2]}),
     ((2, 3, 9, 9), {"kernel_shape": [3, 1], "strides": [2, 1]}),
     ((1, 64, 7, 7), {"kernel_shape": [7, 7]}),
     ((2, 8, 100, 101), {"kernel_shape": [3, 3], "strides": [2, 2]}),
     ((2, 8, 100, 101), {"kernel_shape": [1, 3], "pads": [0, 1, 0, 1]}),
+    ((9, 8), {"kernel_shape": 2, "axes": (0, 1)}),
+    ((9, 8, 3), {"kernel_shape": 2, "strides": 2, "axes": (0, 1)}),
+    ((100, 8, 101, 3), {"kernel_shape": 3, "axes": 2}),
 ]
 
 
@@ -41,6 +44,29 @@ def test_all_arrays_give_what_the_first_call_gave(called):
             assert np.array_equal(out, y)
             apart = np.empty((*y.shape[:-1], 2 * y.shape[-1]), np.float32)[..., ::2]
             assert np.array_equal(plan(again, out=apart, num_threads=threads), y)
+
+
+def test_the_first_call_makes_what_runs_the_second_one(called):
+    plan, x, _ = called
+    assert len(plan._plain) == 1
+    plan(x)
+    assert len(plan._plain) == 1
+
+
+@pytest.mark.parametrize("operator", [
+    onnxpool.GlobalMaxPool(axes=(0, 1)), onnxpool.GlobalMaxPool(axes=(0, 1), keepdims=False),
+    onnxpool.GlobalMaxPool(axes=(0, 2)), onnxpool.MaxPool(kernel_shape=1, axes=0),
+    onnxpool.MaxPool(kernel_shape=2, axes=1, return_indices=True)])
+@pytest.mark.parametrize("dtype", ["float32", "bool", "int32"])
+def test_second_calls_on_named_axes(operator, dtype):
+    x = np.random.default_rng(0).integers(0, 9, (4, 5, 6)).astype(dtype)
+    plan = operator.plan(x.shape, x.dtype)
+    first, second, apart = plan(x), plan(x), plan(np.asfortranarray(x))
+    for again in (second, apart):
+        for y, wanted in zip(again if plan.operator.return_indices else (again,),
+                             first if plan.operator.return_indices else (first,), strict=True):
+            assert (y.dtype, y.shape) == (wanted.dtype, wanted.shape)
+            assert np.array_equal(y, wanted)
 
 
 def test_an_out_that_overlaps_is_as_good_as_another(called):
@@ -103,7 +129,7 @@ def test_a_dtype_that_is_only_equal_is_as_good(called):
     plan, x, y = called
     other = pickle.loads(pickle.dumps(x))
     assert other.dtype is not x.dtype
-    own = onnxpool.AveragePool(**plan.operator.attributes).plan(x.shape, other.dtype)
+    own = plan.operator.plan(x.shape, other.dtype)
     for _ in range(2):
         assert np.array_equal(plan(other), y)
         assert np.array_equal(own(other, out=np.empty(y.shape, other.dtype)), y)

@@ -66,10 +66,8 @@ def plan_of(x: Any, op: Operator) -> Reducing:
 
 def is_uncut(plan: Reducing, chunks: Sequence[Shape]) -> bool:
     """Whether each result of a global operator is of one chunk, with all that decides the order of its sums."""
-    pooled_axes = plan._places()
-    for axis, sizes in enumerate(map(filled, chunks)):
-        least = plan.shape[axis] if axis in pooled_axes else plan._least(axis)
-        if len(sizes) > 1 and min(sizes) < least:
+    for line, sizes in zip(plan.lines, map(filled, chunks), strict=True):
+        if len(sizes) > 1 and min(sizes) < (line.size if line.windows else line.least):
             return False
     return True
 
@@ -93,9 +91,13 @@ def result_chunks(plan: Reducing, chunks: Sequence[Shape], given: Any) -> tuple[
         except (TypeError, ValueError) as error:
             raise PoolError(f"{plan.label}: chunks={given!r} are none of a result of shape {plan.output_shape}: "
                             f"{error}", plan.label, "chunks", value=given) from None
-    along = dict(zip(plan._places(), plan.axes, strict=True))
-    return tuple(derived(chunks[axis], along[axis]) if axis in along else filled(chunks[axis])
-                 for axis in plan._result_axes())
+    return tuple(derived(sizes, line.windows) if line.windows else filled(sizes)
+                 for line, sizes in zip(plan.lines, chunks, strict=True) if line.kept)
+
+
+def kept_axes(plan: Reducing) -> list[int]:
+    """The axes of the array that the result has."""
+    return [axis for axis, line in enumerate(plan.lines) if line.kept]
 
 
 def derived(sizes: Shape, windows: Axis) -> Shape:
@@ -131,15 +133,11 @@ class Reads(NamedTuple):
 
 def reads(plan: Reducing, chunks: Sequence[Shape], results: Sequence[Shape]) -> Iterator[list[Reads]]:
     """For each axis of the input what chunks of the result take."""
-    along = dict(zip(plan._places(), plan.axes, strict=True))
-    wanted = dict(zip(plan._result_axes(), results, strict=True))
-    for axis, sizes in enumerate(chunks):
+    wanted = iter(results)
+    for line, sizes in zip(plan.lines, chunks, strict=True):
         begins, found = bounds(sizes), []
-        for place, (begin, end) in enumerate(pairwise(bounds(wanted.get(axis, (1,))))):
-            low, high = begin, end
-            if axis in along:
-                low, windows = along[axis].part(begin, end)
-                high = low + windows.size
+        for place, (begin, end) in enumerate(pairwise(bounds(next(wanted) if line.kept else (1,)))):
+            low, high, _ = line.part(begin, end)
             found.append(Reads(place, (begin, end), pieces(begins, low, high)))
         yield found
 
@@ -148,7 +146,7 @@ def tiled(x: Any, plan: Reducing, results: tuple[Shape, ...], num_threads: int |
     """Chunks of the result, each a part of the whole, with its bits."""
     token = tokenize(x.name, repr(plan), results, num_threads)
     name, cuts = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-cut-{token}"
-    kept = plan._result_axes()
+    kept = kept_axes(plan)
     graph: dict[Any, Any] = {}
     for taken in product(*reads(plan, x.chunks, results)):
         place = tuple(taken[axis].place for axis in kept)
@@ -221,7 +219,7 @@ def shared(x: Any, plan: Reducing, num_threads: int | None) -> Any:
     """Chunks of the result, each of partial results of chunks of the input."""
     token = tokenize(x.name, repr(plan), num_threads)
     name, partials = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-partial-{token}"
-    places, kept = set(plan._places()), plan._result_axes()
+    places, kept = {axis for axis, line in enumerate(plan.lines) if line.windows}, kept_axes(plan)
     numbered = [[Piece(chunk, size, 0, size) for chunk, size in enumerate(sizes) if size or not any(sizes)]
                 for sizes in x.chunks]
     graph: dict[Any, Any] = {}
@@ -248,7 +246,7 @@ def shared(x: Any, plan: Reducing, num_threads: int | None) -> Any:
 
 def reduce(plan: Reducing, ranges: Sequence[Range], num_threads: int | None, block: Any) -> Partial:
     """What a chunk of the input gives."""
-    share = plan._share([slice(*one) for one in ranges])
+    share = plan.share([slice(*one) for one in ranges])
     x = checked(plan.label, plan.dtype, share.shape, block)
     return share(np.ascontiguousarray(x), num_threads=num_threads)
 

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from .. import schemas
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan, dtype_name
 from ..explain import looks_coloured
-from ..planning.axes import HELD, AxesPlan, checked_axes, framed
+from ..planning.axes import HELD, checked_axes
 from ..planning.plan import WindowPlan
 from ..planning.request import Reduction, Request
+from ..planning.staged import plan_along
 from ..windows import Axis, resolve, whole_windows
 from .typed import Named, OneResult
 
@@ -75,13 +77,11 @@ class Reducing(OneResult):
     def _check_dtype(self, dtype: np.dtype[Any]) -> None:
         """Refuses a dtype. Maxima along named axes are outside of ONNX, and have integers too."""
         name = dtype_name(dtype)
-        known = name in HELD and self.takes_axes and self._reduction(()).name in ("max", "indexed_max")
-        if known and self.axes is not None:
-            return
+        maxima = HELD if self.takes_axes and self._reduction(()).name in ("max", "indexed_max") else {}
         try:
-            super()._check_dtype(dtype)
+            schemas.check_dtype(self._version, name, () if self.axes is None else maxima)
         except PoolTypeError as error:
-            if not known:
+            if name not in maxima:
                 raise
             raise PoolTypeError(f"{error}, or name the pooled axes: with axes= maxima of {name} are taken", self.label,
                                 error.attribute, value=error.value) from None
@@ -91,8 +91,7 @@ class Reducing(OneResult):
         axes = tuple(windows.values())
         reduction = self._reduction(axes)
         if self.axes is not None or not self.keepdims:
-            frame = framed(self.label, shape, tuple(windows), self.keepdims, reduction.whole)
-            return AxesPlan(self, shape, dtype, frame, windows, reduction)
+            return plan_along(self, shape, dtype, windows, reduction)
         request = Request(shape=shape, dtype=dtype, axes=axes, channels_last=self.channels_last and len(shape) > 2,
                           reduction=reduction)
         return WindowPlan(self, request, self.zero_points_optional)

@@ -17,7 +17,7 @@ from ..parts import Limit
 from ..places import renumber, row_major
 from ..schemas import EXACT
 from ..windows import Axis
-from .plan import Reducing, WindowPlan
+from .plan import Remembering, WindowPlan
 from .request import Reduction, Request, merged
 
 # What an index is made of that puts axes in or leaves them out.
@@ -118,7 +118,7 @@ def is_view(x: Array, shape: tuple[int, ...]) -> bool:
     return True
 
 
-class AxesPlan(Reducing):
+class AxesPlan(Remembering):
     """
     The plan of an operator that reduces windows along axes that were named.
 
@@ -132,7 +132,7 @@ class AxesPlan(Reducing):
         What a window becomes.
     """
 
-    __slots__ = ("_folded", "_joins", "_seen", "_wide", "axes", "frame", "output_shape", "reduction")
+    __slots__ = ("_folded", "_joins", "_plain", "_seen", "_wide", "axes", "frame", "output_shape", "reduction")
 
     frame: Frame
     _seen: WindowPlan  # for arrays as they are seen
@@ -153,11 +153,11 @@ class AxesPlan(Reducing):
             wide = AxesPlan(operator, shape, held, frame, windows, reduction)
         super().__init__(operator, shape, dtype, axes=tuple(windows.values()), frame=frame, reduction=reduction,
                          output_shape=frame.result_shape(request.output_shape), _seen=seen, _folded=folded, _wide=wide,
-                         _joins=joins)
+                         _joins=joins, _plain=[])
 
-    def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
-        """Run the operator on an array of the plan's shape and dtype, as `Plan` says."""
-        return self._call(x, inputs, out, num_threads)
+    def _row_major(self) -> WindowPlan | None:
+        kept = len(self.output_shape) == len(self.shape)  # which shorter ways ask for
+        return (self._folded or self._seen)._row_major() if kept and self._wide is None else None
 
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: Any, team: int) -> None:
         if self._wide is not None:

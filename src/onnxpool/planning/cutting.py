@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,28 @@ from .request import Reduction
 INDEX_BYTES = 8
 # In these dtypes shares are reduced: results of 16 bits would be too coarse to be combined.
 WIDE = {"float16": np.float32, "bfloat16": np.float32}
+
+
+class Line(NamedTuple):
+    """How results along one axis of an array are read."""
+
+    size: int  # of the array
+    windows: Axis | None  # None if each place has a result of its own
+    least: int  # places that must be read together, so that sums keep their order
+    kept: bool  # whether the result has the axis
+
+    def read_by(self, places: int) -> int:
+        """How many places so many results read."""
+        return self.windows.read_by(places) if self.windows else max(self.least, places)
+
+    def part(self, begin: int, end: int) -> tuple[int, int, Axis | None]:
+        """Which places the results [begin, end) read, and the windows on these."""
+        if self.windows is not None:
+            low, windows = self.windows.part(begin, end)
+            return low, low + windows.size, windows
+        count = max(self.least, end - begin) if begin < end else 0
+        low = min(begin, self.size - count)
+        return low, low + count, None
 
 
 class Cuttable(Plan):
@@ -49,22 +71,26 @@ class Cuttable(Plan):
         """The axes of the array that the result has."""
         return list(range(len(self.shape)))
 
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """How results along each axis of an array are read."""
+        along, kept = dict(zip(self._places(), self.axes, strict=True)), self._result_axes()
+        return tuple(Line(size, along.get(axis), self._least(axis), axis in kept)
+                     for axis, size in enumerate(self.shape))
+
     def _part(self, ranges: Sequence[Range], known: dict[Any, Plan] | None = None) -> Part:
         """A part; plans of equal ones are shared in `known`."""
-        along = dict(zip(self._places(), self.axes, strict=True))
-        wanted = dict(zip(self._result_axes(), ranges, strict=True))
+        wanted = iter(ranges)
         lows, sizes, windows, crop = [], [], {}, []
-        for axis, size in enumerate(self.shape):
-            begin, end = wanted.get(axis, (0, 1))
-            least = max(self._least(axis), end - begin) if begin < end else 0
-            low = min(begin, size - least) if axis not in along else begin
-            if axis in wanted:
-                crop.append(slice(begin - low, end - low))
-            if axis in along:
-                low, windows[axis] = along[axis].part(begin, end)
-                least = windows[axis].size
+        for axis, line in enumerate(self.lines):
+            begin, end = next(wanted) if line.kept else (0, 1)
+            low, high, own = line.part(begin, end)
+            if own is not None:
+                windows[axis] = own
+            if line.kept:
+                crop.append(slice(begin - low, end - low) if own is None else slice(0, end - begin))
             lows.append(low)
-            sizes.append(least)
+            sizes.append(high - low)
         key = str((sizes, windows, crop))
         plan = None if known is None else known.get(key)
         if plan is None:
@@ -83,25 +109,23 @@ class Cuttable(Plan):
         return Part(self, plan, inputs, tuple(slice(*one) for one in ranges), renumbering)
 
     def _parts(self, limit: Limit) -> Iterator[Part]:
-        along = dict(zip(self._places(), self.axes, strict=True))
-        axes = self._result_axes()
-        dropped = math.prod(self.axes[i].size for i, axis in enumerate(self._places()) if axis not in axes)
+        lines = [line for line in self.lines if line.kept]
+        dropped = math.prod(line.size for line in self.lines if not line.kept)
         each = self.dtype.itemsize + INDEX_BYTES * (self.reduction.name == "indexed_max")
 
         def reads(i: int, places: int) -> int:
-            axis = axes[i]
-            return along[axis].read_by(places) if axis in along else max(self._least(axis), places)
+            return lines[i].read_by(places)
 
         def held(blocks: list[int]) -> int:
-            read = dropped * math.prod(reads(i, places) for i, places in enumerate(blocks))
+            read = dropped * math.prod(map(reads, range(len(blocks)), blocks))
             return read * self.dtype.itemsize + math.prod(blocks) * each
 
         blocks = limit.blocks(self.label, self.output_shape, reads, held)
         known: dict[Any, Plan] = {}
         return (self._part(ranges, known) for ranges in grid(self.output_shape, blocks))
 
-    def _share(self, slices: Sequence[slice]) -> Share:
-        """A share of the input."""
+    def share(self, slices: Sequence[slice]) -> Share:
+        """A share of the input of a global operator."""
         sizes = tuple(cut.stop - cut.start for cut in slices)
         places = self._places()
         windows = whole_windows(self.label, tuple(sizes[axis] for axis in places), places)
@@ -123,6 +147,6 @@ class Cuttable(Plan):
             return fixed * each * math.prod(blocks)
 
         blocks = limit.blocks(self.label, cut, lambda axis, places: places, held)
-        return (self._share([slice(*one) if axis in places else slice(0, size)
+        return (self.share([slice(*one) if axis in places else slice(0, size)
                              for axis, (one, size) in enumerate(zip(ranges, self.shape, strict=True))])
                 for ranges in grid(cut, blocks))

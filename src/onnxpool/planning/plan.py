@@ -9,7 +9,7 @@ import numpy as np
 from .. import kernels, threads
 from ..errors import PoolError, PoolTypeError
 from ..execution import Array, Plan, allocate, can_be, check_out, delivered
-from ..explain import Explanation, axis_facts, axis_lines, explain, looks_coloured
+from ..explain import Explanation, axis_lines, explain, looks_coloured
 from ..parts import Partial
 from ..windows import Axis
 from . import layout, quantisation
@@ -21,6 +21,11 @@ INDEX = np.dtype(np.int64)
 QUANTISED = ("quantised_mean", "mean_in_order")  # reductions whose further inputs say what elements stand for
 
 
+def is_plain(x: Array) -> bool:
+    """Whether an array lies as kernels take it without a further look."""
+    return x.flags.c_contiguous and x.flags.aligned
+
+
 class Reducing(Cuttable):
     """A plan that reduces windows: what such plans do with arrays, whatever these are seen as."""
 
@@ -30,15 +35,19 @@ class Reducing(Cuttable):
 
     def explain(self) -> Explanation:
         """Tell what the plan does, as `Plan.explain`."""
-        axes = zip(self.axes, self._places(), strict=True)
         return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry(),
-                       axes=[axis_facts(axis, place) for axis, place in axes], route=self._route())
+                       axes=list(zip(self._places(), self.axes, strict=True)), divided=self._divided,
+                       route=self._route())
+
+    @property
+    def _divided(self) -> bool:
+        return self.reduction.name.startswith("mean")
 
     def _geometry(self) -> list[str]:
         """The windows in words."""
         lines = [] if self.axes else ["no spatial axis: every element is a window"]
         for axis, place in zip(self.axes, self._places(), strict=True):
-            lines += axis_lines(axis, place, divided=self.reduction.name.startswith("mean"))
+            lines += axis_lines(axis, place, divided=self._divided)
         if 0 in self.output_shape:
             lines.append("the result is empty")
         return lines
@@ -62,8 +71,13 @@ class Reducing(Cuttable):
         indices = self._result(x, indices_out, INDEX) if indexed else None
         if x.size:
             self._reduce(x, y, indices, rule, team)
+            if indices is None and is_plain(x) and is_plain(y):
+                self._remember()
         y = delivered(y, y_out)
         return y if indices is None else (y, delivered(indices, indices_out))
+
+    def _remember(self) -> None:
+        """Keeps what runs further calls on plain arrays, if the plan has such."""
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
         """What the further inputs ask of a kernel."""
@@ -137,7 +151,28 @@ class Cropped(Reducing):
         return delivered(y, out)
 
 
-class WindowPlan(kernels.PlainCall, Reducing):
+class Remembering(kernels.PlainCall, Reducing):
+    """A plan whose further calls on plain arrays take a shorter way."""
+
+    __slots__ = ()
+
+    _plain: list[kernels.PlainPool]  # what runs plain arrays without a further look, once it is made
+
+    def _row_major(self) -> "WindowPlan | None":
+        """The plan whose pool reduces plain arrays, if one does."""
+        raise NotImplementedError(f"{self.label} does not run")
+
+    def _team(self, num_threads: int | None) -> int:
+        """How many threads a call on plain arrays gets."""
+        return threads.team(num_threads, math.prod(self.shape) * self.dtype.itemsize)
+
+    def _remember(self) -> None:
+        plan = None if self._plain else self._row_major()
+        if plan is not None:
+            self._plain.append(plan.plain_pool(self))
+
+
+class WindowPlan(Remembering):
     """
     The plan of an operator that reduces windows.
 
@@ -163,7 +198,6 @@ class WindowPlan(kernels.PlainCall, Reducing):
     _picked: tuple[slice, ...] | None  # the elements that are the results
     _wider: "WindowPlan | None"  # for float64, if only that has room for indices
     _pools: dict[tuple[bool, layout.Layout], kernels.Pool]  # by whether the request is merged, and the layout
-    _plain: list[kernels.PlainPool]  # what runs plain arrays without a further look, once it is made
     _quantised: bool
     _optional_zeros: bool  # whether zero points may be left out
 
@@ -194,8 +228,18 @@ class WindowPlan(kernels.PlainCall, Reducing):
         return [self._row_major_pool().setup.route]
 
     def _team(self, num_threads: int | None) -> int:
-        """How many threads a call on plain arrays gets."""
         return threads.team(num_threads, self._bytes)
+
+    def _row_major(self) -> "WindowPlan | None":
+        return self if self._picked is None else None
+
+    def plain_pool(self, plan: Reducing) -> kernels.PlainPool:
+        """What runs plain arrays of a plan whose elements, in row-major order, are those of this one."""
+        request = self._merged or self.request
+        return kernels.PlainPool(
+            self._row_major_pool(), x_shape=plan.shape, y_shape=plan.output_shape, x_problem=request.shape,
+            y_problem=request.output_shape, dtype=plan.dtype, quantised=self._quantised,
+            serial=self._bytes < threads.SERIAL_BYTES)
 
     def _geometry(self) -> list[str]:
         lines = super()._geometry()
@@ -222,11 +266,6 @@ class WindowPlan(kernels.PlainCall, Reducing):
         else:
             pool, given, result = self._pool_of(x, y)
             pool.run(given, result, team, rule, indices)
-            plain = x.flags.c_contiguous and x.flags.aligned and y.flags.c_contiguous
-            if plain and not self._plain and indices is None:
-                self._plain.append(kernels.PlainPool(
-                    pool, x_shape=self.shape, y_shape=self.output_shape, x_problem=given.shape, y_problem=result.shape,
-                    dtype=self.dtype, quantised=self._quantised, serial=self._bytes < threads.SERIAL_BYTES))
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
         if not self._quantised:

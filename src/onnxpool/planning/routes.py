@@ -16,7 +16,7 @@ COSTS = {
                "items": 48.01, "windows": 7.86, "results": 1.87},
     "moved": {"elements": 1.76, "far": 2.5},
 }
-MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for an element of so many bytes, relative to 4
+MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
 NEAR = 1 << 19  # bytes of an image that are near while its channels are brought side by side, as the second cache
 TILE = 512  # places of a tile whose channels are brought side by side
 SMALL_PLANE = 200  # elements of 4 bytes of a channel, up to which channels of whole planes are brought side by side

@@ -35,7 +35,7 @@ static inline Wide wide(double value, int64_t exponent) {
 
 static inline Wide add_wide(Wide a, Wide b) {
     if (a.value == 0 || b.value == 0 || !isfinite(a.value) || !isfinite(b.value))
-        return b.value == 0 ? a : a.value == 0 ? b : wide(a.value + b.value, 0);
+        return wide(a.value + b.value, a.value == 0 ? b.exponent : a.exponent); /* 0 + -0 is 0 in any order */
     /* Also of values that no window reads, which may be anything. */
     const int64_t distance = (int64_t)((uint64_t)a.exponent - (uint64_t)b.exponent);
     if (distance >= 0)

@@ -1,0 +1,133 @@
+"""Global pools whose pooled axes have batch axes between them: two stages give what one does, and parts of it."""
+
+import math
+import time
+import tracemalloc
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import cases_axes
+import numpy as np
+import pytest
+
+import onnxpool
+from onnxpool.planning import staged
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Small arrays are reduced in stages too, of which the first leaves little."""
+    onnxpool.clear_caches()
+    monkeypatch.setattr(staged, "WORTH", 1)
+    monkeypatch.setattr(staged, "FEW", 1)
+    monkeypatch.setattr(staged, "BETWEEN", 1 << 9)
+    yield
+    onnxpool.clear_caches()
+
+
+def cases(seeds: range) -> Iterator[tuple[cases_axes.Case, Any]]:
+    """Random calls with batch axes between pooled ones that are reduced in stages, and their plans."""
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        rank = int(rng.integers(3, 6))
+        shape = tuple(int(rng.choice([1, 2, 3, 5, 9, 17, 40])) for _ in range(rank))
+        axes = tuple(map(int, rng.permutation(rank)[:rng.integers(2, rank)]))
+        maximum = rng.integers(0, 2)
+        dtype = np.dtype(rng.choice(["float16", "float32", "int8", "bool"] if maximum else ["float32", "float64"]))
+        x = cases_axes.laid(rng, cases_axes.elements(rng, shape, dtype))
+        case = cases_axes.Case("GlobalMaxPool" if maximum else "GlobalAveragePool", axes, {}, bool(seed % 2), False, x)
+        plan = case.make().plan(shape, dtype)
+        if isinstance(plan, staged.StagedPlan) and x.size < 100_000:
+            yield case, plan
+
+
+@pytest.mark.usefixtures("early")
+def test_results_are_those_of_arrays_in_order() -> None:
+    """In any memory."""
+    count = 0
+    for case, plan in cases(range(1000)):
+        truth, _ = cases_axes.expected(case)
+        for x in (case.x, np.ascontiguousarray(case.x), np.asfortranarray(case.x)):
+            assert cases_axes.difference(case, plan(x), None, truth, None) is None, plan
+        count += 1
+    assert count > 100
+
+
+@pytest.mark.usefixtures("early")
+def test_parts_have_the_bits_of_the_whole() -> None:
+    """Whichever axes are cut, and however small."""
+    rng = np.random.default_rng(0)
+    for case, plan in cases(range(1000, 1500)):
+        x = np.ascontiguousarray(case.x)
+        whole = plan(x)
+        for _ in range(20):
+            ends = [sorted(rng.integers(0, size + 1, 2).tolist()) for size in whole.shape]
+            slices = tuple(slice(*pair) for pair in ends)
+            part = plan.tile(slices)
+            for given in (x[part.inputs], x[part.inputs].copy()):
+                assert np.array_equal(cases_axes.bits(part(given)), cases_axes.bits(whole[slices])), (plan, slices)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "bool"])
+def test_large_arrays_are_reduced_in_stages(dtype: str) -> None:
+    """The result is right, on one thread and on two, and little memory is taken."""
+    x = np.random.default_rng(0).integers(0, 2, (9, 40, 50, 300)).astype(dtype)
+    make = onnxpool.GlobalAveragePool if dtype[0] == "f" else onnxpool.GlobalMaxPool
+    plan = make(axes=(0, 3), keepdims=False).plan(x.shape, dtype)
+    assert plan.explain().to_dict()["route"] == ["whole", "whole"]
+    y = plan(x, num_threads=1)
+    truth = x.mean((0, 3), dtype=np.float64) if dtype[0] == "f" else x.max((0, 3))
+    assert np.allclose(y, truth, rtol=1e-6, atol=0)
+    assert np.array_equal(plan(x, num_threads=2), y)
+    tracemalloc.start()
+    plan(x)
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert held < staged.BETWEEN + y.nbytes + 10_000
+
+
+def test_threads_share_a_plan_from_its_first_call_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of them sees half of the parts."""
+    x = np.random.default_rng(0).integers(0, 99, (9, 40, 50, 300)).astype(np.float32)
+    plan: Any = onnxpool.GlobalMaxPool(axes=(0, 3), keepdims=False).plan(x.shape, x.dtype)
+    parts = type(plan)._parts
+
+    def slowly(self: Any, limit: Any) -> Iterator[Any]:
+        for part in parts(self, limit):
+            yield part
+            time.sleep(0.05)
+
+    monkeypatch.setattr(staged.StagedPlan, "_parts", slowly)
+
+    def call(i: int) -> bool:
+        time.sleep(0.02 * i)
+        return np.array_equal(plan(x, out=np.full(plan.output_shape, -1, np.float32)), x.max((0, 3)))
+
+    onnxpool.clear_caches()
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(call, range(8)))
+
+
+@pytest.mark.parametrize(("shape", "axes", "dtype"), [
+    ((9, 40, 50, 300), (0, 1), "float32"), ((9, 40, 50, 300), (2, 3), "float32"), ((9, 40, 5), (0, 2), "float32"),
+    ((9, 40, 50, 300), (0, 3), "float16"), ((9, 3, 4_000_000), (0, 2), "uint8"), ((9, 1, 50, 300), (0, 2, 3), "uint8"),
+    ((8, 40, 50, 300), (0, 3), "float32")])
+def test_others_are_not(shape: tuple[int, ...], axes: Any, dtype: str) -> None:
+    """Nothing lies between, few elements are reduced first, the array is small, or a stage would leave too much."""
+    op = onnxpool.GlobalMaxPool(axes=axes) if dtype == "uint8" else onnxpool.GlobalAveragePool(axes=axes)
+    assert not isinstance(op.plan(shape, dtype), staged.StagedPlan)
+
+
+@pytest.mark.usefixtures("early")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_means_are_within_the_bound(dtype: str) -> None:
+    """That of means of one stage."""
+    rng = np.random.default_rng(1)
+    for shape in ((3, 7, 5), (8, 20, 8), (31, 5, 33), (64, 3, 100)):
+        x = (rng.standard_normal(shape) * 10.0 ** rng.integers(-4, 4, shape)).astype(dtype)
+        y = onnxpool.global_average_pool(x, axes=(0, 2), keepdims=False)
+        exact = [math.fsum(x[:, i].ravel().tolist()) / x[:, i].size for i in range(shape[1])]
+        unit = np.finfo(dtype).eps / 2
+        bound = (2 * np.log2(shape[0] * shape[2]) + 4) * unit * np.abs(x.astype(np.float64)).mean((0, 2))
+        assert (np.abs(y - np.array(exact)) <= bound).all()
