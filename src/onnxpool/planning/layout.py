@@ -25,6 +25,7 @@ VECTOR = 64  # bytes of the widest register
 WHOLE_LANES = 1 << 12  # bytes of lanes below which tiles of whole channels are not cut, a page: 1.16, 0.95
 PLANAR_LANES = 256  # bytes of lanes that are brought side by side together: 1.04, 1.12
 PLANAR_ROOM = 1 << 17  # bytes of a tile of these: 1.04, 1.00
+LINE_ROOM = 1 << 16  # bytes of a tile with more than FEW taps along its only axis, which has no halo: 1.10, 1.05
 LONG_ROOM = 1 << 19  # bytes of a tile with more than FEW taps along an axis, or of a retry: 1.20, 0.93 but more memory
 
 
@@ -188,7 +189,9 @@ def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: s
     long = any(axis.most > routes.FEW for axis in axes)
     least = WHOLE_LANES if route.step == "whole" else VECTOR
     most = PLANAR_LANES // problem.itemsize if problem.planar else 1 << 62
-    room = LONG_ROOM if long else PLANAR_ROOM if problem.planar else route.room
+    room = PLANAR_ROOM if problem.planar else route.room
+    if long:
+        room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
     # Elements that lie apart are copied, and results. Others stay where they are: some of them are read again soon.
     stays = not problem.planar and (route.step == "whole" or (routes.is_windowed(problem) and layout.contiguous))
     free = 0 if problem.planar or (route.step == "direct" and not stays) else tiles.MOST - room

@@ -102,10 +102,12 @@ def passes_work(problem: Problem) -> Work:
     split = strided and not apart and lanes == 1 and last.stride in (2, 4) and not tree
     picked = strided and not apart and not split
     done = filled(lanes if apart else out * lanes, width)
-    rows = math.prod(spread[1:])
+    rows, results = math.prod(spread[1:]), lanes
+    for axis in problem.axes:
+        results *= axis.out or 1
     work = {"loads": row * rows, "sums": 0.0, "splits": row if split else 0, "picks": width / lanes if picked else 0,
             "taps": done * (1 if picked or tree else last.most), "rows": width / (out * lanes) * (1 + rows),
-            "items": width / lanes / math.prod(axis.out or 1 for axis in problem.axes) if before else 0,  # else rows
+            "items": width / results if before else 0,  # else they are rows
             "windows": width / lanes if apart else 0, "results": done}
     for a, axis in enumerate(before):
         if a == 0 and axis.most <= FEW:
@@ -122,7 +124,10 @@ def passes_work(problem: Problem) -> Work:
 
 def moved_work(problem: Problem) -> Work:
     """Channels are brought side by side, and results back to where they belong."""
-    moved = math.prod(axis.read_by(axis.out) / max(1, axis.out) for axis in problem.axes) + 1
+    moved = 1.0
+    for axis in problem.axes:
+        moved *= min(axis.size, (axis.out - 1) * axis.stride + axis.span) / (axis.out or 1)
+    moved += 1
     elements, plane = moved * MOVES[problem.itemsize] * 4 / problem.acc_bytes, volume(problem) * problem.itemsize
     return {"elements": elements, "far": elements if plane * problem.lanes > NEAR else 0}
 
