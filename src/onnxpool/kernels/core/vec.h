@@ -209,7 +209,7 @@ INLINE half_words_v narrow_to_float16(float_v x) {
 /* The same of doubles, by way of floats that have 16 of their bits. The last of these is sticky, so that nothing is
  * rounded twice. Subnormal floats hold all 16, down to half the least bfloat16. */
 INLINE half_float_v round_to_odd(double_v x) {
-    const int64_v bits = (int64_v)x, low = (int64_v){} + ((INT64_C(1) << 37) - 1);
+    const int64_v bits = (int64_v)x, low = (int64_v){0} + ((INT64_C(1) << 37) - 1);
     return __builtin_convertvector((double_v)((bits | ((bits & low) + low)) & ~low), half_float_v);
 }
 INLINE quarter_words_v narrow_double_to_bfloat16(double_v x) {
