@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import schemas, windows
+from .arrays import Array, T, as_array, dtype_name, dtype_of, native
 from .attributes import Axes, Flag, integer, shown
 from .docstrings import document_calls
 from .errors import Place, PoolError, PoolTypeError
-from .execution import Array, Plan, T, as_array, dtype_name, dtype_of, native
+from .execution import Plan
 from .hints import hinted
 from .keys import key_of
 from .parts import Part, Share

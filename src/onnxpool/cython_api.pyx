@@ -15,7 +15,8 @@ from .kernels.operands cimport Operand, Operands, RunPool
 from . import kernels, schemas
 from .base import by_name
 from .errors import PoolError, PoolTypeError
-from .execution import Plan, bfloat16, can_be
+from .arrays import bfloat16, can_be
+from .execution import Plan
 from .planning.plan import INDEX, WindowPlan
 from .threads import MOST, team
 

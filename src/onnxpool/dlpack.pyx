@@ -13,7 +13,7 @@ from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from .errors import PoolError, PoolTypeError
-from .execution import bfloat16
+from .arrays import bfloat16
 
 cdef extern from "Python.h":
     int PyCapsule_SetName(object capsule, const char* name) except -1

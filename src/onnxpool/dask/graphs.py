@@ -14,9 +14,9 @@ from dask.array.core import normalize_chunks
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
+from ..arrays import Array, as_array, native
 from ..base import Operator
 from ..errors import PoolError, PoolTypeError
-from ..execution import Array, as_array, native
 from ..parts import Partial, Range
 from ..planning.combining import Total
 from ..planning.plan import Reducing

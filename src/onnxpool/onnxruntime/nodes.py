@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import threads
+from ..arrays import Array, bfloat16
 from ..base import Operator, registry
 from ..errors import PoolError, PoolTypeError
-from ..execution import Array, Plan, bfloat16
+from ..execution import Plan
 from ..planning.plan import WindowPlan
 from ..schemas import SCHEMAS, resolve
 from ..windows import ceil_div

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import schemas
+from ..arrays import dtype_name
 from ..errors import PoolError, PoolTypeError
-from ..execution import Plan, dtype_name
+from ..execution import Plan
 from ..explain import looks_coloured
 from ..planning.axes import HELD, checked_axes
 from ..planning.plan import WindowPlan

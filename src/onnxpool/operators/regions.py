@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Array, T
 from ..base import Ints, made, registered
 from ..docstrings import documented
-from ..execution import Array, Plan, T
+from ..execution import Plan
 from ..planning.regions import RegionPlan, Regions, check_planes
 from ..windows import check_lengths, per_axis, with_spatial
 from .typed import Named, OneResult

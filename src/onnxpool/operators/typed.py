@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Array, T
 from ..base import Operator
-from ..execution import Array, T
 
 V = TypeVar("V")
 

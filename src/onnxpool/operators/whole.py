@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Unpack, overload
 
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Array, T
 from ..base import Ints, made, registered
 from ..docstrings import documented
-from ..execution import Array, T
 from .reducing import Norm, Reducing
 from .typed import Named
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Array, T
 from ..base import Ints, made, registered
 from ..docstrings import WINDOWS, documented
 from ..errors import PoolError
-from ..execution import Array, T
 from ..planning.request import Reduction
 from ..windows import Axis
 from .reducing import Norm, Reducing, Windowed

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import Array, dtype_name
 from ..attributes import MOST_AXES
 from ..errors import PoolError
-from ..execution import Array, Plan, dtype_name
+from ..execution import Plan
 from ..parts import Limit
 from ..places import renumber, row_major
 from ..schemas import EXACT

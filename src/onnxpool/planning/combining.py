@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..execution import Array
+from ..arrays import Array
 from .request import Reduction
 
 

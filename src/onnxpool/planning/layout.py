@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from ..arrays import dtype_name
 from ..errors import PoolError
-from ..execution import dtype_name
 from ..kernels import pool as pools
 from ..windows import Axis
 from . import ranges, routes, tiles

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .. import kernels, threads
+from ..arrays import Array, allocate, can_be, check_out, delivered
 from ..errors import PoolError, PoolTypeError
-from ..execution import Array, Plan, allocate, can_be, check_out, delivered
+from ..execution import Plan
 from ..explain import Explanation, axis_lines, explain, looks_coloured
 from ..parts import Partial
 from ..windows import Axis

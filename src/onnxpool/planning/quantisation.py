@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import as_array
 from ..attributes import is_integer
 from ..errors import PoolError, PoolTypeError
-from ..execution import as_array
 
 NAMES = ("x_scale", "x_zero_point", "y_scale", "y_zero_point")
 LIMITS = {np.dtype(name): np.iinfo(name) for name in ("int8", "uint8")}

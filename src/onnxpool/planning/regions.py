@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import kernels, threads
+from ..arrays import Array, allocate, as_array, check_out, delivered
 from ..errors import PoolError, PoolTypeError
-from ..execution import Array, Plan, allocate, as_array, check_out, delivered
+from ..execution import Plan
 from ..windows import check_sizes
 from .layout import memory_order
 

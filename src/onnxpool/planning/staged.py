@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..execution import Array, Plan, dtype_name
+from ..arrays import Array, dtype_name
+from ..execution import Plan
 from ..parts import Limit, Part
 from ..windows import Axis
 from .axes import ALL, HELD, AxesPlan, Frame, framed

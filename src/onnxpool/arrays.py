@@ -1,0 +1,136 @@
+"""Arrays: what is taken and given: inputs are checked, results allocated, dtypes known by their names."""
+
+import math
+import os
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from .errors import PoolError, PoolTypeError
+
+Array = NDArray[Any]
+T = TypeVar("T", bound=np.generic)
+
+
+def as_array(label: str, x: object, name: str = "X") -> Array:
+    """An input as an ndarray; masks would be lost silently and a matrix changes its rank, so they are refused."""
+    if type(x) is np.ndarray:
+        return x
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        raise PoolTypeError(f"{label}: {name} is a {type(x).__name__}, whose meaning pooling would lose; "
+                            f"give an ndarray, such as x.filled(...) or numpy.array(x, subok=False)", label, name,
+                            value=type(x).__name__)
+    try:
+        array = np.asarray(x)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the type that it is of raises
+        raise unreadable(label, x, name, str(error)) from None
+    if array.dtype.kind in "OSU":
+        raise unreadable(label, x, name, f"it becomes an array of dtype {array.dtype}")
+    return array
+
+
+def unreadable(label: str, x: object, name: str, reason: str) -> PoolTypeError:
+    """The error for what NumPy cannot make an array of numbers of, with the way out."""
+    way = "give an ndarray"
+    if hasattr(x, "__dlpack__"):
+        way = ("give onnxpool.from_dlpack(...) of it, after .detach() if it needs gradients and .cpu() if it lies on "
+               "another device")
+    elif hasattr(x, "detach") or hasattr(x, "cpu"):
+        way = "call .detach() and .cpu() first, or give an ndarray"
+    return PoolTypeError(f"{label}: {name} is a {type(x).__module__}.{type(x).__qualname__}, which is no array of "
+                         f"numbers to NumPy: {reason}; {way}", label, name, value=type(x).__name__)
+
+
+@lru_cache(maxsize=64)
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype, which takes NumPy some microseconds."""
+    return dtype.name
+
+
+def native(dtype: DTypeLike) -> np.dtype[Any]:
+    """The dtype in native byte order: what results have."""
+    resolved = np.dtype(dtype)
+    return resolved if resolved.isnative else resolved.newbyteorder("=")
+
+
+def dtype_of(label: str, dtype: Any) -> np.dtype[Any]:
+    """The dtype that somebody names, in native byte order."""
+    if isinstance(dtype, str) and dtype == "bfloat16":
+        return bfloat16()
+    if dtype is None:
+        raise PoolTypeError(f"{label}: dtype is None, which NumPy takes for float64; give one such as 'float32'")
+    try:
+        return native(dtype)
+    except Exception as error:  # NumPy has many
+        raise PoolTypeError(f"{label}: dtype must be one of NumPy's, got {dtype!r} of type {type(dtype).__name__}: "
+                            f"{error}; give one such as 'float32'", label, "dtype", value=dtype) from None
+
+
+def bfloat16() -> np.dtype[Any]:
+    """The dtype that stands for bfloat16: what NumPy has not itself is imported where it is needed, and only there."""
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        raise PoolTypeError("onnxpool: arrays of bfloat16 need the package ml_dtypes, which is not installed; "
+                            "pip install ml_dtypes", value="bfloat16") from None
+    dtype: np.dtype[Any] = np.dtype(bfloat16)
+    return dtype
+
+
+def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Refuses an `out` that is not exactly the result's array."""
+    if type(out) is not np.ndarray and (not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray)):
+        raise PoolTypeError(f"{label}: out is a {type(out).__name__}; give an ndarray of shape {shape}", label, "out",
+                            value=type(out).__name__)
+    if out.dtype != dtype and native(out.dtype) != dtype:
+        raise PoolTypeError(f"{label}: out has dtype {out.dtype}, the result has {dtype}; give an array of that dtype",
+                            label, "out", value=out.dtype.name)
+    if out.shape != shape:
+        raise PoolError(f"{label}: out has shape {out.shape}, the result has {shape}; give an array of that shape",
+                        label, "out", value=out.shape)
+    if not out.flags.writeable:
+        raise PoolError(f"{label}: output array is read-only; give a writeable one", label, "out")
+    return out
+
+
+@lru_cache(maxsize=1)
+def machine_memory() -> int:
+    """The bytes of this machine's memory."""
+    if not hasattr(os, "sysconf"):
+        return 2**62
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def can_be(shape: Sequence[int], dtype: np.dtype[Any]) -> bool:
+    """Whether an array can have this shape, whatever the machine's memory."""
+    return math.prod(filter(None, shape)) * dtype.itemsize <= sys.maxsize
+
+
+def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tuple[int, ...] | None = None) -> Array:
+    """An array for a result; `order` lists its axes from the slowest in memory to the fastest."""
+    needed = math.prod(shape) * dtype.itemsize
+    if (not needed or needed > sys.maxsize) and not can_be(shape, dtype):
+        raise PoolError(f"{label}: a result of shape {shape} is more than an array can be; shrink pads or the output's "
+                        f"shape", label, value=shape)
+    if needed > machine_memory():
+        raise PoolError(f"{label}: the result of shape {shape} takes {needed} bytes, but this machine has "
+                        f"{machine_memory()}; shrink pads or the output's shape, or pass out=", label, value=shape)
+    if order is None or order == tuple(range(len(shape))):
+        return np.empty(shape, dtype)
+    places = sorted(range(len(order)), key=order.__getitem__)
+    result: Array = np.empty([shape[axis] for axis in order], dtype).transpose(places)
+    return result
+
+
+def delivered(result: Array, out: Array | None) -> Array:
+    """The result, in `out` if that was given."""
+    if out is None or out is result:
+        return result
+    np.copyto(out, result)
+    return out
