@@ -1,4 +1,4 @@
-"""The element of a unit (element.h), and blocks: the registers that a loop works on at once."""
+"""The element of a unit (element.h), and blocks: the registers that a loop works on at once, four, two or one."""
 from .job cimport Rule
 
 cdef extern from "element.h" nogil:
@@ -35,8 +35,12 @@ cdef extern from "element.h" nogil:
 cdef struct Block:
     vec_t a, b, c, d
 
+cdef struct Pair:
+    vec_t a, b
+
 ctypedef fused block_t:
     Block
+    Pair
     vec_t
 
 cdef struct Divisor:
@@ -51,6 +55,8 @@ cdef inline Divisor divisor_of(double count) noexcept nogil:
 cdef inline Py_ssize_t width(const block_t* v) noexcept nogil:
     if block_t is Block:
         return 4 * LANES
+    elif block_t is Pair:
+        return 2 * LANES
     else:
         return LANES
 
@@ -60,6 +66,8 @@ cdef inline void load(block_t* v, const elem_t* x, Py_ssize_t n, const Rule* rul
     if block_t is Block:
         v.a, v.b = vec_load(x, rule), vec_load(x + LANES, rule)
         v.c, v.d = vec_load(x + 2 * LANES, rule), vec_load(x + 3 * LANES, rule)
+    elif block_t is Pair:
+        v.a, v.b = vec_load(x, rule), vec_load(x + LANES, rule)
     else:
         v[0] = vec_load(x, rule) if n >= LANES else vec_load_part(x, n, rule)
 
@@ -68,6 +76,8 @@ cdef inline void join(block_t* earlier, const block_t* later) noexcept nogil:
     if block_t is Block:
         earlier.a, earlier.b = vec_merge(earlier.a, later.a), vec_merge(earlier.b, later.b)
         earlier.c, earlier.d = vec_merge(earlier.c, later.c), vec_merge(earlier.d, later.d)
+    elif block_t is Pair:
+        earlier.a, earlier.b = vec_merge(earlier.a, later.a), vec_merge(earlier.b, later.b)
     else:
         earlier[0] = vec_merge(earlier[0], later[0])
 
@@ -81,6 +91,8 @@ cdef inline void fold(block_t* earlier, const elem_t* x, Py_ssize_t n, const Rul
 cdef inline void read(block_t* v, const acc_t* x) noexcept nogil:
     if block_t is Block:
         v.a, v.b, v.c, v.d = vec_read(x), vec_read(x + LANES), vec_read(x + 2 * LANES), vec_read(x + 3 * LANES)
+    elif block_t is Pair:
+        v.a, v.b = vec_read(x), vec_read(x + LANES)
     else:
         v[0] = vec_read(x)
 
@@ -91,6 +103,9 @@ cdef inline void write(acc_t* y, const block_t* v) noexcept nogil:
         vec_write(y + LANES, v.b)
         vec_write(y + 2 * LANES, v.c)
         vec_write(y + 3 * LANES, v.d)
+    elif block_t is Pair:
+        vec_write(y, v.a)
+        vec_write(y + LANES, v.b)
     else:
         vec_write(y, v[0])
 
@@ -98,6 +113,8 @@ cdef inline void write(acc_t* y, const block_t* v) noexcept nogil:
 cdef inline void fill(block_t* v, vec_t value) noexcept nogil:
     if block_t is Block:
         v.a = v.b = v.c = v.d = value
+    elif block_t is Pair:
+        v.a = v.b = value
     else:
         v[0] = value
 
@@ -110,6 +127,9 @@ cdef inline void finish(elem_t* y, Py_ssize_t n, const block_t* v, const Divisor
         vec_finish(y + LANES, v.b, by.count, by.inverse, rule, watch)
         vec_finish(y + 2 * LANES, v.c, by.count, by.inverse, rule, watch)
         vec_finish(y + 3 * LANES, v.d, by.count, by.inverse, rule, watch)
+    elif block_t is Pair:
+        vec_finish(y, v.a, by.count, by.inverse, rule, watch)
+        vec_finish(y + LANES, v.b, by.count, by.inverse, rule, watch)
     elif n >= LANES:
         vec_finish(y, v[0], by.count, by.inverse, rule, watch)
     else:
@@ -127,6 +147,9 @@ cdef inline void finish_each(elem_t* y, Py_ssize_t n, const block_t* v, const ac
         vec_finish(y + LANES, v.b, vec_read(counts + LANES), vec_read(inverses + LANES), rule, watch)
         vec_finish(y + 2 * LANES, v.c, vec_read(counts + 2 * LANES), vec_read(inverses + 2 * LANES), rule, watch)
         vec_finish(y + 3 * LANES, v.d, vec_read(counts + 3 * LANES), vec_read(inverses + 3 * LANES), rule, watch)
+    elif block_t is Pair:
+        vec_finish(y, v.a, vec_read(counts), vec_read(inverses), rule, watch)
+        vec_finish(y + LANES, v.b, vec_read(counts + LANES), vec_read(inverses + LANES), rule, watch)
     elif n >= LANES:
         vec_finish(y, v[0], vec_read(counts), vec_read(inverses), rule, watch)
     else:

@@ -10,6 +10,7 @@ from ..core.element cimport (
     Divisor,
     LANES,
     ORDERED,
+    Pair,
     block_t,
     divide,
     divisor_of,
@@ -231,6 +232,7 @@ cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const 
         lane = 0
         if not (DIVIDES and w.rule.careful):
             lane = pool_lanes(<Block*> NULL, 0, &w, x, y, by, &seen)
+            lane = pool_lanes(<Pair*> NULL, lane, &w, x, y, by, &seen)
         pool_lanes(<vec_t*> NULL, lane, &w, x, y, by, &seen)
         x += w.x_step
         y += w.y_step

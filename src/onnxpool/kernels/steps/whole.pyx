@@ -4,7 +4,7 @@ Places are taken in row-major order, and reduced as a binary tree whose leaves a
 places have few lanes, it is as many neighbours along the last axis as fill ROW bytes of accumulators. These are
 reduced last. So the order of a sum does not depend on the register.
 
-Rows are read 8 or 16 at a time (a leaf), which stay in registers until they are one. In memory each full part of the
+Rows are read 4, 8 or 16 at a time (a leaf), which stay in registers until they are one. In memory each full part of the
 tree has a row of accumulators. There the values of a row begin at multiples of LANES. If the last vector would not be
 full, it holds the last LANES values of the row. The vector before it holds some of these as well.
 """
@@ -123,12 +123,10 @@ cdef inline void load_eight(rows_t* v, const elem_t* x, Py_ssize_t stride, Py_ss
 
 cdef inline void load_rows(rows_t* v, int level, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
                            const Rule* rule) noexcept nogil:
-    """2 ** level rows, as a tree: 1, 2, 4, 8 or 16."""
+    """2 ** level rows, as a tree: 1, 4, 8 or 16."""
     cdef rows_t later
     if level == 0:
         load_row(v, x, n, rule)
-    elif level == 1:
-        load_two(v, x, stride, n, rule)
     elif level == 2:
         load_four(v, x, stride, n, rule)
     else:
@@ -186,13 +184,11 @@ cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows)
     while rows:
         n = most
         while n > rows or tree.rows & (n - 1):
-            n //= 2
+            n = n // 2 if n > 4 else 1
         if tree.ahead and n > 1 and stride == tree.values:
             fetch(x + tree.ahead, LINE if full and sizeof(elem_t) < 4 else n * stride * sizeof(elem_t))
         if n == 1:
             plant_rows(tree, 0, x, stride, tree.values)
-        elif n == 2:
-            plant_rows(tree, 1, x, stride, tree.values)
         elif n == 4:
             plant_rows(tree, 2, x, stride, tree.values)
         elif n == 8:
