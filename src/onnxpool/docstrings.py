@@ -155,8 +155,7 @@ A sum is divided by the taps of its window that lie inside the input. With ``cou
 padding count too, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count.""",
     "sums": """\
 float16, bfloat16 and float32 are summed in float32, float64 in float64. Each result is rounded once to the dtype of
-`x`, to the nearest. Global means of float32 and float64 with `axes` may be means of means, and are then rounded
-twice. Sums whose mean fits the dtype do not overflow.""",
+`x`, to the nearest. Sums whose mean fits the dtype do not overflow.""",
     "powers": """\
 The norm is ``sum(abs(x) ** p) ** (1 / p)``. Powers are summed in float64. Each result is rounded once to the dtype
 of `x`, to the nearest. Sums of powers whose root fits the dtype do not overflow.""",

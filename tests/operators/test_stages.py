@@ -1,6 +1,5 @@
 """Global pools whose pooled axes have batch axes between them: two stages give what one does, and parts of it."""
 
-import math
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -33,10 +32,9 @@ def cases(seeds: range) -> Iterator[tuple[cases_axes.Case, Any]]:
         rank = int(rng.integers(3, 6))
         shape = tuple(int(rng.choice([1, 2, 3, 5, 9, 17, 40])) for _ in range(rank))
         axes = tuple(map(int, rng.permutation(rank)[:rng.integers(2, rank)]))
-        maximum = rng.integers(0, 2)
-        dtype = np.dtype(rng.choice(["float16", "float32", "int8", "bool"] if maximum else ["float32", "float64"]))
+        dtype = np.dtype(rng.choice(["float16", "float32", "float64", "int8", "bool"]))
         x = cases_axes.laid(rng, cases_axes.elements(rng, shape, dtype))
-        case = cases_axes.Case("GlobalMaxPool" if maximum else "GlobalAveragePool", axes, {}, bool(seed % 2), False, x)
+        case = cases_axes.Case("GlobalMaxPool", axes, {}, bool(seed % 2), False, x)
         plan = case.make().plan(shape, dtype)
         if isinstance(plan, staged.StagedPlan) and x.size < 100_000:
             yield case, plan
@@ -73,12 +71,10 @@ def test_parts_have_the_bits_of_the_whole() -> None:
 def test_large_arrays_are_reduced_in_stages(dtype: str) -> None:
     """The result is right, on one thread and on two, and little memory is taken."""
     x = np.random.default_rng(0).integers(0, 2, (9, 40, 50, 300)).astype(dtype)
-    make = onnxpool.GlobalAveragePool if dtype[0] == "f" else onnxpool.GlobalMaxPool
-    plan = make(axes=(0, 3), keepdims=False).plan(x.shape, dtype)
+    plan = onnxpool.GlobalMaxPool(axes=(0, 3), keepdims=False).plan(x.shape, dtype)
     assert plan.explain().to_dict()["route"] == ["whole", "whole"]
     y = plan(x, num_threads=1)
-    truth = x.mean((0, 3), dtype=np.float64) if dtype[0] == "f" else x.max((0, 3))
-    assert np.allclose(y, truth, rtol=1e-6, atol=0)
+    assert np.array_equal(y, x.max((0, 3)))
     assert np.array_equal(plan(x, num_threads=2), y)
     tracemalloc.start()
     plan(x)
@@ -111,23 +107,19 @@ def test_threads_share_a_plan_from_its_first_call_on(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(("shape", "axes", "dtype"), [
     ((9, 40, 50, 300), (0, 1), "float32"), ((9, 40, 50, 300), (2, 3), "float32"), ((9, 40, 5), (0, 2), "float32"),
-    ((9, 40, 50, 300), (0, 3), "float16"), ((9, 3, 4_000_000), (0, 2), "uint8"), ((9, 1, 50, 300), (0, 2, 3), "uint8"),
+    ((9, 3, 4_000_000), (0, 2), "uint8"), ((9, 1, 50, 300), (0, 2, 3), "uint8"),
     ((8, 40, 50, 300), (0, 3), "float32")])
 def test_others_are_not(shape: tuple[int, ...], axes: Any, dtype: str) -> None:
     """Nothing lies between, few elements are reduced first, the array is small, or a stage would leave too much."""
-    op = onnxpool.GlobalMaxPool(axes=axes) if dtype == "uint8" else onnxpool.GlobalAveragePool(axes=axes)
-    assert not isinstance(op.plan(shape, dtype), staged.StagedPlan)
+    assert not isinstance(onnxpool.GlobalMaxPool(axes=axes).plan(shape, dtype), staged.StagedPlan)
 
 
-@pytest.mark.usefixtures("early")
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_means_are_within_the_bound(dtype: str) -> None:
-    """That of means of one stage."""
-    rng = np.random.default_rng(1)
-    for shape in ((3, 7, 5), (8, 20, 8), (31, 5, 33), (64, 3, 100)):
-        x = (rng.standard_normal(shape) * 10.0 ** rng.integers(-4, 4, shape)).astype(dtype)
-        y = onnxpool.global_average_pool(x, axes=(0, 2), keepdims=False)
-        exact = [math.fsum(x[:, i].ravel().tolist()) / x[:, i].size for i in range(shape[1])]
-        unit = np.finfo(dtype).eps / 2
-        bound = (2 * np.log2(shape[0] * shape[2]) + 4) * unit * np.abs(x.astype(np.float64)).mean((0, 2))
-        assert (np.abs(y - np.array(exact)) <= bound).all()
+@pytest.mark.parametrize("pool", [onnxpool.global_average_pool, onnxpool.global_lp_pool])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_sums_of_part_of_a_batch_have_the_bits_of_the_whole(pool: Any, dtype: str) -> None:
+    """Whichever batch axis a caller splits, as long as 64 bytes of accumulators remain of those between."""
+    x = np.random.default_rng(0).standard_normal((9, 40, 9, 40)).astype(dtype)
+    whole = pool(x, axes=(0, 2))
+    for axis in (1, 3):
+        halves = [pool(np.ascontiguousarray(half), axes=(0, 2)) for half in np.split(x, 2, axis)]
+        assert np.array_equal(cases_axes.bits(np.concatenate(halves, axis)), cases_axes.bits(whole)), axis

@@ -1,7 +1,7 @@
 """Stages: if batch axes lie between pooled ones, the first pooled axes are reduced alone, and then the others.
 
-All that lies behind the first pooled axes is then side by side, so that memory is read in long rows. What a stage
-leaves has the dtype of the array. So only reductions are taken in stages whose totals have it too.
+All that lies behind the first pooled axes is then side by side, so that memory is read in long rows. Only maxima are
+reduced so: the bits of a sum would depend on how many batch elements a call has, as that decides about stages.
 """
 
 import math
@@ -28,7 +28,7 @@ def plan_along(operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], wind
     frame = framed(operator.label, shape, tuple(windows), operator.keepdims, reduction.whole)
     plan = AxesPlan(operator, shape, dtype, frame, windows, reduction)
     early = early_axes(shape, frame)
-    if not early or not keeps_totals(reduction, dtype):
+    if not early or not keeps_maxima(reduction, dtype):
         return plan
     first = AxesPlan(operator, shape, dtype, framed(operator.label, shape, early, False, True),
                      {axis: windows[axis] for axis in early}, reduction)
@@ -53,13 +53,10 @@ def early_axes(shape: tuple[int, ...], frame: Frame) -> tuple[int, ...]:
     return early if math.prod(shape[axis] for axis in early) > FEW else ()
 
 
-def keeps_totals(reduction: Reduction, dtype: np.dtype[Any]) -> bool:
-    """Whether totals of an operator on whole axes have the dtype of the array."""
-    if not reduction.whole:
-        return False
-    if reduction.name == "max":
-        return np.dtype(HELD.get(dtype_name(dtype), dtype)).itemsize == dtype.itemsize
-    return reduction.name == "mean" and dtype_name(dtype) in ("float32", "float64")
+def keeps_maxima(reduction: Reduction, dtype: np.dtype[Any]) -> bool:
+    """Whether an operator on whole axes leaves maxima of the array's dtype, which the next stage takes as they are."""
+    held = np.dtype(HELD.get(dtype_name(dtype), dtype))
+    return reduction.whole and reduction.name == "max" and held.itemsize == dtype.itemsize
 
 
 class StagedPlan(AxesPlan):
