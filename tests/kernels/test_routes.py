@@ -107,6 +107,24 @@ def values(rng, shape, dtype, odd):
     return x
 
 
+# Scratch memory, which `fences` watches
+
+TAILS = (17, 33, 34, 65, 66, 129, 257)  # channels of which few are left for a last tile
+EXAMPLE = (2, 4, 4, 1), {"kernel_shape": (3, 5, 5, 1), "strides": (9, 9, 2, 9), "pads": (0, 0, 0, 0, 1, 5, 1, 0),
+                         "ceil_mode": 1}  # which wrote behind it for 33 channels of float64
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
+def test_indices_of_a_last_tile_of_few_channels(dtype, last):
+    """It may need more scratch memory than the tiles before it."""
+    rng = np.random.default_rng(31)
+    for extents, attributes in (EXAMPLE, *(((*shape[2:],), given) for shape, given in (drawn(rng) for _ in range(20)))):
+        for images, channels in itertools.product((1, 3), TAILS):
+            x = np.zeros((images, *extents, channels) if last else (images, channels, *extents), dtype)
+            onnxpool.MaxPool(**attributes, return_indices=True, channels_last=last)(x, num_threads=1)
+
+
 # Which route is chosen
 
 SHAPE = (2, 24, 24, 64)

@@ -90,9 +90,9 @@ cdef void lay(Room* room, const Tile* tile, Py_ssize_t begin, Py_ssize_t end, ch
     # Comparisons, and about two more for each value that is kept or read again.
     room.kept = shared * (taps + 2) + 2 * lines_of_each < lines_of_each * taps
     room.direct = DIRECT and not room.kept and tile.lanes >= LANES
-    room.row = lines.values + LANES
+    room.row = lines.room + LANES
     loaded = lines.phases * lines.phase_pitch
-    row = 2 * room.row if room.kept else 0 if room.direct else loaded
+    row = 2 * room.row if room.kept else loaded  # which tiles of few lanes need, even if this one is direct
     room.shift = <int64_t*> scratch
     room.least = room.shift + lines.windows * tile.lanes
     room.size = 2 * lines.windows * tile.lanes * sizeof(int64_t)
