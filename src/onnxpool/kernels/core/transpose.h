@@ -2,7 +2,8 @@
  *
  * A square block has as many rows as a vector has elements, and is transposed in registers. There are two ways. Step d
  * swaps what lies d off the diagonal. Or each round interleaves the first half of the rows with the second one, which
- * is one instruction where a vector has 16 bytes. The last blocks of rows and columns overlap those before them.
+ * is one instruction where a vector has 16 bytes. The last blocks of rows and columns overlap those before them. Where
+ * there are fewer rows or columns than a block has, blocks are smaller.
  */
 #ifndef ONNXPOOL_TRANSPOSE_H
 #define ONNXPOOL_TRANSPOSE_H
@@ -51,64 +52,78 @@
 #define STEPS16(vector, n) STEPS8(vector, n) STEP(vector, n, 8)
 
 /* to[c, r] = from[r, c]; the elements of a row lie side by side, strides are bytes from row to row. */
-#define TRANSPOSE(type, n, WAY)                                                                                     \
-    typedef type type##_lanes __attribute__((vector_size(n * sizeof(type))));                                       \
-    static inline void transpose_##type##_block(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride) { \
-        type##_lanes block[n];                                                                                      \
+#define ELEMENTS(type)                                                                                              \
+    static inline void transpose_##type##_1(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, \
+                                            ptrdiff_t rows, ptrdiff_t columns) {                                    \
+        const ptrdiff_t size = sizeof(type);                                                                        \
+        for (ptrdiff_t r = 0; r < rows; r++)                                                                        \
+            for (ptrdiff_t c = 0; c < columns; c++)                                                                 \
+                memcpy(to + c * to_stride + r * size, from + r * from_stride + c * size, sizeof(type));             \
+    }
+#define BLOCKS(type, n, WAY, smaller)                                                                               \
+    typedef type type##_lanes_##n __attribute__((vector_size(n * sizeof(type))));                                   \
+    static inline void transpose_##type##_block_##n(const char *from, ptrdiff_t from_stride, char *to,              \
+                                                    ptrdiff_t to_stride) {                                          \
+        type##_lanes_##n block[n];                                                                                  \
         _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) {                                                      \
             memcpy(&block[i], from + i * from_stride, sizeof block[i]);                                             \
             __builtin_prefetch(from + (n + i) * from_stride);                                                       \
         }                                                                                                           \
-        WAY##n(type##_lanes, n)                                                                                     \
+        WAY##n(type##_lanes_##n, n)                                                                                 \
         _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                                        \
             memcpy(to + i * to_stride, &block[i], sizeof block[i]);                                                 \
     }                                                                                                               \
-    static inline void transpose_##type(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride,     \
-                                        ptrdiff_t rows, ptrdiff_t columns) {                                        \
+    static inline void transpose_##type##_##n(const char *from, ptrdiff_t from_stride, char *to,                    \
+                                              ptrdiff_t to_stride, ptrdiff_t rows, ptrdiff_t columns) {             \
         const ptrdiff_t size = sizeof(type);                                                                        \
-        ptrdiff_t r, c, row, column;                                                                                \
         if (rows < n || columns < n) {                                                                              \
-            for (r = 0; r < rows; r++)                                                                              \
-                for (c = 0; c < columns; c++)                                                                       \
-                    memcpy(to + c * to_stride + r * size, from + r * from_stride + c * size, sizeof(type));         \
+            transpose_##type##_##smaller(from, from_stride, to, to_stride, rows, columns);                          \
             return;                                                                                                 \
         }                                                                                                           \
-        for (r = 0; r < rows; r += n) {                                                                             \
-            row = r + n <= rows ? r : rows - n;                                                                     \
-            for (c = 0; c < columns; c += n) {                                                                      \
-                column = c + n <= columns ? c : columns - n;                                                        \
-                transpose_##type##_block(from + row * from_stride + column * size, from_stride,                     \
-                                         to + column * to_stride + row * size, to_stride);                          \
+        for (ptrdiff_t r = 0; r < rows; r += n) {                                                                   \
+            const ptrdiff_t row = r + n <= rows ? r : rows - n;                                                     \
+            for (ptrdiff_t c = 0; c < columns; c += n) {                                                            \
+                const ptrdiff_t column = c + n <= columns ? c : columns - n;                                        \
+                transpose_##type##_block_##n(from + row * from_stride + column * size, from_stride,                 \
+                                             to + column * to_stride + row * size, to_stride);                      \
             }                                                                                                       \
         }                                                                                                           \
     }
 
-/* Vectors of 64, 32 and 16 bytes, but no more than 16 rows. */
-TRANSPOSE(int8_t, 16, ROUNDS)
+ELEMENTS(int8_t)
+ELEMENTS(int16_t)
+ELEMENTS(int32_t)
+ELEMENTS(int64_t)
+/* Vectors of 64, 32 and 16 bytes, but no more than 16 rows, and smaller ones. */
+BLOCKS(int8_t, 8, ROUNDS, 1)
+BLOCKS(int8_t, 16, ROUNDS, 8)
+BLOCKS(int16_t, 4, ROUNDS, 1)
+BLOCKS(int16_t, 8, ROUNDS, 4)
+BLOCKS(int32_t, 4, ROUNDS, 1)
+BLOCKS(int64_t, 2, ROUNDS, 1)
 #if defined(__AVX512F__)
-TRANSPOSE(int16_t, 16, STEPS)
-TRANSPOSE(int32_t, 16, STEPS)
-TRANSPOSE(int64_t, 8, STEPS)
+BLOCKS(int16_t, 16, STEPS, 8)
+BLOCKS(int32_t, 16, STEPS, 4)
+BLOCKS(int64_t, 8, STEPS, 2)
+#define LARGEST(type, avx512, avx2, sse) transpose_##type##_##avx512
 #elif defined(__AVX2__)
-TRANSPOSE(int16_t, 8, ROUNDS)
-TRANSPOSE(int32_t, 8, STEPS)
-TRANSPOSE(int64_t, 4, STEPS)
+BLOCKS(int32_t, 8, STEPS, 4)
+BLOCKS(int64_t, 4, STEPS, 2)
+#define LARGEST(type, avx512, avx2, sse) transpose_##type##_##avx2
 #else
-TRANSPOSE(int16_t, 8, ROUNDS)
-TRANSPOSE(int32_t, 4, ROUNDS)
-TRANSPOSE(int64_t, 2, ROUNDS)
+#define LARGEST(type, avx512, avx2, sse) transpose_##type##_##sse
 #endif
 
 static inline void transpose(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, ptrdiff_t rows,
                              ptrdiff_t columns, ptrdiff_t itemsize) {
     if (itemsize == 1)
-        transpose_int8_t(from, from_stride, to, to_stride, rows, columns);
+        transpose_int8_t_16(from, from_stride, to, to_stride, rows, columns);
     else if (itemsize == 2)
-        transpose_int16_t(from, from_stride, to, to_stride, rows, columns);
+        LARGEST(int16_t, 16, 8, 8)(from, from_stride, to, to_stride, rows, columns);
     else if (itemsize == 4)
-        transpose_int32_t(from, from_stride, to, to_stride, rows, columns);
+        LARGEST(int32_t, 16, 8, 4)(from, from_stride, to, to_stride, rows, columns);
     else
-        transpose_int64_t(from, from_stride, to, to_stride, rows, columns);
+        LARGEST(int64_t, 8, 4, 2)(from, from_stride, to, to_stride, rows, columns);
 }
 
 #endif
