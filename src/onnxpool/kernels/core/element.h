@@ -5,6 +5,7 @@
  *   vec_load    elements, widened            vec_read, vec_write   accumulators in memory
  *   vec_merge   of two: the first one is of earlier taps
  *   vec_none    what changes nothing             vec_empty             the total of no tap
+ *   vec_first   only the first values of one
  *   vec_split   elements of even and of odd place
  *   vec_finish  a total to elements          watch_t   remembers whether a total left its safe range
  *   vec_divide  the same, by a division, which is exact for every total
@@ -367,6 +368,17 @@ INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, wa
 #endif
 
 /* ---- Fewer than LANES. */
+#define ONES4 -1, -1, -1, -1
+#define ONES16 ONES4, ONES4, ONES4, ONES4
+static const int8_t ones_and_zeros[128] = {ONES16, ONES16, ONES16, ONES16};
+INLINE vec_t vec_first(vec_t v, ptrdiff_t n) { /* what is behind n values becomes nothing */
+#if defined(REDUCTION_wide)
+    return n > 0 ? v : vec_none();
+#else
+    const lane_bits_t mask = READ(lane_bits_t, ones_and_zeros + 64 - n * (ptrdiff_t)sizeof(acc_t));
+    return BLEND(vec_t, mask, v, vec_none());
+#endif
+}
 INLINE vec_t vec_load_part(const elem_t *x, ptrdiff_t n, const Rule *rule) {
     elem_t part[LANES] = {0};
     memcpy(part, x, (size_t)n * sizeof(elem_t));

@@ -12,13 +12,14 @@ from libc.string cimport memcpy
 
 from ..core.element cimport (
     LANES,
+    Pair,
     acc_t,
     divide,
     elem_t,
     join,
-    load,
     read,
     vec_fill,
+    vec_first,
     vec_load,
     vec_load_part,
     vec_none,
@@ -32,27 +33,12 @@ from ..core.element cimport (
 )
 from ..core.boxes cimport copy_each
 from ..core.job cimport Rule, Tile, fetch
-
-cdef extern from "leaves.h" nogil:
-    ctypedef struct leaf_t:
-        pass
-    leaf_t leaf_load(const elem_t* x, const Rule* rule) noexcept
-    leaf_t leaf_merge(leaf_t earlier, leaf_t later) noexcept
-    void leaf_widen(vec_t* first, vec_t* second, leaf_t leaf) noexcept
-    enum:
-        ROW      # bytes of accumulators,
-        FULL     # and how many these are
-        PACKED   # whether one register holds a leaf_t
-
-ctypedef fused rows_t:
-    leaf_t
-    vec_t
+from ..core.leaves cimport FULL, PACKED, ROW, leaf_t, leaf_widen, load_rows, part_t, reduce_part
 
 cdef enum:
     AHEAD = 8192          # bytes from what is read to what is fetched,
     LEAST = 256           # if rows have so many bytes at least,
-    LARGEST = 1024        # and these at most; or if they have FULL values:
-    LINE = 64             # then so many of small elements, behind which the processor fetches more by itself
+    LARGEST = 1024        # and these at most
     BASKET = 16           # items whose neighbours are joined together
     MOST = 64             # axes
 
@@ -64,6 +50,8 @@ cdef struct Tree:
     acc_t* stack                         # a finished part for each bit of `rows`
     char* together                       # elements of eight rows
     acc_t* basket                        # rows of items, whose neighbours are joined together; of groups only
+    Py_ssize_t full, rest                # rows of an item that is one line, and values of one more that is not full
+    const elem_t* limit                  # where the last vector of all items begins; or NULL
     const Rule* rule
 
 
@@ -73,67 +61,14 @@ cdef Tree tree_of(const Tile* tile) noexcept nogil:
     tree.group = 1 if tile.all_lanes >= FULL else (FULL + tile.all_lanes - 1) // tile.all_lanes
     tree.values = tree.group * tile.lanes
     tree.pitch = (tree.values + LANES - 1) // LANES * LANES + 4 * LANES
-    tree.rows, tree.rule, tree.ahead = 0, tile.rule, 0
+    tree.rows, tree.rule, tree.ahead, tree.limit = 0, tile.rule, 0, NULL
     row = tree.values * sizeof(elem_t)
-    if tile.far and (tree.values == FULL or LEAST <= row <= LARGEST):
+    if tile.far and LEAST <= row <= LARGEST:
         tree.ahead = AHEAD // <Py_ssize_t> sizeof(elem_t)
     tree.together = tile.scratch
     tree.basket = <acc_t*> (tree.together + (8 * tree.pitch * sizeof(elem_t) + ROW - 1) // ROW * ROW)
     tree.stack = tree.basket + (BASKET * tree.pitch if tree.group > 1 else 0)
     return tree
-
-
-cdef inline void load_row(rows_t* v, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
-    if rows_t is leaf_t:
-        v[0] = leaf_load(x, rule)
-    else:
-        load(v, x, n, rule)
-
-
-cdef inline void merge(rows_t* earlier, const rows_t* later) noexcept nogil:
-    if rows_t is leaf_t:
-        earlier[0] = leaf_merge(earlier[0], later[0])
-    else:
-        join(earlier, later)
-
-
-cdef inline void load_two(rows_t* v, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
-                          const Rule* rule) noexcept nogil:
-    cdef rows_t later
-    load_row(v, x, n, rule)
-    load_row(&later, x + stride, n, rule)
-    merge(v, &later)
-
-
-cdef inline void load_four(rows_t* v, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
-                           const Rule* rule) noexcept nogil:
-    cdef rows_t later
-    load_two(v, x, stride, n, rule)
-    load_two(&later, x + 2 * stride, stride, n, rule)
-    merge(v, &later)
-
-
-cdef inline void load_eight(rows_t* v, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
-                            const Rule* rule) noexcept nogil:
-    cdef rows_t later
-    load_four(v, x, stride, n, rule)
-    load_four(&later, x + 4 * stride, stride, n, rule)
-    merge(v, &later)
-
-
-cdef inline void load_rows(rows_t* v, int level, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
-                           const Rule* rule) noexcept nogil:
-    """2 ** level rows, as a tree: 1, 4, 8 or 16."""
-    cdef rows_t later
-    if level == 0:
-        load_row(v, x, n, rule)
-    elif level == 2:
-        load_four(v, x, stride, n, rule)
-    else:
-        load_eight(v, x, stride, n, rule)
-    if level == 4:
-        load_eight(&later, x + 8 * stride, stride, n, rule)
-        merge(v, &later)
 
 
 cdef inline void graft(const Tree* tree, int level, Py_ssize_t i, vec_t* v, vec_t* w) noexcept nogil:
@@ -157,12 +92,12 @@ cdef inline void graft(const Tree* tree, int level, Py_ssize_t i, vec_t* v, vec_
 
 cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t stride,
                             Py_ssize_t values) noexcept nogil:
-    """2 ** level rows, two vectors at a time, or one where 16 rows of two would need too many registers."""
+    """2 ** level rows, two vectors at a time."""
     cdef Rule rule = tree.rule[0]  # a copy, which no store changes
     cdef Py_ssize_t i = 0
     cdef leaf_t leaf
     cdef vec_t v, w
-    while i + 2 * LANES <= values and (PACKED or level < 4):
+    while i + 2 * LANES <= values:
         load_rows(&leaf, level, x + i, stride, 2 * LANES, &rule)
         leaf_widen(&v, &w, leaf)
         graft(tree, level, i, &v, &w)
@@ -179,66 +114,93 @@ cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t s
 
 cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
     """Rows of elements, as many at a time as a full part may have."""
-    cdef bint full = tree.values == FULL and stride == FULL  # and known to the compiler
-    cdef Py_ssize_t most = 16 if full or PACKED else 8, n
+    cdef Py_ssize_t most = 16 if PACKED else 8, n
     while rows:
         n = most
         while n > rows or tree.rows & (n - 1):
             n = n // 2 if n > 4 else 1
         if tree.ahead and n > 1 and stride == tree.values:
-            fetch(x + tree.ahead, LINE if full and sizeof(elem_t) < 4 else n * stride * sizeof(elem_t))
+            fetch(x + tree.ahead, n * stride * sizeof(elem_t))
         if n == 1:
             plant_rows(tree, 0, x, stride, tree.values)
         elif n == 4:
             plant_rows(tree, 2, x, stride, tree.values)
         elif n == 8:
             plant_rows(tree, 3, x, stride, tree.values)
-        elif full:
-            plant_rows(tree, 4, x, FULL, FULL)
         else:
             plant_rows(tree, 4, x, stride, tree.values)
         rows, x = rows - n, x + n * stride
 
 
-cdef inline vec_t load_end(const elem_t* x, Py_ssize_t n, bint follows, const Rule* rule) noexcept nogil:
-    """Fewer values than a vector has, and identities. If they follow others, no element is moved alone."""
-    cdef acc_t[2 * LANES] end
-    vec_write(end + LANES, vec_none())
-    if follows:
-        vec_write(end, vec_load(x + n - LANES, rule))
-        return vec_read(end + LANES - n)
-    vec_write(end, vec_load_part(x, n, rule))
-    memcpy(end + n, end + LANES, (LANES - n) * sizeof(acc_t))
-    return vec_read(end)
+cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
+    """A vector of which only n values are there, all or none perhaps."""
+    if n >= LANES:
+        return vec_load(x, tree.rule)
+    if n <= 0:
+        return vec_none()
+    return vec_first(vec_load(x, tree.rule) if x <= tree.limit else vec_load_part(x, n, tree.rule), n)
 
 
-cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n, Py_ssize_t before) noexcept nogil:
-    """A row of which only n values are there. So many elements before it may be read."""
-    cdef Py_ssize_t i = 0, first, rest
+cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
+    """A row of which only n values are there."""
+    cdef Py_ssize_t i = 0, first
     cdef vec_t v
     while i < tree.values:
         first = min(i, max(0, tree.values - LANES))
-        rest = n - first
-        if rest >= LANES:
-            v = vec_load(x + first, tree.rule)
-        elif rest > 0:
-            v = load_end(x + first, rest, before + n >= LANES, tree.rule)
-        else:
-            v = vec_none()
+        v = load_rest(tree, x + first, n - first)
         graft(tree, 0, i, &v, NULL)
         i += LANES
     tree.rows += 1
 
 
-cdef void join_values(acc_t* x, const acc_t* later, Py_ssize_t n) noexcept nogil:
-    """x = x and later; what lies behind the last value is written as well."""
+cdef inline void reduce_column(part_t* v, const Tree* tree, const elem_t* x, const Rule* rule) noexcept nogil:
+    """All rows of a line, and what v is of one more that is not full: parts of the tree, the last one first."""
+    cdef int level = 0
+    cdef bint begun = tree.rest > 0
+    cdef part_t part
+    x += tree.full * tree.values
+    while tree.full >> level:
+        if tree.full >> level & 1:
+            x -= tree.values << level
+            reduce_part(&part, level, x, tree.values, rule)
+            if begun:
+                join(&part, v)
+            v[0], begun = part, True
+        level += 1
+
+
+cdef void reduce_line(const Tree* tree, const elem_t* x, acc_t* y) noexcept nogil:
+    """The total of each value of a row."""
+    cdef Rule rule = tree.rule[0]  # a copy, which no store changes
+    cdef const elem_t* rest = x + tree.full * tree.values
+    cdef Py_ssize_t i = 0, first
+    cdef Pair pair
+    cdef vec_t v
+    while i + 2 * LANES <= tree.values:
+        if tree.rest:
+            pair.a = load_rest(tree, rest + i, tree.rest - i)
+            pair.b = load_rest(tree, rest + i + LANES, tree.rest - i - LANES)
+        reduce_column(&pair, tree, x + i, &rule)
+        write(y + i, &pair)
+        i += 2 * LANES
+    while i < tree.values:
+        first = min(i, max(0, tree.values - LANES))
+        if tree.rest:
+            v = load_rest(tree, rest + first, tree.rest - first)
+        reduce_column(&v, tree, x + first, &rule)
+        write(y + first, &v)
+        i += LANES
+
+
+cdef void join_values(acc_t* y, const acc_t* x, const acc_t* later, Py_ssize_t n) noexcept nogil:
+    """y = x and later; what lies behind the last value is written as well."""
     cdef Py_ssize_t i = 0
     cdef vec_t v, w
     while i < n:
         read(&v, x + i)
         read(&w, later + i)
         join(&v, &w)
-        write(x + i, &v)
+        write(y + i, &v)
         i += LANES
 
 
@@ -252,7 +214,7 @@ cdef acc_t* harvest(Tree* tree) noexcept nogil:
     level += 1
     while tree.rows >> level:
         if tree.rows >> level & 1:
-            join_values(tree.stack + level * tree.pitch, total, tree.values)
+            join_values(tree.stack + level * tree.pitch, tree.stack + level * tree.pitch, total, tree.values)
             total = tree.stack + level * tree.pitch
         level += 1
     if tree.values > LANES:  # the last vector holds the end of a row
@@ -260,15 +222,28 @@ cdef acc_t* harvest(Tree* tree) noexcept nogil:
     return total
 
 
+cdef void collect(const Tree* tree, const acc_t* total, acc_t* y, Py_ssize_t lanes) noexcept nogil:
+    """A row into the basket. The first half of its neighbours is joined with the second one, if they are even."""
+    cdef Py_ssize_t half = tree.group // 2 * lanes, i = 0
+    if tree.group % 2 == 0:
+        join_values(y, total, total + half, half)
+        return
+    while i < tree.values:
+        vec_write(y + i, vec_read(total + i))
+        i += LANES
+
+
 cdef void join_neighbours(const Tree* tree, Py_ssize_t items, Py_ssize_t lanes) noexcept nogil:
     """The total of each lane of the items in the basket: neighbours of a row, half and half. Each step takes all items
     before the next one, which would wait for it."""
-    cdef Py_ssize_t group = tree.group, pitch = tree.pitch, k, g, i
+    cdef Py_ssize_t group = tree.group if tree.group % 2 else tree.group // 2, pitch = tree.pitch, k, g, i
+    cdef acc_t* row
     cdef vec_t v, later
     while group % 2 == 0:
         group //= 2
         for k in range(items):
-            join_values(tree.basket + k * pitch, tree.basket + k * pitch + group * lanes, group * lanes)
+            row = tree.basket + k * pitch
+            join_values(row, row, row + group * lanes, group * lanes)
     for k in range(items if group > 1 else 0):
         i = 0
         while i < lanes:  # what a vector writes behind the lanes has been read by then
@@ -296,7 +271,7 @@ cdef void plant_places(const Tile* tile, Tree* tree, const elem_t* x, Py_ssize_t
     cdef Py_ssize_t rows = places // tree.group
     plant(tree, x, tree.values, rows)
     if places % tree.group:
-        plant_part(tree, x + rows * tree.values, places % tree.group * tile.lanes, rows * tree.values)
+        plant_part(tree, x + rows * tree.values, places % tree.group * tile.lanes)
 
 
 cdef Py_ssize_t plant_line(const Tile* tile, Tree* tree, const char* x, Py_ssize_t n,
@@ -304,11 +279,8 @@ cdef Py_ssize_t plant_line(const Tile* tile, Tree* tree, const char* x, Py_ssize
     """A line of places. Those that lie apart are put behind others that wait for it; how many then wait."""
     cdef Py_ssize_t places, size = sizeof(elem_t)
     cdef Py_ssize_t step = tile.x_stride[tile.rank - 1]
-    if not tile.apart and tree.group == 1:
-        plant(tree, <const elem_t*> x, step, n)
-        return 0
     if not tile.apart:
-        plant_places(tile, tree, <const elem_t*> x, n)
+        plant(tree, <const elem_t*> x, step, n)
         return 0
     while n:
         places = min(n, 8 * tree.group - waiting)
@@ -325,8 +297,7 @@ cdef void pool_item(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
     cdef int last = tile.rank - 1, lines = last, a
     cdef Py_ssize_t unit = 1 if tile.apart else sizeof(elem_t), n = tile.axis[last].size, waiting = 0
     cdef Py_ssize_t[MOST] at
-    # Few lanes that do not lie apart are in one piece.
-    while lines and ((tree.group > 1 and not tile.apart) or tile.x_stride[lines - 1] == n * tile.x_stride[last]):
+    while lines and tile.x_stride[lines - 1] == n * tile.x_stride[last]:
         lines -= 1
         n *= tile.axis[lines].size
     for a in range(lines):
@@ -375,27 +346,31 @@ cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef watch_t watch = watch_nothing()
     cdef Tree tree = tree_of(tile)
-    cdef Py_ssize_t item, waiting = 0, i, unit = 1 if tile.apart else sizeof(elem_t)
+    cdef Py_ssize_t item, waiting = 0, unit = 1 if tile.apart else sizeof(elem_t), places = 1
     cdef elem_t* y = <elem_t*> tile.y
-    cdef acc_t* total
+    cdef const char* x
+    cdef acc_t* total = tree.stack
     cdef int a
-    cdef double count = 1
     for a in range(tile.rank):
-        count *= tile.axis[a].size
+        places *= tile.axis[a].size
+    tree.full, tree.rest = places // tree.group, places % tree.group * tile.lanes
+    if tile.x_item >= 0 and not tile.apart:
+        tree.limit = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
     for item in range(tile.items):
-        tree.rows = 0
-        pool_item(tile, &tree, tile.x + item * tile.x_item * unit)
-        total = harvest(&tree)
+        x = tile.x + item * tile.x_item * unit
+        if tree.group > 1 and not tile.apart:  # then places are in one piece
+            reduce_line(&tree, <const elem_t*> x, total)
+        else:
+            tree.rows = 0
+            pool_item(tile, &tree, x)
+            total = harvest(&tree)
         if tree.group == 1:
-            finish_values(tile, total, y + item * tile.y_item, tile.lanes, count, &watch)
+            finish_values(tile, total, y + item * tile.y_item, tile.lanes, places, &watch)
             continue
-        i = 0
-        while i < tree.values:
-            vec_write(tree.basket + waiting * tree.pitch + i, vec_read(total + i))
-            i += LANES
+        collect(&tree, total, tree.basket + waiting * tree.pitch, tile.lanes)
         waiting += 1
         if waiting == BASKET or item == tile.items - 1:
-            empty_basket(tile, &tree, y + (item + 1 - waiting) * tile.y_item, waiting, count, &watch)
+            empty_basket(tile, &tree, y + (item + 1 - waiting) * tile.y_item, waiting, places, &watch)
             waiting = 0
     tile.suspect |= watch_suspects(&watch)
 
