@@ -47,12 +47,12 @@ class Run(NamedTuple):
 
 
 def cases(quick: bool) -> Iterator[Case]:
-    """Problems that fit the caches, of at most about 2 MB."""
+    """Problems that fit the caches, of at most about 4 MB."""
     for (operator, dtype), (kernel, stride) in itertools.product(KINDS[:2] if quick else KINDS, WINDOWS):
         rank = len(kernel)
         for size, channels, last in itertools.product(SIZES[rank], CHANNELS, (False, True)):
             extents = (size,) * rank
-            if not 4096 <= channels * size**rank <= 1 << 19:
+            if not 4096 <= channels * size**rank <= 1 << 20:
                 continue
             shape = (1, *extents, channels) if last else (1, channels, *extents)
             pads = [(k - 1) // 2 if stride == 1 else 0 for k in kernel]

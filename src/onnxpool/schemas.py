@@ -233,11 +233,14 @@ def check_dtype(version: Version, name: str, more: Iterable[str] = ()) -> None:
 
 def cast(version: Version, name: str) -> str:
     """What to do with a dtype that the version does not have."""
-    wide = EXACT.get(name)
+    wide, quantised = EXACT.get(name), f"QLinear{version.operator}"
     if wide in version.dtypes:
-        bits = name == "uint16" and "bfloat16" in version.dtypes
-        return (f"cast to {wide}, which holds every {name}"
-                f"{'; bits of bfloat16 are read as x.view(ml_dtypes.bfloat16)' if bits else ''}")
+        more = ""
+        if name == "uint16" and "bfloat16" in version.dtypes:
+            more = "; bits of bfloat16 are read as x.view(ml_dtypes.bfloat16)"
+        elif quantised in SCHEMAS and name in SCHEMAS[quantised].versions[-1].dtypes:
+            more = f"; {quantised} takes it with its scale and zero point"
+        return f"cast to {wide}, which holds every {name}{more}"
     if name in ("int64", "uint64") and "float64" in version.dtypes:
         return "cast to float64, which holds integers up to 2^53"
     return "cast to one of these"

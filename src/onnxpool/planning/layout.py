@@ -23,7 +23,7 @@ MOST_TAPS_OF_BYTES = 2**31 // 256  # whose sum is sure to fit into 32 bits
 VECTOR = 64  # bytes of the widest register
 # The others were measured on Zen 3 with one thread, by time against half and twice the value:
 WHOLE_LANES = 1 << 12  # bytes of lanes below which tiles of whole channels are not cut, a page: 1.16, 0.95
-PLANAR_LANES = 256  # bytes of lanes that are brought side by side together: 1.04, 1.12
+PLANAR_LANES = {1: 64, 2: 128, 4: 32, 8: 16}  # that are brought side by side together, of so many bytes: 1.0-1.8
 PLANAR_ROOM = 1 << 17  # bytes of a tile of these: 1.04, 1.00
 LINE_ROOM = 1 << 16  # bytes of a tile with more than FEW taps along its only axis, which has no halo: 1.10, 1.05
 LONG_ROOM = 1 << 19  # bytes of a tile with more than FEW taps along an axis, or of a retry: 1.20, 0.93 but more memory
@@ -188,7 +188,7 @@ def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: s
     axes, extents = problem.axes, (groups, problem.items, problem.lanes)
     long = any(axis.most > routes.FEW for axis in axes)
     least = WHOLE_LANES if route.step == "whole" else VECTOR
-    most = PLANAR_LANES // problem.itemsize if problem.planar else 1 << 62
+    most = PLANAR_LANES[problem.itemsize] if problem.planar else 1 << 62
     room = PLANAR_ROOM if problem.planar else route.room
     if long:
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
@@ -202,7 +202,7 @@ def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: s
         near = tiles.reused(axes, tile) if stays and step.startswith("direct") else 0
         return scratch + max(near * problem.itemsize, held * problem.itemsize - free)
 
-    work = tiles.Work(axes, passes=stays and route.step == "passes")
+    work = tiles.Work(axes, passes=stays and route.step == "passes", rows=problem.planar)
     tile = tiles.cut(axes, extents, volume, room, work, lane_values=(least // problem.itemsize, most),
                      grain=VECTOR // problem.itemsize)
     first = Stage(route.step, unit, *tile)

@@ -9,17 +9,16 @@ from ..windows import Axis
 FEW = 8  # taps that a step reads one after the other
 REGISTER = 32  # bytes, for which costs were measured
 # Nanoseconds for each register full of results, on AMD Zen 3 (`tools/measure_routes.py` measures and prints them):
-# what a unit of work costs in each route. "far" was estimated from a few larger problems.
+# what a unit of work costs in each route.
 COSTS = {
-    "direct": {"taps": 0.56, "widened": 0.38, "tree": 0.41, "part": 8.98, "windows": 13.25, "results": 0.42},
-    "passes": {"loads": 0.54, "widened": 0.49, "sums": 0.29, "splits": 1.10, "picks": 1.13, "taps": 0.24, "rows": 6.37,
-               "items": 48.01, "windows": 7.86, "results": 1.87},
-    "moved": {"elements": 1.76, "far": 2.5},
+    "direct": {"taps": 0.52, "widened": 0.21, "tree": 0.39, "part": 9.38, "windows": 8.74, "results": 0.92},
+    "passes": {"loads": 0.59, "widened": 0.18, "sums": 0.28, "splits": 1.06, "picks": 0.96, "taps": 0.26, "rows": 3.77,
+               "items": 42.87, "windows": 4.73, "results": 1.75},
+    "moved": {"elements": 1.60},
 }
 MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
-NEAR = 1 << 19  # bytes of an image that are near while its channels are brought side by side, as the second cache
 TILE = 512  # places of a tile whose channels are brought side by side
-SMALL_PLANE = 200  # elements of 4 bytes of a channel, up to which channels of whole planes are brought side by side
+SMALL_PLANE = 64  # elements of 4 bytes of a channel, up to which channels of whole planes are brought side by side
 LINED_PLANE = 1024  # of steps that load lines: planes of 35x35 take 0.7 times as long apart, of 20x20 1.5 times
 
 UNSPLIT = frozenset(("indexed", "sequential"))  # reductions that see all taps of a window in row-major order
@@ -128,8 +127,7 @@ def moved_work(problem: Problem) -> Work:
     for axis in problem.axes:
         moved *= min(axis.size, (axis.out - 1) * axis.stride + axis.span) / (axis.out or 1)
     moved += 1
-    elements, plane = moved * MOVES[problem.itemsize] * 4 / problem.acc_bytes, volume(problem) * problem.itemsize
-    return {"elements": elements, "far": elements if plane * problem.lanes > NEAR else 0}
+    return {"elements": moved * MOVES[problem.itemsize] * 4 / problem.acc_bytes}
 
 
 def halo(problem: Problem) -> float:

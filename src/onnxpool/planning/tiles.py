@@ -63,18 +63,22 @@ class Work:
     passes : bool
         Whether it is passes over elements that stay where they are, one axis after the other, the first one first.
         They read padding too, and each leaves results.
+    rows : bool
+        Whether rows stay whole as long as there are several: a transposition reads their places one after the other.
     """
 
-    __slots__ = ("axes", "passes")
+    __slots__ = ("axes", "passes", "rows")
 
-    def __init__(self, axes: Sequence[Axis], passes: bool) -> None:
-        self.axes, self.passes = axes, passes
+    def __init__(self, axes: Sequence[Axis], passes: bool, rows: bool) -> None:
+        self.axes, self.passes, self.rows = axes, passes, rows
 
     def halves(self, windows: Sequence[int]) -> list[float]:
         """How much more work two halves are than the whole, for each axis along which windows are halved."""
         more = self._of_passes(windows) if self.passes else [
             2 * axis.read_by((count + 1) // 2) / axis.read_by(count)
             for axis, count in zip(self.axes, windows, strict=True)]
+        if self.rows and math.prod(windows[:-1]) > 1:
+            more[-1] = math.inf
         return [round(ratio, 1) if count > 1 else math.inf for ratio, count in zip(more, windows, strict=True)]
 
     def _of_passes(self, windows: Sequence[int]) -> list[float]:

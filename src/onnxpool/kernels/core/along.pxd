@@ -4,16 +4,19 @@ from .element cimport (
     LANES,
     Block,
     Divisor,
+    Ends,
     acc_of,
     acc_t,
     block_t,
     divide,
     divisor_of,
     elem_t,
+    ends_suit,
     finish,
     finish_each,
     join,
     read,
+    set_row,
     vec_empty,
     vec_read,
     vec_t,
@@ -163,6 +166,8 @@ cdef inline void finish_lines(block_t* unused, const Along* a, const Lines* line
     cdef const acc_t* inverses = lines.inverses
     cdef elem_t* limit = NULL if a.limit == NULL else a.limit - LANES
     cdef const Rule* rule = a.rule
+    set_row(&v, n)
+    set_row(&later, n)
     for _ in range(rows):
         i = 0
         values = n if y > limit else max(n, LANES)
@@ -177,7 +182,7 @@ cdef inline void finish_lines(block_t* unused, const Along* a, const Lines* line
             else:
                 finish_each(y + i, values, &v, counts + i * each, inverses + i * each, rule, &seen)
             i += block
-            if i >= n:
+            if block == LANES and not divides or i >= n:
                 break
         x += x_row
         y += y_row
@@ -204,8 +209,10 @@ cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t row
             source, target = x + r * a.pitch + segment.begin * a.step, y + r * a.y_row + segment.begin * a.y_step
             if DIVIDES and a.rule.careful:
                 finish_lines(<vec_t*> NULL, a, &lines, source, target, True)
-            elif lines.n < 4 * LANES:
+            elif lines.n <= LANES:
                 finish_lines(<vec_t*> NULL, a, &lines, source, target, False)
+            elif ends_suit(lines.n):
+                finish_lines(<Ends*> NULL, a, &lines, source, target, False)
             else:
                 finish_lines(<Block*> NULL, a, &lines, source, target, False)
 
@@ -216,6 +223,8 @@ cdef inline void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, 
     cdef Py_ssize_t _, w, i
     cdef Divisor by
     cdef vec_t empty = vec_empty()
+    if begin >= end:
+        return
     for _ in range(rows):
         for w in range(begin, end):
             i = 0

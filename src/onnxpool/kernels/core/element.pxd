@@ -1,4 +1,5 @@
-"""The element of a unit (element.h), and blocks: the registers that a loop works on at once, four, two or one."""
+"""The element of a unit (element.h), and blocks: the registers that a loop works on at once, four, two or one. Ends are
+two of which the second may begin before the first one ends, so that a short row has no rest."""
 from .job cimport Rule
 
 cdef extern from "element.h" nogil:
@@ -16,6 +17,7 @@ cdef extern from "element.h" nogil:
         ORDERED
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_part(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept
+    vec_t vec_first(vec_t v, Py_ssize_t n) noexcept
     vec_t vec_read(const acc_t* x) noexcept
     void vec_write(acc_t* y, vec_t v) noexcept
     vec_t vec_merge(vec_t earlier, vec_t later) noexcept
@@ -38,9 +40,14 @@ cdef struct Block:
 cdef struct Pair:
     vec_t a, b
 
+cdef struct Ends:
+    vec_t a, b
+    Py_ssize_t apart  # values from the begin of the first to that of the second, at most LANES
+
 ctypedef fused block_t:
     Block
     Pair
+    Ends
     vec_t
 
 cdef struct Divisor:
@@ -55,10 +62,29 @@ cdef inline Divisor divisor_of(double count) noexcept nogil:
 cdef inline Py_ssize_t width(const block_t* v) noexcept nogil:
     if block_t is Block:
         return 4 * LANES
-    elif block_t is Pair:
+    elif block_t is Pair or block_t is Ends:
         return 2 * LANES
     else:
         return LANES
+
+
+cdef inline Py_ssize_t second(const block_t* v) noexcept nogil:
+    """Where the second register of a block begins."""
+    if block_t is Ends:
+        return v.apart
+    else:
+        return LANES
+
+
+cdef inline void set_row(block_t* v, Py_ssize_t n) noexcept nogil:
+    """The blocks of a row of n values."""
+    if block_t is Ends:
+        v.apart = min(<Py_ssize_t> LANES, n - LANES)
+
+
+cdef inline bint ends_suit(Py_ssize_t n) noexcept nogil:
+    """Whether a row of n values takes fewer registers in ends than in blocks of four, or is too short for these."""
+    return n < 4 * LANES or n < 16 * LANES and not (n - 1) // LANES & 2
 
 
 cdef inline void load(block_t* v, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
@@ -66,8 +92,8 @@ cdef inline void load(block_t* v, const elem_t* x, Py_ssize_t n, const Rule* rul
     if block_t is Block:
         v.a, v.b = vec_load(x, rule), vec_load(x + LANES, rule)
         v.c, v.d = vec_load(x + 2 * LANES, rule), vec_load(x + 3 * LANES, rule)
-    elif block_t is Pair:
-        v.a, v.b = vec_load(x, rule), vec_load(x + LANES, rule)
+    elif block_t is Pair or block_t is Ends:
+        v.a, v.b = vec_load(x, rule), vec_load(x + second(v), rule)
     else:
         v[0] = vec_load(x, rule) if n >= LANES else vec_load_part(x, n, rule)
 
@@ -76,7 +102,7 @@ cdef inline void join(block_t* earlier, const block_t* later) noexcept nogil:
     if block_t is Block:
         earlier.a, earlier.b = vec_merge(earlier.a, later.a), vec_merge(earlier.b, later.b)
         earlier.c, earlier.d = vec_merge(earlier.c, later.c), vec_merge(earlier.d, later.d)
-    elif block_t is Pair:
+    elif block_t is Pair or block_t is Ends:
         earlier.a, earlier.b = vec_merge(earlier.a, later.a), vec_merge(earlier.b, later.b)
     else:
         earlier[0] = vec_merge(earlier[0], later[0])
@@ -91,8 +117,8 @@ cdef inline void fold(block_t* earlier, const elem_t* x, Py_ssize_t n, const Rul
 cdef inline void read(block_t* v, const acc_t* x) noexcept nogil:
     if block_t is Block:
         v.a, v.b, v.c, v.d = vec_read(x), vec_read(x + LANES), vec_read(x + 2 * LANES), vec_read(x + 3 * LANES)
-    elif block_t is Pair:
-        v.a, v.b = vec_read(x), vec_read(x + LANES)
+    elif block_t is Pair or block_t is Ends:
+        v.a, v.b = vec_read(x), vec_read(x + second(v))
     else:
         v[0] = vec_read(x)
 
@@ -103,9 +129,9 @@ cdef inline void write(acc_t* y, const block_t* v) noexcept nogil:
         vec_write(y + LANES, v.b)
         vec_write(y + 2 * LANES, v.c)
         vec_write(y + 3 * LANES, v.d)
-    elif block_t is Pair:
+    elif block_t is Pair or block_t is Ends:
         vec_write(y, v.a)
-        vec_write(y + LANES, v.b)
+        vec_write(y + second(v), v.b)
     else:
         vec_write(y, v[0])
 
@@ -113,7 +139,7 @@ cdef inline void write(acc_t* y, const block_t* v) noexcept nogil:
 cdef inline void fill(block_t* v, vec_t value) noexcept nogil:
     if block_t is Block:
         v.a = v.b = v.c = v.d = value
-    elif block_t is Pair:
+    elif block_t is Pair or block_t is Ends:
         v.a = v.b = value
     else:
         v[0] = value
@@ -127,9 +153,9 @@ cdef inline void finish(elem_t* y, Py_ssize_t n, const block_t* v, const Divisor
         vec_finish(y + LANES, v.b, by.count, by.inverse, rule, watch)
         vec_finish(y + 2 * LANES, v.c, by.count, by.inverse, rule, watch)
         vec_finish(y + 3 * LANES, v.d, by.count, by.inverse, rule, watch)
-    elif block_t is Pair:
+    elif block_t is Pair or block_t is Ends:
         vec_finish(y, v.a, by.count, by.inverse, rule, watch)
-        vec_finish(y + LANES, v.b, by.count, by.inverse, rule, watch)
+        vec_finish(y + second(v), v.b, by.count, by.inverse, rule, watch)
     elif n >= LANES:
         vec_finish(y, v[0], by.count, by.inverse, rule, watch)
     else:
@@ -147,9 +173,9 @@ cdef inline void finish_each(elem_t* y, Py_ssize_t n, const block_t* v, const ac
         vec_finish(y + LANES, v.b, vec_read(counts + LANES), vec_read(inverses + LANES), rule, watch)
         vec_finish(y + 2 * LANES, v.c, vec_read(counts + 2 * LANES), vec_read(inverses + 2 * LANES), rule, watch)
         vec_finish(y + 3 * LANES, v.d, vec_read(counts + 3 * LANES), vec_read(inverses + 3 * LANES), rule, watch)
-    elif block_t is Pair:
+    elif block_t is Pair or block_t is Ends:
         vec_finish(y, v.a, vec_read(counts), vec_read(inverses), rule, watch)
-        vec_finish(y + LANES, v.b, vec_read(counts + LANES), vec_read(inverses + LANES), rule, watch)
+        vec_finish(y + second(v), v.b, vec_read(counts + second(v)), vec_read(inverses + second(v)), rule, watch)
     elif n >= LANES:
         vec_finish(y, v[0], vec_read(counts), vec_read(inverses), rule, watch)
     else:

@@ -6,12 +6,15 @@ from .element cimport (
     IDEMPOTENT,
     LANES,
     Block,
+    Ends,
     acc_t,
     block_t,
     elem_t,
+    ends_suit,
     join,
     load,
     read,
+    set_row,
     vec_none,
     vec_read,
     vec_split,
@@ -200,6 +203,8 @@ cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x
     cdef const Rule* rule = c.rule
     if limit != NULL:
         limit -= (taps - 1) * tap + LANES
+    set_row(&v, n)
+    set_row(&later, n)
     for _ in range(rows):
         i = 0
         while True:
@@ -218,7 +223,7 @@ cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x
                     join(&v, &later)
             write(y + i, &v)
             i += block
-            if i >= n:
+            if block == LANES or i >= n:
                 break
         g = 0
         while g < gap:
@@ -237,8 +242,10 @@ cdef inline void load_rows_of(const Columns* c, const elem_t* x, acc_t* y, Py_ss
     for r in range(rows // each):
         for p in range(c.pieces):
             source = x + r * c.step + p * c.piece
-            if c.n < 4 * LANES:
+            if c.n <= LANES:
                 load_columns(<vec_t*> NULL, c, source, y + r * c.pitch + p * c.n, each, taps, p == c.pieces - 1)
+            elif ends_suit(c.n):
+                load_columns(<Ends*> NULL, c, source, y + r * c.pitch + p * c.n, each, taps, p == c.pieces - 1)
             else:
                 load_columns(<Block*> NULL, c, source, y + r * c.pitch + p * c.n, each, taps, p == c.pieces - 1)
 
