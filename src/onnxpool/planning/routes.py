@@ -22,6 +22,7 @@ SMALL_PLANE = 64  # elements of 4 bytes of a channel, up to which channels of wh
 LINED_PLANE = 1024  # of steps that load lines: planes of 35x35 take 0.7 times as long apart, of 20x20 1.5 times
 
 UNSPLIT = frozenset(("indexed", "sequential"))  # reductions that see all taps of a window in row-major order
+UNORDERED = frozenset(("max", "magnitude"))  # those whose taps may be joined in any order
 
 Work = dict[str, float]  # what a route does for each register full of results
 
@@ -73,7 +74,7 @@ def direct_work(problem: Problem) -> Work:
     registers = filled(problem.lanes, width)
     most = [axis.most for axis in problem.axes]
     taps = math.prod(most) * registers
-    tree = len(most) > 3 or max(most) > FEW
+    tree = len(most) > 3 or (max(most) > FEW and problem.reduction not in UNORDERED)
     return {"taps": taps, "tree": taps if tree else 0, "part": taps if problem.lanes < width else 0,
             "widened": taps if problem.itemsize < problem.acc_bytes else 0, "windows": width / max(1, problem.lanes),
             "results": registers}

@@ -230,8 +230,7 @@ INLINE void vec_store(elem_t *y, vec_t v) {
     memcpy(y, &v, sizeof v);
 #endif
 }
-INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
-    (void)rule;
+INLINE vec_t vec_quotient(vec_t total, vec_t count, vec_t inverse, watch_t *watch) {
 #if defined(ELEMENT_float64)
     total = quotient_double(total, count, inverse);
 #else
@@ -240,7 +239,11 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     const magnitude_v magnitude = (magnitude_v)total & MAGNITUDE;
     watch->least = LESSER(watch->least, magnitude - 1);
     watch->most = GREATER(watch->most, magnitude);
-    vec_store(y, total);
+    return total;
+}
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
+    (void)rule;
+    vec_store(y, vec_quotient(total, count, inverse, watch));
 }
 INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, watch_t *watch) {
     (void)rule;
@@ -358,6 +361,34 @@ RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const R
         *y = element_of(root(total.value + 0.0, total.exponent, rule->p)); /* no norm is -0 */
 }
 #endif
+#endif
+
+/* ---- Two registers of elements that lie side by side, in an order that only these know. Elements of 16 bits are halves
+ * of lanes: then one register has the even ones, the other one the odd ones. */
+#if defined(REDUCTION_mean) && defined(ELEMENT_bfloat16)
+INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
+    (void)rule;
+    const uint32_v both = READ(uint32_v, x);
+    *first = (vec_t)(both << 16);
+    *second = (vec_t)(both & 0xffff0000);
+}
+INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule,
+                           watch_t *watch) {
+    (void)rule;
+    const uint32_v even = round_to_bfloat16(vec_quotient(first, count, inverse, watch));
+    const uint32_v odd = round_to_bfloat16(vec_quotient(second, count, inverse, watch));
+    const uint32_v both = (even >> 16) | (odd & 0xffff0000);
+    memcpy(y, &both, sizeof both);
+}
+#else
+INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
+    *first = vec_load(x, rule), *second = vec_load(x + LANES, rule);
+}
+INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule,
+                           watch_t *watch) {
+    vec_finish(y, first, count, inverse, rule, watch);
+    vec_finish(y + LANES, second, count, inverse, rule, watch);
+}
 #endif
 
 /* ---- A division is exact where `vec_finish` may not be. */

@@ -29,6 +29,9 @@ cdef extern from "element.h" nogil:
     void vec_finish(elem_t* y, vec_t total, vec_t count, vec_t inverse, const Rule* rule, watch_t* watch) noexcept
     void vec_finish_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, vec_t inverse, const Rule* rule,
                          watch_t* watch) noexcept
+    void vec_load_two(vec_t* first, vec_t* second, const elem_t* x, const Rule* rule) noexcept
+    void vec_finish_two(elem_t* y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule* rule,
+                        watch_t* watch) noexcept
     void vec_divide(elem_t* y, vec_t total, vec_t count, const Rule* rule, watch_t* watch) noexcept
     void vec_divide_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, const Rule* rule, watch_t* watch) noexcept
     watch_t watch_nothing() noexcept
@@ -40,6 +43,12 @@ cdef struct Block:
 cdef struct Pair:
     vec_t a, b
 
+cdef struct Woven4:
+    vec_t a, b, c, d  # their lanes have an order that only `load` and `finish` know
+
+cdef struct Woven:
+    vec_t a, b
+
 cdef struct Ends:
     vec_t a, b
     Py_ssize_t apart  # values from the begin of the first to that of the second, at most LANES
@@ -48,6 +57,8 @@ ctypedef fused block_t:
     Block
     Pair
     Ends
+    Woven4
+    Woven
     vec_t
 
 cdef struct Divisor:
@@ -60,9 +71,9 @@ cdef inline Divisor divisor_of(double count) noexcept nogil:
 
 
 cdef inline Py_ssize_t width(const block_t* v) noexcept nogil:
-    if block_t is Block:
+    if block_t is Block or block_t is Woven4:
         return 4 * LANES
-    elif block_t is Pair or block_t is Ends:
+    elif block_t is Pair or block_t is Ends or block_t is Woven:
         return 2 * LANES
     else:
         return LANES
@@ -94,15 +105,20 @@ cdef inline void load(block_t* v, const elem_t* x, Py_ssize_t n, const Rule* rul
         v.c, v.d = vec_load(x + 2 * LANES, rule), vec_load(x + 3 * LANES, rule)
     elif block_t is Pair or block_t is Ends:
         v.a, v.b = vec_load(x, rule), vec_load(x + second(v), rule)
+    elif block_t is Woven4:
+        vec_load_two(&v.a, &v.b, x, rule)
+        vec_load_two(&v.c, &v.d, x + 2 * LANES, rule)
+    elif block_t is Woven:
+        vec_load_two(&v.a, &v.b, x, rule)
     else:
         v[0] = vec_load(x, rule) if n >= LANES else vec_load_part(x, n, rule)
 
 
 cdef inline void join(block_t* earlier, const block_t* later) noexcept nogil:
-    if block_t is Block:
+    if block_t is Block or block_t is Woven4:
         earlier.a, earlier.b = vec_merge(earlier.a, later.a), vec_merge(earlier.b, later.b)
         earlier.c, earlier.d = vec_merge(earlier.c, later.c), vec_merge(earlier.d, later.d)
-    elif block_t is Pair or block_t is Ends:
+    elif block_t is Pair or block_t is Ends or block_t is Woven:
         earlier.a, earlier.b = vec_merge(earlier.a, later.a), vec_merge(earlier.b, later.b)
     else:
         earlier[0] = vec_merge(earlier[0], later[0])
@@ -119,7 +135,7 @@ cdef inline void read(block_t* v, const acc_t* x) noexcept nogil:
         v.a, v.b, v.c, v.d = vec_read(x), vec_read(x + LANES), vec_read(x + 2 * LANES), vec_read(x + 3 * LANES)
     elif block_t is Pair or block_t is Ends:
         v.a, v.b = vec_read(x), vec_read(x + second(v))
-    else:
+    elif block_t is vec_t:
         v[0] = vec_read(x)
 
 
@@ -132,14 +148,14 @@ cdef inline void write(acc_t* y, const block_t* v) noexcept nogil:
     elif block_t is Pair or block_t is Ends:
         vec_write(y, v.a)
         vec_write(y + second(v), v.b)
-    else:
+    elif block_t is vec_t:
         vec_write(y, v[0])
 
 
 cdef inline void fill(block_t* v, vec_t value) noexcept nogil:
-    if block_t is Block:
+    if block_t is Block or block_t is Woven4:
         v.a = v.b = v.c = v.d = value
-    elif block_t is Pair or block_t is Ends:
+    elif block_t is Pair or block_t is Ends or block_t is Woven:
         v.a = v.b = value
     else:
         v[0] = value
@@ -156,6 +172,11 @@ cdef inline void finish(elem_t* y, Py_ssize_t n, const block_t* v, const Divisor
     elif block_t is Pair or block_t is Ends:
         vec_finish(y, v.a, by.count, by.inverse, rule, watch)
         vec_finish(y + second(v), v.b, by.count, by.inverse, rule, watch)
+    elif block_t is Woven4:
+        vec_finish_two(y, v.a, v.b, by.count, by.inverse, rule, watch)
+        vec_finish_two(y + 2 * LANES, v.c, v.d, by.count, by.inverse, rule, watch)
+    elif block_t is Woven:
+        vec_finish_two(y, v.a, v.b, by.count, by.inverse, rule, watch)
     elif n >= LANES:
         vec_finish(y, v[0], by.count, by.inverse, rule, watch)
     else:
@@ -176,6 +197,8 @@ cdef inline void finish_each(elem_t* y, Py_ssize_t n, const block_t* v, const ac
     elif block_t is Pair or block_t is Ends:
         vec_finish(y, v.a, vec_read(counts), vec_read(inverses), rule, watch)
         vec_finish(y + second(v), v.b, vec_read(counts + second(v)), vec_read(inverses + second(v)), rule, watch)
+    elif block_t is Woven4 or block_t is Woven:
+        pass
     elif n >= LANES:
         vec_finish(y, v[0], vec_read(counts), vec_read(inverses), rule, watch)
     else:

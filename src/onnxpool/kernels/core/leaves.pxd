@@ -1,4 +1,4 @@
-"""Rows of a tree that stay in registers while they become one: a leaf of the tree (leaves.h), and parts of many leaves."""
+"""Rows of a tree that stay in registers while they become one: leaves (leaves.h), and parts of many of them."""
 from .element cimport LANES, Pair, acc_t, elem_t, join, load, vec_t
 from .job cimport Rule
 
@@ -113,3 +113,19 @@ cdef inline void reduce_part(part_t* v, int level, const elem_t* x, Py_ssize_t s
             v[0] = stack[k]
             k += 1
         stack[k] = v[0]
+
+
+cdef inline void reduce_rows(part_t* v, bint begun, const elem_t* x, Py_ssize_t rows, Py_ssize_t stride,
+                             const Rule* rule) noexcept nogil:
+    """So many rows, and one more behind them that v holds if `begun`: parts of the tree, the last one first."""
+    cdef int level = 0
+    cdef part_t part
+    x += rows * stride
+    while rows >> level:
+        if rows >> level & 1:
+            x -= stride << level
+            reduce_part(&part, level, x, stride, rule)
+            if begun:
+                join(&part, v)
+            v[0], begun = part, True
+        level += 1

@@ -173,17 +173,24 @@ INLINE int32_v widen_uint8(const uint8_t *x) {
 #define ROUND_TO_BFLOAT16(words, bits)                                               \
     BLEND(words, (words)(((bits) & 0x7fffffff) > 0x7f800000), (bits) | 0x400000,     \
           (bits) + 0x7fff + (((bits) >> 16) & 1))
-INLINE half_words_v narrow_to_bfloat16(float_v x) {
+INLINE uint32_v round_to_bfloat16(float_v x) { /* in the upper half of each lane */
 #if defined(__AVX2__) && !defined(__AVX512F__)
     const __m256i bits = (__m256i)x, odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
     const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
     const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
     const __m256 nan = _mm256_cmp_ps((__m256)x, (__m256)x, _CMP_UNORD_Q);
-    const __m256i words = _mm256_srli_epi32((__m256i)_mm256_blendv_ps((__m256)rounded, (__m256)quiet, nan), 16);
-    return (half_words_v)_mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    return (uint32_v)_mm256_blendv_ps((__m256)rounded, (__m256)quiet, nan);
 #else
     const uint32_v bits = (uint32_v)x;
-    return __builtin_convertvector(ROUND_TO_BFLOAT16(uint32_v, bits) >> 16, half_words_v);
+    return ROUND_TO_BFLOAT16(uint32_v, bits);
+#endif
+}
+INLINE half_words_v narrow_to_bfloat16(float_v x) {
+    const uint32_v words = round_to_bfloat16(x) >> 16;
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    return (half_words_v)_mm_packus_epi32(_mm256_castsi256_si128((__m256i)words), _mm256_extracti128_si256((__m256i)words, 1));
+#else
+    return __builtin_convertvector(words, half_words_v);
 #endif
 }
 #define NARROW_FLOAT16(words, floats, bits)                                                                          \

@@ -1,16 +1,17 @@
 """direct: every window reads all of its taps, for lanes that lie side by side; the totals stay in registers.
 
-Taps of the first axis are reduced first, then those of the next one. More than FEW taps of an axis are reduced as a
-binary tree: pairs, then pairs of pairs. It is aligned at the first tap of the window, in the padding or not.
+Taps of the first axis are reduced first, then those of the next one. If their order matters, more than FEW taps of an
+axis are reduced as a binary tree: pairs, then pairs of pairs. It is aligned at the first tap of the window, in the
+padding or not.
 """
 from ..core.cursor cimport advance
 from ..core.element cimport (
-    Block,
     DIVIDES,
     Divisor,
     LANES,
     ORDERED,
-    Pair,
+    Woven,
+    Woven4,
     block_t,
     divide,
     divisor_of,
@@ -34,16 +35,17 @@ cdef enum:
     LEVELS = 48  # of a tree: more than taps can fill
     MOST = 64    # axes
     AHEAD = 512  # bytes, at least, from what is read to what is fetched
+    MOST_TAPS = FEW * FEW * FEW
 
 cdef struct Taps:
     # Of one window along its axes, the first of which is reduced first. There are at least three, some of one tap.
     int axes, last            # how many, and which one is the last axis of the tile
     Py_ssize_t[MOST] n, stride, skipped
     bint[MOST] tree
-    bint many                 # whether there is a tree, or more than three axes
+    bint many                 # whether there is a tree, or more axes or taps than loops of few taps take
     char* stacks
     Py_ssize_t[3] listed      # taps of which `offset` has the distance of each, in the order of sums
-    Py_ssize_t[FEW * FEW * FEW] offset
+    Py_ssize_t[MOST_TAPS] offset
 
 cdef struct Windows:
     # Neighbouring windows that read the same taps.
@@ -52,7 +54,8 @@ cdef struct Windows:
     int along                      # along how many axes there are several,
     Py_ssize_t each                # and how many along the first of these
     const Py_ssize_t* offset
-    Py_ssize_t all, fresh, ahead   # taps; so many of the last ones are fetched from so far ahead
+    Py_ssize_t all, fresh, ahead   # taps; so many of the last ones are fetched from so far ahead,
+    Py_ssize_t tap, lane           # now this lane of this tap: one tap after the other, which memory likes
     const Rule* rule
 
 
@@ -205,15 +208,25 @@ cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize
     reduce_axes(total, t, t.axes - 1, x, n, rule)
 
 
-cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, const Windows* w, const elem_t* x, elem_t* y,
+cdef inline void fetch_part(Windows* w, const elem_t* x, Py_ssize_t block) noexcept nogil:
+    """As much of a window ahead as blocks of so many lanes read."""
+    cdef Py_ssize_t _
+    for _ in range(w.fresh):
+        fetch(x + w.offset[w.tap] + w.lane + w.ahead, block * sizeof(elem_t))
+        w.lane += block
+        if w.lane >= w.lanes:
+            w.lane = 0
+            w.tap = w.tap + 1 if w.tap + 1 < w.all else w.all - w.fresh
+
+
+cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, const elem_t* x, elem_t* y,
                                   const Divisor* by, watch_t* watch) noexcept nogil:
     """The lanes of a window that fill blocks; the last vector may overlap the one before."""
     cdef block_t total
-    cdef Py_ssize_t i, block = width(unused)
+    cdef Py_ssize_t block = width(unused)
     while lane + block <= w.lanes or (block == LANES and lane < w.lanes):
         lane = max(0, min(lane, w.lanes - block))
-        for i in range(w.all - w.fresh, w.all):
-            fetch(x + lane + w.offset[i] + w.ahead, block * sizeof(elem_t))
+        fetch_part(w, x, block)
         reduce_few(&total, w, x + lane, w.lanes)
         if block_t is vec_t and DIVIDES and w.rule.careful:
             divide(y + lane, w.lanes, &total, by.count, w.rule, watch)
@@ -229,20 +242,29 @@ cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const 
     cdef watch_t seen = watch[0]
     cdef Py_ssize_t _, lane
     for _ in range(w.n):
-        lane = 0
+        lane = w.lane = 0
+        w.tap = w.all - w.fresh
         if not (DIVIDES and w.rule.careful):
-            lane = pool_lanes(<Block*> NULL, 0, &w, x, y, by, &seen)
-            lane = pool_lanes(<Pair*> NULL, lane, &w, x, y, by, &seen)
+            lane = pool_lanes(<Woven4*> NULL, 0, &w, x, y, by, &seen)
+            lane = pool_lanes(<Woven*> NULL, lane, &w, x, y, by, &seen)
         pool_lanes(<vec_t*> NULL, lane, &w, x, y, by, &seen)
         x += w.x_step
         y += w.y_step
     watch[0] = seen
 
 
+cdef inline void fetch_long(const Taps* t, const Windows* w, const elem_t* behind,
+                            Py_ssize_t step) noexcept nogil:
+    """What a window behind this one will read, of which this one reads nothing."""
+    cdef Py_ssize_t i
+    for i in range(min(t.n[0], step)):
+        fetch(behind + w.ahead - (i + 1) * t.stride[0], w.lanes * sizeof(elem_t))
+
+
 cdef void pool_long(const Taps* t, const Windows* w, const elem_t* x, elem_t* y, const Divisor* by,
                     watch_t* watch) noexcept nogil:
     """One window that is not a few taps."""
-    cdef Block block
+    cdef Woven4 block
     cdef vec_t total
     cdef Py_ssize_t lane = 0
     while lane + width(&block) <= w.lanes and not (DIVIDES and w.rule.careful):
@@ -296,6 +318,8 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
         t.n[t.last], t.skipped[t.last] = run.window.taps, run.window.skipped
         if t.many or not (t.n[0] and t.n[1] and t.n[2]):
             run.n = 1
+            if tile.far and t.last == 0:
+                fetch_long(t, &w, x + (run.window.first + run.window.taps) * stride, axis.stride)
             pool_long(t, &w, x + run.window.first * stride, y + at * w.y_step, &by, watch)
         else:
             w.n, w.taps[0], w.taps[1], w.taps[2] = run.n, t.n[0], t.n[1], t.n[2]
@@ -310,6 +334,7 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
 cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
     cdef int rank = tile.rank, a, place
     cdef bint alone = True
+    cdef Py_ssize_t taps = 1
     t.axes, t.stacks, t.many, t.listed[0] = max(3, rank), tile.scratch, rank > 3, 0
     for a in range(t.axes):
         t.n[a], t.stride[a], t.skipped[a], t.tree[a] = 1, 0, 0, False
@@ -319,8 +344,9 @@ cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
     for a in range(rank):
         place = t.last if a == rank - 1 else a + alone
         t.stride[place] = tile.axis[a].dilation * tile.x_stride[a]
-        t.tree[place] = tile.axis[a].kernel > FEW
-        t.many |= t.tree[place]
+        t.tree[place] = ORDERED and tile.axis[a].kernel > FEW
+        taps = min(<Py_ssize_t> MOST_TAPS + 1, taps * min(tile.axis[a].kernel, tile.axis[a].size))
+        t.many |= t.tree[place] or taps > MOST_TAPS
 
 
 cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch) noexcept nogil:
@@ -359,4 +385,4 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
     """Bytes of scratch memory: a stack of blocks for each axis."""
-    return max(3, tile.rank) * LEVELS * sizeof(Block)
+    return max(3, tile.rank) * LEVELS * sizeof(Woven4)

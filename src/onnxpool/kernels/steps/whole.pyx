@@ -8,8 +8,6 @@ Rows are read 4, 8 or 16 at a time (a leaf), which stay in registers until they 
 tree has a row of accumulators. There the values of a row begin at multiples of LANES. If the last vector would not be
 full, it holds the last LANES values of the row. The vector before it holds some of these as well.
 """
-from libc.string cimport memcpy
-
 from ..core.element cimport (
     LANES,
     Pair,
@@ -33,7 +31,7 @@ from ..core.element cimport (
 )
 from ..core.boxes cimport copy_each
 from ..core.job cimport Rule, Tile, fetch
-from ..core.leaves cimport FULL, PACKED, ROW, leaf_t, leaf_widen, load_rows, part_t, reduce_part
+from ..core.leaves cimport FULL, PACKED, ROW, leaf_t, leaf_widen, load_rows, reduce_rows
 
 cdef enum:
     AHEAD = 8192          # bytes from what is read to what is fetched,
@@ -153,22 +151,6 @@ cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
     tree.rows += 1
 
 
-cdef inline void reduce_column(part_t* v, const Tree* tree, const elem_t* x, const Rule* rule) noexcept nogil:
-    """All rows of a line, and what v is of one more that is not full: parts of the tree, the last one first."""
-    cdef int level = 0
-    cdef bint begun = tree.rest > 0
-    cdef part_t part
-    x += tree.full * tree.values
-    while tree.full >> level:
-        if tree.full >> level & 1:
-            x -= tree.values << level
-            reduce_part(&part, level, x, tree.values, rule)
-            if begun:
-                join(&part, v)
-            v[0], begun = part, True
-        level += 1
-
-
 cdef void reduce_line(const Tree* tree, const elem_t* x, acc_t* y) noexcept nogil:
     """The total of each value of a row."""
     cdef Rule rule = tree.rule[0]  # a copy, which no store changes
@@ -180,14 +162,14 @@ cdef void reduce_line(const Tree* tree, const elem_t* x, acc_t* y) noexcept nogi
         if tree.rest:
             pair.a = load_rest(tree, rest + i, tree.rest - i)
             pair.b = load_rest(tree, rest + i + LANES, tree.rest - i - LANES)
-        reduce_column(&pair, tree, x + i, &rule)
+        reduce_rows(&pair, tree.rest > 0, x + i, tree.full, tree.values, &rule)
         write(y + i, &pair)
         i += 2 * LANES
     while i < tree.values:
         first = min(i, max(0, tree.values - LANES))
         if tree.rest:
             v = load_rest(tree, rest + first, tree.rest - first)
-        reduce_column(&v, tree, x + first, &rule)
+        reduce_rows(&v, tree.rest > 0, x + first, tree.full, tree.values, &rule)
         write(y + first, &v)
         i += LANES
 
