@@ -11,10 +11,10 @@ REGISTER = 32  # bytes, for which costs were measured
 # Nanoseconds for each register full of results, on AMD Zen 3 (`tools/measure_routes.py` measures and prints them):
 # what a unit of work costs in each route.
 COSTS = {
-    "direct": {"taps": 0.52, "widened": 0.21, "tree": 0.39, "part": 9.38, "windows": 8.74, "results": 0.92},
-    "passes": {"loads": 0.59, "widened": 0.18, "sums": 0.28, "splits": 1.06, "picks": 0.96, "taps": 0.26, "rows": 3.77,
-               "items": 42.87, "windows": 4.73, "results": 1.75},
-    "moved": {"elements": 1.60},
+    "direct": {"taps": 0.59, "widened": 0.16, "tree": 0.27, "axes": 1.68, "part": 9.49, "windows": 10.24, "results": 1.74},
+    "passes": {"loads": 0.63, "widened": 0.39, "sums": 0.30, "splits": 1.42, "picks": 1.18, "taps": 0.21, "rows": 4.11,
+               "items": 56.72, "windows": 5.57, "results": 2.63},
+    "moved": {"elements": 1.80},
 }
 MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
 TILE = 512  # places of a tile whose channels are brought side by side
@@ -74,8 +74,9 @@ def direct_work(problem: Problem) -> Work:
     registers = filled(problem.lanes, width)
     most = [axis.most for axis in problem.axes]
     taps = math.prod(most) * registers
-    tree = len(most) > 3 or (max(most) > FEW and problem.reduction not in UNORDERED)
-    return {"taps": taps, "tree": taps if tree else 0, "part": taps if problem.lanes < width else 0,
+    tree = max(most) > FEW and problem.reduction not in UNORDERED
+    return {"taps": taps, "tree": taps if tree else 0, "axes": taps if len(most) > 3 else 0,
+            "part": taps if problem.lanes < width else 0,
             "widened": taps if problem.itemsize < problem.acc_bytes else 0, "windows": width / max(1, problem.lanes),
             "results": registers}
 
