@@ -175,3 +175,21 @@ def test_many_long_windows_without_a_tap(operator, channels_last):
     operator(kernel_shape=[9], pads=[2000, 0], channels_last=channels_last)(x, out=out)
     empty = {onnxpool.MaxPool: -np.inf, onnxpool.AveragePool: np.nan, onnxpool.LpPool: 0}[operator]
     assert np.array_equal(np.unique(out[:, :1992] if channels_last else out[..., :1992]), [empty], equal_nan=True)
+
+
+@pytest.mark.parametrize("pool", ["average_pool", "max_pool"])
+@pytest.mark.parametrize(("extents", "kernel", "strides", "pads"), [
+    ((7, 8, 2), (9, 9, 1), (1, 9, 3), (4, 0, 0, 4, 1, 0)),
+    ((66, 8, 1), (21, 9, 1), (33, 4, 2), (6, 0, 0, 0, 1, 0)),
+    ((9, 4, 7), (11, 9, 2), (4, 2, 3), (2, 0, 1, 6, 5, 0)),
+    ((12, 2, 10, 3), (10, 1, 11, 2), (1, 1, 2, 1), (5, 0, 3, 0, 4, 0, 6, 1)),
+])
+def test_many_taps_along_two_axes_before_short_rows(pool, extents, kernel, strides, pads):
+    """Rows in the padding of the second axis overwrote what the next window of the first axis had in its first rows."""
+    x = np.random.default_rng(9).integers(-9, 9, (2, 3, *extents)).astype(np.float32)
+    y = getattr(onnxpool, pool)(x, kernel_shape=kernel, strides=strides, pads=pads, num_threads=1)
+    reduce = np.mean if pool == "average_pool" else np.max
+    for place in np.ndindex(y.shape):
+        window = tuple(slice(max(0, at * stride - pad), at * stride - pad + taps) for at, stride, pad, taps
+                       in zip(place[2:], strides, pads, kernel, strict=False))
+        np.testing.assert_allclose(y[place], reduce(x[place[:2]][window]), rtol=1e-5, atol=1e-6)

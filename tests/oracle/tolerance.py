@@ -94,7 +94,9 @@ def sample_error(value, sample, name):
         return 0.0
     form = FORMATS[name]
     rounding = 2.0**-form.precision if name in ("float16", "bfloat16") else 0.0
-    allowed = sample.magnitude * (INTERPOLATION[name] + rounding) + 3 * math.ldexp(1.0, -form.unit)
+    # A product of a weight may lose half of the smallest subnormal: of both axes, at most two for each of their samples.
+    subnormals = (3 + sample.count) * math.ldexp(1.0, -form.unit)
+    allowed = sample.magnitude * (INTERPOLATION[name] + rounding) + subnormals
     largest = math.ldexp(2.0 - 2.0 ** (1 - form.precision), form.top - 1)
     if not math.isfinite(sample.value):
         return math.inf

@@ -180,6 +180,14 @@ cdef inline void fill_row(acc_t* y, Py_ssize_t n) noexcept nogil:
         i += LANES
 
 
+cdef inline void fill_exactly(acc_t* y, Py_ssize_t n) noexcept nogil:
+    cdef vec_t none = vec_none()
+    cdef Py_ssize_t i = 0
+    while i < n:
+        memcpy(y + i, &none, min(<Py_ssize_t> LANES, n - i) * sizeof(acc_t))
+        i += LANES
+
+
 cdef struct Columns:
     # How rows of elements become rows of a block: `taps` rows of elements are reduced to one.
     Py_ssize_t pieces, n, piece              # a row is so many pieces of n values; values of x from one to the next

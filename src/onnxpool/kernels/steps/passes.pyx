@@ -20,6 +20,7 @@ from ..core.rows cimport (
     Room,
     Rows,
     Trees,
+    fill_exactly,
     fill_row,
     is_tree,
     lay,
@@ -206,8 +207,8 @@ cdef void load_trees(const Tile* tile, const Room* room, Columns* c, const elem_
         if inside:
             load_tree_rows(tile, room, c, source, y, step)
         else:
-            for w in range(tile.end[0] - tile.begin[0]):
-                fill_row(y + w * step, room.pitch)
+            for w in range(tile.end[0] - tile.begin[0]):  # what is behind has been written already
+                fill_exactly(y + w * step, room.pitch)
         y += room.pitch
         if not advance(at + 1, low + 1, high + 1, last - 1):
             return
