@@ -94,7 +94,7 @@ def sample_error(value, sample, name):
         return 0.0
     form = FORMATS[name]
     rounding = 2.0**-form.precision if name in ("float16", "bfloat16") else 0.0
-    # A product of a weight may lose half of the smallest subnormal: of both axes, at most two for each of their samples.
+    # A product with a weight may lose half of the smallest subnormal: two for each sample along an axis, at most.
     subnormals = (3 + sample.count) * math.ldexp(1.0, -form.unit)
     allowed = sample.magnitude * (INTERPOLATION[name] + rounding) + subnormals
     largest = math.ldexp(2.0 - 2.0 ** (1 - form.precision), form.top - 1)

@@ -11,7 +11,8 @@ REGISTER = 32  # bytes, for which costs were measured
 # Nanoseconds for each register full of results, on AMD Zen 3 (`tools/measure_routes.py` measures and prints them):
 # what a unit of work costs in each route.
 COSTS = {
-    "direct": {"taps": 0.59, "widened": 0.16, "tree": 0.27, "axes": 1.68, "part": 9.49, "windows": 10.24, "results": 1.74},
+    "direct": {"taps": 0.59, "widened": 0.16, "tree": 0.27, "axes": 1.68, "part": 9.49, "windows": 10.24,
+               "results": 1.74},
     "passes": {"loads": 0.63, "widened": 0.39, "sums": 0.30, "splits": 1.42, "picks": 1.18, "taps": 0.21, "rows": 4.11,
                "items": 56.72, "windows": 5.57, "results": 2.63},
     "moved": {"elements": 1.80},
