@@ -193,3 +193,19 @@ def test_many_taps_along_two_axes_before_short_rows(pool, extents, kernel, strid
         window = tuple(slice(max(0, at * stride - pad), at * stride - pad + taps) for at, stride, pad, taps
                        in zip(place[2:], strides, pads, kernel, strict=False))
         np.testing.assert_allclose(y[place], reduce(x[place[:2]][window]), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
+@pytest.mark.parametrize(("size", "kernel", "strides"), [
+    ((100, 100), (9, 9), (1, 1)), ((146, 108), (16, 11), (1, 2)), ((200, 31), (9, 9), (2, 1)),
+    ((90, 64), (25, 2), (1, 2)), ((90, 40), (13, 3), (1, 3)),
+])
+def test_many_rows_of_many_taps_along_two_axes(dtype, size, kernel, strides):
+    """Rows are reduced in place, some at a time. What a vector wrote behind them was in the first windows of the next."""
+    x = np.random.default_rng(0).integers(0, 100, (1, 2, *size)).astype(dtype)
+    windows = np.lib.stride_tricks.sliding_window_view(x, kernel, axis=(2, 3))[:, :, :: strides[0], :: strides[1]]
+    y = onnxpool.max_pool(x, kernel_shape=kernel, strides=strides, num_threads=1)
+    assert np.array_equal(y, windows.max((-1, -2)))
+    if dtype != "uint8":
+        means = onnxpool.average_pool(x, kernel_shape=kernel, strides=strides, num_threads=1).astype(np.float64)
+        np.testing.assert_allclose(means, windows.astype(np.float64).mean((-1, -2)), rtol=1e-3)

@@ -49,7 +49,7 @@ cdef struct Lines:
     # The windows of the last axis, and how a line is loaded: of a group of items, one behind the other.
     Py_ssize_t windows, values           # all values of a row; between items there are some that mean nothing
     Py_ssize_t most, group, pitch        # items at most, and now; values from item to item
-    Py_ssize_t room                      # values of a row, for tiles of fewer items, windows or lanes as well
+    Py_ssize_t room, results             # of a loaded row and of results: enough for tiles of fewer items, windows, lanes
     Py_ssize_t first, taps               # place of the first tap of the first window; taps of each window
     Py_ssize_t modulus, phases           # places from window to window; of how many remainders there are taps
     Py_ssize_t length, phase_pitch       # places of a phase, and accumulators from one to the next
@@ -102,7 +102,8 @@ cdef inline void plan(Lines* lines, const Tile* tile, Py_ssize_t begin, Py_ssize
         lines.length = lines.windows + (axis.kernel - 1) * axis.dilation // axis.stride
     lines.pitch = lines.length * tile.lanes
     lines.most = max(1, min(tile.items, FLAT // max(1, lines.pitch)))
-    lines.room = max(lines.pitch, min(<Py_ssize_t> FLAT, tile.items * lines.pitch))
+    lines.room = max(lines.pitch, <Py_ssize_t> FLAT if tile.items > 1 else 0)
+    lines.results = max(lines.windows * tile.lanes, <Py_ssize_t> FLAT if tile.items > 1 else 0)
     lines.phase_pitch = lines.room + LANES
     set_group(lines, lines.most)
 

@@ -90,7 +90,7 @@ cdef void lay(Room* room, const Tile* tile, Py_ssize_t begin, Py_ssize_t end, ch
     # Comparisons, and about two more for each value that is kept or read again.
     room.kept = shared * (taps + 2) + 2 * lines_of_each < lines_of_each * taps
     room.direct = DIRECT and not room.kept and tile.lanes >= LANES
-    room.row = lines.room + LANES
+    room.row = lines.results + LANES
     loaded = lines.phases * lines.phase_pitch
     row = 2 * room.row if room.kept else loaded  # which tiles of few lanes need, even if this one is direct
     room.shift = <int64_t*> scratch

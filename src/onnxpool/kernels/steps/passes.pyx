@@ -10,7 +10,18 @@ from libc.string cimport memcpy
 
 from ..core.along cimport Along, finish_empty, finish_rows, limit_of, prepare_along
 from ..core.cursor cimport advance
-from ..core.element cimport DIVIDES, LANES, acc_t, elem_t, watch_nothing, watch_suspects, watch_t
+from ..core.element cimport (
+    DIVIDES,
+    LANES,
+    acc_t,
+    elem_t,
+    vec_read,
+    vec_t,
+    vec_write,
+    watch_nothing,
+    watch_suspects,
+    watch_t,
+)
 from ..core.job cimport Axis, Run, Tile, Window, run_at, window_at
 from ..core.rows cimport (
     AHEAD,
@@ -382,6 +393,8 @@ cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, con
     cdef acc_t* rows = block
     cdef Py_ssize_t w = tile.begin[0] if last else 0, end = tile.end[0] if last else 1
     cdef bint tree = starts_as_tree(tile)
+    cdef acc_t* next_rows
+    cdef vec_t kept
     x += room.low * tile.x_stride[last]
     y += tile.begin[last] * tile.y_stride[last]
     if tree:
@@ -392,12 +405,16 @@ cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, con
             room.rows[0].windows = min(room.chunk, end - w)
             if not is_tree(&tile.axis[0]):
                 room.rows[0].n = room.rows[0].windows
-        if not tree:
+        if tree:  # passes in place may write a part of a vector behind these rows, where the next ones are
+            next_rows = rows + room.rows[0].windows * rows_from(room, 1, last) * room.pitch
+            kept = vec_read(next_rows)
+        else:
             load_block(tile, room, c, x, w, rows)
         finish_block(tile, room, along, reduce_block(tile, room, rows, block + room.block, block), y, w)
         w += room.chunk
         if tree:
-            rows += room.chunk * rows_from(room, 1, last) * room.pitch
+            vec_write(next_rows, kept)
+            rows = next_rows
 
 
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:

@@ -39,8 +39,8 @@ cdef void lay(Room* room, const Tile* tile, Py_ssize_t begin, Py_ssize_t end, ch
     plan(&room.lines, tile, begin, end)
     room.size = settle(&room.lines, scratch, room.lines.phases * room.lines.phase_pitch * sizeof(acc_t))
     room.counts = <acc_t*> (scratch + room.size)
-    room.results = <elem_t*> (room.counts + room.lines.room + LANES)
-    room.size += (room.lines.room + LANES) * (sizeof(acc_t) + sizeof(elem_t))
+    room.results = <elem_t*> (room.counts + room.lines.results + LANES)
+    room.size += (room.lines.results + LANES) * (sizeof(acc_t) + sizeof(elem_t))
 
 
 cdef inline void add_taps(block_t* total, const Lines* lines, Py_ssize_t i) noexcept nogil:
