@@ -1,4 +1,4 @@
-"""Random pools, small ones and large ones that are cut into tiles: both layouts, and one channel alone, have the same bits.
+"""Random pools, small ones and large ones that are cut into tiles: the same bits in both layouts and for one channel.
 
 Nothing is written behind scratch memory.
 """

@@ -201,7 +201,7 @@ def test_many_taps_along_two_axes_before_short_rows(pool, extents, kernel, strid
     ((90, 64), (25, 2), (1, 2)), ((90, 40), (13, 3), (1, 3)),
 ])
 def test_many_rows_of_many_taps_along_two_axes(dtype, size, kernel, strides):
-    """Rows are reduced in place, some at a time. What a vector wrote behind them was in the first windows of the next."""
+    """Some rows at a time are reduced in place. What a vector wrote behind them was in the next ones."""
     x = np.random.default_rng(0).integers(0, 100, (1, 2, *size)).astype(dtype)
     windows = np.lib.stride_tricks.sliding_window_view(x, kernel, axis=(2, 3))[:, :, :: strides[0], :: strides[1]]
     y = onnxpool.max_pool(x, kernel_shape=kernel, strides=strides, num_threads=1)

@@ -49,7 +49,7 @@ cdef struct Lines:
     # The windows of the last axis, and how a line is loaded: of a group of items, one behind the other.
     Py_ssize_t windows, values           # all values of a row; between items there are some that mean nothing
     Py_ssize_t most, group, pitch        # items at most, and now; values from item to item
-    Py_ssize_t room, results             # of a loaded row and of results: enough for tiles of fewer items, windows, lanes
+    Py_ssize_t room, results             # of a loaded row, and of results: enough for smaller tiles as well
     Py_ssize_t first, taps               # place of the first tap of the first window; taps of each window
     Py_ssize_t modulus, phases           # places from window to window; of how many remainders there are taps
     Py_ssize_t length, phase_pitch       # places of a phase, and accumulators from one to the next
