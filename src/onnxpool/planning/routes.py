@@ -17,6 +17,7 @@ COSTS = {
                "items": 56.72, "windows": 5.57, "results": 2.63},
     "moved": {"elements": 1.80},
 }
+LEAST = min(COSTS["direct"]["results"], COSTS["passes"]["results"])  # that any window costs
 MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
 TILE = 512  # places of a tile whose channels are brought side by side
 SMALL_PLANE = 64  # elements of 4 bytes of a channel, up to which channels of whole planes are brought side by side
@@ -199,7 +200,7 @@ def choose_between(rows: Problem, lanes: Problem) -> Choice:
         near = size * MOVES[lanes.itemsize] <= SMALL_PLANE if lanes.whole else size <= LINED_PLANE
         return choose(lanes if near else rows)
     by_rows, more, moved = choose(rows), halo(lanes), cost("moved", moved_work(lanes))
-    if more * moved >= by_rows.cost:  # whatever lanes gain
+    if more * (moved + LEAST) >= by_rows.cost:  # whatever lanes gain
         return by_rows
     by_lanes = choose(lanes)
     return by_lanes if more * (by_lanes.cost + moved) < by_rows.cost else by_rows
