@@ -154,7 +154,7 @@ def test_tensors_of_torch_that_numpy_does_not_read():
             onnxpool.max_pool(tensor, 2)
 
 
-@pytest.mark.parametrize("x", [None, "abc", ["a"], object(), [[1, 2], [3]], {}], ids=repr)
+@pytest.mark.parametrize("x", [None, "abc", ["a"], pytest.param(object(), id="object()"), [[1, 2], [3]], {}], ids=repr)
 def test_what_is_no_array_of_numbers_is_refused_by_its_type(x):
     with pytest.raises(PoolTypeError, match=rf"X is a builtins.{type(x).__name__}, which is no array of numbers"):
         onnxpool.max_pool(x, 2)
@@ -171,7 +171,7 @@ def test_a_shape_that_is_no_sequence_is_refused(shape):
             ask(shape)
 
 
-@pytest.mark.parametrize("dtype", ["junk", None, 7, "f4,,", object()], ids=repr)
+@pytest.mark.parametrize("dtype", ["junk", None, 7, "f4,,", pytest.param(object(), id="object()")], ids=repr)
 def test_what_names_no_dtype_is_refused(dtype):
     with pytest.raises(PoolTypeError, match=r"^MaxPool-22: dtype "):
         onnxpool.MaxPool(kernel_shape=2).plan((1, 1, 4), dtype)

@@ -155,6 +155,12 @@ INLINE places_t places_fill(place_t place) { return (places_t){0} + place; }
 INLINE places_t places_add(places_t a, places_t b) { return a + b; }
 INLINE places_t places_read(const place_t *places) { return READ(places_t, places); }
 INLINE void places_write(place_t *places, places_t v) { memcpy(places, &v, sizeof v); }
+/* Indices of 64 bits: a vector of them is longer than a register. */
+INLINE void indices_write(int64_t *indices, places_t places, const int64_t *shift, int64_t base) {
+    typedef VECTOR(int64_t, 8 * LANES) wide_t;
+    const wide_t v = __builtin_convertvector(places, wide_t) + READ(wide_t, shift) + base;
+    memcpy(indices, &v, sizeof v);
+}
 /* The earlier one, unless the later one is greater. */
 INLINE void keep_greater(Best *best, vec_t value, places_t place) {
     __extension__ const __auto_type mask = GREATER(value, best->value);

@@ -19,6 +19,7 @@ cdef extern from "lines.h" nogil:
     places_t places_add(places_t a, places_t b) noexcept
     places_t places_read(const place_t* places) noexcept
     void places_write(place_t* places, places_t v) noexcept
+    void indices_write(int64_t* indices, places_t places, const int64_t* shift, int64_t base) noexcept
     void keep_greater(Best* best, vec_t value, places_t place) noexcept
     void keep_first(Best* best, vec_t value, places_t place) noexcept
 

@@ -20,9 +20,11 @@ from ..core.indexed cimport (
     block_t,
     fold,
     fold_each,
+    indices_write,
     place_t,
     places_add,
     places_fill,
+    places_read,
     places_t,
     seen_nan,
     start,
@@ -206,12 +208,14 @@ cdef void finish_values(const acc_t* values, const place_t* places, Py_ssize_t n
     if n < LANES:
         vec_finish(part, vec_read(values))
         memcpy(y, part, n * sizeof(elem_t))
-    while i < n and n >= LANES:
+        for i in range(n):
+            indices[i] = base + shift[i] + places[i]
+        return
+    while i < n:
         i = min(i, n - LANES)
         vec_finish(y + i, vec_read(values + i))
+        indices_write(indices + i, places_read(places + i), shift + i, base)
         i += LANES
-    for i in range(n):
-        indices[i] = base + shift[i] + places[i]
 
 
 cdef void mend_values(const Room* room, Py_ssize_t at, Py_ssize_t n, int64_t* indices, int64_t base) noexcept nogil:
