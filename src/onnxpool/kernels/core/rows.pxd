@@ -295,6 +295,25 @@ cdef inline void add_all(const acc_t* x, const acc_t* later, acc_t* y, Py_ssize_
     add_rows(<vec_t*> NULL, add_rows(<Block*> NULL, 0, x, later, y, n), x, later, y, n)
 
 
+cdef inline Py_ssize_t add_pairs(block_t* unused, Py_ssize_t i, const acc_t* x, const acc_t* rest, acc_t* y, Py_ssize_t n,
+                                 Py_ssize_t half) noexcept nogil:
+    """y = x and what is half a part behind it, and rest: of maxima, the same of rest."""
+    cdef block_t v, w, later
+    cdef Py_ssize_t block = width(unused)
+    while i + block <= n or (block == LANES and i < n):
+        read(&v, x + i)
+        read(&later, x + half + i)
+        join(&v, &later)
+        read(&w, rest + i)
+        if IDEMPOTENT:
+            read(&later, rest + half + i)
+            join(&w, &later)
+        join(&v, &w)
+        write(y + i, &v)
+        i += block
+    return i
+
+
 cdef struct Trees:
     # Windows of many taps: values from tap to tap, values of x; windows, values of each, and from one to the next.
     Py_ssize_t taps, distance, values, windows, width, step
@@ -302,30 +321,40 @@ cdef struct Trees:
 
 cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
     """y[window] = trees of x, of which x keeps nothing. Where windows are apart, their values fill vectors: what is
-    written behind one window is in no other. Two parts that overlap are enough where a tap may count twice."""
-    cdef Py_ssize_t part = 1, w, before
+    written behind one window is in no other. The largest part is made only where windows begin. Two such parts that
+    overlap are enough where a tap may count twice."""
+    cdef Py_ssize_t part = 1, w, before, half
     cdef bint begun = False
-    cdef acc_t* source
+    cdef const acc_t* source
+    cdef const acc_t* rest
+    cdef acc_t* target
     if t.step == t.width:
         t.width, t.windows = t.windows * t.width, 1
     while True:
-        if t.taps & part and not IDEMPOTENT or 2 * part > t.taps:
+        if t.taps & part and not IDEMPOTENT:
             before = t.taps // (2 * part) * (2 * part)  # taps in larger parts
             for w in range(t.windows):
-                source = x + before * t.distance + w * t.step
-                if IDEMPOTENT:
-                    add_all(source, source + (t.taps - part) * t.distance, y + w * t.width, t.width)
-                elif begun:
-                    add_all(source, y + w * t.width, y + w * t.width, t.width)
+                source, target = x + before * t.distance + w * t.step, y + w * t.width
+                if begun:
+                    add_all(source, target, target, t.width)
                 else:
-                    memcpy(y + w * t.width, source, t.width * sizeof(acc_t))
+                    memcpy(target, source, t.width * sizeof(acc_t))
             begun = True
-        if 2 * part > t.taps:
-            return
-        t.values -= part * t.distance
+        half = part * t.distance
+        if 4 * part > t.taps:
+            break
+        t.values -= half
         # In place: each block is read before it is written, what it is added to later still.
-        add_all(x, x + part * t.distance, x, t.values)
+        add_all(x, x + half, x, t.values)
         part *= 2
+    for w in range(t.windows):
+        source, target = x + w * t.step, y + w * t.width
+        rest = source + (t.taps - 2 * part) * t.distance if IDEMPOTENT else target
+        if IDEMPOTENT or begun:
+            add_pairs(<vec_t*> NULL, add_pairs(<Block*> NULL, 0, source, rest, target, t.width, half), source, rest, target,
+                      t.width, half)
+        else:
+            add_all(source, source + half, target, t.width)
 
 
 cdef inline void split_two(const acc_t* x, acc_t* y, Py_ssize_t phase) noexcept nogil:
