@@ -295,8 +295,8 @@ cdef inline void add_all(const acc_t* x, const acc_t* later, acc_t* y, Py_ssize_
     add_rows(<vec_t*> NULL, add_rows(<Block*> NULL, 0, x, later, y, n), x, later, y, n)
 
 
-cdef inline Py_ssize_t add_pairs(block_t* unused, Py_ssize_t i, const acc_t* x, const acc_t* rest, acc_t* y, Py_ssize_t n,
-                                 Py_ssize_t half) noexcept nogil:
+cdef inline Py_ssize_t add_pairs(block_t* unused, Py_ssize_t i, const acc_t* x, const acc_t* rest, acc_t* y,
+                                 Py_ssize_t n, Py_ssize_t half) noexcept nogil:
     """y = x and what is half a part behind it, and rest: of maxima, the same of rest."""
     cdef block_t v, w, later
     cdef Py_ssize_t block = width(unused)
@@ -351,8 +351,8 @@ cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
         source, target = x + w * t.step, y + w * t.width
         rest = source + (t.taps - 2 * part) * t.distance if IDEMPOTENT else target
         if IDEMPOTENT or begun:
-            add_pairs(<vec_t*> NULL, add_pairs(<Block*> NULL, 0, source, rest, target, t.width, half), source, rest, target,
-                      t.width, half)
+            add_pairs(<vec_t*> NULL, add_pairs(<Block*> NULL, 0, source, rest, target, t.width, half), source, rest,
+                      target, t.width, half)
         else:
             add_all(source, source + half, target, t.width)
 
