@@ -102,7 +102,7 @@ def passes_work(problem: Problem) -> Work:
     row = filled(along * out * lanes, width) * along  # registers of a row for each of results
     apart = strided and lanes >= width
     tree = last.most > FEW
-    split = strided and not apart and lanes == 1 and last.stride in (2, 4) and not tree
+    split = strided and not apart and lanes == 1 and last.stride <= 4 and not tree
     picked = strided and not apart and not split
     done = filled(lanes if apart else out * lanes, width)
     rows, results = math.prod(spread[1:]), lanes

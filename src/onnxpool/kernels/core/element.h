@@ -69,42 +69,52 @@ typedef double acc_t;
 typedef double_v vec_t;
 typedef int64_v lane_bits_t;
 #define split_lanes split_int64
+#define split_three_lanes split_three_int64
 #elif defined(REDUCTION_max) && (defined(ELEMENT_float16) || defined(ELEMENT_bfloat16))
 typedef int16_t acc_t;
 typedef int16_v vec_t;
 typedef int16_v lane_bits_t;
 #define split_lanes split_int16
+#define split_three_lanes split_three_int16
 #elif defined(REDUCTION_max) && defined(ELEMENT_int8)
 typedef int8_t acc_t;
 typedef int8_v vec_t;
 typedef int8_v lane_bits_t;
 #define split_lanes split_int8
+#define split_three_lanes split_three_int8
 #elif defined(REDUCTION_max) && defined(ELEMENT_uint8)
 typedef uint8_t acc_t;
 typedef uint8_v vec_t;
 typedef int8_v lane_bits_t;
 #define split_lanes split_int8
+#define split_three_lanes split_three_int8
 #elif defined(REDUCTION_qlong)
 typedef int64_t acc_t;
 typedef int64_v vec_t;
 typedef int64_v lane_bits_t;
 #define split_lanes split_int64
+#define split_three_lanes split_three_int64
 #elif defined(REDUCTION_qmean)
 typedef int32_t acc_t;
 typedef int32_v vec_t;
 typedef int32_v lane_bits_t;
 #define split_lanes split_int32
+#define split_three_lanes split_three_int32
 #else
 typedef float acc_t;
 typedef float_v vec_t;
 typedef int32_v lane_bits_t;
 #define split_lanes split_int32
+#define split_three_lanes split_three_int32
 #endif
 #if !defined(REDUCTION_wide)
 enum { LANES = WIDTH / sizeof(acc_t) };
 INLINE acc_t acc_of(double value) { return (acc_t)value; }
 INLINE vec_t vec_fill(double value) { return (acc_t)value - (vec_t){0}; } /* -0 stays -0 */
 INLINE void vec_split(vec_t *first, vec_t *second) { split_lanes((lane_bits_t *)first, (lane_bits_t *)second); }
+INLINE void vec_split_three(vec_t *first, vec_t *second, vec_t *third) {
+    split_three_lanes((lane_bits_t *)first, (lane_bits_t *)second, (lane_bits_t *)third);
+}
 #endif
 INLINE vec_t vec_read(const acc_t *x) { return READ(vec_t, x); }
 INLINE void vec_write(acc_t *y, vec_t v) { memcpy(y, &v, sizeof v); }
@@ -346,6 +356,7 @@ INLINE vec_t vec_fill(double value) { return wide(value, 0); }
 INLINE vec_t vec_none(void) { return wide(-0.0, 0); }
 INLINE vec_t vec_empty(void) { return wide(0, 0); }
 INLINE void vec_split(vec_t *first, vec_t *second) { (void)first, (void)second; }
+INLINE void vec_split_three(vec_t *first, vec_t *second, vec_t *third) { (void)first, (void)second, (void)third; }
 RARE vec_t vec_load(const elem_t *x, const Rule *rule) {
     const double value = value_of(*x);
     return rule->p ? wide_power(value, rule->p) : wide(value, 0);

@@ -18,6 +18,7 @@ from .element cimport (
     vec_none,
     vec_read,
     vec_split,
+    vec_split_three,
     vec_t,
     vec_write,
     width,
@@ -74,7 +75,7 @@ cdef inline void lay_last(const Tile* tile, Room* room) noexcept nogil:
     room.places = (windows - 1) * axis.stride + span_of(axis)
     room.low = min(max(0, room.begin), room.begin + room.places)  # all of a row may be before the first element
     room.high = max(room.low, min(axis.size, room.begin + room.places))
-    room.split = strided and tile.all_lanes == 1 and (axis.stride == 2 or axis.stride == 4) and not is_tree(axis)
+    room.split = strided and tile.all_lanes == 1 and axis.stride <= 4 and not is_tree(axis)
     room.picked = strided and not room.split
     # Whole vectors, of each phase too. Short rows follow each other: what is written behind one is written again later.
     room.pitch = room.places * tile.lanes
@@ -365,6 +366,15 @@ cdef inline void split_two(const acc_t* x, acc_t* y, Py_ssize_t phase) noexcept 
     vec_write(y + phase, b)
 
 
+cdef inline void split_three(const acc_t* x, acc_t* y, Py_ssize_t phase) noexcept nogil:
+    """The elements of each place of three, of three vectors."""
+    cdef vec_t a = vec_read(x), b = vec_read(x + LANES), c = vec_read(x + 2 * LANES)
+    vec_split_three(&a, &b, &c)
+    vec_write(y, a)
+    vec_write(y + phase, b)
+    vec_write(y + 2 * phase, c)
+
+
 cdef inline void split_four(const acc_t* x, acc_t* y, Py_ssize_t phase) noexcept nogil:
     """The elements of each place of four, of four vectors."""
     cdef vec_t a = vec_read(x), b = vec_read(x + LANES), c = vec_read(x + 2 * LANES), d = vec_read(x + 3 * LANES)
@@ -387,6 +397,8 @@ cdef inline void split_rows(const acc_t* x, acc_t* y, Py_ssize_t rows, Py_ssize_
         while i < phase:
             if stride == 2:
                 split_two(x + 2 * i, y + i, phase)
+            elif stride == 3:
+                split_three(x + 3 * i, y + i, phase)
             else:
                 split_four(x + 4 * i, y + i, phase)
             i += LANES

@@ -299,6 +299,38 @@ EVEN_ODD(int32, FROM4(0), FROM4(1))
 EVEN_ODD(int64, FROM2(0), FROM2(1))
 #endif
 
+/* Elements of every third place of three registers. The number of lanes is no multiple of 3. So elements of the same phase
+ * lie in different lanes: they are blended, and put in order. */
+#define OF_SECOND(n, phase, i) ((n + (i)) % 3 == phase ? n + (i) : (i))
+#define OF_THIRD(n, phase, i) ((2 * n + (i)) % 3 == phase ? n + (i) : (i))
+#define OF_PHASE(n, phase, i) ((3 * (i) + phase) % n)
+#define LANES_2(of, n, phase, i) of(n, phase, i), of(n, phase, (i) + 1)
+#define LANES_4(of, n, phase, i) LANES_2(of, n, phase, i), LANES_2(of, n, phase, (i) + 2)
+#define LANES_8(of, n, phase, i) LANES_4(of, n, phase, i), LANES_4(of, n, phase, (i) + 4)
+#define LANES_16(of, n, phase, i) LANES_8(of, n, phase, i), LANES_8(of, n, phase, (i) + 8)
+#define LANES_32(of, n, phase, i) LANES_16(of, n, phase, i), LANES_16(of, n, phase, (i) + 16)
+#define LANES_64(of, n, phase, i) LANES_32(of, n, phase, i), LANES_32(of, n, phase, (i) + 32)
+#define PHASE(n, phase, y)                                                                                         \
+    do {                                                                                                           \
+        __extension__ const __auto_type two = __builtin_shufflevector(a, b, LANES_##n(OF_SECOND, n, phase, 0));    \
+        __extension__ const __auto_type all = __builtin_shufflevector(two, c, LANES_##n(OF_THIRD, n, phase, 0));   \
+        *y = __builtin_shufflevector(all, all, LANES_##n(OF_PHASE, n, phase, 0));                                  \
+    } while (0)
+#define THIRDS(type, n)                                                                     \
+    INLINE void split_three_##type(type##_v *first, type##_v *second, type##_v *third) {    \
+        const type##_v a = *first, b = *second, c = *third;                                  \
+        PHASE(n, 0, first);                                                                 \
+        PHASE(n, 1, second);                                                                \
+        PHASE(n, 2, third);                                                                 \
+    }
+#if defined(__AVX512BW__)
+THIRDS(int8, 64) THIRDS(int16, 32) THIRDS(int32, 16) THIRDS(int64, 8)
+#elif defined(__AVX2__)
+THIRDS(int8, 32) THIRDS(int16, 16) THIRDS(int32, 8) THIRDS(int64, 4)
+#else
+THIRDS(int8, 16) THIRDS(int16, 8) THIRDS(int32, 4) THIRDS(int64, 2)
+#endif
+
 /* Quotients, with the sign of the total even for zeros. They are correctly rounded for a total that is 0 or not tiny,
  * by a step of Newton's method in fused multiply-adds (Markstein, IBM J. Res. Dev. 34, 1990). Doubles need two steps.
  * One step is enough for whole counts up to 65536: all significands over all of these were tried. `inverse` is 1 /
