@@ -113,7 +113,7 @@ def test_an_answer_that_is_wrong_disagrees() -> None:
 def test_the_race_writes_what_it_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Text, Markdown and JSON have every row."""
     page, data = tmp_path / "page.md", tmp_path / "data.json"
-    rows = race.main(["--quick", "--only", "^max_(un)?dilated", "--dtypes", "float32",
+    rows = race.main(["--quick", "--only", "^max_(un)?dilated", "--dtypes", "float32", "uint8",
                       "--json", str(data), "--markdown", str(page)])
     assert [row["workload"] for row in json.loads(data.read_text())["rows"]] == [row.workload for row in rows]
     text, printed = page.read_text(), capsys.readouterr().out
@@ -133,7 +133,7 @@ def test_chance_makes_pools_that_run(dtype: str, capsys: pytest.CaptureFixture[s
     assert all(chance.LEAST <= np.prod(work.shape) <= chance.MOST for work in made)
     if missing("onnxruntime"):
         pytest.skip("there is no peer to race")
-    found = chance.main(["--dtype", dtype, "--pools", "4", "--worst", "2", "--layouts", "first"])
+    found = chance.main(["--dtype", dtype, "--pools", "8", "--worst", "2", "--layouts", "first"])
     printed = capsys.readouterr().out.splitlines()
     assert found
     assert found == sorted(found)
