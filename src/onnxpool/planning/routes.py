@@ -103,6 +103,7 @@ def passes_work(problem: Problem) -> Work:
     apart = strided and lanes >= width
     tree = last.most > FEW
     split = strided and not apart and lanes == 1 and last.stride <= 4 and not tree
+    split &= not (before and before[0].most > FEW)
     picked = strided and not apart and not split
     done = filled(lanes if apart else out * lanes, width)
     rows, results = math.prod(spread[1:]), lanes

@@ -94,7 +94,7 @@ cdef inline void prepare_along(const Tile* tile, const Room* room, Along* along,
     along.pitch, along.y_step = room.pitch, tile.y_stride[last]
     along.y_row = tile.y_stride[last - 1] if last else tile.y_item
     along.step = tile.lanes if room.split or room.picked else axis.stride * tile.lanes
-    along.taps = 1 if room.picked or is_tree(axis) else axis.kernel
+    along.taps = 1 if room.picked or room.joined or is_tree(axis) else axis.kernel
     for t in range(along.taps):
         along.tap[t] = t * axis.dilation * tile.lanes
         if room.split:

@@ -5,7 +5,7 @@
  *   vec_load    elements, widened            vec_read, vec_write   accumulators in memory
  *   vec_merge   of two: the first one is of earlier taps
  *   vec_none    what changes nothing             vec_empty             the total of no tap
- *   vec_first   only the first values of one
+ *   vec_keep    only some lanes of one
  *   vec_split   elements of even and of odd place
  *   vec_finish  a total to elements          watch_t   remembers whether a total left its safe range
  *   vec_divide  the same, by a division, which is exact for every total
@@ -259,6 +259,9 @@ INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, wa
     (void)rule;
     total = total / count;
     watch->most = GREATER(watch->most, (magnitude_v)total & MAGNITUDE);
+#if defined(ELEMENT_bfloat16)
+    total = quiet_to_bfloat16(total); /* vec_finish need not: what it makes of NaNs is made again here */
+#endif
     vec_store(y, total);
 }
 
@@ -383,6 +386,7 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
     *first = (vec_t)(both << 16);
     *second = (vec_t)(both & 0xffff0000);
 }
+INLINE void vec_part_two(vec_t *first, vec_t *second) { (void)first, (void)second; }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule,
                            watch_t *watch) {
     (void)rule;
@@ -395,6 +399,7 @@ INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, ve
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
     *first = vec_load(x, rule), *second = vec_load(x + LANES, rule);
 }
+INLINE void vec_part_two(vec_t *first, vec_t *second) { vec_split(first, second); }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule,
                            watch_t *watch) {
     vec_finish(y, first, count, inverse, rule, watch);
@@ -413,12 +418,20 @@ INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, wa
 #define ONES4 -1, -1, -1, -1
 #define ONES16 ONES4, ONES4, ONES4, ONES4
 static const int8_t ones_and_zeros[128] = {ONES16, ONES16, ONES16, ONES16};
-INLINE vec_t vec_first(vec_t v, ptrdiff_t n) { /* what is behind n values becomes nothing */
+INLINE vec_t vec_ones(ptrdiff_t begin, ptrdiff_t end) { /* in these lanes, for vec_keep */
 #if defined(REDUCTION_wide)
-    return n > 0 ? v : vec_none();
+    return wide(begin <= 0 && end > 0, 0);
 #else
-    const lane_bits_t mask = READ(lane_bits_t, ones_and_zeros + 64 - n * (ptrdiff_t)sizeof(acc_t));
-    return BLEND(vec_t, mask, v, vec_none());
+    const char *end_of_ones = (const char *)ones_and_zeros + 64;
+    const lane_bits_t before = READ(lane_bits_t, end_of_ones - begin * (ptrdiff_t)sizeof(acc_t));
+    return (vec_t)(READ(lane_bits_t, end_of_ones - end * (ptrdiff_t)sizeof(acc_t)) & ~before);
+#endif
+}
+INLINE vec_t vec_keep(vec_t v, vec_t ones) { /* other lanes become nothing */
+#if defined(REDUCTION_wide)
+    return ones.value ? v : vec_none();
+#else
+    return BLEND(vec_t, (lane_bits_t)ones, v, vec_none());
 #endif
 }
 INLINE vec_t vec_load_part(const elem_t *x, ptrdiff_t n, const Rule *rule) {

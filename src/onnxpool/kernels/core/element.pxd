@@ -17,7 +17,8 @@ cdef extern from "element.h" nogil:
         ORDERED
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_part(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept
-    vec_t vec_first(vec_t v, Py_ssize_t n) noexcept
+    vec_t vec_ones(Py_ssize_t begin, Py_ssize_t end) noexcept
+    vec_t vec_keep(vec_t v, vec_t ones) noexcept
     vec_t vec_read(const acc_t* x) noexcept
     void vec_write(acc_t* y, vec_t v) noexcept
     vec_t vec_merge(vec_t earlier, vec_t later) noexcept
@@ -27,6 +28,7 @@ cdef extern from "element.h" nogil:
     acc_t acc_of(double value) noexcept
     void vec_split(vec_t* first, vec_t* second) noexcept
     void vec_split_three(vec_t* first, vec_t* second, vec_t* third) noexcept
+    void vec_part_two(vec_t* first, vec_t* second) noexcept
     void vec_finish(elem_t* y, vec_t total, vec_t count, vec_t inverse, const Rule* rule, watch_t* watch) noexcept
     void vec_finish_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, vec_t inverse, const Rule* rule,
                          watch_t* watch) noexcept

@@ -17,8 +17,6 @@ from .element cimport (
     set_row,
     vec_none,
     vec_read,
-    vec_split,
-    vec_split_three,
     vec_t,
     vec_write,
     width,
@@ -47,8 +45,8 @@ cdef struct Room:
     Py_ssize_t chunk, items                  # windows of the first axis, and items, that are taken at a time
     Py_ssize_t begin, places, low, high      # of the last axis: first place, how many, and which are inside
     Py_ssize_t pitch                         # from row to row
-    bint split                               # whether rows are split into rows of every stride-th place,
-    bint picked                              # or all windows of stride 1 are reduced, and every stride-th is picked
+    Py_ssize_t split, joined                 # rows are split into so many phases, so many of these are joined; or 0
+    bint picked                              # all windows of stride 1 are reduced, and every stride-th is picked
     Py_ssize_t block                         # of either of two blocks
     Py_ssize_t trees, strips                 # where rows are whose first axis was a tree, and a strip of an axis,
     Py_ssize_t divisors, segments, all
@@ -66,6 +64,11 @@ cdef inline Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t unit) noexcept nogil:
     return (n + unit - 1) // unit * unit
 
 
+cdef inline bint starts_as_tree(const Tile* tile) noexcept nogil:
+    """Whether the first of several axes is a tree, which is reduced while it is loaded, strip by strip."""
+    return tile.rank > 1 and is_tree(&tile.axis[0])
+
+
 cdef inline void lay_last(const Tile* tile, Room* room) noexcept nogil:
     cdef int last = tile.rank - 1
     cdef const Axis* axis = &tile.axis[last]
@@ -75,17 +78,18 @@ cdef inline void lay_last(const Tile* tile, Room* room) noexcept nogil:
     room.places = (windows - 1) * axis.stride + span_of(axis)
     room.low = min(max(0, room.begin), room.begin + room.places)  # all of a row may be before the first element
     room.high = max(room.low, min(axis.size, room.begin + room.places))
-    room.split = strided and tile.all_lanes == 1 and axis.stride <= 4 and not is_tree(axis)
+    room.split, room.joined = 0, 0
+    if strided and tile.all_lanes == 1 and axis.stride <= 4 and not is_tree(axis) and not starts_as_tree(tile):
+        room.split = axis.stride
+        if span_of(axis) == axis.kernel <= axis.stride and tile.rank <= 2:  # else other axes are reduced before it
+            room.joined = axis.kernel
     room.picked = strided and not room.split
     # Whole vectors, of each phase too. Short rows follow each other: what is written behind one is written again later.
     room.pitch = room.places * tile.lanes
     if room.split or room.pitch >= NARROW:
         room.pitch = round_up(room.pitch, LANES * axis.stride if room.split else LANES)
-
-
-cdef inline bint starts_as_tree(const Tile* tile) noexcept nogil:
-    """Whether the first of several axes is a tree, which is reduced while it is loaded, strip by strip."""
-    return tile.rank > 1 and is_tree(&tile.axis[0])
+    if room.joined:
+        room.pitch //= axis.stride
 
 
 cdef inline Py_ssize_t strip_of(const Rows* rows) noexcept nogil:
@@ -196,7 +200,9 @@ cdef struct Columns:
     Py_ssize_t step                          # from a row to the next one
     Py_ssize_t fresh, ahead                  # so many of the last taps are fetched from so far ahead
     Py_ssize_t pitch, left, gap              # of the block; identities before the first row, and between rows
-    const elem_t* limit                      # elements before it may be read, whether they are needed or not; or NULL
+    Py_ssize_t split, joined                 # into so many phases, of which so many of the first ones become one; or 0
+    const elem_t* begin                      # elements from here, and before the limit, may be read, whether they are
+    const elem_t* limit                      # needed or not; or NULL
     const Rule* rule
 
 
@@ -356,54 +362,6 @@ cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
                       target, t.width, half)
         else:
             add_all(source, source + half, target, t.width)
-
-
-cdef inline void split_two(const acc_t* x, acc_t* y, Py_ssize_t phase) noexcept nogil:
-    """The elements of even and of odd place, of two vectors."""
-    cdef vec_t a = vec_read(x), b = vec_read(x + LANES)
-    vec_split(&a, &b)
-    vec_write(y, a)
-    vec_write(y + phase, b)
-
-
-cdef inline void split_three(const acc_t* x, acc_t* y, Py_ssize_t phase) noexcept nogil:
-    """The elements of each place of three, of three vectors."""
-    cdef vec_t a = vec_read(x), b = vec_read(x + LANES), c = vec_read(x + 2 * LANES)
-    vec_split_three(&a, &b, &c)
-    vec_write(y, a)
-    vec_write(y + phase, b)
-    vec_write(y + 2 * phase, c)
-
-
-cdef inline void split_four(const acc_t* x, acc_t* y, Py_ssize_t phase) noexcept nogil:
-    """The elements of each place of four, of four vectors."""
-    cdef vec_t a = vec_read(x), b = vec_read(x + LANES), c = vec_read(x + 2 * LANES), d = vec_read(x + 3 * LANES)
-    vec_split(&a, &b)
-    vec_split(&c, &d)
-    vec_split(&a, &c)
-    vec_split(&b, &d)
-    vec_write(y, a)
-    vec_write(y + phase, b)
-    vec_write(y + 2 * phase, c)
-    vec_write(y + 3 * phase, d)
-
-
-cdef inline void split_rows(const acc_t* x, acc_t* y, Py_ssize_t rows, Py_ssize_t pitch,
-                            Py_ssize_t stride) noexcept nogil:
-    """Each row becomes rows of every stride-th place."""
-    cdef Py_ssize_t _, i, phase = pitch // stride
-    for _ in range(rows):
-        i = 0
-        while i < phase:
-            if stride == 2:
-                split_two(x + 2 * i, y + i, phase)
-            elif stride == 3:
-                split_three(x + 3 * i, y + i, phase)
-            else:
-                split_four(x + 4 * i, y + i, phase)
-            i += LANES
-        x += pitch
-        y += pitch
 
 
 cdef inline void pick_rows(const acc_t* x, acc_t* y, Py_ssize_t rows, Py_ssize_t pitch, Py_ssize_t windows,

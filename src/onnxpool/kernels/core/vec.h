@@ -170,20 +170,17 @@ INLINE int32_v widen_uint8(const uint8_t *x) {
 }
 
 /* ---- Narrowing, to nearest even. */
-#define ROUND_TO_BFLOAT16(words, bits)                                               \
-    BLEND(words, (words)(((bits) & 0x7fffffff) > 0x7f800000), (bits) | 0x400000,     \
-          (bits) + 0x7fff + (((bits) >> 16) & 1))
+/* Of numbers: NaNs are rounded to anything, if they were not made quiet before. */
+#define ROUND_TO_BFLOAT16(words, bits) ((bits) + 0x7fff + (((bits) >> 16) & 1))
+#define QUIET_TO_BFLOAT16(words, bits)                                                \
+    BLEND(words, (words)(((bits) & 0x7fffffff) > 0x7f800000), ((bits) | 0x400000) & 0xffff0000, bits)
+INLINE float_v quiet_to_bfloat16(float_v x) {
+    const uint32_v bits = (uint32_v)x;
+    return (float_v)QUIET_TO_BFLOAT16(uint32_v, bits);
+}
 INLINE uint32_v round_to_bfloat16(float_v x) { /* in the upper half of each lane */
-#if defined(__AVX2__) && !defined(__AVX512F__)
-    const __m256i bits = (__m256i)x, odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-    const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
-    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
-    const __m256 nan = _mm256_cmp_ps((__m256)x, (__m256)x, _CMP_UNORD_Q);
-    return (uint32_v)_mm256_blendv_ps((__m256)rounded, (__m256)quiet, nan);
-#else
     const uint32_v bits = (uint32_v)x;
     return ROUND_TO_BFLOAT16(uint32_v, bits);
-#endif
 }
 INLINE half_words_v narrow_to_bfloat16(float_v x) {
     const uint32_v words = round_to_bfloat16(x) >> 16;
@@ -220,7 +217,8 @@ INLINE half_float_v round_to_odd(double_v x) {
     return __builtin_convertvector((double_v)((bits | ((bits & low) + low)) & ~low), half_float_v);
 }
 INLINE quarter_words_v narrow_double_to_bfloat16(double_v x) {
-    const half_uint32_v bits = (half_uint32_v)round_to_odd(x);
+    half_uint32_v bits = (half_uint32_v)round_to_odd(x);
+    bits = QUIET_TO_BFLOAT16(half_uint32_v, bits);
     return __builtin_convertvector(ROUND_TO_BFLOAT16(half_uint32_v, bits) >> 16, quarter_words_v);
 }
 INLINE quarter_words_v narrow_double_to_float16(double_v x) {
@@ -331,18 +329,17 @@ THIRDS(int8, 32) THIRDS(int16, 16) THIRDS(int32, 8) THIRDS(int64, 4)
 THIRDS(int8, 16) THIRDS(int16, 8) THIRDS(int32, 4) THIRDS(int64, 2)
 #endif
 
-/* Quotients, with the sign of the total even for zeros. They are correctly rounded for a total that is 0 or not tiny,
- * by a step of Newton's method in fused multiply-adds (Markstein, IBM J. Res. Dev. 34, 1990). Doubles need two steps.
- * One step is enough for whole counts up to 65536: all significands over all of these were tried. `inverse` is 1 /
- * count, rounded. */
-#define SIGNED(type, words, q, t) (type)((words)(q) | ((words)(t) & ~(((words){0} - 1) >> 1)))
+/* Quotients. They are correctly rounded for a total that is 0 or not tiny, by a step of Newton's method in fused
+ * multiply-adds (Markstein, IBM J. Res. Dev. 34, 1990). Doubles need two steps. One step is enough for whole counts up to
+ * 65536: all significands over all of these were tried. `inverse` is 1 / count, rounded. A step subtracts what a quotient
+ * is too large by: 0 - 0 is +0, and subtracted it leaves a zero its sign. */
 INLINE float_v quotient_float(float_v total, float_v count, float_v inverse) {
 #if defined(__AVX512F__)
     const __m512 t = (__m512)total, c = (__m512)count, f = (__m512)inverse, q = _mm512_mul_ps(t, f);
-    return SIGNED(float_v, uint32_v, _mm512_fmadd_ps(_mm512_fnmadd_ps(q, c, t), f, q), t);
+    return (float_v)_mm512_fnmadd_ps(_mm512_fmsub_ps(q, c, t), f, q);
 #elif defined(__FMA__)
     const __m256 t = (__m256)total, c = (__m256)count, f = (__m256)inverse, q = _mm256_mul_ps(t, f);
-    return SIGNED(float_v, uint32_v, _mm256_fmadd_ps(_mm256_fnmadd_ps(q, c, t), f, q), t);
+    return (float_v)_mm256_fnmadd_ps(_mm256_fmsub_ps(q, c, t), f, q);
 #else
     (void)inverse;
     return total / count;
@@ -352,13 +349,13 @@ INLINE double_v quotient_double(double_v total, double_v count, double_v inverse
 #if defined(__AVX512F__)
     const __m512d t = (__m512d)total, c = (__m512d)count, f = (__m512d)inverse;
     __m512d q = _mm512_mul_pd(t, f);
-    q = _mm512_fmadd_pd(_mm512_fnmadd_pd(q, c, t), f, q);
-    return SIGNED(double_v, uint64_v, _mm512_fmadd_pd(_mm512_fnmadd_pd(q, c, t), f, q), t);
+    q = _mm512_fnmadd_pd(_mm512_fmsub_pd(q, c, t), f, q);
+    return (double_v)_mm512_fnmadd_pd(_mm512_fmsub_pd(q, c, t), f, q);
 #elif defined(__FMA__)
     const __m256d t = (__m256d)total, c = (__m256d)count, f = (__m256d)inverse;
     __m256d q = _mm256_mul_pd(t, f);
-    q = _mm256_fmadd_pd(_mm256_fnmadd_pd(q, c, t), f, q);
-    return SIGNED(double_v, uint64_v, _mm256_fmadd_pd(_mm256_fnmadd_pd(q, c, t), f, q), t);
+    q = _mm256_fnmadd_pd(_mm256_fmsub_pd(q, c, t), f, q);
+    return (double_v)_mm256_fnmadd_pd(_mm256_fmsub_pd(q, c, t), f, q);
 #else
     (void)inverse;
     return total / count;

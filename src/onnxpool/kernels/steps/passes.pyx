@@ -23,6 +23,7 @@ from ..core.element cimport (
     watch_t,
 )
 from ..core.job cimport Axis, Run, Tile, Window, run_at, window_at
+from ..core.phases cimport load_split
 from ..core.rows cimport (
     AHEAD,
     MOST,
@@ -40,7 +41,6 @@ from ..core.rows cimport (
     reduce_trees,
     round_up,
     rows_from,
-    split_rows,
     starts_as_tree,
     strip_of,
     sum_all,
@@ -63,7 +63,8 @@ cdef void prepare_columns(const Tile* tile, const Room* room, Columns* c) noexce
     c.gap = room.pitch - inside * tile.lanes
     if not inside:
         c.n = 0
-    c.limit, c.rule = NULL, tile.rule
+    c.split, c.joined = room.split, room.joined
+    c.begin, c.limit, c.rule = <const elem_t*> tile.x, NULL, tile.rule
     if tile.x_item < 0:
         return
     for a in range(tile.rank):
@@ -77,6 +78,8 @@ cdef void prepare_columns(const Tile* tile, const Room* room, Columns* c) noexce
 cdef void load_rows(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
     if not (c.n and rows):
         fill_row(y, rows * c.pitch)
+    elif c.split:
+        load_split(c, x, y, rows)
     elif c.taps == 3:
         load_rows_of(c, x, y, rows, 3)
     elif c.taps == 2:
@@ -272,9 +275,6 @@ cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y,
             reduce_axis(tile, room, a, rows, rows_from(room, a + 1, last) * room.pitch, x, y)
             x, y, z = y, z, y
         rows *= room.rows[a].windows
-    if room.split:
-        split_rows(x, y, rows, room.pitch, axis.stride)
-        return y
     if not (room.picked or is_tree(axis)):
         return x
     # All rows at once, as if they were one: what crosses from a row into the next is in no window.

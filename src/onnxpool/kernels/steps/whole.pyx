@@ -17,10 +17,11 @@ from ..core.element cimport (
     join,
     read,
     vec_fill,
-    vec_first,
+    vec_keep,
     vec_load,
     vec_load_part,
     vec_none,
+    vec_ones,
     vec_read,
     vec_t,
     vec_write,
@@ -136,7 +137,7 @@ cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noe
         return vec_load(x, tree.rule)
     if n <= 0:
         return vec_none()
-    return vec_first(vec_load(x, tree.rule) if x <= tree.limit else vec_load_part(x, n, tree.rule), n)
+    return vec_keep(vec_load(x, tree.rule) if x <= tree.limit else vec_load_part(x, n, tree.rule), vec_ones(0, n))
 
 
 cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
