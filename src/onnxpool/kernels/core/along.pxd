@@ -177,12 +177,12 @@ cdef inline void finish_lines(block_t* unused, const Along* a, const Lines* line
             for t in range(1, taps):
                 read(&later, x + a.tap[t] + i)
                 join(&v, &later)
-            if block_t is vec_t and divides:
+            if block_t is vec_t and DIVIDES and divides:
                 divide(y + i, values, &v, vec_read(counts + i * each), rule, &seen)
             else:
                 finish_each(y + i, values, &v, counts + i * each, inverses + i * each, rule, &seen)
             i += block
-            if block == LANES and not divides or i >= n:
+            if i >= n:
                 break
         x += x_row
         y += y_row
@@ -207,10 +207,8 @@ cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t row
             lines.rows, lines.x_row, lines.y_row, lines.n = segment.n, a.step, a.y_step, a.lanes
         for r in range(1 if together else rows):
             source, target = x + r * a.pitch + segment.begin * a.step, y + r * a.y_row + segment.begin * a.y_step
-            if DIVIDES and a.rule.careful:
-                finish_lines(<vec_t*> NULL, a, &lines, source, target, True)
-            elif lines.n <= LANES:
-                finish_lines(<vec_t*> NULL, a, &lines, source, target, False)
+            if lines.n <= LANES or DIVIDES and a.rule.careful:
+                finish_lines(<vec_t*> NULL, a, &lines, source, target, a.rule.careful)
             elif ends_suit(lines.n):
                 finish_lines(<Ends*> NULL, a, &lines, source, target, False)
             else:
@@ -219,16 +217,17 @@ cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t row
 
 cdef inline void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t* y, Py_ssize_t rows,
                               double outer) noexcept nogil:
-    """Windows that are wholly in the padding: sums of them are 0, not the -0 that changes no other sum."""
+    """Windows before `begin` and from `end` on, which are wholly in the padding: sums of them are 0, not the -0 that
+    changes no other sum."""
     cdef Py_ssize_t _, w, i
     cdef Divisor by
     cdef vec_t empty = vec_empty()
-    if begin >= end:
+    if begin == 0 and end == a.windows:
         return
     for _ in range(rows):
-        for w in range(begin, end):
-            i = 0
-            if DIVIDES:
+        for w in range(a.windows):
+            i = a.lanes if begin <= w < end else 0
+            if DIVIDES and not i:
                 by = divisor_of(window_at(a.axis, a.first + w).count * outer)
             while i < a.lanes:  # 0 / count is exact
                 finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule, a.watch)

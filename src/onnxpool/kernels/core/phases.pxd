@@ -15,12 +15,13 @@ from .element cimport (
     vec_merge,
     vec_ones,
     vec_part_two,
+    vec_read,
     vec_split,
     vec_split_three,
     vec_t,
     vec_write,
 )
-from .job cimport Rule, fetch
+from .job cimport FEW, Rule, fetch
 from .rows cimport Columns, fill_row, round_up
 
 cdef enum:
@@ -28,11 +29,6 @@ cdef enum:
 
 cdef struct Triple:
     vec_t a, b, c
-
-cdef struct Edge:
-    # A group of which only the values from `low` to `high` are elements.
-    Py_ssize_t lane, first, low, high  # where in each phase it is; the element that its first value is, or would be
-    vec_t a, b, c, d                   # ones where phases have elements
 
 # As many registers as there are phases. A group is loaded from neighbours, and then split.
 ctypedef fused group_t:
@@ -82,25 +78,42 @@ cdef inline Py_ssize_t lanes_before(Py_ssize_t value, Py_ssize_t phase, Py_ssize
     return min(<Py_ssize_t> LANES, (value - phase + stride - 1) // stride) if value > phase else 0
 
 
-cdef inline Edge edge_at(Py_ssize_t lane, const Columns* c, Py_ssize_t stride) noexcept nogil:
-    """The group that begins at this lane of each phase."""
-    cdef Edge edge
-    edge.lane, edge.first = lane, lane * stride - c.left
-    edge.low, edge.high = max(0, -edge.first), min(stride * LANES, c.pieces * c.n - edge.first)
-    edge.a = vec_ones(lanes_before(edge.low, 0, stride), lanes_before(edge.high, 0, stride))
-    edge.b = vec_ones(lanes_before(edge.low, 1, stride), lanes_before(edge.high, 1, stride))
-    edge.c = vec_ones(lanes_before(edge.low, 2, stride), lanes_before(edge.high, 2, stride))
-    edge.d = vec_ones(lanes_before(edge.low, 3, stride), lanes_before(edge.high, 3, stride))
-    return edge
+cdef inline void keep_elements(const Columns* c, acc_t* y, Py_ssize_t rows, Py_ssize_t lane) noexcept nogil:
+    """Of the groups that begin at a lane, in each row, values that are no elements become identities."""
+    cdef Py_ssize_t phase = c.pitch // c.split, pitch = c.pitch, first = lane * c.split - c.left, p, _
+    cdef acc_t* lanes
+    cdef vec_t ones
+    for p in range(c.split):
+        lanes = y + p * phase + lane
+        ones = vec_ones(lanes_before(-first, p, c.split), lanes_before(c.pieces * c.n - first, p, c.split))
+        for _ in range(rows):
+            vec_write(lanes, vec_keep(vec_read(lanes), ones))
+            lanes += pitch
 
 
-cdef inline void keep(group_t* v, const Edge* edge) noexcept nogil:
-    """Of a group that is split, values that are no elements become identities."""
-    v.a, v.b = vec_keep(v.a, edge.a), vec_keep(v.b, edge.b)
-    if group_t is not Woven:
-        v.c = vec_keep(v.c, edge.c)
-    if group_t is Woven4:
-        v.d = vec_keep(v.d, edge.d)
+cdef inline void pad_phases(const Columns* c, acc_t* y, Py_ssize_t rows, Py_ssize_t begin,
+                            Py_ssize_t end) noexcept nogil:
+    """What is no element in rows whose groups from lane `begin` to `end` were loaded."""
+    cdef Py_ssize_t block = c.split * LANES, behind = c.left + c.pieces * c.n, phase = c.pitch // c.split, p
+    if c.left % block:
+        keep_elements(c, y, rows, begin)
+    if behind % block and not (c.left % block and begin + LANES == end):
+        keep_elements(c, y, rows, end - LANES)
+    if begin or end < phase:
+        for p in range(rows * c.split):
+            fill_row(y + p * phase, begin)
+            fill_row(y + p * phase + end, phase - end)
+
+
+cdef inline const elem_t* gather(const Columns* c, const elem_t* x, Py_ssize_t first, Py_ssize_t n,
+                                 elem_t* values) noexcept nogil:
+    """The elements of a group, tap by tap: what would be before and behind them may not be there."""
+    cdef Py_ssize_t t, i
+    memset(values, 0, c.taps * MOST_VALUES * sizeof(elem_t))
+    for t in range(c.taps):
+        for i in range(max(0, -first), min(n, c.pieces * c.n - first)):
+            values[t * MOST_VALUES + i] = x[first + i + t * c.tap]
+    return values
 
 
 cdef inline void write_phases(acc_t* y, group_t* v, Py_ssize_t phase, Py_ssize_t joined) noexcept nogil:
@@ -121,86 +134,54 @@ cdef inline void write_phases(acc_t* y, group_t* v, Py_ssize_t phase, Py_ssize_t
         vec_write(y + 3 * phase, v.d)
 
 
-cdef inline void load_apart(group_t* v, const elem_t* x, const Edge* edge, const Rule* rule) noexcept nogil:
-    """Only the elements of a group: others may not be there."""
-    cdef elem_t[MOST_VALUES] values
-    cdef Py_ssize_t i
-    memset(values, 0, phases_of(v) * LANES * sizeof(elem_t))
-    for i in range(edge.low, edge.high):
-        values[i] = x[edge.first + i]
-    load_group(v, values, rule)
-
-
-cdef inline void load_edge(group_t* v, const Columns* c, const elem_t* x, const Edge* edge,
-                           Py_ssize_t taps) noexcept nogil:
-    cdef group_t later
-    cdef Py_ssize_t t
-    cdef const elem_t* source = x + edge.first
-    if c.begin <= source and source + (taps - 1) * c.tap + phases_of(v) * LANES <= c.limit:
-        load_group(v, source, c.rule)
-        for t in range(1, taps):
-            load_group(&later, source + t * c.tap, c.rule)
-            join_group(v, &later)
-    else:
-        load_apart(v, x, edge, c.rule)
-        for t in range(1, taps):
-            load_apart(&later, x + t * c.tap, edge, c.rule)
-            join_group(v, &later)
-    split(v)
-    keep(v, edge)
-
-
-cdef inline void load_phases(group_t* unused, const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
-                             Py_ssize_t taps) noexcept nogil:
-    """As `load_columns`. A row begins and ends with an edge perhaps; between them all values are elements."""
+cdef inline void load_groups(group_t* unused, const Columns* columns, const elem_t* x, acc_t* y, Py_ssize_t rows,
+                             Py_ssize_t taps, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """As `load_columns`. The first and the last group of a row may have elements of other rows as well; if there are
+    none, what is there of these groups is gathered."""
+    cdef Columns c = columns[0]  # in registers, as nobody else can write it
+    cdef elem_t[FEW * MOST_VALUES] values
     cdef group_t v, later
-    cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, pitch = c.pitch, joined = c.joined
-    cdef Py_ssize_t behind = c.left + c.pieces * c.n, begin = c.left // block * LANES, end = behind // block * LANES
-    cdef Py_ssize_t phase = pitch if joined else pitch // phases, padded = begin
-    cdef Py_ssize_t empty = round_up(behind, block) // phases  # lanes before and behind all elements
-    cdef Py_ssize_t tap = c.tap, step = c.step, fetched = taps - c.fresh, ahead = c.ahead, _, t, i, p, e, edges = 0
-    cdef const Rule* rule = c.rule
+    cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, phase = c.pitch // phases
+    cdef Py_ssize_t fetched = taps - c.fresh, first = begin * phases - c.left, tap, i, stop, t, _
+    cdef const elem_t* limit = NULL if c.limit == NULL else c.limit - (end - begin) * phases - (taps - 1) * c.tap
     cdef const elem_t* source
-    cdef Edge[2] edge
-    if begin * phases < c.left:
-        edge[0], edges, begin = edge_at(begin, c, phases), 1, begin + LANES
-    if begin <= end and end * phases < behind:
-        edge[edges] = edge_at(end, c, phases)
-        edges += 1
+    cdef bint alone
     for _ in range(rows):
-        if padded or empty < phase:
-            for p in range(pitch // phase):
-                fill_row(y + p * phase, padded)
-                fill_row(y + p * phase + empty, phase - empty)
-        for e in range(edges):
-            for t in range(fetched, taps):
-                fetch(x + edge[e].first + t * tap + ahead, block * sizeof(elem_t))
-            load_edge(&v, c, x, &edge[e], taps)
-            write_phases(y + edge[e].lane, &v, phase, joined)
-        source, i = x + begin * phases - c.left, begin
-        while i < end:
-            for t in range(fetched, taps):
-                fetch(source + t * tap + ahead, block * sizeof(elem_t))
-            load_group(&v, source, rule)
-            for t in range(1, taps):
-                load_group(&later, source + t * tap, rule)
-                join_group(&v, &later)
-            split(&v)
-            write_phases(y + i, &v, phase, joined)
-            i += LANES
-            source += block
-        x += step
-        y += pitch
+        i, stop, source, tap = begin, end, x + first, c.tap
+        alone = source < c.begin or source > limit
+        if alone:
+            stop, source, tap = begin + LANES, gather(&c, x, first, block, values), MOST_VALUES
+        while True:
+            while i < stop:
+                for t in range(fetched, taps):
+                    fetch(source + t * tap + c.ahead, block * sizeof(elem_t))
+                load_group(&v, source, c.rule)
+                for t in range(1, taps):
+                    load_group(&later, source + t * tap, c.rule)
+                    join_group(&v, &later)
+                split(&v)
+                write_phases(y + i, &v, phase, c.joined)
+                i += LANES
+                source += block
+            if i == end:
+                break
+            source, tap, stop = x + i * phases - c.left, c.tap, end - LANES
+            if i == stop:
+                source, tap, stop = gather(&c, x, i * phases - c.left, block, values), MOST_VALUES, end
+        x += c.step
+        y += c.pitch
 
 
 cdef inline void load_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
-    if c.split == 4:
-        load_phases(<Woven4*> NULL, c, x, y, rows, c.taps)
+    cdef Py_ssize_t block = c.split * LANES, begin = c.left // block * LANES
+    cdef Py_ssize_t end = round_up(c.left + c.pieces * c.n, block) // c.split
+    if c.split == 2 and c.taps == 3:
+        load_groups(<Woven*> NULL, c, x, y, rows, 3, begin, end)
+    elif c.split == 2:
+        load_groups(<Woven*> NULL, c, x, y, rows, c.taps, begin, end)
     elif c.split == 3:
-        load_phases(<Triple*> NULL, c, x, y, rows, c.taps)
-    elif c.taps == 3:
-        load_phases(<Woven*> NULL, c, x, y, rows, 3)
-    elif c.taps == 2:
-        load_phases(<Woven*> NULL, c, x, y, rows, 2)
+        load_groups(<Triple*> NULL, c, x, y, rows, c.taps, begin, end)
     else:
-        load_phases(<Woven*> NULL, c, x, y, rows, c.taps)
+        load_groups(<Woven4*> NULL, c, x, y, rows, c.taps, begin, end)
+    if not c.joined:
+        pad_phases(c, y, rows, begin, end)

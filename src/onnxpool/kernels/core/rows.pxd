@@ -81,15 +81,14 @@ cdef inline void lay_last(const Tile* tile, Room* room) noexcept nogil:
     room.split, room.joined = 0, 0
     if strided and tile.all_lanes == 1 and axis.stride <= 4 and not is_tree(axis) and not starts_as_tree(tile):
         room.split = axis.stride
-        if span_of(axis) == axis.kernel <= axis.stride and tile.rank <= 2:  # else other axes are reduced before it
+        # Windows without padding that share no place, if other axes are reduced before the last one.
+        if span_of(axis) == axis.kernel <= axis.stride and tile.rank <= 2 and room.high - room.low == room.places:
             room.joined = axis.kernel
     room.picked = strided and not room.split
     # Whole vectors, of each phase too. Short rows follow each other: what is written behind one is written again later.
     room.pitch = room.places * tile.lanes
     if room.split or room.pitch >= NARROW:
         room.pitch = round_up(room.pitch, LANES * axis.stride if room.split else LANES)
-    if room.joined:
-        room.pitch //= axis.stride
 
 
 cdef inline Py_ssize_t strip_of(const Rows* rows) noexcept nogil:
@@ -207,13 +206,13 @@ cdef struct Columns:
 
 
 cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
-                              Py_ssize_t taps, bint is_last) noexcept nogil:
+                              bint is_last) noexcept nogil:
     """A piece of each row; behind the last one there are identities. The last block of a piece overlaps the one before
     it. Where a piece is less than a vector, what is written behind it is written again later."""
     cdef block_t v, later
     cdef Py_ssize_t _, t, i, g, block = width(unused), n = c.n, behind = max(0, n - block)
     cdef Py_ssize_t tap = c.tap, step = c.step, pitch = c.pitch, gap = c.gap if is_last else 0
-    cdef Py_ssize_t fetched = taps - c.fresh, ahead = c.ahead
+    cdef Py_ssize_t taps = c.taps, fetched = taps - c.fresh, ahead = c.ahead
     cdef const elem_t* limit = c.limit
     cdef const Rule* rule = c.rule
     if limit != NULL:
@@ -248,8 +247,7 @@ cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x
         y += pitch
 
 
-cdef inline void load_rows_of(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
-                              Py_ssize_t taps) noexcept nogil:
+cdef inline void load_rows_of(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
     cdef Py_ssize_t p, r, each = rows if c.pieces == 1 else 1  # the pieces of a row are loaded in order
     cdef const elem_t* source
     fill_row(y, c.left)
@@ -258,11 +256,11 @@ cdef inline void load_rows_of(const Columns* c, const elem_t* x, acc_t* y, Py_ss
         for p in range(c.pieces):
             source = x + r * c.step + p * c.piece
             if c.n <= LANES:
-                load_columns(<vec_t*> NULL, c, source, y + r * c.pitch + p * c.n, each, taps, p == c.pieces - 1)
+                load_columns(<vec_t*> NULL, c, source, y + r * c.pitch + p * c.n, each, p == c.pieces - 1)
             elif ends_suit(c.n):
-                load_columns(<Ends*> NULL, c, source, y + r * c.pitch + p * c.n, each, taps, p == c.pieces - 1)
+                load_columns(<Ends*> NULL, c, source, y + r * c.pitch + p * c.n, each, p == c.pieces - 1)
             else:
-                load_columns(<Block*> NULL, c, source, y + r * c.pitch + p * c.n, each, taps, p == c.pieces - 1)
+                load_columns(<Block*> NULL, c, source, y + r * c.pitch + p * c.n, each, p == c.pieces - 1)
 
 
 cdef inline Py_ssize_t sum_rows(block_t* unused, Py_ssize_t i, const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps,

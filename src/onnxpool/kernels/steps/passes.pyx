@@ -80,12 +80,8 @@ cdef void load_rows(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows
         fill_row(y, rows * c.pitch)
     elif c.split:
         load_split(c, x, y, rows)
-    elif c.taps == 3:
-        load_rows_of(c, x, y, rows, 3)
-    elif c.taps == 2:
-        load_rows_of(c, x, y, rows, 2)
     else:
-        load_rows_of(c, x, y, rows, c.taps)
+        load_rows_of(c, x, y, rows)
 
 
 cdef void load_windows(const Tile* tile, const Room* room, Columns* c, const elem_t* x, Py_ssize_t begin,
@@ -157,6 +153,15 @@ cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_
             return
 
 
+# What is called in several places is a function of its own here, so that it is compiled once.
+cdef void reduce_tree(acc_t* x, acc_t* y, Trees t) noexcept nogil:
+    reduce_trees(x, y, t)
+
+
+cdef void sum_taps(const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps, Py_ssize_t stride) noexcept nogil:
+    sum_all(x, y, n, taps, stride)
+
+
 cdef void reduce_strip(const Tile* tile, const Room* room, int a, Py_ssize_t width, acc_t* y, Py_ssize_t step,
                        Py_ssize_t n) noexcept nogil:
     """The trees along an axis: n values of each place of a strip."""
@@ -164,8 +169,8 @@ cdef void reduce_strip(const Tile* tile, const Room* room, int a, Py_ssize_t wid
     cdef Py_ssize_t places = room.rows[a].n, windows = tile.end[a] - tile.begin[a], w
     cdef acc_t* strip = <acc_t*> tile.scratch + room.strips
     cdef acc_t* reduced = strip + (places + 1) * width + SLACK
-    reduce_trees(strip, reduced, Trees(axis.kernel, axis.dilation * width, places * width, windows, width,
-                                       axis.stride * width))
+    reduce_tree(strip, reduced, Trees(axis.kernel, axis.dilation * width, places * width, windows, width,
+                                      axis.stride * width))
     for w in range(windows):
         memcpy(y + w * step, reduced + w * width, n * sizeof(acc_t))
 
@@ -256,8 +261,8 @@ cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t befo
             run = run_at(axis, tile.begin[a] + w, tile.begin[a] + windows)
             n = run.n if axis.stride == 1 else 1
             if run.window.taps:
-                sum_all(x + (run.window.first - room.rows[a].begin) * post, y + w * post, n * post, run.window.taps,
-                        axis.dilation * post)
+                sum_taps(x + (run.window.first - room.rows[a].begin) * post, y + w * post, n * post,
+                         run.window.taps, axis.dilation * post)
             else:
                 fill_row(y + w * post, post)
             w += n
@@ -280,9 +285,9 @@ cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y,
     # All rows at once, as if they were one: what crosses from a row into the next is in no window.
     values = rows * room.pitch - (axis.kernel - 1) * axis.dilation * tile.lanes
     if is_tree(axis):
-        reduce_trees(x, y, Trees(axis.kernel, axis.dilation * tile.lanes, rows * room.pitch, 1, values, values))
+        reduce_tree(x, y, Trees(axis.kernel, axis.dilation * tile.lanes, rows * room.pitch, 1, values, values))
     else:
-        sum_all(x, y, values, axis.kernel, axis.dilation * tile.lanes)
+        sum_taps(x, y, values, axis.kernel, axis.dilation * tile.lanes)
     if not room.picked:
         return y
     pick_rows(y, x, rows, room.pitch, tile.end[last] - tile.begin[last], axis.stride * tile.lanes, tile.lanes)
@@ -292,12 +297,9 @@ cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y,
 cdef void finish_windows(Along* along, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer,
                          bint empty) noexcept nogil:
     """Rows whose other axes divide by the same; empty: they are in the padding."""
-    if empty:
-        finish_empty(along, 0, along.windows, y, rows, outer)
-        return
-    finish_rows(along, x, y, rows, outer)
-    finish_empty(along, 0, along.begin, y, rows, outer)
-    finish_empty(along, along.end, along.windows, y, rows, outer)
+    if not empty:
+        finish_rows(along, x, y, rows, outer)
+    finish_empty(along, 0 if empty else along.begin, 0 if empty else along.end, y, rows, outer)
 
 
 cdef void finish_axis(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y, Py_ssize_t begin,
