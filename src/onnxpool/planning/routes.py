@@ -11,11 +11,11 @@ REGISTER = 32  # bytes, for which costs were measured
 # Nanoseconds for each register full of results, on AMD Zen 3 (`tools/measure_routes.py` measures and prints them):
 # what a unit of work costs in each route.
 COSTS = {
-    "direct": {"taps": 0.59, "widened": 0.16, "tree": 0.27, "axes": 1.68, "part": 9.49, "windows": 10.24,
-               "results": 1.74},
-    "passes": {"loads": 0.63, "widened": 0.39, "sums": 0.30, "splits": 1.42, "picks": 1.18, "taps": 0.21, "rows": 4.11,
-               "items": 56.72, "windows": 5.57, "results": 2.63},
-    "moved": {"elements": 1.80},
+    "direct": {"taps": 0.59, "widened": 0.05, "tree": 0.23, "axes": 1.08, "part": 8.94, "windows": 10.05,
+               "results": 1.42},
+    "passes": {"loads": 0.71, "widened": 0.12, "sums": 0.30, "splits": 0.86, "picks": 1.66, "taps": 0.33, "rows": 4.06,
+               "items": 70.26, "windows": 5.41, "results": 1.74},
+    "moved": {"elements": 1.78},
 }
 LEAST = min(COSTS["direct"]["results"], COSTS["passes"]["results"])  # that any window costs
 MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes

@@ -6,7 +6,7 @@
  *   vec_merge   of two: the first one is of earlier taps
  *   vec_none    what changes nothing             vec_empty             the total of no tap
  *   vec_keep    only some lanes of one
- *   vec_split   elements of even and of odd place
+ *   vec_split   elements of even and of odd place; vec_part_two, of two registers that vec_load_two loaded
  *   vec_finish  a total to elements          watch_t   remembers whether a total left its safe range
  *   vec_divide  the same, by a division, which is exact for every total
  */

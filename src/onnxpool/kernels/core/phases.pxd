@@ -25,7 +25,7 @@ from .job cimport FEW, Rule, fetch
 from .rows cimport Columns, fill_row, round_up
 
 cdef enum:
-    MOST_VALUES = 256     # of a group
+    MOST_VALUES = 256     # of a group: four registers of bytes, of 64 bytes each
 
 cdef struct Triple:
     vec_t a, b, c
@@ -109,8 +109,8 @@ cdef inline const elem_t* gather(const Columns* c, const elem_t* x, Py_ssize_t f
                                  elem_t* values) noexcept nogil:
     """The elements of a group, tap by tap: what would be before and behind them may not be there."""
     cdef Py_ssize_t t, i
-    memset(values, 0, c.taps * MOST_VALUES * sizeof(elem_t))
     for t in range(c.taps):
+        memset(values + t * MOST_VALUES, 0, n * sizeof(elem_t))
         for i in range(max(0, -first), min(n, c.pieces * c.n - first)):
             values[t * MOST_VALUES + i] = x[first + i + t * c.tap]
     return values

@@ -131,7 +131,12 @@ INLINE double_v widen_float(half_float_v x) {
 #endif
 }
 typedef VECTOR(uint32_t, WIDTH / 2) half_uint32_v;
-INLINE double_v widen_float16_to_double(const uint16_t *x) {
+#if defined(__F16C__)
+#define SOFT INLINE
+#else
+#define SOFT RARE /* so many operations that a call adds little */
+#endif
+SOFT double_v widen_float16_to_double(const uint16_t *x) {
 #if defined(__AVX512F__)
     return (double_v)_mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x)));
 #elif defined(__F16C__)
@@ -221,7 +226,7 @@ INLINE quarter_words_v narrow_double_to_bfloat16(double_v x) {
     bits = QUIET_TO_BFLOAT16(half_uint32_v, bits);
     return __builtin_convertvector(ROUND_TO_BFLOAT16(half_uint32_v, bits) >> 16, quarter_words_v);
 }
-INLINE quarter_words_v narrow_double_to_float16(double_v x) {
+SOFT quarter_words_v narrow_double_to_float16(double_v x) {
     const half_float_v narrow = round_to_odd(x);
 #if defined(__AVX512F__)
     return (quarter_words_v)_mm256_cvtps_ph((__m256)narrow, _MM_FROUND_TO_NEAREST_INT);

@@ -205,7 +205,10 @@ cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize
         if t.n[a] == 0:
             fill(total, vec_empty())
             return
-    reduce_axes(total, t, t.axes - 1, x, n, rule)
+    a = t.axes - 1
+    while a and t.n[a] == 1 and not t.tree[a]:
+        a -= 1
+    reduce_axes(total, t, a, x, n, rule)
 
 
 cdef inline void fetch_part(Windows* w, const elem_t* x, Py_ssize_t block) noexcept nogil:
@@ -266,19 +269,21 @@ cdef void pool_long(const Taps* t, const Windows* w, const elem_t* x, elem_t* y,
     """One window that is not a few taps."""
     cdef Woven4 block
     cdef vec_t total
+    cdef watch_t seen = watch[0]  # in registers
     cdef Py_ssize_t lane = 0
     while lane + width(&block) <= w.lanes and not (DIVIDES and w.rule.careful):
         reduce_window(&block, t, x + lane, w.lanes, w.rule)
-        finish(y + lane, w.lanes, &block, by, w.rule, watch)
+        finish(y + lane, w.lanes, &block, by, w.rule, &seen)
         lane += width(&block)
     while lane < w.lanes:
         lane = max(0, min(lane, w.lanes - LANES))
         reduce_window(&total, t, x + lane, w.lanes, w.rule)
         if DIVIDES and w.rule.careful:
-            divide(y + lane, w.lanes, &total, by.count, w.rule, watch)
+            divide(y + lane, w.lanes, &total, by.count, w.rule, &seen)
         else:
-            finish(y + lane, w.lanes, &total, by, w.rule, watch)
+            finish(y + lane, w.lanes, &total, by, w.rule, &seen)
         lane += LANES
+    watch[0] = seen
 
 
 cdef void list_taps(Taps* t, Windows* w) noexcept nogil:
