@@ -26,7 +26,7 @@ WHOLE_LANES = 1 << 12  # bytes of lanes below which tiles of whole channels are 
 PLANAR_LANES = {1: 64, 2: 128, 4: 32, 8: 16}  # that are brought side by side together, of so many bytes: 1.0-1.8
 PLANAR_ROOM = 1 << 17  # bytes of a tile of these: 1.04, 1.00
 LINE_ROOM = 1 << 16  # bytes of a tile with more than FEW taps along its only axis, which has no halo: 1.10, 1.05
-LONG_ROOM = 900_000  # bytes of a tile with more than FEW taps along an axis, or of a retry: 1.09 times as fast as 1 << 19
+LONG_ROOM = 900_000  # bytes of a tile with more than FEW taps along an axis, or of a retry: 1.09 against 1 << 19
 
 
 class Stage(NamedTuple):

@@ -217,7 +217,7 @@ cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t row
 
 cdef inline void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t* y, Py_ssize_t rows,
                               double outer) noexcept nogil:
-    """Windows before `begin` and from `end` on, which are wholly in the padding: sums of them are 0, not the -0 that
+    """Windows before `begin` and from `end` on, which are wholly in the padding. Sums of them are 0, not the -0 that
     changes no other sum."""
     cdef Py_ssize_t _, w, i
     cdef Divisor by

@@ -136,8 +136,8 @@ cdef inline void write_phases(acc_t* y, group_t* v, Py_ssize_t phase, Py_ssize_t
 
 cdef inline void load_groups(group_t* unused, const Columns* columns, const elem_t* x, acc_t* y, Py_ssize_t rows,
                              Py_ssize_t taps, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """As `load_columns`. The first and the last group of a row may have elements of other rows as well; if there are
-    none, what is there of these groups is gathered."""
+    """As `load_columns`. What is loaded before and behind a row are elements of other rows. Where there are none, the
+    first and the last group of the row are gathered."""
     cdef Columns c = columns[0]  # in registers, as nobody else can write it
     cdef elem_t[FEW * MOST_VALUES] values
     cdef group_t v, later
