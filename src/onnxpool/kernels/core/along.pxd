@@ -23,7 +23,7 @@ from .element cimport (
     watch_t,
     width,
 )
-from .job cimport FEW, Axis, Rule, Run, Tile, run_at, window_at
+from .job cimport FEW, Axis, Rule, Run, Tile, Window, run_at, window_at
 from .rows cimport SLACK, SLOTS, Room, is_tree
 
 cdef struct Segment:
@@ -35,7 +35,8 @@ cdef struct Along:
     # The last axis of a tile.
     const Axis* axis
     Py_ssize_t first                 # the number of its first window in the axis
-    Py_ssize_t windows, begin, end   # those from begin to end have taps
+    Py_ssize_t windows
+    bint gaps                        # whether some of them have no taps
     Py_ssize_t taps                  # that are left, and how far they are from a window in a row
     Py_ssize_t[FEW] tap
     Py_ssize_t pitch, step           # from row to row, and from window to window in a row
@@ -64,13 +65,10 @@ cdef inline void prepare_segments(const Tile* tile, Along* along) noexcept nogil
     cdef Py_ssize_t w = 0
     cdef Run run
     cdef Segment* segment = along.segments
-    cdef bint taps = False
-    along.begin, along.end = along.windows, along.windows
+    along.gaps = False
     while w < along.windows:
         run = run_at(along.axis, along.first + w, along.first + along.windows)
-        if run.window.taps:
-            along.begin = along.begin if taps else w
-            along.end, taps = w + run.n, True
+        along.gaps |= run.window.taps == 0
         if not w:
             segment[0] = Segment(0, 0, run.window.count)
         elif DIVIDES and run.window.count != segment.count:
@@ -215,20 +213,21 @@ cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t row
                 finish_lines(<Block*> NULL, a, &lines, source, target, False)
 
 
-cdef inline void finish_empty(const Along* a, Py_ssize_t begin, Py_ssize_t end, elem_t* y, Py_ssize_t rows,
+cdef inline void finish_empty(const Along* a, bint all_windows, elem_t* y, Py_ssize_t rows,
                               double outer) noexcept nogil:
-    """Windows before `begin` and from `end` on, which are wholly in the padding. Sums of them are 0, not the -0 that
-    changes no other sum."""
+    """Windows that are wholly in the padding: sums of them are 0, not the -0 that changes no other sum."""
     cdef Py_ssize_t _, w, i
+    cdef Window window
     cdef Divisor by
     cdef vec_t empty = vec_empty()
-    if begin == 0 and end == a.windows:
+    if not (all_windows or a.gaps):
         return
     for _ in range(rows):
         for w in range(a.windows):
-            i = a.lanes if begin <= w < end else 0
+            window = window_at(a.axis, a.first + w)
+            i = a.lanes if window.taps and not all_windows else 0
             if DIVIDES and not i:
-                by = divisor_of(window_at(a.axis, a.first + w).count * outer)
+                by = divisor_of(window.count * outer)
             while i < a.lanes:  # 0 / count is exact
                 finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule, a.watch)
                 i += LANES

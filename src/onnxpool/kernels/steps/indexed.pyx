@@ -72,7 +72,7 @@ cdef struct Room:
     acc_t* values
     place_t* places
     int64_t* shift        # from the index of a place of the first window and lane to that of another one
-    int64_t* least        # the same of first taps inside, for the values of windows that begin in the padding
+    int64_t* least        # the same of first taps inside, for the values of windows that begin in the padding; or -1
     Py_ssize_t begin, inside, end     # values of windows with taps; the first one of a window that begins inside
     Py_ssize_t size       # of the scratch memory
 
@@ -221,8 +221,10 @@ cdef void finish_values(const acc_t* values, const place_t* places, Py_ssize_t n
 cdef void mend_values(const Room* room, Py_ssize_t at, Py_ssize_t n, int64_t* indices, int64_t base) noexcept nogil:
     """No index is before that of the first tap inside; values of windows without a tap have none."""
     cdef Py_ssize_t i
+    cdef int64_t least
     for i in range(min(n, room.inside - at)):
-        indices[i] = max(indices[i], base + room.lines.line.place + room.least[at + i])
+        least = room.least[at + i]  # no tap is inside, perhaps, if taps are so far apart that all elements are between
+        indices[i] = max(indices[i], base + room.lines.line.place + least) if least >= 0 else -1
     for i in range(min(n, room.begin - at)):
         indices[i] = -1
     for i in range(max(0, room.end - at), n):
@@ -303,7 +305,7 @@ cdef void prepare_indices(Room* room, Py_ssize_t begin) noexcept nogil:
         window = window_at(&tile.axis[last], begin + w)
         for lane in range(tile.lanes):
             room.shift[i] = w * tile.axis[last].stride * tile.pace[last] + lane * tile.base_lane
-            room.least[i] = window.first * tile.pace[last] + lane * tile.base_lane
+            room.least[i] = window.first * tile.pace[last] + lane * tile.base_lane if window.taps else -1
             i += 1
         if window.taps == 0 and room.end == 0:
             room.begin = i

@@ -299,7 +299,7 @@ cdef void finish_windows(Along* along, const acc_t* x, elem_t* y, Py_ssize_t row
     """Rows whose other axes divide by the same; empty: they are in the padding."""
     if not empty:
         finish_rows(along, x, y, rows, outer)
-    finish_empty(along, 0 if empty else along.begin, 0 if empty else along.end, y, rows, outer)
+    finish_empty(along, empty, y, rows, outer)
 
 
 cdef void finish_axis(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y, Py_ssize_t begin,
