@@ -6,7 +6,7 @@
  *   vec_merge   of two: the first one is of earlier taps
  *   vec_none    what changes nothing             vec_empty             the total of no tap
  *   vec_keep    only some lanes of one
- *   vec_split   elements of even and of odd place; vec_part_two, of two registers that vec_load_two loaded
+ *   vec_split   elements of even and of odd place; vec_split_two, of two registers that vec_load_two loaded
  *   vec_finish  a total to elements          watch_t   remembers whether a total left its safe range
  *   vec_divide  the same, by a division, which is exact for every total
  */
@@ -38,25 +38,16 @@ typedef uint8_t elem_t;
 typedef uint16_t elem_t; /* float16, bfloat16 */
 #endif
 
-/* Whether the order of taps matters, so that parts of a window are sums of their own. */
-#if defined(REDUCTION_max) || defined(REDUCTION_qmean)
-enum { ORDERED = 0 };
-#else
-enum { ORDERED = 1 };
-#endif
-
-/* Whether a tap may count more than once. */
+/* Whether the order of taps matters, so that parts of a window are sums of their own. Whether a tap may count more than
+ * once. Whether totals are divided by how many taps they are of. */
 #if defined(REDUCTION_max)
-enum { IDEMPOTENT = 1 };
+enum { ORDERED = 0, IDEMPOTENT = 1, DIVIDES = 0 };
+#elif defined(REDUCTION_qmean)
+enum { ORDERED = 0, IDEMPOTENT = 0, DIVIDES = 0 };
+#elif defined(REDUCTION_mean) || defined(REDUCTION_wide)
+enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
 #else
-enum { IDEMPOTENT = 0 };
-#endif
-
-/* Whether totals are divided by how many taps they are of. */
-#if defined(REDUCTION_mean) || defined(REDUCTION_wide)
-enum { DIVIDES = 1 };
-#else
-enum { DIVIDES = 0 };
+enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
 #endif
 
 /* ---- In an accumulator. */
@@ -386,7 +377,7 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
     *first = (vec_t)(both << 16);
     *second = (vec_t)(both & 0xffff0000);
 }
-INLINE void vec_part_two(vec_t *first, vec_t *second) { (void)first, (void)second; }
+INLINE void vec_split_two(vec_t *first, vec_t *second) { (void)first, (void)second; }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule,
                            watch_t *watch) {
     (void)rule;
@@ -399,7 +390,7 @@ INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, ve
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
     *first = vec_load(x, rule), *second = vec_load(x + LANES, rule);
 }
-INLINE void vec_part_two(vec_t *first, vec_t *second) { vec_split(first, second); }
+INLINE void vec_split_two(vec_t *first, vec_t *second) { vec_split(first, second); }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule,
                            watch_t *watch) {
     vec_finish(y, first, count, inverse, rule, watch);

@@ -28,7 +28,7 @@ cdef extern from "element.h" nogil:
     acc_t acc_of(double value) noexcept
     void vec_split(vec_t* first, vec_t* second) noexcept
     void vec_split_three(vec_t* first, vec_t* second, vec_t* third) noexcept
-    void vec_part_two(vec_t* first, vec_t* second) noexcept
+    void vec_split_two(vec_t* first, vec_t* second) noexcept
     void vec_finish(elem_t* y, vec_t total, vec_t count, vec_t inverse, const Rule* rule, watch_t* watch) noexcept
     void vec_finish_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, vec_t inverse, const Rule* rule,
                          watch_t* watch) noexcept

@@ -14,10 +14,10 @@ from .element cimport (
     vec_load,
     vec_merge,
     vec_ones,
-    vec_part_two,
     vec_read,
     vec_split,
     vec_split_three,
+    vec_split_two,
     vec_t,
     vec_write,
 )
@@ -66,9 +66,9 @@ cdef inline void split(group_t* v) noexcept nogil:
     if group_t is Triple:
         vec_split_three(&v.a, &v.b, &v.c)
     else:
-        vec_part_two(&v.a, &v.b)
+        vec_split_two(&v.a, &v.b)
     if group_t is Woven4:
-        vec_part_two(&v.c, &v.d)
+        vec_split_two(&v.c, &v.d)
         vec_split(&v.a, &v.c)
         vec_split(&v.b, &v.d)
 
@@ -154,7 +154,7 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
         while True:
             while i < stop:
                 for t in range(fetched, taps):
-                    fetch(source + t * tap + c.ahead, block * sizeof(elem_t))
+                    fetch(x + i * phases - c.left + t * c.tap + c.ahead, block * sizeof(elem_t))
                 load_group(&v, source, c.rule)
                 for t in range(1, taps):
                     load_group(&later, source + t * tap, c.rule)
