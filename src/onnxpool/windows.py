@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from .attributes import INT64_MAX
 from .errors import PoolError
 
 SIDES = {"kernel_shape": 1, "pooled_shape": 1, "strides": 1, "dilations": 1, "pads": 2}  # values for each axis
@@ -182,6 +183,10 @@ def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stri
         out = ceil_div(size, stride)
         total = max(0, (out - 1) * stride + span - size)
         pads = (total // 2, total - total // 2) if mode == "SAME_UPPER" else (total - total // 2, total // 2)
+        if total > INT64_MAX:
+            raise PoolError(f"{label}: kernel_shape[{index}]={kernel} with dilations[{index}]={dilation} spans {span}, "
+                            f"and auto_pad={mode} pads axis {axis} by {total}, more than the limit of {INT64_MAX}; "
+                            f"lower kernel_shape or dilations", label, "kernel_shape", axis=axis, value=kernel)
     else:
         room = size + sum(pads) - span
         if room < 0 and not ceil:

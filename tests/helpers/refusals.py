@@ -79,6 +79,8 @@ BAD_GEOMETRY = [
     Bad("dilation_zero", {"dilations": [0, 1]}, ("dilations[0]", "0", "1")),
     Bad("dilation_negative", {"dilations": [1, -1]}, ("dilations[1]", "-1", "1")),
     Bad("dilation_overflows", {"kernel_shape": [3, 3], "dilations": [2**62, 1]}, (str(2**62), "3"), axis=0),
+    Bad("same_pads_overflow", {"kernel_shape": [2**60, 1], "dilations": [2**31, 1], "auto_pad": "SAME_UPPER"},
+        ("kernel_shape[0]", str(2**60), str(2**31), "SAME_UPPER", str(MOST)), axis=0),
     Bad("dilated_kernel_larger", {"dilations": [9, 1], "kernel_shape": [2, 1]}, ("9", "10", "8"), axis=0),
     Bad("pad_negative", {"pads": [0, 0, -1, 0]}, ("pads[2]", "-1", "0")),
     Bad("pad_huge", {"pads": [2**62] * 4}, ("pads", str(2**62))),

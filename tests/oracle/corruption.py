@@ -84,6 +84,22 @@ def bad_element(choices, call):
     return replace(call, attributes={**call.attributes, name: value})
 
 
+def far_windows(choices, call):
+    """Windows that lie far apart, far before and far behind all elements, or reach there: valid together, or not."""
+    names = own_attributes(call.operator)
+    shape = getattr(call.x, "shape", ())
+    if call.operator == UNPOOL or "kernel_shape" not in names or len(shape) < 3:
+        return bad_attribute(choices, call)
+    drawn = {"kernel_shape": (1, 2, 3, 2**40, 2**60), "dilations": (1, 1, 2, 2**31, 2**58)}
+    given = {name: [choices.pick(drawn[name]) for _ in shape[2:]] for name in drawn if name in names}
+    given["strides"] = [choices.pick((1, 2, 2**31, 2**45, 2**60)) for _ in shape[2:]]
+    given["pads"] = [stride * choices.pick((0, 1, 2)) for stride in given["strides"] * 2]
+    if choices.chance(30):
+        given |= {"auto_pad": choices.pick(("SAME_UPPER", "SAME_LOWER", "VALID"))}
+        del given["pads"]
+    return replace(call, attributes={**{k: v for k, v in call.attributes.items() if k != "auto_pad"}, **given})
+
+
 def with_input(call, place, value):
     """The call with one input exchanged."""
     inputs = list(call.inputs)
@@ -166,7 +182,7 @@ def bad_out(choices, call):
     return replace(call, out=choices.integer(0, len(OUTS) - 1))
 
 
-CORRUPTIONS = (bad_attribute, bad_element, bad_value, bad_shape, bad_dtype, bad_kind, bad_option, bad_out)
+CORRUPTIONS = (bad_attribute, bad_element, far_windows, bad_value, bad_shape, bad_dtype, bad_kind, bad_option, bad_out)
 LIKELY = (bad_attribute, bad_element, bad_value, bad_value, *CORRUPTIONS)
 
 

@@ -10,7 +10,20 @@ from .core.boxes cimport OF_BFLOAT16, OF_FLOAT16, OF_FLOAT32, OF_FLOAT64, CopySt
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
 from .core.job cimport Axis, Step, Tile
 from .core.signals cimport Interrupts, raised_by_handler
-from .core.tasks cimport MOST_AXES, Array, Call, Job, Part, count_parts, parts, room_of, run_task, stopped, whole_of
+from .core.tasks cimport (
+    FRONT,
+    MOST_AXES,
+    Array,
+    Call,
+    Job,
+    Part,
+    count_parts,
+    parts,
+    room_of,
+    run_task,
+    stopped,
+    whole_of,
+)
 from .core.team cimport Team, end_task, enter_team, leave_team
 from .core.units cimport Unit
 from .operands cimport Operand, Operands
@@ -35,6 +48,7 @@ cdef extern from *:
     """
     bint fetches "onnxpool_fetches"() nogil
 
+FORMATS = {"float16": OF_FLOAT16, "bfloat16": OF_BFLOAT16, "float32": OF_FLOAT32, "float64": OF_FLOAT64}
 cdef const Unit* units = NULL
 
 
@@ -210,9 +224,8 @@ cdef class Pool:
         cdef const Unit* unit = unit_of(f"{stage.step}_{stage.unit}")
         job.step, job.copy = <Step> unit.run, <CopyStep> unit_of("copy_any_bytes").run
         job.itemsize, job.retries = setup.itemsize, retries
-        formats = {"float16": OF_FLOAT16, "bfloat16": OF_BFLOAT16, "float32": OF_FLOAT32, "float64": OF_FLOAT64}
-        if setup.dtype in formats:
-            job.extremes = extremes_of(formats[setup.dtype], setup.least, setup.largest)
+        if len(setup.stages) > 1:  # a dtype without a format must not go on without retries
+            job.extremes = extremes_of(FORMATS[setup.dtype], setup.least, setup.largest)
         job.rows = stage.step == "passes"
         # Channels that are brought side by side are copied together as for any other step.
         job.whole = stage.step == "whole" and (setup.channels_last or not setup.inside)
@@ -234,11 +247,11 @@ cdef class Pool:
         elements = results = job.tile_items * job.tile_lanes
         for a in range(job.rank):
             span = min(job.axis[a].kernel, job.axis[a].size)
-            span = min(job.axis[a].size, (job.tile[a] - 1) * job.axis[a].stride
+            span = min(job.axis[a].size, (job.tile[a] - 1) * min(job.axis[a].stride, job.axis[a].size)
                        + min(job.axis[a].size, (span - 1) * min(job.axis[a].dilation, job.axis[a].size) + 1))
             elements *= span
             results *= job.tile[a]
-        job.x_room = 0 if job.whole else parts(elements * job.itemsize + LINE, LINE) * LINE
+        job.x_room = 0 if job.whole else FRONT + parts(elements * job.itemsize + LINE, LINE) * LINE
         job.y_room = parts(results * job.itemsize + LINE, LINE) * LINE
         job.index_room = parts(results * 8, LINE) * LINE if setup.indexed else 0
         job.scratch = parts(unit.scratch(&tile), LINE) * LINE

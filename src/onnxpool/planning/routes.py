@@ -158,7 +158,7 @@ def is_windowed(problem: Problem) -> bool:
 
 def bounded(problem: Problem) -> bool:
     """Whether rows with their padding are not much longer than what they hold."""
-    return all(axis.span <= 4 * axis.size + 64 for axis in problem.axes)
+    return all(max(axis.span, (axis.out - 1) * axis.stride, *axis.pads) <= 8 * axis.size + 64 for axis in problem.axes)
 
 
 ROUTES = (

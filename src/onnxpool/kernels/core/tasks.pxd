@@ -8,6 +8,7 @@ from .signals cimport Interrupts, interrupted
 
 cdef enum:
     MOST_AXES = 64  # as many as NumPy has
+    FRONT = 256     # bytes before a copy: four of the longest registers, as loads of phases begin before a row
 
 cdef struct Job:
     # x[group, item, axes, lane], and how it is cut; arrays of the job are as long as its rank.
@@ -160,7 +161,7 @@ cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const 
     cdef Py_ssize_t[MOST_AXES] zero
     if call.apart and not job.whole:
         describe(&copy, job, part, &call.x, part.low, part.high, strides, job.itemsize)
-        copy.to = memory
+        copy.to = memory = memory + FRONT
         if volume(&copy):
             job.copy(&copy)
         tile.x, tile.x_item = memory, strides[rank]

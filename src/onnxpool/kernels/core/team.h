@@ -24,8 +24,8 @@ typedef struct {
 enum { MOST_POOLS = 2, MOST_THREADS = 256 }; /* the latter as in threads.py */
 
 static int regions_running, pools_alive;
-static int paused;   /* by the fork that is under way */
-static int orphaned; /* this process was forked with a pool that could not be given up */
+static __thread int paused; /* by the fork that this thread makes: its child goes on with the same variable */
+static int orphaned;        /* this process was forked with a pool that could not be given up */
 static __thread int has_pool, pool_size;
 static pthread_key_t pool_key;
 static pthread_attr_t worker_attributes;

@@ -182,14 +182,13 @@ cdef Py_ssize_t unpool_elements(Unpool* job, cnp.ndarray x, cnp.ndarray indices,
     cdef void* source = cnp.PyArray_DATA(x)
     cdef void* target = cnp.PyArray_DATA(y)
     cdef int itemsize = cnp.PyArray_ITEMSIZE(x), found = 0
-    cdef Py_ssize_t number
+    cdef Py_ssize_t number, bad
     with nogil:
         for number in prange(job.tasks, num_threads=team.threads, schedule="static", use_threads_if=team.threads > 1):
             found |= check_task(job, places, number, signals)
-        if found & BAD:
-            return find_bad(job, places)
-        if signals.raised:
-            return -1
+        bad = find_bad(job, places) if found & BAD else -1
+        if bad >= 0 or signals.raised:  # another thread of the caller may have mended what was found
+            return bad
         if itemsize == 2:
             store_all(job, <uint16_t*> source, places, <uint16_t*> target, found & CROSSING, team, signals)
         elif itemsize == 4:

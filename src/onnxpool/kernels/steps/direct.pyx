@@ -32,7 +32,7 @@ from ..core.element cimport (
 from ..core.job cimport FEW, Axis, Rule, Run, Tile, Window, fetch, run_at, window_at
 
 cdef enum:
-    LEVELS = 48  # of a tree: more than taps can fill
+    LEVELS = 64  # of a tree: a bit for each of the places, which padding has as well
     MOST = 64    # axes
     AHEAD = 512  # bytes, at least, from what is read to what is fetched
     MOST_TAPS = FEW * FEW * FEW
