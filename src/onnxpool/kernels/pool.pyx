@@ -8,11 +8,10 @@ from libc.string cimport memset, strcmp
 
 from .core.boxes cimport OF_BFLOAT16, OF_FLOAT16, OF_FLOAT32, OF_FLOAT64, CopyStep, extremes_of
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
-from .core.job cimport Axis, Step, Tile
+from .core.job cimport MOST_AXES, Axis, Step, Tile
 from .core.signals cimport Interrupts, raised_by_handler
 from .core.tasks cimport (
     FRONT,
-    MOST_AXES,
     Array,
     Call,
     Job,
@@ -30,7 +29,7 @@ from .operands cimport Operand, Operands
 
 cdef enum:
     LINE = 64  # bytes of a cache line
-    NEAR = 1 << 20  # bytes of elements that caches of a core hold
+    CACHED = 1 << 20  # bytes of elements that caches of a core hold
 
 cnp.import_array()
 
@@ -284,9 +283,9 @@ cdef class Pool:
             raise MemoryError(f"onnxpool: no scratch memory for {threads} threads")
         raised_by_handler(&signals)
 
-    cdef bint _describe(self, Array* array, const Operand* source, Py_ssize_t row) noexcept nogil:
+    cdef bint _describe(self, Array* array, const Operand* source, Py_ssize_t places) noexcept nogil:
         """The strides of an array by the names they have in a job. The result says whether its elements must be copied
-        together: the elements of a row must lie in one piece."""
+        together. A row of several places must lie in one piece; 0 places: it need not."""
         cdef const Job* job = self.jobs
         cdef bint apart = source.swapped, spatial = source.ndim > 2
         cdef Py_ssize_t packed = job.lanes * source.itemsize
@@ -302,17 +301,17 @@ cdef class Pool:
             array.axis[a] = source.strides[self.first + a] if spatial else source.itemsize * job.lanes
             if array.axis[a] % source.itemsize:
                 apart = True
-        if row > 1 and array.axis[last] != packed:
+        if places > 1 and array.axis[last] != packed:
             apart = True
         a = last
-        while job.whole and row and a > 0 and not apart:  # few lanes of a whole channel: all lines are one
+        while job.whole and places and a > 0 and not apart:  # few lanes of a whole channel: all lines are one
             packed *= job.axis[a].size
             a -= 1
             apart = job.axis[a].size > 1 and array.axis[a] != packed
         return apart
 
     cdef bint run_operands(self, const Operands* operands, int threads, Interrupts* signals) noexcept nogil:
-        """As `run`, for the holder of no GIL; False if there is no memory. Without `signals` it goes on to the end."""
+        """As `run`, but needs no GIL; False if there is no memory. Without `signals` it goes on to the end."""
         cdef Call call
         cdef char* memory
         cdef char* allocated
@@ -329,7 +328,8 @@ cdef class Pool:
         call.rule, call.signals = operands.rule, signals
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.careful = self.careful
-        call.far = not call.apart and job.groups * job.items * job.lanes * job.plane * job.itemsize > NEAR and fetches()
+        room = job.groups * job.items * job.lanes * job.plane * job.itemsize
+        call.far = not call.apart and room > CACHED and fetches()
         room = parts(room_of(job, &call), LINE) * LINE + fence
         team = enter_team(threads if job.tasks > 1 else 1)
         allocated = <char*> malloc(team.threads * room + LINE)

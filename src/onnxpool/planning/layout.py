@@ -194,6 +194,7 @@ def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: s
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
     # Elements that lie apart are copied, and results. Others stay where they are: some of them are read again soon.
     stays = not problem.planar and (route.step == "whole" or (routes.is_windowed(problem) and layout.contiguous))
+    # A thread may take MOST bytes. Of these, what scratch memory leaves is free for elements.
     free = 0 if problem.planar or (route.step == "direct" and not stays) else tiles.MOST - room
 
     def volume(tile: tiles.Tile, step: str = f"{route.step}_{unit}") -> int:

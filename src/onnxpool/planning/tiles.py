@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..windows import Axis, ceil_div
 
-MOST = 1_000_000  # bytes of memory that a thread should take at most, whatever it costs: what is promised is a MiB
+MOST = 1_000_000  # bytes of memory of a thread; a larger tile is cut at any cost, as about 1 MiB is promised
 TASKS = 16  # that a large problem is cut into at least, so that up to 8 threads share them evenly; not measured
 # Measured on Zen 3 with one thread:
 LARGE = 1 << 18  # elements in and out of a large problem; from half of it on: 1.7 times the time of one tile

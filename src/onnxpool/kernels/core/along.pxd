@@ -37,7 +37,7 @@ cdef struct Along:
     Py_ssize_t first                 # the number of its first window in the axis
     Py_ssize_t windows
     bint gaps                        # whether some of them have no taps
-    Py_ssize_t taps                  # that are left, and how far they are from a window in a row
+    Py_ssize_t taps                  # not yet reduced, and their distances from a window in a row
     Py_ssize_t[FEW] tap
     Py_ssize_t pitch, step           # from row to row, and from window to window in a row
     Py_ssize_t y_row, y_step         # the same of results
@@ -49,7 +49,7 @@ cdef struct Along:
     Py_ssize_t n_segments
     bint each                        # whether each value has a divisor: lanes are few, and windows divide differently
     acc_t* divisors
-    double[SLOTS] count              # by what the taps of other axes count: of it, counts and inverses are there
+    double[SLOTS] count              # factors from other axes for which `divisors` holds counts and inverses
     Py_ssize_t values                # from slot to slot
     int slot
 

@@ -1,6 +1,6 @@
 /* What a copy is told: how many elements along each axis, and the bytes from one to the next in both places. */
-#ifndef ONNXPOOL_COPY_H
-#define ONNXPOOL_COPY_H
+#ifndef ONNXPOOL_BOXES_H
+#define ONNXPOOL_BOXES_H
 
 #include <stddef.h>
 #include <stdint.h>

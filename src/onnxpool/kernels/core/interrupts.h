@@ -1,7 +1,7 @@
 /* Signals during a long call: between two tasks, every INTERVAL, the calling thread lets Python run its handlers.
  *
  * A handler that raises, as that of Ctrl-C does, ends the call: the tasks that are left are skipped. Python runs handlers
- * in its main thread only, so no other thread ever waits here for the GIL.
+ * in its main thread only. On Linux no other thread ever waits here for the GIL; elsewhere a thread cannot be told apart.
  */
 #ifndef ONNXPOOL_INTERRUPTS_H
 #define ONNXPOOL_INTERRUPTS_H

@@ -70,11 +70,12 @@ static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
 /* What a reduction is told besides. */
 typedef struct {
     double p;                                  /* of the Lp norm; 0 for a mean */
-    double low, high;                          /* totals of squares in this range lost nothing */
-    int64_t bias;                              /* of a quantised mean: zero point of x, times taps if the sum is of integers, */
-    float scale, y_scale;                      /* what one unit of the sum is worth, in units of y or real, */
-    float lowest, highest;                     /* the range of y (less its zero point, if the sum is of integers), */
-    int zero;                                  /* and the zero point of y */
+    double low, high;                          /* totals of p-th powers in this range lost nothing */
+    /* Of quantised means; where the sum is of integers, the bias is of all taps, and the range is less the zero point: */
+    int64_t bias;                              /* the zero point of x */
+    float scale, y_scale;                      /* what one unit of the sum is worth, in units of y or real */
+    float lowest, highest;                     /* the range of y */
+    int zero;                                  /* the zero point of y */
     int careful;                               /* whether quotients need a division */
 } Rule;
 
@@ -82,10 +83,10 @@ typedef struct {
 typedef struct {
     const Axis *axis;
     int rank;
-    ptrdiff_t items, lanes;                    /* lanes lie side by side at each place, */
-    ptrdiff_t all_lanes, most_lanes;           /* as some of so many; a tile has at most these */
-    const char *x;                             /* of the first item: the element at place 0 of all axes, */
-    char *y;                                   /* and the result of window 0 of all axes */
+    ptrdiff_t items, lanes;                    /* lanes lie side by side at each place */
+    ptrdiff_t all_lanes, most_lanes;           /* of the job, and of its largest tile */
+    const char *x;                             /* the element of the first item at place 0 of all axes */
+    char *y;                                   /* the result of the first item in window 0 of all axes */
     ptrdiff_t x_item, y_item;                  /* from item to item */
     const ptrdiff_t *x_stride, *y_stride;      /* from place to place, from window to window of each axis */
     const ptrdiff_t *begin, *end;              /* windows of each axis */
@@ -96,8 +97,8 @@ typedef struct {
     const ptrdiff_t *index_stride;
     const ptrdiff_t *pace;                     /* from the index of a place to that of the next one of each axis */
     int64_t base, base_item, base_lane;        /* index of place 0 of the first item and lane, to the next item, and lane */
-    int apart, swapped;                        /* whether elements are to be copied together, and their byte order turned: */
-    ptrdiff_t x_lane;                          /* then strides of x are bytes, this one from lane to lane */
+    int apart, swapped;                        /* whether the step copies elements together, and turns their byte order */
+    ptrdiff_t x_lane;                          /* from lane to lane, if apart: then strides of x are bytes */
     int far;                                   /* whether elements come from memory, and loops had better ask for them */
     int suspect;                               /* set by a step: some results may be wrong */
 } Tile;

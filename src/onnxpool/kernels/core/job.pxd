@@ -49,6 +49,6 @@ cdef extern from "job.h" nogil:
     ctypedef void (*Step)(Tile* tile) noexcept
     ctypedef Py_ssize_t (*Scratch)(const Tile* tile) noexcept
 
-# Up to so many taps along an axis are added one after the other, more of them as an aligned binary tree.
 cdef enum:
-    FEW = 8
+    FEW = 8         # taps along an axis that are added one after the other; more are an aligned binary tree
+    MOST_AXES = 64  # as many as NumPy has

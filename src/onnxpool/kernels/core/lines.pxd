@@ -8,7 +8,8 @@ the last two. Lines along the axis before the last one are kept in a ring until 
 """
 from libc.stdint cimport int64_t
 
-from .job cimport Axis, Rule, Tile, Window, window_at
+from .cursor cimport advance
+from .job cimport MOST_AXES, Axis, Rule, Tile, Window, window_at
 
 cdef extern from "lines.h" nogil:
     ctypedef float elem_t  # a number: which one, the compiler is told for each unit
@@ -30,9 +31,6 @@ cdef extern from "lines.h" nogil:
     vec_t vec_fill(acc_t value) noexcept
     seen_t seen_nothing() noexcept
     void see(seen_t* seen, vec_t v) noexcept
-
-cdef enum:
-    MOST = 64                  # axes
 
 cdef struct Line:
     const elem_t* x            # place 0 of the last axis
@@ -57,7 +55,7 @@ cdef struct Lines:
     Py_ssize_t* tap                      # distances of taps in a loaded line
     # The windows of the other axes, of which there is at least one, and what they read.
     int outer
-    Py_ssize_t[MOST] at
+    Py_ssize_t[MOST_AXES] at
     double divisor                       # their part of the divisor of a mean
     Py_ssize_t ring, boxes               # places of the last one of these axes; taps of those before it
     Py_ssize_t* made                     # which place is in a row of the ring
@@ -174,16 +172,10 @@ cdef inline bint first_row(Lines* lines) noexcept nogil:
 
 
 cdef inline bint next_row(Lines* lines) noexcept nogil:
-    cdef int a = lines.tile.rank - 2
-    while a >= 0:
-        lines.at[a] += 1
-        if lines.at[a] < lines.tile.end[a]:
-            break
-        lines.at[a] = lines.tile.begin[a]
-        a -= 1
-    if a < lines.outer - 1:
+    cdef int moved = advance(lines.at, lines.tile.begin, lines.tile.end, lines.tile.rank - 1)
+    if moved < lines.outer - 1:
         forget(lines)  # the ring is of other boxes
-    return a >= 0
+    return moved >= 0
 
 
 cdef inline int64_t pace_of(const Tile* tile, int axis) noexcept nogil:
@@ -214,8 +206,8 @@ cdef inline void find_lines(Lines* lines, const elem_t* x) noexcept nogil:
     """The lines of the windows that `lines` are at, in order."""
     cdef const Tile* tile = lines.tile
     cdef int inner = lines.outer - 1, a
-    cdef Window[MOST] window
-    cdef Py_ssize_t[MOST] tap
+    cdef Window[MOST_AXES] window
+    cdef Py_ssize_t[MOST_AXES] tap
     cdef Py_ssize_t box = 0, at
     cdef int64_t place = 0
     cdef bint empty = lines.taps == 0

@@ -22,10 +22,9 @@ from .element cimport (
     width,
     write,
 )
-from .job cimport FEW, Axis, Rule, Tile, elements_of, fetch
+from .job cimport FEW, MOST_AXES, Axis, Rule, Tile, elements_of, fetch
 
 cdef enum:
-    MOST = 64             # axes
     SLACK = 8 * LANES     # values behind an area that loops may read or write
     NARROW = 4 * LANES    # values of a row below which it is not rounded up
     NEAR = 8192           # bytes of a block that stays in the first level of the cache
@@ -40,7 +39,7 @@ cdef struct Rows:
 
 cdef struct Room:
     # What a tile needs, and where in the scratch memory it lies, in accumulators.
-    Rows[MOST] rows
+    Rows[MOST_AXES] rows
     int loaded, finished                     # axes before these are loaded and finished place by place, others at once
     Py_ssize_t chunk, items                  # windows of the first axis, and items, that are taken at a time
     Py_ssize_t begin, places, low, high      # of the last axis: first place, how many, and which are inside
@@ -116,11 +115,11 @@ cdef inline Py_ssize_t rows_from(const Room* room, int first, int last) noexcept
     return rows
 
 
-cdef inline Py_ssize_t largest_block(const Room* room, int first, int last) noexcept nogil:
-    """The most values of a block before and after each pass along axes from `first` on."""
-    cdef Py_ssize_t n = rows_from(room, first, last) * room.pitch, most = n
+cdef inline Py_ssize_t largest_block(const Room* room, int last) noexcept nogil:
+    """The most values of a block before and after each pass along axes behind the first one."""
+    cdef Py_ssize_t n = rows_from(room, 1, last) * room.pitch, most = n
     cdef int a
-    for a in range(first, last):
+    for a in range(1, last):
         n = n // room.rows[a].n * room.rows[a].windows
         most = max(most, n)
     return most
@@ -138,7 +137,7 @@ cdef inline void keep_elements(const Tile* tile, int a, Rows* rows) noexcept nog
 cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
     """The room of a tile. What it holds depends on how many windows it has, not on which."""
     cdef int a, last = tile.rank - 1
-    cdef bint few = last and not is_tree(&tile.axis[0]), tree = starts_as_tree(tile)
+    cdef bint tree = starts_as_tree(tile)
     cdef const Axis* axis
     cdef Py_ssize_t windows = tile.end[last] - tile.begin[last], segments, near = NEAR // <Py_ssize_t> sizeof(acc_t)
     lay_last(tile, room)
@@ -149,14 +148,14 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
         room.rows[a].begin = tile.begin[a] * axis.stride - axis.pad
         if not is_tree(&tile.axis[a]):
             room.rows[a].n = min(room.rows[a].n, axis.size)
-    room.block = largest_block(room, few or tree, last)
+    room.block = largest_block(room, last)
     room.chunk, room.items = room.rows[0].windows if last else 1, 1
     room.trees = room.chunk * rows_from(room, 1, last) * room.pitch + SLACK if tree else 0
     # What is near, at least, as tiles of fewer windows have larger chunks. Without other axes items are rows.
-    if few or tree:
+    if last:
         room.chunk = min(room.chunk, max(1, near // room.block))
         room.block = max(near, room.chunk * room.block)
-    elif last == 0:
+    else:
         room.items = min(tile.items, max(1, near // room.block))
         room.block = max(near, room.items * room.block)
     room.block += SLACK
@@ -171,7 +170,7 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
     room.trees = room.strips - room.trees
     room.segments = round_up(room.strips + strips_of(tile, room), LANES)
     room.all = room.segments + segments * (1 + 24 // sizeof(acc_t))
-    for a in range(few, last):
+    for a in range(1, last):
         if not is_tree(&tile.axis[a]):
             keep_elements(tile, a, &room.rows[a])
 
@@ -320,8 +319,11 @@ cdef inline Py_ssize_t add_pairs(block_t* unused, Py_ssize_t i, const acc_t* x, 
 
 
 cdef struct Trees:
-    # Windows of many taps: values from tap to tap, values of x; windows, values of each, and from one to the next.
-    Py_ssize_t taps, distance, values, windows, width, step
+    # Windows of many taps.
+    Py_ssize_t taps, distance  # how many, and values from one to the next
+    Py_ssize_t values          # of x
+    Py_ssize_t windows         # how many,
+    Py_ssize_t width, step     # values of each, and from one to the next
 
 
 cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:

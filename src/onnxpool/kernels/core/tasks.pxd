@@ -3,12 +3,11 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from .boxes cimport MOST_COPIED, Copy, CopyStep, Extremes, has_extreme
-from .job cimport Axis, Rule, Scratch, Step, Tile, elements_of
+from .job cimport MOST_AXES, Axis, Rule, Scratch, Step, Tile, elements_of
 from .signals cimport Interrupts, interrupted
 
 cdef enum:
-    MOST_AXES = 64  # as many as NumPy has
-    FRONT = 256     # bytes before a copy: four of the longest registers, as loads of phases begin before a row
+    FRONT = 256  # bytes before a copy: four of the longest registers, as loads of phases begin before a row
 
 cdef struct Job:
     # x[group, item, axes, lane], and how it is cut; arrays of the job are as long as its rank.
@@ -26,8 +25,8 @@ cdef struct Job:
     bint whole                           # whether it takes all of a channel, and copies what lies apart itself
     Py_ssize_t itemsize
     Py_ssize_t tasks
-    Py_ssize_t x_room, y_room, index_room  # bytes of a tile, if its elements are copied together,
-    Py_ssize_t scratch                   # and of what its step needs
+    Py_ssize_t x_room, y_room, index_room  # bytes of the copies of a tile, where elements or results are apart
+    Py_ssize_t scratch                   # bytes that its step needs
     const Job* retry                     # computes doubtful results again; or NULL
     Extremes extremes                    # of elements without which no result is doubtful
     bint retries                         # whether this is such a job, whose step looks at the results that are there

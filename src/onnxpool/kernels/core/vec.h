@@ -26,7 +26,6 @@ typedef VECTOR(double, WIDTH) double_v;
 typedef VECTOR(int8_t, WIDTH) int8_v;
 typedef VECTOR(uint8_t, WIDTH) uint8_v;
 typedef VECTOR(int16_t, WIDTH) int16_v;
-typedef VECTOR(uint16_t, WIDTH) uint16_v;
 typedef VECTOR(int32_t, WIDTH) int32_v;
 typedef VECTOR(uint32_t, WIDTH) uint32_v;
 typedef VECTOR(int64_t, WIDTH) int64_v;
@@ -34,7 +33,6 @@ typedef VECTOR(uint64_t, WIDTH) uint64_v;
 /* As many lanes of fewer bytes: what a register is widened from and narrowed to. */
 typedef VECTOR(uint16_t, WIDTH / 2) half_words_v;
 typedef VECTOR(float, WIDTH / 2) half_float_v;
-typedef VECTOR(int32_t, WIDTH / 2) half_int32_v;
 typedef VECTOR(uint16_t, WIDTH / 4) quarter_words_v;
 typedef VECTOR(int8_t, WIDTH / 4) quarter_int8_v;
 typedef VECTOR(uint8_t, WIDTH / 4) quarter_uint8_v;

@@ -1,4 +1,4 @@
-/* What Cython cannot say: 16-bit floats, byte order and the floating-point control word.
+/* What Cython cannot say: 16-bit floats and byte order.
  *
  * Every instruction set gives the same bits: NaNs become quiet and keep their leading payload bits, subnormals are
  * exact, narrowing rounds to nearest even.
@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include "../core/floats.h"
 
 #if defined(__F16C__) || defined(__SSE2__)
 #include <immintrin.h>

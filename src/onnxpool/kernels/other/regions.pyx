@@ -13,6 +13,7 @@ from libc.string cimport memset
 cimport numpy as cnp
 
 from .rows cimport BFLOAT16, FLOAT16, PLAIN, Images, read_row, write_row
+from ..core.floats cimport enter_default_floats, float_state, leave_default_floats
 from ..core.signals cimport Interrupts, interrupted, raised_by_handler
 from ..core.team cimport Team, enter_team, leave_team
 
@@ -20,11 +21,7 @@ cnp.import_array()
 
 
 cdef extern from "half.h" nogil:
-    ctypedef struct float_state:
-        pass
     float round_to_odd(double value) noexcept
-    float_state enter_default_floats() noexcept
-    void leave_default_floats(float_state saved) noexcept
 
 
 cdef enum:

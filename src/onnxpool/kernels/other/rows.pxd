@@ -14,8 +14,7 @@ cdef extern from "half.h" nogil:
     void copy_elements(const char* source, const Py_ssize_t* strides, char* target, const Py_ssize_t* target_strides,
                        const Py_ssize_t* shape, Py_ssize_t size, bint swapped) noexcept
 
-cdef extern from "blocks.h" nogil:
-    bint can_transpose(Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t size) noexcept
+cdef extern from "transpose.h" nogil:
     void transpose(const char* source, Py_ssize_t stride, char* target, Py_ssize_t target_stride, Py_ssize_t rows,
                    Py_ssize_t columns, Py_ssize_t size) noexcept
 
@@ -39,9 +38,9 @@ cdef inline bint is_dense(const Images* x, Py_ssize_t length, Py_ssize_t channel
             and (length == 1 or x.place == channels * x.size))
 
 
-cdef inline bint is_planar(const Images* x, Py_ssize_t length, Py_ssize_t channels) noexcept nogil:
+cdef inline bint is_planar(const Images* x) noexcept nogil:
     """Whether the places of a row lie side by side, and its channels apart."""
-    return x.place == x.size and not x.swapped and can_transpose(length, channels, x.size)
+    return x.place == x.size and not x.swapped
 
 
 cdef inline const char* read_row(const Images* x, const char* source, Py_ssize_t length, Py_ssize_t channels,
@@ -49,7 +48,7 @@ cdef inline const char* read_row(const Images* x, const char* source, Py_ssize_t
     """Where the values are: in the array if they lie so, else in `values`, or in `elements` if that is enough."""
     cdef Py_ssize_t[2] shape = [length, channels], strides = [x.place, x.channel], dense = [channels * x.size, x.size]
     if not is_dense(x, length, channels):
-        if is_planar(x, length, channels):
+        if is_planar(x):
             transpose(source, x.channel, elements, dense[0], channels, length, x.size)
         else:
             copy_elements(source, strides, elements, dense, shape, x.size, x.swapped)
@@ -77,7 +76,7 @@ cdef inline void write_row(const Images* y, const char* values, char* target, Py
     else:
         narrow = <char*> values
     if not direct:
-        if is_planar(y, length, channels):
+        if is_planar(y):
             transpose(narrow, dense[0], target, y.channel, length, channels, y.size)
         else:
             copy_elements(narrow, dense, target, strides, shape, y.size, y.swapped)

@@ -9,13 +9,13 @@ from libc.string cimport memset
 
 cimport numpy as cnp
 
+from ..core.job cimport MOST_AXES
 from ..core.signals cimport Interrupts, interrupted, raised_by_handler
 from ..core.team cimport Team, end_task, enter_team, leave_team
 
 cnp.import_array()
 
 cdef enum:
-    MAX_AXES = 64  # as many as NumPy has
     LOOKS = 1 << 16  # elements between two looks for signals
     BAD = 1  # what a check may find: an index out of range,
     CROSSING = 2  # or one outside of the plane of its element
@@ -32,8 +32,8 @@ cdef struct Unpool:
     Py_ssize_t target, stored_size         # elements of a plane that indices address, and that y has
     Py_ssize_t part, tasks                 # channels of a task, and how many tasks there are
     int axes
-    Py_ssize_t addressed[MAX_AXES]         # the shape that indices address, and
-    Py_ssize_t stored[MAX_AXES]            # the shape that y has: its corner at the same place
+    Py_ssize_t addressed[MOST_AXES]         # the shape that indices address, and
+    Py_ssize_t stored[MOST_AXES]            # the shape that y has: its corner at the same place
     bint alike                             # whether both are the same
 
 

@@ -29,19 +29,18 @@ from ..core.element cimport (
     watch_t,
     width,
 )
-from ..core.job cimport FEW, Axis, Rule, Run, Tile, Window, fetch, run_at, window_at
+from ..core.job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, Window, fetch, run_at, window_at
 
 cdef enum:
     LEVELS = 64  # of a tree: a bit for each of the places, which padding has as well
-    MOST = 64    # axes
     AHEAD = 512  # bytes, at least, from what is read to what is fetched
     MOST_TAPS = FEW * FEW * FEW
 
 cdef struct Taps:
     # Of one window along its axes, the first of which is reduced first. There are at least three, some of one tap.
     int axes, last            # how many, and which one is the last axis of the tile
-    Py_ssize_t[MOST] n, stride, skipped
-    bint[MOST] tree
+    Py_ssize_t[MOST_AXES] n, stride, skipped
+    bint[MOST_AXES] tree
     bint many                 # whether there is a tree, or more axes or taps than loops of few taps take
     char* stacks
     Py_ssize_t[3] listed      # taps of which `offset` has the distance of each, in the order of sums
@@ -357,7 +356,7 @@ cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
 cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch) noexcept nogil:
     """The windows along the axes before the last one."""
     cdef int last = tile.rank - 1, a, place
-    cdef Py_ssize_t[MOST] at
+    cdef Py_ssize_t[MOST_AXES] at
     cdef const elem_t* source
     cdef elem_t* target
     cdef double count
@@ -376,7 +375,7 @@ cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch
             target += at[a] * tile.y_stride[a]
             count *= window.count
         pool_row(tile, &t, source, target, count, watch)
-        if not advance(at, tile.begin, tile.end, last):
+        if advance(at, tile.begin, tile.end, last) < 0:
             return
 
 

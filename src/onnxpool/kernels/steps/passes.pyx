@@ -22,11 +22,10 @@ from ..core.element cimport (
     watch_suspects,
     watch_t,
 )
-from ..core.job cimport Axis, Run, Tile, Window, run_at, window_at
+from ..core.job cimport MOST_AXES, Axis, Run, Tile, Window, run_at, window_at
 from ..core.phases cimport load_split
 from ..core.rows cimport (
     AHEAD,
-    MOST,
     SLACK,
     Columns,
     Room,
@@ -122,7 +121,7 @@ cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_
     """The rows of all axes but the last one, for windows of the first axis from `begin` on. Taps of that axis are
     reduced on the way."""
     cdef int inner = tile.rank - 2, a
-    cdef Py_ssize_t[MOST] at, low, high
+    cdef Py_ssize_t[MOST_AXES] at, low, high
     cdef Py_ssize_t taps = 1
     cdef const elem_t* source
     cdef Window window
@@ -149,7 +148,7 @@ cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_
         c.taps = taps
         load_places(tile, room, c, source, y)
         y += rows_from(room, room.loaded, inner + 1) * room.pitch
-        if not advance(at, low, high, room.loaded):
+        if advance(at, low, high, room.loaded) < 0:
             return
 
 
@@ -212,7 +211,7 @@ cdef void load_trees(const Tile* tile, const Room* room, Columns* c, const elem_
     """The rows of all windows of the first axis, which is a tree."""
     cdef int last = tile.rank - 1, a
     cdef Py_ssize_t step = rows_from(room, 1, last) * room.pitch, w
-    cdef Py_ssize_t[MOST] at, low, high
+    cdef Py_ssize_t[MOST_AXES] at, low, high
     cdef const elem_t* source
     cdef bint inside
     for a in range(1, last):
@@ -229,7 +228,7 @@ cdef void load_trees(const Tile* tile, const Room* room, Columns* c, const elem_
             for w in range(tile.end[0] - tile.begin[0]):  # what is behind has been written already
                 fill_exactly(y + w * step, room.pitch)
         y += room.pitch
-        if not advance(at + 1, low + 1, high + 1, last - 1):
+        if advance(at + 1, low + 1, high + 1, last - 1) < 0:
             return
 
 
@@ -320,7 +319,7 @@ cdef void finish_block(const Tile* tile, const Room* room, Along* along, const a
                        Py_ssize_t begin) noexcept nogil:
     """The rows of all windows of the axes before the last one, of the first of them from `begin` on."""
     cdef int inner = tile.rank - 2, a
-    cdef Py_ssize_t[MOST] at, low, high
+    cdef Py_ssize_t[MOST_AXES] at, low, high
     cdef Py_ssize_t rows = 1
     cdef elem_t* target
     cdef double count
@@ -349,7 +348,7 @@ cdef void finish_block(const Tile* tile, const Room* room, Along* along, const a
         else:
             finish_windows(along, x, target + low[inner] * tile.y_stride[inner], rows, 1, False)
             x += rows * room.pitch
-        if not advance(at, low, high, min(inner, room.finished)):
+        if advance(at, low, high, min(inner, room.finished)) < 0:
             return
 
 

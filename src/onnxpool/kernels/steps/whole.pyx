@@ -31,7 +31,7 @@ from ..core.element cimport (
     write,
 )
 from ..core.boxes cimport copy_each
-from ..core.job cimport Rule, Tile, fetch
+from ..core.job cimport MOST_AXES, Rule, Tile, fetch
 from ..core.leaves cimport FULL, PACKED, ROW, leaf_t, leaf_widen, load_rows, reduce_rows
 
 cdef enum:
@@ -39,7 +39,6 @@ cdef enum:
     LEAST = 256           # if rows have so many bytes at least,
     LARGEST = 1024        # and these at most
     BASKET = 16           # items whose neighbours are joined together
-    MOST = 64             # axes
 
 cdef struct Tree:
     # Of rows that have been planted.
@@ -279,7 +278,7 @@ cdef void pool_item(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
     """All places of an item, as few lines as can be."""
     cdef int last = tile.rank - 1, lines = last, a
     cdef Py_ssize_t unit = 1 if tile.apart else sizeof(elem_t), n = tile.axis[last].size, waiting = 0
-    cdef Py_ssize_t[MOST] at
+    cdef Py_ssize_t[MOST_AXES] at
     while lines and tile.x_stride[lines - 1] == n * tile.x_stride[last]:
         lines -= 1
         n *= tile.axis[lines].size
