@@ -171,7 +171,7 @@ ROUTES = (
     Route("direct", "direct", is_windowed, direct_work, 1 << 19,
           "all other windows"),
     Route("passes", "passes", lambda p: is_windowed(p) and bounded(p), passes_work, 1 << 17,
-          "all other windows that span at most 4 times their axis and 64 elements"),
+          "other windows, strides and pads of at most 8 times their axis and 64 elements"),
 )
 
 

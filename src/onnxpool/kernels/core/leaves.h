@@ -11,7 +11,7 @@ enum { ROW = 64, FULL = ROW / sizeof(acc_t) };
 #if defined(REDUCTION_qmean) && !defined(REDUCTION_qlong)
 typedef VECTOR(elem_t, WIDTH / 2) half_bytes_v;
 typedef struct { int16_v words; } leaf_t;
-enum { PACKED = 1 }; /* whether one register holds it */
+enum { MOST_LEVEL = 4 }; /* one register holds it: 16 rows at a time */
 INLINE leaf_t leaf_load(const elem_t *x, const Rule *rule) {
     (void)rule;
 #if defined(__AVX512BW__) && defined(ELEMENT_int8)
@@ -46,7 +46,7 @@ INLINE void leaf_widen(vec_t *first, vec_t *second, leaf_t leaf) {
 }
 #else
 typedef struct { vec_t first, second; } leaf_t;
-enum { PACKED = 0 };
+enum { MOST_LEVEL = 3 };
 INLINE leaf_t leaf_load(const elem_t *x, const Rule *rule) {
     return (leaf_t){vec_load(x, rule), vec_load(x + LANES, rule)};
 }

@@ -11,7 +11,7 @@ cdef extern from "leaves.h" nogil:
     enum:
         ROW      # bytes of accumulators,
         FULL     # and how many these are
-        PACKED   # whether one register holds a leaf_t
+        MOST_LEVEL  # of a leaf: 2 to its power rows
 
 ctypedef fused rows_t:
     leaf_t
@@ -91,41 +91,63 @@ cdef inline void load_part(part_t* v, int level, const elem_t* x, Py_ssize_t str
 
 
 cdef inline void reduce_part(part_t* v, int level, const elem_t* x, Py_ssize_t stride, const Rule* rule) noexcept nogil:
-    """2 ** level rows, as a tree."""
+    """2 ** level rows, as a tree: as many leaves as fit, of MOST_LEVEL."""
     cdef part_t[LEVELS] stack
-    cdef int base = min(level, 4 if PACKED else 3), k
+    cdef part_t part  # in registers
     cdef Py_ssize_t i
-    for i in range(1 << (level - base)):
-        if base == 0:
-            load_part(v, 0, x, stride, rule)
-        elif base == 1:
-            load_part(v, 1, x, stride, rule)
-        elif base == 2:
-            load_part(v, 2, x, stride, rule)
-        elif base == 3:
-            load_part(v, 3, x, stride, rule)
-        else:
-            load_part(v, 4, x, stride, rule)
-        x += stride << base
+    cdef int k
+    for i in range(1 << (level - MOST_LEVEL)):
+        load_part(&part, MOST_LEVEL, x, stride, rule)
+        x += stride << MOST_LEVEL
         k = 0
         while i >> k & 1:
-            join(&stack[k], v)
-            v[0] = stack[k]
+            join(&stack[k], &part)
+            part = stack[k]
             k += 1
-        stack[k] = v[0]
+        stack[k] = part
+    v[0] = part
+
+
+cdef inline void put_before(part_t* v, bint* begun, const part_t* part) noexcept nogil:
+    """v = part, and v behind it if it has begun."""
+    cdef part_t later = v[0]
+    v[0] = part[0]
+    if begun[0]:
+        join(v, &later)
+    begun[0] = True
 
 
 cdef inline void reduce_rows(part_t* v, bint begun, const elem_t* x, Py_ssize_t rows, Py_ssize_t stride,
                              const Rule* rule) noexcept nogil:
-    """So many rows, and one more behind them that v holds if `begun`: parts of the tree, the last one first."""
-    cdef int level = 0
-    cdef part_t part
-    x += rows * stride
-    while rows >> level:
+    """So many rows, and one more behind them that v holds if `begun`: parts of the tree. They are loaded in the order
+    of memory, and joined from the last one on."""
+    cdef part_t[LEVELS] large
+    cdef part_t eight, four, two, one
+    cdef int level, top = MOST_LEVEL
+    while rows >> (top + 1):
+        top += 1
+    for level in range(top, MOST_LEVEL - 1, -1):
         if rows >> level & 1:
-            x -= stride << level
-            reduce_part(&part, level, x, stride, rule)
-            if begun:
-                join(&part, v)
-            v[0], begun = part, True
-        level += 1
+            reduce_part(&large[level], level, x, stride, rule)
+            x += stride << level
+    if MOST_LEVEL > 3 and rows & 8:
+        load_part(&eight, 3, x, stride, rule)
+        x += stride << 3
+    if rows & 4:
+        load_part(&four, 2, x, stride, rule)
+        x += stride << 2
+    if rows & 2:
+        load_part(&two, 1, x, stride, rule)
+        x += stride << 1
+    if rows & 1:
+        load_part(&one, 0, x, stride, rule)
+        put_before(v, &begun, &one)
+    if rows & 2:
+        put_before(v, &begun, &two)
+    if rows & 4:
+        put_before(v, &begun, &four)
+    if MOST_LEVEL > 3 and rows & 8:
+        put_before(v, &begun, &eight)
+    for level in range(MOST_LEVEL, top + 1):
+        if rows >> level & 1:
+            put_before(v, &begun, &large[level])

@@ -32,7 +32,7 @@ from ..core.element cimport (
 )
 from ..core.boxes cimport copy_each
 from ..core.job cimport MOST_AXES, Rule, Tile, fetch
-from ..core.leaves cimport FULL, PACKED, ROW, leaf_t, leaf_widen, load_rows, reduce_rows
+from ..core.leaves cimport FULL, MOST_LEVEL, ROW, leaf_t, leaf_widen, load_rows, reduce_rows
 
 cdef enum:
     AHEAD = 8192          # bytes from what is read to what is fetched,
@@ -112,7 +112,7 @@ cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t s
 
 cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
     """Rows of elements, as many at a time as a full part may have."""
-    cdef Py_ssize_t most = 16 if PACKED else 8, n
+    cdef Py_ssize_t most = 1 << MOST_LEVEL, n
     while rows:
         n = most
         while n > rows or tree.rows & (n - 1):
