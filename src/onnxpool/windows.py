@@ -175,9 +175,21 @@ def whole_windows(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> 
     return tuple(Axis(size, out=1, kernel=size) for size in sizes)
 
 
-def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stride: int, dilation: int,
-                 pads: tuple[int, int], mode: str, ceil: bool, counts_pads: bool) -> Axis:
+class Asked(NamedTuple):
+    """The attributes of the windows along one axis."""
+
+    kernel: int
+    stride: int
+    dilation: int
+    pads: tuple[int, int]
+    mode: str  # auto_pad
+    ceil: bool
+    counts_pads: bool
+
+
+def resolve_axis(label: str, index: int, axis: int, size: int, asked: Asked) -> Axis:
     """The windows of spatial axis `index`, which is axis `axis` of the array."""
+    kernel, stride, dilation, pads, mode, ceil, counts_pads = asked
     span = (kernel - 1) * dilation + 1
     if mode.startswith("SAME"):
         out = ceil_div(size, stride)
@@ -235,6 +247,7 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...],
         raise PoolError(f"{label}: pads={pads} given together with auto_pad={mode}; "
                         f"leave pads out or give auto_pad='NOTSET'", label, "pads", value=pads)
     return tuple(
-        resolve_axis(label, i, places[i], sizes[i], kernel[i], strides[i], dilations[i], (pads[i], pads[i + rank]),
-                     mode, bool(attributes.get("ceil_mode")), bool(attributes.get("count_include_pad")))
+        resolve_axis(label, i, places[i], sizes[i], Asked(
+            kernel[i], strides[i], dilations[i], (pads[i], pads[i + rank]), mode, bool(attributes.get("ceil_mode")),
+            bool(attributes.get("count_include_pad"))))
         for i in range(rank))

@@ -213,7 +213,7 @@ cdef void reduce_columns(const Regions* job, const Bins* columns, const real_t* 
         line += channels * (sizeof(double) if job.kind == ALIGN_AVG else sizeof(real_t))
 
 
-cdef const char* line_of(real_t* like, const Regions* job, const char* plane, Py_ssize_t row, Py_ssize_t channels,
+cdef const char* line_of(real_t* unused, const Regions* job, const char* plane, Py_ssize_t row, Py_ssize_t channels,
                          Scratch* scratch) noexcept nogil:
     cdef const Bins* columns = &scratch.columns
     cdef int slot = row & 1
@@ -232,14 +232,14 @@ cdef const char* line_of(real_t* like, const Regions* job, const char* plane, Py
     return scratch.held_line[slot]
 
 
-cdef void separable_bins(real_t* like, const Regions* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
+cdef void separable_bins(real_t* unused, const Regions* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
                          Scratch* scratch) noexcept nogil:
     """One row of bins. Columns came first, so equal maxima resolve in row-major order."""
     cdef const Bins* rows = &scratch.rows
     cdef Py_ssize_t i, n = job.pooled_width * channels
     cdef const char* line
     for i in range(rows.first[b], rows.first[b + 1]):
-        line = line_of(like, job, plane, rows.taps[i].at, channels, scratch)
+        line = line_of(unused, job, plane, rows.taps[i].at, channels, scratch)
         if job.kind == ALIGN_AVG:
             add_weighted(<const double*> line, <double*> scratch.out, n, rows.taps[i].weight, i == rows.first[b])
         else:
@@ -261,7 +261,7 @@ cdef void add_corners(const real_t* upper, const real_t* lower, Py_ssize_t after
         y[j] = corner if fresh else larger(y[j], corner)
 
 
-cdef void corner_bins(real_t* like, const Regions* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
+cdef void corner_bins(real_t* unused, const Regions* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
                       Scratch* scratch) noexcept nogil:
     """As `separable_bins`: the maximum over all samples of the largest of four weighted corners."""
     cdef const Bins* rows = &scratch.rows
@@ -271,8 +271,8 @@ cdef void corner_bins(real_t* like, const Regions* job, const char* plane, Py_ss
     cdef const real_t* lower
     cdef const Tap* column
     for i in range(rows.first[b], rows.first[b + 1]):
-        upper = <const real_t*> line_of(like, job, plane, rows.taps[i].at, channels, scratch)
-        lower = <const real_t*> line_of(like, job, plane, rows.taps[i].after, channels, scratch)
+        upper = <const real_t*> line_of(unused, job, plane, rows.taps[i].at, channels, scratch)
+        lower = <const real_t*> line_of(unused, job, plane, rows.taps[i].after, channels, scratch)
         for c in range(job.pooled_width):
             for k in range(columns.first[c], columns.first[c + 1]):
                 column = &columns.taps[k]
@@ -282,7 +282,7 @@ cdef void corner_bins(real_t* like, const Regions* job, const char* plane, Py_ss
                             i == rows.first[b] and k == columns.first[c])
 
 
-cdef const char* narrowed(real_t* like, const Regions* job, Scratch* scratch, Py_ssize_t n) noexcept nogil:
+cdef const char* narrowed(real_t* unused, const Regions* job, Scratch* scratch, Py_ssize_t n) noexcept nogil:
     """The row of bins as values: averages of floats are still doubles. 16-bit results are rounded only once."""
     cdef const double* sums = <const double*> scratch.out
     cdef float* values = <float*> scratch.values
@@ -296,7 +296,7 @@ cdef const char* narrowed(real_t* like, const Regions* job, Scratch* scratch, Py
 
 cdef void pool_region(const real_t* roi, const Regions* job, Py_ssize_t region, Py_ssize_t image,
                       Scratch* scratch) noexcept nogil:
-    cdef real_t* like = NULL
+    cdef real_t* unused = NULL
     cdef Py_ssize_t channel = 0, channels, b
     cdef const char* plane
     cdef char* target
@@ -310,10 +310,10 @@ cdef void pool_region(const real_t* roi, const Regions* job, Py_ssize_t region, 
         for b in range(job.pooled_height):
             memset(scratch.out, 0, job.pooled_width * channels * sizeof(double))  # bins without taps
             if job.kind == ALIGN_MAX:
-                corner_bins(like, job, plane, b, channels, scratch)
+                corner_bins(unused, job, plane, b, channels, scratch)
             else:
-                separable_bins(like, job, plane, b, channels, scratch)
-            write_row(&job.y, narrowed(like, job, scratch, job.pooled_width * channels), target + b * job.y.row,
+                separable_bins(unused, job, plane, b, channels, scratch)
+            write_row(&job.y, narrowed(unused, job, scratch, job.pooled_width * channels), target + b * job.y.row,
                       job.pooled_width, channels, scratch.elements)
         channel += channels
 
