@@ -10,8 +10,6 @@ from support import ROOT, TESTS
 
 import onnxpool
 
-pytestmark = pytest.mark.smoke
-
 SECTIONS = dict(re.findall(r"^## (D\d+)\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "decisions.md").read_text(),
                            re.MULTILINE | re.DOTALL))
 NUMBER = re.compile(r"NaN|-?inf\b|-?\d+(?:\.\d+)?")

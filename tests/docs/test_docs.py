@@ -14,8 +14,6 @@ import pytest
 import onnxpool
 from onnxpool import schemas
 
-pytestmark = pytest.mark.smoke
-
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(onnxpool.__path__, "onnxpool.")

@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 from prose import MOST_WORDS, length, long_sentences, prose_of_code, sentences
 
-pytestmark = pytest.mark.smoke
-
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("docs", "src", "tools", "benchmarks", "examples", ".github")
 SUFFIXES = {".md", ".py", ".pyi", ".pyx", ".pxd", ".pxi", ".h", ".c", ".build", ".yml"}

@@ -23,8 +23,6 @@ from onnxpool.onnx.disagreements import (
 )
 from onnxpool.planning.plan import WindowPlan
 
-pytestmark = pytest.mark.smoke
-
 MICROSOFT = "com.microsoft"
 PACKAGES = {ORT: "onnxruntime", REFERENCE: "onnx", INFERENCE: "onnx"}
 RTOL, ATOL = 1e-5, 1e-6
@@ -234,11 +232,13 @@ EXAMPLES = {
 }
 
 
+@pytest.mark.smoke
 def test_every_warning_has_an_example():
     """The table's names are unique, and each has its two nodes."""
     assert [row.name for row in DISAGREEMENTS] == list(EXAMPLES)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("row", DISAGREEMENTS, ids=lambda row: row.name)
 def test_a_warning(row, needs_named_version):
     """A row holds for its example and not for a node like it, and says what the host really does."""
@@ -293,6 +293,7 @@ def compare_random_nodes(seeds):
     return held
 
 
+@pytest.mark.smoke
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of onnx's own operators
 def test_there_is_no_other_disagreement(needs_named_version):
     """Where the table does not warn, onnxruntime and the reference give the library's results for random nodes."""
@@ -325,6 +326,7 @@ def kernel_example(operator, version, dtype):
     return Example(operator, version, (x, *further), attributes)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("operator", sorted({row["operator"] for row in onnxpool.supported()}))
 def test_the_kernels_of_onnxruntime(operator, needs_named_version):
     """The table knows of each version and dtype whether onnxruntime has a kernel; bfloat16 has none."""
