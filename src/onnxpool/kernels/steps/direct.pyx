@@ -308,11 +308,12 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
     cdef int last = tile.rank - 1
     cdef const Axis* axis = &tile.axis[last]
     cdef Py_ssize_t at = tile.begin[last], stride = tile.x_stride[last]
+    cdef Py_ssize_t step = min(axis.stride, axis.size)  # windows further apart have no neighbours in the interior
     cdef double count = -1
     cdef Divisor by
     cdef Run run
     cdef Windows w
-    w.x_step, w.y_step, w.lanes, w.rule = axis.stride * stride, tile.y_stride[last], tile.lanes, tile.rule
+    w.x_step, w.y_step, w.lanes, w.rule = step * stride, tile.y_stride[last], tile.lanes, tile.rule
     w.ahead = w.x_step * max(1, AHEAD // max(1, w.x_step * <Py_ssize_t> sizeof(elem_t)))
     while at < tile.end[last]:
         run = run_at(axis, at, tile.end[last])
@@ -323,13 +324,13 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
         if t.many or not (t.n[0] and t.n[1] and t.n[2]):
             run.n = 1
             if tile.far and t.last == 0:
-                fetch_long(t, &w, x + (run.window.first + run.window.taps) * stride, axis.stride)
+                fetch_long(t, &w, x + (run.window.first + run.window.taps) * stride, step)
             pool_long(t, &w, x + run.window.first * stride, y + at * w.y_step, &by, watch)
         else:
             w.n, w.taps[0], w.taps[1], w.taps[2] = run.n, t.n[0], t.n[1], t.n[2]
             w.fresh = 0
             if tile.far:
-                w.fresh = min(run.window.taps, axis.stride) * (t.n[0] * t.n[1] * t.n[2] // run.window.taps)
+                w.fresh = min(run.window.taps, step) * (t.n[0] * t.n[1] * t.n[2] // run.window.taps)
             list_taps(t, &w)
             pool_windows(&w, x + run.window.first * stride, y + at * w.y_step, &by, watch)
         at += run.n
