@@ -32,8 +32,8 @@ cdef struct Unpool:
     Py_ssize_t target, stored_size         # elements of a plane that indices address, and that y has
     Py_ssize_t part, tasks                 # channels of a task, and how many tasks there are
     int axes
-    Py_ssize_t addressed[MOST_AXES]         # the shape that indices address, and
-    Py_ssize_t stored[MOST_AXES]            # the shape that y has: its corner at the same place
+    Py_ssize_t addressed[MOST_AXES]        # the shape that indices address, and
+    Py_ssize_t stored[MOST_AXES]           # the shape that y has: its corner at the same place
     bint alike                             # whether both are the same
 
 
