@@ -14,8 +14,8 @@ from .nodes import NodeRecord
 __all__ = ["NodeRecord", "record_nodes", "register"]
 
 OLDEST = (1, 19)  # the release since which it runs with NumPy 2
-OPSETS = {(1, 19): 20, (1, 21): 22}  # release -> newest opset, of those that changed pooling
-MARK = "onnxpool.operators"  # the entry of session options that tells what was registered
+MARK = "onnxpool.operators"  # the entry of session options that says what was registered
+SWITCHED_OFF = "optimization.disable_specified_optimizers"  # onnxruntime's own entry
 
 _turn = threading.Lock()
 
@@ -31,14 +31,13 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     session_options : onnxruntime.SessionOptions
         The sessions made with them run on onnxpool. They can be registered with once.
     ops : {"missing", "all"} or names of operators, optional
-        "missing", the default, takes the nodes of the main domain that onnxruntime has no kernel for: its version,
-        element type or rank. The other nodes stay with onnxruntime. "all" takes all nodes of the main domain. Names,
-        such as ``["MaxPool", "QLinearAveragePool"]``, take all nodes of these operators. Those of com.microsoft need a
-        model that imports that domain.
+        "missing", the default, takes the nodes of the main domain for which onnxruntime has no kernel of that version,
+        element type or rank. The other nodes stay with onnxruntime. "all" takes every pooling node of the main domain.
+        Names, such as ``["MaxPool", "QLinearAveragePool"]``, take every node of these operators. Those of com.microsoft
+        need a model that imports that domain.
     opset : int, optional
-        The main domain's opset in the models, as onnxruntime does not tell it to custom operators. Without it, a
-        node is read as one of the newest version that has attributes of its types. Nodes whose meaning depends on the
-        opset (RoiAlign before 16) stay with onnxruntime.
+        The main domain's opset in the models. It is checked and otherwise unused, because the version of every node is
+        known without it.
 
     Raises
     ------
@@ -48,6 +47,12 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
         If a name is no operator, or the options have been registered with before.
     PoolTypeError
         If an argument is of another kind.
+
+    Notes
+    -----
+    Nodes keep the schemas of onnxruntime, so that its checks, default values, shape inference and optimisers see what
+    they always see. With "all" and names, optimisers that would replace a chosen operator are switched off in these
+    options: NchwcTransformer and Pad_Fusion.
 
     Examples
     --------
@@ -68,18 +73,19 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     if opset is not None and integer(Place(None, "opset"), opset, 1) > LATEST[""]:
         raise PoolError(f"register: opset={opset} is not known, the newest known is {LATEST['']}; leave it out",
                         attribute="opset", value=opset)
-    names = nodes.chosen(ops, opset)
-    release = release_of_onnxruntime()
-    newest = OPSETS[max(key for key in OPSETS if key <= release)]
-    if marked(session_options):
+    names = nodes.chosen(ops)
+    check_release()
+    if entry(session_options, MARK) is not None:
         raise PoolError("register: these session options have onnxpool's operators already; make new options")
     with _turn:
-        bridge.wanted = nodes.kinds(names, opset, newest if ops == "missing" else None)
+        bridge.wanted = nodes.kinds(names, delegates=ops == "missing")
         try:
             session_options.register_custom_ops_library(bridge.__file__)
         finally:
             bridge.wanted = None
     session_options.add_session_config_entry(MARK, " ".join(names))
+    if ops != "missing":
+        switch_off(session_options, nodes.replacing(names))
 
 
 @contextmanager
@@ -118,20 +124,24 @@ def record_nodes() -> Iterator[list[NodeRecord]]:
         made[:] = [node for node in made if node.alive]
 
 
-def release_of_onnxruntime() -> tuple[int, ...]:
-    """The release of onnxruntime, such as (1, 31)."""
+def check_release() -> None:
+    """Refuses a release of onnxruntime that is too old."""
     from onnxruntime import __version__ as version
-    release = tuple(int(part) for part in version.split(".")[:2])
-    if release < OLDEST:
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
         raise ImportError(f"onnxpool.onnxruntime needs onnxruntime {'.'.join(map(str, OLDEST))} or newer, this is "
                           f"{version}; pip install --upgrade onnxruntime")
-    return release
 
 
-def marked(session_options: Any) -> bool:
-    """Whether session options have been registered with."""
+def switch_off(session_options: Any, optimisers: Iterable[str]) -> None:
+    """Switches off optimisers of the sessions, besides those that are switched off already."""
+    before = entry(session_options, SWITCHED_OFF)
+    names = dict.fromkeys(filter(None, [*(before or "").split(";"), *optimisers]))
+    session_options.add_session_config_entry(SWITCHED_OFF, ";".join(names))
+
+
+def entry(session_options: Any, name: str) -> str | None:
+    """An entry of session options; None if there is none."""
     try:
-        session_options.get_session_config_entry(MARK)
+        return str(session_options.get_session_config_entry(name))
     except RuntimeError:
-        return False
-    return True
+        return None

@@ -13,7 +13,7 @@ cdef extern from * nogil:
     typedef struct OrtCustomOpDomain OrtCustomOpDomain;
     typedef struct OrtKernelInfo OrtKernelInfo;
     typedef struct OrtKernelContext OrtKernelContext;
-    typedef struct OrtShapeInferContext OrtShapeInferContext;
+    typedef struct OrtTypeInfo OrtTypeInfo;
     typedef struct OrtTensorTypeAndShapeInfo OrtTensorTypeAndShapeInfo;
     typedef struct OrtValue OrtValue;
     typedef struct OrtOp OrtOp;
@@ -29,7 +29,7 @@ cdef extern from * nogil:
         pass
     ctypedef struct OrtKernelContext:
         pass
-    ctypedef struct OrtShapeInferContext:
+    ctypedef struct OrtTypeInfo:
         pass
     ctypedef struct OrtTensorTypeAndShapeInfo:
         pass
@@ -47,10 +47,6 @@ cdef enum:  # OrtErrorCode
     FAIL = 1
     INVALID_ARGUMENT = 2
 
-cdef enum:  # OrtCustomOpInputOutputCharacteristic
-    REQUIRED = 0
-    OPTIONAL = 1
-
 cdef enum:  # OrtOpAttrType
     OP_ATTR_INT = 1
     OP_ATTR_INTS = 2
@@ -63,28 +59,28 @@ cdef struct OrtApiBase:
     OrtApi (*GetApi)(uint32_t version) noexcept nogil
     const char* (*GetVersionString)() noexcept nogil
 
-cdef struct OrtCustomOp:
+cdef struct OrtCustomOp:  # untyped slots are not used: there are no inputs and outputs to describe
     uint32_t version
     void* CreateKernel  # unused: it cannot report an error, CreateKernelV2 can
     const char* (*GetName)(const OrtCustomOp* op) noexcept nogil
     const char* (*GetExecutionProviderType)(const OrtCustomOp* op) noexcept nogil
-    int (*GetInputType)(const OrtCustomOp* op, size_t index) noexcept nogil
+    void* GetInputType
     size_t (*GetInputTypeCount)(const OrtCustomOp* op) noexcept nogil
-    int (*GetOutputType)(const OrtCustomOp* op, size_t index) noexcept nogil
+    void* GetOutputType
     size_t (*GetOutputTypeCount)(const OrtCustomOp* op) noexcept nogil
     void* KernelCompute  # unused: KernelComputeV2
     void (*KernelDestroy)(void* kernel) noexcept nogil
-    int (*GetInputCharacteristic)(const OrtCustomOp* op, size_t index) noexcept nogil
-    int (*GetOutputCharacteristic)(const OrtCustomOp* op, size_t index) noexcept nogil
-    int (*GetInputMemoryType)(const OrtCustomOp* op, size_t index) noexcept nogil
-    int (*GetVariadicInputMinArity)(const OrtCustomOp* op) noexcept nogil
-    int (*GetVariadicInputHomogeneity)(const OrtCustomOp* op) noexcept nogil
-    int (*GetVariadicOutputMinArity)(const OrtCustomOp* op) noexcept nogil
-    int (*GetVariadicOutputHomogeneity)(const OrtCustomOp* op) noexcept nogil
+    void* GetInputCharacteristic
+    void* GetOutputCharacteristic
+    void* GetInputMemoryType
+    void* GetVariadicInputMinArity
+    void* GetVariadicInputHomogeneity
+    void* GetVariadicOutputMinArity
+    void* GetVariadicOutputHomogeneity
     OrtStatus* (*CreateKernelV2)(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* info,
                                  void** kernel) noexcept nogil
     OrtStatus* (*KernelComputeV2)(void* kernel, OrtKernelContext* context) noexcept nogil
-    OrtStatus* (*InferOutputShapeFn)(const OrtCustomOp* op, OrtShapeInferContext* context) noexcept nogil
+    void* InferOutputShapeFn
     int (*GetStartVersion)(const OrtCustomOp* op) noexcept nogil
     int (*GetEndVersion)(const OrtCustomOp* op) noexcept nogil
 
@@ -150,31 +146,16 @@ cdef inline OrtStatus* get_type_and_shape(OrtApi api, const OrtValue* value,
 cdef inline void release_type_and_shape(OrtApi api, OrtTensorTypeAndShapeInfo* info) noexcept nogil:
     (<ReleaseTensorTypeAndShapeInfo>api[99])(info)
 
-ctypedef OrtStatus* (*CreateTensorTypeAndShapeInfo)(OrtTensorTypeAndShapeInfo** out) noexcept nogil
-ctypedef OrtStatus* (*SetTensorElementType)(OrtTensorTypeAndShapeInfo* info, int type) noexcept nogil
-ctypedef OrtStatus* (*SetDimensions)(OrtTensorTypeAndShapeInfo* info, const int64_t* sizes, size_t count) noexcept nogil
-ctypedef OrtStatus* (*GetSymbolicDimensions)(const OrtTensorTypeAndShapeInfo* info, const char** names,
-                                             size_t count) noexcept nogil
-ctypedef OrtStatus* (*SetSymbolicDimensions)(OrtTensorTypeAndShapeInfo* info, const char** names,
-                                             size_t count) noexcept nogil
+ctypedef OrtStatus* (*CastTypeInfoToTensorInfo)(const OrtTypeInfo* info,
+                                                const OrtTensorTypeAndShapeInfo** out) noexcept nogil
+ctypedef void (*ReleaseTypeInfo)(OrtTypeInfo* info) noexcept nogil
 
-cdef inline OrtStatus* create_type_and_shape(OrtApi api, OrtTensorTypeAndShapeInfo** out) noexcept nogil:
-    return (<CreateTensorTypeAndShapeInfo>api[57])(out)
+cdef inline OrtStatus* get_tensor_info(OrtApi api, const OrtTypeInfo* info,
+                                       const OrtTensorTypeAndShapeInfo** out) noexcept nogil:
+    return (<CastTypeInfoToTensorInfo>api[55])(info, out)
 
-cdef inline OrtStatus* set_element_type(OrtApi api, OrtTensorTypeAndShapeInfo* info, int type) noexcept nogil:
-    return (<SetTensorElementType>api[58])(info, type)
-
-cdef inline OrtStatus* set_sizes(OrtApi api, OrtTensorTypeAndShapeInfo* info, const int64_t* sizes,
-                                 size_t count) noexcept nogil:
-    return (<SetDimensions>api[59])(info, sizes, count)
-
-cdef inline OrtStatus* get_size_names(OrtApi api, const OrtTensorTypeAndShapeInfo* info, const char** names,
-                                      size_t count) noexcept nogil:
-    return (<GetSymbolicDimensions>api[63])(info, names, count)
-
-cdef inline OrtStatus* set_size_names(OrtApi api, OrtTensorTypeAndShapeInfo* info, const char** names,
-                                      size_t count) noexcept nogil:
-    return (<SetSymbolicDimensions>api[271])(info, names, count)
+cdef inline void release_type(OrtApi api, OrtTypeInfo* info) noexcept nogil:
+    (<ReleaseTypeInfo>api[98])(info)
 
 
 # Attributes, inputs and outputs of a node
@@ -183,11 +164,10 @@ ctypedef OrtStatus* (*GetAttributeFloat)(const OrtKernelInfo* info, const char* 
 ctypedef OrtStatus* (*GetAttributeInt)(const OrtKernelInfo* info, const char* name, int64_t* out) noexcept nogil
 ctypedef OrtStatus* (*GetAttributeText)(const OrtKernelInfo* info, const char* name, char* out,
                                         size_t* size) noexcept nogil
-ctypedef OrtStatus* (*GetAttributeFloats)(const OrtKernelInfo* info, const char* name, float* out,
-                                          size_t* size) noexcept nogil
 ctypedef OrtStatus* (*GetAttributeInts)(const OrtKernelInfo* info, const char* name, int64_t* out,
                                         size_t* size) noexcept nogil
 ctypedef OrtStatus* (*GetCount)(const OrtKernelInfo* info, size_t* out) noexcept nogil
+ctypedef OrtStatus* (*GetInputTypeInfo)(const OrtKernelInfo* info, size_t index, OrtTypeInfo** out) noexcept nogil
 ctypedef OrtStatus* (*GetIndexedName)(const OrtKernelInfo* info, size_t index, char* out, size_t* size) noexcept nogil
 ctypedef OrtStatus* (*GetName)(const OrtKernelInfo* info, char* out, size_t* size) noexcept nogil
 
@@ -201,16 +181,16 @@ cdef inline OrtStatus* get_text(OrtApi api, const OrtKernelInfo* info, const cha
                                 size_t* size) noexcept nogil:
     return (<GetAttributeText>api[87])(info, name, out, size)
 
-cdef inline OrtStatus* get_floats(OrtApi api, const OrtKernelInfo* info, const char* name, float* out,
-                                  size_t* size) noexcept nogil:
-    return (<GetAttributeFloats>api[162])(info, name, out, size)
-
 cdef inline OrtStatus* get_ints(OrtApi api, const OrtKernelInfo* info, const char* name, int64_t* out,
                                 size_t* size) noexcept nogil:
     return (<GetAttributeInts>api[163])(info, name, out, size)
 
 cdef inline OrtStatus* get_node_input_count(OrtApi api, const OrtKernelInfo* info, size_t* out) noexcept nogil:
     return (<GetCount>api[230])(info, out)
+
+cdef inline OrtStatus* get_input_type(OrtApi api, const OrtKernelInfo* info, size_t index,
+                                      OrtTypeInfo** out) noexcept nogil:
+    return (<GetInputTypeInfo>api[234])(info, index, out)
 
 cdef inline OrtStatus* get_output_count(OrtApi api, const OrtKernelInfo* info, size_t* out) noexcept nogil:
     return (<GetCount>api[231])(info, out)
@@ -284,31 +264,3 @@ cdef inline OrtStatus* invoke_op(OrtApi api, const OrtKernelContext* context, co
 
 cdef inline void release_op(OrtApi api, OrtOp* op) noexcept nogil:
     (<ReleaseOp>api[215])(op)
-
-
-# Shapes before a session runs
-
-ctypedef OrtStatus* (*InferGetInputTypeShape)(const OrtShapeInferContext* context, size_t index,
-                                              OrtTensorTypeAndShapeInfo** out) noexcept nogil
-ctypedef OrtStatus* (*InferGetAttribute)(const OrtShapeInferContext* context, const char* name,
-                                         const OrtOpAttr** out) noexcept nogil
-ctypedef OrtStatus* (*InferSetOutputTypeShape)(const OrtShapeInferContext* context, size_t index,
-                                               const OrtTensorTypeAndShapeInfo* info) noexcept nogil
-ctypedef OrtStatus* (*ReadOpAttr)(const OrtOpAttr* attribute, int type, void* data, size_t size,
-                                  size_t* out) noexcept nogil
-
-cdef inline OrtStatus* get_input_type_and_shape(OrtApi api, const OrtShapeInferContext* context, size_t index,
-                                                OrtTensorTypeAndShapeInfo** out) noexcept nogil:
-    return (<InferGetInputTypeShape>api[268])(context, index, out)
-
-cdef inline OrtStatus* get_node_attribute(OrtApi api, const OrtShapeInferContext* context, const char* name,
-                                          const OrtOpAttr** out) noexcept nogil:
-    return (<InferGetAttribute>api[269])(context, name, out)
-
-cdef inline OrtStatus* set_output_type_and_shape(OrtApi api, const OrtShapeInferContext* context, size_t index,
-                                                 const OrtTensorTypeAndShapeInfo* info) noexcept nogil:
-    return (<InferSetOutputTypeShape>api[270])(context, index, info)
-
-cdef inline OrtStatus* read_attribute(OrtApi api, const OrtOpAttr* attribute, int type, void* data, size_t size,
-                                      size_t* out) noexcept nogil:
-    return (<ReadOpAttr>api[272])(attribute, type, data, size, out)

@@ -1,28 +1,42 @@
-# What a node says of itself, as onnxruntime tells it.
+# What onnxruntime says of a node.
 
-cdef class Attributes:
-    """The attributes that a node gives, as onnxruntime tells them: only if asked by name and type."""
+cdef class NodeInfo:
+    """A node as onnxruntime describes it."""
 
     cdef OrtApi api
     cdef const OrtKernelInfo* info
 
-    cdef object value(self, bytes name):
-        """An attribute, or None. A list is asked for last: it is found empty where a scalar is."""
-        cdef float real
-        cdef int64_t integer
+    cdef object value(self, bytes name, str type):
+        """An attribute of a type, or None if the node does not give it."""
+        cdef float real = 0
+        cdef int64_t integer = 0
         cdef size_t size = 0
-        if worked(self.api, get_int(self.api, self.info, name, &integer)):
-            return integer
-        if worked(self.api, get_float(self.api, self.info, name, &real)):
-            return real
-        if worked(self.api, get_text(self.api, self.info, name, NULL, &size)):
-            return self.text(name, size)
-        if not worked(self.api, get_ints(self.api, self.info, name, NULL, &size)):
+        if type == "int":
+            return integer if worked(self.api, get_int(self.api, self.info, name, &integer)) else None
+        if type == "float":
+            return real if worked(self.api, get_float(self.api, self.info, name, &real)) else None
+        if type == "string":
+            return self.text(name, size) if worked(self.api, get_text(self.api, self.info, name, NULL, &size)) else None
+        return self.integers(name, size) if worked(self.api, get_ints(self.api, self.info, name, NULL, &size)) else None
+
+    cdef list input_dtypes(self):
+        """The dtype of each input; None for one that is left out."""
+        cdef size_t count = 0
+        check(self.api, get_node_input_count(self.api, self.info, &count))
+        return [self.input_dtype(i) for i in range(count)]
+
+    cdef object input_dtype(self, size_t index):
+        cdef OrtTypeInfo* info = NULL
+        cdef const OrtTensorTypeAndShapeInfo* tensor = NULL  # belongs to info
+        cdef int element = 0
+        if not worked(self.api, get_input_type(self.api, self.info, index, &info)):
             return None
-        if size:
-            return self.integers(name, size)
-        check(self.api, get_floats(self.api, self.info, name, NULL, &size))
-        return self.reals(name, size)
+        try:
+            check(self.api, get_tensor_info(self.api, info, &tensor))
+            check(self.api, get_element_type(self.api, tensor, &element))
+        finally:
+            release_type(self.api, info)
+        return nodes.dtype(element)
 
     cdef object text(self, const char* name, size_t size):
         cdef bytearray buffer = bytearray(size)
@@ -34,12 +48,7 @@ cdef class Attributes:
         check(self.api, get_ints(self.api, self.info, name, <int64_t*>values.data.as_longlongs, &size))
         return tuple(values)
 
-    cdef object reals(self, const char* name, size_t size):
-        cdef array.array values = array.array("f", bytes(size * sizeof(float)))
-        check(self.api, get_floats(self.api, self.info, name, values.data.as_floats, &size))
-        return tuple(values)
-
-    cdef str node_name(self):
+    cdef str name(self):
         """The node's name, or that of its first output if it has none."""
         cdef size_t size = 0
         if not worked(self.api, get_node_name(self.api, self.info, NULL, &size)):

@@ -15,8 +15,6 @@ from .abi cimport (
     OP_ATTR_INT,
     OP_ATTR_INTS,
     OP_ATTR_STRING,
-    OPTIONAL,
-    REQUIRED,
     OrtApi,
     OrtApiBase,
     OrtCustomOp,
@@ -26,9 +24,9 @@ from .abi cimport (
     OrtOp,
     OrtOpAttr,
     OrtSessionOptions,
-    OrtShapeInferContext,
     OrtStatus,
     OrtTensorTypeAndShapeInfo,
+    OrtTypeInfo,
     OrtValue,
     add_domain,
     add_to_domain,
@@ -36,39 +34,32 @@ from .abi cimport (
     create_domain,
     create_op,
     create_status,
-    create_type_and_shape,
     get_data,
     get_element_type,
     get_error_message,
     get_float,
-    get_floats,
     get_input,
     get_input_count,
-    get_input_type_and_shape,
+    get_input_type,
     get_int,
     get_ints,
-    get_node_attribute,
     get_node_input_count,
     get_node_name,
     get_output,
     get_output_count,
     get_output_name,
     get_rank,
-    get_size_names,
     get_sizes,
+    get_tensor_info,
     get_text,
     get_type_and_shape,
     invoke_op,
     parallel_for,
-    read_attribute,
     release_attribute,
     release_op,
     release_status,
+    release_type,
     release_type_and_shape,
-    set_element_type,
-    set_output_type_and_shape,
-    set_size_names,
-    set_sizes,
 )
 
 from ..errors import PoolError, PoolTypeError
@@ -132,18 +123,11 @@ cdef struct Operator:
     OrtApi api
     PyObject* kind
     const char* name
-    int start
-    size_t inputs
-    size_t outputs
-    int[MOST_PORTS] input_types
-    int[MOST_PORTS] input_options
-    int[MOST_PORTS] output_types
-    int[MOST_PORTS] output_options
+    int version
 
 
 include "attributes.pxi"
 include "calls.pxi"
-include "shapes.pxi"
 
 
 cdef const char* get_name(const OrtCustomOp* op) noexcept nogil:
@@ -152,74 +136,40 @@ cdef const char* get_name(const OrtCustomOp* op) noexcept nogil:
 cdef const char* get_provider(const OrtCustomOp* op) noexcept nogil:
     return "CPUExecutionProvider"
 
-cdef int get_input_type(const OrtCustomOp* op, size_t index) noexcept nogil:
-    return (<const Operator*>op).input_types[index]
+cdef size_t get_no_ports(const OrtCustomOp* op) noexcept nogil:
+    return 0
 
-cdef size_t get_input_type_count(const OrtCustomOp* op) noexcept nogil:
-    return (<const Operator*>op).inputs
-
-cdef int get_output_type(const OrtCustomOp* op, size_t index) noexcept nogil:
-    return (<const Operator*>op).output_types[index]
-
-cdef size_t get_output_type_count(const OrtCustomOp* op) noexcept nogil:
-    return (<const Operator*>op).outputs
-
-cdef int get_input_option(const OrtCustomOp* op, size_t index) noexcept nogil:
-    return (<const Operator*>op).input_options[index]
-
-cdef int get_output_option(const OrtCustomOp* op, size_t index) noexcept nogil:
-    return (<const Operator*>op).output_options[index]
-
-cdef int get_memory_type(const OrtCustomOp* op, size_t index) noexcept nogil:
-    return 0  # where the execution provider has its tensors
-
-cdef int get_variadic(const OrtCustomOp* op) noexcept nogil:
-    return 1  # not asked for: no input or output is variadic
-
-cdef int get_start(const OrtCustomOp* op) noexcept nogil:
-    return (<const Operator*>op).start
-
-cdef int get_end(const OrtCustomOp* op) noexcept nogil:
-    return 2**31 - 1
+cdef int get_version(const OrtCustomOp* op) noexcept nogil:
+    return (<const Operator*>op).version
 
 
-cdef Operator* new_operator(OrtApi api, kind) except NULL:
+# A custom operator is a schema and a kernel. Only the kernel is wanted: a node keeps the schema of ONNX or onnxruntime,
+# with its defaults, its checks and the version by which optimisers know it. So the first custom operator of a name,
+# which makes the schema, is of a version that no model reaches. The others are kernels, each of one version. They
+# declare no inputs or outputs, because types would be those of the schema that nobody uses, and so take any types.
+cdef enum:
+    UNREACHED = 1000  # the last version that onnxruntime gives to the domains of custom operators
+
+
+cdef Operator* new_operator(OrtApi api, str name, int version, kind) except NULL:
     """The description of an operator; it is never freed, as sessions may live as long as the process."""
     cdef Operator* op = <Operator*>calloc(1, sizeof(Operator))
     if op == NULL:
         raise MemoryError
-    cdef bytes name = kind.operator.encode()
+    cdef bytes text = name.encode()
     Py_INCREF(kind)
-    Py_INCREF(name)
-    op.api, op.kind, op.name, op.start = api, <PyObject*>kind, name, kind.start
-    op.inputs, op.outputs = len(kind.inputs), len(kind.outputs)
-    for i, port in enumerate(kind.inputs):
-        op.input_types[i] = nodes.ELEMENTS[port.dtype]
-        op.input_options[i] = OPTIONAL if port.optional else REQUIRED
-    for i, port in enumerate(kind.outputs):
-        op.output_types[i] = nodes.ELEMENTS[port.dtype]
-        op.output_options[i] = OPTIONAL if port.optional else REQUIRED
+    Py_INCREF(text)
+    op.api, op.kind, op.name, op.version = api, <PyObject*>kind, text, version
     op.slots.version = API_VERSION
     op.slots.GetName = get_name
     op.slots.GetExecutionProviderType = get_provider
-    op.slots.GetInputType = get_input_type
-    op.slots.GetInputTypeCount = get_input_type_count
-    op.slots.GetOutputType = get_output_type
-    op.slots.GetOutputTypeCount = get_output_type_count
+    op.slots.GetInputTypeCount = get_no_ports
+    op.slots.GetOutputTypeCount = get_no_ports
     op.slots.KernelDestroy = destroy
-    op.slots.GetInputCharacteristic = get_input_option
-    op.slots.GetOutputCharacteristic = get_output_option
-    op.slots.GetInputMemoryType = get_memory_type
-    op.slots.GetVariadicInputMinArity = get_variadic
-    op.slots.GetVariadicInputHomogeneity = get_variadic
-    op.slots.GetVariadicOutputMinArity = get_variadic
-    op.slots.GetVariadicOutputHomogeneity = get_variadic
     op.slots.CreateKernelV2 = create
     op.slots.KernelComputeV2 = compute
-    if len(kind.inputs) == 1:  # up to 1.19 onnxruntime follows a null pointer for an input that is left out
-        op.slots.InferOutputShapeFn = infer_shape
-    op.slots.GetStartVersion = get_start
-    op.slots.GetEndVersion = get_end
+    op.slots.GetStartVersion = get_version
+    op.slots.GetEndVersion = get_version
     return op
 
 
@@ -253,7 +203,9 @@ cdef list make_domains(OrtApi api, kinds):
     for name in sorted({kind.domain for kind in kinds}):
         check(api, create_domain(api, name.encode(), &domain))
         made.append(<uintptr_t>domain)
-        for kind in kinds:
-            if kind.domain == name:
-                check(api, add_to_domain(api, domain, &new_operator(api, kind).slots))
+        own = [kind for kind in kinds if kind.domain == name]
+        for operator in sorted({kind.operator for kind in own}):
+            check(api, add_to_domain(api, domain, &new_operator(api, operator, UNREACHED, None).slots))
+        for kind in own:
+            check(api, add_to_domain(api, domain, &new_operator(api, kind.operator, kind.since, kind).slots))
     return made

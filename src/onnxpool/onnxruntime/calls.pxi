@@ -56,18 +56,18 @@ cdef class Kernel:
 
 cdef OrtStatus* create(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* info, void** out) noexcept with gil:
     """A node of a session is made."""
-    cdef Attributes given
+    cdef NodeInfo node
     cdef Kernel kernel
     where = ""
     try:
-        given, kernel = Attributes(), Kernel()
-        given.api, given.info, kernel.api = api, info, api
-        name = given.node_name()
+        node, kernel = NodeInfo(), Kernel()
+        node.api, node.info, kernel.api = api, info, api
+        name = node.name()
         where = f"node {name!r}: "
         kind = <object>(<const Operator*>op).kind
-        values = {name: given.value(name.encode()) for name in kind.attributes}
-        kernel.node = kind.node({name: value for name, value in values.items() if value is not None},
-                                given.output_name(1) != "")
+        values = {key: node.value(key.encode(), type) for key, type in kind.attributes.items()}
+        kernel.node = kind.node({key: value for key, value in values.items() if value is not None},
+                                node.input_dtypes(), node.output_name(1) != "")
         if kernel.node.theirs is not None:
             kernel.theirs = their_operator(api, info, kernel.node)
         kernel.record = nodes.record(name, kernel.node, kernel.theirs != NULL)

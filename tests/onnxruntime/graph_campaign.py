@@ -1,0 +1,221 @@
+"""
+Compare sessions on many random graphs: python tests/onnxruntime/graph_campaign.py --graphs 10000 --seed 1
+
+Every graph runs through plain onnxruntime and through every way of registering, at all levels of optimisation. --only
+repeats the graph of one seed. It ends with 1 if a session computes another value, or refuses what it should run.
+"""
+
+import argparse
+import re
+import secrets
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("helpers", "oracle")]
+
+import numpy as np  # noqa: E402
+import onnxruntime  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
+from onnx.reference.op_run import OpRun  # noqa: E402
+from random_graphs import Graph, draw  # noqa: E402
+from sessions import options  # noqa: E402
+
+from onnxpool.onnx.reference import Evaluator  # noqa: E402
+from onnxpool.schemas import SCHEMAS  # noqa: E402
+
+Level = onnxruntime.GraphOptimizationLevel
+LEVELS = {"none": Level.ORT_DISABLE_ALL, "basic": Level.ORT_ENABLE_BASIC, "extended": Level.ORT_ENABLE_EXTENDED,
+          "all": Level.ORT_ENABLE_ALL}
+WAYS: dict[str, Any] = {
+    "missing": {"ops": "missing"}, "missing, opset": {"ops": "missing", "opset": True},
+    "all": {"ops": "all"}, "all, opset": {"ops": "all", "opset": True},
+    "names": {"ops": ["AveragePool", "MaxPool", "GlobalMaxPool", "LpPool"]},
+}
+INVALID = ("INVALID_GRAPH", "ShapeInferenceError", "TypeInferenceError")  # what no kernel can mend
+RELATIVE = {"float16": 4e-3, "float32": 2e-5, "float64": 2e-5}  # some optimisers compute float64 in float32
+
+
+class Answer(NamedTuple):
+    """The outputs of a graph, or why there are none."""
+
+    outputs: list[NDArray[Any]] | None
+    refusal: str = ""
+
+    def __str__(self) -> str:
+        return self.refusal if self.outputs is None else "; ".join(f"{y.dtype} {y.tolist()}" for y in self.outputs)[:400]
+
+
+def run(graph: Graph, level: str, how: dict[str, Any] | None) -> Answer:
+    """A session's answer."""
+    try:
+        chosen = options(None) if how is None else options(how["ops"], opset=graph.opset if "opset" in how else None)
+        chosen.graph_optimization_level = LEVELS[level]
+        made = onnxruntime.InferenceSession(graph.model.SerializeToString(), chosen,
+                                            providers=["CPUExecutionProvider"])
+        return Answer(made.run(None, graph.feeds))
+    except Exception as error:
+        return Answer(None, f"{error}".replace("\n", " ")[:300])
+
+
+class QuantizeLinear(OpRun):  # type: ignore[misc]
+    """The operator up to opset 18, which onnx's ReferenceEvaluator does not have."""
+
+    op_domain = ""
+
+    def _run(self, x: NDArray[Any], scale: NDArray[Any], zero: NDArray[Any], **_: Any) -> tuple[NDArray[Any]]:
+        limits = np.iinfo(zero.dtype)
+        return (np.clip(np.rint(x / scale) + zero, limits.min, limits.max).astype(zero.dtype),)
+
+
+class DequantizeLinear(OpRun):  # type: ignore[misc]
+    """The operator up to opset 18."""
+
+    op_domain = ""
+
+    def _run(self, x: NDArray[Any], scale: NDArray[Any], zero: NDArray[Any], **_: Any) -> tuple[NDArray[Any]]:
+        return ((x.astype(np.int32) - zero).astype(np.float32) * scale,)
+
+
+def truth(graph: Graph) -> Answer:
+    """What the operators mean."""
+    try:
+        with np.errstate(all="ignore"):
+            return Answer([np.asarray(y) for y in Evaluator(graph.model, new_ops=[QuantizeLinear, DequantizeLinear]).run(None, graph.feeds)])
+    except Exception as error:
+        return Answer(None, f"{type(error).__name__}: {error}".replace("\n", " ")[:300])
+
+
+def close(a: NDArray[Any], b: NDArray[Any], half: bool) -> bool:
+    """Whether two outputs agree to the digits that orders of sums, and casts by optimisers, leave."""
+    if (a.shape, a.dtype) != (b.shape, b.dtype):
+        return False
+    if a.dtype.kind in "iu":
+        return bool((np.abs(a.astype(np.int64) - b) <= (a.dtype.itemsize == 1)).all())
+    scale = max(float(np.abs(b[np.isfinite(b)]).max(initial=0)), 1.0)
+    relative = RELATIVE["float16" if half else a.dtype.name]
+    return bool(np.allclose(a, b, rtol=0, atol=relative * scale, equal_nan=True))
+
+
+def agree(a: Answer, b: Answer, half: bool) -> bool:
+    """Whether two answers agree; any two refusals do."""
+    if a.outputs is None or b.outputs is None:
+        return a.outputs is b.outputs
+    return all(close(*pair, half) for pair in zip(a.outputs, b.outputs, strict=True))
+
+
+def of_others(refusal: str, ops: Any) -> bool:
+    """Whether a refusal is about an operator that onnxpool was not asked to run."""
+    about = re.search(r"(?:implementation for|kernel for|while running) (\w+)", refusal)
+    claimed = [name for name in SCHEMAS if name in ops] if isinstance(ops, list) else SCHEMAS
+    return about is not None and about[1] not in claimed
+
+
+class Outcome(NamedTuple):
+    """What was found on a graph: what is wrong with onnxpool, and at which levels onnxruntime contradicts itself."""
+
+    problems: list[str]
+    kind: str
+    inconsistent: list[str]
+
+
+def check(graph: Graph) -> Outcome:
+    """
+    Run a graph every way.
+
+    A session that leaves nodes to onnxruntime answers as onnxruntime does at that level, or as the operators mean. One
+    that takes them answers as the operators mean. What onnxruntime finds invalid is refused by all. What it computes
+    before a session runs, from constants, it computes with kernels of its own.
+    """
+    half = graph.has("float16")
+    expected = truth(graph)
+    kind = "refused by onnxpool" if "NodeError" in expected.refusal and not graph.wrong else ""
+    # onnxruntime may end the process where a kernel does not fit
+    plain = {level: Answer(None, "not run") if kind else run(graph, level, None) for level in LEVELS}
+    invalid = any(word in plain["none"].refusal for word in INVALID)
+    problems = []
+    for way, how in WAYS.items():
+        if kind and how["ops"] == "missing":
+            continue
+        for level in LEVELS:
+            answer = run(graph, level, how)
+            if graph.wrong or invalid:
+                right = answer.outputs is None
+            elif of_others(answer.refusal, how["ops"]):
+                right = plain[level].outputs is None
+            else:
+                right = agree(answer, expected, half)
+                if how["ops"] == "missing" or graph.quantised or graph.constant:
+                    right |= agree(answer, plain[level], half)
+            if not right:
+                problems.append(f"{way}, level {level}: {answer}")
+    if problems:
+        problems += [f"truth: {expected}", *(f"plain, level {level}: {answer}" for level, answer in plain.items())]
+    kind = kind or ("wrong attribute" if graph.wrong else "invalid" if invalid
+                    else "refused by onnxruntime" if plain["none"].outputs is None
+                    else "the same" if agree(plain["none"], expected, half) else "onnxruntime differs")
+    return Outcome(problems, kind, [level for level in LEVELS if not agree(plain[level], plain["none"], half)])
+
+
+def work(seeds: list[int], answers: Connection) -> None:
+    """The outcomes of graphs, in a process of their own."""
+    for seed in seeds:
+        answers.send(check(draw(seed)))
+
+
+def outcomes(seeds: list[int]) -> Iterator[tuple[int, Outcome]]:
+    """The outcomes of graphs. Where onnxruntime ends the process, that is the outcome."""
+    done = 0
+    while done < len(seeds):
+        receiver, sender = get_context("spawn").Pipe(duplex=False)
+        process = get_context("spawn").Process(target=work, args=(seeds[done:], sender))
+        process.start()
+        sender.close()
+        try:
+            while done < len(seeds):
+                yield seeds[done], receiver.recv()
+                done += 1
+        except EOFError:
+            process.join()
+            yield seeds[done], Outcome([], f"ended by signal {-(process.exitcode or 0)}", [])
+            done += 1
+        process.join()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graphs", type=int, default=1000, metavar="N", help="how many graphs (default: 1000)")
+    parser.add_argument("--seed", type=int, default=None, help="of the campaign (default: a new one)")
+    parser.add_argument("--only", type=int, default=None, metavar="SEED", help="only the graph of this seed")
+    chosen = parser.parse_args()
+    seed = secrets.randbelow(2**31) if chosen.seed is None else chosen.seed
+    print(f"onnxruntime {onnxruntime.__version__}, seed {seed}", flush=True)
+    seeds = [chosen.only] if chosen.only is not None else [seed * 1_000_003 + i for i in range(chosen.graphs)]
+    kinds, contradictions, failures, begin = Counter[str](), Counter[str](), 0, time.monotonic()
+    for number, (one, outcome) in enumerate(outcomes(seeds), 1):
+        kinds[outcome.kind] += 1
+        if outcome.inconsistent:
+            operators = " ".join(node.op_type for node in draw(one).model.graph.node if node.op_type != "Constant")
+            contradictions[operators] += 1
+            if chosen.only is not None or contradictions.total() <= 20:
+                print(f"onnxruntime contradicts itself: --only {one}, levels {', '.join(outcome.inconsistent)}: {operators}")
+        if outcome.kind.startswith("ended"):
+            print(f"--only {one}: {outcome.kind}")
+        if outcome.problems:
+            failures += 1
+            print(f"--only {one}:", *outcome.problems, sep="\n  ", flush=True)
+        if number % 500 == 0:
+            print(f"{number} graphs in {time.monotonic() - begin:.0f} s, {failures} failed", flush=True)
+    print(f"{len(seeds)} graphs, {failures} failed; {dict(kinds)}; onnxruntime contradicts itself in "
+          f"{contradictions.total()}")
+    return failures > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
