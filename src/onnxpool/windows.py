@@ -102,7 +102,7 @@ class Axis:
         return low, Axis(high - low, end - begin, self.kernel, self.stride, self.dilation, pads, self.counts_pads)
 
     def read_by(self, windows: int) -> int:
-        """The most elements that so many neighbouring windows read."""
+        """The most elements that this many neighbouring windows read."""
         return min(self.size, (windows - 1) * self.stride + self.span)
 
     def _first_at(self, place: int) -> int:

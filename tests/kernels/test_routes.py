@@ -15,13 +15,15 @@ import native
 import numpy as np
 import pytest
 from guarded import Slot
+from hypothesis import given
+from hypothesis import strategies as st
 from oracle import axis_windows
 from support import bits
 
 import onnxpool
-from onnxpool import base, cython_api, kernels
+from onnxpool import base, cython_api, kernels, windows
 from onnxpool.onnxruntime import nodes
-from onnxpool.planning import layout
+from onnxpool.planning import layout, routes
 from onnxpool.planning.routes import Forced
 
 pytestmark = pytest.mark.smoke
@@ -150,6 +152,44 @@ def test_every_row_of_the_table_is_chosen_for_a_problem(route):
         assert [pool.setup.route for pool in plan._pools.values()] == [route]
         assert plan.explain().to_dict()["route"] == [route]
         assert plan.explain().endswith(f"\nroute: {route}")
+
+
+COVERED = [((7, 7), (7, 7)), ((8, 8), (8, 8)), ((13, 13), (13, 13)), ((1, 49), (1, 49)), ((4, 7, 7), (2, 7, 7)),
+           ((96,), (96,)), ((7, 7), (6, 7)), ((9, 5), (9, 3))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8"])
+@pytest.mark.parametrize(("sizes", "kernel"), COVERED)
+def test_channels_of_windows_that_cover_an_axis_are_brought_side_by_side(sizes, kernel, dtype):
+    """A plane that few windows cover is read once, so that transposing its many channels costs little."""
+    operator = onnxpool.MaxPool if dtype == "int8" else onnxpool.AveragePool
+    shape = (1, 512, *sizes)
+    plan = operator(kernel_shape=kernel).plan(shape, dtype)
+    plan(np.ones(shape, dtype))
+    assert [pool.setup.inside for pool in plan._pools.values()] == [True]
+
+
+def read_by_tiles(axis, side):
+    """The places that tiles of so many windows read, counted one by one."""
+    def places(windows):
+        return {place for i in windows for place in range(i * axis.stride - axis.pads[0], i * axis.stride
+                - axis.pads[0] + axis.span) if 0 <= place < axis.size}
+
+    tiles = [range(begin, min(axis.out, begin + side)) for begin in range(0, axis.out, side)]
+    return sum(len(places(tile)) for tile in tiles) / len(places(range(axis.out)))
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(1, 9))
+def test_a_halo_is_what_tiles_read_again(size, kernel, stride):
+    """The estimate is exact up to a window at each end of a tile, and 1 where one tile has all windows."""
+    kernel = min(size, kernel)
+    axis = windows.Axis(size, (size - kernel) // stride + 1, kernel, stride)
+    problem = routes.Problem("mean", (axis, axis), 1, 64, True, 4, 4, False)
+    side = round(routes.TILE ** 0.5)
+    estimate = routes.halo(problem) ** 0.5
+    assert estimate == pytest.approx(read_by_tiles(axis, side), abs=axis.span / size + 1e-9)
+    if axis.out <= side:
+        assert estimate == 1
 
 
 def test_the_table_can_be_read():

@@ -137,13 +137,13 @@ def moved_work(problem: Problem) -> Work:
 
 
 def halo(problem: Problem) -> float:
-    """How much more the tiles read whose channels are brought side by side."""
-    side = TILE ** (1 / len(problem.axes))  # windows of a tile along each axis
-    more = 1.0
+    """How many times the tiles together read each place, if channels are brought side by side tile by tile."""
+    side = round(TILE ** (1 / len(problem.axes)))  # windows of a tile along each axis
+    times = 1.0
     for axis in problem.axes:
-        read = min(axis.size, (side - 1) * axis.stride + axis.span)
-        more *= max(1.0, read / (min(side, axis.out) * axis.stride))
-    return more
+        windows, out = min(side, axis.out or 1), axis.out or 1
+        times *= axis.read_by(windows) * out / windows / (axis.read_by(out) or 1)
+    return times
 
 
 def cost(name: str, work: Work) -> float:
@@ -204,11 +204,11 @@ def choose_between(rows: Problem, lanes: Problem) -> Choice:
         size = volume(lanes)
         near = size * MOVES[lanes.itemsize] <= SMALL_PLANE if lanes.whole else size <= LINED_PLANE
         return choose(lanes if near else rows)
-    by_rows, more, moved = choose(rows), halo(lanes), cost("moved", moved_work(lanes))
-    if more * (moved + LEAST) >= by_rows.cost:  # whatever lanes gain
+    by_rows, times, moved = choose(rows), halo(lanes), cost("moved", moved_work(lanes))
+    if times * (moved + LEAST) >= by_rows.cost:  # whatever lanes gain
         return by_rows
     by_lanes = choose(lanes)
-    return by_lanes if more * (by_lanes.cost + moved) < by_rows.cost else by_rows
+    return by_lanes if times * (by_lanes.cost + moved) < by_rows.cost else by_rows
 
 
 def table() -> list[dict[str, str]]:
