@@ -51,8 +51,8 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     Notes
     -----
     Nodes keep the schemas of onnxruntime, so that its checks, default values, shape inference and optimisers see what
-    they always see. With "all" and names, optimisers that would replace a chosen operator are switched off in these
-    options: NchwcTransformer and Pad_Fusion.
+    they always see. Two optimisers are switched off in these options: NchwcTransformer, if it would replace an operator
+    that "all" or names choose, and Pad_Fusion before onnxruntime 1.32, where it changes the results of pools.
 
     Examples
     --------
@@ -74,18 +74,17 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
         raise PoolError(f"register: opset={opset} is not known, the newest known is {LATEST['']}; leave it out",
                         attribute="opset", value=opset)
     names = nodes.chosen(ops)
-    check_release()
+    release, delegates = release_of_onnxruntime(), ops == "missing"
     if entry(session_options, MARK) is not None:
         raise PoolError("register: these session options have onnxpool's operators already; make new options")
     with _turn:
-        bridge.wanted = nodes.kinds(names, delegates=ops == "missing")
+        bridge.wanted = nodes.kinds(names, delegates)
         try:
             session_options.register_custom_ops_library(bridge.__file__)
         finally:
             bridge.wanted = None
     session_options.add_session_config_entry(MARK, " ".join(names))
-    if ops != "missing":
-        switch_off(session_options, nodes.replacing(names))
+    switch_off(session_options, nodes.unwanted(names, delegates, release))
 
 
 @contextmanager
@@ -124,19 +123,22 @@ def record_nodes() -> Iterator[list[NodeRecord]]:
         made[:] = [node for node in made if node.alive]
 
 
-def check_release() -> None:
-    """Refuses a release of onnxruntime that is too old."""
+def release_of_onnxruntime() -> tuple[int, ...]:
+    """The release of onnxruntime, such as (1, 31)."""
     from onnxruntime import __version__ as version
-    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+    release = tuple(int(part) for part in version.split(".")[:2])
+    if release < OLDEST:
         raise ImportError(f"onnxpool.onnxruntime needs onnxruntime {'.'.join(map(str, OLDEST))} or newer, this is "
                           f"{version}; pip install --upgrade onnxruntime")
+    return release
 
 
 def switch_off(session_options: Any, optimisers: Iterable[str]) -> None:
     """Switches off optimisers of the sessions, besides those that are switched off already."""
-    before = entry(session_options, SWITCHED_OFF)
-    names = dict.fromkeys(filter(None, [*(before or "").split(";"), *optimisers]))
-    session_options.add_session_config_entry(SWITCHED_OFF, ";".join(names))
+    before = entry(session_options, SWITCHED_OFF) or ""
+    names = dict.fromkeys([*filter(None, before.split(";")), *optimisers])
+    if names:
+        session_options.add_session_config_entry(SWITCHED_OFF, ";".join(names))
 
 
 def entry(session_options: Any, name: str) -> str | None:

@@ -27,12 +27,12 @@ NUMBERS = {name: number for number, name in ELEMENTS.items()}
 CONSTRAINTS = {"MaxPool": ("T", "I"), "RoiAlign": ("T1", "T2")}
 INDEXED = 8
 
-# What onnxruntime's optimisers put in the place of operators, or merge into them: NCHWc kernels, which are for float32
-# and for channels in blocks, and the pads of a Pad before a pool, also where zeros are no padding (of a maximum, say).
-REPLACED_BY = {
-    "NchwcTransformer": {"AveragePool", "MaxPool", "GlobalAveragePool", "GlobalMaxPool"},
-    "Pad_Fusion": {"AveragePool", "MaxPool"},
-}
+# An optimiser of onnxruntime that puts kernels of its own in place of these operators, where elements are float32.
+BLOCKING, BLOCKED = "NchwcTransformer", {"AveragePool", "MaxPool", "GlobalAveragePool", "GlobalMaxPool"}
+
+# One that merges a Pad into the pool behind it. Before this release it did so where zeros are no padding, as for a
+# maximum, and where the window of a mean that overhangs is lost.
+MERGING, MENDED = "Pad_Fusion", (1, 32)
 
 
 class Theirs(NamedTuple):
@@ -102,9 +102,10 @@ def chosen(ops: object) -> list[str]:
     return names
 
 
-def replacing(operators: Iterable[str]) -> list[str]:
-    """The optimisers that replace one of these operators, or change what it means."""
-    return [optimiser for optimiser, replaced in REPLACED_BY.items() if not replaced.isdisjoint(operators)]
+def unwanted(operators: Iterable[str], delegates: bool, release: tuple[int, ...]) -> list[str]:
+    """The optimisers that would take nodes away which onnxpool is to run, or change what pools mean."""
+    replaced = not delegates and not BLOCKED.isdisjoint(operators)
+    return [BLOCKING] * replaced + [MERGING] * (release < MENDED)
 
 
 def kinds(operators: Iterable[str], delegates: bool) -> list[Kind]:
