@@ -26,12 +26,12 @@ from .protos import (
     Shape,
     bodies,
     is_large,
-    nodes_of,
     one_line,
     opsets_of,
     shape_text,
     tensor_of,
 )
+from .surroundings import Surroundings, Wiring
 
 OPAQUE = "onnxpool.survey"  # a domain of which onnx knows nothing
 FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
@@ -49,6 +49,7 @@ class Site:
     ----------
     node : NodeProto
     opsets : dict of str to int
+    around : Surroundings
     version : int, optional
         The operator's version; None if the opset has none.
     operator : Operator, optional
@@ -66,6 +67,7 @@ class Site:
 
     node: onnx.NodeProto
     opsets: Mapping[str, int]
+    around: Surroundings
     version: int | None = None
     operator: Operator | None = None
     dtype: np.dtype[Any] | None = None
@@ -200,17 +202,24 @@ def hide(model: onnx.ModelProto) -> list[Site]:
     """Puts the pooling nodes into a domain that onnx's inference leaves alone, and returns their sites."""
     sites: list[Site] = []
     for part in (model.graph, *model.functions):
-        opsets = opsets_of(part if isinstance(part, onnx.FunctionProto) else model)
-        for node in nodes_of(part):
-            if (node.op_type, node.domain) in FAMILY:
-                own = onnx.NodeProto()
-                own.CopyFrom(node)
-                node.domain = OPAQUE
-                node.doc_string = str(len(sites))
-                sites.append(Site(own, opsets))
+        hide_in(part, opsets_of(part if isinstance(part, onnx.FunctionProto) else model), sites)
     for holder in (model, *model.functions):
         holder.opset_import.append(helper.make_opsetid(OPAQUE, 1))
     return sites
+
+
+def hide_in(graph: onnx.GraphProto | onnx.FunctionProto, opsets: Mapping[str, int], sites: list[Site]) -> None:
+    """Hides the pooling nodes of a graph and its bodies."""
+    wiring = Wiring(graph, opsets.get("", 1))
+    for node in graph.node:
+        if (node.op_type, node.domain) in FAMILY:
+            own = onnx.NodeProto()
+            own.CopyFrom(node)
+            node.domain = OPAQUE
+            node.doc_string = str(len(sites))
+            sites.append(Site(own, opsets, wiring.around(own)))
+        for body in bodies(node):
+            hide_in(body, opsets, sites)
 
 
 def hidden(graph: onnx.GraphProto, outer: Scope) -> Iterator[tuple[int, Scope, onnx.GraphProto, onnx.NodeProto]]:

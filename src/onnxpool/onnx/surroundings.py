@@ -1,0 +1,119 @@
+"""The nodes around a pooling node that optimisers of runtimes merge with it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import external_data_helper, numpy_helper
+
+from .protos import bodies
+
+PAD_BY_INPUTS = 11  # the first opset whose Pad takes its pads as an input
+
+
+class Surroundings(NamedTuple):
+    """
+    What is around a pooling node.
+
+    Attributes
+    ----------
+    zeros : tuple of int
+        The zeros that a Pad alone adds before each spatial axis of X, and then after each. Empty if there is no such
+        Pad, or something else reads its result.
+    dequantised : bool
+        Whether X comes from a DequantizeLinear.
+    signed : bool
+        Whether that takes int8.
+    zero_point : int, optional
+        Its zero point; None if it is not one constant.
+    requantised : bool
+        Whether a QuantizeLinear alone reads the result.
+    """
+
+    zeros: tuple[int, ...] = ()
+    dequantised: bool = False
+    signed: bool = False
+    zero_point: int | None = None
+    requantised: bool = False
+
+
+NOTHING = Surroundings()
+
+
+class Wiring:
+    """Who writes and who reads the values of a graph or function."""
+
+    def __init__(self, graph: Any, opset: int) -> None:
+        self.opset = opset
+        self._writers = {name: node for node in graph.node for name in node.output if name}
+        self._readers: dict[str, list[onnx.NodeProto]] = {}
+        self._uses = Counter(getattr(value, "name", value) for value in graph.output)
+        for node in graph.node:
+            for name in node.input:
+                self._readers.setdefault(name, []).append(node)
+            self._uses.update(node.input)
+            self._uses.update(name for body in bodies(node) for name in read_inside(body))
+        self._constants = {tensor.name: tensor for tensor in getattr(graph, "initializer", ())}
+
+    def constant(self, name: str) -> NDArray[Any] | None:
+        """The value of a constant; None if it is none, or its value was not read."""
+        tensor, writer = self._constants.get(name), self._writers.get(name)
+        if tensor is None and writer is not None and writer.op_type == "Constant":
+            tensor = next((attribute.t for attribute in writer.attribute if attribute.name == "value"), None)
+        if tensor is None or external_data_helper.uses_external_data(tensor):
+            return None
+        return numpy_helper.to_array(tensor)
+
+    def around(self, node: onnx.NodeProto) -> Surroundings:
+        """What is around a node."""
+        before = self._writers.get(node.input[0]) if node.input else None
+        zeros = self._zeros(node)
+        readers = self._readers.get(node.output[0], [])
+        requantised = [reader.op_type for reader in readers] == ["QuantizeLinear"] and self._uses[node.output[0]] == 1
+        if before is None or before.op_type != "DequantizeLinear":
+            return Surroundings(zeros, requantised=requantised)
+        name = before.input[2] if len(before.input) > 2 else ""
+        point = self.constant(name) if name else np.zeros((), np.uint8)
+        single = point is not None and point.size == 1
+        return Surroundings(zeros, True, point is not None and point.dtype == np.int8,
+                            int(point.item()) if single and point is not None else None, requantised)
+
+    def _zeros(self, node: onnx.NodeProto) -> tuple[int, ...]:
+        """The zeros that a Pad adds, with a Cast behind it or not."""
+        name = node.input[0] if node.input else ""
+        pad = self._alone(name)
+        if pad is not None and pad.op_type == "Cast" and self.opset >= PAD_BY_INPUTS:
+            pad = self._alone(pad.input[0])
+        if pad is None or pad.op_type != "Pad" or len(pad.input) > 3:
+            return ()
+        given = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in pad.attribute}
+        if given.get("mode", b"constant") != b"constant":
+            return ()
+        if self.opset < PAD_BY_INPUTS:
+            pads, value = np.asarray(given.get("pads", ())), np.asarray(given.get("value", 0.0))
+        else:
+            found = self.constant(pad.input[1])
+            filler = self.constant(pad.input[2]) if "".join(pad.input[2:]) else np.zeros(())
+            if found is None or filler is None:
+                return ()
+            pads, value = found, filler
+        half = len(pads) // 2
+        around = [*pads[:2], *pads[half:half + 2]]
+        if half < 3 or any(around) or pads.min() < 0 or not pads.any() or value.any():
+            return ()
+        return tuple(int(size) for size in (*pads[2:half], *pads[half + 2:]))
+
+    def _alone(self, name: str) -> onnx.NodeProto | None:
+        """The node that writes a value which is read once."""
+        return self._writers.get(name) if self._uses[name] == 1 else None
+
+
+def read_inside(body: onnx.GraphProto) -> Iterator[str]:
+    """The names that the nodes of a body read."""
+    for node in body.node:
+        yield from node.input
+        for inner in bodies(node):
+            yield from read_inside(inner)
