@@ -63,8 +63,11 @@ EXAMPLES: list[tuple[str, str, Callable[[], Any]]] = [
     *(("D8", "1, 4", lambda same=same: onnxpool.max_pool(SIX, 1, strides=3, auto_pad=same))
       for same in ("SAME_UPPER", "SAME_LOWER")),
     ("D9", "with VALID is refused", lambda: onnxpool.average_pool(FIVE, 3, strides=2, pads=1, auto_pad="VALID")),
-    ("D10", "is refused", lambda: onnxpool.average_pool(FIVE, 6, strides=2)),
+    ("D10", "k6 s2 is refused", lambda: onnxpool.average_pool(FIVE, 6, strides=2)),
     ("D10", "average is 3, the maximum 5 and the norm 7.416", lambda: all_pools(FIVE, 6, strides=2, ceil_mode=1)),
+    *(("D10", "5, k7 s2 and 2, k3 s1 are refused with `ceil_mode=1` too", call) for call in (
+        lambda: onnxpool.average_pool(FIVE, 7, strides=2, ceil_mode=1),
+        lambda: onnxpool.average_pool(ramp(2), 3, ceil_mode=1))),
     ("D13", "[[1, 2]]", lambda: onnxpool.global_lp_pool(np.array([[-1.0, 2.0]]))),
     *(("D15", text, lambda p=p: onnxpool.lp_pool(row(-1, 2, -3, 4), 4, p=p, opset=1))
       for text, p in (("gives 6.617861", 1.5), ("gives 4", np.inf))),
