@@ -91,6 +91,8 @@ REFUSED = {
     "kernel_shape_missing": ({"kernel_shape": None}, "kernel_shape is not given"),
     "kernel_shape_zero": ({"kernel_shape": (0,)}, r"MaxPool-22: kernel_shape\[0\]"),
     "kernel_shape_too_large": ({"kernel_shape": (5,)}, r"kernel_shape\[0\]=5 .* axis 2 has 4"),
+    "kernel_shape_too_large_for_ceil_mode": (
+        {"kernel_shape": (5,), "ceil_mode": 1}, r"ceil_mode=1 less than strides\[0\]=1 may be missing"),
     "strides": ({"strides": (0,)}, r"strides\[0\]"),
     "pads": ({"pads": (0, -1)}, r"pads\[1\]"),
     "flag": ({"ceil_mode": 2}, "ceil_mode must be 0 or 1, got 2"),
