@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ import numpy as np
 from .errors import Place, PoolError, PoolTypeError
 
 INT64_MAX = 2**63 - 1
+FLOAT32_MAX = (2 - 2.0**-23) * 2.0**127
 MOST_AXES = 64  # of an array
 MOST_SHOWN = 200  # characters of a value in a message
 
@@ -144,14 +146,14 @@ class Int(Attribute):
 
 
 class Float(Attribute):
-    """A float above 0; infinity is one unless it has to be finite."""
+    """A float above 0; infinity is one unless there is a limit."""
 
-    __slots__ = ("finite",)
+    __slots__ = ("limit",)
     type = "float"
 
-    def __init__(self, default: float, finite: bool = False) -> None:
+    def __init__(self, default: float, limit: float = math.inf) -> None:
         super().__init__(default)
-        self.finite = finite
+        self.limit = limit
 
     def check(self, where: Place, value: Any) -> float:
         """The value as a float."""
@@ -162,10 +164,11 @@ class Float(Attribute):
             number = float(value)
         except OverflowError:  # an integer
             number = math.inf if value > 0 else -math.inf
-        if math.isnan(number) or number <= 0 or (math.isinf(number) and (self.finite or is_integer(value))):
-            finite = self.finite or is_integer(value)
-            raise PoolError(f"{where} must be above 0{' and finite' if finite else ''}, got {shown(value)}; "
-                            f"give a float above 0, such as {self.default}", *where.names, value=value)
+        limit = min(self.limit, sys.float_info.max) if is_integer(value) else self.limit
+        if not 0 < number <= limit:
+            most = f" and at most {limit:.8g}" if limit < math.inf else ""
+            raise PoolError(f"{where} must be above 0{most}, got {shown(value)}; give a float above 0, such as "
+                            f"{self.default}", *where.names, value=value)
         return number
 
 

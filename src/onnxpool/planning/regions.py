@@ -12,6 +12,7 @@ from ..execution import Plan
 from ..windows import check_sizes
 from .layout import memory_order
 
+MOST_REACH = 2.0**31  # of a corner or side that is rounded to elements: operators hold these in 32 bits
 MOST_SAMPLES = 2**22  # of one region: sampling_ratio 0 takes their number from the data
 
 
@@ -56,6 +57,7 @@ class RegionPlan(Plan):
         images = self._images(inputs[1], len(rois)) if align else self._image_column(rois[:, 0])
         corners = np.require(rois[:, -4:], requirements=["C", "A"])
         with kernels.cpu.DefaultFloats():
+            self._check_reach(corners)
             grid = self._check_samples(corners) if align else 1
         shape = (len(rois), *self.output_shape[1:])
         if out is not None:
@@ -118,6 +120,20 @@ class RegionPlan(Plan):
             raise PoolError(f"{label}: batch_indices has shape {images.shape}, but there are {count} regions; "
                             f"give one index for each", label, "batch_indices", value=images.shape)
         return self._check_images(np.array(images, np.int64), "batch_indices[{}]")
+
+    def _check_reach(self, corners: Array) -> None:
+        """Refuses a region whose scaled corners or sides leave the numbers that they are computed in."""
+        real, scale = corners.dtype, self.regions.scale
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = corners * real.type(scale)
+            reach = np.abs(np.hstack([scaled, scaled[:, 2:] - scaled[:, :2]])).max(axis=1)
+        bad = np.flatnonzero(~(reach < (np.inf if self._align else MOST_REACH)))
+        if len(bad):
+            row = int(bad[0])
+            shown = ", ".join(f"{corner:g}" for corner in corners[row])
+            raise PoolError(f"{self.label}: rois[{row}] with corners {shown} and spatial_scale={scale:g} has a corner or side "
+                            f"beyond {real if self._align else 'the limit of 2^31'}; clip it to the image or drop it",
+                            self.label, "rois", value=tuple(corners[row].tolist()))
 
     def _check_samples(self, corners: Array) -> int:
         """The most samples of a bin along an axis; refuses a region that has too many in all."""
