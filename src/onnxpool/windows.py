@@ -7,10 +7,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .attributes import INT64_MAX
+from .attributes import INT64_MAX, SIDES
 from .errors import PoolError
 
-SIDES = {"kernel_shape": 1, "pooled_shape": 1, "strides": 1, "dilations": 1, "pads": 2}  # values for each axis
 MOST_BORDER = 2**26  # windows of an axis that reach into padding: more are a mistake, not a model
 
 
@@ -214,8 +213,8 @@ def resolve_axis(label: str, index: int, axis: int, size: int, asked: Asked) -> 
     border = out - (windows.end - windows.begin)
     if border > MOST_BORDER:
         raise PoolError(f"{label}: axis {axis} with pads {pads[0]}+{pads[1]}: {border} windows reach into padding, "
-                        f"more than the limit of {MOST_BORDER}; lower pads or kernel_shape", label, "pads", axis=axis,
-                        value=pads)
+                        f"more than the limit of {MOST_BORDER}; lower {'pads' if mode == 'NOTSET' else 'dilations'} or "
+                        f"kernel_shape", label, "pads", axis=axis, value=pads)
     return windows
 
 
