@@ -60,7 +60,7 @@ def says(x: Any, question: Callable[[Any], Any]) -> bool:
 
 def readable(x: object) -> str:
     """What to give instead of an object that NumPy cannot read."""
-    if says(x, lambda x: x.is_meta or hasattr(x, "fake_mode")):
+    if says(x, lambda x: x.is_meta) or says(x, lambda x: x.fake_mode):
         return "a tensor with values, which this one does not have"
     if says(x, lambda x: x.is_nested):
         return "one of its tensors, or all of them padded to one shape"

@@ -243,6 +243,8 @@ def cast(version: Version, name: str) -> str:
         return f"cast to {wide}, which holds every {name}{more}"
     if name in ("int64", "uint64") and "float64" in version.dtypes:
         return "cast to float64, which holds integers up to 2^53"
+    if name.startswith("complex"):
+        return "give its real part, its imaginary part or its magnitude"
     return "cast to one of these"
 
 

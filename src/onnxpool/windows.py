@@ -212,9 +212,9 @@ def resolve_axis(label: str, index: int, axis: int, size: int, asked: Asked) -> 
     windows = Axis(size, out, kernel, stride, dilation, pads, counts_pads)
     border = out - (windows.end - windows.begin)
     if border > MOST_BORDER:
+        way = "lower pads or raise strides" if mode == "NOTSET" else "lower kernel_shape or dilations"
         raise PoolError(f"{label}: axis {axis} with pads {pads[0]}+{pads[1]}: {border} windows reach into padding, "
-                        f"more than the limit of {MOST_BORDER}; lower {'pads' if mode == 'NOTSET' else 'dilations'} or "
-                        f"kernel_shape", label, "pads", axis=axis, value=pads)
+                        f"more than the limit of {MOST_BORDER}; {way}", label, "pads", axis=axis, value=pads)
     return windows
 
 

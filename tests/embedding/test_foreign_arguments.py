@@ -194,6 +194,7 @@ def test_a_conjugate_is_resolved():
     assert eval(ways(lambda x: onnxpool.max_pool(x, 2), zeros), {"onnxpool": onnxpool, "x": zeros}).tolist() == [[[0] * 4]]
 
 
+@pytest.mark.filterwarnings("ignore:.*nested tensors:UserWarning")
 def test_tensors_without_values_have_no_way():
     torch = pytest.importorskip("torch")
     fake = Shared(RuntimeError("not supported for tensor subclasses"))

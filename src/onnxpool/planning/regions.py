@@ -102,9 +102,9 @@ class RegionPlan(Plan):
     def _check_images(self, images: Array, name: str) -> Array:
         bad = np.flatnonzero((images < 0) | (images >= self.shape[0]) | (images != np.floor(images)))
         if len(bad):
+            way = f"whole numbers in [0, {self.shape[0]})" if self.shape[0] else "no regions"
             raise PoolError(f"{self.label}: {name.format(int(bad[0]))}={images[bad[0]]} is no image of X, "
-                            f"which has {self.shape[0]}; give whole numbers in [0, {self.shape[0]})",
-                            self.label, name.partition("[")[0], value=images[bad[0]].item())
+                            f"which has {self.shape[0]}; give {way}", self.label, name.partition("[")[0], value=images[bad[0]].item())
         return images.astype(np.int64)
 
     def _image_column(self, column: Array) -> Array:
@@ -149,8 +149,11 @@ class RegionPlan(Plan):
         samples = grid.prod(axis=1) * math.prod(self.regions.pooled)
         bad = np.flatnonzero(~(samples <= MOST_SAMPLES))
         if len(bad):
+            way = "lower sampling_ratio" if self.regions.sampling else "give a smaller region, or sampling_ratio=1"
+            if math.prod(self.regions.pooled) > MOST_SAMPLES:
+                way = "lower output_height or output_width"
             raise PoolError(f"{self.label}: rois[{int(bad[0])}] takes {samples[bad[0]]:.4g} samples, more "
-                            f"than the limit of {MOST_SAMPLES}; give a smaller region or sampling_ratio",
+                            f"than the limit of {MOST_SAMPLES}; {way}",
                             self.label, "rois", value=float(samples[bad[0]]))
         return int(min(grid.max(initial=1) + 1, MOST_SAMPLES))
 
