@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -65,7 +66,7 @@ def readable(x: object) -> str:
     if says(x, lambda x: x.is_nested):
         return "one of its tensors, or all of them padded to one shape"
     changed = "x" + "".join(f".{method}()" for question, method in CHANGES
-                            if says(x, question) and says(x, lambda x, method=method: hasattr(x, method)))
+                            if says(x, question) and says(x, attrgetter(method)))
     if says(x, lambda x: x.__dlpack__ and x.__dlpack_device__) or (
             type(x).__name__ == "PyCapsule" and '"dltensor' in repr(x)):
         return f"onnxpool.from_dlpack({changed})"

@@ -188,8 +188,8 @@ def from_dlpack(obj):
     PoolError
         If the tensor has a shape that no array can have, or if its capsule was read before.
     PoolTypeError
-        If `obj` is no tensor, is not in memory of the CPU, or has elements that NumPy has not. Tensors of torch with the
-        negative bit are refused too, as their memory has other numbers.
+        If `obj` is no tensor, is not in memory of the CPU, or has elements that NumPy has not. Tensors of torch with
+        the negative bit are refused too, as their memory has other numbers.
 
     See Also
     --------

@@ -35,6 +35,11 @@ def quantised(x: Any, kernel: int, zero: int = 0, **attributes: Any) -> Any:
     return onnxpool.qlinear_average_pool(x, 1.0, 0, 1.0, zero, kernel, **attributes)
 
 
+def aligned(*roi: float, samples: int) -> Any:
+    """One bin of a region of the square."""
+    return onnxpool.roi_align(SQUARE.astype(np.float32), np.float32([roi]), np.array([0]), sampling_ratio=samples)
+
+
 def zeros(dtype: str) -> Any:
     """What -0 and 0 give."""
     return onnxpool.max_pool(row(-0.0, 0.0, dtype=dtype), 2)
@@ -82,6 +87,10 @@ EXAMPLES: list[tuple[str, str, Callable[[], Any]]] = [
     *(("D23", "-0 and index 0", lambda dtype=dtype: onnxpool.max_pool(row(-0.0, 0.0, dtype=dtype), 2,
                                                                       return_indices=True))
       for dtype in ("float32", "float16")),
+    ("D24", "-3e38, 0, 3e38, 1 with two samples is refused", lambda: aligned(-3e38, 0, 3e38, 1, samples=2)),
+    ("D24", "-2e9, 0, 2e9, 3 is refused",
+     lambda: onnxpool.max_roi_pool(SQUARE.astype(np.float32), np.float32([[0, -2e9, 0, 2e9, 3]]), 1)),
+    ("D24", "gives 1", lambda: aligned(-1.5e38, -1.5e38, 1.5e38, 1.5e38, samples=1)),
 ]
 
 

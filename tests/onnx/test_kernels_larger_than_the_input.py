@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 import sessions
-from onnx import helper, reference
+from onnx import reference
 from support import ROOT, to_last
 
 import onnxpool

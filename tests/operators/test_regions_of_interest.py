@@ -222,7 +222,8 @@ BAD_ALIGN = {
                                             {"sampling_ratio": ratio})
        for size, ratio in ((1e5, 0), (1e9, 0), (1e30, 0), (3, 100_000), (3, MOST - 1), (3, 2**62), (3, 2**63 - 1))},
     **{f"beyond {dtype} {roi} {attributes}": (
-        PoolError, board(DTYPES[dtype]), region(*roi, dtype=DTYPES[dtype]), L_PLACE, {"sampling_ratio": 2, **attributes})
+        PoolError, board(DTYPES[dtype]), region(*roi, dtype=DTYPES[dtype]), L_PLACE,
+        {"sampling_ratio": 2, **attributes})
        for dtype, roi, attributes in (
            ("float32", (-3e38, 0, 3e38, 1), {}), ("float32", (0, 3e38, 1, -3e38), {"mode": "max"}),
            ("float32", (0, 0, 3e38, 3e38), {"spatial_scale": 10.0}), ("bfloat16", (-3e38, -3e38, 3e38, 3e38), {}),

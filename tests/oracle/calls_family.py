@@ -153,7 +153,8 @@ def draw_corners(choices, generator, count, size, scale):
     elif kind == "edge":
         corners = generator.choice([0, 1, -1 / max(size), 1 - 1 / max(size)], (count, 4))
     elif kind == "far":
-        corners = generator.choice([-1, 1], (count, 4)) * 2.0 ** generator.uniform(0, choices.pick((32, 130)), (count, 4))
+        powers = generator.uniform(0, choices.pick((32, 130)), (count, 4))
+        corners = generator.choice([-1, 1], (count, 4)) * 2.0**powers
     if kind != "inverted":
         first, last = corners[:, :2], corners[:, 2:]
         corners = np.concatenate([np.minimum(first, last), np.maximum(first, last)], 1)

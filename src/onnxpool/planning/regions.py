@@ -104,7 +104,8 @@ class RegionPlan(Plan):
         if len(bad):
             way = f"whole numbers in [0, {self.shape[0]})" if self.shape[0] else "no regions"
             raise PoolError(f"{self.label}: {name.format(int(bad[0]))}={images[bad[0]]} is no image of X, "
-                            f"which has {self.shape[0]}; give {way}", self.label, name.partition("[")[0], value=images[bad[0]].item())
+                            f"which has {self.shape[0]}; give {way}", self.label, name.partition("[")[0],
+                            value=images[bad[0]].item())
         return images.astype(np.int64)
 
     def _image_column(self, column: Array) -> Array:
@@ -131,9 +132,10 @@ class RegionPlan(Plan):
         if len(bad):
             row = int(bad[0])
             shown = ", ".join(f"{corner:g}" for corner in corners[row])
-            raise PoolError(f"{self.label}: rois[{row}] with corners {shown} and spatial_scale={scale:g} has a corner or side "
-                            f"beyond {real if self._align else 'the limit of 2^31'}; clip it to the image or drop it",
-                            self.label, "rois", value=tuple(corners[row].tolist()))
+            limit = real if self._align else "the limit of 2^31"
+            raise PoolError(f"{self.label}: rois[{row}] with corners {shown} and spatial_scale={scale:g} has a corner or "
+                            f"side beyond {limit}; clip it to the image or drop it", self.label, "rois",
+                            value=tuple(corners[row].tolist()))
 
     def _check_samples(self, corners: Array) -> int:
         """The most samples of a bin along an axis; refuses a region that has too many in all."""
