@@ -133,8 +133,8 @@ class RegionPlan(Plan):
             row = int(bad[0])
             shown = ", ".join(f"{corner:g}" for corner in corners[row])
             limit = real if self._align else "the limit of 2^31"
-            raise PoolError(f"{self.label}: rois[{row}] with corners {shown} and spatial_scale={scale:g} has a corner or "
-                            f"side beyond {limit}; clip it to the image or drop it", self.label, "rois",
+            raise PoolError(f"{self.label}: rois[{row}] with corners {shown} and spatial_scale={scale:g} has a corner "
+                            f"or side beyond {limit}; clip it to the image or drop it", self.label, "rois",
                             value=tuple(corners[row].tolist()))
 
     def _check_samples(self, corners: Array) -> int:
