@@ -124,13 +124,14 @@ class RegionPlan(Plan):
 
     def _check_reach(self, corners: Array) -> None:
         """Refuses a region whose scaled corners or sides leave the numbers that they are computed in."""
-        real, scale = corners.dtype, self.regions.scale
+        real, scale, most = corners.dtype, self.regions.scale, math.inf if self._align else MOST_REACH
+        if 4 * float(np.abs(corners).max(initial=0)) * scale < MOST_REACH:  # a look that takes less time
+            return
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = corners * real.type(scale)
-            reach = np.abs(np.hstack([scaled, scaled[:, 2:] - scaled[:, :2]])).max(axis=1)
-        bad = np.flatnonzero(~(reach < (np.inf if self._align else MOST_REACH)))
-        if len(bad):
-            row = int(bad[0])
+            reaches = np.abs(scaled), np.abs(scaled[:, 2:] - scaled[:, :2])
+        if not all(reach.max(initial=0) < most for reach in reaches):
+            row = int(np.flatnonzero(~(np.hstack(reaches) < most).all(axis=1))[0])
             shown = ", ".join(f"{corner:g}" for corner in corners[row])
             limit = real if self._align else "the limit of 2^31"
             raise PoolError(f"{self.label}: rois[{row}] with corners {shown} and spatial_scale={scale:g} has a corner "
