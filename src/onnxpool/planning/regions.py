@@ -92,9 +92,8 @@ class RegionPlan(Plan):
             raise PoolError(f"{label}: rois has shape {rois.shape}, but must be (number of regions, {columns}); "
                             f"give one row for each region", label, "rois", value=rois.shape)
         copy = np.array(rois, np.float64 if self.dtype == np.float64 else np.float32, order="C")
-        bad = np.argwhere(~np.isfinite(copy))
-        if len(bad):
-            row, column = (int(i) for i in bad[0])
+        if not np.isfinite(copy).all():
+            row, column = (int(i) for i in np.argwhere(~np.isfinite(copy))[0])
             raise PoolError(f"{label}: rois[{row}, {column}]={copy[row, column]} must be finite; drop that region",
                             label, "rois", value=float(copy[row, column]))
         return copy
