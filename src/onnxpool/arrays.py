@@ -3,8 +3,9 @@
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from .errors import PoolError, PoolTypeError
 
 Array = NDArray[Any]
 T = TypeVar("T", bound=np.generic)
+CPU = {1: "CPU", 3: "CUDA host", 11: "ROCm host"}  # devices of DLPack whose memory is that of the processor
 
 
 def as_array(label: str, x: object, name: str = "X") -> Array:
@@ -21,9 +23,9 @@ def as_array(label: str, x: object, name: str = "X") -> Array:
     if type(x) is np.ndarray:
         return x
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        way = "x.filled(...)" if isinstance(x, np.ma.MaskedArray) else "numpy.array(x, subok=False)"
         raise PoolTypeError(f"{label}: {name} is a {type(x).__name__}, whose meaning pooling would lose; "
-                            f"give an ndarray, such as x.filled(...) or numpy.array(x, subok=False)", label, name,
-                            value=type(x).__name__)
+                            f"give an ndarray, such as {way}", label, name, value=type(x).__name__)
     try:
         array = np.asarray(x)
     except MemoryError:
@@ -35,16 +37,46 @@ def as_array(label: str, x: object, name: str = "X") -> Array:
     return array
 
 
+# What a tensor says of itself that keeps others from reading its memory, and the method that gives one they can read.
+CHANGES: tuple[tuple[Callable[[Any], Any], str], ...] = (
+    (lambda x: x.requires_grad, "detach"),
+    (lambda x: "strided" not in str(x.layout), "to_dense"),
+    (lambda x: x.is_quantized, "dequantize"),
+    (lambda x: "float8" in str(x.dtype), "float"),
+    (lambda x: x.is_conj(), "resolve_conj"),
+    (lambda x: x.is_neg(), "resolve_neg"),
+    (lambda x: x._is_zerotensor(), "clone"),
+    (lambda x: x.__dlpack_device__()[0] not in CPU, "get"),
+    (lambda x: x.__dlpack_device__()[0] not in CPU and not hasattr(x, "get"), "cpu"),
+)
+
+
+def says(x: Any, question: Callable[[Any], Any]) -> bool:
+    """Whether a tensor of any framework says so; what it does not know, it does not say."""
+    try:
+        return bool(question(x))
+    except Exception:  # whatever the type that it is of raises
+        return False
+
+
+def readable(x: object) -> str:
+    """What to give instead of an object that NumPy cannot read."""
+    if says(x, lambda x: x.is_meta) or says(x, lambda x: x.fake_mode):
+        return "a tensor with values, which this one does not have"
+    if says(x, lambda x: x.is_nested):
+        return "one of its tensors, or all of them padded to one shape"
+    changed = "x" + "".join(f".{method}()" for question, method in CHANGES
+                            if says(x, question) and says(x, attrgetter(method)))
+    if says(x, lambda x: x.__dlpack__ and x.__dlpack_device__) or (
+            type(x).__name__ == "PyCapsule" and '"dltensor' in repr(x)):
+        return f"onnxpool.from_dlpack({changed})"
+    return "an ndarray" if changed == "x" else f"{changed}.numpy()"
+
+
 def unreadable(label: str, x: object, name: str, reason: str) -> PoolTypeError:
     """The error for what NumPy cannot make an array of numbers of, with the way out."""
-    way = "give an ndarray"
-    if hasattr(x, "__dlpack__"):
-        way = ("give onnxpool.from_dlpack(...) of it, after .detach() if it needs gradients and .cpu() if it lies on "
-               "another device")
-    elif hasattr(x, "detach") or hasattr(x, "cpu"):
-        way = "call .detach() and .cpu() first, or give an ndarray"
     return PoolTypeError(f"{label}: {name} is a {type(x).__module__}.{type(x).__qualname__}, which is no array of "
-                         f"numbers to NumPy: {reason}; {way}", label, name, value=type(x).__name__)
+                         f"numbers to NumPy: {reason}; give {readable(x)}", label, name, value=type(x).__name__)
 
 
 @lru_cache(maxsize=64)

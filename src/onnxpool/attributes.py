@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -10,7 +11,9 @@ import numpy as np
 from .errors import Place, PoolError, PoolTypeError
 
 INT64_MAX = 2**63 - 1
+FLOAT32_MAX = (2 - 2.0**-23) * 2.0**127
 MOST_AXES = 64  # of an array
+SIDES = {"kernel_shape": 1, "pooled_shape": 1, "strides": 1, "dilations": 1, "pads": 2}  # values for each axis
 MOST_SHOWN = 200  # characters of a value in a message
 
 
@@ -34,8 +37,9 @@ def integer(where: Place, value: Any, minimum: int) -> int:
         raise PoolTypeError(f"{where} must be an integer, got {shown(value)} of type {type(value).__name__}; "
                             f"give an int of at least {minimum}", *where.names, value=value)
     if not minimum <= int(value) <= INT64_MAX:
-        raise PoolError(f"{where} must be in [{minimum}, 2^63 - 1], got {shown(value)}; "
-                        f"give an int of at least {minimum}", *where.names, value=value)
+        way = f"an int of at least {minimum}" if value < minimum else "a smaller int"
+        raise PoolError(f"{where} must be in [{minimum}, 2^63 - 1], got {shown(value)}; give {way}", *where.names,
+                        value=value)
     return int(value)
 
 
@@ -77,6 +81,12 @@ class Ints(Attribute):
         """What it means to leave the attribute out."""
         return self.omitted
 
+    def way(self, where: Place) -> str:
+        """What to give instead of what is no sequence of that length."""
+        each = ("one int for each spatial axis", "two ints for each spatial axis, all beginnings before all ends")
+        rest = "" if self.omitted is None else f", or leave {where.attribute} out"
+        return f"give {each[SIDES[where.attribute] - 1]}{rest}"
+
     def check(self, where: Place, value: Any) -> int | tuple[int, ...]:
         """The integers as an int or a tuple."""
         if is_integer(value):
@@ -85,13 +95,12 @@ class Ints(Attribute):
             value = value.tolist() if value.dtype.kind in "iu" else tuple(value)
         if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
             raise PoolTypeError(f"{where} must be an integer or a sequence of integers, got {shown(value)} of type "
-                                f"{type(value).__name__}; give one int for each spatial axis",
-                                *where.names, value=value)
+                                f"{type(value).__name__}; {self.way(where)}", *where.names, value=value)
         if not value:
-            raise PoolError(f"{where} is empty; give one int for each spatial axis", *where.names, value=value)
+            raise PoolError(f"{where} is empty; {self.way(where)}", *where.names, value=value)
         if len(value) > 2 * MOST_AXES:
             raise PoolError(f"{where} has {len(value)} values, but no array has more than {MOST_AXES} axes; "
-                            f"give one int for each spatial axis", *where.names, value=value)
+                            f"{self.way(where)}", *where.names, value=value)
         return tuple(integer(where._replace(position=i), item, self.minimum) for i, item in enumerate(value))
 
 
@@ -102,6 +111,10 @@ class Axes(Ints):
 
     def __init__(self) -> None:
         super().__init__(minimum=-MOST_AXES)
+
+    def way(self, where: Place) -> str:
+        """What to give instead of what is no sequence of axes."""
+        return "give the number of each axis to pool"
 
     def check(self, where: Place, value: Any) -> tuple[int, ...]:
         """The axes as a tuple."""
@@ -144,14 +157,14 @@ class Int(Attribute):
 
 
 class Float(Attribute):
-    """A float above 0; infinity is one unless it has to be finite."""
+    """A float above 0; infinity is one unless there is a limit."""
 
-    __slots__ = ("finite",)
+    __slots__ = ("limit",)
     type = "float"
 
-    def __init__(self, default: float, finite: bool = False) -> None:
+    def __init__(self, default: float, limit: float = math.inf) -> None:
         super().__init__(default)
-        self.finite = finite
+        self.limit = limit
 
     def check(self, where: Place, value: Any) -> float:
         """The value as a float."""
@@ -162,10 +175,11 @@ class Float(Attribute):
             number = float(value)
         except OverflowError:  # an integer
             number = math.inf if value > 0 else -math.inf
-        if math.isnan(number) or number <= 0 or (math.isinf(number) and (self.finite or is_integer(value))):
-            finite = self.finite or is_integer(value)
-            raise PoolError(f"{where} must be above 0{' and finite' if finite else ''}, got {shown(value)}; "
-                            f"give a float above 0, such as {self.default}", *where.names, value=value)
+        limit = min(self.limit, sys.float_info.max) if is_integer(value) else self.limit
+        if not 0 < number <= limit:
+            most = f" and at most {limit:.8g}" if limit < math.inf else ""
+            raise PoolError(f"{where} must be above 0{most}, got {shown(value)}; give a float above 0, such as "
+                            f"{self.default}", *where.names, value=value)
         return number
 
 

@@ -166,8 +166,9 @@ cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) 
     name = named(OPERATIONS, "operation", geometry.operation)
     dtype = named(DTYPES, "dtype", geometry.dtype)
     auto_pad = named(AUTO_PADS, "auto_pad", geometry.auto_pad)
-    if not 2 <= geometry.ndim <= MOST_AXES:
-        raise PoolError(f"{name}: ndim={geometry.ndim} of a geometry; give 2 to {MOST_AXES} axes")
+    least = 3 if "kernel_shape" in schemas.resolve(name, None).attributes else 2
+    if not least <= geometry.ndim <= MOST_AXES:
+        raise PoolError(f"{name}: ndim={geometry.ndim} of a geometry; give {least} to {MOST_AXES} axes")
     if geometry.shape == NULL:
         raise PoolError(f"{name}: shape of a geometry is NULL; give {geometry.ndim} sizes")
     spatial = geometry.ndim - 2

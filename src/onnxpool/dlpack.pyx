@@ -13,7 +13,7 @@ from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from .errors import PoolError, PoolTypeError
-from .arrays import bfloat16
+from .arrays import CPU, bfloat16, says
 
 cdef extern from "Python.h":
     int PyCapsule_SetName(object capsule, const char* name) except -1
@@ -52,7 +52,6 @@ cdef struct DLManagedTensorVersioned:
 cdef uint64_t READ_ONLY = 1
 VERSION = (1, 0)  # the newest that is asked for; its minor versions only add
 MOST_AXES = 64    # as many as NumPy has
-CPU = {1: "CPU", 3: "CUDA host", 11: "ROCm host"}  # devices whose memory is that of the processor
 OTHER = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 13: "CUDA managed", 14: "oneAPI",
          15: "WebGPU", 16: "Hexagon", 17: "MAIA"}
 KINDS = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")  # by their codes
@@ -75,10 +74,11 @@ cdef class Owner:
             self.versioned.deleter(self.versioned)
 
 
-def check_device(int kind):
+def check_device(int kind, obj=None):
     if kind not in CPU:
+        way = next((f", by .{method}()" for method in ("get", "cpu") if hasattr(obj, method)), "")
         raise PoolTypeError(f"from_dlpack: the tensor is on device {OTHER.get(kind, 'type')} ({kind}), but only memory "
-                            f"of the CPU can be read; move it there, such as by .cpu()")
+                            f"of the CPU can be read; move it there{way}")
 
 
 cdef element_of(const DLTensor* tensor):
@@ -188,7 +188,8 @@ def from_dlpack(obj):
     PoolError
         If the tensor has a shape that no array can have, or if its capsule was read before.
     PoolTypeError
-        If `obj` is no tensor, is not in memory of the CPU, or has elements that NumPy has not.
+        If `obj` is no tensor, is not in memory of the CPU, or has elements that NumPy has not. Tensors of torch with
+        the negative bit are refused too, as their memory has other numbers.
 
     See Also
     --------
@@ -207,7 +208,10 @@ def from_dlpack(obj):
         if not hasattr(obj, method):
             raise PoolTypeError(f"from_dlpack: a {type(obj).__name__} has no {method}; give a tensor that follows "
                                 f"DLPack, or np.asarray(...) of what does not")
-    check_device(obj.__dlpack_device__()[0])
+    check_device(obj.__dlpack_device__()[0], obj)
+    if says(obj, lambda x: x.is_neg()):  # torch exports the memory all the same
+        raise PoolTypeError("from_dlpack: the tensor has its negative bit set, so its memory has other numbers; give "
+                            "x.resolve_neg()")
     try:
         capsule = obj.__dlpack__(max_version=VERSION)
     except TypeError:  # a producer older than DLPack 1.0

@@ -137,7 +137,8 @@ An axis of ``size`` elements with padding ``begin`` and ``end`` has this many wi
     span = (kernel - 1) * dilation + 1
     out = floor((size + begin + end - span) / stride) + 1
 
-With ``ceil_mode=1`` the division is rounded up. A last window that starts in the padding at the end is dropped.
+With ``ceil_mode=1`` the division is rounded up. A last window that starts in the padding at the end is dropped. An
+axis that has no window is an error.
 ``dilation`` is 1 for operators without `dilations`.""",
     "strides": """\
 `strides` default to 1, as ONNX says. In PyTorch and Keras they default to the kernel. Give ``strides=2`` with a

@@ -7,7 +7,7 @@ com.microsoft, onnxruntime's contributed operators.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from .attributes import Attribute, Choice, Flag, Float, Int, Ints, integer, shown
+from .attributes import FLOAT32_MAX, Attribute, Choice, Flag, Float, Int, Ints, integer, shown
 from .errors import Place, PoolError, PoolTypeError
 
 LATEST = {"": 28, "com.microsoft": 1}  # the newest opset of each domain that this table knows
@@ -70,7 +70,7 @@ PER_AXIS = Ints(minimum=1, omitted=1)
 PADS = Ints(minimum=0, omitted=0)
 KERNEL = Ints(minimum=1, required=True)
 FLOAT_P, INT_P = Float(2.0), Int(2, minimum=1)
-SCALE = Float(1.0, finite=True)
+SCALE = Float(1.0, limit=FLOAT32_MAX)
 WINDOWS: dict[str, Attribute] = {
     "kernel_shape": KERNEL,
     "strides": PER_AXIS,
@@ -243,6 +243,8 @@ def cast(version: Version, name: str) -> str:
         return f"cast to {wide}, which holds every {name}{more}"
     if name in ("int64", "uint64") and "float64" in version.dtypes:
         return "cast to float64, which holds integers up to 2^53"
+    if name.startswith("complex"):
+        return "give its real part, its imaginary part or its magnitude"
     return "cast to one of these"
 
 

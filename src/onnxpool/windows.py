@@ -7,10 +7,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .attributes import INT64_MAX
+from .attributes import INT64_MAX, SIDES
 from .errors import PoolError
 
-SIDES = {"kernel_shape": 1, "pooled_shape": 1, "strides": 1, "dilations": 1, "pads": 2}  # values for each axis
 MOST_BORDER = 2**26  # windows of an axis that reach into padding: more are a mistake, not a model
 
 
@@ -201,19 +200,21 @@ def resolve_axis(label: str, index: int, axis: int, size: int, asked: Asked) -> 
                             f"lower kernel_shape or dilations", label, "kernel_shape", axis=axis, value=kernel)
     else:
         room = size + sum(pads) - span
-        if room < 0 and not ceil:
+        out = (ceil_div(room, stride) if ceil else room // stride) + 1
+        if out < 1:
+            limit = f", and with ceil_mode=1 less than strides[{index}]={stride} may be missing" if ceil else ""
+            way = "give pads with auto_pad='NOTSET'" if mode == "VALID" else "add pads"
             raise PoolError(f"{label}: kernel_shape[{index}]={kernel} with dilations[{index}]={dilation} spans {span}, "
-                            f"but axis {axis} has {size} (+{pads[0]}+{pads[1]} pads); "
-                            f"add pads or shrink kernel_shape", label, "kernel_shape", axis=axis, value=kernel)
-        out = max(1, (ceil_div(room, stride) if ceil else room // stride) + 1)
-        if ceil and out > 1 and (out - 1) * stride >= size + pads[0]:
+                            f"but axis {axis} has {size} (+{pads[0]}+{pads[1]} pads){limit}; "
+                            f"{way} or shrink kernel_shape", label, "kernel_shape", axis=axis, value=kernel)
+        if ceil and (out - 1) * stride >= size + pads[0]:
             out -= 1  # a window that would start in the padding at the end is dropped
     windows = Axis(size, out, kernel, stride, dilation, pads, counts_pads)
     border = out - (windows.end - windows.begin)
     if border > MOST_BORDER:
+        way = "lower pads or raise strides" if mode == "NOTSET" else "lower kernel_shape or dilations"
         raise PoolError(f"{label}: axis {axis} with pads {pads[0]}+{pads[1]}: {border} windows reach into padding, "
-                        f"more than the limit of {MOST_BORDER}; lower pads or kernel_shape", label, "pads", axis=axis,
-                        value=pads)
+                        f"more than the limit of {MOST_BORDER}; {way}", label, "pads", axis=axis, value=pads)
     return windows
 
 

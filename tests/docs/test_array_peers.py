@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
@@ -15,26 +16,132 @@ ndimage = pytest.importorskip("scipy.ndimage")
 measure = pytest.importorskip("skimage.measure")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "arrays.md").read_text()
-SECTION = PAGE.partition("## What other packages write")[2].partition("\n## ")[0]
-ROWS = re.findall(r"^\| (.+?) \| `(.+?)` \| `(.+?)` \|$", SECTION, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("task", "theirs", "ours"), ROWS, ids=[row[0] for row in ROWS])
-def test_the_codes_give_equal_results(task: str, theirs: str, ours: str) -> None:
-    """Both codes of a row, on an image whose sides are whole blocks."""
-    x = np.random.default_rng(0).random((24, 36, 3) if "(H, W, 3)" in task else (24, 36)).astype(np.float32)
+def section(title: str) -> str:
+    """A part of the page."""
+    return PAGE.partition(f"## {title}")[2].partition("\n## ")[0]
+
+
+def dtypes(kind: int) -> list[str]:
+    """The dtypes that have maxima (1), or means (2), as the page says."""
+    rows = [line.strip("|").split("|") for line in section("Dtypes").splitlines() if line.startswith("| ")]
+    return [name for row in rows if row[kind].strip().startswith("yes") for name in row[0].strip().split(", ")]
+
+
+ROWS = re.findall(r"^\| (.+?) \| `(.+?)` \| `(.+?)` \|$", section("What other packages write"), re.MULTILINE)
+EXTREMA, MEANS = dtypes(1), dtypes(2)
+FLOATS = [name for name in EXTREMA if "float" in name]
+
+
+def claimed(task: str, theirs: str) -> list[str]:
+    """The dtypes that a row is about."""
+    if "minima" in task:
+        return FLOATS if "floats" in task else [name for name in EXTREMA if name not in FLOATS]
+    return EXTREMA if "max" in theirs else MEANS
+
+
+CASES = [(*row, dtype) for row in ROWS for dtype in claimed(*row[:2])]
+
+
+def image(shape: tuple[int, ...], dtype: np.dtype[Any], special: bool, seed: int) -> Any:
+    """Random elements of a dtype; if special, with many of its extremes, zeros of both signs and so on."""
+    rng = np.random.default_rng(seed)
+    if dtype.kind == "b":
+        return rng.random(shape) < (0.1, 0.5, 0.9)[seed % 3]
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        x = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        odd = [limits.min, limits.min + 1, limits.max, limits.max - 1, 0, 1]
+    else:
+        x = (rng.standard_normal(shape) - (seed % 3 - 1)).astype(dtype)
+        odd = [0.0, -0.0, np.inf, -np.inf, float(ml_dtypes.finfo(dtype).smallest_subnormal)]
+        odd += [float(ml_dtypes.finfo(dtype).max), float(ml_dtypes.finfo(dtype).min)]
+    if special:
+        places = rng.random(shape) < 0.4
+        x[places] = rng.choice(np.array(odd).astype(dtype), int(places.sum()))
+    return x
+
+
+def values(code: str, x: Any) -> Any:
+    """What the code of a row gives."""
     h, w = x.shape[:2]
-    names: dict[str, Any] = {"np": np, "x": x, "h": h, "w": w, "skimage": SimpleNamespace(measure=measure),
-                             "block_reduce": measure.block_reduce, "ndimage": ndimage,
-                             "sliding_window_view": sliding_window_view, **vars(onnxpool)}
-    truth, y = eval(theirs, names), eval(ours, names)
-    assert y.shape == truth.shape
-    assert np.allclose(y, truth, rtol=2e-6, atol=0) if "mean" in theirs or "uniform" in theirs else (y == truth).all()
+    skimage = SimpleNamespace(measure=measure)
+    return eval(code, {"np": np, "x": x, "h": h, "w": w, "skimage": skimage, "block_reduce": measure.block_reduce,
+                       "ndimage": ndimage, "sliding_window_view": sliding_window_view, **vars(onnxpool)})
 
 
-def test_the_table_was_read() -> None:
-    """The page has as many rows."""
-    assert len(ROWS) == 10
+@pytest.mark.parametrize(("task", "theirs", "ours", "name"), CASES, ids=[f"{row[0]} {row[3]}" for row in CASES])
+def test_the_codes_give_equal_results(task: str, theirs: str, ours: str, name: str) -> None:
+    """Both codes of a row, on images whose sides are whole blocks; the other one in float64 as well, which is exact."""
+    dtype = np.dtype(getattr(ml_dtypes, name, name))
+    mean = "mean" in theirs or "uniform" in theirs
+    for seed in range(12):
+        x = image((24, 36, 3) if "(H, W, 3)" in task else (24, 36), dtype, bool(seed) and not mean, seed)
+        y = values(ours, x)
+        assert y.dtype == dtype
+        truth = values(theirs, x.astype(np.float64))
+        assert y.shape == truth.shape
+        if mean:
+            close = max(2 * float(ml_dtypes.finfo(dtype).eps), 2.0**-46)  # sums of `uniform_filter` run along the image
+            assert np.allclose(y.astype(np.float64), truth, rtol=close, atol=close)
+            continue
+        assert (y == truth.astype(dtype)).all()
+        if not ("ndimage" in theirs and name in ("float16", "bfloat16")):
+            assert (y == values(theirs, x)).all()
+
+
+@pytest.mark.parametrize(("theirs", "ours", "name"), [
+    (theirs, ours, name) for _, theirs, ours, name in CASES if name in FLOATS])
+def test_nan_reaches_each_window_that_has_it(theirs: str, ours: str, name: str) -> None:
+    """NumPy's codes agree; those of SciPy, which lose NaN, are taken of its places instead."""
+    dtype = np.dtype(getattr(ml_dtypes, name, name))
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((24, 36, 3) if "(4, 4, 1)" in theirs else (24, 36)).astype(dtype)
+    x[rng.random(x.shape) < 0.02] = np.nan
+    holds = values(ours.replace("-max_pool(-x", "max_pool(x").replace("average_pool", "max_pool").replace(
+        "count_include_pad=1, ", ""), np.isnan(x).astype(np.float32)) > 0
+    y = values(ours, x)
+    assert (np.isnan(y.astype(np.float64)) == holds).all()
+    if "ndimage" not in theirs:
+        truth = values(theirs, x.astype(np.float64))
+        assert (np.isnan(truth) == holds).all()
+
+
+def test_the_tables_were_read() -> None:
+    """The page has as many rows, and names the dtypes that maxima and means are taken of."""
+    assert len(ROWS) == 11
+    integers = ["bool", *(f"{sign}int{bits}" for bits in (8, 16, 32) for sign in ("", "u"))]
+    assert FLOATS == MEANS == ["float16", "bfloat16", "float32", "float64"]
+    assert [*FLOATS, *integers] == EXTREMA
+    x = np.ones((8, 8))
+    for name in (*EXTREMA, "int64", "uint64"):
+        given = x.astype(getattr(ml_dtypes, name, name))
+        for function in (onnxpool.max_pool, onnxpool.average_pool, onnxpool.lp_pool):
+            if name in (EXTREMA if function is onnxpool.max_pool else MEANS):
+                assert function(given, 1, axes=0).dtype == given.dtype
+            else:
+                with pytest.raises(onnxpool.PoolTypeError):
+                    function(given, 1, axes=0)
+
+
+def test_what_the_page_says_of_minus() -> None:
+    """Why minima of integers are not taken as those of floats are."""
+    x = np.array([0, 1, 2], np.uint8)
+    assert (-x).max() == 255
+    assert onnxpool.max_pool(-x, 3, axes=0) == 255
+    assert ~onnxpool.max_pool(~x, 3, axes=0) == 0
+    least = np.array([-128, 127], np.int8)
+    assert -onnxpool.max_pool(-least, 2, axes=0) != -128
+    assert ~onnxpool.max_pool(~least, 2, axes=0) == -128
+
+
+def test_means_whose_sum_overflows() -> None:
+    """They are finite, but for NumPy."""
+    x = np.full(2, 3e38, np.float32)
+    with np.errstate(over="ignore"):
+        assert np.isinf(x.mean())
+    assert onnxpool.average_pool(x, 2, axes=0) == x[0]
 
 
 def test_blocks_with_a_rest() -> None:

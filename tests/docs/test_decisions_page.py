@@ -35,6 +35,11 @@ def quantised(x: Any, kernel: int, zero: int = 0, **attributes: Any) -> Any:
     return onnxpool.qlinear_average_pool(x, 1.0, 0, 1.0, zero, kernel, **attributes)
 
 
+def aligned(*roi: float, samples: int) -> Any:
+    """One bin of a region of the square."""
+    return onnxpool.roi_align(SQUARE.astype(np.float32), np.float32([roi]), np.array([0]), sampling_ratio=samples)
+
+
 def zeros(dtype: str) -> Any:
     """What -0 and 0 give."""
     return onnxpool.max_pool(row(-0.0, 0.0, dtype=dtype), 2)
@@ -63,8 +68,11 @@ EXAMPLES: list[tuple[str, str, Callable[[], Any]]] = [
     *(("D8", "1, 4", lambda same=same: onnxpool.max_pool(SIX, 1, strides=3, auto_pad=same))
       for same in ("SAME_UPPER", "SAME_LOWER")),
     ("D9", "with VALID is refused", lambda: onnxpool.average_pool(FIVE, 3, strides=2, pads=1, auto_pad="VALID")),
-    ("D10", "is refused", lambda: onnxpool.average_pool(FIVE, 6, strides=2)),
+    ("D10", "k6 s2 is refused", lambda: onnxpool.average_pool(FIVE, 6, strides=2)),
     ("D10", "average is 3, the maximum 5 and the norm 7.416", lambda: all_pools(FIVE, 6, strides=2, ceil_mode=1)),
+    *(("D10", "5, k7 s2 and 2, k3 s1 are refused with `ceil_mode=1` too", call) for call in (
+        lambda: onnxpool.average_pool(FIVE, 7, strides=2, ceil_mode=1),
+        lambda: onnxpool.average_pool(ramp(2), 3, ceil_mode=1))),
     ("D13", "[[1, 2]]", lambda: onnxpool.global_lp_pool(np.array([[-1.0, 2.0]]))),
     *(("D15", text, lambda p=p: onnxpool.lp_pool(row(-1, 2, -3, 4), 4, p=p, opset=1))
       for text, p in (("gives 6.617861", 1.5), ("gives 4", np.inf))),
@@ -79,6 +87,10 @@ EXAMPLES: list[tuple[str, str, Callable[[], Any]]] = [
     *(("D23", "-0 and index 0", lambda dtype=dtype: onnxpool.max_pool(row(-0.0, 0.0, dtype=dtype), 2,
                                                                       return_indices=True))
       for dtype in ("float32", "float16")),
+    ("D24", "-3e38, 0, 3e38, 1 with two samples is refused", lambda: aligned(-3e38, 0, 3e38, 1, samples=2)),
+    ("D24", "-2e9, 0, 2e9, 3 is refused",
+     lambda: onnxpool.max_roi_pool(SQUARE.astype(np.float32), np.float32([[0, -2e9, 0, 2e9, 3]]), 1)),
+    ("D24", "gives 1", lambda: aligned(-1.5e38, -1.5e38, 1.5e38, 1.5e38, samples=1)),
 ]
 
 

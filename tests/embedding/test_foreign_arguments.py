@@ -5,6 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from producer import Producer
 
 import onnxpool
 from onnxpool import PoolError, PoolTypeError
@@ -101,7 +102,7 @@ def test_numbers_of_any_length_are_refused(name, number):
 
 @pytest.mark.parametrize("number", [2**1024, 10**5000], ids=["long", "beyond text"])
 def test_integers_beyond_floats_are_refused(number):
-    with pytest.raises(PoolError, match="p must be above 0 and finite"):
+    with pytest.raises(PoolError, match=r"p must be above 0 and at most 1\.79"):
         onnxpool.LpPool(kernel_shape=2, p=number, opset=1)
 
 
@@ -124,6 +125,9 @@ class Shared(Tensor):
     def __dlpack__(self, **_):
         raise BufferError("not here")
 
+    def __dlpack_device__(self):
+        return 1, 0
+
 
 @pytest.mark.parametrize("error", [
     RuntimeError("requires grad"), TypeError("on cuda:0"), ValueError("odd"), BufferError("busy"), KeyError("dtype"),
@@ -137,7 +141,7 @@ class Shared(Tensor):
 def test_what_numpy_refuses_to_read_is_refused_with_the_way_out(call, error):
     with pytest.raises(PoolTypeError, match=r"Pool-\d+: (X|rois) is a .*Tensor, .*; give an ndarray"):
         call(Tensor(error))
-    with pytest.raises(PoolTypeError, match=r"; give onnxpool.from_dlpack\(...\) .*\.detach\(\) .*\.cpu\(\)"):
+    with pytest.raises(PoolTypeError, match=r"; give onnxpool\.from_dlpack\(x\)$"):
         call(Shared(error))
 
 
@@ -146,12 +150,116 @@ def test_running_out_of_memory_is_no_wrong_type():
         onnxpool.max_pool(Tensor(MemoryError()), 2)
 
 
-def test_tensors_of_torch_that_numpy_does_not_read():
+def ways(call, x):
+    """What the refusal of an object says to give, as Python reads it."""
+    with pytest.raises(PoolTypeError) as caught:
+        call(x)
+    return str(caught.value).rpartition("; give ")[2]
+
+
+@pytest.mark.parametrize("make", [
+    lambda t, torch: t.requires_grad_(),
+    lambda t, torch: t.requires_grad_() + 0,
+    lambda t, torch: torch.nn.Parameter(t),
+    lambda t, torch: t.bfloat16(),
+    lambda t, torch: t.bfloat16().requires_grad_(),
+    lambda t, torch: t.to_sparse(),
+    lambda t, torch: t.to_sparse().requires_grad_(),
+    lambda t, torch: torch._neg_view(-t),
+    lambda t, torch: torch._neg_view(-t.bfloat16()),
+    lambda t, torch: torch.complex(t, -t).conj().imag,
+    lambda t, torch: torch.quantize_per_tensor(t, 1.0, 0, torch.quint8),
+    lambda t, torch: t.to(torch.float8_e4m3fn),
+    lambda t, torch: t.to_mkldnn(),
+], ids=range(13))
+@pytest.mark.filterwarnings("ignore:.*deprecated:UserWarning", "ignore:Sparse:UserWarning")  # quantised tensors
+def test_the_way_out_is_right_for_tensors_of_torch(make):
+    """What the message says to give is taken, and has the numbers of the tensor."""
     torch = pytest.importorskip("torch")
-    for tensor in (torch.ones(1, 1, 4, 4, requires_grad=True), torch.ones(1, 1, 4, 4, dtype=torch.bfloat16),
-                   torch.ones(1, 1, 4, 4, device="meta")):
-        with pytest.raises(PoolTypeError, match=r"torch\.Tensor.*from_dlpack.*detach.*cpu"):
-            onnxpool.max_pool(tensor, 2)
+    t = torch.arange(8.0).reshape(1, 1, 8)
+    x = make(t.clone(), torch)
+    way = ways(lambda x: onnxpool.max_pool(x, 2), x)
+    assert way.startswith("onnxpool.from_dlpack(x")
+    y = onnxpool.max_pool(eval(way, {"onnxpool": onnxpool, "x": x}), 2)
+    assert y.astype(float).ravel().tolist() == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_conjugate_is_resolved():
+    """Numbers are complex then, which no operator takes; but the way to read them is right."""
+    torch = pytest.importorskip("torch")
+    x = torch.complex(torch.ones(1, 1, 4), torch.ones(1, 1, 4)).conj()
+    way = ways(lambda x: onnxpool.max_pool(x, 2), x)
+    assert eval(way, {"onnxpool": onnxpool, "x": x}).ravel().tolist() == [1 - 1j] * 4
+    zeros = torch._efficientzerotensor(1, 1, 4)
+    way = ways(lambda x: onnxpool.max_pool(x, 2), zeros)
+    assert eval(way, {"onnxpool": onnxpool, "x": zeros}).tolist() == [[[0] * 4]]
+
+
+@pytest.mark.filterwarnings("ignore:.*nested tensors:UserWarning")
+def test_tensors_without_values_have_no_way():
+    torch = pytest.importorskip("torch")
+    fake = Shared(RuntimeError("not supported for tensor subclasses"))
+    fake.fake_mode = "of torch.export"
+    for x in (torch.ones(1, 1, 4, device="meta"), fake):
+        assert ways(lambda x: onnxpool.max_pool(x, 2), x) == "a tensor with values, which this one does not have"
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    assert ways(lambda x: onnxpool.max_pool(x, 2), nested).startswith("one of its tensors")
+
+
+def test_a_negative_bit_is_not_lost():
+    """torch exports the memory of such a tensor, which has the opposite numbers."""
+    torch = pytest.importorskip("torch")
+    x = torch._neg_view(torch.ones(1, 1, 4))
+    with pytest.raises(PoolTypeError, match=r"negative bit .*; give x\.resolve_neg\(\)"):
+        onnxpool.from_dlpack(x)
+    assert onnxpool.from_dlpack(x.resolve_neg()).tolist() == [[[-1] * 4]]
+
+
+class Elsewhere:
+    """A tensor on another device, which has a method that copies it."""
+
+    def __init__(self, method):
+        setattr(self, method, lambda: X)
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("implicit conversion to a NumPy array is not allowed")
+
+    def __dlpack__(self, **_):
+        raise BufferError("not here")
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+
+@pytest.mark.parametrize("method", ["cpu", "get"])
+def test_the_way_out_is_right_for_other_devices(method):
+    """As of torch, and as of CuPy."""
+    x = Elsewhere(method)
+    way = ways(lambda x: onnxpool.max_pool(x, 2), x)
+    assert way == f"onnxpool.from_dlpack(x.{method}())"
+    assert eval(way, {"onnxpool": onnxpool, "x": x}).shape == X.shape
+    with pytest.raises(PoolTypeError, match=rf"CUDA \(2\), .*; move it there, by \.{method}\(\)$"):
+        onnxpool.from_dlpack(x)
+
+
+def test_the_way_out_is_right_for_capsules_and_values_of_onnxruntime():
+    onnxruntime = pytest.importorskip("onnxruntime")
+    bits = np.full((1, 1, 4), 0x3F80, np.uint16)
+    value = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, 16)
+    for x in (value, Producer(np.ones((1, 1, 4), np.float32)).capsule()):
+        way = ways(lambda x: onnxpool.max_pool(x, 2), x)
+        assert way == "onnxpool.from_dlpack(x)"
+        assert onnxpool.max_pool(eval(way, {"onnxpool": onnxpool, "x": x}), 2).tolist() == [[[1, 1, 1]]]
+
+
+@pytest.mark.parametrize(("x", "way"), [
+    (np.ma.masked_array(np.ones((1, 1, 4), np.float32), False), "x.filled(...)"),
+    (np.ones((1, 2)).view(np.matrix), "numpy.array(x, subok=False)"),
+], ids=["masked", "matrix"])
+def test_the_way_out_is_right_for_subclasses(x, way):
+    assert ways(lambda x: onnxpool.max_pool(x, 2), x) == f"an ndarray, such as {way}"
+    plain = eval(way.replace("...", "0"), {"numpy": np, "x": x})
+    assert onnxpool.max_pool(plain, 1, axes=-1).tolist() == np.asarray(x).tolist()
 
 
 @pytest.mark.parametrize("x", [None, "abc", ["a"], pytest.param(object(), id="object()"), [[1, 2], [3]], {}], ids=repr)

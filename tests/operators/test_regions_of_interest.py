@@ -42,6 +42,7 @@ COUNT4 = np.arange(1, 17).reshape(4, 4).tolist()
 COUNT8 = np.arange(64).reshape(8, 8).tolist()
 SPOT = np.eye(1, 9, 4).reshape(3, 3).tolist()  # a one in the middle
 TWO = {"pooled_shape": (2, 2)}
+WIDE = ("float32", "float64", "bfloat16")
 
 MAXIMA = [
     Case("quarters", COUNT4, (0, 0, 3, 3), TWO, [[6, 8], [14, 16]]),
@@ -53,10 +54,9 @@ MAXIMA = [
     Case("below a half", COUNT8, (2.25, 0.25, 2.25, 0.25), {"pooled_shape": (1, 1)}, [[2]]),
     Case("negative halves go away from zero", COUNT4, (-1.5, -1.5, 0, 0), {"pooled_shape": (3, 3)},
          [[0, 0, 0], [0, 0, 0], [0, 0, 1]]),
-    Case("huge", COUNT8, (-1e30, -1e30, 1e30, 1e30), {"pooled_shape": (1, 1)}, [[63]], None,
-         ("float32", "float64", "bfloat16")),
-    Case("huge and outside", COUNT8, (1e30, 1e30, 1e30, 1e30), TWO, [[0, 0], [0, 0]], None,
-         ("float32", "float64", "bfloat16")),
+    Case("far", COUNT8, (-1e9, -1e9, 1e9, 1e9), {"pooled_shape": (1, 1)}, [[63]], None, WIDE),
+    Case("far, more on one side", COUNT8, (-6e8, 0, 13e8, 0), {"pooled_shape": (1, 2)}, [[7, 0]], None, WIDE),
+    Case("far and outside", COUNT8, (1e9, 1e9, 1e9, 1e9), TWO, [[0, 0], [0, 0]], None, WIDE),
     Case("inverted is one pixel", COUNT8, (5, 3, 2, 1), {"pooled_shape": (1, 1)}, [[3 * 8 + 5]]),
     Case("outside is 0", COUNT8, (20, 20, 25, 25), TWO, [[0, 0], [0, 0]]),
     Case("outside is 0 before the begin", COUNT4, (-9, -9, -7, -7), TWO, [[0, 0], [0, 0]]),
@@ -110,7 +110,10 @@ ALIGNED = [
     Case("far away", COUNT4, (1e4, 1e4, 2e4, 2e4), {**PAIR, "sampling_ratio": 2}, [[0, 0], [0, 0]]),
     Case("far apart", COUNT4, (-3e4, -3e4, 3e4, 3e4), {**PAIR, "sampling_ratio": 2}, [[0, 0], [0, 0]]),
     *(Case(f"huge {sign}", COUNT4, (sign * 1e30, -1e30, 1e30, 1e30), {**PAIR, "sampling_ratio": 2},
-           [[0, 0], [0, 0]], None, ("float32", "float64", "bfloat16")) for sign in (1, -1)),
+           [[0, 0], [0, 0]], None, WIDE) for sign in (1, -1)),
+    *(Case(f"far around the middle, {n} samples", COUNT4, (-big, -big, big, big),
+           {"sampling_ratio": n, **OUTPUT_HALF}, [[1 / n**2]], None, (dtype,))
+      for dtype, big in (("float32", 1.5e38), ("bfloat16", 1.5e38), ("float64", 8e307)) for n in (1, 3, 5)),
     Case("inf", [[INF, INF], [INF, INF]], point(0.25, 0.25), ONE, [[INF]]),
     Case("zero weight times inf", [[1, INF], [1, 1]], point(0, 0), ONE, [[NAN]]),
     Case("zero weight times inf at the end", [[INF]], point(0, 0), ONE, [[NAN]]),
@@ -191,7 +194,10 @@ BAD_MAX = {
     **{f"pooled_shape {value}": (PoolError, board(), R_ROI, {"pooled_shape": value})
        for value in (0, -1, (MOST, MOST), (2**62, 1), (2,), (2, 2, 2), ())},
     **{f"spatial_scale {value}": (PoolError, board(), R_ROI, {"spatial_scale": value})
-       for value in (0.0, -1.0, NAN, INF, -INF)},
+       for value in (0.0, -1.0, NAN, INF, -INF, 1e39)},
+    **{f"beyond 2^31 {roi}": (PoolError, board(), region(0, *roi), {})
+       for roi in ((-2e9, 0, 2e9, 3), (0, 3e9, 3, 3e9), (-1e30, 0, 3e30, 3), (0, 0, 3, 3e38))},
+    "beyond 2^31 by the scale": (PoolError, board(), region(0, 0, 0, 300, 3), {"spatial_scale": 1e7}),
     "rois of 4": (PoolError, board(), region(0, 0, 3, 3), {}),
     "rois of rank 1": (PoolError, board(), R_ROI[0], {}),
     "rois of rank 3": (PoolError, board(), R_ROI[None], {}),
@@ -215,6 +221,15 @@ BAD_ALIGN = {
     **{f"{size} with {ratio} samples": (PoolError, board(), region(0, 0, size, size), L_PLACE,
                                             {"sampling_ratio": ratio})
        for size, ratio in ((1e5, 0), (1e9, 0), (1e30, 0), (3, 100_000), (3, MOST - 1), (3, 2**62), (3, 2**63 - 1))},
+    **{f"beyond {dtype} {roi} {attributes}": (
+        PoolError, board(DTYPES[dtype]), region(*roi, dtype=DTYPES[dtype]), L_PLACE,
+        {"sampling_ratio": 2, **attributes})
+       for dtype, roi, attributes in (
+           ("float32", (-3e38, 0, 3e38, 1), {}), ("float32", (0, 3e38, 1, -3e38), {"mode": "max"}),
+           ("float32", (0, 0, 3e38, 3e38), {"spatial_scale": 10.0}), ("bfloat16", (-3e38, -3e38, 3e38, 3e38), {}),
+           ("float32", (3e38, 0, 3e38, 1), {"spatial_scale": 2.0, **OUTPUT_HALF}),
+           ("float16", (0, 0, 6e4, 1), {"spatial_scale": 1e35}), ("float64", (-1e308, 0, 1e308, 1), {}),
+           ("float64", (0, 0, 1e308, 1), {"spatial_scale": 10.0}))},
     "sampling_ratio -1": (PoolError, board(), L_ROI, L_PLACE, {"sampling_ratio": -1}),
     **{f"{name} {value}": (PoolError, board(), L_ROI, L_PLACE, {name: value, "sampling_ratio": 1})
        for name in ("output_height", "output_width") for value in (0, -1, MOST, 2**62)},

@@ -142,7 +142,7 @@ def draw_corners(choices, generator, count, size, scale):
     """x1, y1, x2, y2 of some regions: inside, across the edge, outside, inverted, whole numbers and halves."""
     height, width = size
     reach = np.array([width, height, width, height]) / scale
-    kind = choices.pick(("inside", "around", "whole", "half", "tiny", "outside", "inverted", "edge"))
+    kind = choices.pick(("inside", "around", "whole", "half", "tiny", "outside", "inverted", "edge", "far"))
     corners = generator.uniform(0, 1, (count, 4))
     if kind == "around":
         corners = corners * 2 - 0.5
@@ -152,6 +152,9 @@ def draw_corners(choices, generator, count, size, scale):
         corners[:, 2:] = corners[:, :2] + generator.uniform(0, 0.05, (count, 2))
     elif kind == "edge":
         corners = generator.choice([0, 1, -1 / max(size), 1 - 1 / max(size)], (count, 4))
+    elif kind == "far":
+        powers = generator.uniform(0, choices.pick((32, 130)), (count, 4))
+        corners = generator.choice([-1, 1], (count, 4)) * 2.0**powers
     if kind != "inverted":
         first, last = corners[:, :2], corners[:, 2:]
         corners = np.concatenate([np.minimum(first, last), np.maximum(first, last)], 1)
@@ -171,7 +174,8 @@ def draw_rois(choices, dtype, images, size, scale, batch_first):
     if count and choices.chance(4):
         places[generator.integers(count)] = choices.pick((images, -1))
     rows = np.concatenate([places[:, None], corners], 1) if batch_first else corners
-    rows = rows.astype(dtype)
+    with np.errstate(over="ignore"):  # far ones, which are then infinite
+        rows = rows.astype(dtype)
     if count and choices.chance(3):
         rows[generator.integers(count), -1] = choices.pick((math.nan, math.inf, -math.inf))
     return rows, places.astype(np.int64)

@@ -75,14 +75,12 @@ def placement(size, span, stride, pads, auto_pad, ceil_mode):
         return (small, large, count) if auto_pad == "SAME_UPPER" else (large, small, count)
     begin, end = (0, 0) if auto_pad == "VALID" else pads
     room = size + begin + end - span
-    if ceil_mode:
-        count = max(0, -(-room // stride)) + 1
-        if (count - 1) * stride >= size + begin:  # the last window would start in the padding at the end
-            count -= 1
-        return begin, end, count
-    if room < 0:
-        raise GeometryError(f"a window of {span} does not fit into {size}+{begin}+{end}")
-    return begin, end, room // stride + 1
+    count = (-(-room // stride) if ceil_mode else room // stride) + 1
+    if count < 1:
+        raise GeometryError(f"no window of {span} for {size}+{begin}+{end}")
+    if ceil_mode and (count - 1) * stride >= size + begin:  # the last window would start in the padding at the end
+        count -= 1
+    return begin, end, count
 
 
 @lru_cache(maxsize=4096)

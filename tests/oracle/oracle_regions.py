@@ -13,6 +13,7 @@ import numpy as np
 from oracle import GeometryError, Truth, maxima, native
 
 MOST_SAMPLES = 2**22
+MOST_REACH = 2**31  # of corners and sides that are rounded to elements
 SPARE = 64  # the bits of the exponent range that sums may need beyond float64
 
 
@@ -50,6 +51,15 @@ def check_finite(rois):
         raise GeometryError("rois must be finite")
 
 
+def scaled(corners, scale, limit):
+    """Corners times the scale; refuses what is not below the limit, corners and sides alike."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        left, top, right, bottom = places = corners * scale
+        if not all(abs(place) < limit for place in (*places, right - left, bottom - top)):
+            raise GeometryError("a region beyond the numbers that it is computed in")
+    return places
+
+
 # MaxRoiPool
 
 
@@ -83,7 +93,7 @@ def expect_max_roi_pool(inputs, attributes, *, channels_last=False):
     for image, *corners in rois.astype(real):
         if image != math.floor(image) or not 0 <= image < len(images):
             raise GeometryError(f"no image {image}")
-        left, top, right, bottom = (round_away(float(corner * scale)) for corner in corners)
+        left, top, right, bottom = (round_away(float(place)) for place in scaled(np.array(corners), scale, MOST_REACH))
         rows, columns = bins(top, bottom, pooled[0], height, real), bins(left, right, pooled[1], width, real)
         windows = [[row * width + column for row, column in product(*pair)] for pair in product(rows, columns)]
         for plane in images[int(image)]:
@@ -128,10 +138,11 @@ def grid(begin, end, count, sampling_ratio, half_pixel, real):
 def samples(axis, count, size, real):
     """Per bin of an axis, where its samples lie."""
     per_bin, begin, step = axis
-    return [
-        [line(begin + real(place) * step + real(k + 0.5) * step / real(per_bin), size) for k in range(per_bin)]
-        for place in range(count)
-    ]
+    with np.errstate(over="ignore"):
+        ways = [real(k + 0.5) * step / real(per_bin) for k in range(per_bin)]
+    # One that overflows on its way, though it is no longer than the bin.
+    ways = [way if np.isfinite(way) else real(k + 0.5) / real(per_bin) * step for k, way in enumerate(ways)]
+    return [[line(begin + real(place) * step + way, size) for way in ways] for place in range(count)]
 
 
 def products(plane, vertical, horizontal):
@@ -190,7 +201,7 @@ def expect_roi_align(inputs, attributes, opset, *, channels_last=False):
     for roi, image in zip(rois.astype(real), batch_indices.tolist(), strict=True):
         if not 0 <= image < len(images):
             raise GeometryError(f"no image {image}")
-        left, top, right, bottom = roi * scale - real(0.5 if half_pixel else 0)
+        left, top, right, bottom = scaled(roi, scale, math.inf) - real(0.5 if half_pixel else 0)
         down = grid(top, bottom, pooled[0], ratio, half_pixel, real)
         across = grid(left, right, pooled[1], ratio, half_pixel, real)
         if math.prod(pooled) * max(down[0], 0) * max(across[0], 0) > MOST_SAMPLES:

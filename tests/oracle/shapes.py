@@ -6,7 +6,7 @@ from operator import index
 import numpy as np
 from calls import INDICES, QLINEAR, REGIONS, UNPOOL
 from oracle import SLIDING, GeometryError, native, per_axis, placement
-from oracle_regions import MOST_SAMPLES, check_finite
+from oracle_regions import MOST_REACH, MOST_SAMPLES, check_finite, coordinate_type, scaled
 from oracle_unpool import inferred
 
 
@@ -68,6 +68,10 @@ def region_shape(call, first):
     require(len(first) == 4, "not two spatial axes")
     require(native(rois.dtype) == native(call.x.dtype), "rois of another dtype than x")
     check_finite(rois)
+    real = coordinate_type(native(rois.dtype))
+    for roi in rois.astype(real):
+        scaled(roi[-4:], real(call.attributes.get("spatial_scale") or 1.0),
+               MOST_REACH if call.operator == "MaxRoiPool" else math.inf)
     if call.operator == "MaxRoiPool":
         require(rois.ndim == 2 and rois.shape[1] == 5, "rois")
         images = rois[:, 0].astype(float)

@@ -114,11 +114,6 @@ class Case(NamedTuple):
         """Whether ceil_mode would have one window more, if that did not start in the padding."""
         return self.ceil and any(ceil_div(room(axis), axis.stride) + 1 > axis.out for axis in self.axes)
 
-    @property
-    def oversized(self) -> bool:
-        """Whether ceil_mode has a window where the kernel exceeds input and padding by a stride."""
-        return self.ceil and any(room(axis) <= -axis.stride for axis in self.axes)
-
     def overhangs(self, least: int = 1) -> bool:
         """Whether ceil_mode has a window that reaches so far beyond input and padding."""
         return self.ceil and any(overhang(axis) >= least for axis in self.axes)
@@ -229,9 +224,6 @@ DISAGREEMENTS = (
         "ort-same-refused", ORT, AVERAGE + MAXIMUM, ort_refuses_negative,
         "computes negative pads where SAME_* strides exceed the kernel, and refuses them"),
     Disagreement(
-        "ort-oversized", ORT, POOLS + QUANTISED, lambda case: case.oversized,
-        "does not make the one window of ceil_mode if the kernel exceeds the padded input by a stride"),
-    Disagreement(
         "ort-quantised-divisor", ORT, QUANTISED, lambda case: case.overhangs() and case.has("count_include_pad"),
         "divides a window of ceil_mode that overhangs by the whole kernel"),
     Disagreement(
@@ -270,9 +262,6 @@ DISAGREEMENTS = (
         "reference-ceil-dropped", REFERENCE, AVERAGE + NORM,
         lambda case: case.ceil and any(room(axis) // axis.stride + 1 > axis.out for axis in case.axes),
         "fails on the window of ceil_mode that starts in the padding"),
-    Disagreement(
-        "reference-oversized", REFERENCE, POOLS, lambda case: case.oversized,
-        "does not make the one window of ceil_mode if the kernel exceeds the padded input by a stride"),
     Disagreement(
         "reference-auto-ceil", REFERENCE, AVERAGE + NORM, lambda case: case.ceil and case.mode != "NOTSET",
         "refuses auto_pad with ceil_mode"),

@@ -128,7 +128,7 @@ def max_roi_pool(x: ArrayLike, rois: ArrayLike, pooled_shape: Ints, *, spatial_s
     Notes
     -----
     Corners are multiplied by `spatial_scale` and rounded; both corners belong to their region. A bin outside of its
-    image gives 0. A NaN in a bin is its maximum.
+    image gives 0. A NaN in a bin is its maximum. A region with a corner or side of 2^31 or more is an error.
 
     Examples
     --------
@@ -168,7 +168,8 @@ def roi_align(x: ArrayLike, rois: ArrayLike, batch_indices: ArrayLike, *, mode: 
     Notes
     -----
     A sample is the mean of the four elements around it, weighted by how near they are. With ``mode="max"`` the
-    result is the largest of these weighted elements. A region takes at most 2^22 samples.
+    result is the largest of these weighted elements. A region takes at most 2^22 samples. Its corners and sides must be
+    finite in the arithmetic of coordinates, which is float64 for float64, and float32 for other dtypes.
 
     Examples
     --------

@@ -12,6 +12,7 @@ from ..execution import Plan
 from ..windows import check_sizes
 from .layout import memory_order
 
+MOST_REACH = 2.0**31  # of a corner or side that is rounded to elements: operators hold these in 32 bits
 MOST_SAMPLES = 2**22  # of one region: sampling_ratio 0 takes their number from the data
 
 
@@ -56,6 +57,7 @@ class RegionPlan(Plan):
         images = self._images(inputs[1], len(rois)) if align else self._image_column(rois[:, 0])
         corners = np.require(rois[:, -4:], requirements=["C", "A"])
         with kernels.cpu.DefaultFloats():
+            self._check_reach(corners)
             grid = self._check_samples(corners) if align else 1
         shape = (len(rois), *self.output_shape[1:])
         if out is not None:
@@ -90,9 +92,8 @@ class RegionPlan(Plan):
             raise PoolError(f"{label}: rois has shape {rois.shape}, but must be (number of regions, {columns}); "
                             f"give one row for each region", label, "rois", value=rois.shape)
         copy = np.array(rois, np.float64 if self.dtype == np.float64 else np.float32, order="C")
-        bad = np.argwhere(~np.isfinite(copy))
-        if len(bad):
-            row, column = (int(i) for i in bad[0])
+        if not np.isfinite(copy).all():
+            row, column = (int(i) for i in np.argwhere(~np.isfinite(copy))[0])
             raise PoolError(f"{label}: rois[{row}, {column}]={copy[row, column]} must be finite; drop that region",
                             label, "rois", value=float(copy[row, column]))
         return copy
@@ -100,9 +101,10 @@ class RegionPlan(Plan):
     def _check_images(self, images: Array, name: str) -> Array:
         bad = np.flatnonzero((images < 0) | (images >= self.shape[0]) | (images != np.floor(images)))
         if len(bad):
+            way = f"whole numbers in [0, {self.shape[0]})" if self.shape[0] else "no regions"
             raise PoolError(f"{self.label}: {name.format(int(bad[0]))}={images[bad[0]]} is no image of X, "
-                            f"which has {self.shape[0]}; give whole numbers in [0, {self.shape[0]})",
-                            self.label, name.partition("[")[0], value=images[bad[0]].item())
+                            f"which has {self.shape[0]}; give {way}", self.label, name.partition("[")[0],
+                            value=images[bad[0]].item())
         return images.astype(np.int64)
 
     def _image_column(self, column: Array) -> Array:
@@ -119,6 +121,22 @@ class RegionPlan(Plan):
                             f"give one index for each", label, "batch_indices", value=images.shape)
         return self._check_images(np.array(images, np.int64), "batch_indices[{}]")
 
+    def _check_reach(self, corners: Array) -> None:
+        """Refuses a region whose scaled corners or sides leave the numbers that they are computed in."""
+        real, scale, most = corners.dtype, self.regions.scale, math.inf if self._align else MOST_REACH
+        if 4 * float(np.abs(corners).max(initial=0)) * scale < MOST_REACH:  # a look that takes less time
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = corners * real.type(scale)
+            reaches = np.abs(scaled), np.abs(scaled[:, 2:] - scaled[:, :2])
+        if not all(reach.max(initial=0) < most for reach in reaches):
+            row = int(np.flatnonzero(~(np.hstack(reaches) < most).all(axis=1))[0])
+            shown = ", ".join(f"{corner:g}" for corner in corners[row])
+            limit = real if self._align else "the limit of 2^31"
+            raise PoolError(f"{self.label}: rois[{row}] with corners {shown} and spatial_scale={scale:g} has a corner "
+                            f"or side beyond {limit}; clip it to the image or drop it", self.label, "rois",
+                            value=tuple(corners[row].tolist()))
+
     def _check_samples(self, corners: Array) -> int:
         """The most samples of a bin along an axis; refuses a region that has too many in all."""
         pooled = np.array(self.regions.pooled, np.float64)
@@ -133,8 +151,11 @@ class RegionPlan(Plan):
         samples = grid.prod(axis=1) * math.prod(self.regions.pooled)
         bad = np.flatnonzero(~(samples <= MOST_SAMPLES))
         if len(bad):
+            way = "lower sampling_ratio" if self.regions.sampling else "give a smaller region, or sampling_ratio=1"
+            if math.prod(self.regions.pooled) > MOST_SAMPLES:
+                way = "lower output_height or output_width"
             raise PoolError(f"{self.label}: rois[{int(bad[0])}] takes {samples[bad[0]]:.4g} samples, more "
-                            f"than the limit of {MOST_SAMPLES}; give a smaller region or sampling_ratio",
+                            f"than the limit of {MOST_SAMPLES}; {way}",
                             self.label, "rois", value=float(samples[bad[0]]))
         return int(min(grid.max(initial=1) + 1, MOST_SAMPLES))
 

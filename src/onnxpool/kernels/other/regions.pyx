@@ -5,7 +5,7 @@ RoiAlign's maximum, of weighted corners, has to visit each sample. Channels are 
 rows of other arrays are gathered, so vectors are full. Averages are taken in double and rounded once.
 """
 from cython.parallel cimport prange, threadid
-from libc.math cimport ceil, floor, round
+from libc.math cimport INFINITY, ceil, fabs, floor, round
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -91,7 +91,7 @@ cdef void add_weight(Bins* bins, Py_ssize_t b, Py_ssize_t* count, Py_ssize_t at,
 cdef void add_sample(Bins* bins, Py_ssize_t b, Py_ssize_t* count, real_t place, Py_ssize_t size,
                      bint pairs) noexcept nogil:
     """A sample between two elements; outside of the plane it is worth nothing."""
-    cdef Py_ssize_t low = 0, high = 1
+    cdef Py_ssize_t low, high
     cdef real_t part
     if place < -1 or place > size:
         if pairs:
@@ -102,19 +102,22 @@ cdef void add_sample(Bins* bins, Py_ssize_t b, Py_ssize_t* count, real_t place, 
     if place >= size - 1:
         low = high = size - 1
         part = 0
-    elif place == place:
+    else:
         low = <Py_ssize_t> place
         high = low + 1
         part = place - low
-    else:  # coordinates overflowed: the result is NaN
-        high = min(high, size - 1)
-        part = place
     if pairs:
         bins.taps[count[0]] = Tap(low, high, <real_t> 1 - part, part)
         count[0] += 1
     else:
         add_weight(bins, b, count, low, 1 - <double> part)
         add_weight(bins, b, count, high, part)
+
+
+cdef inline real_t way_to(real_t bin_size, Py_ssize_t i, Py_ssize_t samples) noexcept nogil:
+    """From the begin of a bin to its sample i. What overflows in the usual order is divided first."""
+    cdef real_t way = (i + <real_t> 0.5) * bin_size / samples
+    return way if fabs(way) < <real_t> INFINITY else (i + <real_t> 0.5) / samples * bin_size
 
 
 cdef void align_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
@@ -132,7 +135,7 @@ cdef void align_bins(Bins* bins, const Regions* job, real_t begin, real_t end, P
     for b in range(pooled):
         bins.first[b] = count
         for i in range(samples):
-            add_sample(bins, b, &count, begin + b * bin_size + (i + <real_t> 0.5) * bin_size / samples, size,
+            add_sample(bins, b, &count, begin + b * bin_size + way_to(bin_size, i, samples), size,
                        job.kind == ALIGN_MAX)
     bins.first[pooled] = count
     if job.kind == ALIGN_AVG:
@@ -143,10 +146,10 @@ cdef void align_bins(Bins* bins, const Regions* job, real_t begin, real_t end, P
 
 cdef void roi_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
                    Py_ssize_t size) noexcept nogil:
-    cdef real_t scale = <real_t> job.scale, limit = 1 << 28, bin_size
+    cdef real_t scale = <real_t> job.scale, bin_size
     cdef Py_ssize_t b, i, count = 0, start, stop, low, high
-    start = <Py_ssize_t> round(max(-limit, min(limit, begin * scale)))
-    stop = <Py_ssize_t> round(max(-limit, min(limit, end * scale)))
+    start = <Py_ssize_t> round(begin * scale)
+    stop = <Py_ssize_t> round(end * scale)
     bin_size = <real_t> max(stop - start + 1, 1) / pooled
     for b in range(pooled):
         bins.first[b] = count
