@@ -81,13 +81,14 @@ class Parser(argparse.ArgumentParser):
             option = self.option(name) if dashed else option_name(name)
             options.append(option + word[len(name):])
             action = self.known[option]
-            if not equals and action.nargs != 0 and position < len(words) and takes(action.nargs, words[position]):
-                options[-1] += f"={words[position]}"
-                position += 1
-            elif not equals and action.nargs == "?":
-                options[-1] += f"={action.const}"
-            elif not equals and action.nargs != 0:
-                self.error(f"{option} has no value; give {option} {action.metavar or action.dest.upper()}")
+            if not equals and action.nargs != 0:
+                value = action.const
+                if position < len(words) and takes(action.nargs, words[position]):
+                    value = words[position]
+                    position += 1
+                elif action.nargs != "?":
+                    self.error(f"{option} has no value; give {option} {action.metavar or action.dest.upper()}")
+                options[-1] += f"={value}"
             unfinished = options if "=" in options[-1] else None
         operands.sort(key=lambda word: "=" in word and not os.path.exists(word))
         return [*options, *(["--"] if any(is_option(word) for word in operands) else []), *operands]
