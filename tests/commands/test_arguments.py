@@ -158,7 +158,7 @@ MISTAKES = [
     ("bench m.onnx --threads 0", "argument --threads: give an integer of at least 1, not '0'"),
     ("run m.onnx --rtol -1 --check", "argument --rtol: give a number of at least 0, such as 1e-3, not '-1'"),
     ("explian MaxPool", "there is no command explian; did you mean onnxpool explain?"),
-    ("chek m.onnx", "there is no command chek; did you mean onnxpool check?"),
+    ("chckk m.onnx", "there is no command chckk; did you mean onnxpool check?"),
     ("help", "there is no command help; did you mean onnxpool --help?"),
     ("version", "there is no command version; did you mean onnxpool --version?"),
     ("MaxPool kernel_shape=3", "there is no command MaxPool; did you mean onnxpool explain MaxPool?"),
