@@ -94,6 +94,8 @@ MISTAKES = [
     ("explain MaxPool kernel_size=3 --shape 1,3,7,7", "MaxPool: there is no argument kernel_size; give kernel_shape"),
     ("explain MaxPool kernel_shape=3 stride=2 --shape 1,3,7,7", "MaxPool: there is no argument stride; give strides"),
     ("explain MaxPool kernel_shap=3 --shape 1,3,7,7", "MaxPool: there is no argument kernel_shap; give kernel_shape"),
+    ("explain MaxPool kernelshape=3 --shape 1,3,7,7", "MaxPool: there is no argument kernelshape; give kernel_shape"),
+    ("explain MaxPool kernel_shape=3 dtpye=int8", "MaxPool: there is no argument dtpye; give dtype"),
     ("explain MaxPool Kernel-Size=3 --shape 1,3,7,7", "MaxPool: there is no argument kernel_size; give kernel_shape"),
     ("explain maxpool kernel_shape=3 axis=1 --shape 1,3,7,7", "MaxPool: there is no argument axis; give axes"),
     ("explain MaxPool kernel_shape=3 p=2 --shape 1,3,7,7", "MaxPool: there is no argument p; it takes kernel_shape, "),

@@ -18,6 +18,7 @@ from .text import items, json_text, sizes
 
 MISTAKES: tuple[type[Exception], ...] = (PoolError, PoolTypeError)
 SHORTEST = 4  # letters of a dtype's name: codes such as B and b are shorter, and have a case
+OF_PLANS = ("shape", "dtype")  # what a plan takes beside its operator
 WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
 
 
@@ -52,15 +53,16 @@ def named(items: Iterable[str]) -> Iterable[tuple[str, str]]:
 
 def pool(operator: str, args: argparse.Namespace) -> Explanation:
     """The plan of an operator with attributes, for one shape and dtype."""
+    cls = registry[operator]
     given: dict[str, Any] = {}
     for name, text in (*args.settings, *named(args.attributes)):
-        ours = likely(name, ("shape", "dtype"))
-        if ours:
-            raise PoolError(f"{operator}: there is no argument {name}; give {ours}", operator, name, value=text)
+        near = likely(name, (*(cls.__init__.__kwdefaults__ or ()), *OF_PLANS))
+        if near in OF_PLANS:
+            raise PoolError(f"{operator}: there is no argument {name}; give {near}", operator, name, value=text)
         if name in given:
             raise PoolError(f"{operator}: {name} is given twice; give it once", operator, name, value=text)
         given[name] = value_of(operator, name, text)
-    made = registry[operator](**given)
+    made = cls(**given)
     if len(args.shape) != 1:
         raise PoolError(f"{operator}: give the shape of X once, as --shape 1,64,112,112", operator, "shape")
     name, _, text = args.shape[0].rpartition("=")
