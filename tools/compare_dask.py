@@ -1,6 +1,6 @@
 """Time pools of dask arrays against dask's coarsen, dask-image and map_overlap, and watch the memory of workers.
 
-    python tools/compare_dask.py ways        # the table of docs/dask.md
+    python tools/compare_dask.py ways        # the table of docs/dask.md; needs dask-image
     python tools/compare_dask.py workers     # the runs of docs/scaling.md, beside what the model predicts
     python tools/compare_dask.py memory      # the memory of two workers with a limit
 
@@ -23,7 +23,6 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-from dask_image import ndfilters
 from scipy import ndimage
 
 import onnxpool.dask as pools
@@ -66,6 +65,8 @@ def by_hand(x: Any, size: int, stride: int) -> Any:
 
 def ways() -> None:
     """Prints the table of the ways to pool."""
+    from dask_image import ndfilters  # of the package dask-image, which nothing else needs
+
     x = da.from_array(np.random.default_rng(0).random((6000, 6000), np.float32), chunks=(1000, 1000), name="x")
     ragged = x.rechunk((1010, 1010)).persist(scheduler="sync")
     both = (0, 1)

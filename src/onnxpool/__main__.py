@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from .commands import CANNOT, INTERRUPTED, UNREAD
-from .commands.arguments import parser
+from .commands.arguments import read
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(argv: Sequence[str] | None) -> int:
     """Run a command; what a user can put right is told in a line."""
-    args = parser().parse_args(argv)
+    args = read(sys.argv[1:] if argv is None else argv)
     try:
         command = importlib.import_module(f".commands.{args.command}", __package__)
     except ImportError as error:

@@ -1,6 +1,6 @@
 """Hints: a call with arguments that a function does not take is told which it takes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -12,6 +12,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 ELSEWHERE = {"kernel_size": "kernel_shape", "pool_size": "kernel_shape", "ksize": "kernel_shape",
              "stride": "strides", "padding": "pads", "pad": "pads", "dilation": "dilations", "axis": "axes",
              "norm_type": "p", "output_size": "output_shape", "boxes": "rois", "threads": "num_threads"}
+
+
+def likely(unknown: str, names: Iterable[str]) -> str | None:
+    """Which of the names is meant by one that is not among them."""
+    from difflib import get_close_matches  # which is needed here only
+
+    known = list(names)
+    return next((name for name in (ELSEWHERE.get(unknown), *get_close_matches(unknown, known, 1)) if name in known),
+                None)
 
 
 def hinted(function: F, name: str | None = None) -> F:
@@ -35,15 +44,14 @@ def unfit(function: Callable[..., Any], label: str, count: int, given: dict[str,
           error: TypeError) -> PoolTypeError:
     """The error for a call that does not fit a function's arguments."""
     import inspect  # which takes long, and is needed here only
-    from difflib import get_close_matches
 
     parameters = inspect.signature(function).parameters
     names = [name for name in parameters if name != "self"]
     placed = [name for name in names if parameters[name].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
     unknown = next((name for name in given if name not in names), None)
     if unknown is not None:
-        like = [name for name in (ELSEWHERE.get(unknown), *get_close_matches(unknown, names, 1)) if name in names]
-        way = f"give {like[0]}" if like else f"it takes {', '.join(names)}"
+        like = likely(unknown, names)
+        way = f"give {like}" if like else f"it takes {', '.join(names)}"
         return PoolTypeError(f"{label}: there is no argument {unknown}; {way}", label, unknown, value=given[unknown])
     count -= len(parameters) - len(names)  # without self
     if count > len(placed):

@@ -66,7 +66,7 @@ def test_examples_in_help_can_be_parsed(capsys, name):
     examples = re.findall(rf"^  (onnxpool {name}\b.*?)(?:  .*)?$", text.partition("\nexamples:\n")[2], re.MULTILINE)
     assert len(examples) >= 2
     for example in examples:
-        assert arguments.parser().parse_args(shlex.split(example)[1:]).command == name
+        assert arguments.read(shlex.split(example)[1:]).command == name
     assert any("--json" in example for example in examples)
     assert max(map(len, text.splitlines())) <= 80 or "COLUMNS" in os.environ
 
@@ -76,7 +76,7 @@ def test_examples_in_the_documentation_can_be_parsed():
     examples = re.findall(r"^\$ (onnxpool .*)$", PAGE.read_text(), re.MULTILINE)
     assert len(examples) >= 4
     for example in examples:
-        arguments.parser().parse_args(shlex.split(example)[1:])
+        arguments.read(shlex.split(example)[1:])
 
 
 def test_config(capsys):

@@ -1,6 +1,5 @@
 """The operators for onnx's ReferenceEvaluator: new_ops, and the Evaluator that has them everywhere."""
 
-import importlib.metadata
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+import real_models
 from onnx import TensorProto, helper, numpy_helper, parser, version_converter
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
@@ -273,8 +273,7 @@ def test_the_models_of_the_onnx_package(name):
 @pytest.mark.parametrize("name", OCR)
 def test_the_models_of_pp_ocr(name):
     """The three models of PP-OCR, trained and in use, run through the Evaluator to onnxruntime's outputs."""
-    files = importlib.metadata.files("rapidocr-onnxruntime") or []
-    path = next(Path(str(file.locate())) for file in files if file.name == f"{name}.onnx")
+    path = real_models.path(f"{name}.onnx")
     x = np.random.default_rng(0).uniform(-1, 1, OCR[name]).astype(np.float32)
 
     check_whole_model(path, "x", x, by_onnxruntime(path, {"x": x}))

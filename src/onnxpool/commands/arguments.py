@@ -2,8 +2,18 @@
 
 import argparse
 import math
+from collections.abc import Sequence
+from functools import partial
 
 from .. import __version__
+from ..attributes import Flag
+from ..base import registry
+from ..hints import likely
+from ..schemas import SCHEMAS
+from .operators import operator_of
+from .parsing import Parser, option_name
+
+SHELLS = ("bash", "zsh", "tcsh")
 
 DESCRIPTION = "The ONNX pooling operators as an exact, fast CPU library for NumPy arrays."
 END = """
@@ -11,6 +21,7 @@ examples:
   onnxpool run
   onnxpool check model.onnx
   onnxpool check --help                       more examples
+  onnxpool --print-completion bash            completion for a shell
 
 exit status:
   0  all is well
@@ -73,10 +84,14 @@ EXPLAIN = """
 Show the plan of a pool: pads, windows, divisors and route. WHAT is the name of
 an operator, with its attributes, or an ONNX file, of which every pooling node
 is shown.
+
+Arguments come in any order. Operators may be written in any case and as the
+functions of Python are, lists as 3,3 or [3,3] or 3x3.
 """
 EXPLAIN_END = """
 examples:
   onnxpool explain MaxPool kernel_shape=3 strides=2 --shape 1,64,112,112
+  onnxpool explain max_pool --shape 480,640,3 --kernel-shape 2 axes=0,1
   onnxpool explain AveragePool kernel_shape=3 --shape 1,3,8 --dtype float16
   onnxpool explain model.onnx --shape x=1,3,224,224
   onnxpool explain model.onnx --json
@@ -84,6 +99,9 @@ examples:
 exit status:
   0  the plans are shown, and the reason where sizes are not known
   2  there is no such plan or model
+"""
+ATTRIBUTES = """
+NAME=VALUE or --name VALUE: what the Python class of the operator takes.
 """
 
 BENCH = """
@@ -132,55 +150,84 @@ exit status:
 
 def tolerance(text: str) -> float:
     """A number that is not negative."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0 <= value < math.inf:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"give a number of at least 0, such as 1e-3, not {text!r}")
     return value
 
 
-def whole(text: str) -> int:
-    """An integer that is not negative."""
-    value = int(text)
-    if value < 0:
-        raise ValueError
+def integer(text: str, minimum: int) -> int:
+    """An integer of at least `minimum`."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = minimum - 1
+    if value < minimum:
+        raise argparse.ArgumentTypeError(f"give an integer of at least {minimum}, not {text!r}")
     return value
 
 
-def positive(text: str) -> int:
-    """An integer above 0."""
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
-
-
-def add_model(command: argparse.ArgumentParser) -> None:
+def add_model(command: Parser) -> None:
     """The arguments of commands that run a model."""
     command.add_argument("model", nargs="?", metavar="MODEL", help="an ONNX file")
     command.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="the array of an input")
     command.add_argument("--shape", action="append", default=[], metavar="NAME=SIZE,SIZE,...",
                          help="the shape of an input that is made")
-    command.add_argument("--seed", type=whole, default=0, metavar="N", help="of the inputs that are made (default: 0)")
+    command.add_argument("--seed", type=partial(integer, minimum=0), default=0, metavar="N",
+                         help="of the inputs that are made (default: 0)")
 
 
-def add_bench(bench: argparse.ArgumentParser) -> None:
+def add_bench(bench: Parser) -> None:
     """The arguments of ``bench``."""
     add_model(bench)
-    bench.add_argument("--threads", type=positive, metavar="N", help="of both (default: those that onnxpool uses)")
+    bench.add_argument("--threads", type=partial(integer, minimum=1), metavar="N",
+                       help="of both (default: those that onnxpool uses)")
 
 
-def add_explain(explain: argparse.ArgumentParser) -> None:
+METAVARS = {"ints": "N,N,...", "int": "N", "float": "NUMBER", "string": "NAME", "flag": "0|1", "axes": "N,N,...",
+            "opset": "N"}
+OF_CALLS = {"axes": "the axes to pool (default: the spatial ones)", "channels_last": "X is (N, *spatial, C)",
+            "keepdims": "whether pooled axes stay", "opset": "the opset (default: the newest)",
+            "return_indices": "Indices too"}  # ONNX says what its attributes are
+
+
+def settings() -> dict[str, str]:
+    """What the classes of operators take, and the kind of each: that of an attribute, or flag, or empty."""
+    found: dict[str, str] = {}
+    for operator, cls in registry.items():
+        kinds = SCHEMAS[operator].versions[-1].attributes
+        for name, default in (cls.__init__.__kwdefaults__ or {}).items():
+            kind = kinds.get(name)
+            found[name] = "flag" if isinstance(default, bool) or isinstance(kind, Flag) else kind.type if kind else ""
+    return found
+
+
+def setting(name: str, text: str) -> tuple[str, str]:
+    """An attribute with the text of its value."""
+    return name, text
+
+
+def add_explain(explain: Parser) -> None:
     """The arguments of ``explain``."""
+    explain.usage = f"{explain.prog} [options] WHAT [NAME=VALUE ...]"
     explain.add_argument("what", metavar="WHAT", help="an operator such as MaxPool, or an ONNX file")
-    explain.add_argument("attributes", nargs="*", metavar="NAME=VALUE", help="the attributes of the operator")
+    explain.add_argument("attributes", nargs="*", default=[], metavar="NAME=VALUE",
+                         help="the attributes of the operator")
     explain.add_argument("--shape", action="append", default=[], metavar="[NAME=]SIZE,SIZE,...",
                          help="the shape of X, or of an input of the model that leaves sizes open")
-    explain.add_argument("--dtype", default="float32", help="of X (default: float32)")
-    explain.add_argument("--opset", type=positive, metavar="N", help="of the operator (default: the newest)")
-    explain.add_argument("--channels-last", action="store_true", help="X is (N, *spatial, C)")
+    explain.add_argument("--dtype", help="of X (default: float32)")
+    group = explain.add_argument_group("attributes", ATTRIBUTES.strip())
+    for name, kind in sorted(settings().items()):
+        explain.learn(group.add_argument(
+            option_name(name), dest="settings", action="append", default=[], type=partial(setting, name),
+            nargs="?" if kind == "flag" else None, const="1" if kind == "flag" else None,
+            metavar=METAVARS.get(name) or METAVARS[kind], help=OF_CALLS.get(name)))
 
 
-def add_run(run: argparse.ArgumentParser) -> None:
+def add_run(run: Parser) -> None:
     """The arguments of ``run``."""
     add_model(run)
     run.add_argument("--output", metavar="FILE.npz", help="where the outputs are stored, by name")
@@ -192,7 +239,7 @@ def add_run(run: argparse.ArgumentParser) -> None:
                           "0 for quantised results; 1e-7 for the expected output)")
 
 
-def add_check(check: argparse.ArgumentParser) -> None:
+def add_check(check: Parser) -> None:
     """The arguments of ``check``."""
     check.add_argument("model", metavar="MODEL", help="an ONNX file")
     check.add_argument("--shape", action="append", default=[], metavar="NAME=SIZE,SIZE,...",
@@ -208,17 +255,19 @@ def add_check(check: argparse.ArgumentParser) -> None:
                        help="do not let nodes that are not fully checked decide the exit status")
 
 
-def add_supported(supported: argparse.ArgumentParser) -> None:
+def add_supported(supported: Parser) -> None:
     """The arguments of ``supported``."""
     supported.add_argument("operators", nargs="*", metavar="OPERATOR", help="such as MaxPool (default: all)")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    raw = argparse.RawDescriptionHelpFormatter
-    top = argparse.ArgumentParser("onnxpool", description=DESCRIPTION, epilog=END.strip(), formatter_class=raw)
+def parser() -> tuple[Parser, dict[str, Parser]]:
+    """The command line, and each command of it."""
+    top = Parser("onnxpool", description=DESCRIPTION, epilog=END.strip())
     top.add_argument("--version", action="version", version=f"onnxpool {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    top.add_argument("--print-completion", choices=SHELLS, metavar="SHELL",
+                     help=f"print what completes the command line in {', '.join(SHELLS)}; needs shtab")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
+    made = {}
     for name, text, description, end, add in (
         ("run", "run an ONNX model", RUN, RUN_END, add_run),
         ("check", "check the pooling nodes of an ONNX model without running it", CHECK, CHECK_END, add_check),
@@ -228,9 +277,29 @@ def parser() -> argparse.ArgumentParser:
         ("config", "show what is installed", CONFIG, CONFIG_END, None),
         ("supported", "show operators, versions and dtypes", SUPPORTED, SUPPORTED_END, add_supported),
     ):
-        command = commands.add_parser(name, help=text, description=description.strip(), epilog=end.strip(),
-                                      formatter_class=raw)
+        made[name] = command = commands.add_parser(name, help=text, description=description.strip(),
+                                                   epilog=end.strip())
         if add is not None:
             add(command)
         command.add_argument("--json", action="store_true", help="print JSON instead of text")
-    return top
+        command.set_defaults(command=name)
+    return top, made
+
+
+def read(words: Sequence[str]) -> argparse.Namespace:
+    """The arguments that the words are: a command, before which options may stand, and what belongs to it."""
+    top, commands = parser()
+    first = next(iter(words), "")
+    place = next((i for i, word in enumerate(words) if word.lower() in commands), None)
+    if place is not None and (place == 0 or first.startswith("-")) and first not in top.known:
+        return commands[words[place].lower()].read([*words[:place], *words[place + 1:]])
+    if first and not first.startswith("-"):
+        names = {name.strip("-"): name for name in (*commands, *top.known)}
+        near = names.get(likely(first.lower(), names) or "") or (operator_of(first) and f"explain {first}")
+        top.error(f"there is no command {first}; "
+                  + (f"did you mean onnxpool {near}?" if near else f"give one of {', '.join(commands)}"))
+    args = top.read(words)
+    if args.print_completion is None:
+        top.error(f"give a command: one of {', '.join(commands)}")
+    args.command = "completion"
+    return args

@@ -8,7 +8,7 @@ from ..onnx.checks import ModelCheck, NodeCheck, check_model
 from ..onnx.disagreements import Filter
 from ..onnx.protos import InputError, ModelError, shape_text
 from . import DIFFERS, OK
-from .options import SHAPE, read_ignored, read_runtimes, read_shapes
+from .options import SHAPE, read_ignored, read_model, read_runtimes, read_shapes
 from .progress import Progress
 from .text import attributes_text, counted, json_text
 
@@ -46,17 +46,17 @@ def show(checked: ModelCheck, counts: dict[str, int]) -> None:
 def run(args: argparse.Namespace) -> int:
     """The command ``check``."""
     wanted = Filter(args.values, read_runtimes(args.runtime), read_ignored(args.ignore))
-    shapes = read_shapes(args.shape)
-    with Progress(sys.stderr, f"checking {args.model}"):
+    shapes, model = read_shapes(args.shape), read_model(args.model)
+    with Progress(sys.stderr, f"checking {model}"):
         try:
-            checked = check_model(args.model, shapes, wanted)
+            checked = check_model(model, shapes, wanted)
         except InputError as error:
             raise ModelError(f"{error}; give {SHAPE}") from error
     nodes = checked.nodes
     counts = {"warnings": sum(len(node.warnings) for node in nodes), "refused": sum(bool(n.error) for n in nodes),
               "unchecked": sum(bool(node.unchecked) for node in nodes)}
     if args.json:
-        print(json_text({"model": args.model, "onnxpool": __version__, "nodes": [vars(node) for node in nodes],
+        print(json_text({"model": model, "onnxpool": __version__, "nodes": [vars(node) for node in nodes],
                          "open_inputs": checked.open_inputs, **counts}))
     else:
         show(checked, counts)

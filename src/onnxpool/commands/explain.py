@@ -1,47 +1,79 @@
 """``onnxpool explain``: the plan of a pool, or of each pooling node of a model."""
 
 import argparse
+import os
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from .. import PoolError, PoolTypeError, __version__
-from ..base import by_name
+from ..attributes import Choice
+from ..base import registry
 from ..explain import Explanation
+from ..hints import likely
 from ..schemas import SCHEMAS
 from . import OK
-from .text import json_text, sizes
+from .operators import is_path, operator_of, unknown
+from .text import items, json_text, sizes
 
 MISTAKES: tuple[type[Exception], ...] = (PoolError, PoolTypeError)
+SHORTEST = 4  # letters of a dtype's name: codes such as B and b are shorter, and have a case
+OF_PLANS = ("shape", "dtype")  # what a plan takes beside its operator
+WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
 
 
-def value_of(text: str) -> Any:
-    """The value of an attribute: integers, a float or a text."""
-    try:
-        values = tuple(map(int, text.split(",")))
-        return values if len(values) > 1 else values[0]
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def number_of(text: str) -> Any:
+    """An integer, a float, or the text if it is neither."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
-def pool(args: argparse.Namespace) -> Explanation:
-    """The plan of an operator with attributes, for one shape and dtype."""
-    given = {}
-    for item in args.attributes:
+def value_of(operator: str, name: str, text: str) -> Any:
+    """The value of an attribute, as Python has it; what is wrong with it is for the operator to say."""
+    attribute = SCHEMAS[operator].versions[-1].attributes.get(name)
+    choices = attribute.values if isinstance(attribute, Choice) else ()
+    words = {**WORDS, **{choice.lower(): choice for choice in choices}}
+    if text.lower() in words:
+        return words[text.lower()]
+    listed = items(text)
+    return number_of(text) if listed is None else tuple(map(number_of, listed))
+
+
+def named(items: Iterable[str]) -> Iterable[tuple[str, str]]:
+    """Attributes that no operator has, which are no options therefore."""
+    for item in items:
         name, equals, text = item.partition("=")
         if not equals:
-            raise PoolError(f"{item}: give attributes as NAME=VALUE, such as kernel_shape=3,3", attribute=item)
-        given[name] = value_of(text)
+            raise PoolError(f"{item}: give attributes as NAME=VALUE, such as kernel_shape=3,3, and the shape of X as "
+                            f"--shape 1,64,112,112", attribute=item)
+        yield name.lower().replace("-", "_"), text
+
+
+def pool(operator: str, args: argparse.Namespace) -> Explanation:
+    """The plan of an operator with attributes, for one shape and dtype."""
+    cls = registry[operator]
+    given: dict[str, Any] = {}
+    for name, text in (*args.settings, *named(args.attributes)):
+        near = likely(name, (*(cls.__init__.__kwdefaults__ or ()), *OF_PLANS))
+        if near in OF_PLANS:
+            raise PoolError(f"{operator}: there is no argument {name}; give {near}", operator, name, value=text)
+        if name in given:
+            raise PoolError(f"{operator}: {name} is given twice; give it once", operator, name, value=text)
+        given[name] = value_of(operator, name, text)
+    made = cls(**given)
     if len(args.shape) != 1:
-        raise PoolError(f"{args.what}: give the shape of X once, as --shape 1,64,112,112", args.what, "shape")
+        raise PoolError(f"{operator}: give the shape of X once, as --shape 1,64,112,112", operator, "shape")
+    name, _, text = args.shape[0].rpartition("=")
     try:
-        shape = sizes(args.shape[0])
+        shape = sizes(text)
     except ValueError:
-        raise PoolError(f"--shape {args.shape[0]}: give --shape 1,64,112,112", args.what, "shape") from None
-    operator = by_name(args.what, args.opset, given, args.channels_last)
-    return operator.plan(shape, args.dtype).explain()
+        shape = None
+    if shape is None or name.lower() not in ("", SCHEMAS[operator].inputs[0].lower()):
+        raise PoolError(f"--shape {args.shape[0]}: give --shape 1,64,112,112", operator, "shape")
+    dtype = args.dtype or "float32"
+    return made.plan(shape, dtype.lower() if len(dtype) >= SHORTEST else dtype).explain()
 
 
 def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]:
@@ -50,9 +82,9 @@ def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]
     from ..onnx.survey import survey
     from .options import SHAPE, read_shapes
 
-    if args.attributes or args.channels_last or args.opset is not None:
-        raise PoolError(f"{args.what} is a model, which has attributes itself; give none, or one of "
-                        f"{', '.join(SCHEMAS)}", attribute="what", value=args.what)
+    if args.attributes or args.settings or args.dtype is not None:
+        raise PoolError(f"{args.what} is a model, which has attributes itself; give {SHAPE} only, or instead of the "
+                        f"model one of {', '.join(SCHEMAS)}", attribute="what", value=args.what)
     try:
         sites = survey(load(args.what, weights=False), read_shapes(args.shape))
         return [(title(site.node), None if site.plan is None else site.plan.explain(), site.error or site.unknown)
@@ -65,10 +97,14 @@ def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]
 
 def run(args: argparse.Namespace) -> int:
     """The command ``explain``."""
-    if args.what in SCHEMAS:
-        plan = pool(args)
+    operator = None if os.path.isfile(args.what) and args.what not in SCHEMAS else operator_of(args.what)
+    if operator is not None:
+        plan = pool(operator, args)
         print(json_text(plan.to_dict()) if args.json else plan)
         return OK
+    if not is_path(args.what):
+        raise unknown(args.what, "neither a pooling operator nor a file",
+                      f"give an ONNX file, or one of {', '.join(SCHEMAS)}")
     found = nodes(args)
     if args.json:
         print(json_text({"model": args.what, "onnxpool": __version__, "nodes": [

@@ -1,9 +1,11 @@
 """Options of the form NAME=VALUE, read and checked."""
 
+import os
 from collections.abc import Iterable
 
 from ..onnx.disagreements import DISAGREEMENTS, RUNTIMES
 from ..onnx.protos import ModelError
+from .operators import operator_of
 from .text import sizes
 
 SHAPE = "--shape NAME=SIZE,SIZE,..."
@@ -13,6 +15,14 @@ def enter(option: str, item: str, name: str, known: Iterable[str]) -> None:
     """Refuses a name that is given twice."""
     if name in known:
         raise ModelError(f"{option} {item}: {name!r} is given twice")
+
+
+def read_model(text: str) -> str:
+    """The path of a model, which is no operator."""
+    operator = None if os.path.exists(text) else operator_of(text)
+    if operator is not None:
+        raise ModelError(f"{text} is an operator; give an ONNX file, or see onnxpool explain {operator}")
+    return text
 
 
 def read_files(items: Iterable[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from ..onnx.comparison import ATOL, RTOL, Tolerance, agrees, largest_difference
 from ..onnx.inputs import make_inputs
 from ..onnx.protos import Array, InputError, ModelError, shape_text
 from . import DIFFERS, OK
-from .options import SHAPE, read_files, read_shapes
+from .options import SHAPE, read_files, read_model, read_shapes
 from .progress import Progress
 from .text import attributes_text, counted, json_text, table
 
@@ -79,7 +79,7 @@ def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any
                              f"input")
         path, inputs, expected = models.example()
         return str(path), inputs, expected
-    return args.model, {name: models.read_array(file) for name, file in read_files(args.input).items()}, {}
+    return read_model(args.model), {name: models.read_array(file) for name, file in read_files(args.input).items()}, {}
 
 
 def executed(args: argparse.Namespace, path: str, inputs: dict[str, Any], *, check: Tolerance | None = None,

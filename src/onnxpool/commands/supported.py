@@ -4,6 +4,7 @@ import argparse
 
 from .. import PoolError, schemas
 from . import OK
+from .operators import operator_of, unknown
 from .text import json_text, table
 
 MISTAKES: tuple[type[Exception], ...] = (PoolError,)
@@ -11,11 +12,13 @@ MISTAKES: tuple[type[Exception], ...] = (PoolError,)
 
 def run(args: argparse.Namespace) -> int:
     """The command ``supported``."""
-    for name in args.operators:
-        if name not in schemas.SCHEMAS:
-            raise PoolError(f"{name} is no pooling operator; give some of {', '.join(schemas.SCHEMAS)}",
-                            attribute="operators", value=name)
-    rows = [row for row in schemas.supported() if not args.operators or row["operator"] in args.operators]
+    chosen = {}
+    for text in args.operators:
+        name = operator_of(text)
+        if name is None:
+            raise unknown(text, "no pooling operator", f"give some of {', '.join(schemas.SCHEMAS)}")
+        chosen[name] = text
+    rows = [row for row in schemas.supported() if not chosen or row["operator"] in chosen]
     if args.json:
         print(json_text(rows))
         return OK

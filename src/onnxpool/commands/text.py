@@ -2,8 +2,12 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+SEPARATOR = re.compile(r"\s*,\s*|\s+")
+CROSSED = re.compile(r"-?\d+(x-?\d+)+", re.IGNORECASE)
 
 
 def plain(value: Any) -> Any:
@@ -41,11 +45,27 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def items(text: str) -> list[str] | None:
+    """The items of a list such as 3,3 or [3, 3] or (3, 3) or 3x3 or 3 3; None if the text is no list."""
+    body = text.strip()
+    if not body:
+        return None
+    enclosed = body[:1] + body[-1:] in ("[]", "()")
+    if enclosed:
+        body = body[1:-1].strip()
+    found = body.lower().split("x") if CROSSED.fullmatch(body) else SEPARATOR.split(body)
+    if found[-1] == "":  # behind a last comma, or of an empty list
+        found.pop()
+    return found if enclosed or found != [body] else None
+
+
 def sizes(text: str) -> tuple[int, ...]:
     """The sizes of a shape such as 1,3,224,224."""
-    if not all(size.isdecimal() for size in text.split(",")):
+    listed = items(text)
+    found = [text.strip()] if listed is None else listed
+    if not all(size.isdecimal() for size in found):
         raise ValueError(text)
-    return tuple(map(int, text.split(",")))
+    return tuple(map(int, found))
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:

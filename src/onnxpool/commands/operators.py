@@ -1,0 +1,36 @@
+"""Operators as people name them."""
+
+import os
+import re
+
+from .. import PoolError
+from ..schemas import SCHEMAS
+
+
+def bare(name: str) -> str:
+    """A name without what spellings differ in: MaxPool and max_pool are maxpool."""
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+NAMES = {bare(name): name for name in SCHEMAS}
+
+
+def operator_of(text: str) -> str | None:
+    """The operator of that name in any spelling, with its domain or without."""
+    domain, _, name = text.rpartition(":")
+    found = NAMES.get(bare(name))
+    return found if found and domain.lower().strip(":") in ("", SCHEMAS[found].domain or "ai.onnx") else None
+
+
+def is_path(text: str) -> bool:
+    """Whether a text names a file, which may be missing."""
+    return os.path.exists(text) or bool(os.path.dirname(text) or re.search(r"\.\w+$", text))
+
+
+def unknown(text: str, fault: str, way: str) -> PoolError:
+    """The error for a name that no operator has; `way` says what to give if the name is like none."""
+    from difflib import get_close_matches  # which is needed here only
+
+    near = get_close_matches(bare(text.rpartition(":")[2]), NAMES, 1)
+    return PoolError(f"{text} is {fault}; {f'did you mean {NAMES[near[0]]}?' if near else way}", attribute="operator",
+                     value=text)

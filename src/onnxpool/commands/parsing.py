@@ -1,0 +1,129 @@
+"""Arguments as people type them: in any order, in any case, with a hint for a word that is misspelt."""
+
+import argparse
+import os
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from ..hints import likely
+
+NUMBERS = re.compile(r"[\[(]*-?\.?\d[-\d.,x\s]*[\])]*,?", re.IGNORECASE)  # what may continue a value: 3 or -1 or 3,3]
+SWITCHED = ("true", "false")
+
+
+def option_name(text: str) -> str:
+    """An option or attribute as the command line names it: --kernel-shape for Kernel_Shape."""
+    return f"--{text.lstrip('-').lower().replace('_', '-')}"
+
+
+class Parser(argparse.ArgumentParser):
+    """
+    A parser of options and operands in any order.
+
+    argparse assigns operands in runs between options, and takes -2,-1 for an option. So words are put into order first:
+    options, each in one word with its value, then operands. NAME=VALUE is an option too, if there is one of that name.
+
+    Attributes
+    ----------
+    known : dict of str to Action
+        The options.
+    operands : list of Action
+    """
+
+    def __init__(self, prog: str | None = None, **texts: Any) -> None:
+        self.known: dict[str, argparse.Action] = {}
+        self.operands: list[argparse.Action] = []
+        super().__init__(prog, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **texts)
+
+    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
+        """Adds an option or operand."""
+        return self.learn(super().add_argument(*args, **kwargs))
+
+    def learn(self, action: argparse.Action) -> argparse.Action:
+        """Notes an option or operand, which may be one of a group."""
+        self.known.update(dict.fromkeys(action.option_strings, action))
+        if not action.option_strings:
+            self.operands.append(action)
+        return action
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """The arguments that the words are; it ends the process with a message if they are none."""
+        args, extra = self.parse_known_args(self.ordered(words))
+        if extra:
+            name, equals, _ = extra[-1].partition("=")
+            way = f"; give --shape {extra[-1]} or --input {name}=FILE.npy" if equals and "--input" in self.known else ""
+            self.error(f"there is no place for {extra[-1]}{way}")
+        return args
+
+    def ordered(self, words: Sequence[str]) -> list[str]:
+        """The words as argparse reads them on every path: options with their values, then operands."""
+        options: list[str] = []
+        operands: list[str] = []
+        unfinished: list[str] | None = None  # the list whose last word has a value that numbers may continue
+        position = 0
+        while position < len(words):
+            word = words[position]
+            position += 1
+            if word == "--":
+                operands += words[position:]
+                break
+            if unfinished is not None and NUMBERS.fullmatch(word) and not os.path.exists(word):
+                unfinished[-1] += f" {word}"
+                continue
+            unfinished = None
+            name, equals, _ = word.partition("=")
+            dashed = is_option(word)
+            if not dashed and not (equals and option_name(name) in self.known and not os.path.exists(word)):
+                operands.append(word)
+                unfinished = operands if equals else None
+                continue
+            option = self.option(name) if dashed else option_name(name)
+            options.append(option + word[len(name):])
+            action = self.known[option]
+            if not equals and action.nargs != 0:
+                value = action.const
+                if position < len(words) and takes(action.nargs, words[position]):
+                    value = words[position]
+                    position += 1
+                elif action.nargs != "?":
+                    self.error(f"{option} has no value; give {option} {action.metavar or action.dest.upper()}")
+                options[-1] += f"={value}"
+            unfinished = options if "=" in options[-1] else None
+        operands.sort(key=lambda word: "=" in word and not os.path.exists(word))
+        return [*options, *(["--"] if any(is_option(word) for word in operands) else []), *operands]
+
+    def option(self, typed: str) -> str:
+        """The option that is meant: by its name in any case, or by a beginning that no other one has."""
+        if typed in self.known:
+            return typed
+        name = option_name(typed)
+        found = [option for option in self.known if option.startswith(name)] if typed.startswith("--") else []
+        if name in found:
+            return name
+        if len(found) != 1:
+            self.error(f"{typed} may be any of {', '.join(found)}; give one of them" if found else self.unknown(typed))
+        return found[0]
+
+    def unknown(self, typed: str) -> str:
+        """What to say of an option that there is not."""
+        names = {option[2:].replace("-", "_"): option for option in self.known if option.startswith("--")}
+        near = likely(option_name(typed)[2:].replace("-", "_"), names)
+        way = f"did you mean {names[near]}?" if near else f"{self.prog} --help shows those that there are"
+        return f"there is no option {typed}; {way}"
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the process with the usage and a message on one line."""
+        super().error(" ".join(message.splitlines()))
+
+
+def is_option(word: str) -> bool:
+    """Whether a word is no value and no operand."""
+    return word.startswith("-") and word != "-" and NUMBERS.fullmatch(word) is None
+
+
+def takes(nargs: int | str | None, word: str) -> bool:
+    """Whether a word is the value of the option before it, whose value may be optional."""
+    if nargs == "?":
+        return NUMBERS.fullmatch(word) is not None or word.lower() in SWITCHED
+    return not is_option(word)
