@@ -25,8 +25,8 @@ PROMPT = re.compile(r"^(?:\$ )?(?:\w+=\S+ |taskset -c \d+ |\.venv/bin/)*")
 def commands_of(page):
     """The commands in code blocks and in code within lines, each as a list of words."""
     text = page.read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(?:sh)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = [line for language, block in blocks if language in ("", "sh") for line in block.splitlines()]
     lines += re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
     for line in lines:
         for part in line.split(" && "):

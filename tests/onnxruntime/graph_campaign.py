@@ -130,7 +130,7 @@ def check(graph: Graph) -> Outcome:
     Run a graph every way.
 
     A session that leaves nodes to onnxruntime answers as onnxruntime does at that level, or as the operators mean. One
-that takes them answers as the operators mean. In three cases onnxruntime's answer is accepted too: it puts operators
+    that takes them answers as the operators mean. In three cases onnxruntime's answer is accepted too: it puts operators
     of its own between Q and DQ, it computes nodes on constants itself, and it rounds float16 elsewhere in a graph. What
     it finds invalid is refused by all.
     """
