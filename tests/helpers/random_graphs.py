@@ -15,7 +15,7 @@ SINCE = {"count_include_pad": {"AveragePool": 7}, "storage_order": {"MaxPool": 8
 WINDOWED, GLOBAL = ("AveragePool", "MaxPool", "LpPool"), ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 PAD_BY_INPUTS = 11
 QUANTISING = 10  # the first opset of QuantizeLinear
-WRONG = ({"stride": [2]}, {"ceilmode": 1}, {"pad": [1, 1]}, {"paddings": 2.0}, {"kernel": "x"})
+WRONG: tuple[dict[str, Any], ...] = ({"stride": [2]}, {"ceilmode": 1}, {"pad": [1, 1]}, {"paddings": 2.0}, {"kernel": "x"})
 
 
 class Graph(NamedTuple):
@@ -91,9 +91,10 @@ class Drawing:
             pads = [min(pad, 1) * (axis % rank > 1) for axis, pad in enumerate(pads)]
         self.channels += pads[1] + pads[rank + 1]
         filler = float(self.random.choice([0.0, 0.0, 1.5, -40.0]))
-        given = {} if mode == "constant" and self.chance(0.5) else {"mode": mode}
+        given: dict[str, Any] = {} if mode == "constant" and self.chance(0.5) else {"mode": mode}
         if self.opset < PAD_BY_INPUTS:
-            self.add("Pad", pads=pads, **given, **({"value": filler} if filler else {}))
+            given |= {"value": filler} if filler else {}
+            self.add("Pad", pads=pads, **given)
         else:
             value = [self.add_constant(np.array(filler, self.dtype))] if filler or self.chance(0.3) else []
             self.add("Pad", self.add_constant(np.array(pads)), *value, **given)
@@ -143,7 +144,7 @@ class Drawing:
     def pool(self) -> None:
         if self.chance(0.25):
             operator = str(self.random.choice(GLOBAL))
-            attributes = {"p": self.integer(1, 3)} if operator == "GlobalLpPool" and self.chance(0.5) else {}
+            attributes: dict[str, Any] = {"p": self.integer(1, 3)} if operator == "GlobalLpPool" and self.chance(0.5) else {}
             self.whole = True
         else:
             operator = str(self.random.choice(["AveragePool", "AveragePool", "MaxPool", "MaxPool", "LpPool"]))

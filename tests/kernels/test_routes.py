@@ -15,7 +15,7 @@ import native
 import numpy as np
 import pytest
 from guarded import Slot
-from hypothesis import given
+from hypothesis import given as drawing
 from hypothesis import strategies as st
 from oracle import axis_windows
 from support import bits
@@ -179,7 +179,7 @@ def read_by_tiles(axis, side):
     return sum(len(places(tile)) for tile in tiles) / len(places(range(axis.out)))
 
 
-@given(st.integers(1, 60), st.integers(1, 60), st.integers(1, 9))
+@drawing(st.integers(1, 60), st.integers(1, 60), st.integers(1, 9))
 def test_a_halo_is_what_tiles_read_again(size, kernel, stride):
     """The estimate is exact up to a window at each end of a tile, and 1 where one tile has all windows."""
     kernel = min(size, kernel)

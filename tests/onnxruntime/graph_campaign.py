@@ -49,7 +49,7 @@ class Answer(NamedTuple):
     refusal: str = ""
 
     def __str__(self) -> str:
-        return self.refusal if self.outputs is None else "; ".join(f"{y.dtype} {y.tolist()}" for y in self.outputs)[:400]
+        return self.refusal or "; ".join(f"{y.dtype} {y.tolist()}" for y in self.outputs or ())[:400]
 
 
 def run(graph: Graph, level: str, how: dict[str, Any] | None) -> Answer:
@@ -87,7 +87,8 @@ def truth(graph: Graph) -> Answer:
     """What the operators mean."""
     try:
         with np.errstate(all="ignore"):
-            return Answer([np.asarray(y) for y in Evaluator(graph.model, new_ops=[QuantizeLinear, DequantizeLinear]).run(None, graph.feeds)])
+            outputs = Evaluator(graph.model, new_ops=[QuantizeLinear, DequantizeLinear]).run(None, graph.feeds)
+            return Answer([np.asarray(y) for y in outputs])
     except Exception as error:
         return Answer(None, f"{type(error).__name__}: {error}".replace("\n", " ")[:300])
 
@@ -130,9 +131,9 @@ def check(graph: Graph) -> Outcome:
     Run a graph every way.
 
     A session that leaves nodes to onnxruntime answers as onnxruntime does at that level, or as the operators mean. One
-    that takes them answers as the operators mean. In three cases onnxruntime's answer is accepted too: it puts operators
-    of its own between Q and DQ, it computes nodes on constants itself, and it rounds float16 elsewhere in a graph. What
-    it finds invalid is refused by all.
+    that takes them answers as the operators mean. In three cases onnxruntime's answer is accepted too: it puts
+    operators of its own between Q and DQ, it computes nodes on constants itself, and it rounds float16 elsewhere in a
+    graph. What it finds invalid is refused by all.
     """
     half = graph.has("float16")
     expected = truth(graph)
@@ -205,7 +206,8 @@ def main() -> int:
             operators = " ".join(node.op_type for node in draw(one).model.graph.node if node.op_type != "Constant")
             contradictions[operators] += 1
             if chosen.only is not None or contradictions.total() <= 20:
-                print(f"onnxruntime contradicts itself: --only {one}, levels {', '.join(outcome.inconsistent)}: {operators}")
+                print(f"onnxruntime contradicts itself: --only {one}, levels {', '.join(outcome.inconsistent)}: "
+                      f"{operators}")
         if outcome.kind.startswith("ended"):
             print(f"--only {one}: {outcome.kind}")
         if outcome.problems:
