@@ -41,7 +41,7 @@ resolves windows and starts threads. "warm" is the median of up to 25 more.
 
 Without MODEL, run the ResNet-50 that the onnx package ships, and compare with
 its expected output. That output does not depend on the model's pooling nodes:
-give --check to compare each of them with onnxruntime.
+give --check to compare each of them, and the whole model, with onnxruntime.
 """
 RUN_END = """
 examples:
@@ -54,8 +54,8 @@ examples:
 
 exit status:
   0  the model ran; what was compared agrees
-  1  results differ by more than the tolerances, or onnxruntime cannot run a
-     pooling node that --check compares
+  1  results differ by more than the tolerances, or onnxruntime cannot run what
+     --check compares
   2  the model cannot be run
 """
 
@@ -231,7 +231,7 @@ def add_run(run: Parser) -> None:
     """The arguments of ``run``."""
     add_model(run)
     run.add_argument("--output", metavar="FILE.npz", help="where the outputs are stored, by name")
-    run.add_argument("--check", action="store_true", help="compare every pooling node with onnxruntime")
+    run.add_argument("--check", action="store_true", help="compare every pooling node, and the whole model, with onnxruntime")
     run.add_argument("--rtol", type=tolerance, metavar="X",
                      help="allowed difference, relative to the expected result (default: 1e-3)")
     run.add_argument("--atol", type=tolerance, metavar="X",

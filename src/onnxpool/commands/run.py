@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .. import __version__
 from ..onnx import models
-from ..onnx.comparison import ATOL, RTOL, Tolerance, agrees, largest_difference
+from ..onnx.comparison import ATOL, RTOL, Tolerance, Whole, agrees, largest_difference
 from ..onnx.inputs import make_inputs
 from ..onnx.protos import Array, InputError, ModelError, shape_text
 from . import DIFFERS, OK
@@ -54,7 +54,8 @@ class Outcome(NamedTuple):
     @property
     def status(self) -> int:
         """The exit status."""
-        return OK if self.reached and all(node.agrees is not False for node in self.done.nodes) else DIFFERS
+        compared = [*self.done.nodes, *([self.done.whole] if self.done.whole else [])]
+        return OK if self.reached and all(one.agrees is not False for one in compared) else DIFFERS
 
     @property
     def pooling_seconds(self) -> float:
@@ -137,8 +138,9 @@ def report(outcome: Outcome) -> dict[str, Any]:
     if outcome.far is not None:
         rtol, atol = outcome.expected
         result["expected"] = {"difference": outcome.far, "agrees": outcome.reached, "rtol": rtol, "atol": atol}
-    if check is not None:
-        result["check"] = {"agrees": all(node.agrees for node in done.nodes), **check._asdict()}
+    if check is not None and done.whole is not None:
+        result["check"] = {"agrees": all(node.agrees for node in done.nodes), **check._asdict(),
+                           "whole": done.whole._asdict()}
     return result
 
 
@@ -160,6 +162,15 @@ def cells(node: models.NodeRun, check: bool) -> list[str]:
     return [*row, node.remark]
 
 
+def whole_text(whole: Whole) -> str:
+    """The comparison of the whole model in words."""
+    if whole.difference is None:
+        return whole.remark
+    if whole.agrees:
+        return f"onnxruntime agrees on the whole model (largest difference {whole.difference:.3g})"
+    return f"the whole model on onnxruntime differs by {whole.difference:.3g}, {whole.remark}"
+
+
 def show(outcome: Outcome, *, stored: str | None) -> None:
     """Prints the table and the summary."""
     done, check = outcome.done, outcome.check
@@ -178,6 +189,8 @@ def show(outcome: Outcome, *, stored: str | None) -> None:
         atol = "1e-06 of the largest input" if check.atol is None else f"{check.atol:g}"
         print(f"onnxruntime agrees on {same} of {counted(len(done.nodes), 'pooling node')} "
               f"(rtol {check.rtol:g}, atol {atol})")
+    if done.whole is not None:
+        print(whole_text(done.whole))
     if outcome.far is not None:
         print(f"largest difference to the expected output: {outcome.far:.3g} "
               f"({'within' if outcome.reached else 'NOT within'} "

@@ -8,10 +8,12 @@ import onnx
 from onnx import helper
 
 from ..threads import get_num_threads
-from .protos import Array
+from .protos import Array, one_line
 
 RTOL, ATOL = 1e-3, 1e-7  # what the onnx package allows its models
 ROUNDING = 1e-6  # of the largest input: what sums in float32 lose where their terms cancel
+LAYERS = {"float16": 4e-3, "bfloat16": 3e-2}  # of the largest output: what roundings of many layers add up to
+LAYERS_OTHERWISE = 1e-4
 
 
 class Tolerance(NamedTuple):
@@ -54,6 +56,77 @@ def node_agrees(x: Array, outputs: Sequence[Array], theirs: Sequence[Array], tol
     return agrees(*first, rtol, atol) and all(agrees(ours, other, 0, 0) for ours, other in indices)
 
 
+class Whole(NamedTuple):
+    """
+    How onnxruntime runs a whole model.
+
+    Attributes
+    ----------
+    agrees : bool, optional
+        True if all its outputs are within the tolerances. False if only its optimisers are the reason that they are
+        not, or that it cannot run the model. None if they are not.
+    difference : float, optional
+        The largest one of an output.
+    remark : str
+        Why there is no difference, or where it comes from.
+    """
+
+    agrees: bool | None
+    difference: float | None = None
+    remark: str = ""
+
+
+def output_agrees(ours: Array, theirs: Array, tolerance: Tolerance) -> bool:
+    """Whether an output of a whole model agrees: 8-bit integers may be a step apart, wider ones may not."""
+    if ours.dtype.kind in "iu":
+        return agrees(ours, theirs, 0.0, (ours.dtype.itemsize == 1) if tolerance.atol is None else tolerance.atol)
+    if ours.dtype.kind != "f" and ours.dtype.name != "bfloat16":
+        return ours.shape == theirs.shape and bool((ours == theirs).all())
+    wide = theirs.astype(np.float64)
+    largest = float(np.abs(wide).max(initial=0.0, where=np.isfinite(wide)))
+    rounding = LAYERS.get(ours.dtype.name, LAYERS_OTHERWISE) * largest
+    return agrees(ours, theirs, tolerance.rtol, rounding if tolerance.atol is None else tolerance.atol)
+
+
+def compare_whole(model: bytes | str, feeds: Mapping[str, Any], outputs: Mapping[str, Any],
+                  tolerance: Tolerance) -> Whole:
+    """
+    Run a whole model on onnxruntime, and compare its outputs.
+
+    Optimisers may merge other nodes into pools, which shows in no node alone. If the outputs differ, or the model is
+    refused, a session without optimisers tells whether they are the reason.
+    """
+    import onnxruntime
+
+    ours, levels = [np.asarray(value) for value in outputs.values()], onnxruntime.GraphOptimizationLevel
+
+    def run(level: Any) -> list[Array] | str:
+        """The outputs, or what onnxruntime has against the model."""
+        options = session_options()
+        options.graph_optimization_level = level
+        try:
+            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+            return [np.asarray(value) for value in session.run(list(outputs), dict(feeds))]
+        except Exception as error:
+            return one_line(error)
+
+    def agree(theirs: list[Array] | str) -> bool:
+        return not isinstance(theirs, str) and all(map(output_agrees, ours, theirs, [tolerance] * len(ours)))
+
+    optimised = run(levels.ORT_ENABLE_ALL)
+    if not isinstance(optimised, str) and agree(optimised):
+        return Whole(True, max(map(largest_difference, ours, optimised), default=0.0))
+    plain = run(levels.ORT_DISABLE_ALL)
+    if isinstance(optimised, str):
+        if isinstance(plain, str):
+            return Whole(None, remark=f"onnxruntime cannot run the whole model: {optimised}")
+        return Whole(False, remark=f"onnxruntime refuses the model after optimising it: {optimised}")
+    difference = max(map(largest_difference, ours, optimised))
+    if agree(plain):
+        return Whole(False, difference, "but not without its optimisers")
+    return Whole(None, difference, "optimised or not")
+
+
 class Rival(NamedTuple):
     """The outputs of one node as onnxruntime computes them, and what computes them again."""
 
@@ -68,6 +141,15 @@ def by_onnxruntime(node: onnx.NodeProto, opsets: Mapping[str, int], version: int
         return run_node(node, opsets[node.domain], inputs, outputs)
     except Exception:  # an opset newer than onnxruntime, say: the operator may be older
         return run_node(node, version, inputs, outputs)
+
+
+def session_options() -> Any:
+    """Options of a silent session with as many threads as calls use here."""
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = get_num_threads()
+    return options
 
 
 def run_node(node: onnx.NodeProto, opset: int, inputs: Sequence[Any], outputs: Sequence[Array]) -> Rival:
@@ -86,10 +168,8 @@ def run_node(node: onnx.NodeProto, opset: int, inputs: Sequence[Any], outputs: S
         imports.append(helper.make_opsetid("", 1))
     version = helper.find_min_ir_version_for(imports, ignore_unknown=True)
     model = helper.make_model(graph, opset_imports=imports, ir_version=version)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = get_num_threads()
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(model.SerializeToString(), session_options(),
+                                           providers=["CPUExecutionProvider"])
 
     def again() -> Any:
         return session.run(list(results), feeds)

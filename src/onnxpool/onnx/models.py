@@ -13,7 +13,15 @@ import onnx
 from onnx import numpy_helper
 from onnx.reference.op_run import OpRun
 
-from .comparison import Rival, Tolerance, by_onnxruntime, largest_difference, node_agrees
+from .comparison import (
+    Rival,
+    Tolerance,
+    Whole,
+    by_onnxruntime,
+    compare_whole,
+    largest_difference,
+    node_agrees,
+)
 from .protos import (
     Array,
     ModelError,
@@ -80,12 +88,25 @@ class NodeRun:
 
 
 class Run(NamedTuple):
-    """The result of `Model.run`; `idle` names the pooling nodes that were not reached, as in a branch not taken."""
+    """
+    The result of `Model.run`.
+
+    Attributes
+    ----------
+    outputs : dict of str to ndarray, or what else the model returns
+    nodes : list of NodeRun
+    idle : list of str
+        The pooling nodes that were not reached, as in a branch not taken.
+    seconds : float
+    whole : Whole, optional
+        The comparison of the whole model with onnxruntime, if that was asked for.
+    """
 
     outputs: dict[str, Any]
     nodes: list[NodeRun]
     idle: list[str]
     seconds: float
+    whole: Whole | None
 
 
 class Journal:
@@ -200,6 +221,7 @@ class Model:
 
     def __init__(self, path: str | Path) -> None:
         proto = load(path)
+        self._path = str(path)
         self._journal = Journal()
         self._progress: Progress | None = None
         try:
@@ -239,7 +261,7 @@ class Model:
         inputs : mapping of str to ndarray
             An array for every input that has no default.
         check : Tolerance, optional
-            If given, onnxruntime runs every pooling node too, and results are compared.
+            If given, onnxruntime runs every pooling node, and then the whole model too, and results are compared.
         beside : bool
             Whether onnxruntime is timed on every pooling node too.
         progress : callable, optional
@@ -274,7 +296,8 @@ class Model:
         reached = {node for node, _, _ in self._journal.runs}
         idle = [title(node.onnx_node) for node in self._journal.nodes if node not in reached]
         outputs = dict(zip(self._evaluator.output_names, values, strict=True))
-        return Run(outputs, list(self._journal.runs.values()), idle, seconds)
+        whole = None if check is None else compare_whole(self._path, feeds, outputs, check)
+        return Run(outputs, list(self._journal.runs.values()), idle, seconds, whole)
 
 
 def read_array(path: str | Path) -> Array:
