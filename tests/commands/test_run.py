@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from model_files import BYTE, DOUBLE, FLOAT, HALVES, MICROSOFT, RAMP, node, process, save, value
 from onnx import TensorProto, helper
@@ -101,7 +102,8 @@ def test_contributed_operators(tmp_path, run):
 
     outputs, report = run(path, f"--input=x={tmp_path / 'x.npy'}", "--check")
 
-    assert report["check"] == {"agrees": True, "rtol": 1e-3, "atol": None}
+    assert report["check"] == {"agrees": True, "rtol": 1e-3, "atol": None,
+                               "whole": {"agrees": True, "difference": 0, "remark": ""}}
     assert outputs["a"].item() == outputs["b"].item() == (4 - 1) * 0.5 / 0.25 + 3
     assert outputs["c"].ravel().tolist() == [5, 7]
     assert [(entry["difference"], entry["remark"]) for entry in report["nodes"]] == [(0, "")] * 3
@@ -200,6 +202,57 @@ def test_check_compares_with_onnxruntime(tmp_path, ramp, run, capsys):
     assert "cannot run  onnxruntime cannot run it: NOT_IMPLEMENTED" in lines[2]
     assert lines[-2] == "onnxruntime agrees on 1 of 2 pooling nodes (rtol 0.001, atol 1e-06 of the largest input)"
     assert lines[-1].startswith("onnxruntime cannot run the whole model: NOT_IMPLEMENTED")
+
+
+def dequantised(kind, operator, opset, tmp_path, further=(), **attributes):
+    """A model that pools dequantised elements, with the options that run it."""
+    dtype, number = np.dtype(kind), helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    nodes = [node("DequantizeLinear", "x s z", "d"), node(operator, "d", "p", **attributes), *further]
+    constants = [helper.make_tensor("s", FLOAT, [], [0.5]),
+                 helper.make_tensor("z", number, [], [3])]
+    output = value(nodes[-1].output[0], number if further else FLOAT, None)
+    path = save(tmp_path / "m.onnx", nodes, [value("x", number, [1, 1, 6, 6])], [output], initializer=constants,
+                opset=opset)
+    np.save(tmp_path / "q.npy", np.arange(36, dtype=dtype).reshape(1, 1, 6, 6))
+    return path, f"--input=x={tmp_path / 'q.npy'}", "--check"
+
+
+def test_check_finds_what_optimisers_of_onnxruntime_refuse(tmp_path, run, capsys):
+    """A model whose nodes all agree differs as a whole, because onnxruntime rewrites it into one that it refuses."""
+    quantise = [node("QuantizeLinear", "p s z", "y")]
+    for arguments in (("uint8", "AveragePool", 19, tmp_path, quantise), ("int8", "MaxPool", 21, tmp_path)):
+        given = dequantised(*arguments, **HALVES, **({"dilations": [2, 2]} if arguments[1] == "AveragePool" else {}))
+
+        _, report = run(*given, expected=DIFFERS)
+        assert [entry["agrees"] for entry in report["nodes"]] == [True]
+        assert (report["check"]["whole"]["agrees"], report["check"]["whole"]["difference"]) == (False, None)
+        assert command.main(["run", *given]) == DIFFERS
+        assert "\nonnxruntime refuses the model after optimising it: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("optimised", "plain", "agrees", "text"), [
+    (0, 0, True, "onnxruntime agrees on the whole model (largest difference 0)"),
+    (1, 0, False, "the whole model on onnxruntime differs by 1, but not without its optimisers"),
+    (1, 1, None, "the whole model on onnxruntime differs by 1, optimised or not"),
+])
+def test_check_tells_what_optimisers_change(tmp_path, ramp, monkeypatch, capsys, optimised, plain, agrees, text):
+    """Outputs that differ only after optimising are a finding; those of other nodes are not."""
+    class Session(onnxruntime.InferenceSession):
+        def __init__(self, model, options, **how):
+            super().__init__(model, options, **how)
+            level = options.graph_optimization_level
+            whole = isinstance(model, str)
+            disabled = level == onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            self.added = (plain if disabled else optimised) if whole else 0
+
+        def run(self, *arguments):
+            return [y + np.float32(self.added) for y in super().run(*arguments)]
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
+    path = save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)])
+
+    assert command.main(["run", path, ramp, "--check"]) == (DIFFERS if agrees is False else OK)
+    assert capsys.readouterr().out.splitlines()[-1] == text
 
 
 def test_check_shows_a_difference(tmp_path, ramp, run, monkeypatch):
