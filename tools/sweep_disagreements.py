@@ -4,8 +4,10 @@
 
 A row gets nodes for which it holds, and nodes one step beside: one attribute, size, dtype or version is another, and
 the row does not hold. Each node runs on each peer, on ordinary values and on unusual ones of each kind. It is a miss
-if a peer differs and no row says so, and a false alarm if a row says so and the peer never differs. With a peer that
-has random results a row would need a margin; there is none today.
+if a peer differs and no row says so, and a false alarm if a row says so and the peer never differs.
+
+Peers run on their own opset of each node, on one thread. torch runs no ONNX models: it is asked where one of its
+functions takes the same attributes. Install the versions of tests/onnx/versions.txt, or some of them.
 
 The exit status is 1 if there is a miss or a false alarm.
 """
@@ -46,7 +48,7 @@ WITNESSES = (
         "torch-norm-range", TORCH, NORM, lambda case: case.p != 1 and case.most > 0,
         "returns inf or 0 where powers leave the dtype's range, though the norm does not", values="range"),
     Disagreement(
-        "torch-mean-range", TORCH, (*AVERAGE, "GlobalAveragePool"), lambda case: case.most > 1,
+        "torch-mean-range", TORCH, (*AVERAGE, "GlobalAveragePool"), lambda case: case.most > 1 and case.dtype != "float16",
         "returns inf where a sum leaves the dtype's range, though the mean does not", values="range"),
     Disagreement(
         "torch-long-sum", TORCH, AVERAGE + NORM, lambda case: case.long_sum(1 if case.name in AVERAGE else 4),
@@ -59,6 +61,7 @@ ORDINARY = ""
 DTYPES = {name: np.dtype(name) for name in ("float16", "float32", "float64", "int8", "uint8")}
 DTYPES["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
 MOST_ELEMENTS = 3000
+# Nodes with sums of many terms, which only the peer of their row runs: others take minutes.
 LONG_ROWS = ("ort-quantised-overflow", "ort-long-sum", "openvino-long-sum", "torch-long-sum")
 ATTEMPTS = 1000  # nodes that are drawn until a row holds
 TRIALS, FURTHER_TRIALS = 2, 24  # inputs of each kind for every node, and for one that is expected to differ
@@ -146,11 +149,12 @@ def inputs_of(draft: Draft, rng: random.Random, kind: str, turn: int) -> Inputs:
 
 def region(draft: Draft, rng: random.Random, kind: str) -> list[float]:
     """The corners of a region: all of the image, one element, any, far more than the image, or beyond it."""
-    style, sides = rng.choice(("whole", "one", "any", "any") if kind == ORDINARY else ("any", "more", "beyond")), []
+    style, sides = rng.choice(("whole", "one", "any", "any") if kind == ORDINARY else ("whole", "any", "more", "beyond")), []
     for size in reversed(draft.shape[2:]):
         element = rng.randrange(size)
-        sides.append({"whole": (0, size - 1), "one": (element, element), "more": (-2 * size - 3, 3 * size + 3),
-                      "any": sorted(rng.uniform(-1, size + 1) for _ in range(2)), "beyond": (size + 2, size + 4)}[style])
+        anywhere = sorted(rng.uniform(-1, size + 1) for _ in range(2))
+        sides.append({"whole": (0, size - 1), "one": (element, element), "any": anywhere,
+                      "more": (-2 * size - 3, 3 * size + 3), "beyond": (size + 2, size + 4)}[style])
     return [end / draft.attributes.get("spatial_scale", 1) for ends in zip(*sides, strict=True) for end in ends]
 
 
@@ -203,16 +207,12 @@ def drawn(rng: random.Random, operators: tuple[str, ...], long: bool = False) ->
     shape = [rng.choice((1, 1, 2)), rng.choice((1, 1, 2, 3, 16, 17))]
     for _ in range(rank):
         spatial.append(rng.randint(1, max(1, min(9, MOST_ELEMENTS // math.prod((*shape, *spatial))))))
-    if operator == "NhwcMaxPool":
-        full = (shape[0], *spatial, shape[1])
-    else:
-        full = (*shape, *spatial)
     outputs = 2 if version.outputs == 2 and rng.random() < 0.5 else 1
     attributes = {name: value for name, value in attributes_of(rng, version.attributes, spatial).items()
                   if value is not None}
-    if attributes.get("channels_last"):
-        full = (shape[0], *spatial, shape[1])
-    draft = Draft(operator, opset, dtype, full, attributes, outputs)
+    draft = Draft(operator, opset, dtype, (*shape, *spatial), attributes, outputs)
+    if channels_last(draft):
+        draft = draft._replace(shape=(shape[0], *spatial, shape[1]))
     if operator.startswith("QLinear"):
         return draft._replace(inputs=3 if operator == "QLinearAveragePool" and rng.random() < 0.2 else 5)
     if operator == "MaxUnpool":
@@ -457,7 +457,7 @@ def sweep(rows: Iterable[Disagreement], peers: Iterable[str], nodes: int, seed: 
         rng = random.Random(f"{seed} {row.name}")
         for draft, case in nodes_for(rng, row, share):
             tally.nodes["all"] += 1
-            for peer in peers:
+            for peer in peers if row.name not in LONG_ROWS else {row.runtime}.intersection(peers):
                 tally.judge(peer, draft, case, rng)
         progress(f"{time.perf_counter() - begun:7.1f} s {row.name}: {len(tally.misses)} misses, "
                  f"{len(tally.false_alarms)} false alarms")

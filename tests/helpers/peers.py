@@ -32,7 +32,8 @@ PACKAGES = {ORT: "onnxruntime", OPENVINO: "openvino", TORCH: "torch", REFERENCE:
 # How far sums of a peer may be off, relative to the largest number: a few roundings of each dtype, which the reference
 # makes after every step.
 ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-5, "float64": 1e-12}
-MANY, LONG = 2**14, 2e-3  # elements, and how far a sum of more may be off
+SUBNORMALS = 128  # of the smallest numbers, which some peers take for 0
+MANY, LONG = 2**14, {"float16": 2e-3, "bfloat16": 3e-2, "float32": 2e-3, "float64": 1e-9}  # for more elements
 SUMS = ("AveragePool", "LpPool", "GlobalAveragePool", "GlobalLpPool", "RoiAlign")  # the others must be equal
 
 
@@ -74,7 +75,8 @@ class Example(NamedTuple):
 
     def ours(self) -> list[Array]:
         """The library's outputs."""
-        result = self.library(*self.inputs)
+        inputs: Sequence[Any] = self.inputs
+        result = self.library(*inputs)
         return list(result) if isinstance(result, tuple) else [result]
 
     def shown(self) -> str:
@@ -242,10 +244,11 @@ def equal(operator: str, x: Array, ours: Array, theirs: Array) -> bool:
     if operator not in SUMS or ours.dtype.kind in "iu":
         return bool(np.all((ours == theirs) | ((ours != ours) & (theirs != theirs))))
     a, b, wide = (array.astype(np.float64) for array in (ours, theirs, x))
-    rounding = LONG if x.size > MANY and x.dtype != np.float64 else ROUNDING[ours.dtype.name]
+    rounding = (LONG if x.size > MANY else ROUNDING)[ours.dtype.name]
     largest = np.abs(wide).max(initial=0, where=np.isfinite(wide))
     with np.errstate(all="ignore"):
-        allowed = rounding * np.maximum(np.abs(a), largest) + 128 * float(ml_dtypes.finfo(ours.dtype).smallest_subnormal)
+        allowed = rounding * np.maximum(np.abs(a), largest) + SUBNORMALS * float(
+            ml_dtypes.finfo(ours.dtype).smallest_subnormal)
         return bool(np.all((a == b) | (np.isnan(a) & np.isnan(b)) | (np.isfinite(b) & (np.abs(a - b) <= allowed))))
 
 

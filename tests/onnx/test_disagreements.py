@@ -88,8 +88,6 @@ EXAMPLES = {
                          made("LpPool", 11, SIX, kernel_shape=[1], strides=[3], auto_pad="SAME_LOWER")),
     "ort-same-refused": (made("MaxPool", 11, SIX, kernel_shape=[1], strides=[2], auto_pad="SAME_UPPER"),
                          made("MaxPool", 11, SIX.astype(float), kernel_shape=[1], strides=[2], auto_pad="SAME_UPPER")),
-    "ort-oversized": (made("AveragePool", 10, TWO, kernel_shape=[4], ceil_mode=1),
-                      made("AveragePool", 10, TWO, kernel_shape=[4], strides=[3], ceil_mode=1)),
     "ort-quantised-divisor": (
         quantised("QLinearAveragePool", ramp(1, 1, 5, dtype="uint8"), **OVERHANGS, ceil_mode=1, count_include_pad=1),
         quantised("QLinearAveragePool", ramp(1, 1, 5, dtype="uint8"), **OVERHANGS, ceil_mode=1)),
@@ -112,8 +110,6 @@ EXAMPLES = {
                             made("LpPool", 18, SEVEN, **OVERHANGS)),
     "reference-ceil-dropped": (made("LpPool", 18, SEVEN, kernel_shape=[1], pads=[0, 1], ceil_mode=1),
                                made("LpPool", 18, SEVEN, kernel_shape=[1], pads=[0, 1])),
-    "reference-oversized": (made("MaxPool", 10, TWO, kernel_shape=[4], ceil_mode=1),
-                            made("MaxPool", 10, TWO, kernel_shape=[4], strides=[3], ceil_mode=1)),
     "reference-auto-ceil": (made("AveragePool", 10, SEVEN, kernel_shape=[3], auto_pad="VALID", ceil_mode=1),
                             made("AveragePool", 10, SEVEN, kernel_shape=[3], ceil_mode=1)),
     "reference-valid-ceil": (made("MaxPool", 10, SIX, kernel_shape=[3], strides=[2], auto_pad="VALID", ceil_mode=1),
