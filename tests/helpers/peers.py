@@ -102,7 +102,7 @@ def model_of(example: Example) -> onnx.ModelProto:
 
 def fed(example: Example, inputs: Inputs) -> dict[str, Array]:
     """The inputs by their names."""
-    return {name: x for name, x in zip(example.node.input, inputs, strict=True) if x is not None}
+    return {name: np.asarray(x) for name, x in zip(example.node.input, inputs, strict=True) if x is not None}
 
 
 def onnxruntime_runs(example: Example) -> Run:
