@@ -15,7 +15,8 @@ SINCE = {"count_include_pad": {"AveragePool": 7}, "storage_order": {"MaxPool": 8
 WINDOWED, GLOBAL = ("AveragePool", "MaxPool", "LpPool"), ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 PAD_BY_INPUTS = 11
 QUANTISING = 10  # the first opset of QuantizeLinear
-WRONG: tuple[dict[str, Any], ...] = ({"stride": [2]}, {"ceilmode": 1}, {"pad": [1, 1]}, {"paddings": 2.0}, {"kernel": "x"})
+WRONG: tuple[dict[str, Any], ...] = (
+    {"stride": [2]}, {"ceilmode": 1}, {"pad": [1, 1]}, {"paddings": 2.0}, {"kernel": "x"})
 
 
 class Graph(NamedTuple):
@@ -144,7 +145,9 @@ class Drawing:
     def pool(self) -> None:
         if self.chance(0.25):
             operator = str(self.random.choice(GLOBAL))
-            attributes: dict[str, Any] = {"p": self.integer(1, 3)} if operator == "GlobalLpPool" and self.chance(0.5) else {}
+            attributes: dict[str, Any] = {}
+            if operator == "GlobalLpPool" and self.chance(0.5):
+                attributes["p"] = self.integer(1, 3)
             self.whole = True
         else:
             operator = str(self.random.choice(["AveragePool", "AveragePool", "MaxPool", "MaxPool", "LpPool"]))

@@ -231,7 +231,8 @@ def add_run(run: Parser) -> None:
     """The arguments of ``run``."""
     add_model(run)
     run.add_argument("--output", metavar="FILE.npz", help="where the outputs are stored, by name")
-    run.add_argument("--check", action="store_true", help="compare every pooling node, and the whole model, with onnxruntime")
+    run.add_argument("--check", action="store_true",
+                     help="compare every pooling node, and the whole model, with onnxruntime")
     run.add_argument("--rtol", type=tolerance, metavar="X",
                      help="allowed difference, relative to the expected result (default: 1e-3)")
     run.add_argument("--atol", type=tolerance, metavar="X",

@@ -1,12 +1,16 @@
 """
 Where runtimes are known to disagree with onnxpool, or cannot run a node: a table of conditions and warnings.
 
-onnxpool's own answers, with the reasons, are in docs/decisions.md. The rows were found by running onnx 1.23.2 and
-onnxruntime 1.31.1 and 1.32.0 on a CPU, and by reading their sources and issues. OpenVINO 2026.4.1 was read too.
+onnxpool's own answers, with the reasons, are in docs/decisions.md. The rows say what onnx 1.23.2, onnxruntime 1.32.0
+and OpenVINO 2026.4.1 do on a CPU: `tools/sweep_disagreements.py` draws random nodes for each of them, and finds nodes
+that the table misses, or warns of without need.
+
+Where a runtime has a rule of its own, such as its pads for SAME_*, a row computes it and compares with ours.
 """
 
+import itertools
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from onnxpool.base import Operator
@@ -17,11 +21,11 @@ REFERENCE, INFERENCE = "onnx's ReferenceEvaluator", "onnx's shape inference"
 RUNTIMES = {"onnxruntime": ORT, "openvino": OPENVINO, "reference": REFERENCE, "inference": INFERENCE}
 
 AVERAGE, MAXIMUM, NORM = ("AveragePool",), ("MaxPool",), ("LpPool",)
-POOLS = AVERAGE + MAXIMUM + NORM
-QUANTISED = ("QLinearAveragePool", "NhwcMaxPool")
-GLOBAL = ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
-REGIONS = ("MaxRoiPool", "RoiAlign")
-QUANTISED_GLOBAL, UNPOOL = ("QLinearGlobalAveragePool",), ("MaxUnpool",)
+GLOBAL_AVERAGE, GLOBAL_MAXIMUM, GLOBAL_NORM = ("GlobalAveragePool",), ("GlobalMaxPool",), ("GlobalLpPool",)
+QLINEAR, NHWC, QUANTISED_GLOBAL = ("QLinearAveragePool",), ("NhwcMaxPool",), ("QLinearGlobalAveragePool",)
+ROI_MAXIMUM, ALIGN, UNPOOL = ("MaxRoiPool",), ("RoiAlign",), ("MaxUnpool",)
+POOLS, QUANTISED, REGIONS = AVERAGE + MAXIMUM + NORM, QLINEAR + NHWC, ROI_MAXIMUM + ALIGN
+GLOBAL = GLOBAL_AVERAGE + GLOBAL_MAXIMUM + GLOBAL_NORM
 EVERY = POOLS + QUANTISED + GLOBAL + REGIONS + QUANTISED_GLOBAL + UNPOOL
 
 # What onnxruntime 1.31 and 1.32 have kernels for on a CPU. An operator is in the first table if a version has no
@@ -34,7 +38,9 @@ ORT_DTYPES = {"MaxPool": (*ORT_FLOATS, "float64", *BYTES), "RoiAlign": (*ORT_FLO
               **dict.fromkeys(QUANTISED + QUANTISED_GLOBAL, BYTES)}
 ORT_CASTS_SINCE, ORT_DOUBLE_MAXIMUM_SINCE = 6, 8
 
-LONG_SUM = 2**20  # elements: onnxruntime's float32 sum of more has lost its last digits
+LONG_SUM = 2**18  # elements: a float32 sum of more, added one after another, can be off by more than 0.2 %
+MOST_WINDOWS = 2**12  # that are looked at one by one, which is enough unless pads are a thousand times the kernel
+RANKS_OF_ORT = NHWC + QUANTISED_GLOBAL  # operators of which onnxruntime takes any number of spatial axes
 LARGEST_INT32, LARGEST_BYTE = 2**31 - 1, 255
 
 
@@ -48,6 +54,24 @@ def room(axis: Axis) -> int:
     return axis.size + sum(axis.pads) - axis.span
 
 
+def starts_later(axis: Axis) -> bool:
+    """Whether a window begins at another element than the first one."""
+    return any(axis.window(index).first > 0 for index in range(min(axis.out, MOST_WINDOWS)))
+
+
+def most_taps(axis: Axis) -> int:
+    """The most taps that a window has inside the input."""
+    if axis.begin < axis.end:
+        return axis.kernel
+    return max((axis.window(index).taps for index in range(min(axis.out, MOST_WINDOWS))), default=0)
+
+
+def leaves_first(axis: Axis) -> bool:
+    """Whether a window has a tap on another element than the first one."""
+    windows = map(axis.window, range(min(axis.out, MOST_WINDOWS)))
+    return any(window.taps and window.first + (window.taps - 1) * axis.dilation for window in windows)
+
+
 class Case(NamedTuple):
     """A pooling node as far as it is known: without `shape` and `dtype` if its model leaves them open."""
 
@@ -56,6 +80,7 @@ class Case(NamedTuple):
     dtype: str | None = None
     shape: tuple[int | str, ...] | None = None
     axes: tuple[Axis, ...] = ()  # of its windows; none if a size is open
+    output: tuple[int, ...] = ()  # the shape that follows from these sizes; none if one is open
 
     @property
     def name(self) -> str:
@@ -132,6 +157,42 @@ class Case(NamedTuple):
         """The elements of a window."""
         return math.prod(axis.kernel for axis in self.axes)
 
+    @property
+    def most(self) -> int:
+        """The most elements of the input that a window has."""
+        return math.prod(map(most_taps, self.axes))
+
+    @property
+    def channels(self) -> int | str | None:
+        """The size of the channel axis of an array whose channels come first."""
+        return None if self.shape is None else self.shape[1]
+
+    @property
+    def p(self) -> float:
+        """The exponent of a norm."""
+        p: float = self.operator.attributes.get("p", 2)
+        return p
+
+    @property
+    def sums_samples(self) -> bool:
+        """Whether a mean of more than one sample may be taken of a region."""
+        given = self.operator.attributes
+        return not (given.get("mode") == "max" or given.get("sampling_ratio") == 1)
+
+    def long_sum(self, lanes: int) -> bool:
+        """Whether a sum in float32, kept in so many parts, can be off by more than 0.2 %."""
+        return self.taps >= LONG_SUM * lanes and self.dtype != "float64"
+
+
+def overhangs_input(case: Case) -> bool:
+    """Whether ceil_mode has a window that holds elements of the input and reaches beyond the padding."""
+    def reaches(axis: Axis) -> bool:
+        last = axis.size + sum(axis.pads) - axis.span  # where a window may begin, counted with the padding
+        return any(index * axis.stride > last and axis.window(index).taps
+                   for index in range(max(axis.end, axis.out - MOST_WINDOWS), axis.out))
+
+    return case.ceil and case.most > 0 and any(map(reaches, case.axes))
+
 
 def ort_lacks(case: Case) -> bool:
     """Whether onnxruntime has no kernel for the version or dtype."""
@@ -147,15 +208,72 @@ def ort_lacks(case: Case) -> bool:
 
 def ort_refuses_rank(case: Case) -> bool:
     """Whether onnxruntime refuses the number of spatial axes."""
-    return case.rank is not None and (case.rank < 1 or (case.rank > 3 and case.name not in QUANTISED_GLOBAL))
+    return case.rank is not None and (case.rank < 1 or (case.rank > 3 and case.name not in RANKS_OF_ORT))
 
 
 def ort_refuses_negative(case: Case) -> bool:
     """Whether the kernel that onnxruntime takes for the node refuses negative pads."""
     if case.name in AVERAGE:
-        return case.negative() and case.version < 19
-    plain = not case.has("storage_order") and not case.operator.return_indices
-    return case.negative() and plain and case.dtype in ORT_FLOATS and all(axis.dilation == 1 for axis in case.axes)
+        strict = case.version < 19 and not (case.ceil and case.has("count_include_pad"))
+    else:
+        strict = ort_plain(case)
+    return strict and case.negative() and not ort_blocked(case)
+
+
+def truncated(a: int, b: int) -> int:
+    """a / b, rounded towards 0 as C does."""
+    return abs(a) // b if a >= 0 else -(-a // b)
+
+
+def ort_moves_windows(axis: Axis, mode: str, ceil: bool) -> bool:
+    """Whether the pads that onnxruntime computes for SAME_*, which may be negative, make other windows than ours."""
+    needed = (ceil_div(axis.size, axis.stride) - 1) * axis.stride + axis.kernel - axis.size
+    head = truncated(needed + (mode == "SAME_LOWER"), 2)
+    room = axis.size + needed - axis.span
+    out = (ceil_div(room, axis.stride) if ceil else truncated(room, axis.stride)) + 1
+    if ceil and (out - 1) * axis.stride >= axis.size + head:
+        out -= 1
+    if (out, head) != (axis.out, axis.pads[0]):
+        return True
+    theirs = Axis(axis.size, out, axis.kernel, axis.stride, axis.dilation, (head, needed - head), axis.counts_pads)
+    return theirs.window(out - 1) != axis.window(out - 1)
+
+
+def ort_moves(case: Case) -> bool:
+    """Whether onnxruntime makes other windows for SAME_*."""
+    return case.same and any(ort_moves_windows(axis, case.mode, case.ceil) for axis in case.axes)
+
+
+def ort_plain(case: Case) -> bool:
+    """Whether onnxruntime runs its float32 loops for a maximum without Indices, storage_order and dilations."""
+    return (not case.has("storage_order") and not case.operator.return_indices and case.dtype in ORT_FLOATS
+            and all(axis.dilation == 1 for axis in case.axes))
+
+
+def ort_blocked(case: Case) -> bool:
+    """Whether onnxruntime may interleave blocks of 8 or 16 channels, as it does if they divide the channels."""
+    return (case.rank == 2 and case.dtype == "float32" and not case.operator.return_indices
+            and isinstance(case.channels, int) and case.channels % 8 == 0)
+
+
+def ort_starts_finite(case: Case) -> bool:
+    """Whether onnxruntime's maximum starts with the lowest finite number, and keeps it as long as nothing is larger."""
+    return case.name in GLOBAL_MAXIMUM or (ort_plain(case) and not (case.rank == 2 and ort_reads_rows(case)))
+
+
+def ort_reads_rows(case: Case) -> bool:
+    """Whether onnxruntime's loop for rows of windows without padding runs, whose maximum starts with an element."""
+    return all(axis.stride <= 2 and (axis.begin, axis.end) == (0, axis.out) for axis in case.axes[-1:])
+
+
+def ort_drops_nan(case: Case) -> bool:
+    """Whether it shows that onnxruntime's maximum of two numbers is the second one if one is NaN."""
+    if case.most > 1:
+        return case.dtype not in BYTES
+    vectors = case.rank == 3 and ort_reads_rows(case) and all(axis.size % 4 == 0 for axis in case.axes[-1:])
+    if case.name in MAXIMUM and vectors:
+        return False  # vectors of 4 start with an element, their remainder does not
+    return case.most > 0 and ort_starts_finite(case) and not ort_blocked(case)
 
 
 def pads_reach_kernel(case: Case) -> bool:
@@ -164,18 +282,101 @@ def pads_reach_kernel(case: Case) -> bool:
     return any(pad >= taps for pad, taps in zip(pads, kernel * 2, strict=False))
 
 
+def orders_differ(case: Case) -> bool:
+    """Whether a window has an element that has another place in column-major than in row-major order."""
+    sizes = [axis.size for axis in case.axes]
+    return any(math.prod(sizes[:i]) != math.prod(sizes[i + 1:]) and leaves_first(axis)
+               for i, axis in enumerate(case.axes))
+
+
+def openvino_transposes(case: Case) -> bool:
+    """Whether it shows that OpenVINO transposes the tensor of Indices, but counts them in row-major order."""
+    if not (case.operator.return_indices and case.has("storage_order")):
+        return False
+    outs = [axis.out for axis in case.axes]
+    return orders_differ(case) or outs != outs[::-1] or sum(out > 1 for out in outs) > 1
+
+
+def openvino_stays_first(case: Case) -> bool:
+    """Whether it shows that OpenVINO's Indices start at the first element, and stay until something is larger."""
+    return case.operator.return_indices and any(map(starts_later, case.axes)) and case.most > 0
+
+
+def openvino_samples(case: Case) -> bool:
+    """Whether OpenVINO takes another number of samples of a region than its size asks for."""
+    given = case.operator.attributes
+    whole = given.get("coordinate_transformation_mode") == "output_half_pixel" or case.version < 16
+    return not case.has("sampling_ratio") and ("sampling_ratio" not in given or not whole)
+
+
+def reference_leaves_range(case: Case) -> bool:
+    """Whether the reference takes powers that leave the range of the dtype; a float p makes float16 float32."""
+    wide = case.dtype == "float16" and case.version == 1 and "p" in case.operator.attributes
+    return case.p != 1 and case.most > 0 and not wide
+
+
+def reference_counts_otherwise(case: Case) -> bool:
+    """Whether it shows how the reference counts Indices in its way for unit strides."""
+    if not (case.operator.return_indices and case.unit) or case.shape is None:
+        return False
+    if case.shape[:2] != (1, 1) or (case.has("storage_order") and orders_differ(case)):
+        return True
+    sizes, kernel, outs = zip(*((axis.size, axis.kernel, axis.out) for axis in case.axes), strict=True)
+    inside = (range(max(0, axis.pads[0] - axis.out + 1), min(axis.kernel, axis.size + axis.pads[0]))
+              for axis in case.axes)  # the taps of a window that may lie on an element
+    return any(place(taps, sizes) != place(digits(place(taps, kernel), outs), sizes)
+               for taps in itertools.islice(itertools.product(*inside), MOST_WINDOWS))
+
+
+def place(coordinates: Iterable[int], sizes: Iterable[int]) -> int:
+    """The place of an element in row-major order."""
+    number = 0
+    for coordinate, size in zip(coordinates, sizes, strict=True):
+        number = number * size + coordinate
+    return number
+
+
+def digits(number: int, sizes: Sequence[int]) -> list[int]:
+    """The coordinates of a place, of which the first one may be too large."""
+    found: list[int] = []
+    for size in reversed(sizes[1:]):
+        number, digit = divmod(number, size)
+        found.append(digit)
+    return [number, *reversed(found)]
+
+
+def reference_drops_nan(case: Case) -> bool:
+    """Whether it shows that the reference takes NaN for padding, which it leaves out of a window."""
+    if case.name in MAXIMUM:
+        return case.dtype not in BYTES and (case.most > 1 or case.unit)
+    if case.name in AVERAGE:
+        return case.most > 1 and not case.has("count_include_pad")
+    return case.taps > 1 and case.most > 0
+
+
+def reference_counts_pads(case: Case) -> bool:
+    """Whether it shows that the reference counts padding at version 1."""
+    return case.version == 1 and not all((axis.begin, axis.end) == (0, axis.out) for axis in case.axes)
+
+
 def reference_loses_pads(case: Case) -> bool:
     """Whether the reference's way for unit strides, which takes pads as top, bottom, left, right, goes wrong."""
     if case.rank != 2:
         return case.unit and (case.same or case.padded)
     swapped = not case.same and case.unit and case.axes[1].pads[0] != case.axes[0].pads[1]
-    return case.unit and (swapped or (case.ceil and case.padded))
+    return case.unit and (swapped or (case.ceil and case.padded and not case.same))
 
 
 def reference_pads_lower(case: Case) -> bool:
     """Whether it shows that the reference takes SAME_LOWER for SAME_UPPER of a size rounded down."""
     return case.mode == "SAME_LOWER" and not case.unit and any(
-        axis.pads[0] != axis.pads[1] or axis.size % axis.stride for axis in case.axes)
+        axis.size % axis.stride or shows_pads(axis, axis.pads[1]) for axis in case.axes)
+
+
+def shows_pads(axis: Axis, head: int) -> bool:
+    """Whether windows hold other elements if so many pads are at the beginning."""
+    other = Axis(axis.size, axis.out, axis.kernel, axis.stride, axis.dilation, (head, sum(axis.pads) - head))
+    return any(axis.window(i)[:2] != other.window(i)[:2] for i in range(min(axis.out, MOST_WINDOWS)))
 
 
 class Disagreement(NamedTuple):
@@ -186,7 +387,7 @@ class Disagreement(NamedTuple):
     operators: tuple[str, ...]
     holds: Callable[[Case], bool]
     text: str
-    values: bool = False  # whether only unusual values in the input show it
+    values: str = ""  # the unusual values that alone show it; empty if ordinary ones do
     before: tuple[int, ...] = ()  # the release that mended it
 
     @property
@@ -203,22 +404,28 @@ DISAGREEMENTS = (
         "ort-rank", ORT, POOLS + QUANTISED + GLOBAL + QUANTISED_GLOBAL + UNPOOL, ort_refuses_rank,
         "refuses this number of spatial axes"),
     Disagreement(
-        "ort-pads", ORT, POOLS + QUANTISED, pads_reach_kernel,
+        "ort-zero-points", ORT, QLINEAR, lambda case: case.inputs < 5,
+        "refuses a node without zero points"),
+    Disagreement(
+        "ort-pads", ORT, POOLS + QUANTISED + UNPOOL, pads_reach_kernel,
         "refuses pads that are not smaller than kernel_shape, dilated or not"),
     Disagreement(
-        "ort-empty-average", ORT, AVERAGE, lambda case: case.empty and not case.has("count_include_pad"),
+        "ort-empty-average", ORT, AVERAGE,
+        lambda case: case.empty and not case.has("count_include_pad") and not ort_blocked(case),
         "returns 0 instead of NaN for a window that holds padding only"),
     Disagreement(
-        "ort-empty-maximum", ORT, MAXIMUM, lambda case: case.empty and case.dtype not in BYTES,
+        "ort-empty-maximum", ORT, MAXIMUM, lambda case: case.empty and case.dtype not in ("float16", *BYTES),
         "returns the lowest finite number instead of -inf for a window that holds padding only"),
     Disagreement(
-        "ort-empty-indices", ORT, MAXIMUM, lambda case: case.empty and case.operator.return_indices,
-        "can return other Indices than -1 for a window that holds padding only"),
+        "ort-empty-indices", ORT, MAXIMUM,
+        lambda case: case.empty and case.operator.return_indices and not (
+            case.rank == 1 and case.shape is not None and case.shape[:2] == (1, 1)),
+        "returns other Indices than -1 for a window that holds padding only"),
     Disagreement(
-        "ort-same-dilations", ORT, POOLS + QUANTISED, lambda case: case.same and case.dilated,
+        "ort-same-dilations", ORT, POOLS + QUANTISED, lambda case: case.dilated and ort_moves(case),
         "leaves dilations out of SAME_* pads: another output shape"),
     Disagreement(
-        "ort-same-strides", ORT, POOLS + QUANTISED, lambda case: case.negative(3 if case.mode == "SAME_LOWER" else 2),
+        "ort-same-strides", ORT, POOLS + QUANTISED, lambda case: not case.dilated and ort_moves(case),
         "takes negative pads where SAME_* strides exceed the kernel: other windows"),
     Disagreement(
         "ort-same-refused", ORT, AVERAGE + MAXIMUM, ort_refuses_negative,
@@ -230,10 +437,12 @@ DISAGREEMENTS = (
         "ort-quantised-overflow", ORT, QUANTISED_GLOBAL, lambda case: case.taps > LARGEST_INT32 // LARGEST_BYTE,
         "can overflow its 32-bit sum of so many elements"),
     Disagreement(
-        "ort-long-sum", ORT, AVERAGE + GLOBAL[:1], lambda case: case.taps >= LONG_SUM and case.dtype in ORT_FLOATS,
-        "loses digits, because it adds so many elements one after another in float32"),
+        "ort-long-sum", ORT, AVERAGE + NORM + GLOBAL_AVERAGE,
+        lambda case: case.long_sum(1 if case.name in AVERAGE and case.version >= 19 else 4),
+        "can be off by more than 0.2 %, because it adds so many elements one after another in float32"),
     Disagreement(
-        "ort-unpool-shape", ORT, UNPOOL, lambda case: case.inputs > 2,
+        "ort-unpool-shape", ORT, UNPOOL,
+        lambda case: case.inputs > 2 and (not case.output or math.prod(case.output[:-1]) > 1),
         "takes indices in the shape that output_shape gives, onnx's node test in the inferred one"),
     Disagreement(
         "old-ort-ceil", ORT, POOLS, lambda case: case.drops,
@@ -246,17 +455,17 @@ DISAGREEMENTS = (
         "inference-ceil", INFERENCE, POOLS, lambda case: case.drops and case.version < 22,
         "keeps the window of ceil_mode that starts in the padding, so that a full check refuses the right shape"),
     Disagreement(
-        "reference-missing", REFERENCE, (*QUANTISED, *QUANTISED_GLOBAL, "GlobalLpPool", "MaxRoiPool"),
+        "reference-missing", REFERENCE, QUANTISED + QUANTISED_GLOBAL + GLOBAL_NORM + ROI_MAXIMUM,
         lambda case: True,
         "does not have this operator"),
     Disagreement(
-        "reference-average-1", REFERENCE, AVERAGE, lambda case: case.version == 1 and case.padded,
+        "reference-average-1", REFERENCE, AVERAGE, reference_counts_pads,
         "counts padding at version 1"),
     Disagreement(
         "reference-ceil-average", REFERENCE, AVERAGE, lambda case: case.overhangs(2),
         "puts half of what a window of ceil_mode overhangs before the input"),
     Disagreement(
-        "reference-ceil-norm", REFERENCE, NORM, lambda case: case.overhangs(),
+        "reference-ceil-norm", REFERENCE, NORM, lambda case: case.overhangs() and case.most > 0,
         "takes a norm as a mean times the kernel, which is wrong where a window of ceil_mode overhangs"),
     Disagreement(
         "reference-ceil-dropped", REFERENCE, AVERAGE + NORM,
@@ -281,66 +490,171 @@ DISAGREEMENTS = (
         "reference-unit-pads", REFERENCE, MAXIMUM, reference_loses_pads,
         "fails on the pads of a MaxPool whose strides and dilations are 1, or exchanges them"),
     Disagreement(
-        "reference-unit-indices", REFERENCE, MAXIMUM, lambda case: case.unit and case.operator.return_indices,
-        "returns other Indices where strides and dilations are 1: anew in each channel, and without storage_order"),
+        "reference-unit-indices", REFERENCE, MAXIMUM, reference_counts_otherwise,
+        "returns other Indices where strides and dilations are 1: anew in each channel, without storage_order, and "
+        "with the sizes of the output for those of the kernel"),
     Disagreement(
         "reference-unit-int8", REFERENCE, MAXIMUM, lambda case: case.unit and case.rank == 2 and case.dtype == "int8",
         "pads with NaN, which int8 does not have, even if pads are 0"),
     Disagreement(
-        "reference-empty-maximum", REFERENCE, MAXIMUM, lambda case: case.empty,
+        "reference-empty-maximum", REFERENCE, MAXIMUM,
+        lambda case: case.empty and not (case.rank == 2 and case.dtype == "uint8"),
         "returns NaN, or fails, for a window that holds padding only"),
     Disagreement(
-        "reference-global-rank", REFERENCE, ("GlobalMaxPool",), lambda case: case.rank not in (None, 2),
+        "reference-global-rank", REFERENCE, GLOBAL_MAXIMUM, lambda case: case.rank not in (None, 2),
         "reduces the wrong axes unless two of them are spatial"),
     Disagreement(
-        "reference-roi-align", REFERENCE, ("RoiAlign",), lambda case: case.version == 10,
+        "reference-roi-align", REFERENCE, ALIGN, lambda case: case.version == 10,
         "moves regions by half a pixel, as only RoiAlign-16 does"),
     Disagreement(
-        "openvino-missing", OPENVINO, ("MaxUnpool", "QLinearGlobalAveragePool", "NhwcMaxPool"), lambda case: True,
+        "reference-rank", REFERENCE, MAXIMUM + UNPOOL,
+        lambda case: case.rank is not None and case.rank > 3 and not case.unit,
+        "fails on more than three spatial axes"),
+    Disagreement(
+        "reference-norm-1", REFERENCE, NORM,
+        lambda case: case.version == 1 and case.dtype == "float64" and math.frexp(case.p)[0] != 0.5,
+        "takes 1/p in float32 at version 1"),
+    Disagreement(
+        "openvino-missing", OPENVINO, UNPOOL + QUANTISED_GLOBAL + NHWC, lambda case: True,
         "does not have this operator"),
+    Disagreement(
+        "openvino-version", OPENVINO, GLOBAL_NORM,
+        lambda case: case.version == 1 and "p" in case.operator.attributes,
+        "refuses the float p of version 1"),
+    Disagreement(
+        "openvino-global-rank", OPENVINO, GLOBAL_NORM, lambda case: case.rank == 0,
+        "takes a norm without spatial axes over all of them"),
+    Disagreement(
+        "openvino-regions-bfloat16", OPENVINO, ROI_MAXIMUM, lambda case: case.dtype == "bfloat16",
+        "refuses bfloat16"),
+    Disagreement(
+        "openvino-rank", OPENVINO, POOLS + QLINEAR, lambda case: case.rank is not None and case.rank > 3,
+        "refuses more than three spatial axes"),
     Disagreement(
         "openvino-float64", OPENVINO, POOLS + GLOBAL + REGIONS, lambda case: case.dtype == "float64",
         "computes float64 in float32"),
     Disagreement(
-        "openvino-pads", OPENVINO, AVERAGE, pads_reach_kernel,
-        "refuses pads that are not smaller than kernel_shape"),
+        "openvino-pads", OPENVINO, AVERAGE + QLINEAR,
+        lambda case: not case.has("count_include_pad") and any(max(axis.pads) >= axis.span for axis in case.axes),
+        "refuses pads that are not smaller than the dilated kernel, unless count_include_pad is 1"),
     Disagreement(
-        "openvino-ceil-average", OPENVINO, AVERAGE, lambda case: case.overhangs() and case.has("count_include_pad"),
-        "has another divisor for a window of ceil_mode that overhangs"),
+        "openvino-oversized", OPENVINO, POOLS + QLINEAR,
+        lambda case: any(room(axis) < 0 for axis in case.axes),
+        "refuses ceil_mode where the kernel exceeds the padded input"),
+    Disagreement(
+        "openvino-ceil-average", OPENVINO, AVERAGE,
+        lambda case: case.has("count_include_pad") and case.padded and overhangs_input(case),
+        "divides a window of ceil_mode that overhangs by the whole kernel, if there are pads"),
     Disagreement(
         "openvino-ceil-maximum", OPENVINO, MAXIMUM, lambda case: case.drops,
         "keeps the window of ceil_mode that starts in the padding: another output shape"),
     Disagreement(
-        "openvino-ceil-norm", OPENVINO, NORM, lambda case: case.overhangs(),
+        "openvino-ceil-norm", OPENVINO, NORM, lambda case: case.overhangs() and not case.padded and case.most > 0,
         "takes a norm as a mean times the kernel, which is wrong where a window of ceil_mode overhangs"),
     Disagreement(
-        "openvino-empty-maximum", OPENVINO, MAXIMUM, lambda case: case.empty,
+        "openvino-quantised", OPENVINO, QLINEAR,
+        lambda case: case.most > 0 or case.has("channels_last"),
+        "truncates the quotients, wraps instead of saturating, and leaves out channels_last"),
+    Disagreement(
+        "openvino-empty-maximum", OPENVINO, MAXIMUM,
+        lambda case: case.empty and case.dtype not in ("float16", "bfloat16", *BYTES),
         "returns the lowest finite number instead of -inf for a window that holds padding only"),
     Disagreement(
-        "openvino-indices", OPENVINO, MAXIMUM,
-        lambda case: case.operator.return_indices and case.has("storage_order"),
+        "openvino-empty-indices", OPENVINO, MAXIMUM, lambda case: case.empty and case.operator.return_indices,
+        "returns other Indices than -1 for a window that holds padding only"),
+    Disagreement(
+        "openvino-indices", OPENVINO, MAXIMUM, openvino_transposes,
         "exchanges the axes of Indices for storage_order=1, instead of counting in that order"),
     Disagreement(
-        "openvino-roi-align", OPENVINO, ("RoiAlign",), lambda case: not case.has("sampling_ratio"),
-        "takes another number of samples where sampling_ratio is 0"),
+        "openvino-roi-align", OPENVINO, ALIGN, openvino_samples,
+        "takes another number of samples where sampling_ratio is left out, or 0 with half_pixel"),
     Disagreement(
-        "ort-nan", ORT, (*MAXIMUM, "GlobalMaxPool"), lambda case: case.dtype not in BYTES,
-        "does not always return NaN for a window with NaN: its place decides", values=True),
+        "openvino-roi-maximum", OPENVINO, ALIGN, lambda case: case.operator.attributes.get("mode") == "max",
+        "takes the maximum of interpolated samples, instead of their weighted neighbours"),
     Disagreement(
-        "ort-infinite", ORT, (*MAXIMUM, "GlobalMaxPool"), lambda case: case.dtype not in BYTES,
-        "can return the lowest finite number for a window of -inf", values=True),
+        "openvino-long-sum", OPENVINO, AVERAGE + NORM + GLOBAL_AVERAGE,
+        lambda case: case.long_sum(16 if case.name in GLOBAL else 4 if case.name in NORM else 1),
+        "can be off by more than 0.2 %, because it adds so many elements one after another in float32"),
     Disagreement(
-        "ort-norm-range", ORT, (*NORM, "GlobalLpPool"), lambda case: True,
-        "returns inf or 0 where powers leave the range of float32, though the norm does not", values=True),
+        "ort-nan", ORT, MAXIMUM + GLOBAL_MAXIMUM, ort_drops_nan,
+        "does not always return NaN for a window with NaN: its place decides", values="NaN"),
     Disagreement(
-        "reference-nan", REFERENCE, POOLS, lambda case: case.dtype not in BYTES,
-        "takes NaN in the input for padding", values=True),
+        "ort-regions-nan", ORT, REGIONS, lambda case: True,
+        "leaves NaN out of a maximum, and returns NaN for samples beyond an image whose first element is NaN",
+        values="NaN"),
     Disagreement(
-        "reference-norm-range", REFERENCE, NORM, lambda case: True,
-        "returns inf or 0 where powers leave the dtype's range, though the norm does not", values=True),
+        "ort-regions-infinite", ORT, REGIONS, lambda case: True,
+        "returns finite maxima of -inf, and NaN for samples beyond an image whose first element is infinite",
+        values="infinity"),
     Disagreement(
-        "openvino-nan", OPENVINO, (*MAXIMUM, "GlobalMaxPool"), lambda case: case.dtype not in BYTES,
-        "returns the lowest finite number for a window of NaN", values=True),
+        "ort-mean-range", ORT, AVERAGE + GLOBAL_AVERAGE, lambda case: case.most > 1 and case.dtype == "float32",
+        "returns inf where a sum leaves the range of float32, though the mean does not", values="range"),
+    Disagreement(
+        "ort-regions-range", ORT, ALIGN,
+        lambda case: case.sums_samples and case.dtype != "float16",
+        "returns inf where a sum leaves the dtype's range, though the mean does not", values="range"),
+    Disagreement(
+        "ort-infinite", ORT, MAXIMUM + GLOBAL_MAXIMUM,
+        lambda case: case.dtype == "float32" and case.most > 0 and (ort_starts_finite(case) or ort_blocked(case)),
+        "returns the lowest finite number for a window of -inf", values="infinity"),
+    Disagreement(
+        "ort-norm-range", ORT, NORM + GLOBAL_NORM,
+        lambda case: case.p != 1 and case.dtype == "float32" and case.most > 0,
+        "returns inf or 0 where powers leave the range of float32, though the norm does not", values="range"),
+    Disagreement(
+        "reference-nan", REFERENCE, POOLS, reference_drops_nan,
+        "takes NaN in the input for padding", values="NaN"),
+    Disagreement(
+        "reference-mean-range", REFERENCE, AVERAGE + GLOBAL_AVERAGE,
+        lambda case: case.most > 1 and case.dtype != "float16",
+        "returns inf where a sum leaves the dtype's range, though the mean does not", values="range"),
+    Disagreement(
+        "reference-norm-range", REFERENCE, NORM, reference_leaves_range,
+        "returns inf or 0 where powers leave the dtype's range, though the norm does not", values="range"),
+    Disagreement(
+        "reference-regions-nan", REFERENCE, ALIGN, lambda case: True,
+        "returns NaN for samples beyond an image whose first element is NaN", values="NaN"),
+    Disagreement(
+        "reference-regions-infinite", REFERENCE, ALIGN, lambda case: True,
+        "returns NaN for samples beyond an image whose first element is infinite", values="infinity"),
+    Disagreement(
+        "reference-regions-range", REFERENCE, ALIGN,
+        lambda case: case.sums_samples,
+        "returns inf where a sum leaves the dtype's range, though the mean does not", values="range"),
+    Disagreement(
+        "openvino-nan", OPENVINO, MAXIMUM + GLOBAL_MAXIMUM,
+        lambda case: case.dtype not in BYTES and case.most > (0 if case.name in MAXIMUM else 1),
+        "returns the lowest finite number for a window of NaN", values="NaN"),
+    Disagreement(
+        "openvino-infinite", OPENVINO, MAXIMUM + GLOBAL_MAXIMUM,
+        lambda case: case.dtype not in ("float16", "bfloat16", *BYTES) and case.most > 0,
+        "returns the lowest finite number for a window of -inf", values="infinity"),
+    Disagreement(
+        "openvino-infinite-indices", OPENVINO, MAXIMUM,
+        lambda case: case.dtype not in BYTES and openvino_stays_first(case),
+        "points to the first element of the array for a window of -inf", values="infinity"),
+    Disagreement(
+        "openvino-lowest-indices", OPENVINO, MAXIMUM,
+        lambda case: case.dtype in BYTES and openvino_stays_first(case),
+        "points to the first element of the array for a window of the lowest integer", values="lowest"),
+    Disagreement(
+        "openvino-mean-range", OPENVINO, AVERAGE + GLOBAL_AVERAGE,
+        lambda case: case.most > 1 and case.dtype != "float16",
+        "returns inf where a sum leaves the range of float32, though the mean does not", values="range"),
+    Disagreement(
+        "openvino-norm-range", OPENVINO, NORM + GLOBAL_NORM,
+        lambda case: case.dtype != "float16" and case.p != 1 and case.most > 0,
+        "returns inf or 0 where powers leave the range of float32, though the norm does not", values="range"),
+    Disagreement(
+        "openvino-regions-nan", OPENVINO, REGIONS, lambda case: True,
+        "leaves NaN out of a maximum, and returns NaN for samples beyond an image whose first element is NaN",
+        values="NaN"),
+    Disagreement(
+        "openvino-regions-infinite", OPENVINO, ALIGN, lambda case: True,
+        "returns NaN for samples beyond an image whose first element is infinite", values="infinity"),
+    Disagreement(
+        "openvino-regions-range", OPENVINO, ALIGN, lambda case: case.sums_samples and case.dtype != "float16",
+        "returns inf where a sum leaves the range of float32, though the mean does not", values="range"),
 )
 
 

@@ -1,0 +1,267 @@
+"""Pooling nodes as onnxpool and its peers compute them, and whether their results are the same."""
+
+import functools
+import importlib.metadata
+import importlib.util
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+import onnxpool
+from onnxpool.base import Operator
+from onnxpool.onnx.disagreements import INFERENCE, OPENVINO, ORT, REFERENCE, Case
+from onnxpool.planning.plan import WindowPlan
+from onnxpool.schemas import SCHEMAS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Inputs = Sequence[Array | None]
+Results = list[Array] | None  # None: the peer has nothing to say
+Run = Callable[[Inputs], Results]
+
+MICROSOFT = "com.microsoft"
+TORCH = "torch"
+PACKAGES = {ORT: "onnxruntime", OPENVINO: "openvino", TORCH: "torch", REFERENCE: "onnx", INFERENCE: "onnx"}
+
+# How far sums of a peer may be off, relative to the largest number: a few roundings of each dtype, which the reference
+# makes after every step.
+ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-5, "float64": 1e-12}
+SUBNORMALS = 128  # of the smallest numbers, which some peers take for 0
+MANY, LONG = 2**14, {"float16": 2e-3, "bfloat16": 3e-2, "float32": 2e-3, "float64": 1e-9}  # for more elements
+SUMS = ("AveragePool", "LpPool", "GlobalAveragePool", "GlobalLpPool", "RoiAlign")  # the others must be equal
+
+
+class Example(NamedTuple):
+    """A node with its inputs; an input that is None is left out."""
+
+    operator: str
+    opset: int
+    inputs: Inputs
+    attributes: dict[str, Any]
+    outputs: int = 1
+
+    @property
+    def node(self) -> onnx.NodeProto:
+        """The node."""
+        names = ["" if value is None else f"x{i}" for i, value in enumerate(self.inputs)]
+        return helper.make_node(self.operator, names, ["y", "i"][:self.outputs], domain=SCHEMAS[self.operator].domain,
+                                **self.attributes)
+
+    @property
+    def x(self) -> Array:
+        """The first input."""
+        x = self.inputs[0]
+        assert x is not None
+        return x
+
+    @property
+    def library(self) -> Operator:
+        """The library's operator."""
+        return onnxpool.from_node(self.node, {"": self.opset, MICROSOFT: 1})
+
+    @property
+    def case(self) -> Case:
+        """What the table of disagreements is asked."""
+        operator, x = self.library, self.x
+        plan = operator.plan(x.shape, x.dtype)
+        return Case(operator, sum(value is not None for value in self.inputs), x.dtype.name, x.shape,
+                    plan.axes if isinstance(plan, WindowPlan) else (), plan.output_shape)
+
+    def ours(self) -> list[Array]:
+        """The library's outputs."""
+        inputs: Sequence[Any] = self.inputs
+        result = self.library(*inputs)
+        return list(result) if isinstance(result, tuple) else [result]
+
+    def shown(self) -> str:
+        """The example in words, for a failure."""
+        shapes = ", ".join("none" if x is None else f"{x.dtype.name}{list(x.shape)}" for x in self.inputs)
+        return f"{helper.printable_node(self.node)} at opset {self.opset} of {shapes}"
+
+
+def model_of(example: Example) -> onnx.ModelProto:
+    """A model of the node at its own version."""
+    node, version = example.node, example.library.version
+    described = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+                 for name, x in zip(node.input, example.inputs, strict=True) if x is not None]
+    kind = helper.np_dtype_to_tensor_dtype(example.x.dtype)
+    outputs = [helper.make_tensor_value_info(name, each, None)
+               for name, each in zip(node.output, (kind, onnx.TensorProto.INT64), strict=False)]
+    imports = [helper.make_opsetid("", 1 if node.domain else version)]
+    if node.domain:
+        imports.append(helper.make_opsetid(node.domain, version))
+    return helper.make_model(helper.make_graph([node], "node", described, outputs), opset_imports=imports,
+                             ir_version=helper.find_min_ir_version_for(imports, ignore_unknown=True))
+
+
+def fed(example: Example, inputs: Inputs) -> dict[str, Array]:
+    """The inputs by their names."""
+    return {name: np.asarray(x) for name, x in zip(example.node.input, inputs, strict=True) if x is not None}
+
+
+def onnxruntime_runs(example: Example) -> Run:
+    """A session of onnxruntime."""
+    import onnxruntime
+    onnxruntime.set_default_logger_severity(4)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model_of(example).SerializeToString(), options,
+                                           providers=["CPUExecutionProvider"])
+    return lambda inputs: [np.asarray(y) for y in session.run(None, fed(example, inputs))]
+
+
+def openvino_runs(example: Example) -> Run:
+    """A model that OpenVINO compiled for a CPU, with the digits of float32 wherever it runs."""
+    import openvino
+    core = openvino.Core()
+    model = core.read_model(model_of(example).SerializeToString())
+    compiled = core.compile_model(model, "CPU", {
+        "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1})
+    wide = example.x.dtype.name == "bfloat16"  # a dtype of ml_dtypes, of which OpenVINO takes and gives the bits
+
+    def tensor(x: Array) -> Any:
+        if x.dtype == example.x.dtype and wide:
+            return openvino.Tensor(x.view(np.uint16), x.shape, openvino.Type.bf16)
+        made = openvino.Tensor(openvino.Type(x.dtype), x.shape)
+        made.data[...] = x
+        return made
+
+    def run(inputs: Inputs) -> Results:
+        results = compiled([tensor(x) for x in inputs if x is not None])
+        y, *indices = (np.array(results[i]) for i in range(example.outputs))
+        return [y.view(example.x.dtype) if wide else y, *indices]
+
+    return run
+
+
+def reference_runs(example: Example) -> Run:
+    """onnx's own ReferenceEvaluator."""
+    node = example.node
+    graph = helper.make_graph([node], "g", [onnx.ValueInfoProto(name=name) for name in node.input if name],
+                              [onnx.ValueInfoProto(name=name) for name in node.output])
+    evaluator = ReferenceEvaluator(graph, opsets={"": example.opset, MICROSOFT: 1})
+
+    def run(inputs: Inputs) -> Results:
+        with np.errstate(all="ignore"):
+            return [np.asarray(y) for y in evaluator.run(None, fed(example, inputs))]
+
+    return run
+
+
+def inference_runs(example: Example) -> Run:
+    """onnx's shape inference: our own results where it infers their shapes, none if it infers no shape."""
+    inferred = onnx.shape_inference.infer_shapes(model_of(example), strict_mode=True, data_prop=True)
+    shapes = [output.type.tensor_type.shape.dim for output in inferred.graph.output
+              if output.type.tensor_type.HasField("shape")]
+
+    def fits(shape: Any, y: Array) -> bool:
+        return len(shape) == y.ndim and all(not dim.HasField("dim_value") or dim.dim_value == size
+                                            for dim, size in zip(shape, y.shape, strict=True))
+
+    def run(inputs: Inputs) -> Results:
+        ours = example._replace(inputs=inputs).ours()
+        return [y for shape, y in zip(shapes, ours, strict=True) if fits(shape, y)] if shapes else None
+
+    return run
+
+
+def torch_runs(example: Example) -> Run:
+    """The function of torch for a node that has one: symmetric pads, and nothing of ONNX's own."""
+    import torch
+    functions = torch.nn.functional
+    case, given = example.case, example.attributes
+    rank, whole = case.rank, case.name.startswith("Global")
+    pads = [axis.pads for axis in case.axes]
+    if (rank not in (1, 2, 3) or not (whole or case.axes) or case.same or case.has("storage_order")
+            or any(begin != end for begin, end in pads)):
+        return lambda inputs: None
+    kernel, strides, dilations = ([getattr(axis, name) for axis in case.axes]
+                                  for name in ("kernel", "stride", "dilation"))
+    padding, plane = [begin for begin, _ in pads], math.prod(example.x.shape[2:])
+
+    def pooled(x: Any) -> Any:
+        if case.name == "MaxPool":
+            return getattr(functions, f"max_pool{rank}d")(
+                x, kernel, strides, padding, dilations, case.ceil, case.operator.return_indices)
+        if case.name == "AveragePool" and not case.dilated:
+            return getattr(functions, f"avg_pool{rank}d")(
+                x, kernel, strides, padding, case.ceil, case.has("count_include_pad"))
+        if case.name == "LpPool" and not case.dilated and not case.padded:
+            kernel_, strides_ = (kernel[0], strides[0]) if rank == 1 else (kernel, strides)
+            return getattr(functions, f"lp_pool{rank}d")(x, float(given.get("p", 2)), kernel_, strides_, case.ceil)
+        if case.name == "GlobalMaxPool":
+            return getattr(functions, f"adaptive_max_pool{rank}d")(x, 1)
+        if case.name == "GlobalAveragePool":
+            return getattr(functions, f"adaptive_avg_pool{rank}d")(x, 1)
+        return None
+
+    def run(inputs: Inputs) -> Results:
+        x = inputs[0]
+        assert x is not None
+        bits = torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) if case.dtype == "bfloat16" else \
+            torch.from_numpy(x)
+        try:
+            result = pooled(bits)
+        except (RuntimeError, NotImplementedError):  # a kernel for the dtype is missing, or pads exceed half a window
+            return None
+        if result is None:
+            return None
+        y, *indices = result if isinstance(result, tuple) else (result,)
+        y = y.view(torch.int16).numpy().view(x.dtype) if case.dtype == "bfloat16" else y.numpy()
+        first = np.arange(math.prod(x.shape[:2])).reshape(*x.shape[:2], *[1] * (x.ndim - 2)) * plane
+        return [y, *(i.numpy() + first for i in indices)]
+
+    return run
+
+
+PEERS: dict[str, Callable[[Example], Run]] = {
+    ORT: onnxruntime_runs, OPENVINO: openvino_runs, REFERENCE: reference_runs, INFERENCE: inference_runs,
+    TORCH: torch_runs}
+
+
+@functools.cache
+def release(peer: str) -> tuple[int, ...]:
+    """The installed release of a peer."""
+    return tuple(map(int, re.findall(r"\d+", importlib.metadata.version(PACKAGES[peer]))[:3]))
+
+
+def installed() -> list[str]:
+    """The peers that can be imported."""
+    return [peer for peer, package in PACKAGES.items() if importlib.util.find_spec(package)]
+
+
+def equal(operator: str, x: Array, ours: Array, theirs: Array) -> bool:
+    """Whether results have one shape and dtype, and are equal but for the roundings of sums."""
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return False
+    if operator not in SUMS or ours.dtype.kind in "iu":
+        return bool(np.all((ours == theirs) | ((ours != ours) & (theirs != theirs))))
+    a, b, wide = (array.astype(np.float64) for array in (ours, theirs, x))
+    rounding = (LONG if x.size > MANY else ROUNDING)[ours.dtype.name]
+    largest = np.abs(wide).max(initial=0, where=np.isfinite(wide))
+    with np.errstate(all="ignore"):
+        allowed = rounding * np.maximum(np.abs(a), largest) + SUBNORMALS * float(
+            ml_dtypes.finfo(ours.dtype).smallest_subnormal)
+        return bool(np.all((a == b) | (np.isnan(a) & np.isnan(b)) | (np.isfinite(b) & (np.abs(a - b) <= allowed))))
+
+
+def agrees(example: Example, run: Run, inputs: Inputs) -> bool | None:
+    """Whether a peer gives the library's results for these inputs; None if it has nothing to say."""
+    ours = example._replace(inputs=inputs).ours()
+    try:
+        theirs = run(inputs)
+    except Exception:
+        return False
+    if theirs is None:
+        return None
+    x = inputs[0]
+    assert x is not None
+    return len(ours) == len(theirs) and all(
+        equal(example.operator, x, a, b) for a, b in zip(ours, theirs, strict=True))
