@@ -16,6 +16,8 @@ from typing import NamedTuple
 from onnxpool.base import Operator
 from onnxpool.windows import Axis, ceil_div
 
+from .surroundings import NOTHING, Surroundings
+
 ORT, OPENVINO = "onnxruntime", "OpenVINO"
 REFERENCE, INFERENCE = "onnx's ReferenceEvaluator", "onnx's shape inference"
 RUNTIMES = {"onnxruntime": ORT, "openvino": OPENVINO, "reference": REFERENCE, "inference": INFERENCE}
@@ -81,6 +83,7 @@ class Case(NamedTuple):
     shape: tuple[int | str, ...] | None = None
     axes: tuple[Axis, ...] = ()  # of its windows; none if a size is open
     output: tuple[int, ...] = ()  # the shape that follows from these sizes; none if one is open
+    around: Surroundings = NOTHING
 
     @property
     def name(self) -> str:
@@ -379,6 +382,75 @@ def shows_pads(axis: Axis, head: int) -> bool:
     return any(axis.window(i)[:2] != other.window(i)[:2] for i in range(min(axis.out, MOST_WINDOWS)))
 
 
+def ort_merges(case: Case) -> bool:
+    """Whether onnxruntime merges the Pad before a pool into its pads. Into a mean it does so where pads count."""
+    own = any(case.operator.attributes.get("pads", ()))
+    counts = case.name in MAXIMUM or case.has("count_include_pad") or not own
+    return bool(case.around.zeros) and case.mode == "NOTSET" and not case.operator.return_indices and counts
+
+
+def ort_merged_pads(case: Case) -> tuple[int, ...]:
+    """The pads of the pool, with those of the Pad before it."""
+    zeros = case.around.zeros
+    own = case.operator.attributes.get("pads", (0,) * len(zeros))
+    return tuple(pad + more for pad, more in zip(own, zeros, strict=True))
+
+
+def ort_refuses_merged(case: Case) -> bool:
+    """Whether merged pads reach the kernel, which onnxruntime refuses."""
+    return ort_merges(case) and not pads_reach_kernel(case) and any(
+        pad >= taps for pad, taps in zip(ort_merged_pads(case), case.operator.attributes["kernel_shape"] * 2,
+                                         strict=True))
+
+
+def ort_merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
+    """The windows of each axis, and those that onnxruntime makes of merged pads; empty if it does not merge them."""
+    if not case.axes or not ort_merges(case) or ort_refuses_merged(case):
+        return []
+    zeros, rank = case.around.zeros, len(case.axes)
+    pairs = []
+    for i, axis in enumerate(case.axes):
+        head, tail = zeros[i], zeros[i + rank]
+        size, pads = axis.size - head - tail, (axis.pads[0] + head, axis.pads[1] + tail)
+        out = axis.out
+        while case.ceil and out > 1 and (out - 1) * axis.stride >= size + pads[0]:
+            out -= 1
+        pairs.append((axis, Axis(size, out, axis.kernel, axis.stride, axis.dilation, pads, axis.counts_pads)))
+    return pairs
+
+
+def ort_drops_merged(case: Case) -> bool:
+    """Whether windows of ceil_mode start in what was a zero, and are dropped once it is padding."""
+    return any(ours.out != theirs.out for ours, theirs in ort_merged_axes(case))
+
+
+def ort_forgets_zeros(case: Case) -> bool:
+    """Whether a window has a zero of the Pad before it, which is padding once they are merged, and other elements."""
+    def reads_zero(ours: Axis, theirs: Axis) -> bool:
+        return any(ours.window(i).taps != theirs.window(i).taps for i in range(min(ours.out, MOST_WINDOWS)))
+
+    return not ort_drops_merged(case) and any(reads_zero(*pair) for pair in ort_merged_axes(case))
+
+
+def ort_fuses(case: Case) -> bool:
+    """Whether onnxruntime puts QLinearAveragePool in place of a mean between DequantizeLinear and QuantizeLinear."""
+    before, after = case.around.before, case.around.after
+    if before is None or after is None or case.around.readers != 1:
+        return False
+    signed = [side.signed and not side.paired for side in (before, after)]  # pairs of int8 become pairs of uint8
+    return signed[0] == signed[1]
+
+
+def openvino_pools_quantised(case: Case) -> bool:
+    """Whether OpenVINO pools 8-bit elements of another zero point than 0 where windows reach into padding that counts."""
+    before = case.around.before
+    if before is None or before.zero_point == 0 or not (before.paired or case.around.after is not None):
+        return False
+    reaches = case.padded and any((axis.begin, axis.end) != (0, axis.out) for axis in case.axes)
+    plain = not case.ceil and "dilations" not in case.operator.attributes
+    return plain and reaches and case.has("count_include_pad")
+
+
 class Disagreement(NamedTuple):
     """A row: where the condition holds for one of the operators, the runtime does what the text says."""
 
@@ -451,6 +523,39 @@ DISAGREEMENTS = (
         "old-ort-divisor", ORT, AVERAGE,
         lambda case: case.overhangs() and case.has("count_include_pad") and case.version < 19,
         "divides a window of ceil_mode that overhangs by the whole kernel", before=(1, 29)),
+    Disagreement(
+        "ort-merged-pads", ORT, AVERAGE + MAXIMUM, ort_refuses_merged,
+        "merges the Pad before the pool, and then refuses pads that are not smaller than kernel_shape", before=(1, 32)),
+    Disagreement(
+        "ort-merged-ceil", ORT, AVERAGE + MAXIMUM, ort_drops_merged,
+        "merges the Pad before the pool, and then drops the window of ceil_mode that starts in its zeros: another output "
+        "shape", before=(1, 32)),
+    Disagreement(
+        "ort-merged-maximum", ORT, MAXIMUM, ort_forgets_zeros,
+        "merges the Pad before the pool, and then leaves its zeros out: another maximum of negative elements",
+        before=(1, 32)),
+    Disagreement(
+        "ort-merged-average", ORT, AVERAGE, lambda case: not case.has("count_include_pad") and ort_forgets_zeros(case),
+        "merges the Pad before the pool, and then leaves its zeros out of the divisor", before=(1, 21)),
+    Disagreement(
+        "ort-fused-dilations", ORT, AVERAGE, lambda case: ort_fuses(case) and "dilations" in case.operator.attributes,
+        "merges DequantizeLinear, the pool and QuantizeLinear into QLinearAveragePool, which has no dilations, and then "
+        "refuses the model"),
+    Disagreement(
+        "ort-fused-divisor", ORT, AVERAGE,
+        lambda case: ort_fuses(case) and "dilations" not in case.operator.attributes and overhangs_input(case)
+        and case.has("count_include_pad"),
+        "merges DequantizeLinear, the pool and QuantizeLinear into QLinearAveragePool, which divides a window of "
+        "ceil_mode that overhangs by the whole kernel"),
+    Disagreement(
+        "ort-signed-maximum", ORT, MAXIMUM,
+        lambda case: case.around.before is not None and case.around.before.signed and case.around.after is None
+        and case.around.readers == 1 and case.operator.opset >= 21,
+        "adds QuantizeLinear and DequantizeLinear of the wrong type after a maximum of dequantised int8, and then refuses "
+        "the model"),
+    Disagreement(
+        "openvino-quantised-pads", OPENVINO, AVERAGE, openvino_pools_quantised,
+        "pools before it dequantises, and takes 0 instead of the zero point for padding"),
     Disagreement(
         "inference-ceil", INFERENCE, POOLS, lambda case: case.drops and case.version < 22,
         "keeps the window of ceil_mode that starts in the padding, so that a full check refuses the right shape"),

@@ -14,6 +14,25 @@ from .protos import bodies
 PAD_BY_INPUTS = 11  # the first opset whose Pad takes its pads as an input
 
 
+class Quantised(NamedTuple):
+    """
+    A QuantizeLinear or DequantizeLinear beside a pooling node.
+
+    Attributes
+    ----------
+    signed : bool
+        Whether it is of int8.
+    zero_point : int, optional
+        None if it is not one constant.
+    paired : bool
+        Whether the other one of Q and DQ is on its far side, and nothing else.
+    """
+
+    signed: bool
+    zero_point: int | None
+    paired: bool
+
+
 class Surroundings(NamedTuple):
     """
     What is around a pooling node.
@@ -23,21 +42,18 @@ class Surroundings(NamedTuple):
     zeros : tuple of int
         The zeros that a Pad alone adds before each spatial axis of X, and then after each. Empty if there is no such
         Pad, or something else reads its result.
-    dequantised : bool
-        Whether X comes from a DequantizeLinear.
-    signed : bool
-        Whether that takes int8.
-    zero_point : int, optional
-        Its zero point; None if it is not one constant.
-    requantised : bool
-        Whether a QuantizeLinear alone reads the result.
+    before : Quantised, optional
+        The DequantizeLinear that X comes from.
+    after : Quantised, optional
+        A QuantizeLinear that reads the result.
+    readers : int
+        How often the result is read, as an output of the graph too.
     """
 
     zeros: tuple[int, ...] = ()
-    dequantised: bool = False
-    signed: bool = False
-    zero_point: int | None = None
-    requantised: bool = False
+    before: Quantised | None = None
+    after: Quantised | None = None
+    readers: int = 0
 
 
 NOTHING = Surroundings()
@@ -70,16 +86,24 @@ class Wiring:
     def around(self, node: onnx.NodeProto) -> Surroundings:
         """What is around a node."""
         before = self._writers.get(node.input[0]) if node.input else None
-        zeros = self._zeros(node)
-        readers = self._readers.get(node.output[0], [])
-        requantised = [reader.op_type for reader in readers] == ["QuantizeLinear"] and self._uses[node.output[0]] == 1
-        if before is None or before.op_type != "DequantizeLinear":
-            return Surroundings(zeros, requantised=requantised)
-        name = before.input[2] if len(before.input) > 2 else ""
+        after = next((reader for reader in self._readers.get(node.output[0], ())
+                      if reader.op_type == "QuantizeLinear"), None)
+        dequantised = requantised = None
+        if before is not None and before.op_type == "DequantizeLinear":
+            source = self._writers.get(before.input[0])
+            dequantised = self._quantised(before, source is not None and source.op_type == "QuantizeLinear")
+        if after is not None:
+            types = [reader.op_type for reader in self._readers.get(after.output[0], ())]
+            requantised = self._quantised(after, types == ["DequantizeLinear"] and self._uses[after.output[0]] == 1)
+        return Surroundings(self._zeros(node), dequantised, requantised, self._uses[node.output[0]])
+
+    def _quantised(self, node: onnx.NodeProto, paired: bool) -> Quantised:
+        """A QuantizeLinear or DequantizeLinear, whose zero point is by default the 0 of uint8."""
+        name = node.input[2] if len(node.input) > 2 else ""
         point = self.constant(name) if name else np.zeros((), np.uint8)
-        single = point is not None and point.size == 1
-        return Surroundings(zeros, True, point is not None and point.dtype == np.int8,
-                            int(point.item()) if single and point is not None else None, requantised)
+        if point is None:
+            return Quantised(False, None, paired)
+        return Quantised(point.dtype == np.int8, int(point.item()) if point.size == 1 else None, paired)
 
     def _zeros(self, node: onnx.NodeProto) -> tuple[int, ...]:
         """The zeros that a Pad adds, with a Cast behind it or not."""
