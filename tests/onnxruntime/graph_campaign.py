@@ -27,7 +27,11 @@ from onnx.reference.op_run import OpRun  # noqa: E402
 from random_graphs import Graph, draw  # noqa: E402
 from sessions import options  # noqa: E402
 
+from onnxpool.onnx.checks import check_site  # noqa: E402
+from onnxpool.onnx.disagreements import ORT, Filter  # noqa: E402
+from onnxpool.onnx.protos import canonical  # noqa: E402
 from onnxpool.onnx.reference import Evaluator  # noqa: E402
+from onnxpool.onnx.survey import survey  # noqa: E402
 from onnxpool.schemas import SCHEMAS  # noqa: E402
 
 Level = onnxruntime.GraphOptimizationLevel
@@ -118,6 +122,14 @@ def of_others(refusal: str, ops: Any) -> bool:
     return about is not None and about[1] not in claimed
 
 
+def warned(graph: Graph) -> bool:
+    """Whether `onnxpool check` warns of onnxruntime, or says why it cannot."""
+    release = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
+    wanted = Filter(values=True, runtimes={ORT: release})
+    nodes = [check_site(site, wanted) for site in survey(canonical(graph.model))]
+    return any(node.warnings or node.unchecked or node.error for node in nodes)
+
+
 class Outcome(NamedTuple):
     """What was found on a graph: what is wrong with onnxpool, and at which levels onnxruntime contradicts itself."""
 
@@ -157,6 +169,10 @@ def check(graph: Graph) -> Outcome:
                     right |= agree(answer, plain[level], half)
             if not right:
                 problems.append(f"{way}, level {level}: {answer}")
+    theirs = plain["all"]
+    own = not (graph.wrong or invalid or kind or half or of_others(theirs.refusal, list(SCHEMAS)))
+    if own and not agree(theirs, expected, half) and not warned(graph):
+        problems.append("onnxpool check does not warn of onnxruntime")
     if problems:
         problems += [f"truth: {expected}", *(f"plain, level {level}: {answer}" for level, answer in plain.items())]
     kind = kind or ("wrong attribute" if graph.wrong else "invalid" if invalid
