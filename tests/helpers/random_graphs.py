@@ -175,7 +175,8 @@ class Drawing:
             attributes["pads"] = [self.integer(0, side - (not self.empty)) for side in kernel * 2]
         elif padding < 0.7:
             attributes["auto_pad"] = str(self.random.choice(["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"]))
-        if has("dilations") and not (self.constant and padding < 0.7):  # on constants onnxruntime forgets them
+        same = attributes.get("auto_pad", "").startswith("SAME")  # where onnxruntime leaves dilations out of pads
+        if has("dilations") and not same:
             attributes["dilations"] = [self.integer(1, 2) for _ in kernel]
         for name in ("ceil_mode", "count_include_pad", "storage_order"):
             if has(name):
