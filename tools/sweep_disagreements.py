@@ -143,7 +143,7 @@ def inputs_of(draft: Draft, rng: random.Random, kind: str, turn: int) -> Inputs:
         larger = [np.array((*shape[:2], *(size + rng.randint(0, 2) for size in sizes)))] * (draft.inputs == 3)
         return x, np.array(places, np.int64).reshape(shape), *larger
     if draft.rois:
-        rois = np.array([region(draft, rng, kind) for _ in range(draft.rois)], dtype)
+        rois = np.array([region(draft, rng, kind, turn + i) for i in range(draft.rois)], dtype)
         batches = np.array([rng.randrange(shape[0]) for _ in rois])
         if draft.operator == "RoiAlign":
             return x, rois, batches
@@ -151,9 +151,10 @@ def inputs_of(draft: Draft, rng: random.Random, kind: str, turn: int) -> Inputs:
     return (x,)
 
 
-def region(draft: Draft, rng: random.Random, kind: str) -> list[float]:
+def region(draft: Draft, rng: random.Random, kind: str, turn: int) -> list[float]:
     """The corners of a region: all of the image, one element, any, far more than the image, or beyond it."""
-    style = rng.choice(("whole", "one", "any", "any") if kind == ORDINARY else ("whole", "any", "more", "beyond"))
+    style = (("whole", "one", "any", "any") if kind == ORDINARY else ("whole", "more", "beyond", "any"))[
+        (turn + turn // 4) % 4]
     sides = []
     for size in reversed(draft.shape[2:]):
         element = rng.randrange(size)

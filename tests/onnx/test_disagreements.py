@@ -120,6 +120,8 @@ EXAMPLES = {
     "old-ort-ceil": (made("MaxPool", 12, SMALL, **DROPS, ceil_mode=1), made("MaxPool", 12, SMALL, **DROPS)),
     "old-ort-divisor": (made("AveragePool", 11, FIVE, **OVERHANGS, ceil_mode=1, count_include_pad=1),
                         made("AveragePool", 19, FIVE, **OVERHANGS, ceil_mode=1, count_include_pad=1)),
+    "old-ort-divisor-19": (made("AveragePool", 19, FIVE, **OVERHANGS, ceil_mode=1, count_include_pad=1),
+                           made("AveragePool", 11, FIVE, **OVERHANGS, ceil_mode=1, count_include_pad=1)),
     "inference-ceil": (made("MaxPool", 12, SMALL, **DROPS, ceil_mode=1),
                        made("MaxPool", 22, SMALL, **DROPS, ceil_mode=1)),
     "reference-missing": (made("GlobalLpPool", 2, PLANE), made("GlobalAveragePool", 1, PLANE)),
