@@ -102,7 +102,7 @@ def floats(rng: random.Random, shape: tuple[int, ...], dtype: np.dtype[Any], kin
         info = ml_dtypes.finfo(dtype)
         sizes = generator.uniform(0.5, 0.99, shape) * np.abs(signs) ** (turn % 3)
         scale = float((info.max, info.smallest_normal * 1.01, info.max, info.smallest_subnormal * 16)[turn % 4])
-        return (sizes * (signs if turn % 5 < 3 else 1) * scale).astype(dtype)
+        return (sizes * (signs if turn // 4 % 2 else 1) * scale).astype(dtype)
     x = generator.uniform(0.5, 2, shape) * signs
     style = ("digits", "ties", "positive", "negative")[turn % 4]
     x = {"ties": np.round(x * 2), "positive": np.abs(x), "negative": -np.abs(x)}.get(
@@ -159,8 +159,9 @@ def region(draft: Draft, rng: random.Random, kind: str, turn: int) -> list[float
     for size in reversed(draft.shape[2:]):
         element = rng.randrange(size)
         anywhere = sorted(rng.uniform(-1, size + 1) for _ in range(2))
-        sides.append({"whole": (0, size - 1), "one": (element, element), "any": anywhere,
-                      "more": (-2 * size - 3, 3 * size + 3), "beyond": (size + 2, size + 4)}[style])
+        more = -2 * size - rng.random(), 3 * size + rng.random()
+        sides.append({"whole": (0, size - 1), "one": (element, element), "any": anywhere, "more": more,
+                      "beyond": (size + 2, size + 4)}[style])
     return [end / draft.attributes.get("spatial_scale", 1) for ends in zip(*sides, strict=True) for end in ends]
 
 
@@ -273,8 +274,8 @@ def attributes_of(rng: random.Random, known: Iterable[str], spatial: list[int]) 
         "coordinate_transformation_mode": lambda: rng.choice((None, "half_pixel", "output_half_pixel")),
     }
     drawn = {name: values[name]() for name in sorted(known)}
-    if drawn.get("auto_pad") not in (None, "NOTSET"):
-        drawn["pads"] = None
+    if drawn.get("auto_pad") not in (None, "NOTSET") and drawn.get("pads"):
+        drawn["pads"] = rng.choice((None, None, [0] * 2 * rank))
     return drawn
 
 

@@ -124,6 +124,8 @@ EXAMPLES = {
                            made("AveragePool", 11, FIVE, **OVERHANGS, ceil_mode=1, count_include_pad=1)),
     "inference-ceil": (made("MaxPool", 12, SMALL, **DROPS, ceil_mode=1),
                        made("MaxPool", 22, SMALL, **DROPS, ceil_mode=1)),
+    "inference-pads": (made("MaxPool", 12, FIVE, kernel_shape=[3], pads=[0, 0], auto_pad="SAME_UPPER"),
+                       made("MaxPool", 12, FIVE, kernel_shape=[3], auto_pad="SAME_UPPER")),
     "reference-missing": (made("GlobalLpPool", 2, PLANE), made("GlobalAveragePool", 1, PLANE)),
     "reference-average-1": (made("AveragePool", 1, SIX, **OVERHANGS, auto_pad="SAME_UPPER"),
                             made("AveragePool", 7, SIX, **OVERHANGS, auto_pad="SAME_UPPER")),
