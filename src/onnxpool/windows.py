@@ -201,11 +201,11 @@ def resolve_axis(label: str, index: int, axis: int, size: int, asked: Asked) -> 
                             f"lower kernel_shape or dilations", label, "kernel_shape", axis=axis, value=kernel)
     else:
         room = size + sum(pads) - span
-        out = (ceil_div(room, stride) if ceil else room // stride) + 1
-        if out < 1:
+        if room < 0 and not ceil:
             raise PoolError(f"{label}: kernel_shape[{index}]={kernel} with dilations[{index}]={dilation} spans {span}, "
                             f"but axis {axis} has {size} (+{pads[0]}+{pads[1]} pads); "
                             f"add pads or shrink kernel_shape", label, "kernel_shape", axis=axis, value=kernel)
+        out = max(1, (ceil_div(room, stride) if ceil else room // stride) + 1)
         if ceil and out > 1 and (out - 1) * stride >= size + pads[0]:
             out -= 1  # a window that would start in the padding at the end is dropped
     windows = Axis(size, out, kernel, stride, dilation, pads, counts_pads)

@@ -459,9 +459,6 @@ DISAGREEMENTS = (
         "ort-rank", ORT, POOLS + QUANTISED + GLOBAL + QUANTISED_GLOBAL + UNPOOL, ort_refuses_rank,
         "refuses this number of spatial axes"),
     Disagreement(
-        "ort-zero-points", ORT, QLINEAR, lambda case: case.inputs < 5,
-        "refuses a node without zero points"),
-    Disagreement(
         "ort-pads", ORT, POOLS + QUANTISED + UNPOOL, pads_reach_kernel,
         "refuses pads that are not smaller than kernel_shape, dilated or not"),
     Disagreement(
@@ -485,6 +482,9 @@ DISAGREEMENTS = (
     Disagreement(
         "ort-same-refused", ORT, AVERAGE + MAXIMUM, ort_refuses_negative,
         "computes negative pads where SAME_* strides exceed the kernel, and refuses them"),
+    Disagreement(
+        "ort-zero-points", ORT, QLINEAR, lambda case: case.inputs < 5,
+        "refuses a node without zero points"),
     Disagreement(
         "ort-quantised-divisor", ORT, QUANTISED, lambda case: case.overhangs() and case.has("count_include_pad"),
         "divides a window of ceil_mode that overhangs by the whole kernel"),
