@@ -102,7 +102,7 @@ def floats(rng: random.Random, shape: tuple[int, ...], dtype: np.dtype[Any], kin
         info = ml_dtypes.finfo(dtype)
         sizes = generator.uniform(0.5, 0.99, shape) * np.abs(signs) ** (turn % 3)
         scale = float((info.max, info.smallest_normal * 1.01, info.max, info.smallest_subnormal * 16)[turn % 4])
-        return (sizes * (signs if turn % 5 < 3 else 1) * scale).astype(dtype)
+        return (sizes * (signs if turn // 4 % 2 else 1) * scale).astype(dtype)
     x = generator.uniform(0.5, 2, shape) * signs
     style = ("digits", "ties", "positive", "negative")[turn % 4]
     x = {"ties": np.round(x * 2), "positive": np.abs(x), "negative": -np.abs(x)}.get(
@@ -143,7 +143,7 @@ def inputs_of(draft: Draft, rng: random.Random, kind: str, turn: int) -> Inputs:
         larger = [np.array((*shape[:2], *(size + rng.randint(0, 2) for size in sizes)))] * (draft.inputs == 3)
         return x, np.array(places, np.int64).reshape(shape), *larger
     if draft.rois:
-        rois = np.array([region(draft, rng, kind) for _ in range(draft.rois)], dtype)
+        rois = np.array([region(draft, rng, kind, turn + i) for i in range(draft.rois)], dtype)
         batches = np.array([rng.randrange(shape[0]) for _ in rois])
         if draft.operator == "RoiAlign":
             return x, rois, batches
@@ -151,15 +151,17 @@ def inputs_of(draft: Draft, rng: random.Random, kind: str, turn: int) -> Inputs:
     return (x,)
 
 
-def region(draft: Draft, rng: random.Random, kind: str) -> list[float]:
+def region(draft: Draft, rng: random.Random, kind: str, turn: int) -> list[float]:
     """The corners of a region: all of the image, one element, any, far more than the image, or beyond it."""
-    style = rng.choice(("whole", "one", "any", "any") if kind == ORDINARY else ("whole", "any", "more", "beyond"))
+    style = (("whole", "one", "any", "any") if kind == ORDINARY else ("whole", "more", "beyond", "any"))[
+        (turn + turn // 4) % 4]
     sides = []
     for size in reversed(draft.shape[2:]):
         element = rng.randrange(size)
         anywhere = sorted(rng.uniform(-1, size + 1) for _ in range(2))
-        sides.append({"whole": (0, size - 1), "one": (element, element), "any": anywhere,
-                      "more": (-2 * size - 3, 3 * size + 3), "beyond": (size + 2, size + 4)}[style])
+        more = -2 * size - rng.random(), 3 * size + rng.random()
+        sides.append({"whole": (0, size - 1), "one": (element, element), "any": anywhere, "more": more,
+                      "beyond": (size + 2, size + 4)}[style])
     return [end / draft.attributes.get("spatial_scale", 1) for ends in zip(*sides, strict=True) for end in ends]
 
 
@@ -272,8 +274,8 @@ def attributes_of(rng: random.Random, known: Iterable[str], spatial: list[int]) 
         "coordinate_transformation_mode": lambda: rng.choice((None, "half_pixel", "output_half_pixel")),
     }
     drawn = {name: values[name]() for name in sorted(known)}
-    if drawn.get("auto_pad") not in (None, "NOTSET"):
-        drawn["pads"] = None
+    if drawn.get("auto_pad") not in (None, "NOTSET") and drawn.get("pads"):
+        drawn["pads"] = rng.choice((None, None, [0] * 2 * rank))
     return drawn
 
 
