@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 
-from ..onnx.disagreements import DISAGREEMENTS, RUNTIMES
+from ..onnx.disagreements import RUNTIMES, TABLE
 from ..onnx.protos import ModelError
 from .operators import operator_of
 from .text import sizes
@@ -70,7 +70,7 @@ def read_runtimes(items: Iterable[str]) -> dict[str, tuple[int, ...]] | None:
 
 def read_ignored(names: Iterable[str]) -> set[str]:
     """The warnings that --ignore gives."""
-    ignored, known = set(names), [row.name for row in DISAGREEMENTS]
+    ignored, known = set(names), [row.name for row in TABLE]
     for name in ignored:
         if name not in known:
             raise ModelError(f"--ignore {name}: there is no such warning; give one of {', '.join(known)}")

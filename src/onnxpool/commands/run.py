@@ -54,8 +54,10 @@ class Outcome(NamedTuple):
     @property
     def status(self) -> int:
         """The exit status."""
-        compared = [*self.done.nodes, *([self.done.whole] if self.done.whole else [])]
-        return OK if self.reached and all(one.agrees is not False for one in compared) else DIFFERS
+        verdicts = [node.agrees for node in self.done.nodes]
+        if self.done.whole is not None:
+            verdicts.append(self.done.whole.agrees)
+        return OK if self.reached and False not in verdicts else DIFFERS
 
     @property
     def pooling_seconds(self) -> float:

@@ -497,7 +497,7 @@ def ort_fuses(case: Case) -> bool:
 
 
 def openvino_pools_quantised(case: Case) -> bool:
-    """Whether OpenVINO pools 8-bit elements of another zero point than 0 where windows reach into padding that counts."""
+    """Whether OpenVINO pools 8-bit elements of a zero point that is not 0, with windows in padding that counts."""
     before = case.around.before
     if before is None or before.zero_point == 0 or not (before.paired or case.around.after is not None):
         return False
@@ -582,39 +582,6 @@ DISAGREEMENTS = (
         "old-ort-divisor-19", ORT, AVERAGE,
         lambda case: case.overhangs() and case.has("count_include_pad") and case.version >= 19,
         "divides a window of ceil_mode that overhangs by the whole kernel", before=(1, 21)),
-    Disagreement(
-        "ort-merged-pads", ORT, AVERAGE + MAXIMUM, ort_refuses_merged,
-        "merges the Pad before the pool, and then refuses pads that are not smaller than kernel_shape", before=(1, 32)),
-    Disagreement(
-        "ort-merged-ceil", ORT, AVERAGE + MAXIMUM, ort_drops_merged,
-        "merges the Pad before the pool, and then drops the window of ceil_mode that starts in its zeros: another output "
-        "shape", before=(1, 32)),
-    Disagreement(
-        "ort-merged-maximum", ORT, MAXIMUM, ort_forgets_zeros,
-        "merges the Pad before the pool, and then leaves its zeros out: another maximum of negative elements",
-        before=(1, 32)),
-    Disagreement(
-        "ort-merged-average", ORT, AVERAGE, lambda case: not case.has("count_include_pad") and ort_forgets_zeros(case),
-        "merges the Pad before the pool, and then leaves its zeros out of the divisor", before=(1, 21)),
-    Disagreement(
-        "ort-fused-dilations", ORT, AVERAGE, lambda case: ort_fuses(case) and "dilations" in case.operator.attributes,
-        "merges DequantizeLinear, the pool and QuantizeLinear into QLinearAveragePool, which has no dilations, and then "
-        "refuses the model"),
-    Disagreement(
-        "ort-fused-divisor", ORT, AVERAGE,
-        lambda case: ort_fuses(case) and "dilations" not in case.operator.attributes and overhangs_input(case)
-        and case.has("count_include_pad"),
-        "merges DequantizeLinear, the pool and QuantizeLinear into QLinearAveragePool, which divides a window of "
-        "ceil_mode that overhangs by the whole kernel"),
-    Disagreement(
-        "ort-signed-maximum", ORT, MAXIMUM,
-        lambda case: case.around.before is not None and case.around.before.signed and case.around.after is None
-        and case.around.readers == 1 and case.operator.opset >= 21,
-        "adds QuantizeLinear and DequantizeLinear of the wrong type after a maximum of dequantised int8, and then refuses "
-        "the model"),
-    Disagreement(
-        "openvino-quantised-pads", OPENVINO, AVERAGE, openvino_pools_quantised,
-        "pools before it dequantises, and takes 0 instead of the zero point for padding"),
     Disagreement(
         "inference-ceil", INFERENCE, POOLS, lambda case: case.drops and case.version < 22,
         "keeps the window of ceil_mode that starts in the padding, so that a full check refuses the right shape"),
@@ -830,6 +797,46 @@ DISAGREEMENTS = (
 )
 
 
+# What optimisers of runtimes make of a pool and the nodes around it: no node alone shows it.
+OF_GRAPHS = (
+    Disagreement(
+        "ort-merged-pads", ORT, AVERAGE + MAXIMUM, ort_refuses_merged,
+        "merges the Pad before the pool, and then refuses pads that are not smaller than kernel_shape", before=(1, 32)),
+    Disagreement(
+        "ort-merged-ceil", ORT, AVERAGE + MAXIMUM, ort_drops_merged,
+        "merges the Pad before the pool, and then drops the window of ceil_mode that starts in its zeros: another "
+        "output shape", before=(1, 32)),
+    Disagreement(
+        "ort-merged-maximum", ORT, MAXIMUM, ort_forgets_zeros,
+        "merges the Pad before the pool, and then leaves its zeros out: another maximum of negative elements",
+        before=(1, 32)),
+    Disagreement(
+        "ort-merged-average", ORT, AVERAGE, lambda case: not case.has("count_include_pad") and ort_forgets_zeros(case),
+        "merges the Pad before the pool, and then leaves its zeros out of the divisor", before=(1, 21)),
+    Disagreement(
+        "ort-fused-dilations", ORT, AVERAGE, lambda case: ort_fuses(case) and "dilations" in case.operator.attributes,
+        "merges DequantizeLinear, the pool and QuantizeLinear into QLinearAveragePool, which has no dilations, and "
+        "then refuses the model"),
+    Disagreement(
+        "ort-fused-divisor", ORT, AVERAGE,
+        lambda case: ort_fuses(case) and "dilations" not in case.operator.attributes and overhangs_input(case)
+        and case.has("count_include_pad"),
+        "merges DequantizeLinear, the pool and QuantizeLinear into QLinearAveragePool, which divides a window of "
+        "ceil_mode that overhangs by the whole kernel"),
+    Disagreement(
+        "ort-signed-maximum", ORT, MAXIMUM,
+        lambda case: case.around.before is not None and case.around.before.signed and case.around.after is None
+        and case.around.readers == 1 and case.operator.opset >= 21,
+        "adds QuantizeLinear and DequantizeLinear of the wrong type after a maximum of dequantised int8, and then "
+        "refuses the model"),
+    Disagreement(
+        "openvino-quantised-pads", OPENVINO, AVERAGE, openvino_pools_quantised,
+        "pools before it dequantises, and takes 0 instead of the zero point for padding"),
+)
+
+TABLE = (*DISAGREEMENTS, *OF_GRAPHS)
+
+
 class Filter(NamedTuple):
     """
     Which rows are wanted.
@@ -863,4 +870,4 @@ COMMON = Filter()
 
 def disagreements(case: Case, wanted: Filter = COMMON) -> list[Disagreement]:
     """The rows of the table that hold for a node."""
-    return [row for row in DISAGREEMENTS if case.name in row.operators and wanted.wants(row) and row.holds(case)]
+    return [row for row in TABLE if case.name in row.operators and wanted.wants(row) and row.holds(case)]
