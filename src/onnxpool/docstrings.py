@@ -185,7 +185,7 @@ SUMMARIES = {  # of functions, for the section See Also
     "global_lp_pool": "The Lp norm of each channel.",
     "qlinear_average_pool": "The mean of each window of a quantised array.",
     "qlinear_global_average_pool": "The mean of each channel of a quantised array.",
-    "max_unpool": "What puts maxima back to their places.",
+    "max_unpool": "Scatters values back to the positions recorded by `max_pool`.",
     "max_roi_pool": "The maxima of bins of regions.",
     "roi_align": "Means or maxima of samples between the elements of regions.",
 }

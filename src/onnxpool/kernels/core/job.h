@@ -67,7 +67,7 @@ static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
     return (Run){a->begin <= w && w < last ? last - w : 1, window_at(a, w)};
 }
 
-/* What a reduction is told besides. */
+/* Parameters of a reduction. */
 typedef struct {
     double p;                                  /* of the Lp norm; 0 for a mean */
     double low, high;                          /* totals of p-th powers in this range lost nothing */
