@@ -100,9 +100,9 @@ def floats(rng: random.Random, shape: tuple[int, ...], dtype: np.dtype[Any], kin
     signs = generator.choice((-1, 1, 1), shape)
     if kind == "range":
         info = ml_dtypes.finfo(dtype)
-        sizes = generator.uniform(0.5, 0.99, shape) * np.abs(signs) ** (turn % 3)
-        scale = float((info.max, info.smallest_normal * 1.01, info.max, info.smallest_subnormal * 16)[turn % 4])
-        return (sizes * (signs if turn // 4 % 2 else 1) * scale).astype(dtype)
+        scales = info.max, info.max, info.smallest_normal * 1.01, info.smallest_subnormal * 16
+        x = generator.uniform(0.5, 0.99, shape) * float(scales[turn // 4 % 4])
+        return (x * (signs if turn % 2 else 1)).astype(dtype)
     x = generator.uniform(0.5, 2, shape) * signs
     style = ("digits", "ties", "positive", "negative")[turn % 4]
     x = {"ties": np.round(x * 2), "positive": np.abs(x), "negative": -np.abs(x)}.get(
@@ -152,17 +152,20 @@ def inputs_of(draft: Draft, rng: random.Random, kind: str, turn: int) -> Inputs:
 
 
 def region(draft: Draft, rng: random.Random, kind: str, turn: int) -> list[float]:
-    """The corners of a region: all of the image, one element, any, far more than the image, or beyond it."""
-    style = (("whole", "one", "any", "any") if kind == ORDINARY else ("whole", "more", "beyond", "any"))[
-        (turn + turn // 4) % 4]
+    """The ends of a region: all of the image, one element, any, far more than the image, beside or beyond it."""
+    styles = {ORDINARY: ("whole", "one", "any", "any"), "range": ("corner", "more", "whole", "any")}
+    style = styles.get(kind, ("whole", "more", "beyond", "any"))[(turn + turn // 4) % 4]
+    given = draft.attributes
+    half = draft.opset >= 16 and given.get("coordinate_transformation_mode") != "output_half_pixel"
     sides = []
-    for size in reversed(draft.shape[2:]):
+    for size, name in zip(reversed(draft.shape[2:]), ("output_width", "output_height"), strict=True):
         element = rng.randrange(size)
         anywhere = sorted(rng.uniform(-1, size + 1) for _ in range(2))
         more = -2 * size - rng.random(), 3 * size + rng.random()
+        corner = 0.5 * half - 1, 0.5 * half - 1 + 1.02 * given.get(name, 1)  # a first bin with two samples beside it
         sides.append({"whole": (0, size - 1), "one": (element, element), "any": anywhere, "more": more,
-                      "beyond": (size + 2, size + 4)}[style])
-    return [end / draft.attributes.get("spatial_scale", 1) for ends in zip(*sides, strict=True) for end in ends]
+                      "corner": corner, "beyond": (size + 2, size + 4)}[style])
+    return [end / given.get("spatial_scale", 1) for ends in zip(*sides, strict=True) for end in ends]
 
 
 def unpooled_sizes(draft: Draft) -> list[int]:
