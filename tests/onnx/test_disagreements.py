@@ -182,6 +182,8 @@ EXAMPLES = {
                        made("MaxPool", 22, ramp(1, 1, 2, 2, 2), kernel_shape=[1] * 3, strides=[2] * 3)),
     "reference-norm-1": (made("LpPool", 1, FIVE.astype(float), kernel_shape=[2], p=3.0),
                          made("LpPool", 1, FIVE.astype(float), kernel_shape=[2], p=2.0)),
+    "reference-bfloat16": (made("GlobalAveragePool", 22, np.ones((1, 1, 400), ml_dtypes.bfloat16)),
+                           made("GlobalAveragePool", 22, np.ones((1, 1, 256), ml_dtypes.bfloat16))),
     "openvino-version": (made("GlobalLpPool", 1, PLANE, p=2.0), made("GlobalLpPool", 1, PLANE)),
     "openvino-global-rank": (made("GlobalLpPool", 22, ramp(1, 2)), made("GlobalLpPool", 22, ramp(1, 2, 1))),
     "openvino-regions-bfloat16": (pool_region("bfloat16"), pool_region("float32")),
