@@ -372,7 +372,7 @@ def inference_ignores_mode(case: Case) -> bool:
     """Whether it shows that onnx's inference takes pads that are given, though all are 0, instead of auto_pad."""
     def differs(axis: Axis) -> bool:
         free = axis.size - axis.span
-        out = (ceil_div(free, axis.stride) if case.ceil else truncated(free, axis.stride)) + 1
+        out = truncated(free + (axis.stride - 1) * case.ceil, axis.stride) + 1
         if case.ceil and case.version >= 22 and (out - 1) * axis.stride >= axis.size:
             out -= 1
         return out != axis.out
