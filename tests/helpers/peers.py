@@ -32,7 +32,7 @@ PACKAGES = {ORT: "onnxruntime", OPENVINO: "openvino", TORCH: "torch", REFERENCE:
 # How far sums of a peer may be off, relative to the largest number: a few roundings of each dtype, which the reference
 # makes after every step.
 ROUNDING = {"float16": 4e-3, "bfloat16": 0.1, "float32": 1e-5, "float64": 1e-12}
-SUBNORMALS = 256  # of the smallest numbers, which some peers take for 0
+TINY = 0.25  # of the smallest normal number, below which peers lose digits or take 0
 MANY, LONG = 2**14, {"float16": 2e-3, "bfloat16": 0.1, "float32": 2e-3, "float64": 1e-9}  # for more elements
 SUMS = ("AveragePool", "LpPool", "GlobalAveragePool", "GlobalLpPool", "RoiAlign")  # the others must be equal
 
@@ -247,8 +247,7 @@ def equal(operator: str, x: Array, ours: Array, theirs: Array) -> bool:
     rounding = (LONG if x.size > MANY else ROUNDING)[ours.dtype.name]
     largest = np.abs(wide).max(initial=0, where=np.isfinite(wide))
     with np.errstate(all="ignore"):
-        allowed = rounding * np.maximum(np.abs(a), largest) + SUBNORMALS * float(
-            ml_dtypes.finfo(ours.dtype).smallest_subnormal)
+        allowed = rounding * np.maximum(np.abs(a), largest) + TINY * float(ml_dtypes.finfo(ours.dtype).smallest_normal)
         return bool(np.all((a == b) | (np.isnan(a) & np.isnan(b)) | (np.isfinite(b) & (np.abs(a - b) <= allowed))))
 
 
