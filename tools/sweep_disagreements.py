@@ -156,7 +156,8 @@ def region(draft: Draft, rng: random.Random, kind: str, turn: int) -> list[float
     styles = {ORDINARY: ("whole", "one", "any", "any"), "range": ("corner", "more", "whole", "any")}
     style = styles.get(kind, ("whole", "more", "beyond", "any"))[(turn + turn // 4) % 4]
     given = draft.attributes
-    half = draft.operator == "RoiAlign" and draft.opset >= 16 and given.get("coordinate_transformation_mode") != "output_half_pixel"
+    whole = given.get("coordinate_transformation_mode") == "output_half_pixel"
+    half = draft.operator == "RoiAlign" and draft.opset >= 16 and not whole
     sides = []
     for size, name in zip(reversed(draft.shape[2:]), ("output_width", "output_height"), strict=True):
         element = rng.randrange(size)
