@@ -173,7 +173,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("typed", "message"), MISTAKES, ids=[typed for typed, _ in MISTAKES])
 def test_mistakes(typed, message, model, monkeypatch):
-    """Each mistake is told with a way out, in Python's words where Python has the same one."""
+    """Each mistake gets an error with a way out, in the words of Python where it has the same one."""
     monkeypatch.chdir(model.parent)
     status, out, err = ended(shlex.split(typed))
     assert (status, out) == (CANNOT, "")
