@@ -13,7 +13,7 @@ from peer import explicit
 from real_models import MODELS, load
 from samples import ATTRIBUTES, data, domain_of
 from samples import inputs as sample_inputs
-from sessions import NEWEST_OPSET, answers, feeds, layers, model, node_model, options, same, session
+from sessions import NEWEST_OPSET, RELEASE, answers, feeds, layers, model, node_model, options, same, session
 
 import onnxpool
 from onnxpool.onnxruntime import record_nodes
@@ -209,7 +209,8 @@ def test_a_pad_before_a_mean_is_data(opset, shape, pads):
     pad = helper.make_node("Pad", ["x", "p"], ["z"]) if opset > 10 else helper.make_node("Pad", ["x"], ["z"], pads=pads)
     proto = model([pad, pool], [("x", "float32", shape)], [("y", "float32", None)], opset,
                   constants={"p": np.array(pads)} if opset > 10 else {})
-    for ops, given in ((None, None), ("missing", None), ("missing", opset), ("all", None), ("all", opset),
+    alone = [(None, None)] if RELEASE >= (1, 21) else []  # which older releases get wrong
+    for ops, given in (*alone, ("missing", None), ("missing", opset), ("all", None), ("all", opset),
                        (["AveragePool"], opset)):
         made = session(proto, ops, **({"opset": given} if ops else {}))
         assert made.run(None, {"x": x})[0].ravel().tolist() == [2, 3, 2]

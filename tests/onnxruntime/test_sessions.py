@@ -15,7 +15,7 @@ from onnx import helper
 from programs import launch, program
 from samples import ATTRIBUTES, data, domain_of
 from samples import inputs as sample_inputs
-from sessions import answers, feeds, layers, node_model, same, session
+from sessions import RELEASE, answers, feeds, layers, node_model, same, session
 
 import onnxpool
 from onnxpool.onnxruntime import nodes, record_nodes, register
@@ -43,7 +43,8 @@ KERNEL = {"kernel_shape": [2, 2]}
     ("AveragePool", {"kernel_shape": [2.5, 2.5]}, "kernel_shape"),
     ("AveragePool", {"kernel_shape": helper.make_attribute("kernel_shape", [], attr_type=onnx.AttributeProto.INTS)},
      "kernel_shape"),
-    ("AveragePool", {**KERNEL, "strides": [0, 1]}, "strides"),
+    pytest.param("AveragePool", {**KERNEL, "strides": [0, 1]}, "strides", marks=pytest.mark.skipif(
+        RELEASE < (1, 29), reason="onnxruntime itself divides by it")),
     ("AveragePool", {**KERNEL, "strides": [1]}, "strides"),
     ("AveragePool", {**KERNEL, "auto_pad": "BOGUS"}, "auto_pad"),
     ("AveragePool", {**KERNEL, "ceil_mode": 7}, "ceil_mode"),

@@ -1,4 +1,4 @@
-"""What onnxruntime is told of an operator, and what a node of a session does."""
+"""What onnxruntime registers for an operator, and what a node of a session does."""
 
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
