@@ -156,8 +156,8 @@ def region(draft: Draft, rng: random.Random, kind: str, turn: int) -> list[float
     styles = {ORDINARY: ("whole", "one", "any", "any"), "range": ("corner", "more", "whole", "any")}
     style = styles.get(kind, ("whole", "more", "beyond", "any"))[(turn + turn // 4) % 4]
     given = draft.attributes
-    whole = given.get("coordinate_transformation_mode") == "output_half_pixel"
-    half = draft.operator == "RoiAlign" and draft.opset >= 16 and not whole
+    half = (draft.operator == "RoiAlign" and draft.opset >= 16
+            and given.get("coordinate_transformation_mode") != "output_half_pixel")
     sides = []
     for size, name in zip(reversed(draft.shape[2:]), ("output_width", "output_height"), strict=True):
         element = rng.randrange(size)
@@ -271,7 +271,7 @@ def attributes_of(rng: random.Random, known: Iterable[str], spatial: list[int]) 
         "channels_last": lambda: rng.choice((0, 1, None)),
         "p": lambda: rng.choice((None, 1, 1.5, 2, 3, 4)),
         "pooled_shape": lambda: [rng.randint(1, 4) for _ in range(2)],
-        "spatial_scale": lambda: rng.choice((None, 1.0, 0.5, 0.25, 1.3)),
+        "spatial_scale": lambda: rng.choice((None, 1.0, 0.5, 0.25, 1.37)),
         "mode": lambda: rng.choice((None, "avg", "max")),
         "output_height": lambda: rng.choice((None, 1, 2, 3)),
         "output_width": lambda: rng.choice((None, 1, 2, 3)),
