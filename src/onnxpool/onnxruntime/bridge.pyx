@@ -143,10 +143,11 @@ cdef int get_version(const OrtCustomOp* op) noexcept nogil:
     return (<const Operator*>op).version
 
 
-# A custom operator is a schema and a kernel. Only the kernel is wanted: a node keeps the schema of ONNX or onnxruntime,
-# with its defaults, its checks and the version by which optimisers know it. So the first custom operator of a name,
-# which makes the schema, is of a version that no model reaches. The others are kernels, each of one version. They
-# declare no inputs or outputs, because types would be those of the schema that nobody uses, and so take any types.
+# Registering a custom operator adds a schema and a kernel, of which only the kernel is wanted: a node is to keep the
+# schema of ONNX or onnxruntime, with its defaults, its checks and the version by which optimisers know it. onnxruntime
+# makes the schema from the first custom operator of a name, so that one has a version that no model reaches. The others
+# are kernels, each for one version. They declare no inputs or outputs: onnxruntime would look up their types by names
+# that only the unused schema has. Such kernels take every type.
 cdef enum:
     UNREACHED = 1000  # the last version that onnxruntime gives to the domains of custom operators
 
