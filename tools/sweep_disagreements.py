@@ -100,7 +100,7 @@ def floats(rng: random.Random, shape: tuple[int, ...], dtype: np.dtype[Any], kin
     signs = generator.choice((-1, 1, 1), shape)
     if kind == "range":
         info = ml_dtypes.finfo(dtype)
-        scales = info.max, info.max, info.smallest_normal * 4, info.smallest_subnormal * 16
+        scales = info.max, info.max, info.smallest_normal * 1.01, info.smallest_subnormal * 16
         x = generator.uniform(0.5, 0.99, shape) * float(scales[turn // 4 % 4])
         return (x * (signs if turn % 2 else 1)).astype(dtype)
     x = generator.uniform(0.5, 2, shape) * signs

@@ -32,7 +32,7 @@ PACKAGES = {ORT: "onnxruntime", OPENVINO: "openvino", TORCH: "torch", REFERENCE:
 # How far sums of a peer may be off, relative to the largest number: a few roundings of each dtype, which the reference
 # makes after every step.
 ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-5, "float64": 1e-12}
-TINY = 0.5  # of the smallest normal number, below which peers lose digits or take 0
+TINY = 0.25  # of the smallest normal number, below which peers lose digits or take 0
 MANY, LONG = 2**14, {"float16": 2e-3, "bfloat16": 0.1, "float32": 2e-3, "float64": 1e-9}  # for more elements
 ADDED = ("GlobalAveragePool",)  # where the reference adds in bfloat16
 SUMS = ("AveragePool", "LpPool", "GlobalAveragePool", "GlobalLpPool", "RoiAlign")  # the others must be equal

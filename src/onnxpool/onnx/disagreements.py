@@ -327,8 +327,7 @@ def openvino_samples(case: Case) -> bool:
     """Whether OpenVINO takes another number of samples of a region than its size asks for."""
     given = case.operator.attributes
     whole = given.get("coordinate_transformation_mode") == "output_half_pixel" or case.version < 16
-    any_will_do = case.pointlike and given.get("mode") == "max"
-    return not case.has("sampling_ratio") and ("sampling_ratio" not in given or not whole) and not any_will_do
+    return not case.has("sampling_ratio") and ("sampling_ratio" not in given or not whole)
 
 
 def reference_leaves_range(case: Case) -> bool:
