@@ -13,7 +13,7 @@ from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from .errors import PoolError, PoolTypeError
-from .arrays import CPU, bfloat16, says
+from .arrays import CPU, dtype_named, says
 
 cdef extern from "Python.h":
     int PyCapsule_SetName(object capsule, const char* name) except -1
@@ -91,7 +91,7 @@ cdef element_of(const DLTensor* tensor):
         raise PoolTypeError(f"from_dlpack: the tensor has elements of {kind} with {tensor.bits} bits, which NumPy has "
                             f"not; cast it, such as to float32")
     if kind == "bfloat":
-        return bfloat16()
+        return dtype_named("bfloat16")
     return np.dtype("bool" if kind == "bool" else f"{kind}{tensor.bits}")
 
 

@@ -6,7 +6,7 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset, strcmp
 
-from .core.boxes cimport OF_BFLOAT16, OF_FLOAT16, OF_FLOAT32, OF_FLOAT64, CopyStep, extremes_of
+from .core.boxes cimport CopyStep, extremes_of
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
 from .core.job cimport MOST_AXES, Axis, Step, Tile
 from .core.signals cimport Interrupts, raised_by_handler
@@ -47,7 +47,6 @@ cdef extern from *:
     """
     bint fetches "onnxpool_fetches"() nogil
 
-FORMATS = {"float16": OF_FLOAT16, "bfloat16": OF_BFLOAT16, "float32": OF_FLOAT32, "float64": OF_FLOAT64}
 cdef const Unit* units = NULL
 
 
@@ -223,8 +222,8 @@ cdef class Pool:
         cdef const Unit* unit = unit_of(f"{stage.step}_{stage.unit}")
         job.step, job.copy = <Step> unit.run, <CopyStep> unit_of("copy_any_bytes").run
         job.itemsize, job.retries = setup.itemsize, retries
-        if len(setup.stages) > 1:  # a dtype without a format must not go on without retries
-            job.extremes = extremes_of(FORMATS[setup.dtype], setup.least, setup.largest)
+        if len(setup.stages) > 1:
+            job.extremes = extremes_of(setup.digits, setup.least, setup.largest)
         job.rows = stage.step == "passes"
         # Channels that are brought side by side are copied together as for any other step.
         job.whole = stage.step == "whole" and (setup.channels_last or not setup.inside)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from onnxpool.base import Operator
+from onnxpool.dtypes import BYTES, DTYPES, FLOATS
 from onnxpool.windows import Axis, ceil_div
 
 from .surroundings import NOTHING, Surroundings
@@ -35,7 +36,8 @@ EVERY = POOLS + QUANTISED + GLOBAL + REGIONS + QUANTISED_GLOBAL + UNPOOL
 # refuse.
 ORT_VERSIONS = {"AveragePool": (7, 99), "LpPool": (2, 99), "GlobalLpPool": (2, 21), "MaxRoiPool": (1, 21),
                 "RoiAlign": (10, 21)}
-ORT_FLOATS, BYTES = ("float16", "float32"), ("int8", "uint8")
+ORT_FLOATS = tuple(name for name in FLOATS if DTYPES[name].numpy and DTYPES[name].itemsize < 8)
+HALVES = tuple(name for name in FLOATS if DTYPES[name].itemsize == 2)
 ORT_DTYPES = {"MaxPool": (*ORT_FLOATS, "float64", *BYTES), "RoiAlign": (*ORT_FLOATS, "float64"),
               **dict.fromkeys(QUANTISED + QUANTISED_GLOBAL, BYTES)}
 ORT_CASTS_SINCE, ORT_DOUBLE_MAXIMUM_SINCE = 6, 8
@@ -348,7 +350,7 @@ def reference_stalls(case: Case) -> bool:
     if case.dtype != "bfloat16":
         return False
     if case.name in NORM:
-        return case.most * 0.9 ** case.p > LARGEST_BFLOAT16_COUNT
+        return bool(case.most * 0.9 ** case.p > LARGEST_BFLOAT16_COUNT)
     divisor = case.taps if case.has("count_include_pad") else case.most
     return case.most - LARGEST_BFLOAT16_COUNT > 0.1 * divisor
 
@@ -730,7 +732,7 @@ DISAGREEMENTS = (
         "truncates the quotients, wraps instead of saturating, and leaves out channels_last"),
     Disagreement(
         "openvino-empty-maximum", OPENVINO, MAXIMUM,
-        lambda case: case.empty and case.dtype not in ("float16", "bfloat16", *BYTES),
+        lambda case: case.empty and case.dtype not in (*HALVES, *BYTES),
         "returns the lowest finite number instead of -inf for a window that holds padding only"),
     Disagreement(
         "openvino-empty-indices", OPENVINO, MAXIMUM, lambda case: case.empty and case.operator.return_indices,
@@ -805,7 +807,7 @@ DISAGREEMENTS = (
         "returns the lowest finite number for a window of NaN", values="NaN"),
     Disagreement(
         "openvino-infinite", OPENVINO, MAXIMUM + GLOBAL_MAXIMUM,
-        lambda case: case.dtype not in ("float16", "bfloat16", *BYTES) and case.most > 0,
+        lambda case: case.dtype not in (*HALVES, *BYTES) and case.most > 0,
         "returns the lowest finite number for a window of -inf", values="infinity"),
     Disagreement(
         "openvino-infinite-indices", OPENVINO, MAXIMUM,

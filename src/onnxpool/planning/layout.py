@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from ..arrays import dtype_name
+from ..dtypes import DTYPES
 from ..errors import PoolError
 from ..kernels import pool as pools
 from ..windows import Axis
@@ -47,8 +48,8 @@ class Setup(NamedTuple):
     channels: int
     channels_last: bool  # of the arrays
     inside: bool  # whether channels are lanes
-    dtype: str
     itemsize: int
+    digits: int  # of a float
     p: float
     low: float
     high: float
@@ -177,7 +178,8 @@ def setup_of(request: Request, layout: Layout) -> Setup:
     low, high = ranges.safe_range(reduction, dtype)
     least, largest = ranges.harmless(reduction, dtype, math.prod(axis.most for axis in problem.axes))
     return Setup(axes=problem.axes, images=images, channels=channels, channels_last=request.channels_last,
-                 inside=inside, dtype=dtype, itemsize=problem.itemsize, p=reduction.p, low=low, high=high, least=least,
+                 inside=inside, itemsize=problem.itemsize,
+                 digits=DTYPES[dtype].digits, p=reduction.p, low=low, high=high, least=least,
                  largest=largest, indexed=reduction.name == "indexed_max", column_major=reduction.column_major,
                  route=route.name, stages=stages_of(problem, route, groups, unit, retries, layout))
 
