@@ -19,7 +19,8 @@ from .arrays import can_be, dtype_named
 from .dtypes import DTYPES
 from .execution import Plan
 from .planning.plan import INDEX, WindowPlan
-from .threads import MOST, team
+from .limits import MOST_THREADS
+from .threads import team
 
 cdef extern from *:
     """
@@ -104,7 +105,7 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     handle.pool = <PyObject*> pool
     Py_INCREF(pool)
     handle.empty, handle.indexed = x.size == 0, plan.reduction.name == "indexed_max"
-    handle.threads, handle.most_threads = team(None, x.nbytes), team(MOST, x.nbytes)
+    handle.threads, handle.most_threads = team(None, x.nbytes), team(MOST_THREADS, x.nbytes)
     handle.ndim = len(plan.shape)
     for axis in range(handle.ndim):
         handle.shape[axis] = plan.output_shape[axis]

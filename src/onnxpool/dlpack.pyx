@@ -12,6 +12,7 @@ from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsul
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from .limits import MOST_AXES
 from .errors import PoolError, PoolTypeError
 from .arrays import CPU, dtype_named, says
 
@@ -51,7 +52,6 @@ cdef struct DLManagedTensorVersioned:
 
 cdef uint64_t READ_ONLY = 1
 VERSION = (1, 0)  # the newest that is asked for; its minor versions only add
-MOST_AXES = 64    # as many as NumPy has
 OTHER = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 13: "CUDA managed", 14: "oneAPI",
          15: "WebGPU", 16: "Hexagon", 17: "MAIA"}
 KINDS = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")  # by their codes

@@ -219,14 +219,12 @@ cdef class Pool:
         cdef Py_ssize_t elements, results, a, span
         cdef Py_ssize_t[MOST_AXES] zero
         setup = self.setup
-        cdef const Unit* unit = unit_of(f"{stage.step}_{stage.unit}")
-        job.step, job.copy = <Step> unit.run, <CopyStep> unit_of("copy_any_bytes").run
+        cdef const Unit* unit = unit_of(stage.unit)
+        job.step, job.copy = <Step> unit.run, <CopyStep> unit_of(setup.copy).run
         job.itemsize, job.retries = setup.itemsize, retries
         if len(setup.stages) > 1:
             job.extremes = extremes_of(setup.digits, setup.least, setup.largest)
-        job.rows = stage.step == "passes"
-        # Channels that are brought side by side are copied together as for any other step.
-        job.whole = stage.step == "whole" and (setup.channels_last or not setup.inside)
+        job.rows, job.gathers = stage.by_axis, stage.gathers
         # A single channel, or none that is apart, leaves images to be items.
         job.of_images = setup.inside or setup.channels == 1
         job.groups, job.items = (1, setup.images) if job.of_images else (setup.images, setup.channels)
@@ -249,7 +247,7 @@ cdef class Pool:
                        + min(job.axis[a].size, (span - 1) * min(job.axis[a].dilation, job.axis[a].size) + 1))
             elements *= span
             results *= job.tile[a]
-        job.x_room = 0 if job.whole else FRONT + parts(elements * job.itemsize + LINE, LINE) * LINE
+        job.x_room = 0 if job.gathers else FRONT + parts(elements * job.itemsize + LINE, LINE) * LINE
         job.y_room = parts(results * job.itemsize + LINE, LINE) * LINE
         job.index_room = parts(results * 8, LINE) * LINE if setup.indexed else 0
         job.scratch = parts(unit.scratch(&tile), LINE) * LINE
@@ -303,7 +301,7 @@ cdef class Pool:
         if places > 1 and array.axis[last] != packed:
             apart = True
         a = last
-        while job.whole and places and a > 0 and not apart:  # few lanes of a whole channel: all lines are one
+        while job.gathers and places and a > 0 and not apart:  # few lanes of a whole channel: all lines are one
             packed *= job.axis[a].size
             a -= 1
             apart = job.axis[a].size > 1 and array.axis[a] != packed
@@ -319,7 +317,7 @@ cdef class Pool:
         cdef const Job* job = self.jobs
         cdef bint few = job.lanes * job.itemsize < LINE  # few lanes are read as rows
         cdef const Axis* last = &job.axis[job.rank - 1]
-        call.apart = self._describe(&call.x, &operands.x, last.size if few and (job.rows or job.whole) else 0)
+        call.apart = self._describe(&call.x, &operands.x, last.size if few and (job.rows or job.gathers) else 0)
         call.y_apart = self._describe(&call.y, &operands.y, last.out if few and job.rows else 0)
         call.indices.data, call.indices_apart = NULL, False
         if operands.indices.data != NULL:

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Array, dtype_name
-from ..attributes import MOST_AXES
 from ..dtypes import MAXIMA
 from ..errors import PoolError
 from ..execution import Plan
+from ..limits import MOST_AXES
 from ..parts import Limit
 from ..places import renumber, row_major
 from ..windows import Axis

@@ -13,11 +13,11 @@ import numpy as np
 from ..arrays import Array, dtype_name
 from ..dtypes import MAXIMA
 from ..execution import Plan
+from ..limits import FEW
 from ..parts import Limit, Part
 from ..windows import Axis
 from .axes import ALL, AxesPlan, Frame, framed
 from .request import Reduction
-from .routes import FEW
 
 BETWEEN = 1 << 20  # bytes that the first stage leaves at a time
 WORTH = 1 << 16  # elements of an image from which on two stages are faster than one, with more than FEW early taps

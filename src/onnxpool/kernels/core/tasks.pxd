@@ -22,7 +22,7 @@ cdef struct Job:
     Py_ssize_t* pace                     # places from one element of an axis to the next, as indices count them
     Py_ssize_t plane                     # places of a channel
     bint rows                            # whether the step takes rows that lie in one piece
-    bint whole                           # whether it takes all of a channel, and copies what lies apart itself
+    bint gathers                         # whether it reads elements that lie apart by itself
     Py_ssize_t itemsize
     Py_ssize_t tasks
     Py_ssize_t x_room, y_room, index_room  # bytes of the copies of a tile, where elements or results are apart
@@ -156,9 +156,9 @@ cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const 
     """Elements where they are, or copied together in scratch memory."""
     cdef Copy copy
     cdef int a, rank = job.rank
-    cdef Py_ssize_t unit = 1 if job.whole and call.apart else job.itemsize
+    cdef Py_ssize_t unit = 1 if job.gathers and call.apart else job.itemsize
     cdef Py_ssize_t[MOST_AXES] zero
-    if call.apart and not job.whole:
+    if call.apart and not job.gathers:
         describe(&copy, job, part, &call.x, part.low, part.high, strides, job.itemsize)
         copy.to = memory = memory + FRONT
         if volume(&copy):
