@@ -166,7 +166,7 @@ def test_channels_of_windows_that_cover_an_axis_are_brought_side_by_side(sizes, 
     shape = (1, 512, *sizes)
     plan = operator(kernel_shape=kernel).plan(shape, dtype)
     plan(np.ones(shape, dtype))
-    assert [pool.setup.inside for pool in plan._pools.values()] == [True]
+    assert [pool.setup.lanes for pool in plan._pools.values()] == [512]
 
 
 def read_by_tiles(axis, side):

@@ -10,6 +10,7 @@ from ..dtypes import DTYPES
 from ..errors import PoolError
 from ..kernels import pool as pools
 from ..limits import FEW
+from ..places import row_major as row_major_steps
 from ..windows import Axis
 from . import ranges, routes, steps, tiles
 from .reductions import KINDS
@@ -43,10 +44,11 @@ class Setup(NamedTuple):
     """What a pool is made of: the same for all callers."""
 
     axes: tuple[Axis, ...]
-    images: int
-    channels: int
-    channels_last: bool  # of the arrays
-    inside: bool  # whether channels are lanes
+    groups: int
+    items: int
+    lanes: int
+    sources: tuple[int, ...]  # the axes of the arrays that groups, items, each of the axes and lanes are; -1 is none
+    places: tuple[int, ...]  # what one more of each of these adds to an index
     itemsize: int
     digits: int  # of a float
     p: float
@@ -55,7 +57,6 @@ class Setup(NamedTuple):
     least: float  # magnitudes of elements between which no sum leaves its range
     largest: float
     indexed: bool
-    column_major: bool
     copy: str  # the unit that copies elements together
     route: str
     stages: tuple[Stage, ...]  # and one that computes suspect results again
@@ -149,6 +150,26 @@ def reads_lanes(request: Request, layout: Layout) -> bool | None:
     return None if request.whole or layout.contiguous else False
 
 
+def sources_of(request: Request, inside: bool) -> tuple[int, ...]:
+    """The axes of an array that are groups, items, axes and lanes of its problem; -1 where there is none."""
+    rank = len(request.shape)
+    channel = rank - 1 if request.channels_last else 1
+    spatial = tuple(axis for axis in range(1, rank) if axis != channel) or (-1,)
+    if inside:
+        return -1, 0, *spatial, channel
+    return (-1, 0, *spatial, -1) if request.channels == 1 else (0, channel, *spatial, -1)
+
+
+def places_of(request: Request) -> list[int]:
+    """What one more along each axis of an array adds to an index: channels count before the other axes."""
+    rank = len(request.shape)
+    channel = rank - 1 if request.channels_last else 1
+    spatial = [axis for axis in range(1, rank) if axis != channel]
+    order = [0, channel, *(reversed(spatial) if request.reduction.column_major else spatial)]
+    steps = dict(zip(order, row_major_steps([request.shape[axis] for axis in order]), strict=True))
+    return [steps[axis] for axis in range(rank)]
+
+
 def setup_of(request: Request, layout: Layout) -> Setup:
     """
     What the pool of a request is made of: the one function that all callers ask.
@@ -169,15 +190,15 @@ def setup_of(request: Request, layout: Layout) -> Setup:
     else:
         choice = routes.choose(problem_of(request, inside))
     problem, step = choice.problem, choice.step
-    images, channels, inside = request.shape[0], request.channels, problem.lanes > 1
-    groups = 1 if inside or channels == 1 else images
+    sources = sources_of(request, problem.lanes > 1)
+    groups, items, *_, lanes = (1 if axis < 0 else request.shape[axis] for axis in sources)
+    places = places_of(request)
     low, high = ranges.safe_range(reduction, dtype)
     least, largest = ranges.harmless(reduction, dtype, math.prod(axis.most for axis in problem.axes))
-    return Setup(axes=problem.axes, images=images, channels=channels, channels_last=request.channels_last,
-                 inside=inside, itemsize=problem.itemsize,
-                 digits=DTYPES[dtype].digits, p=reduction.p, low=low, high=high, least=least,
-                 largest=largest, indexed=reduction.name == "indexed_max", column_major=reduction.column_major,
-                 copy=steps.unit_of(*steps.COPY), route=step.name,
+    return Setup(axes=problem.axes, groups=groups, items=items, lanes=lanes, sources=sources,
+                 places=tuple(places[axis] if axis >= 0 else 0 for axis in sources), itemsize=problem.itemsize,
+                 digits=DTYPES[dtype].digits, p=reduction.p, low=low, high=high, least=least, largest=largest,
+                 indexed=reduction.name == "indexed_max", copy=steps.unit_of(*steps.COPY), route=step.name,
                  stages=stages_of(problem, step, groups, dtype, ranges.retries(reduction, dtype), layout))
 
 
