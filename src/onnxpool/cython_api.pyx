@@ -88,7 +88,7 @@ cdef Operand operand_of(array, Py_ssize_t* strides):
 
 cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_strides) except NULL:
     cdef onnxpool_handle* handle
-    if not isinstance(plan, WindowPlan):
+    if not isinstance(plan, WindowPlan) or plan.request.channel is None:
         if isinstance(plan, Plan):
             raise PoolTypeError(f"{plan.label}: its inputs are checked in Python, so it has no handle; call the plan")
         raise PoolTypeError(f"onnxpool: a handle is made of an operator's plan, got {type(plan).__name__}; "
@@ -97,7 +97,7 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     x = memory_of(plan.label, "X", plan.shape, plan.dtype, x_strides)
     y = memory_of(plan.label, "the result", plan.output_shape, plan.dtype, y_strides)
     indices = memory_of(plan.label, "Indices", plan.output_shape, INDEX, indices_strides)
-    pool, x, y = plan._pool_of(x, y) if x.size else (None, x, y)
+    pool = plan._pool(x, y, indices if plan.reduction.name == "indexed_max" else None) if x.size else None
     handle = <onnxpool_handle*> calloc(1, sizeof(onnxpool_handle))
     if handle == NULL:
         raise MemoryError(f"{plan.label}: no {sizeof(onnxpool_handle)} bytes for a handle")

@@ -5,8 +5,6 @@ import pytest
 from support import BYTES, DTYPES, FLOATS, bits, elements, largest, least, same_values, taps, to_first, to_last
 
 import onnxpool
-from onnxpool.planning.request import Reduction, Request, merged
-from onnxpool.windows import Axis
 
 SEEDS = 20
 SCALES = (np.float32(0.037), None, np.float32(0.02), None)
@@ -67,31 +65,6 @@ def test_global_pools_of_axes_of_one_element(operator, shape):
         pool = getattr(onnxpool, operator)(channels_last=last)
         a, b = (to_last(v, last) for v in (x, flat))
         assert pool(a).tobytes() == pool(b).tobytes() == pool(apart(a)).tobytes()
-
-
-def windows(size, kernel=1, stride=1):
-    return Axis(size, (size - kernel) // stride + 1, kernel, stride)
-
-
-@pytest.mark.parametrize(("problem", "shape"), [
-    (((8, 64, 1000, 1), ((3, 1),), 0), (8, 64, 1000)),
-    (((8, 64, 1000, 2), ((3, 1),), 0), (512, 1000, 2)),
-    (((8, 10, 100, 64), ((1, 3),), 1), (80, 100, 64)),
-    (((8, 10, 100, 64), ((3, 1),), 1), (8, 10, 6400)),
-    (((8, 64, 10, 100), ((1, 3),), 0), (8, 640, 100)),
-    (((8, 64, 10, 9, 8), ((1, 3, 3),), 0), (8, 640, 9, 8)),
-    (((8, 64, 10, 9, 8), ((3, 3, 1),), 0), (512, 10, 9, 8)),
-    (((8, 64, 10, 1, 8), ((3, 1, 3),), 0), (8, 64, 10, 8)),
-    (((8, 64, 10, 2, 8), ((3, 1, 3),), 0), None),
-    (((8, 64, 10, 8), ((1, 1),), 0), (1, 1, 40960)),
-    (((8, 64, 10, 8), ((3, 2),), 0), None),
-])  # fmt: skip
-def test_which_axes_are_merged(problem, shape):
-    given, (kernel,), last = problem
-    sizes = given[1:-1] if last else given[2:]
-    axes = tuple(windows(size, k) for size, k in zip(sizes, kernel, strict=True))
-    result = merged(Request(given, np.dtype(np.float32), axes, bool(last), Reduction("max")))
-    assert (None if result is None else result.shape) == shape
 
 
 @pytest.mark.parametrize(("operator", "dtype"), [

@@ -394,8 +394,8 @@ def test_all_callers_get_their_pool_from_one_function(caller, monkeypatch):
     """What `setup_of` says is what runs, whoever calls."""
     setup_of, asked = layout.setup_of, []
 
-    def watched(request, lies):
-        asked.append(setup_of(request, lies))
+    def watched(*arguments):
+        asked.append(setup_of(*arguments))
         return asked[-1]
 
     x = np.ones((4, 64, 64, 32), np.float32)

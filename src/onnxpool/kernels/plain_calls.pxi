@@ -10,8 +10,6 @@ cdef class PlainPool:
     pool : Pool
     x_shape, y_shape : tuple of int
         Of the arrays.
-    x_problem, y_problem : tuple of int
-        The shapes that their elements have for the pool.
     dtype : numpy.dtype
     quantised : bool
         Whether further inputs say what elements stand for.
@@ -20,51 +18,53 @@ cdef class PlainPool:
     """
     cdef Pool pool
     cdef bint quantised, serial
-    cdef int ndim, typenum
+    cdef int ndim, y_ndim, typenum
     cdef Py_ssize_t* x_shape  # what follows lies behind it
     cdef Py_ssize_t* y_shape
     cdef Operand x, y  # but for their data
 
-    def __cinit__(self, Pool pool not None, x_shape, y_shape, x_problem, y_problem, dtype, bint quantised, bint serial):
-        cdef int a, axes = len(x_problem)
+    def __cinit__(self, Pool pool not None, x_shape, y_shape, dtype, bint quantised, bint serial):
+        cdef int a
         cdef Py_ssize_t* strides
         self.pool, self.quantised, self.serial = pool, quantised, serial
-        self.ndim, self.typenum = len(x_shape), dtype.num
-        self.x_shape = <Py_ssize_t*> calloc(2 * (self.ndim + axes), sizeof(Py_ssize_t))
+        self.ndim, self.y_ndim, self.typenum = len(x_shape), len(y_shape), dtype.num
+        self.x_shape = <Py_ssize_t*> calloc(2 * (self.ndim + self.y_ndim), sizeof(Py_ssize_t))
         if self.x_shape == NULL:
             raise MemoryError("onnxpool: no memory for a plan")
-        self.y_shape, strides = self.x_shape + self.ndim, self.x_shape + 2 * self.ndim
+        self.y_shape, strides = self.x_shape + self.ndim, self.x_shape + self.ndim + self.y_ndim
         for a in range(self.ndim):
-            self.x_shape[a], self.y_shape[a] = x_shape[a], y_shape[a]
-        self.x = Operand(NULL, strides, axes, dtype.itemsize, False)
-        self.y = Operand(NULL, strides + axes, axes, dtype.itemsize, False)
-        lay_strides(strides, x_problem, dtype.itemsize)
-        lay_strides(strides + axes, y_problem, dtype.itemsize)
+            self.x_shape[a] = x_shape[a]
+        for a in range(self.y_ndim):
+            self.y_shape[a] = y_shape[a]
+        self.x = Operand(NULL, strides, self.ndim, dtype.itemsize, False)
+        self.y = Operand(NULL, strides + self.ndim, self.y_ndim, dtype.itemsize, False)
+        lay_strides(strides, x_shape, dtype.itemsize)
+        lay_strides(strides + self.ndim, y_shape, dtype.itemsize)
 
     def __dealloc__(self):
         free(self.x_shape)
 
-    cdef bint takes(self, x, const Py_ssize_t* shape):
+    cdef bint takes(self, x, int ndim, const Py_ssize_t* shape):
         """Whether x is a plain array of the dtype and of that shape."""
         cdef cnp.ndarray a
         cdef int i
         if not cnp.PyArray_CheckExact(x):
             return False
         a = x
-        if a.ndim != self.ndim or cnp.PyArray_TYPE(a) != self.typenum or not cnp.PyArray_ISCARRAY_RO(a):
+        if a.ndim != ndim or cnp.PyArray_TYPE(a) != self.typenum or not cnp.PyArray_ISCARRAY_RO(a):
             return False
-        for i in range(self.ndim):
+        for i in range(ndim):
             if a.shape[i] != shape[i]:
                 return False
         return True
 
     cdef new_result(self):
-        return cnp.PyArray_EMPTY(self.ndim, <cnp.npy_intp*> self.y_shape, self.typenum, 0)
+        return cnp.PyArray_EMPTY(self.y_ndim, <cnp.npy_intp*> self.y_shape, self.typenum, 0)
 
     cdef bint may_write(self, cnp.ndarray x, y):
         """Whether y is a plain array for results that lies apart from x."""
         cdef cnp.ndarray b
-        if not self.takes(y, self.y_shape):
+        if not self.takes(y, self.y_ndim, self.y_shape):
             return False
         b = y
         return cnp.PyArray_ISWRITEABLE(b) and (
@@ -94,7 +94,7 @@ cdef class PlainCall:
         cdef PlainPool plain
         if known and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
             plain = known[0]
-            if plain.quantised == (len(inputs) > 0) and plain.takes(x, plain.x_shape):
+            if plain.quantised == (len(inputs) > 0) and plain.takes(x, plain.ndim, plain.x_shape):
                 y = plain.new_result() if out is None else out
                 if out is None or plain.may_write(x, y):
                     plain.run(x, y, 1 if plain.serial else self._team(num_threads),

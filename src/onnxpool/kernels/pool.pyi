@@ -27,8 +27,8 @@ class Pool:
 
 class PlainPool:
     def __new__(
-        cls, pool: Pool, x_shape: tuple[int, ...], y_shape: tuple[int, ...], x_problem: tuple[int, ...],
-        y_problem: tuple[int, ...], dtype: np.dtype[Any], quantised: bool, serial: bool,
+        cls, pool: Pool, x_shape: tuple[int, ...], y_shape: tuple[int, ...], dtype: np.dtype[Any], quantised: bool,
+        serial: bool,
     ) -> PlainPool: ...
 
 class PlainCall:

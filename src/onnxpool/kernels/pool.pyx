@@ -157,7 +157,7 @@ cdef lay_strides(Py_ssize_t* strides, shape, Py_ssize_t itemsize):
         itemsize *= shape[a]
 
 
-cdef inline Py_ssize_t stride_of(const Operand* array, Py_ssize_t axis, Py_ssize_t none) noexcept nogil:
+cdef inline Py_ssize_t stride_of(const Operand* array, int axis, Py_ssize_t none) noexcept nogil:
     return none if axis < 0 else array.strides[axis]
 
 
@@ -173,16 +173,19 @@ cdef class Pool:
     cdef Axis* axes
     cdef readonly object setup
     cdef double p, low, high
+    cdef int outer                   # dimensions of groups
+    cdef int[MOST_AXES + 2] x_axis, y_axis  # the axes of arrays that dimensions are, or -1
     cdef bint careful
 
     def __cinit__(self, setup):
-        cdef int rank = len(setup.axes), n = rank + 3, i
+        cdef int rank = len(setup.axes), i
         cdef Job* job
         if rank > MOST_AXES:
             raise ValueError(f"onnxpool: {rank} axes, at most {MOST_AXES}")
         self.setup = setup
+        self.outer = len(setup.sizes)
         self.axes = <Axis*> calloc(rank, sizeof(Axis))
-        self.numbers = <Py_ssize_t*> calloc(2 * n + 2 * rank, sizeof(Py_ssize_t))
+        self.numbers = <Py_ssize_t*> calloc(2 * self.outer + 3 * rank, sizeof(Py_ssize_t))
         if self.axes == NULL or self.numbers == NULL:
             raise MemoryError("onnxpool: no memory for a pool")
         memset(self.jobs, 0, sizeof(self.jobs))
@@ -191,7 +194,8 @@ cdef class Pool:
         for i, stage in enumerate(setup.stages):
             job = &self.jobs[i]
             job.axis, job.rank = self.axes, rank
-            job.source, job.place, job.tile = self.numbers, self.numbers + n, self.numbers + 2 * n + i * rank
+            job.outer, job.outer_size, job.outer_place = self.outer, self.numbers, self.numbers + self.outer
+            job.place, job.tile = job.outer_place + self.outer, job.outer_place + self.outer + (1 + i) * rank
             self._set_job(job, stage, i == 1)
             if i == 1:
                 self.jobs[0].retry = job
@@ -201,15 +205,19 @@ cdef class Pool:
         free(self.numbers)
 
     cdef _set_axes(self):
-        cdef Py_ssize_t a, n = len(self.setup.sources)
+        cdef Py_ssize_t a, n = len(self.setup.places)
         self.careful = False
         divisor = 1
         for a, source in enumerate(self.setup.axes):
             set_axis(&self.axes[a], source)
             divisor *= source.kernel
         self.careful = divisor > 65536  # beyond which one correction of a quotient may not be enough
+        for a in range(self.outer):
+            self.numbers[a], self.numbers[self.outer + a] = self.setup.sizes[a], self.setup.places[a]
         for a in range(n):
-            self.numbers[a], self.numbers[n + a] = self.setup.sources[a], self.setup.places[a]
+            self.x_axis[a], self.y_axis[a] = self.setup.x[a], self.setup.y[a]
+        for a in range(n - self.outer - 2):
+            self.numbers[2 * self.outer + a] = self.setup.places[self.outer + 1 + a]
 
     cdef _set_job(self, Job* job, stage, bint retries):
         cdef Tile tile
@@ -223,7 +231,10 @@ cdef class Pool:
         if len(setup.stages) > 1:
             job.extremes = extremes_of(setup.digits, setup.least, setup.largest)
         job.rows, job.gathers = stage.by_axis, stage.gathers
-        job.groups, job.items, job.lanes = setup.groups, setup.items, setup.lanes
+        job.groups, job.items, job.lanes = 1, setup.items, setup.lanes
+        for a in range(self.outer):
+            job.groups *= job.outer_size[a]
+        job.item_place, job.lane_place = setup.places[self.outer], setup.places[self.outer + job.rank + 1]
         job.tile_items, job.tile_lanes = stage.items, stage.lanes
         for a in range(job.rank):
             job.tile[a], zero[a] = stage.windows[a], 0
@@ -273,7 +284,7 @@ cdef class Pool:
             raise MemoryError(f"onnxpool: no scratch memory for {threads} threads")
         raised_by_handler(&signals)
 
-    cdef bint _describe(self, Array* array, const Operand* source, Py_ssize_t places) noexcept nogil:
+    cdef bint _describe(self, Array* array, const Operand* source, const int* axis, Py_ssize_t places) noexcept nogil:
         """The strides of an array by the names they have in a job. The result says whether its elements must be copied
         together. A row of several places must lie in one piece; 0 places: it need not."""
         cdef const Job* job = self.jobs
@@ -281,12 +292,16 @@ cdef class Pool:
         cdef Py_ssize_t packed = job.lanes * source.itemsize
         cdef int a, last = job.rank - 1
         array.data, array.itemsize, array.swapped = source.data, source.itemsize, source.swapped
-        array.group, array.item = stride_of(source, job.source[0], 0), stride_of(source, job.source[1], 0)
-        array.lane = source.itemsize if job.lanes == 1 else stride_of(source, job.source[job.rank + 2], 0)
-        if array.lane != source.itemsize or array.item % source.itemsize or array.group % source.itemsize:
+        array.item = stride_of(source, axis[self.outer], 0)
+        array.lane = source.itemsize if job.lanes == 1 else stride_of(source, axis[self.outer + job.rank + 1], 0)
+        if array.lane != source.itemsize or array.item % source.itemsize:
             apart = True
+        for a in range(self.outer):
+            array.outer[a] = stride_of(source, axis[a], 0)
+            if array.outer[a] % source.itemsize:
+                apart = True
         for a in range(job.rank):
-            array.axis[a] = stride_of(source, job.source[2 + a], packed)
+            array.axis[a] = stride_of(source, axis[self.outer + 1 + a], packed)
             if array.axis[a] % source.itemsize:
                 apart = True
         if places > 1 and array.axis[last] != packed:
@@ -309,11 +324,11 @@ cdef class Pool:
         cdef bint few = job.lanes * job.itemsize < LINE  # few lanes are read as rows
         cdef int a
         cdef const Axis* last = &job.axis[job.rank - 1]
-        call.apart = self._describe(&call.x, &operands.x, last.size if few and (job.rows or job.gathers) else 0)
-        call.y_apart = self._describe(&call.y, &operands.y, last.out if few and job.rows else 0)
+        call.apart = self._describe(&call.x, &operands.x, self.x_axis, last.size if few and (job.rows or job.gathers) else 0)
+        call.y_apart = self._describe(&call.y, &operands.y, self.y_axis, last.out if few and job.rows else 0)
         call.indices.data, call.indices_apart = NULL, False
         if operands.indices.data != NULL:
-            call.indices_apart = self._describe(&call.indices, &operands.indices, 0)
+            call.indices_apart = self._describe(&call.indices, &operands.indices, self.y_axis, 0)
         call.rule, call.signals = operands.rule, signals
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.careful = self.careful

@@ -13,10 +13,8 @@ from ..dtypes import MAXIMA
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..explain import looks_coloured
-from ..planning.axes import checked_axes
 from ..planning.plan import WindowPlan
 from ..planning.request import Reduction, Request
-from ..planning.staged import plan_along
 from ..windows import Axis, resolve, whole_windows
 from .typed import Named, OneResult
 
@@ -24,6 +22,21 @@ if TYPE_CHECKING:
     from ..options import Sizes
 
 INFINITE_P = 2.0**52  # and above: the p-th root of the number of taps is 1, so the norm is the largest magnitude
+
+
+def checked_axes(label: str, axes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The numbers of axes in an array of that shape, from 0 on."""
+    places: list[int] = []
+    for i, axis in enumerate(axes):
+        if not -len(shape) <= axis < len(shape):
+            room = f"give {-len(shape)} to {len(shape) - 1}" if shape else "give an array with axes"
+            raise PoolError(f"{label}: axes[{i}]={axis}, but X has {len(shape)} axes, shape {shape}; {room}", label,
+                            "axes", axis=axis, value=axis)
+        if axis % len(shape) in places:
+            raise PoolError(f"{label}: axes={axes} names axis {axis % len(shape)} twice; name each axis once", label,
+                            "axes", axis=axis % len(shape), value=axis)
+        places.append(axis % len(shape))
+    return tuple(places)
 
 
 class Reducing(OneResult):
@@ -89,14 +102,12 @@ class Reducing(OneResult):
                                 error.attribute, value=error.value) from None
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
-        windows = self._windows(shape)
-        axes = tuple(windows.values())
-        reduction = self._reduction(axes)
-        if self.axes is not None or not self.keepdims:
-            return plan_along(self, shape, dtype, windows, reduction)
-        request = Request(shape=shape, dtype=dtype, axes=axes, channels_last=self.channels_last and len(shape) > 2,
-                          reduction=reduction)
-        return WindowPlan(self, request, self.zero_points_optional)
+        windows = tuple(self._windows(shape).items())
+        channel = len(shape) - 1 if self.channels_last and len(shape) > 2 else 1
+        return WindowPlan(self, Request(
+            shape=shape, dtype=dtype, windows=windows, reduction=self._reduction(tuple(axis for _, axis in windows)),
+            channel=channel if self.axes is None and self.keepdims else None, keepdims=self.keepdims,
+        ), self.zero_points_optional)
 
 
 class Windowed:

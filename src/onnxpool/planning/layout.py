@@ -1,6 +1,7 @@
-"""Layout: how arrays lie in memory, and the pool that reduces them. All callers ask `setup_of`."""
+"""Layout: what the pool of a request is made of, for arrays of some strides. All callers ask `setup_of`."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -10,15 +11,14 @@ from ..dtypes import DTYPES
 from ..errors import PoolError
 from ..kernels import pool as pools
 from ..limits import FEW
-from ..places import row_major as row_major_steps
 from ..windows import Axis
 from . import ranges, routes, steps, tiles
+from .form import Form, dims_of, forms_of
 from .reductions import KINDS
 from .request import Request
 from .steps import Problem, Step
 from .tiles import Tile
 
-POINT = Axis(1, out=1, kernel=1)  # the only window of an array without spatial axes
 MOST_PLACES = 1 << 30  # from the first tap of a window to its last one, which 32 bits can count
 MOST_TAPS_OF_BYTES = 2**31 // 256  # whose sum is sure to fit into 32 bits
 VECTOR = 64  # bytes of the widest register
@@ -44,11 +44,12 @@ class Setup(NamedTuple):
     """What a pool is made of: the same for all callers."""
 
     axes: tuple[Axis, ...]
-    groups: int
+    sizes: tuple[int, ...]  # of groups,
     items: int
     lanes: int
-    sources: tuple[int, ...]  # the axes of the arrays that groups, items, each of the axes and lanes are; -1 is none
-    places: tuple[int, ...]  # what one more of each of these adds to an index
+    x: tuple[int, ...]  # the axes of X whose strides the dimensions of the form have, slowest first; -1 is none
+    y: tuple[int, ...]  # and those of the result
+    places: tuple[int, ...]  # what one more along each adds to an index
     itemsize: int
     digits: int  # of a float
     p: float
@@ -71,41 +72,7 @@ def kind_of(request: Request) -> str:
     return "long_quantised_mean" if name == "quantised_mean" and many else name
 
 
-class Layout(NamedTuple):
-    """How an array lies in memory."""
-
-    contiguous: bool  # in row-major order, without gaps, in the byte order of the machine
-    interleaved: bool  # channels lie closer together than pixels
-    packed: bool = True  # pixels follow each other without gaps
-
-
-def row_major(request: Request) -> Layout:
-    """The layout of arrays in row-major order."""
-    return Layout(True, len(request.shape) > 2 and request.channels > 1 and request.channels_last)
-
-
-def layout_of(x: NDArray[Any], channels_last: bool) -> Layout:
-    """The layout of an array."""
-    contiguous = x.flags.c_contiguous and x.dtype.isnative
-    channel, pixel = (-1, -2) if channels_last else (1, -1)
-    if x.ndim <= 2 or x.shape[channel] == 1:
-        return Layout(contiguous, False)
-    if contiguous or x.shape[pixel] == 1:
-        return Layout(contiguous, channels_last)
-    return Layout(contiguous, abs(x.strides[channel]) < abs(x.strides[pixel]), channels_last or is_packed(x))
-
-
-def is_packed(x: NDArray[Any]) -> bool:
-    """Whether the pixels of each image follow each other without gaps, channels side by side in each."""
-    step = x.strides[1] * x.shape[1]
-    for size, stride in zip(x.shape[:1:-1], x.strides[:1:-1], strict=True):
-        if size > 1 and stride != step:
-            return False
-        step *= size
-    return True
-
-
-def memory_order(x: NDArray[Any], channels_last: bool) -> tuple[int, ...] | None:
+def memory_order(x: NDArray[Any], channel: int) -> tuple[int, ...] | None:
     """
     The axes of a result, slowest in memory first: channels where x has them, the others as they are.
 
@@ -113,9 +80,13 @@ def memory_order(x: NDArray[Any], channels_last: bool) -> tuple[int, ...] | None
     """
     if x.flags.c_contiguous:
         return None
-    channel = x.ndim - 1 if channels_last else 1
     others = [axis for axis in range(x.ndim) if axis != channel]
-    return (*others, channel) if layout_of(x, channels_last).interleaved else (0, channel, *others[1:])
+    last = x.ndim > 2 and x.shape[channel] > 1
+    if last and x.shape[others[-1]] > 1:
+        last = abs(x.strides[channel]) < abs(x.strides[others[-1]])
+    elif last:
+        last = channel == x.ndim - 1
+    return (*others, channel) if last else (0, channel, *others[1:])
 
 
 def counts_beyond(request: Request) -> bool:
@@ -131,79 +102,49 @@ def counts_beyond(request: Request) -> bool:
     return across * len(request.axes) > MOST_PLACES
 
 
-def problem_of(request: Request, inside: bool) -> Problem:
-    """A request as its loops see it, with channels as lanes or as items."""
+def problem_of(request: Request, form: Form) -> Problem:
+    """What a step is chosen for."""
     name, itemsize = kind_of(request), request.dtype.itemsize
-    channels = request.channels
-    return Problem(reduction=name, axes=request.axes or (POINT,),
-                   items=request.shape[0] if inside or channels == 1 else channels, lanes=channels if inside else 1,
-                   planar=inside and not request.channels_last, itemsize=itemsize,
-                   acc_bytes=max(itemsize, KINDS[name].acc_bytes), whole=request.whole)
+    axes = tuple(dim.windows for dim in form.axes if dim.windows is not None)
+    return Problem(reduction=name, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
+                   itemsize=itemsize, acc_bytes=max(itemsize, KINDS[name].acc_bytes), whole=request.reduction.whole)
 
 
-def reads_lanes(request: Request, layout: Layout) -> bool | None:
-    """Whether channels are lanes, as where they lie side by side. None if both ways can be, and costs decide."""
-    if layout.interleaved:  # few channels of whole images must have no gaps, if they are not last
-        return layout.packed or not request.whole or request.channels * request.dtype.itemsize >= VECTOR
-    if request.channels_last or not request.axes or request.channels * request.dtype.itemsize < VECTOR:
-        return False
-    return None if request.whole or layout.contiguous else False
-
-
-def sources_of(request: Request, inside: bool) -> tuple[int, ...]:
-    """The axes of an array that are groups, items, axes and lanes of its problem; -1 where there is none."""
-    rank = len(request.shape)
-    channel = rank - 1 if request.channels_last else 1
-    spatial = tuple(axis for axis in range(1, rank) if axis != channel) or (-1,)
-    if inside:
-        return -1, 0, *spatial, channel
-    return (-1, 0, *spatial, -1) if request.channels == 1 else (0, channel, *spatial, -1)
-
-
-def places_of(request: Request) -> list[int]:
-    """What one more along each axis of an array adds to an index: channels count before the other axes."""
-    rank = len(request.shape)
-    channel = rank - 1 if request.channels_last else 1
-    spatial = [axis for axis in range(1, rank) if axis != channel]
-    order = [0, channel, *(reversed(spatial) if request.reduction.column_major else spatial)]
-    steps = dict(zip(order, row_major_steps([request.shape[axis] for axis in order]), strict=True))
-    return [steps[axis] for axis in range(rank)]
-
-
-def setup_of(request: Request, layout: Layout) -> Setup:
+def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> Setup:
     """
     What the pool of a request is made of: the one function that all callers ask.
 
     Parameters
     ----------
     request : Request
-    layout : Layout
-        Of the arrays.
+    x : sequence of int
+        The strides of X, in bytes.
+    results : sequence of sequence of int
+        Those of the result, and of its indices if there are any.
+    contiguous : bool
+        Whether X is in row-major order, without gaps, and in the byte order of the machine.
     """
     dtype, reduction = dtype_name(request.dtype), request.reduction
     if counts_beyond(request):
         raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
                         f"indices; give float64", "MaxPool", "X", value=dtype)
-    inside = reads_lanes(request, layout)
-    if inside is None:
-        choice = routes.choose_between(problem_of(request, False), problem_of(request, True))
-    else:
-        choice = routes.choose(problem_of(request, inside))
-    problem, step = choice.problem, choice.step
-    sources = sources_of(request, problem.lanes > 1)
-    groups, items, *_, lanes = (1 if axis < 0 else request.shape[axis] for axis in sources)
-    places = places_of(request)
+    forms = forms_of(request, dims_of(request, x, results), x, contiguous, VECTOR // request.dtype.itemsize)
+    problems = [problem_of(request, form) for form in forms]
+    choice = routes.choose(problems[0]) if len(problems) == 1 else routes.choose_between(*problems)
+    problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
+    sizes = tuple(dim.size for dim in form.groups)
     low, high = ranges.safe_range(reduction, dtype)
     least, largest = ranges.harmless(reduction, dtype, math.prod(axis.most for axis in problem.axes))
-    return Setup(axes=problem.axes, groups=groups, items=items, lanes=lanes, sources=sources,
-                 places=tuple(places[axis] if axis >= 0 else 0 for axis in sources), itemsize=problem.itemsize,
+    return Setup(axes=problem.axes, sizes=sizes, items=problem.items, lanes=problem.lanes,
+                 x=tuple(dim.x for dim in form.dims), y=tuple(dim.y for dim in form.dims),
+                 places=tuple(dim.place for dim in form.dims), itemsize=problem.itemsize,
                  digits=DTYPES[dtype].digits, p=reduction.p, low=low, high=high, least=least, largest=largest,
                  indexed=reduction.name == "indexed_max", copy=steps.unit_of(*steps.COPY), route=step.name,
-                 stages=stages_of(problem, step, groups, dtype, ranges.retries(reduction, dtype), layout))
+                 stages=stages_of(problem, step, math.prod(sizes), dtype, ranges.retries(reduction, dtype), contiguous))
 
 
 def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bool,
-              layout: Layout) -> tuple[Stage, ...]:
+              contiguous: bool) -> tuple[Stage, ...]:
     """A step for a problem, and one for retries if there are any, with the tiles of each."""
     axes, extents = problem.axes, (groups, problem.items, problem.lanes)
     most = PLANAR_LANES[problem.itemsize] if problem.planar else 1 << 62
@@ -211,7 +152,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
     if any(axis.most > FEW for axis in axes):
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
     # Elements that lie apart are copied, and results. Others stay where they are: some of them are read again soon.
-    stays = not problem.planar and step.in_place and (step.gathers or layout.contiguous)
+    stays = not problem.planar and step.in_place and (step.gathers or contiguous)
     # A thread may take MOST bytes. Of these, what scratch memory leaves is free for elements.
     free = 0 if problem.planar or (step.copies_in_room and not stays) else tiles.MOST - room
 

@@ -1,30 +1,42 @@
 """Plans: what an operator that reduces windows does with arrays of one shape and dtype."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from .. import kernels, threads
-from ..arrays import Array, allocate, can_be, check_out, delivered
+from ..arrays import Array, allocate, can_be, check_out, delivered, dtype_name
+from ..dtypes import MAXIMA
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..explain import Explanation, axis_lines, explain, looks_coloured
-from ..parts import Partial
+from ..parts import Limit, Partial
+from ..places import row_major
 from ..windows import Axis
-from . import layout, quantisation, steps
+from . import layout, quantisation
+from . import steps as table
 from .combining import Total
 from .cutting import Cuttable
-from .request import Reduction, Request, merged, picked
+from .request import Reduction, Request, picked
 
 INDEX = np.dtype(np.int64)
+MOST_POOLS = 16  # that a plan keeps, of arrays with different strides
+CONVERTED = 1 << 20  # bytes of integers and their maxima that become floats at a time, unless one window has more
+LANES = 64  # values side by side that fill the accumulators of a row, whatever the dtype
+Strides = tuple[int, ...]
 QUANTISED = ("quantised_mean", "mean_in_order")  # reductions whose further inputs say what elements stand for
 
 
 def is_plain(x: Array) -> bool:
     """Whether an array lies as kernels take it without a further look."""
     return x.flags.c_contiguous and x.flags.aligned
+
+
+def steps(x: Array) -> Strides:
+    """The strides of an array; those of axes of one element say nothing."""
+    return tuple(stride * (size > 1) for size, stride in zip(x.shape, x.strides, strict=True))
 
 
 class Reducing(Cuttable):
@@ -152,42 +164,21 @@ class Cropped(Reducing):
         return delivered(y, out)
 
 
-class Remembering(kernels.PlainCall, Reducing):
-    """A plan whose further calls on plain arrays take a shorter way."""
-
-    __slots__ = ()
-
-    _plain: list[kernels.PlainPool]  # what runs plain arrays without a further look, once it is made
-
-    def _row_major(self) -> "WindowPlan | None":
-        """The plan whose pool reduces plain arrays, if one does."""
-        raise NotImplementedError(f"{self.label} does not run")
-
-    def _team(self, num_threads: int | None) -> int:
-        """How many threads a call on plain arrays gets."""
-        return threads.team(num_threads, math.prod(self.shape) * self.dtype.itemsize)
-
-    def _remember(self) -> None:
-        plan = None if self._plain else self._row_major()
-        if plan is not None:
-            self._plain.append(plan.plain_pool(self))
-
-
-class WindowPlan(Remembering):
+class WindowPlan(kernels.PlainCall, Reducing):
     """
-    The plan of an operator that reduces windows.
+    The plan of an operator that reduces windows along some axes of an array.
 
     Attributes
     ----------
     request : Request
-        What is asked, with the two values that follow.
+        What is asked of the loops, with the two values that follow.
     axes : tuple of Axis
-        The windows of each spatial axis.
+        The windows of each pooled axis, in the order of the array.
     reduction : Reduction
         What a window becomes.
     """
 
-    __slots__ = ("_bytes", "_merged", "_optional_zeros", "_picked", "_plain", "_pools", "_quantised", "_wider", "axes",
+    __slots__ = ("_bytes", "_joins", "_optional_zeros", "_picked", "_plain", "_pools", "_quantised", "_wide", "axes",
                  "output_shape", "reduction", "request")
 
     request: Request
@@ -195,78 +186,109 @@ class WindowPlan(Remembering):
     reduction: Reduction
     output_shape: tuple[int, ...]
     _bytes: int  # of X
-    _merged: Request | None  # the same with fewer axes
-    _picked: tuple[slice, ...] | None  # the elements that are the results
-    _wider: "WindowPlan | None"  # for float64, if only that has room for indices
-    _pools: dict[tuple[bool, layout.Layout], kernels.Pool]  # by whether the request is merged, and the layout
+    _joins: bool  # whether gaps in X are closed first, as the number of lanes decides the order of sums
+    _picked: tuple[slice | int, ...] | None  # the elements that are the results
+    _wide: "WindowPlan | None"  # for a dtype that holds the integers, or places of larger windows
+    _plain: list[kernels.PlainPool]  # what runs plain arrays without a further look, once it is made
+    _pools: dict[tuple[Strides, tuple[Strides, ...], bool], kernels.Pool]  # by strides, and whether X has no gaps
     _quantised: bool
     _optional_zeros: bool  # whether zero points may be left out
 
-    def __init__(self, operator: Any, request: Request, optional_zeros: bool = False) -> None:
-        picks = picked(request)
-        wider = None
-        if layout.counts_beyond(request):
-            wider = WindowPlan(operator, request._replace(dtype=np.dtype(np.float64)))
-        super().__init__(operator, request.shape, request.dtype, request=request, axes=request.axes,
-                         channels_last=request.channels_last, reduction=request.reduction,
-                         output_shape=request.output_shape, _picked=picks,
-                         _merged=None if picks else merged(request), _wider=wider, _pools={}, _plain=[],
-                         _bytes=request.nbytes, _quantised=request.reduction.name in QUANTISED,
-                         _optional_zeros=optional_zeros)
+    def __init__(self, operator: Any, request: Request, optional_zeros: bool = False, joins: bool = False) -> None:
+        dtype, wide = request.dtype, None
+        if request.channel is None:
+            held = np.dtype(MAXIMA.get(dtype_name(dtype), dtype))
+            request = request._replace(dtype=held)
+            if held.kind != dtype.kind and held.kind == "f":
+                wide = WindowPlan(operator, request)
+        if wide is None and layout.counts_beyond(request):
+            wide = WindowPlan(operator, request._replace(dtype=np.dtype(np.float64)))
+        super().__init__(operator, request.shape, dtype, request=request, axes=request.axes,
+                         reduction=request.reduction, output_shape=request.output_shape, _picked=picked(request),
+                         _wide=wide, _pools={}, _plain=[], _bytes=math.prod(request.shape) * dtype.itemsize,
+                         _quantised=request.reduction.name in QUANTISED, _optional_zeros=optional_zeros, _joins=joins)
 
-    def _places(self) -> Sequence[int]:
-        first = 1 if self.channels_last else 2
-        return range(first, first + len(self.axes))
+    # What a plan says
 
     def _route(self) -> list[str]:
         """The names of the steps that reduce arrays in row-major order."""
         if 0 in self.shape or not (can_be(self.shape, self.dtype) and can_be(self.output_shape, self.dtype)):
             return []
+        if self._by_numpy:
+            return ["numpy"]
         if self._picked is not None:
-            return [steps.VIEW]
-        if self._wider is not None:
-            return self._wider._route()
-        return [self._row_major_pool().setup.route]
+            return [table.VIEW]
+        return [(self._wide or self)._row_major_pool().setup.route]
+
+    def _geometry(self) -> list[str]:
+        lines = super()._geometry()
+        if self.request.channel == 1 and looks_coloured(self.shape):
+            lines.append("  if this axis holds colours, name the pooled ones: axes=(0, 1)")
+        if self._wide is not None and self.request.channel is None and self.operator.windowed:
+            lines.append(f"{self.dtype.name} becomes {self._wide.dtype.name}, a part at a time")
+        return lines
+
+    # How it is cut
+
+    def _places(self) -> tuple[int, ...]:
+        return self.request.pooled
+
+    def _numbering(self) -> tuple[int, ...]:
+        return self.request.order
+
+    def _result_axes(self) -> list[int]:
+        return list(self.request.kept)
+
+    def _least(self, axis: int) -> int:
+        """Lanes of whole channels must stay together where their number decides the order of sums."""
+        batch = [own for own in range(len(self.shape)) if own not in self.request.pooled and self.shape[own] > 1]
+        reduced = [own for own, windows in self.request.windows if windows.size > 1]
+        if not self.reduction.whole or not reduced or axis not in batch or axis == 0:
+            return 1
+        if batch[-1] < reduced[-1]:
+            return self.shape[axis] if axis == batch[-1] else 1
+        behind = math.prod(self.shape[axis + 1:])
+        return min(self.shape[axis], -(-LANES // max(1, behind))) if axis > reduced[-1] else 1
+
+    def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any]) -> Plan:
+        request = self.request._replace(shape=shape, windows=tuple(sorted(windows.items())), dtype=dtype)
+        return WindowPlan(self.operator, request, self._optional_zeros, joins=self.reduction.whole and request.channel is None)
+
+    # How it runs
+
+    @property
+    def _by_numpy(self) -> bool:
+        """Whether NumPy takes the maxima of whole axes of integers that no loop reads."""
+        return self._wide is not None and not self.operator.windowed
 
     def _team(self, num_threads: int | None) -> int:
         return threads.team(num_threads, self._bytes)
 
-    def _row_major(self) -> "WindowPlan | None":
-        return self if self._picked is None else None
-
-    def plain_pool(self, plan: Reducing) -> kernels.PlainPool:
-        """What runs plain arrays of a plan whose elements, in row-major order, are those of this one."""
-        request = self._merged or self.request
-        return kernels.PlainPool(
-            self._row_major_pool(), x_shape=plan.shape, y_shape=plan.output_shape, x_problem=request.shape,
-            y_problem=request.output_shape, dtype=plan.dtype, quantised=self._quantised,
-            serial=self._bytes < threads.SERIAL_BYTES)
-
-    def _geometry(self) -> list[str]:
-        lines = super()._geometry()
-        if looks_coloured(self.shape) and not self.channels_last:
-            lines.append("  if this axis holds colours, name the pooled ones: axes=(0, 1)")
-        return lines
-
-    def _least(self, axis: int) -> int:
-        channel = len(self.shape) - 1 if self.channels_last else 1
-        return self.shape[axis] if self.reduction.whole and axis == channel else 1
-
-    def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any]) -> Plan:
-        request = self.request._replace(shape=shape, axes=tuple(windows.values()), dtype=dtype)
-        return WindowPlan(self.operator, request, self._optional_zeros)
-
     def _order(self, x: Array) -> tuple[int, ...] | None:
-        return layout.memory_order(x, self.channels_last)
+        return None if self.request.channel is None else layout.memory_order(x, self.request.channel)
 
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
-        if self._picked is not None:
+        if self._by_numpy:
+            np.max(x, axis=self.request.pooled, keepdims=self.request.keepdims, out=y)
+        elif self._picked is not None:
             np.copyto(y, x[self._picked])
-        elif self._wider is not None and indices is not None:
-            y[...], indices[...] = self._wider(x.astype(np.float64), num_threads=team)
+        elif self._wide is not None:
+            self._convert(self._wide, x, y, indices, team)
         else:
-            pool, given, result = self._pool_of(x, y)
-            pool.run(given, result, team, rule, indices)
+            if x.dtype == bool:
+                x, y = x.view(np.uint8), y.view(np.uint8)
+            if self._joins:
+                x = np.ascontiguousarray(x)
+            self._pool(x, y, indices).run(x, y, team, rule, indices)
+
+    def _convert(self, wide: "WindowPlan", x: Array, y: Array, indices: Array | None, team: int) -> None:
+        """Maxima of elements that become wider ones, a part at a time."""
+        least = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf  # of windows wholly in padding
+        for part in wide._parts(Limit(None, CONVERTED, strict=False)):
+            result = part(x[part.inputs].astype(wide.dtype), num_threads=team)
+            if indices is not None:
+                result, indices[part.outputs] = result
+            y[part.outputs] = np.maximum(result, least)
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
         if not self._quantised:
@@ -277,28 +299,31 @@ class WindowPlan(Remembering):
                 return given.in_order()
             return given.whole(self.label, math.prod(axis.kernel for axis in self.axes))
 
-    def _numbering(self) -> tuple[int, ...]:
-        spatial = tuple(self._places())
-        channel = len(self.shape) - 1 if self.channels_last else 1
-        return (0, channel, *(reversed(spatial) if self.reduction.column_major else spatial))
-
-    def _pool_of(self, x: Array, y: Array) -> tuple[kernels.Pool, Array, Array]:
-        """The pool for arrays that lie like these, and these as it takes them: all callers ask it."""
-        request = self.request
-        if self._merged is not None and x.flags.c_contiguous and y.flags.c_contiguous:
-            request = self._merged
-            x, y = x.reshape(request.shape), y.reshape(request.output_shape)
-        return self._pool(request, layout.layout_of(x, request.channels_last)), x, y
+    def _pool(self, x: Array, y: Array, indices: Array | None) -> kernels.Pool:
+        """The pool for arrays that lie like these: all callers ask it."""
+        results = (y,) if indices is None else (y, indices)
+        return self._pool_for(steps(x), tuple(map(steps, results)), x.flags.c_contiguous and x.dtype.isnative)
 
     def _row_major_pool(self) -> kernels.Pool:
         """The pool for arrays in row-major order."""
-        request = self._merged or self.request
-        return self._pool(request, layout.row_major(request))
+        itemsize = self.request.dtype.itemsize
+        x, y, indices = (tuple(step * size * (n > 1) for step, n in zip(row_major(shape), shape, strict=True))
+                         for shape, size in ((self.shape, itemsize), (self.output_shape, itemsize),
+                                             (self.output_shape, INDEX.itemsize)))
+        return self._pool_for(x, (y, indices) if self.reduction.name == "indexed_max" else (y,), True)
 
-    def _pool(self, request: Request, lies: layout.Layout) -> kernels.Pool:
-        key = request is self._merged, lies
-        pool = self._pools.get(key)
+    def _pool_for(self, x: Strides, results: tuple[Strides, ...], contiguous: bool) -> kernels.Pool:
+        pool = self._pools.get((x, results, contiguous))
         if pool is None:
+            if len(self._pools) >= MOST_POOLS:
+                self._pools.clear()
             with kernels.cpu.DefaultFloats():
-                pool = self._pools[key] = kernels.Pool(layout.setup_of(request, lies))
+                pool = kernels.Pool(layout.setup_of(self.request, x, results, contiguous))
+            self._pools[x, results, contiguous] = pool
         return pool
+
+    def _remember(self) -> None:
+        if not self._plain and self._picked is None and self._wide is None:
+            self._plain.append(kernels.PlainPool(
+                self._row_major_pool(), x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype,
+                quantised=self._quantised, serial=self._bytes < threads.SERIAL_BYTES))

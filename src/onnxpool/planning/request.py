@@ -1,17 +1,12 @@
-"""Requests: what is asked of a plan, in the form with the fewest axes.
-
-An axis that no window reduces becomes part of its neighbours, images or channels. A window of 3x1 over channels first
-thus pools rows as if they were channels. An axis of size 1 is none. Where every window holds one element, maxima and
-means are a copy.
-"""
+"""Requests: what is asked of a plan, whatever the arrays look like in memory."""
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..windows import Axis, with_spatial
+from ..places import row_major
+from ..windows import Axis
 
 
 class Reduction(NamedTuple):
@@ -24,21 +19,50 @@ class Reduction(NamedTuple):
 
 
 class Request(NamedTuple):
-    """An array of images and channels, these second or last, the windows along its other axes, and their reduction."""
+    """
+    A reduction of windows along some axes of an array.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+    windows : tuple of (int, Axis)
+        The pooled axes, in ascending order, and the windows along each.
+    reduction : Reduction
+    channel : int, optional
+        The axis of channels in the layouts of ONNX, whose indices count channels before the pooled axes.
+    keepdims : bool
+        Whether the result has the pooled axes.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    axes: tuple[Axis, ...]
-    channels_last: bool
+    windows: tuple[tuple[int, Axis], ...]
     reduction: Reduction
+    channel: int | None = None
+    keepdims: bool = True
 
     @property
-    def channels(self) -> int:
-        return self.shape[-1 if self.channels_last else 1]
+    def axes(self) -> tuple[Axis, ...]:
+        """The windows along each pooled axis."""
+        return tuple(windows for _, windows in self.windows)
+
+    @property
+    def pooled(self) -> tuple[int, ...]:
+        """The pooled axes."""
+        return tuple(axis for axis, _ in self.windows)
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The axes that the result has."""
+        pooled = () if self.keepdims else self.pooled
+        return tuple(axis for axis in range(len(self.shape)) if axis not in pooled)
 
     @property
     def output_shape(self) -> tuple[int, ...]:
-        return with_spatial(self.shape, tuple(axis.out for axis in self.axes), self.channels_last)
+        """The shape of the result."""
+        along = dict(self.windows)
+        return tuple(along[axis].out if axis in along else self.shape[axis] for axis in self.kept)
 
     @property
     def nbytes(self) -> int:
@@ -46,9 +70,19 @@ class Request(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize
 
     @property
-    def whole(self) -> bool:
-        """Whether one window is all of a channel, and is reduced as such."""
-        return self.reduction.whole and all(axis.out == 1 for axis in self.axes)
+    def order(self) -> tuple[int, ...]:
+        """The axes as indices count them, slowest first."""
+        axes = list(range(len(self.shape)))
+        if self.channel is None:
+            return tuple(reversed(axes) if self.reduction.column_major else axes)
+        spatial = [axis for axis in axes[1:] if axis != self.channel]
+        return (0, self.channel, *(reversed(spatial) if self.reduction.column_major else spatial))
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """What one more along each axis adds to an index."""
+        steps = dict(zip(self.order, row_major([self.shape[axis] for axis in self.order]), strict=True))
+        return tuple(steps[axis] for axis in range(len(self.shape)))
 
 
 def is_kept(axis: Axis) -> bool:
@@ -56,47 +90,14 @@ def is_kept(axis: Axis) -> bool:
     return axis.kernel == 1 and axis.out == axis.size and axis.pads == (0, 0)
 
 
-def volume(axes: Sequence[Axis]) -> int:
-    return math.prod(axis.size for axis in axes)
-
-
-def picked(request: Request) -> tuple[slice, ...] | None:
+def picked(request: Request) -> tuple[slice | int, ...] | None:
     """Which elements the results are, if every window has one and the reduction leaves it as it is."""
-    axes = request.axes
-    if request.reduction.name not in ("max", "mean") or not axes:
+    if request.reduction.name not in ("max", "mean") or not request.windows:
         return None
-    if any(axis.kernel > 1 or axis.end - axis.begin < axis.out for axis in axes):
-        return None
-    spatial = (slice(None, (axis.out - 1) * axis.stride + 1, axis.stride) for axis in axes)
-    return (slice(None), *spatial) if request.channels_last else (slice(None), slice(None), *spatial)
-
-
-def merged(request: Request) -> Request | None:
-    """
-    The same request with fewer axes, for arrays whose elements lie in row-major order.
-
-    None if there is none.
-    """
-    axes = request.axes
-    if request.reduction.name in ("indexed_max", "quantised_mean"):  # places and sums of all axes count
-        return None
-    reduced = [i for i, axis in enumerate(axes) if not is_kept(axis)]
-    if len(reduced) == len(axes) > 0:
-        return None
-    if not reduced:
-        count = math.prod(request.shape)
-        row = Axis(count, out=count, kernel=1)
-        return request._replace(shape=(1, 1, count), axes=(row,), channels_last=False) if axes else None
-    before, after = axes[: reduced[0]], axes[reduced[-1] + 1 :]
-    between = tuple(axis for axis in axes[reduced[0] : reduced[-1] + 1] if axis.size > 1 or not is_kept(axis))
-    if len(between) == len(axes):
-        return None
-    sizes = tuple(axis.size for axis in between)
-    images, channels, last = request.shape[0], request.channels, True
-    if request.channels_last:
-        images, channels = images * volume(before), volume(after) * channels
-    elif volume(after) > 1:
-        images, channels = images * channels * volume(before), volume(after)
-    else:
-        channels, last = channels * volume(before), False
-    return request._replace(shape=with_spatial((images, channels), sizes, last), axes=between, channels_last=last)
+    index: list[slice | int] = [slice(None)] * len(request.shape)
+    for axis, windows in request.windows:
+        if windows.kernel > 1 or windows.end - windows.begin < windows.out:
+            return None
+        steps = slice(None, (windows.out - 1) * windows.stride + 1, windows.stride)
+        index[axis] = steps if request.keepdims else 0
+    return tuple(index)

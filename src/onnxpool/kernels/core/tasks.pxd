@@ -18,8 +18,11 @@ cdef struct Job:
     Py_ssize_t groups, items, lanes
     Py_ssize_t tile_items, tile_lanes
     Py_ssize_t* tile                     # windows of a tile along each axis
-    Py_ssize_t* source                   # the axes of arrays that groups, items, each axis and lanes are; or -1
-    Py_ssize_t* place                    # what one more of each of these adds to an index
+    int outer                            # dimensions of groups
+    Py_ssize_t* outer_size
+    Py_ssize_t* outer_place              # what one more along each dimension adds to an index: groups,
+    Py_ssize_t* place                    # axes,
+    Py_ssize_t item_place, lane_place    # items and lanes
     bint rows                            # whether the step takes rows that lie in one piece
     bint gathers                         # whether it reads elements that lie apart by itself
     Py_ssize_t itemsize
@@ -35,8 +38,8 @@ cdef struct Array:
     char* data
     Py_ssize_t itemsize
     bint swapped
-    Py_ssize_t group, item, lane
-    Py_ssize_t[MOST_AXES] axis
+    Py_ssize_t item, lane
+    Py_ssize_t[MOST_AXES] outer, axis
 
 cdef struct Call:
     Array x, y, indices
@@ -107,10 +110,21 @@ cdef inline void locate(const Job* job, const Part* whole, Py_ssize_t task, Part
     part.items = min(job.tile_items, whole.item + whole.items - part.item)
 
 
-cdef inline char* address(const Array* array, const Part* part, const Py_ssize_t* at, int rank) noexcept nogil:
-    cdef char* data = (array.data + part.group * array.group + part.item * array.item + part.lane * array.lane)
+cdef inline Py_ssize_t offset_of(const Job* job, Py_ssize_t group, const Py_ssize_t* strides) noexcept nogil:
+    """How far the elements of a group are from those of the first one."""
+    cdef Py_ssize_t offset = 0
     cdef int a
-    for a in range(rank):
+    for a in range(job.outer - 1, -1, -1):
+        offset += group % job.outer_size[a] * strides[a]
+        group //= job.outer_size[a]
+    return offset
+
+
+cdef inline char* address(const Array* array, const Job* job, const Part* part, const Py_ssize_t* at) noexcept nogil:
+    cdef char* data = array.data + offset_of(job, part.group, array.outer)
+    cdef int a
+    data += part.item * array.item + part.lane * array.lane
+    for a in range(job.rank):
         data += at[a] * array.axis[a]
     return data
 
@@ -120,7 +134,7 @@ cdef inline void describe(Copy* copy, const Job* job, const Part* part, const Ar
     """The copy of a box of an array to scratch memory, where its axes have these strides, in elements."""
     cdef Py_ssize_t stride = part.lanes
     cdef int a, rank = job.rank
-    copy.from_ = address(array, part, begin, rank)
+    copy.from_ = address(array, job, part, begin)
     copy.itemsize, copy.swapped, copy.axes = itemsize, array.swapped, rank + 2
     copy.n[0], copy.n[rank + 1] = part.items, part.lanes
     copy.from_stride[0], copy.from_stride[rank + 1] = array.item, array.lane
@@ -168,7 +182,7 @@ cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const 
         return
     for a in range(rank):
         zero[a], strides[a] = 0, call.x.axis[a] // unit
-    tile.x, tile.x_item = address(&call.x, part, zero, rank), call.x.item // unit
+    tile.x, tile.x_item = address(&call.x, job, part, zero), call.x.item // unit
     if call.apart:
         tile.apart, tile.x_lane, tile.swapped = True, call.x.lane, call.x.swapped
 
@@ -194,7 +208,7 @@ cdef inline char* target_of(Copy* copy, const Job* job, const Part* part, const 
     for a in range(rank):
         zero[a], strides[a] = 0, array.axis[a] // array.itemsize
     strides[rank] = array.item // array.itemsize
-    return address(array, part, zero, rank)
+    return address(array, job, part, zero)
 
 
 cdef inline void set_tile(Tile* tile, const Job* job, const Part* part, const Call* call) noexcept nogil:
@@ -229,9 +243,9 @@ cdef inline void run_part(const Job* job, const Call* call, const Part* part, ch
     tile.x_stride, tile.y_stride, tile.y_item = x_stride, y_stride, y_stride[job.rank]
     if call.indices.data != NULL:
         tile.indices = target_of(&indices, job, part, &call.indices, call.indices_apart, index_stride, places)
-        tile.index_stride, tile.index_item, tile.pace = index_stride, index_stride[job.rank], job.place + 2
-        tile.base_item, tile.base_lane = job.place[1], job.place[job.rank + 2]
-        tile.base = part.group * job.place[0] + part.item * tile.base_item + part.lane * tile.base_lane
+        tile.index_stride, tile.index_item, tile.pace = index_stride, index_stride[job.rank], job.place
+        tile.base_item, tile.base_lane = job.item_place, job.lane_place
+        tile.base = offset_of(job, part.group, job.outer_place) + part.item * tile.base_item + part.lane * tile.base_lane
     job.step(&tile)
     if tile.suspect and call.rule.p == 0 and not call.rule.careful:  # norms divide by nothing
         careful, tile.suspect = call.rule, 0

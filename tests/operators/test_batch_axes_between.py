@@ -1,9 +1,7 @@
-"""Global pools whose pooled axes have batch axes between them: two stages give what one does, and parts of it."""
+"""Global pools whose pooled axes have batch axes between them: their results, parts, bits and memory."""
 
-import time
 import tracemalloc
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import cases_axes
@@ -11,22 +9,10 @@ import numpy as np
 import pytest
 
 import onnxpool
-from onnxpool.planning import staged
-
-
-@pytest.fixture
-def early(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Small arrays are reduced in stages too, of which the first leaves little."""
-    onnxpool.clear_caches()
-    monkeypatch.setattr(staged, "WORTH", 1)
-    monkeypatch.setattr(staged, "FEW", 1)
-    monkeypatch.setattr(staged, "BETWEEN", 1 << 9)
-    yield
-    onnxpool.clear_caches()
 
 
 def cases(seeds: range) -> Iterator[tuple[cases_axes.Case, Any]]:
-    """Random calls with batch axes between pooled ones that are reduced in stages, and their plans."""
+    """Random calls with batch axes between pooled ones, and their plans."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
         rank = int(rng.integers(3, 6))
@@ -36,11 +22,13 @@ def cases(seeds: range) -> Iterator[tuple[cases_axes.Case, Any]]:
         x = cases_axes.laid(rng, cases_axes.elements(rng, shape, dtype))
         case = cases_axes.Case("GlobalMaxPool", axes, {}, bool(seed % 2), False, x)
         plan = case.make().plan(shape, dtype)
-        if isinstance(plan, staged.StagedPlan) and x.size < 100_000:
+        pooled = [axis for axis in axes if shape[axis] > 1]
+        between = [axis for axis in range(rank) if axis not in axes and shape[axis] > 1
+                   and min(pooled, default=rank) < axis < max(pooled, default=0)]
+        if between and x.size < 100_000:
             yield case, plan
 
 
-@pytest.mark.usefixtures("early")
 def test_results_are_those_of_arrays_in_order() -> None:
     """In any memory."""
     count = 0
@@ -52,7 +40,6 @@ def test_results_are_those_of_arrays_in_order() -> None:
     assert count > 100
 
 
-@pytest.mark.usefixtures("early")
 def test_parts_have_the_bits_of_the_whole() -> None:
     """Whichever axes are cut, and however small."""
     rng = np.random.default_rng(0)
@@ -68,11 +55,11 @@ def test_parts_have_the_bits_of_the_whole() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "bool"])
-def test_large_arrays_are_reduced_in_stages(dtype: str) -> None:
-    """The result is right, on one thread and on two, and little memory is taken."""
+def test_large_arrays_take_no_memory_but_their_result(dtype: str) -> None:
+    """The result is right, on one thread and on two."""
     x = np.random.default_rng(0).integers(0, 2, (9, 40, 50, 300)).astype(dtype)
     plan = onnxpool.GlobalMaxPool(axes=(0, 3), keepdims=False).plan(x.shape, dtype)
-    assert plan.explain().to_dict()["route"] == ["whole", "whole"]
+    assert plan.explain().to_dict()["route"] == ["whole"]
     y = plan(x, num_threads=1)
     assert np.array_equal(y, x.max((0, 3)))
     assert np.array_equal(plan(x, num_threads=2), y)
@@ -80,38 +67,7 @@ def test_large_arrays_are_reduced_in_stages(dtype: str) -> None:
     plan(x)
     held = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert held < staged.BETWEEN + y.nbytes + 10_000
-
-
-def test_threads_share_a_plan_from_its_first_call_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None of them sees half of the parts."""
-    x = np.random.default_rng(0).integers(0, 99, (9, 40, 50, 300)).astype(np.float32)
-    plan: Any = onnxpool.GlobalMaxPool(axes=(0, 3), keepdims=False).plan(x.shape, x.dtype)
-    parts = type(plan)._parts
-
-    def slowly(self: Any, limit: Any) -> Iterator[Any]:
-        for part in parts(self, limit):
-            yield part
-            time.sleep(0.05)
-
-    monkeypatch.setattr(staged.StagedPlan, "_parts", slowly)
-
-    def call(i: int) -> bool:
-        time.sleep(0.02 * i)
-        return np.array_equal(plan(x, out=np.full(plan.output_shape, -1, np.float32)), x.max((0, 3)))
-
-    onnxpool.clear_caches()
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(call, range(8)))
-
-
-@pytest.mark.parametrize(("shape", "axes", "dtype"), [
-    ((9, 40, 50, 300), (0, 1), "float32"), ((9, 40, 50, 300), (2, 3), "float32"), ((9, 40, 5), (0, 2), "float32"),
-    ((9, 3, 4_000_000), (0, 2), "uint8"), ((9, 1, 50, 300), (0, 2, 3), "uint8"),
-    ((8, 40, 50, 300), (0, 3), "float32")])
-def test_others_are_not(shape: tuple[int, ...], axes: Any, dtype: str) -> None:
-    """Nothing lies between, few elements are reduced first, the array is small, or a stage would leave too much."""
-    assert not isinstance(onnxpool.GlobalMaxPool(axes=axes).plan(shape, dtype), staged.StagedPlan)
+    assert held < y.nbytes + 10_000
 
 
 @pytest.mark.parametrize("pool", [onnxpool.global_average_pool, onnxpool.global_lp_pool])

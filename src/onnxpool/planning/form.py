@@ -1,0 +1,143 @@
+"""The normal form of a problem: as few dimensions as its arrays allow, each with its part in the loops."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..windows import Axis
+from .request import Request, is_kept
+
+
+class Dim(NamedTuple):
+    """
+    Neighbouring axes of an array that lie in memory as one would.
+
+    Attributes
+    ----------
+    size : int
+        Elements of X along it.
+    x, y : int
+        The axes of the arrays whose strides it has. -1 is none, where it has one element or window.
+    place : int
+        What one more along it adds to an index.
+    windows : Axis, optional
+        None if each element has a result of its own.
+    """
+
+    size: int
+    x: int = -1
+    y: int = -1
+    place: int = 0
+    windows: Axis | None = None
+
+
+class Form(NamedTuple):
+    """
+    A problem as the loops see it: x[groups, item, axes, lane].
+
+    Attributes
+    ----------
+    groups : tuple of Dim
+    item : Dim
+    axes : tuple of Dim
+        At least one.
+    lane : Dim
+        Elements that the loops read side by side. One element if they read rows of the last axis.
+    apart : bool
+        Whether lanes lie farther apart than elements of the last axis, and are brought together.
+    """
+
+    groups: tuple[Dim, ...]
+    item: Dim
+    axes: tuple[Dim, ...]
+    lane: Dim
+    apart: bool
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """All of them, slowest first."""
+        return (*self.groups, self.item, *self.axes, self.lane)
+
+
+ONE = Dim(1)
+POINT = Dim(1, windows=Axis(1, out=1, kernel=1))
+
+
+def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]) -> list[Dim]:
+    """
+    The dimensions of arrays with these strides, slowest first; results are one array, or two with indices.
+
+    Neighbouring axes become one if every array steps from one to the next as along a single axis, and either no windows
+    lie along them or one window covers both. The number of lanes can show in the sum of a whole channel. The dimension
+    before a pooled one may become lanes, so it is left alone there: else the size of a batch would show.
+    """
+    along, places = dict(request.windows), request.places
+    kept = {axis: place for place, axis in enumerate(request.kept)}
+    whole = request.reduction.whole
+    dims: list[Dim] = []  # fastest first
+    for axis in range(len(request.shape) - 1, -1, -1):
+        size, windows = request.shape[axis], along.get(axis)
+        if windows is not None and is_kept(windows):
+            windows = None
+        if size == 1 and windows is None:
+            continue
+        own = kept.get(axis, -1)
+        dim = Dim(size, axis, own, places[axis], windows)
+        if dims:
+            last = dims[-1]
+            follows = x[axis] == last.size * x[last.x]
+            if windows is not None:
+                if whole and last.windows is not None and follows:
+                    size *= last.size
+                    dims[-1] = last._replace(size=size, windows=Axis(size, out=1, kernel=size))
+                    continue
+            elif (last.windows is None and follows and all(y[own] == last.size * y[last.y] for y in results)
+                    and dim.place == last.size * last.place
+                    and not (whole and len(dims) > 1 and dims[-2].windows is not None)):
+                dims[-1] = last._replace(size=size * last.size)
+                continue
+        dims.append(dim)
+    return dims[::-1]
+
+
+def form_of(dims: Sequence[Dim], lane: Dim, apart: bool, whole: bool) -> Form:
+    """The form with these lanes. The largest other dimension without windows is that of items."""
+    axes = tuple(dim for dim in dims if dim.windows is not None)
+    rest = [dim for dim in dims if dim.windows is None and dim is not lane]
+    if not axes and not whole and lane is ONE and rest:  # the elements of the fastest dimension are windows
+        dim = rest.pop()
+        axes = (dim._replace(windows=Axis(dim.size, out=dim.size, kernel=1)),)
+    item = max(reversed(rest), key=lambda dim: dim.size, default=ONE)
+    return Form(tuple(dim for dim in rest if dim is not item), item, axes or (POINT,), lane, apart)
+
+
+def forms_of(request: Request, dims: Sequence[Dim], x: Sequence[int], contiguous: bool, least: int) -> list[Form]:
+    """
+    The forms that a problem can have; if there are two, costs decide: rows, and lanes that are brought together.
+
+    Parameters
+    ----------
+    request : Request
+    dims : sequence of Dim
+    x : sequence of int
+        The strides of X.
+    contiguous : bool
+        Whether X is in row-major order, without gaps.
+    least : int
+        Lanes that fill a register.
+    """
+    whole = request.reduction.whole
+    rows = form_of(dims, ONE, False, whole)
+    # The first axis of an array of whole channels is its batch, whose size must not show in a result.
+    free = (dim for dim in dims if dim.windows is None and x[dim.x] and not (whole and dim.x == 0))
+    lane = min(free, key=lambda dim: abs(x[dim.x]), default=None)
+    if lane is None:
+        return [rows]
+    pooled = [dim for dim in dims if dim.windows is not None]
+    if all(abs(x[lane.x]) < abs(x[dim.x]) for dim in pooled if dim.size > 1):
+        # Few lanes of a whole channel must have no gaps between them, unless they are the last axes of the array.
+        packed = len(pooled) == 1 and x[pooled[0].x] == lane.size * x[lane.x] == lane.size * request.dtype.itemsize
+        last = not pooled or lane.x > pooled[-1].x
+        return [form_of(dims, lane, False, whole) if not whole or lane.size >= least or last or packed else rows]
+    if lane.size < least or not (whole or contiguous):
+        return [rows]
+    return [rows, form_of(dims, lane, True, whole)]
