@@ -1,5 +1,6 @@
 """The normal form of a problem: as few dimensions as its arrays allow, each with its part in the loops."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -127,17 +128,19 @@ def forms_of(request: Request, dims: Sequence[Dim], x: Sequence[int], contiguous
     """
     whole = request.reduction.whole
     rows = form_of(dims, ONE, False, whole)
-    # The first axis of an array of whole channels is its batch, whose size must not show in a result.
-    free = (dim for dim in dims if dim.windows is None and x[dim.x] and not (whole and dim.x == 0))
+    pooled = [dim for dim in dims if dim.windows is not None]
+    behind = pooled[-1].x if pooled else -1
+    # The first axis of an array of whole channels is its batch, whose size must not show in a result. Elements that
+    # are repeated are no lanes, unless they are along the last axes.
+    free = (dim for dim in dims if dim.windows is None and not (whole and dim.x == 0) and (x[dim.x] or dim.x > behind))
     lane = min(free, key=lambda dim: abs(x[dim.x]), default=None)
     if lane is None:
         return [rows]
-    pooled = [dim for dim in dims if dim.windows is not None]
-    if all(abs(x[lane.x]) < abs(x[dim.x]) for dim in pooled if dim.size > 1):
+    if abs(x[lane.x]) < next((abs(x[dim.x]) for dim in reversed(pooled) if dim.size > 1), math.inf):
         # Few lanes of a whole channel must have no gaps between them, unless they are the last axes of the array.
         packed = len(pooled) == 1 and x[pooled[0].x] == lane.size * x[lane.x] == lane.size * request.dtype.itemsize
-        last = not pooled or lane.x > pooled[-1].x
-        return [form_of(dims, lane, False, whole) if not whole or lane.size >= least or last or packed else rows]
+        inside = not whole or lane.size >= least or lane.x > behind or packed
+        return [form_of(dims, lane, False, whole) if inside else rows]
     if lane.size < least or not (whole or contiguous):
         return [rows]
     return [rows, form_of(dims, lane, True, whole)]
