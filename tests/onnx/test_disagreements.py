@@ -174,7 +174,7 @@ EXAMPLES = {
     "openvino-indices": (made("MaxPool", 11, ramp(1, 1, 2, 3), 2, kernel_shape=[2, 2], storage_order=1),
                          made("MaxPool", 11, FIVE, 2, kernel_shape=[2], storage_order=1)),
     "openvino-roi-align": (
-        align(16), align(16, sampling_ratio=0, coordinate_transformation_mode="output_half_pixel")),
+        align(16), align(16, sampling_ratio=0)),
     "ort-nan": (made("MaxPool", 11, NAN, kernel_shape=[4]), BYTES),
     "ort-infinite": (made("GlobalMaxPool", 1, np.full((1, 1, 4), -np.inf, np.float32)), BYTES),
     "ort-norm-range": (made("LpPool", 11, np.float32([[[1e30, 1e30]]]), kernel_shape=[2]), BYTES),
@@ -205,7 +205,7 @@ EXAMPLES = {
                           made("AveragePool", 22, LONG, kernel_shape=[32, 32], strides=[512, 512])),
     "ort-regions-nan": (align_beyond(np.nan), made("GlobalAveragePool", 1, NAN)),
     "ort-inverted-regions": (align_inverted(), align_inverted(sampling_ratio=1)),
-    "openvino-inverted-regions": (align_inverted(sampling_ratio=0), align_inverted(sampling_ratio=1)),
+    "openvino-empty-regions": (align_inverted(sampling_ratio=0), align_inverted(sampling_ratio=1)),
     "ort-regions-infinite": (align_beyond(np.inf), made("GlobalAveragePool", 1, FOUR)),
     "ort-mean-range": (made("AveragePool", 11, HUGE, kernel_shape=[2]),
                        made("AveragePool", 11, HUGE, kernel_shape=[1])),

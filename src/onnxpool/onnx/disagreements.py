@@ -325,14 +325,6 @@ def openvino_stays_first(case: Case) -> bool:
     return case.operator.return_indices and any(map(starts_later, case.axes)) and case.most > 0
 
 
-def openvino_samples(case: Case) -> bool:
-    """Whether OpenVINO takes another number of samples of a region than its size asks for."""
-    given = case.operator.attributes
-    if "sampling_ratio" not in given:
-        return True
-    return shrinks_regions(case) and not (given.get("mode") == "max" and case.pointlike)
-
-
 def shrinks_regions(case: Case) -> bool:
     """Whether a region may have no samples, because its size asks for as many and is not at least 1."""
     whole = case.operator.attributes.get("coordinate_transformation_mode") == "output_half_pixel" or case.version < 16
@@ -741,8 +733,12 @@ DISAGREEMENTS = (
         "openvino-indices", OPENVINO, MAXIMUM, openvino_transposes,
         "exchanges the axes of Indices for storage_order=1, instead of counting in that order"),
     Disagreement(
-        "openvino-roi-align", OPENVINO, ALIGN, openvino_samples,
-        "takes another number of samples where sampling_ratio is left out, or 0 with half_pixel"),
+        "openvino-roi-align", OPENVINO, ALIGN, lambda case: "sampling_ratio" not in case.operator.attributes,
+        "takes another number of samples where sampling_ratio is left out"),
+    Disagreement(
+        "openvino-empty-regions", OPENVINO, ALIGN,
+        lambda case: shrinks_regions(case) and "sampling_ratio" in case.operator.attributes,
+        "returns whatever memory holds for a region without samples, whose size is 0 or less"),
     Disagreement(
         "openvino-roi-maximum", OPENVINO, ALIGN,
         lambda case: case.operator.attributes.get("mode") == "max" and not case.pointlike,
@@ -833,9 +829,6 @@ DISAGREEMENTS = (
     Disagreement(
         "openvino-regions-infinite", OPENVINO, ALIGN, lambda case: True,
         "returns NaN for samples beyond an image whose first element is infinite", values="infinity"),
-    Disagreement(
-        "openvino-inverted-regions", OPENVINO, ALIGN, shrinks_regions,
-        "takes a sample of a region that ends before it begins", values="inverted"),
     Disagreement(
         "openvino-regions-range", OPENVINO, ALIGN, lambda case: case.sums_samples and case.dtype != "float16",
         "returns inf where a sum leaves the range of float32, though the mean does not", values="range"),
