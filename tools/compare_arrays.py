@@ -35,33 +35,33 @@ CASES = {
         ("scikit-image", lambda x: block_reduce(x, (4, 4, 1), np.max)),
         ("reshape", lambda x: x.reshape(540, 4, 960, 4, 3).max((1, 3))),
     ]),
-    "maxima of 7x7 blocks with a rest, float32": (grey, [
+    "maxima of 7x7 blocks, the last ones incomplete, float32": (grey, [
         ("onnxpool", lambda x: onnxpool.max_pool(x, 7, strides=7, ceil_mode=1, axes=(0, 1))),
         ("scikit-image", lambda x: block_reduce(x, (7, 7), np.max)),
     ]),
-    "means of 5x5 windows, step 3, float32": (grey, [
+    "means of 5x5 windows, stride 3, float32": (grey, [
         ("onnxpool", lambda x: onnxpool.average_pool(x, 5, strides=3, axes=(0, 1))),
-        ("scipy, then slices", lambda x: ndimage.uniform_filter(x, 5)[2:-2:3, 2:-2:3]),
+        ("scipy, then sliced", lambda x: ndimage.uniform_filter(x, 5)[2:-2:3, 2:-2:3]),
         ("sliding_window_view", lambda x: sliding_window_view(x, (5, 5))[::3, ::3].mean((2, 3))),
     ]),
     "maxima of 15x15 windows, float32": (grey, [
         ("onnxpool", lambda x: onnxpool.max_pool(x, 15, axes=(0, 1))),
-        ("scipy, then slices", lambda x: ndimage.maximum_filter(x, 15)[7:-7, 7:-7]),
+        ("scipy, then sliced", lambda x: ndimage.maximum_filter(x, 15)[7:-7, 7:-7]),
     ]),
-    "maxima of 3x3 windows, step 2, uint16": (grey16, [
+    "maxima of 3x3 windows, stride 2, uint16": (grey16, [
         ("onnxpool", lambda x: onnxpool.max_pool(x, 3, strides=2, axes=(0, 1))),
-        ("scipy, then slices", lambda x: ndimage.maximum_filter(x, 3)[1:-1:2, 1:-1:2]),
+        ("scipy, then sliced", lambda x: ndimage.maximum_filter(x, 3)[1:-1:2, 1:-1:2]),
         ("sliding_window_view", lambda x: sliding_window_view(x, (3, 3))[::2, ::2].max((2, 3))),
     ]),
-    "means of 8 steps of time, float32 (T, Z, Y, X)": (cube, [
+    "means over 8 time steps, float32 (T, Z, Y, X)": (cube, [
         ("onnxpool", lambda x: onnxpool.average_pool(x, 8, strides=8, axes=0)),
         ("reshape", lambda x: x.reshape(8, 8, 30, 200, 200).mean(1)),
     ]),
-    "means of images, float32 (T, Z, Y, X)": (cube, [
+    "means over images, float32 (T, Z, Y, X)": (cube, [
         ("onnxpool", lambda x: onnxpool.global_average_pool(x, axes=(2, 3), keepdims=False)),
         ("mean", lambda x: x.mean((2, 3))),
     ]),
-    "means of T and X, float32 (T, Z, Y, X)": (cube, [
+    "means over T and X, float32 (T, Z, Y, X)": (cube, [
         ("onnxpool", lambda x: onnxpool.global_average_pool(x, axes=(0, 3), keepdims=False)),
         ("mean", lambda x: x.mean((0, 3))),
     ]),
