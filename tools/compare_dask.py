@@ -83,7 +83,7 @@ def ways() -> None:
             "onnxpool": lambda: pools.average_pool(ragged, 4, strides=4, axes=both),
             "coarsen": lambda: da.coarsen(np.mean, ragged, {0: 4, 1: 4}, trim_excess=True),
         },
-        "means of 5x5 windows, step 3": {
+        "means of 5x5 windows, stride 3": {
             "onnxpool": lambda: pools.average_pool(x, 5, strides=3, axes=both),
             "dask-image": lambda: ndfilters.uniform_filter(x, 5)[2:-2:3, 2:-2:3],
             "map_overlap": lambda: by_hand(x, 5, 3),
@@ -139,7 +139,7 @@ def rate_of(size: int, given: dict[str, Any]) -> tuple[float, float, float]:
 
 def workers() -> None:
     """Prints measured times of one and two workers, and predicted ones."""
-    print("\n| workers | array | chunk | windows | tasks | predicted s | measured s | off |\n" + "|---" * 8 + "|")
+    print("\n| workers | array | chunk | windows | tasks | predicted s | measured s | error |\n" + "|---" * 8 + "|")
     for count in (1, 2):
         with cluster(count) as client:
             small = da.ones(1000, chunks=1)
@@ -160,14 +160,14 @@ def workers() -> None:
                 shared = (count if SHARED else 1)
                 predicted = told["scheduler"] + shared * (told["load"] + told["join"] + told["pool"] + told["move"])
                 spent = best(lambda client=client, y=y: client.compute(y).result(), 3)
-                print(f"| {count} | {size}x{size} | {chunk}x{chunk} | {given['kernel_shape']}, step "
+                print(f"| {count} | {size}x{size} | {chunk}x{chunk} | {given['kernel_shape']}, stride "
                       f"{given.get('strides', 1)} | {cost.tasks} | {predicted:.2f} | {spent:.2f} | "
                       f"{predicted / spent - 1:+.0%} |", flush=True)
 
 
 def memory() -> None:
     """Prints the memory of two workers that pool arrays of several sizes."""
-    print("\n| array | GiB | chunks | most memory of a worker, MiB | s |\n|---|---|---|---|---|")
+    print("\n| array | GiB | chunks | peak memory per worker, MiB | s |\n|---|---|---|---|---|")
     for size in (8000, 16_000, 32_000):
         with cluster(2, "600MiB") as client:
             y = summed(pools.average_pool(source((size, size), 2000), 5, strides=2, pads=2, axes=(0, 1)))

@@ -179,7 +179,7 @@ def test_the_model_counts_what_graphs_hold(given: dict[str, Any], chunks: Any) -
 def test_the_guide_says_what_the_model_does(capsys: pytest.CaptureFixture[str]) -> None:
     """The rows of the large array in docs/scaling.md."""
     page = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text()
-    row = r"^\| ([\dx]+) \| (\d), step (\d)(, pads)? \| ([\d,]+) \| ([\d.]+) \| (\d+) \| (.*) \|$"
+    row = r"^\| ([\dx]+) \| (\d), stride (\d)(, pads)? \| ([\d,]+) \| ([\d.]+) \| (\d+) \| (.*) \|$"
     rows = re.findall(row, page, re.MULTILINE)
     assert len(rows) == 5
     for chunk, kernel, stride, pads, tasks, halo, workers, times in rows:
