@@ -134,18 +134,3 @@ def test_the_page_on_compatibility_says_what_is_supported() -> None:
     assert oldest == {"Python": project["requires-python"].removeprefix(">="),
                       **dict(requirement.split(">=") for requirement in wanted)}
     assert f"{schemas.LATEST['']} for ONNX, {schemas.LATEST['com.microsoft']} for com.microsoft" in text
-
-
-def test_promises_name_their_tests() -> None:
-    """Each row of the guide to embedding names tests that exist, and scenarios that they run."""
-    text = (ROOT / "docs" / "embedding.md").read_text()
-    rows = [row for row in re.findall(r"^\| ([^|]*) \| ([^|]*) \|$", text, re.MULTILINE) if row[1] != "shown by"]
-    assert len(rows) > 15
-    source = "".join(path.read_text() for path in (ROOT / "tests" / "helpers").glob("scenarios_*.py"))
-    for promise, shown in rows:
-        tests = re.findall(r"`(test_\w+\.py)::(test_\w+)`", shown)
-        assert tests, promise
-        for file, name in tests:
-            assert f"\ndef {name}(" in next((ROOT / "tests").rglob(file)).read_text(), name
-        for name in re.findall(r"`([a-z]+_\w+)`", shown):
-            assert f"\ndef {name}(" in source, name
