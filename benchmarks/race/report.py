@@ -178,6 +178,6 @@ PREFACE = """# Results
 
 Made by `python -m benchmarks.race --markdown benchmarks/RESULTS.md`; `docs/benchmarking.md` says how it measures and
 how to read it. Times are microseconds per call, each the best of several rounds. The fastest peer is bold, and the
-speed-up is its time over onnxpool's. *Copy* is the time of a copy of as many bytes as the call reads and writes, by as
-many threads. *Of copy* is that time over onnxpool's. More than 100 % is possible where little is written.
+speed-up is its time divided by onnxpool's. *Copy* is the time of a copy of as many bytes as the call reads and writes,
+with the same number of threads. *Of copy* is that time divided by onnxpool's. It can exceed 100 % if little is written.
 """
