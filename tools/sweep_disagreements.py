@@ -201,7 +201,7 @@ def kinds_of(draft: Draft) -> tuple[str, ...]:
 # Nodes
 
 
-def drawn(rng: random.Random, operators: tuple[str, ...], long: bool = False) -> Draft:
+def random_draft(rng: random.Random, operators: tuple[str, ...], long: bool = False) -> Draft:
     """A random node, mostly a small one; it need not be legal."""
     operator = rng.choice(operators)
     schema = SCHEMAS[operator]
@@ -278,10 +278,10 @@ def attributes_of(rng: random.Random, known: Iterable[str], spatial: list[int]) 
         "sampling_ratio": lambda: rng.choice((None, 0, 1, 2, 3)),
         "coordinate_transformation_mode": lambda: rng.choice((None, "half_pixel", "output_half_pixel")),
     }
-    drawn = {name: values[name]() for name in sorted(known)}
-    if drawn.get("auto_pad") not in (None, "NOTSET") and drawn.get("pads"):
-        drawn["pads"] = rng.choice((None, None, [0] * 2 * rank))
-    return drawn
+    attributes = {name: values[name]() for name in sorted(known)}
+    if attributes.get("auto_pad") not in (None, "NOTSET") and attributes.get("pads"):
+        attributes["pads"] = rng.choice((None, None, [0] * 2 * rank))
+    return attributes
 
 
 def fixed(draft: Draft) -> Draft:
@@ -363,7 +363,7 @@ def nodes_for(rng: random.Random, row: Disagreement, count: int) -> Iterator[tup
         for attempt in range(ATTEMPTS):
             if best is not None and attempt % 200 == 0:
                 break
-            draft = fixed(drawn(rng, row.operators, long))
+            draft = fixed(random_draft(rng, row.operators, long))
             case = case_of(draft)
             if case is None or not row.holds(case):
                 continue
@@ -375,7 +375,7 @@ def nodes_for(rng: random.Random, row: Disagreement, count: int) -> Iterator[tup
         draft, case = best
         if number % 2:
             for _ in range(60):
-                other = fixed(drawn(rng, row.operators, long) if long else beside(rng, draft))
+                other = fixed(random_draft(rng, row.operators, long) if long else beside(rng, draft))
                 near = case_of(other)
                 if near is not None and not row.holds(near):
                     draft, case = other, near

@@ -80,7 +80,7 @@ def attributes(rng: np.random.Generator, operator: str, sizes: list[int]) -> dic
     return given
 
 
-def drawn(seed: int) -> Case:
+def random_case(seed: int) -> Case:
     """The call of a seed."""
     rng = np.random.default_rng(seed)
     operator = str(rng.choice([*WINDOWED, *WHOLE]))

@@ -40,17 +40,22 @@ def bits(y: Array) -> tuple[Array, Array]:
     return np.where(y != y, 0, np.ascontiguousarray(y).view(f"u{y.itemsize}")), y != y
 
 
-def same_bits(first: Array, second: Array) -> None:
-    """Equal shapes, dtypes and bits; any NaN is as good as another."""
+def same_bits(first: Array, second: Array) -> bool:
+    """Whether two arrays have the same shape, dtype and bits, where every NaN is as good as another."""
+    return (first.shape == second.shape and first.dtype == second.dtype
+            and all(map(np.array_equal, bits(first), bits(second))))
+
+
+def assert_same_bits(first: Array, second: Array) -> None:
+    """Assert `same_bits`, and say how many elements differ."""
     assert first.dtype == second.dtype
     assert first.shape == second.shape
-    pattern = f"u{first.dtype.itemsize}"
     first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)
-    differ = (first.view(pattern) != second.view(pattern)) & ~((first != first) & (second != second))
+    differ = np.logical_or(*(one != other for one, other in zip(bits(first), bits(second), strict=True)))
     assert not differ.any(), f"{differ.sum()} of {differ.size} differ, first {first[differ][0]} and {second[differ][0]}"
 
 
-def same_values(first: Array, second: Array) -> None:
+def assert_same_values(first: Array, second: Array) -> None:
     """Equal numbers or both NaN, whatever the sign of a zero."""
     np.testing.assert_array_equal(first.astype(np.float64), second.astype(np.float64), strict=True)
 

@@ -7,7 +7,7 @@ import pytest
 from calls import THREADS
 from numpy.lib.stride_tricks import sliding_window_view
 from oracle import DTYPES
-from support import LAYOUTS, same_bits, same_values, to_first, to_last
+from support import LAYOUTS, assert_same_bits, assert_same_values, to_first, to_last
 
 import onnxpool
 
@@ -57,7 +57,7 @@ def test_indices(dtype, shape, window, channels_last):
     options = {"strides": strides, "channels_last": channels_last, "return_indices": True}
     for threads, order in zip(THREADS, (0, 1, 0, 1, 0), strict=True):
         y, indices = onnxpool.max_pool(given, kernel, **options, storage_order=order, num_threads=threads)
-        same_values(to_first(y, channels_last), values)
+        assert_same_values(to_first(y, channels_last), values)
         np.testing.assert_array_equal(to_first(indices, channels_last), turned if order else wanted)
     assert x.nbytes >= MANY
 
@@ -84,7 +84,7 @@ def test_quantised_average(dtype, shape, window, channels_last):
     for threads in THREADS:
         y = onnxpool.qlinear_average_pool(given, x_scale, zeros[0], y_scale, zeros[1], kernel, strides=strides,
                                           channels_last=channels_last, num_threads=threads)  # fmt: skip
-        same_bits(to_first(y, channels_last), wanted)
+        assert_same_bits(to_first(y, channels_last), wanted)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -94,4 +94,4 @@ def test_nhwc_max_pool(dtype):
     wanted = windows(x, (3, 2), (2, 1)).max((-2, -1))
     for threads in THREADS:
         y = onnxpool.nhwc_max_pool(to_last(x, True), (3, 2), strides=(2, 1), num_threads=threads)
-        same_bits(to_first(y, True), wanted)
+        assert_same_bits(to_first(y, True), wanted)

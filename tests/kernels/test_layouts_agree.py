@@ -20,7 +20,7 @@ CALLS = 40  # of each size and dtype
 FENCE = 1 << 16  # bytes behind scratch memory that are watched
 
 
-def drawn(rng, least, most):
+def random_problem(rng, least, most):
     """A shape, channels first, and attributes."""
     while True:
         rank = int(rng.choice([1, 2, 2, 2, 3, 3, 4]))
@@ -54,7 +54,7 @@ def test_layouts_and_single_channels_have_the_same_bits(dtype, elements):
     rng = np.random.default_rng(20)
     kernels.pools.watch_scratch(FENCE)
     for _ in range(CALLS):
-        shape, attributes = drawn(rng, *elements)
+        shape, attributes = random_problem(rng, *elements)
         x = (rng.integers(-50, 50, shape) if dtype.kind in "iu" else rng.standard_normal(shape)).astype(dtype)
         seed, channel = int(rng.integers(1 << 30)), int(rng.integers(shape[1]))
         first, last = (made(np.random.default_rng(seed), dtype, attributes, last=last) for last in (False, True))

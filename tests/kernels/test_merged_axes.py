@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support import BYTES, DTYPES, FLOATS, bits, elements, largest, least, same_values, taps, to_first, to_last
+from support import BYTES, DTYPES, FLOATS, assert_same_values, bits, elements, largest, least, taps, to_first, to_last
 
 import onnxpool
 from onnxpool.planning.request import Reduction, Request, merged
@@ -12,7 +12,7 @@ SEEDS = 20
 SCALES = (np.float32(0.037), None, np.float32(0.02), None)
 
 
-def drawn(seed):
+def random_problem(seed):
     """Spatial sizes and window attributes, most axes with windows of one element."""
     rng = np.random.default_rng(seed)
     rank = int(rng.integers(1, 5))
@@ -36,7 +36,7 @@ def test_results_are_those_of_arrays_that_cannot_be_merged(operator, dtype):
     quantised = operator.startswith("QLinear")
     ran = 0
     for seed in range(SEEDS):
-        sizes, attributes, valid = drawn(seed)
+        sizes, attributes, valid = random_problem(seed)
         if not valid:
             continue
         for last, channels in ((0, 3), (0, 40), (1, 1), (1, 33)):
@@ -50,7 +50,7 @@ def test_results_are_those_of_arrays_that_cannot_be_merged(operator, dtype):
             assert np.array_equal(bits(pool(x, *inputs, num_threads=2))[0], bits(y)[0])
             if operator == "MaxPool":
                 expected = largest(taps(to_first(x, last), **attributes, value=least(dtype)))
-                same_values(to_first(y, last), expected)
+                assert_same_values(to_first(y, last), expected)
             ran += 1
     assert ran > SEEDS
 

@@ -18,7 +18,7 @@ from guarded import Slot
 from hypothesis import given as drawing
 from hypothesis import strategies as st
 from oracle import axis_windows
-from support import bits
+from support import same_bits
 
 import onnxpool
 from onnxpool import base, cython_api, kernels, windows
@@ -59,10 +59,6 @@ def fences():
     assert kernels.pools.watch_scratch(0) == 0
 
 
-def same_bits(y, expected):
-    return all(map(np.array_equal, bits(y), bits(expected)))
-
-
 def made(kind, attributes, last=False):
     """The operator of a reduction."""
     pool = {"max": onnxpool.MaxPool, "mean": onnxpool.AveragePool}.get(kind.split()[0], onnxpool.LpPool)
@@ -73,7 +69,7 @@ def to_last(x):
     return np.ascontiguousarray(np.moveaxis(x, 1, -1))
 
 
-def drawn(rng):
+def random_problem(rng):
     """A shape, channels first, and windows: short and long ones, with gaps, with windows that are in the padding."""
     while True:
         rank = int(rng.choice([1, 2, 2, 2, 3, 3, 4]))
@@ -121,7 +117,8 @@ EXAMPLE = (2, 4, 4, 1), {"kernel_shape": (3, 5, 5, 1), "strides": (9, 9, 2, 9), 
 def test_indices_of_a_last_tile_of_few_channels(dtype, last):
     """It may need more scratch memory than the tiles before it."""
     rng = np.random.default_rng(31)
-    for extents, attributes in (EXAMPLE, *(((*shape[2:],), given) for shape, given in (drawn(rng) for _ in range(20)))):
+    problems = [random_problem(rng) for _ in range(20)]
+    for extents, attributes in (EXAMPLE, *(((*shape[2:],), given) for shape, given in problems)):
         for images, channels in itertools.product((1, 3), TAILS):
             x = np.zeros((images, *extents, channels) if last else (images, channels, *extents), dtype)
             onnxpool.MaxPool(**attributes, return_indices=True, channels_last=last)(x, num_threads=1)
@@ -243,7 +240,7 @@ def all_ways(kind, attributes, x, way=None):
 def test_all_routes_give_the_same_bits(kind):
     rng, ran = np.random.default_rng(len(kind)), Counter()
     for problem in range(PROBLEMS):
-        shape, attributes = drawn(rng)
+        shape, attributes = random_problem(rng)
         dtypes = DTYPES if kind == "max" else FLOATS
         dtype = dtypes[problem % len(dtypes)]
         x = values(rng, shape, dtype, odd=problem % 3 == 0)
@@ -314,7 +311,7 @@ def test_sums_have_the_order_of_the_oracle(kind):
     """Taps of the first axis first, few along an axis one after the other, more as a binary tree."""
     rng, long = np.random.default_rng(len(kind)), 0
     for problem in range(40):
-        shape, attributes = drawn(rng)
+        shape, attributes = random_problem(rng)
         if math.prod(shape[2:]) > 2500:  # takes the oracle long
             continue
         dtypes = FLOATS if kind.startswith("mean") else FLOATS[2:]  # roots of 16 bits are rounded in another way
@@ -333,7 +330,7 @@ def handles():
     """Random problems with a handle of a plan that has made no pool yet."""
     rng = np.random.default_rng(4)
     for kind, last, _ in itertools.product(("max", "mean", "norm 2"), (False, True), range(25)):
-        shape, attributes = drawn(rng)
+        shape, attributes = random_problem(rng)
         x = values(rng, shape, np.dtype(np.float32), odd=True)
         x = to_last(x) if last else x
         with forced():

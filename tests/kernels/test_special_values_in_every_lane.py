@@ -9,7 +9,7 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from support import FLOATS, largest, same_bits, same_values, taps, to_last
+from support import FLOATS, assert_same_bits, assert_same_values, largest, taps, to_last
 
 import onnxpool
 
@@ -32,10 +32,10 @@ def test_global_maximum_of_neighbours(dtype, special):
     for n in LENGTHS:
         x = planted(n, dtype, special)
         expected = largest(list(x.T))
-        same_values(onnxpool.global_max_pool(x[:, None])[:, 0, 0], expected)
-        same_values(onnxpool.global_max_pool(np.repeat(x[:, None, None], 3, axis=2))[:, 0, 0, 0], expected)
+        assert_same_values(onnxpool.global_max_pool(x[:, None])[:, 0, 0], expected)
+        assert_same_values(onnxpool.global_max_pool(np.repeat(x[:, None, None], 3, axis=2))[:, 0, 0, 0], expected)
         strided = np.repeat(x, 2, axis=1)[:, None, ::2]
-        same_values(onnxpool.global_max_pool(strided)[:, 0, 0], expected)
+        assert_same_values(onnxpool.global_max_pool(strided)[:, 0, 0], expected)
 
 
 @pytest.mark.parametrize(("dtype", "special"), list(itertools.product(FLOATS, SPECIAL)), ids=str)
@@ -45,9 +45,9 @@ def test_global_maximum_of_channels(dtype, special, channels):
     for n in (1, 2, 5, 16, 17, 49, 65, 130) if channels < 40 else (1, 5, 17, 65) if channels < 1000 else (7,):
         x = np.stack([np.roll(planted(n, dtype, special), c, axis=0) for c in range(channels)], axis=-1)
         expected = largest(np.moveaxis(x, 1, 0))
-        same_values(onnxpool.global_max_pool(x, channels_last=True)[:, 0], expected)
-        same_values(onnxpool.global_max_pool(np.repeat(x, 2, axis=1)[:, ::2], channels_last=True)[:, 0], expected)
-        same_values(onnxpool.global_max_pool(np.repeat(x, 2, axis=2)[..., ::2], channels_last=True)[:, 0], expected)
+        assert_same_values(onnxpool.global_max_pool(x, channels_last=True)[:, 0], expected)
+        for strided in np.repeat(x, 2, axis=1)[:, ::2], np.repeat(x, 2, axis=2)[..., ::2]:
+            assert_same_values(onnxpool.global_max_pool(strided, channels_last=True)[:, 0], expected)
 
 
 @pytest.mark.parametrize(("dtype", "special"), list(itertools.product(FLOATS, SPECIAL)), ids=str)
@@ -65,9 +65,9 @@ def test_windows_over_channels(dtype, special, kernel, stride):
         taps = [x[:, r:r + (rows - 1) * stride + 1:stride, c:c + (columns - 1) * stride + 1:stride]
                 for r in range(kernel[0]) for c in range(kernel[1])]
         y = onnxpool.max_pool(x, kernel, strides=(stride, stride), channels_last=True)
-        same_values(y, largest(taps))
+        assert_same_values(y, largest(taps))
         first = onnxpool.max_pool(np.ascontiguousarray(np.moveaxis(x, -1, 1)), kernel, strides=(stride, stride))
-        same_values(np.moveaxis(first, 1, -1), largest(taps))
+        assert_same_values(np.moveaxis(first, 1, -1), largest(taps))
 
 
 ROW_WINDOWS = [((3, 3), (2, 2)), ((3, 3), (1, 1)), ((2, 2), (2, 2)), ((2, 3), (1, 3)), ((3, 1), (2, 1)),
@@ -84,7 +84,7 @@ def test_windows_over_rows(dtype, special, kernel, strides):
         for i in range(n):
             x[i, 0, i % 6, i] = value
             x[i, 0, i % 6 + 1, i - 1] = min(other, 0.0) if other else other
-        same_values(onnxpool.max_pool(x, kernel, strides=strides), largest(taps(x, kernel, strides)))
+        assert_same_values(onnxpool.max_pool(x, kernel, strides=strides), largest(taps(x, kernel, strides)))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -95,14 +95,14 @@ def test_zeros_and_nans_of_rows(dtype, kernel, strides):
     for n in (16, 33, 61, 130):
         for values in ((-0.0, 0.0), (-1.0, -0.0, 0.0), (-1.0, -0.0, 0.0, 0.5, np.nan), (0.0,)):
             x = rng.choice(np.array(values, dtype), (2, 3, 40, n))
-            same_values(onnxpool.max_pool(x, kernel, strides=strides), largest(taps(x, kernel, strides)))
+            assert_same_values(onnxpool.max_pool(x, kernel, strides=strides), largest(taps(x, kernel, strides)))
             pads = (kernel[0] - 1, kernel[1] - 1) * 2
             padded = np.pad(x, ((0, 0), (0, 0), (pads[0],) * 2, (pads[1],) * 2), constant_values=-np.inf)
-            same_values(onnxpool.max_pool(x, kernel, strides=strides, pads=pads),
+            assert_same_values(onnxpool.max_pool(x, kernel, strides=strides, pads=pads),
                  largest(taps(padded, kernel, strides)))
             deep = np.stack([x, x[..., ::-1]], axis=2)
             expected = largest([*taps(deep[:, :, 0], kernel, strides), *taps(deep[:, :, 1], kernel, strides)])
-            same_values(onnxpool.max_pool(deep, (2, *kernel), strides=(1, *strides))[:, :, 0], expected)
+            assert_same_values(onnxpool.max_pool(deep, (2, *kernel), strides=(1, *strides))[:, :, 0], expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -349,4 +349,4 @@ def test_both_layouts_give_the_same_means_of_special_values(dtype, kernel, strid
             expected = onnxpool.average_pool(image, kernel, strides=stride, pads=pads)
             last = to_last(image)
             y = onnxpool.average_pool(last, kernel, strides=stride, pads=pads, channels_last=True)
-            same_bits(np.moveaxis(y, -1, 1), expected)
+            assert_same_bits(np.moveaxis(y, -1, 1), expected)

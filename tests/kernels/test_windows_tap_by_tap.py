@@ -12,7 +12,7 @@ SEEDS = 130
 MOST = 60_000  # elements
 
 
-def drawn(rng):
+def random_problem(rng):
     """A shape of channels first, and window attributes with which every window has a tap."""
     while True:
         rank = int(rng.choice([1, 2, 2, 2, 3, 4]))
@@ -43,7 +43,7 @@ def test_maxima_are_those_of_numpy(dtype):
     """In both layouts, however the elements lie."""
     rng = np.random.default_rng(DTYPES.index(dtype))
     for _ in range(SEEDS):
-        shape, attributes = drawn(rng)
+        shape, attributes = random_problem(rng)
         x = (rng.integers(-100 if dtype != "uint8" else 0, 100, shape) / (1 if dtype.kind in "iu" else 7)).astype(dtype)
         expected = np.max(list(taps(x, **attributes, value=least(dtype))), axis=0)
         for last in 0, 1:
@@ -58,7 +58,7 @@ def test_means_and_norms_are_those_of_numpy(dtype, p):
     rng = np.random.default_rng(10 + p)
     info = ml_dtypes.finfo(dtype)
     for _ in range(SEEDS):
-        shape, attributes = drawn(rng)
+        shape, attributes = random_problem(rng)
         x = rng.standard_normal(shape).astype(dtype)
         include = int(rng.integers(2))
         parts = [part.astype(np.float64) for part in taps(x, **attributes)]

@@ -11,7 +11,7 @@ from onnx import helper
 from onnx.backend.test.case import node as node_cases
 from oracle import GeometryError
 from peer import explicit
-from support import same_bits
+from support import assert_same_bits
 from truths import truths
 
 import onnxpool
@@ -73,7 +73,7 @@ def test_node(operator):
         results = onnxpool.from_node(node, {domain: opset})(*call.inputs)
         expected = call.run(onnxpool)
         for pair in zip(results, expected, strict=True) if operator == INDICES else [(results, expected)]:
-            same_bits(*pair)
+            assert_same_bits(*pair)
         ran += 1
     assert ran > len(SEEDS) // 5
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases_axes import difference, drawn, expected
+from cases_axes import difference, expected, random_case
 
 import onnxpool
 from onnxpool.planning.axes import is_view
@@ -15,7 +15,7 @@ GREY = RGB[..., 0]
 
 
 def check(seed: int) -> None:
-    case = drawn(seed)
+    case = random_case(seed)
     try:
         truth, places = expected(case)
     except onnxpool.PoolError:

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from calls import INDICES, SeededChoices
 from calls_family import draw_call
-from drawn import legal_call, plain_window, pools
 from hypothesis import given
 from oracle import DTYPES, GeometryError
 from oracle_indices import expect_indices
 from peer import agreed_window, ask, explicit
-from support import FLOAT_NAMES, LAYOUTS, same_bits, same_values, to_first, to_last
+from strategies import legal_call, plain_window, pools
+from support import FLOAT_NAMES, LAYOUTS, assert_same_bits, assert_same_values, to_first, to_last
 from truths import truths
 
 import onnxpool
@@ -139,7 +139,7 @@ def test_signed_zero_is_the_first(dtype, channels_last):
         x = generator.choice([0.0, -0.0, -1.0], (2, 5, width)).astype(DTYPES[dtype])
         given = to_last(x, channels_last)
         y, indices = (to_first(a, channels_last) for a in pooled(given, channels_last, kernel_shape=2))
-        same_bits(x.reshape(-1)[indices], np.ascontiguousarray(y))
+        assert_same_bits(x.reshape(-1)[indices], np.ascontiguousarray(y))
         pair = np.stack([x[..., :-1], x[..., 1:]])
         wanted = np.arange(x.size).reshape(x.shape)[..., :-1] + (pair[1] > pair[0])
         np.testing.assert_array_equal(indices, wanted)
@@ -183,7 +183,7 @@ def test_indices_address_the_values(call):
     flat = np.ascontiguousarray(x).reshape(-1)
     found = indices >= 0
     assert ((indices >= -1) & (indices < max(x.size, 1))).all()
-    same_bits(flat[indices[found]].astype(y.dtype), np.ascontiguousarray(y)[found])
+    assert_same_bits(flat[indices[found]].astype(y.dtype), np.ascontiguousarray(y)[found])
 
 
 @pools
@@ -191,7 +191,7 @@ def test_indices_address_the_values(call):
 def test_indices_change_no_value(call):
     """The values are the same as without indices, but for the sign of a zero."""
     options = {"channels_last": call.channels_last} | ({} if call.opset is None else {"opset": call.opset})
-    same_values(call.run(onnxpool)[0], onnxpool.max_pool(call.x, **call.attributes, **options))
+    assert_same_values(call.run(onnxpool)[0], onnxpool.max_pool(call.x, **call.attributes, **options))
 
 
 @pools
@@ -234,7 +234,7 @@ def test_pair_of_outputs():
     results = onnxpool.max_pool(memory, 2, return_indices=True, out=outs)
     assert isinstance(results, tuple)
     assert all(result is out for result, out in zip(results, outs, strict=True))
-    same_bits(results[0], y)
+    assert_same_bits(results[0], y)
     np.testing.assert_array_equal(results[1], indices)
     for bad in (y, [y, indices], (y,), (y, indices, indices), (y, indices.astype(np.int32)), (indices, y)):
         with pytest.raises(onnxpool.PoolTypeError):
@@ -269,7 +269,7 @@ def test_onnxruntime_agrees(seeds):
         opset = min(call.opset or NEWEST_PEER_OPSET, NEWEST_PEER_OPSET)
         y, indices = ask("MaxPool", [x], [x.dtype.name, "int64"], explicit(call), opset=opset)
         ours = [np.ascontiguousarray(to_first(a, call.channels_last)) for a in call.run(onnxpool)]
-        same_values(ours[0], y)
+        assert_same_values(ours[0], y)
         np.testing.assert_array_equal(ours[1], indices, call.describe())
         ran[call.attributes.get("storage_order", 0), x.ndim - 2] += 1
     assert min(ran.values()) > 10

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from calls import THREADS, UNPOOL, SeededChoices
 from calls_family import draw_call
-from drawn import plain_window, pools
 from hypothesis import assume, given
 from oracle import DTYPES, GeometryError
 from oracle_unpool import expect_unpool
 from peer import ask, explicit
-from support import FLOAT_NAMES, LAYOUTS, same_bits, same_values, to_first
+from strategies import plain_window, pools
+from support import FLOAT_NAMES, LAYOUTS, assert_same_bits, assert_same_values, to_first
 from truths import truths
 
 import onnxpool
@@ -115,7 +115,7 @@ def test_another_plane(threads, channels_last):
     wanted.reshape(-1)[indices] = x
     moved = [np.moveaxis(a, 1, -1) if channels_last else a for a in (x, indices)]
     y = unpooled(*moved, HALVES, num_threads=threads, channels_last=channels_last)
-    same_bits(to_first(y, channels_last), wanted)
+    assert_same_bits(to_first(y, channels_last), wanted)
 
 
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
@@ -230,9 +230,9 @@ def test_way_there_and_back(window, channels_last):
     y, indices = onnxpool.max_pool(x, kernel, **options, return_indices=True)
     back = onnxpool.max_unpool(y, indices, kernel, **options)
     assert back.shape == x.shape
-    same_values(np.where(back, back, x), x)
+    assert_same_values(np.where(back, back, x), x)
     assert np.count_nonzero(back) == y.size
-    same_values(onnxpool.max_pool(back, kernel, **options), y)
+    assert_same_values(onnxpool.max_pool(back, kernel, **options), y)
 
 
 @pools
@@ -251,9 +251,9 @@ def test_way_back_from_any_pool(window, data):
     back = onnxpool.max_unpool(y, indices, reach, strides=strides)
     wanted = np.zeros_like(x)
     wanted.reshape(-1)[indices] = y
-    same_values(back, wanted)
+    assert_same_values(back, wanted)
     flat = back.reshape(-1)[indices]
-    same_values(flat, y)
+    assert_same_values(flat, y)
 
 
 def test_overlapping_output():
@@ -264,9 +264,9 @@ def test_overlapping_output():
     for view in (slice(None), slice(None, None, -1)):
         memory = x.copy()
         y = unpooled(memory, indices, {"kernel_shape": 1}, out=memory[..., view])
-        same_bits(np.ascontiguousarray(y), wanted)
+        assert_same_bits(np.ascontiguousarray(y), wanted)
     shared = indices.copy()
-    same_bits(unpooled(x, shared, {"kernel_shape": 1}, out=shared.view(np.float64)), wanted)
+    assert_same_bits(unpooled(x, shared, {"kernel_shape": 1}, out=shared.view(np.float64)), wanted)
 
 
 def test_onnxruntime_agrees():
@@ -288,7 +288,7 @@ def test_onnxruntime_agrees():
         native = [np.ascontiguousarray(to_first(a, call.channels_last)) for a in native]
         wanted = ask(UNPOOL, native, ["float32"], attributes, opset=min(call.opset or 22, 22))[0]
         y = call.run(onnxpool)
-        same_bits(np.ascontiguousarray(to_first(y, call.channels_last)), wanted)
+        assert_same_bits(np.ascontiguousarray(to_first(y, call.channels_last)), wanted)
         ran += 1
     assert ran > PEER_SEEDS // 20
 
@@ -298,4 +298,4 @@ def test_shape_functions():
     op = onnxpool.MaxUnpool(kernel_shape=3, strides=2, pads=1)
     assert op.output_shape((1, 2, 4, 5)) == (1, 2, *(math.prod((size - 1, 2)) + 1 for size in (4, 5)))
     x, indices = square(), places([[0, 1], [2, 3]])
-    same_bits(op(x, indices), unpooled(x, indices, {"kernel_shape": 3, "strides": 2, "pads": (1,) * 4}))
+    assert_same_bits(op(x, indices), unpooled(x, indices, {"kernel_shape": 3, "strides": 2, "pads": (1,) * 4}))

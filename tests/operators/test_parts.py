@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from calls import POOLS, SeededChoices, draw_pool
 from numpy.typing import NDArray
+from support import same_bits
 
 import onnxpool
 
@@ -27,11 +28,6 @@ def cuts(rng: np.random.Generator, size: int) -> list[slice]:
 def tiling(rng: np.random.Generator, shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
     """A result in pieces."""
     return product(*(cuts(rng, size) for size in shape))
-
-
-def same_bits(a: Array, b: Array) -> bool:
-    """Whether two arrays have the same bits; any NaN is as good as another."""
-    return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(cases_axes.bits(a), cases_axes.bits(b))
 
 
 def check_tiling(rng: np.random.Generator, plan: Plan, x: Array, further: tuple[Any, ...]) -> None:
@@ -73,7 +69,7 @@ def check_call(seed: int) -> None:
 
 def check_axes(seed: int) -> None:
     """A random call with named axes. Sums of whole axes are those of arrays in row-major order."""
-    case = cases_axes.drawn(seed)
+    case = cases_axes.random_case(seed)
     x = np.ascontiguousarray(case.x) if case.operator in cases_axes.WHOLE else case.x
     x = x.reshape(case.x.shape)
     check_tiling(np.random.default_rng(seed), case.make().plan(x.shape, x.dtype), x, ())

@@ -9,7 +9,7 @@ from calls import NHWC_MAX, QLINEAR_AVERAGE, SeededChoices
 from calls_family import draw_call
 from oracle import GeometryError, expect
 from peer import agreed_window, ask, explicit
-from support import BYTE_NAMES, LAYOUTS, same_bits, to_first, to_last
+from support import BYTE_NAMES, LAYOUTS, assert_same_bits, to_first, to_last
 from truths import truths
 
 import onnxpool
@@ -162,8 +162,8 @@ def test_number_of_inputs():
     x, *numbers = inputs_of(board(), GOOD)
     op = onnxpool.QLinearAveragePool(kernel_shape=2)
     wanted = op(x, *numbers)
-    same_bits(op(x, *numbers[:3]), wanted)
-    same_bits(op(x, numbers[0], None, numbers[2], None), wanted)
+    assert_same_bits(op(x, *numbers[:3]), wanted)
+    assert_same_bits(op(x, numbers[0], None, numbers[2], None), wanted)
     for wrong in ((), numbers[:1], numbers[:2], (*numbers, numbers[3])):
         with pytest.raises(PoolError):
             op(x, *wrong)
@@ -215,8 +215,8 @@ def test_nhwc_max_pool_is_max_pool(dtype):
     for attributes in ({}, {"strides": 2, "pads": (1, 0, 1, 1)}, {"dilations": 2, "ceil_mode": 1, "strides": 2},
                        {"auto_pad": "SAME_LOWER"}):  # fmt: skip
         wanted = onnxpool.max_pool(x, (3, 2), **attributes, channels_last=True)
-        same_bits(onnxpool.nhwc_max_pool(x, (3, 2), **attributes), wanted)
-        same_bits(onnxpool.NhwcMaxPool(kernel_shape=(3, 2), **attributes)(x), wanted)
+        assert_same_bits(onnxpool.nhwc_max_pool(x, (3, 2), **attributes), wanted)
+        assert_same_bits(onnxpool.NhwcMaxPool(kernel_shape=(3, 2), **attributes)(x), wanted)
     with pytest.raises(PoolTypeError):
         onnxpool.nhwc_max_pool(x.astype(np.float32), 2)
     for unknown in ({"storage_order": 0}, {"return_indices": True}):

@@ -10,7 +10,7 @@ from calls_family import draw_call
 from oracle import DTYPES, GeometryError
 from oracle_regions import expect_max_roi_pool, expect_roi_align
 from peer import REFUSALS, ask
-from support import FLOAT_NAMES, LAYOUTS, same_bits, to_first, to_last
+from support import FLOAT_NAMES, LAYOUTS, assert_same_bits, to_first, to_last
 from tolerance import judge
 from truths import truths
 
@@ -320,12 +320,12 @@ def test_regions_are_independent(operator):
 
     everything = run(slice(None))
     for threads in THREADS:
-        same_bits(run(slice(None), num_threads=threads), everything)
+        assert_same_bits(run(slice(None), num_threads=threads), everything)
     assert everything.nbytes > 2**20
     for k in range(0, count, 9):
-        same_bits(run(slice(k, k + 1)), everything[k : k + 1])
+        assert_same_bits(run(slice(k, k + 1)), everything[k : k + 1])
     last = run(slice(None), to_last(x), channels_last=True)
-    same_bits(np.ascontiguousarray(np.moveaxis(last, -1, 1)), everything)
+    assert_same_bits(np.ascontiguousarray(np.moveaxis(last, -1, 1)), everything)
 
 
 def test_overlapping_output():
@@ -334,11 +334,12 @@ def test_overlapping_output():
     rois = np.array([[0, 0, 0, 2, 2], [1, 1, 1, 4, 3]], np.float32)
     wanted = onnxpool.max_roi_pool(x, rois, (3, 5))
     memory = x.copy()
-    same_bits(onnxpool.max_roi_pool(memory, rois, (3, 5), out=memory), wanted)
+    assert_same_bits(onnxpool.max_roi_pool(memory, rois, (3, 5), out=memory), wanted)
     places = np.array([0, 1])
     wanted = onnxpool.roi_align(x, rois[:, 1:], places, output_height=3, output_width=5)
     memory = x.copy()
-    same_bits(onnxpool.roi_align(memory, rois[:, 1:], places, output_height=3, output_width=5, out=memory), wanted)
+    pooled = onnxpool.roi_align(memory, rois[:, 1:], places, output_height=3, output_width=5, out=memory)
+    assert_same_bits(pooled, wanted)
 
 
 @pytest.mark.parametrize("seeds", PEER_SEEDS)

@@ -90,8 +90,8 @@ def far_windows(choices, call):
     shape = getattr(call.x, "shape", ())
     if call.operator == UNPOOL or "kernel_shape" not in names or len(shape) < 3:
         return bad_attribute(choices, call)
-    drawn = {"kernel_shape": (1, 2, 3, 2**40, 2**60), "dilations": (1, 1, 2, 2**31, 2**58)}
-    given = {name: [choices.pick(drawn[name]) for _ in shape[2:]] for name in drawn if name in names}
+    candidates = {"kernel_shape": (1, 2, 3, 2**40, 2**60), "dilations": (1, 1, 2, 2**31, 2**58)}
+    given = {name: [choices.pick(candidates[name]) for _ in shape[2:]] for name in candidates if name in names}
     given["strides"] = [choices.pick((1, 2, 2**31, 2**45, 2**60)) for _ in shape[2:]]
     given["pads"] = [stride * choices.pick((0, 1, 2)) for stride in given["strides"] * 2]
     if choices.chance(30):

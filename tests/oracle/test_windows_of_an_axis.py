@@ -15,7 +15,7 @@ SMALL = 100_000  # bytes, far below one for each window
 PADDED = 2**25  # elements of padding
 
 
-def drawn(rng):
+def random_axis(rng):
     """An axis whose windows may lie in the padding, or skip the whole input; and its windows by plain loops."""
     while True:
         size, kernel = int(rng.choice([1, 2, 3, 5, 9, 17])), int(rng.choice([1, 2, 3, 4, 9, 20]))
@@ -33,7 +33,7 @@ def drawn(rng):
 def test_windows_are_those_of_plain_loops():
     rng, around = np.random.default_rng(0), 0
     for _ in range(4000):
-        axis, taps, divisors = drawn(rng)
+        axis, taps, divisors = random_axis(rng)
         windows = [axis.window(i) for i in range(axis.out)]
         assert [list(range(w.first, w.first + w.taps * axis.dilation, axis.dilation)) for w in windows] == taps, axis
         assert [window.divisor for window in windows] == list(divisors), axis

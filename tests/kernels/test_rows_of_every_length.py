@@ -11,7 +11,7 @@ LENGTHS = [*range(7, 70), 95, 96, 97, 112, 127, 128, 129]
 HEIGHT = 6
 
 
-def drawn(rng: np.random.Generator, length: int) -> dict:
+def random_attributes(rng: np.random.Generator, length: int) -> dict:
     """Windows of a row of so many elements, each with a tap; of every other draw as many as there are elements."""
     kernel, strides = rng.integers(2, 4, 2), rng.integers(1, 3, 2)
     dilations = np.array([1, 1 if strides[1] == 2 else rng.integers(1, 4)])
@@ -24,7 +24,7 @@ def drawn(rng: np.random.Generator, length: int) -> dict:
 
 def of_every_length() -> list[tuple[int, dict]]:
     rng = np.random.default_rng(0)
-    return [(length, drawn(rng, length)) for length in LENGTHS for _ in range(6)]
+    return [(length, random_attributes(rng, length)) for length in LENGTHS for _ in range(6)]
 
 
 def both_layouts(operator: type, x: np.ndarray, attributes: dict) -> np.ndarray:

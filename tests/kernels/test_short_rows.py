@@ -5,7 +5,7 @@ Maxima are expected tap by tap; every result bit by bit as channels last, where 
 
 import numpy as np
 import pytest
-from support import DTYPES, FLOATS, bits, elements, largest, least, same_values, taps, to_first, to_last
+from support import DTYPES, FLOATS, assert_same_values, bits, elements, largest, least, taps, to_first, to_last
 
 import onnxpool
 
@@ -56,7 +56,7 @@ def test_maxima_are_those_of_numpy(dtype, geometry, odd):
         attributes = {"kernel_shape": kernel, "dilations": dilations, "pads": pads}
         for source in layouts(x):
             y = onnxpool.MaxPool(**attributes)(source)
-            same_values(y, expected)
+            assert_same_values(y, expected)
         out = np.zeros((*expected.shape[:-1], expected.shape[-1] + 3), dtype)[..., 1:-2]
         assert np.array_equal(bits(onnxpool.MaxPool(**attributes)(x, out=out)), bits(y))
 
@@ -86,7 +86,7 @@ def test_planes_of_every_width():
         for dtype in np.dtype(np.float32), np.dtype(np.uint8):
             x = elements((2, 17, 6, width), dtype, False)
             y = onnxpool.max_pool(x, (3, 3), pads=[1] * 4)
-            same_values(y, largest(taps(x, (3, 3), pads=[1] * 4, value=least(dtype))))
+            assert_same_values(y, largest(taps(x, (3, 3), pads=[1] * 4, value=least(dtype))))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -103,4 +103,4 @@ def test_an_axis_of_one_window_that_does_not_reach_all_of_it(dtype, spatial, ker
         x = elements((images, channels, *spatial), dtype, False)
         expected = largest(taps(x, kernel, strides, pads=pads, value=least(dtype)))
         for source in layouts(x):
-            same_values(onnxpool.MaxPool(kernel_shape=kernel, strides=strides, pads=pads)(source), expected)
+            assert_same_values(onnxpool.MaxPool(kernel_shape=kernel, strides=strides, pads=pads)(source), expected)
