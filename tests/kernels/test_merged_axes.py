@@ -1,4 +1,4 @@
-"""Axes that no window reduces are merged: the results are those of arrays whose axes cannot be, bit by bit."""
+"""Axes that no window reduces are merged: the results are those of arrays whose axes cannot be merged, bit by bit."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SCALES = (np.float32(0.037), None, np.float32(0.02), None)
 
 
 def random_problem(seed):
-    """Spatial sizes and window attributes, most axes with windows of one element."""
+    """Spatial sizes and window attributes, where most axes have windows of one element."""
     rng = np.random.default_rng(seed)
     rank = int(rng.integers(1, 5))
     sizes = [int(rng.choice([1, 1, 2, 3, 7, 12, 20])) for _ in range(rank)]
@@ -25,7 +25,7 @@ def random_problem(seed):
 
 
 def apart(x):
-    """The same elements, of which no two lie side by side."""
+    """The same elements, no two of which are adjacent."""
     return np.repeat(x, 2, axis=-1)[..., ::2]
 
 
@@ -98,7 +98,7 @@ def test_which_axes_are_merged(problem, shape):
     *(("MaxPool", dtype) for dtype in DTYPES), *(("AveragePool", dtype) for dtype in FLOATS)], ids=str)
 @pytest.mark.parametrize("ceil", [0, 1])
 def test_windows_of_one_element_pick_elements(operator, dtype, ceil):
-    """In both layouts, however they lie."""
+    """In both layouts, whatever their memory layout."""
     cases = ((2, 2), (2, 70, 25, 26)), ((1, 3), (3, 5, 7, 7)), ((1, 1), (2, 3, 4, 5)), ((4, 1), (1, 1, 6, 9))
     for strides, shape in cases:
         x = elements(shape, dtype, dtype.kind not in "iu")

@@ -1,4 +1,4 @@
-"""Maxima among zeros of both signs, which are equal: which one is given is the same in every layout, by any team."""
+"""Maxima among zeros of both signs, which are equal: each layout and team returns the same one."""
 
 import itertools
 
@@ -22,7 +22,7 @@ def random_attributes(rng: np.random.Generator, axes: int) -> dict:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("nans", [0, 0.002])
 def test_which_zero_is_given_does_not_depend_on_layout_or_team(dtype: np.dtype, nans: float) -> None:
-    """The values are those of NumPy, the signs of zeros those of channels last, on one thread and on two."""
+    """The values are those of NumPy, and the signs of zeros those of channels last, on one thread and on two."""
     rng = np.random.default_rng(3)
     for channels, shape, negative in itertools.product(CHANNELS, SHAPES, [0, 0.01, 0.5]):
         attributes = random_attributes(rng, len(shape))

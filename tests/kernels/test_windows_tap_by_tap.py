@@ -1,5 +1,6 @@
-"""Random windows over arrays of thousands of elements, against NumPy, tap by tap: other loops run there than over the
-few elements that the oracle can afford."""
+"""Random windows over arrays of thousands of elements, compared with NumPy tap by tap: these run other loops than the
+few elements that the oracle can afford.
+"""
 
 import ml_dtypes
 import numpy as np
@@ -13,7 +14,7 @@ MOST = 60_000  # elements
 
 
 def random_problem(rng):
-    """A shape of channels first, and window attributes with which every window has a tap."""
+    """A channels-first shape, and window attributes with which every window has a tap."""
     while True:
         rank = int(rng.choice([1, 2, 2, 2, 3, 4]))
         sizes = [int(rng.choice([1, 2, 3, 5, 8, 13, 20, 35, 56])) for _ in range(rank)]
@@ -29,7 +30,7 @@ def random_problem(rng):
 
 
 def seen(x, rng):
-    """The elements as they may lie: side by side, apart, or in another order."""
+    """The elements in some memory layout: contiguous, strided, or in another order."""
     way = rng.integers(4)
     if way == 0:
         return np.repeat(x, 2, axis=-1)[..., ::2]
@@ -40,7 +41,7 @@ def seen(x, rng):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_maxima_are_those_of_numpy(dtype):
-    """In both layouts, however the elements lie."""
+    """In both layouts, whatever the memory layout."""
     rng = np.random.default_rng(DTYPES.index(dtype))
     for _ in range(SEEDS):
         shape, attributes = random_problem(rng)
@@ -54,7 +55,7 @@ def test_maxima_are_those_of_numpy(dtype):
 @pytest.mark.parametrize("p", [0, 1, 2])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_means_and_norms_are_those_of_numpy(dtype, p):
-    """Within the roundings of a sum, and bit by bit the same in both layouts."""
+    """Within the rounding of a sum, and bit by bit the same in both layouts."""
     rng = np.random.default_rng(10 + p)
     info = ml_dtypes.finfo(dtype)
     for _ in range(SEEDS):

@@ -25,7 +25,7 @@ def pool(operator, x, kernel, **attributes):
 @pytest.mark.smoke
 @pytest.mark.parametrize("operator", FUNCTIONS)
 def test_any_call_agrees_with_the_oracle(operator):
-    """A call of any opset, attributes, dtype, layout, memory and style gives the true result within its bound."""
+    """A call with any opset, attributes, dtype, layout, memory and style returns the true result within its bound."""
 
     @settings(pools, max_examples=60)
     @given(any_call(operators=(operator,)))
@@ -39,7 +39,7 @@ def test_any_call_agrees_with_the_oracle(operator):
 @pytest.mark.slow
 @pytest.mark.parametrize("operator", FUNCTIONS)
 def test_many_calls_agree_with_the_oracle(operator):
-    """As above, of thousands of calls that follow from seeds."""
+    """The same for thousands of calls that are determined by seeds."""
     for seed in range(3000):
         call = draw_call(SeededChoices(seed), (operator,))
         outcome = check(call)
@@ -78,7 +78,7 @@ def test_a_batch_is_its_images(call):
 @pools
 @given(legal_call(), st.randoms(use_true_random=False))
 def test_channels_are_independent(call, random):
-    """Permuting the channels permutes the result, bit for bit; of global pools, if they lie in memory alike."""
+    """Permuting the channels permutes the result, bit for bit; for global pools, if the memory layout is the same."""
     if call.operator.startswith("Global"):
         call = replace(call, x=np.ascontiguousarray(call.x), memory="C")
     axis = -1 if call.channels_last else 1
@@ -128,7 +128,7 @@ def test_a_global_pool_is_one_window(window, operator):
 @pools
 @given(plain_window(), st.sampled_from(WINDOWED), st.integers(1, 4))
 def test_a_stride_is_a_subsample(window, operator, stride):
-    """A pool with a stride is every so-many-th element of the pool without."""
+    """A pool with stride s is every s-th element of the pool without a stride."""
     x, kernel = window
     steps = (..., *(slice(None, None, stride),) * len(kernel))
     assert_same_values(pool(operator, x, kernel, strides=stride), pool(operator, x, kernel)[steps])
@@ -149,7 +149,7 @@ def test_pads_are_the_identity(window, operator, data):
 @pools
 @given(plain_window(), st.sampled_from(WINDOWED), st.data())
 def test_an_axis_of_one_changes_nothing(window, operator, data):
-    """An extra spatial axis of size 1 with kernel 1 leaves the values as they are."""
+    """An extra spatial axis of size 1 with kernel 1 does not change the values."""
     x, kernel = window
     axis = data.draw(st.integers(0, len(kernel)))
     more = (*kernel[:axis], 1, *kernel[axis:])
@@ -159,7 +159,7 @@ def test_an_axis_of_one_changes_nothing(window, operator, data):
 @pools
 @given(plain_window(ranks=(2, 3)))
 def test_a_maximum_is_separable(window):
-    """A max pool is a max pool along each axis in turn."""
+    """A max pool equals max pools along each axis in turn."""
     x, kernel = window
     y = x
     for axis, length in enumerate(kernel):
@@ -170,7 +170,7 @@ def test_a_maximum_is_separable(window):
 @pools
 @given(plain_window(), st.sampled_from(WINDOWED), st.integers(1, 3))
 def test_a_dilated_pool_is_a_pool_of_a_strided_view(window, operator, dilation):
-    """Every dilation-th result of a dilated pool is the plain pool of every dilation-th element."""
+    """Every d-th result of a pool with dilation d is the plain pool of every d-th element."""
     x, kernel = window
     assume((kernel[-1] - 1) * dilation < x.shape[-1])
     y = pool(operator, x, kernel, dilations=(1,) * (len(kernel) - 1) + (dilation,))
