@@ -1,4 +1,4 @@
-"""Races on pools that chance makes, the worst for onnxpool first: python -m benchmarks.race.chance."""
+"""Races on random pools, the worst for onnxpool first: python -m benchmarks.race.chance."""
 
 import argparse
 import itertools
@@ -27,7 +27,7 @@ NAME = "chance"
 
 
 def pool(rng: np.random.Generator, dtype: str) -> Workload | None:
-    """A pool whose sizes networks could have; None if it is too small or too large, or has no room for a window."""
+    """A pool of sizes found in networks; None if it is too small or too large, or has no room for a window."""
     def one(*values: int) -> int:
         return int(rng.choice(values))
 

@@ -10,7 +10,7 @@ LISTS = re.findall(r"^You can rely on the following:\n\n((?:[* ] .+\n)+)", PAGE,
 GUARANTEES = [re.sub(r"\s+", " ", item) for listed in LISTS
               for item in re.split(r"^\* ", listed, flags=re.MULTILINE)[1:]]
 
-# How a guarantee begins, and the tests that show it, with the scenarios that they run if these are only some of them.
+# The beginning of each guarantee, and the tests that show it, followed by their scenarios if these are only some.
 SHOWN = {
     "The order above holds": [
         "test_thread_counts.py::test_environment_chooses_the_thread_count",

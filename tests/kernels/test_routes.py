@@ -90,7 +90,7 @@ def random_problem(rng):
 
 
 def values(rng, shape, dtype, odd):
-    """Elements of many magnitudes, including zeros of both signs, and some that are infinite, NaN or close to infinity."""
+    """Elements of many magnitudes, including zeros of both signs, and some infinite, NaN or close to infinity."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)

@@ -1,4 +1,4 @@
-"""The C headers give no warning with what Meson's warning_level=3 asks for. What Cython writes is not looked at."""
+"""The C headers compile without warnings at Meson's warning_level=3. Code written by Cython is not included."""
 
 import shutil
 import subprocess
@@ -10,11 +10,11 @@ import pytest
 SOURCES = Path(__file__).parents[2] / "src" / "onnxpool"
 KERNELS = SOURCES / "kernels"
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-function", "-fsyntax-only",
-          "-xc", "-"]  # a file calls some functions of a header
+          "-xc", "-"]  # a file calls only some functions of a header
 PLACES = ["-isystem", sysconfig.get_path("include"), *(f"-I{place}" for place in
           (SOURCES, KERNELS / "core", KERNELS / "other"))]
 LEVELS = ["x86-64", pytest.param("x86-64-v3", marks=pytest.mark.slow), "x86-64-v4"]
-# Headers of loops read which unit they are compiled for. Those of indexed and sequential units have lines.h in common.
+# Headers of loops check which unit they are compiled for. Those of indexed and sequential units share lines.h.
 UNITS = ["max int8", "mean float32", "norm float16", "qlong uint8", "magnitude float64", "wide bfloat16",
          "indexed float32", "sequential uint8"]
 OF_UNITS = {"element", "extremes", "indexed", "leaves", "lines", "sequential"}
@@ -28,7 +28,7 @@ def source(*headers: str) -> str:
 
 
 def warnings(compiler: str, level: str, text: str, *options: str) -> str:
-    """What a compiler says of a C file that must pass."""
+    """What a compiler prints for a C file that must compile."""
     return subprocess.run([compiler, f"-march={level}", *PLACES, *options, *STRICT], input=text, text=True,
                           capture_output=True, check=False).stderr
 
