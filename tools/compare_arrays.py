@@ -1,8 +1,8 @@
-"""Time pools of plain arrays against scikit-image, scipy and NumPy, with one thread: the table of docs/arrays.md.
+"""Time pools of plain arrays against scikit-image, SciPy and NumPy, with one thread: the table of docs/arrays.md.
 
     taskset -c 0 python tools/compare_arrays.py
 
-Memory is what NumPy allocates beside the input, the result included. A mean is compared with that of float64.
+Memory is what NumPy allocates besides the input, including the result. Means are compared with those of float64.
 """
 
 import importlib.metadata
@@ -23,7 +23,7 @@ rgb = rng.integers(0, 256, (2160, 3840, 3), np.uint8)
 grey16 = rng.integers(0, 65536, (2160, 3840), np.uint16)
 cube = rng.random((64, 30, 200, 200), np.float32)
 
-# What is computed, in each line: the name of the way, the code, and whether it is the first one's result.
+# What is computed in each case: the names of the methods, their code, and whether each must equal the first one.
 CASES = {
     "means of 4x4 blocks, float32": (grey, [
         ("onnxpool", lambda x: onnxpool.average_pool(x, 4, strides=4, axes=(0, 1))),
@@ -79,7 +79,7 @@ def best(call, seconds=1.0):
 
 
 def memory(call):
-    """What a call allocates at most, in MiB."""
+    """The peak allocation of a call, in MiB."""
     tracemalloc.start()
     call()
     peak = tracemalloc.get_traced_memory()[1]
@@ -88,14 +88,14 @@ def memory(call):
 
 
 def off(y, truth):
-    """How far a result is off, in words."""
+    """The error of a result, in words."""
     if y.dtype.kind in "iu" or np.array_equal(y, truth):
         return "exact" if np.array_equal(y, truth) else "other values"
     return f"{np.max(np.abs(y - truth) / truth) * 2**24:.1f} u"
 
 
 def main():
-    """Prints the table."""
+    """Print the table."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scipy", "scikit-image"))
     print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, {versions}\n")
     print("| what | with | ms | ratio | MiB | error |\n|---|---|---|---|---|---|")
