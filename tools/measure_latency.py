@@ -44,7 +44,7 @@ def timed(call: Callable[[], Any]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=4000, help="of each, beside each number of processes")
+    parser.add_argument("--calls", type=int, default=4000, help="calls of each, for each number of busy processes")
     parser.add_argument("--onnxruntime", action="store_true", help="time onnxruntime as well")
     args = parser.parse_args()
     x = np.random.default_rng(0).standard_normal(SHAPE, dtype=np.float32)

@@ -114,7 +114,7 @@ def runs_of(case: Case) -> tuple[list[Run], float]:
 
 
 def fit(runs: list[Run]) -> dict[str, dict[str, float]]:
-    """The constants that explain the times best, as corrections of these."""
+    """The constants with the smallest relative errors in the times of these runs."""
     units = [(name, unit) for name, costs in routes.COSTS.items() for unit in costs]
     rows = [[{**{(run.name, u): v for u, v in run.work.items()}, **{("moved", u): v for u, v in run.moved.items()}}
              .get(unit, 0.0) / run.nanoseconds for unit in units] for run in runs]

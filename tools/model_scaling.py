@@ -114,7 +114,7 @@ def even(size: int, chunk: int) -> tuple[int, ...]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the counts, and the times that follow from the given rates."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shape", type=int, nargs="+", required=True, help="of pooled axes")
+    parser.add_argument("--shape", type=int, nargs="+", required=True, help="sizes of the pooled axes")
     parser.add_argument("--chunk", type=int, nargs="+", required=True)
     parser.add_argument("--kernel", type=int, default=3)
     parser.add_argument("--stride", type=int, default=1)

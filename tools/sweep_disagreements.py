@@ -509,7 +509,7 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     parser.add_argument("--peers", nargs="*", default=installed(), choices=list(PEERS))
-    parser.add_argument("--rows", nargs="*", help="by default all of these peers")
+    parser.add_argument("--rows", nargs="*", help="by default all rows of these peers")
     parser.add_argument("--shown", type=int, default=2, help="how many findings of one kind are printed")
     given = parser.parse_args()
     rows = [row for row in (*DISAGREEMENTS, *WITNESSES)

@@ -67,7 +67,7 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--layouts", nargs="+", choices=LAYOUTS, default=LAYOUTS)
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
-    parser.add_argument("--only", metavar="REGEX", default="", help="workloads whose names it is found in")
+    parser.add_argument("--only", metavar="REGEX", default="", help="only workloads whose names match")
     parser.add_argument("--quick", action="store_true", help="one short round: shows that everything runs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the times of every round")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write all tables")

@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> list[tuple[float, str]]:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=120.0)
-    parser.add_argument("--pools", type=int, help="race so many, whatever time that takes")
+    parser.add_argument("--pools", type=int, help="race this many, however long it takes")
     parser.add_argument("--worst", type=int, default=40, help="rows to show")
     asked = parser.parse_args(arguments)
     found = []

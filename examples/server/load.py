@@ -177,9 +177,9 @@ def main() -> int:
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--malformed", type=float, default=0.3, help="their part of the requests")
+    parser.add_argument("--malformed", type=float, default=0.3, help="fraction of malformed requests")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("options", nargs="*", help="of the server, after --")
+    parser.add_argument("options", nargs="*", help="options of the server, after --")
     options = parser.parse_args()
     with server(*options.options) as url:
         report = run(url, options.seconds, options.clients, options.malformed, options.seed)

@@ -233,11 +233,11 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Serve ONNX models by the Open Inference Protocol v2 over HTTP.",
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("models", nargs="*", type=Path, help="files; a model is named as its file is; none: peaks")
+    parser.add_argument("models", nargs="*", type=Path, help="model files, after which models are named; default: peaks")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8000, help="0 is any that is free")
-    parser.add_argument("--runtime", choices=RUNTIMES, default="onnx", help="what runs the nodes around the pooling")
-    parser.add_argument("--workers", type=int, default=onnxpool.get_num_threads(), help="runs at the same time")
+    parser.add_argument("--port", type=int, default=8000, help="0: any free port")
+    parser.add_argument("--runtime", choices=RUNTIMES, default="onnx", help="what runs the other nodes")
+    parser.add_argument("--workers", type=int, default=onnxpool.get_num_threads(), help="number of concurrent runs")
     parser.add_argument("--threads", type=int, default=1, help="threads of each run")
     for name, value in Limits()._asdict().items():
         parser.add_argument("--" + name.replace("_", "-"), type=type(value), default=value, help="limit")
