@@ -233,7 +233,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Serve ONNX models by the Open Inference Protocol v2 over HTTP.",
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("models", nargs="*", type=Path, help="model files, after which models are named; default: peaks")
+    parser.add_argument("models", nargs="*", type=Path, help="files, which give the models their names; default: peaks")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000, help="0: any free port")
     parser.add_argument("--runtime", choices=RUNTIMES, default="onnx", help="what runs the other nodes")

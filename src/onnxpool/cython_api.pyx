@@ -77,7 +77,7 @@ cdef struct onnxpool_handle:
 def memory_of(str label, str name, tuple shape, dtype, strides=None):
     """An array with no memory behind it, to be asked for its shape and strides and nothing else."""
     if not can_be(shape, dtype):
-        raise PoolError(f"{label}: {name} of shape {shape} is more than an array can be; shrink it")
+        raise PoolError(f"{label}: {name} of shape {shape} is too large for any array; shrink it")
     if strides is None:
         strides = [dtype.itemsize * math.prod(shape[axis + 1:]) for axis in range(len(shape))]
     return np.lib.stride_tricks.as_strided(np.empty((), dtype), shape, strides)
