@@ -85,7 +85,7 @@ def test_without_onnxruntime(capsys, model, monkeypatch):
 
 @pytest.mark.parametrize("arguments", [["none.onnx"], ["--shape", "x=1,2"], ["MODEL", "--shape", "q=1,2"]])
 def test_mistakes(capsys, model, arguments):
-    """A mistake is one line."""
+    """A mistake is reported in one line."""
     assert command.main(["bench", *(model if part == "MODEL" else part for part in arguments)]) == CANNOT
     printed = capsys.readouterr()
     assert printed.out == ""
