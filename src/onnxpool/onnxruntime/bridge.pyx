@@ -144,10 +144,10 @@ cdef int get_version(const OrtCustomOp* op) noexcept nogil:
 
 
 # Registering a custom operator adds a schema and a kernel, but only the kernel is wanted: a node is to keep the schema
-# of ONNX or onnxruntime, with its defaults, its checks and the version by which optimisers know it. onnxruntime makes the
-# schema from the first custom operator with a name, so this first one has a version that no model reaches. The others
-# are kernels, each for one version. They declare no inputs or outputs, because onnxruntime would look up their types by
-# names that only the unused schema has. Such kernels accept every type.
+# of ONNX or onnxruntime, with its defaults, its checks and the version by which optimisers know it. onnxruntime makes
+# the schema from the first custom operator with a name, so this first one has a version that no model reaches. The
+# others are kernels, each for one version. They declare no inputs or outputs, because onnxruntime would look up their
+# types by names that only the unused schema has. Such kernels accept every type.
 cdef enum:
     UNREACHED = 1000  # the last version that onnxruntime gives to the domains of custom operators
 
