@@ -3,8 +3,8 @@
     python tools/measure_routes.py [--quick] [--fit]
 
 For each case, a line shows the time of each route (T: channels are first transposed to be adjacent) and the one that
-is chosen. The end of the output shows how much time the choices lose, and with --fit the COSTS for
-`planning/routes.py`.
+is chosen. The end of the output shows how much time the choices lose, and with --fit the costs for
+`planning/steps.py` and, for channels that are transposed, `planning/routes.py`.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import ml_dtypes
 import numpy as np
 
 import onnxpool
-from onnxpool.planning import routes
+from onnxpool.planning import routes, steps
 
 WINDOWS = [  # kernel, stride; the rank is that of the kernel
     ((2, 2), 2), ((3, 3), 1), ((3, 3), 2), ((3, 3), 3), ((5, 5), 1), ((5, 5), 3), ((7, 7), 4), ((13, 13), 1),
@@ -27,6 +27,7 @@ WINDOWS = [  # kernel, stride; the rank is that of the kernel
 ]
 SIZES = {1: [300, 16000], 2: [7, 14, 28, 31, 56, 112], 3: [8, 16, 23], 4: [6, 10]}
 CHANNELS = [3, 20, 64, 200]
+COSTED = [step for step in steps.STEPS if step.costs]
 KINDS = [("MaxPool", "float32"), ("AveragePool", "float32"), ("MaxPool", "uint8"), ("MaxPool", "bfloat16"),
          ("AveragePool", "bfloat16"), ("AveragePool", "float64"), ("LpPool", "float32")]
 
@@ -42,8 +43,8 @@ class Run(NamedTuple):
     """A forced route, its work, and its time for each register full of results."""
 
     name: str
-    work: routes.Work
-    moved: routes.Work
+    work: steps.Work
+    moved: float
     nanoseconds: float
 
 
@@ -71,12 +72,12 @@ def best(call: Any) -> float:
     return min(times)
 
 
-def timed(case: Case, x: Any, name: str | None, lanes: bool | None) -> tuple[float, list[routes.Problem]]:
+def timed(case: Case, x: Any, name: str | None, lanes: bool | None) -> tuple[float, list[steps.Problem]]:
     """The time of a call on a forced route, and the problems for which a route was chosen."""
-    routes.Forced.route, routes.Forced.lanes = name, lanes
+    routes.Forced.step, routes.Forced.lanes = name, lanes
     chosen, seen = routes.choose, []
 
-    def watched(problem: routes.Problem) -> routes.Choice:
+    def watched(problem: steps.Problem) -> routes.Choice:
         seen.append(problem)
         return chosen(problem)
 
@@ -86,7 +87,7 @@ def timed(case: Case, x: Any, name: str | None, lanes: bool | None) -> tuple[flo
         y = plan(x, num_threads=1)
         return best(lambda: plan(x, out=y, num_threads=1)), seen
     finally:
-        routes.choose, routes.Forced.route, routes.Forced.lanes = chosen, None, None
+        routes.choose, routes.Forced.step, routes.Forced.lanes = chosen, None, None
 
 
 def runs_of(case: Case) -> tuple[list[Run], float]:
@@ -94,29 +95,27 @@ def runs_of(case: Case) -> tuple[list[Run], float]:
     rng = np.random.default_rng(0)
     x = (rng.standard_normal(case.shape) * 30 + 100).astype(getattr(ml_dtypes, case.dtype, case.dtype))
     runs = []
-    for lanes, name in itertools.product((None,) if case.attributes["channels_last"] else (False, True),
-                                         ("direct", "passes")):
-        if name == "direct" and lanes is False:
+    for lanes, step in itertools.product((None,) if case.attributes["channels_last"] else (False, True), COSTED):
+        if lanes is False and not step.by_axis:
             continue  # it handles one element at a time, and is never chosen
-        taken, seen = timed(case, x, name, lanes)
+        taken, seen = timed(case, x, step.name, lanes)
         problem = seen[-1]
-        fitting = [r for r in routes.ROUTES if r.name == name and r.fits(problem)]
-        if not fitting:
+        if not step.fits(problem):
             continue
         results = math.prod(axis.out for axis in problem.axes) * problem.items * problem.lanes
         if not problem.lanes > 1:
             results = math.prod(axis.out for axis in problem.axes) * case.shape[1]
-        registers = results * problem.acc_bytes / routes.REGISTER
-        moved = routes.moved_work(problem) if problem.planar else {}
-        runs.append(Run(name, fitting[0].work(problem), moved, taken * 1e9 / registers))
+        registers = results * problem.acc_bytes / steps.REGISTER
+        moved = routes.moved(problem) if problem.planar else 0.0
+        runs.append(Run(step.name, step.work(problem), moved, taken * 1e9 / registers))
     chosen, _ = timed(case, x, None, None)
     return runs, chosen * 1e9 / registers
 
 
 def fit(runs: list[Run]) -> dict[str, dict[str, float]]:
     """The constants with the smallest relative errors in the times of these runs."""
-    units = [(name, unit) for name, costs in routes.COSTS.items() for unit in costs]
-    rows = [[{**{(run.name, u): v for u, v in run.work.items()}, **{("moved", u): v for u, v in run.moved.items()}}
+    units = [*((step.name, unit) for step in COSTED for unit in step.costs), ("moved", "elements")]
+    rows = [[{**{(run.name, u): v for u, v in run.work.items()}, ("moved", "elements"): run.moved}
              .get(unit, 0.0) / run.nanoseconds for unit in units] for run in runs]
     kept = list(range(len(units)))
     values = np.zeros(len(units))
@@ -126,7 +125,7 @@ def fit(runs: list[Run]) -> dict[str, dict[str, float]]:
             break
         del kept[int(np.argmin(solution))]
     values[kept] = solution
-    costs: dict[str, dict[str, float]] = {name: {} for name in routes.COSTS}
+    costs: dict[str, dict[str, float]] = {name: {} for name, _ in units}
     for (name, unit), value in zip(units, values, strict=True):
         costs[name][unit] = round(float(value), 2)
     return costs
@@ -135,7 +134,7 @@ def fit(runs: list[Run]) -> dict[str, dict[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="float32 only")
-    parser.add_argument("--fit", action="store_true", help="print constants for COSTS")
+    parser.add_argument("--fit", action="store_true", help="print the costs of steps, and of moving")
     options = parser.parse_args()
     everything, lost = [], []
     for case in cases(options.quick):

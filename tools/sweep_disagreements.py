@@ -69,6 +69,7 @@ MOST_ELEMENTS = 3000
 LONG_ROWS = ("ort-quantised-overflow", "ort-long-sum", "openvino-long-sum", "torch-long-sum")
 ATTEMPTS = 1000  # nodes that are generated until a row applies
 TRIALS, FURTHER_TRIALS = 2, 24  # inputs of each kind for every node, and for one that is expected to differ
+REGIONS = 24, 32  # of a node: one in a hundred may show a difference
 AUTO_PADS = ("SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET")
 
 
@@ -107,7 +108,7 @@ def floats(rng: random.Random, shape: tuple[int, ...], dtype: np.dtype[Any], kin
     style = ("digits", "ties", "positive", "negative", "equal")[turn % 5]
     x = {"ties": np.round(x * 2), "equal": np.ones(shape), "positive": np.abs(x), "negative": -np.abs(x)}.get(
         style, x).astype(dtype)
-    if kind:
+    if kind in ("NaN", "infinity"):
         sets: tuple[tuple[float, ...], ...] = ((-np.inf,), (-np.inf, np.inf), (np.inf,))
         values = (np.nan,) if kind == "NaN" else sets[turn % 3]
         chosen = generator.random(shape) < (1, 0.1, 0.3, 0.6)[(turn if kind == "NaN" else turn // 3) % 4]
@@ -152,9 +153,11 @@ def inputs_of(draft: Draft, rng: random.Random, kind: str, turn: int) -> Inputs:
 
 
 def region(draft: Draft, rng: random.Random, kind: str, turn: int) -> list[float]:
-    """The corners of a region: the whole image, one element, any, far larger than the image, next to it or beyond."""
-    styles = {ORDINARY: ("whole", "one", "any", "any"), "range": ("corner", "more", "whole", "any")}
-    style = styles.get(kind, ("whole", "more", "beyond", "any"))[(turn + turn // 4) % 4]
+    """The corners of a region: the whole image, one element, any, a larger one, next to the image, beyond, inverted."""
+    styles = {ORDINARY: ("whole", "one", "any", "more"), "range": ("corner", "more", "whole", "any"),
+              "inverted": ("inverted",)}
+    among = styles.get(kind, ("whole", "more", "beyond", "any"))
+    style = among[(turn + turn // 4) % len(among)]
     given = draft.attributes
     half = (draft.operator == "RoiAlign" and draft.opset >= 16
             and given.get("coordinate_transformation_mode") != "output_half_pixel")
@@ -163,9 +166,10 @@ def region(draft: Draft, rng: random.Random, kind: str, turn: int) -> list[float
         element = rng.randrange(size)
         anywhere = sorted(rng.uniform(-1, size + 1) for _ in range(2))
         more = -2 * size - rng.random(), 3 * size + rng.random()
+        inverted = rng.uniform(*more), rng.uniform(*more)  # along every other axis, it ends before it begins
         corner = 0.5 * half - 1, 0.5 * half - 1 + 1.02 * given.get(name, 1)  # a first bin with two samples next to it
         sides.append({"whole": (0, size - 1), "one": (element, element), "any": anywhere, "more": more,
-                      "corner": corner, "beyond": (size + 2, size + 4)}[style])
+                      "inverted": inverted, "corner": corner, "beyond": (size + 2, size + 4)}[style])
     return [end / given.get("spatial_scale", 1) for ends in zip(*sides, strict=True) for end in ends]
 
 
@@ -195,7 +199,9 @@ def kinds_of(draft: Draft) -> tuple[str, ...]:
         return (ORDINARY,)
     if draft.operator.startswith("QLinear"):
         return (ORDINARY, "scales")
-    return (ORDINARY, "lowest") if DTYPES[draft.dtype].kind in "iu" else (ORDINARY, "NaN", "infinity", "range")
+    if DTYPES[draft.dtype].kind in "iu":
+        return ORDINARY, "lowest"
+    return (ORDINARY, "NaN", "infinity", "range") + ("inverted",) * (draft.rois > 0)
 
 
 # Nodes
@@ -229,7 +235,7 @@ def random_draft(rng: random.Random, operators: tuple[str, ...], long: bool = Fa
         return draft._replace(inputs=3 if operator == "QLinearAveragePool" and rng.random() < 0.2 else 5)
     if operator == "MaxUnpool":
         return draft._replace(inputs=rng.choice((2, 3)))
-    return draft._replace(rois=rng.randint(1, 3), inputs=len(schema.inputs)) if "rois" in schema.inputs else draft
+    return draft._replace(rois=rng.randint(*REGIONS), inputs=len(schema.inputs)) if "rois" in schema.inputs else draft
 
 
 def long_draft(rng: random.Random, operator: str, opset: int, dtype: str) -> Draft:

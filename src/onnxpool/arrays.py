@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from .dtypes import DTYPES
 from .errors import PoolError, PoolTypeError
 
 Array = NDArray[Any]
@@ -94,8 +95,8 @@ def native(dtype: DTypeLike) -> np.dtype[Any]:
 
 def dtype_of(label: str, dtype: Any) -> np.dtype[Any]:
     """The dtype that somebody names, in native byte order."""
-    if isinstance(dtype, str) and dtype == "bfloat16":
-        return bfloat16()
+    if isinstance(dtype, str) and dtype in DTYPES:
+        return dtype_named(dtype)
     if dtype is None:
         raise PoolTypeError(f"{label}: dtype is None, which NumPy takes for float64; give one such as 'float32'")
     try:
@@ -105,14 +106,16 @@ def dtype_of(label: str, dtype: Any) -> np.dtype[Any]:
                             f"{error}; give one such as 'float32'", label, "dtype", value=dtype) from None
 
 
-def bfloat16() -> np.dtype[Any]:
-    """The dtype that stands for bfloat16: what NumPy has not itself is imported where it is needed, and only there."""
+def dtype_named(name: str) -> np.dtype[Any]:
+    """The dtype of that name. The package of those that NumPy does not have is imported only when one is asked for."""
+    if DTYPES[name].numpy:
+        return np.dtype(name)
     try:
-        from ml_dtypes import bfloat16
+        import ml_dtypes
     except ImportError:
-        raise PoolTypeError("onnxpool: arrays of bfloat16 need the package ml_dtypes, which is not installed; "
-                            "pip install ml_dtypes", value="bfloat16") from None
-    dtype: np.dtype[Any] = np.dtype(bfloat16)
+        raise PoolTypeError(f"onnxpool: arrays of {name} need the package ml_dtypes, which is not installed; "
+                            f"pip install ml_dtypes", value=name) from None
+    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
     return dtype
 
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .errors import Place, PoolError, PoolTypeError
+from .limits import MOST_AXES
 
 INT64_MAX = 2**63 - 1
 FLOAT32_MAX = (2 - 2.0**-23) * 2.0**127
-MOST_AXES = 64  # of an array
 SIDES = {"kernel_shape": 1, "pooled_shape": 1, "strides": 1, "dilations": 1, "pads": 2}  # values for each axis
 MOST_SHOWN = 200  # characters of a value in a message
 

@@ -15,10 +15,12 @@ from .kernels.operands cimport Operand, Operands, RunPool
 from . import kernels, schemas
 from .base import by_name
 from .errors import PoolError, PoolTypeError
-from .arrays import bfloat16, can_be
+from .arrays import can_be, dtype_named
+from .dtypes import DTYPES
 from .execution import Plan
 from .planning.plan import INDEX, WindowPlan
-from .threads import MOST, team
+from .limits import MOST_THREADS
+from .threads import team
 
 cdef extern from *:
     """
@@ -41,14 +43,7 @@ OPERATIONS = {
     ONNXPOOL_QLINEAR_GLOBAL_AVERAGE_POOL: "QLinearGlobalAveragePool",
     ONNXPOOL_NHWC_MAX_POOL: "NhwcMaxPool",
 }
-DTYPES = {
-    ONNXPOOL_FLOAT32: "float32",
-    ONNXPOOL_UINT8: "uint8",
-    ONNXPOOL_INT8: "int8",
-    ONNXPOOL_FLOAT16: "float16",
-    ONNXPOOL_FLOAT64: "float64",
-    ONNXPOOL_BFLOAT16: "bfloat16",
-}
+ELEMENTS = {dtype.onnx: name for name, dtype in DTYPES.items() if dtype.loops}
 AUTO_PADS = {
     ONNXPOOL_NOTSET: "NOTSET",
     ONNXPOOL_SAME_UPPER: "SAME_UPPER",
@@ -110,7 +105,7 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     handle.pool = <PyObject*> pool
     Py_INCREF(pool)
     handle.empty, handle.indexed = x.size == 0, plan.reduction.name == "indexed_max"
-    handle.threads, handle.most_threads = team(None, x.nbytes), team(MOST, x.nbytes)
+    handle.threads, handle.most_threads = team(None, x.nbytes), team(MOST_THREADS, x.nbytes)
     handle.ndim = len(plan.shape)
     for axis in range(handle.ndim):
         handle.shape[axis] = plan.output_shape[axis]
@@ -164,7 +159,7 @@ cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) 
         raise PoolError("onnxpool: the geometry is NULL; give one")
     geometry = known_part(given)
     name = named(OPERATIONS, "operation", geometry.operation)
-    dtype = named(DTYPES, "dtype", geometry.dtype)
+    dtype = named(ELEMENTS, "dtype", geometry.dtype)
     auto_pad = named(AUTO_PADS, "auto_pad", geometry.auto_pad)
     least = 3 if "kernel_shape" in schemas.resolve(name, None).attributes else 2
     if not least <= geometry.ndim <= MOST_AXES:
@@ -188,7 +183,7 @@ cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) 
     if power is not None and power.type == "int" and geometry.p.is_integer():
         attributes["p"] = int(geometry.p) or None
     operator = by_name(name, opset, attributes, geometry.channels_last, geometry.return_indices)
-    plan = operator.plan(values(geometry.shape, geometry.ndim), bfloat16() if dtype == "bfloat16" else dtype)
+    plan = operator.plan(values(geometry.shape, geometry.ndim), dtype_named(dtype))
     scales = (geometry.x_scale, geometry.x_zero_point, geometry.y_scale, geometry.y_zero_point)
     return prepare(plan, scales if operator.quantised or any(scales) else (), values(geometry.x_strides, geometry.ndim),
                    values(geometry.y_strides, geometry.ndim), values(geometry.indices_strides, geometry.ndim))

@@ -12,8 +12,9 @@ from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsul
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from .limits import MOST_AXES
 from .errors import PoolError, PoolTypeError
-from .arrays import CPU, bfloat16, says
+from .arrays import CPU, dtype_named, says
 
 cdef extern from "Python.h":
     int PyCapsule_SetName(object capsule, const char* name) except -1
@@ -51,7 +52,6 @@ cdef struct DLManagedTensorVersioned:
 
 cdef uint64_t READ_ONLY = 1
 VERSION = (1, 0)  # the newest that is requested; minor versions only add to it
-MOST_AXES = 64    # as in NumPy
 OTHER = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 13: "CUDA managed", 14: "oneAPI",
          15: "WebGPU", 16: "Hexagon", 17: "MAIA"}
 KINDS = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")  # by their codes
@@ -91,7 +91,7 @@ cdef element_of(const DLTensor* tensor):
         raise PoolTypeError(f"from_dlpack: the tensor has elements of {kind} with {tensor.bits} bits, which NumPy has "
                             f"not; cast it, such as to float32")
     if kind == "bfloat":
-        return bfloat16()
+        return dtype_named("bfloat16")
     return np.dtype("bool" if kind == "bool" else f"{kind}{tensor.bits}")
 
 

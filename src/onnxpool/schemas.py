@@ -7,17 +7,15 @@ com.microsoft, onnxruntime's contributed operators.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from . import dtypes
 from .attributes import FLOAT32_MAX, Attribute, Choice, Flag, Float, Int, Ints, integer, shown
+from .dtypes import BYTES, DTYPES, EXACT
 from .errors import Place, PoolError, PoolTypeError
 
 LATEST = {"": 28, "com.microsoft": 1}  # the newest opset of each domain that this table knows
 
-FLOATS = ("float16", "float32", "float64")
-BFLOAT = ("bfloat16",)
-BYTES = ("int8", "uint8")
-# The smallest float dtype that has all values of a dtype.
-EXACT = {"bool": "float32", "int8": "float32", "uint8": "float32", "int16": "float32", "uint16": "float32",
-         "int32": "float64", "uint32": "float64"}
+FLOATS = tuple(name for name in dtypes.FLOATS if DTYPES[name].numpy)
+BFLOAT = tuple(name for name in dtypes.FLOATS if not DTYPES[name].numpy)  # which operators took later
 QUANTISED_INPUTS = ("X", "x_scale", "x_zero_point", "y_scale", "y_zero_point")
 
 

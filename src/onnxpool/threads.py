@@ -7,8 +7,8 @@ from contextvars import ContextVar
 
 from .attributes import integer
 from .errors import Place
+from .limits import MOST_THREADS
 
-MOST = 256  # threads that anyone can ask for
 SERIAL_BYTES = 1 << 19  # of X below which a second thread gains nothing (measured: 0.97x at 512 KiB, 1.7x at 1 MiB)
 
 _scoped: ContextVar[int | None] = ContextVar("onnxpool.num_threads", default=None)
@@ -71,7 +71,7 @@ DEFAULT = _default()
 
 
 def _checked(value: object) -> int:
-    return min(integer(Place(None, "num_threads"), value, 1), MOST)
+    return min(integer(Place(None, "num_threads"), value, 1), MOST_THREADS)
 
 
 def set_num_threads(n: int | None) -> None:

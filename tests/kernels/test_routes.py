@@ -1,6 +1,6 @@
 """Routes: which one is chosen, that all return the same bits, and that sums have the documented order.
 
-`Forced.route` forces a route, and `Forced.lanes` whether strided channels are transposed to be adjacent.
+`Forced.step` forces a route, and `Forced.lanes` whether strided channels are transposed to be adjacent.
 """
 
 import functools
@@ -22,8 +22,9 @@ from support import same_bits
 
 import onnxpool
 from onnxpool import base, cython_api, kernels, windows
+from onnxpool.limits import FEW
 from onnxpool.onnxruntime import nodes
-from onnxpool.planning import layout, routes
+from onnxpool.planning import layout, routes, steps
 from onnxpool.planning.routes import Forced
 
 pytestmark = pytest.mark.smoke
@@ -32,7 +33,6 @@ FLOATS = [np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.float32, np.f
 DTYPES = [np.dtype(t) for t in (np.int8, np.uint8)] + FLOATS
 KINDS = {"max": {}, "mean": {}, "mean with pads": {"count_include_pad": 1}, "norm 1": {"p": 1}, "norm 2": {"p": 2},
          "norm 3": {"p": 3}, "magnitude": {"p": 2**60}}
-FEW = 8  # taps along an axis that are added one after the other
 PROBLEMS = 200  # of each reduction
 WAYS = (None, "apart", None, "rows backwards", "backwards")  # that arrays lie
 FENCE = 4096  # bytes beyond scratch memory that are watched
@@ -43,11 +43,11 @@ MOST_WORK = 300_000  # elements, and taps of all windows of a channel
 def forced(route=None, lanes=None):
     """Plans made within the block take this route if it applies; none is cached."""
     base._plan.cache_clear()
-    Forced.route, Forced.lanes = route, lanes
+    Forced.step, Forced.lanes = route, lanes
     try:
         yield
     finally:
-        Forced.route = Forced.lanes = None
+        Forced.step = Forced.lanes = None
         base._plan.cache_clear()
 
 
@@ -163,7 +163,7 @@ def test_channels_of_windows_that_cover_an_axis_are_brought_side_by_side(sizes, 
     shape = (1, 512, *sizes)
     plan = operator(kernel_shape=kernel).plan(shape, dtype)
     plan(np.ones(shape, dtype))
-    assert [pool.setup.inside for pool in plan._pools.values()] == [True]
+    assert [pool.setup.lanes for pool in plan._pools.values()] == [512]
 
 
 def read_by_tiles(axis, side):
@@ -181,7 +181,7 @@ def test_a_halo_is_what_tiles_read_again(size, kernel, stride):
     """The estimate is exact up to a window at each end of a tile, and 1 if one tile contains all windows."""
     kernel = min(size, kernel)
     axis = windows.Axis(size, (size - kernel) // stride + 1, kernel, stride)
-    problem = routes.Problem("mean", (axis, axis), 1, 64, True, 4, 4, False)
+    problem = steps.Problem("mean", (axis, axis), 1, 64, True, 4, 4, False)
     side = round(routes.TILE ** 0.5)
     estimate = routes.halo(problem) ** 0.5
     assert estimate == pytest.approx(read_by_tiles(axis, side), abs=axis.span / size + 1e-9)

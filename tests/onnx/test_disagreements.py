@@ -57,6 +57,12 @@ def align(opset, **attributes):
     return Example("RoiAlign", opset, inputs, {"output_height": 2, "output_width": 2, **attributes})
 
 
+def align_inverted(**attributes):
+    """A region that ends before it begins along its width."""
+    rois, batch = np.float32([[6, 0, 1, 3]]), np.zeros(1, np.int64)
+    return Example("RoiAlign", 16, (ramp(1, 1, 8, 8), rois, batch), attributes)
+
+
 def align_beyond(value):
     """A RoiAlign of a region beyond an image whose first element is unusual."""
     x = ramp(1, 1, 4, 4)
@@ -198,6 +204,8 @@ EXAMPLES = {
     "openvino-long-sum": (made("AveragePool", 22, LONG, kernel_shape=[512, 512]),
                           made("AveragePool", 22, LONG, kernel_shape=[32, 32], strides=[512, 512])),
     "ort-regions-nan": (align_beyond(np.nan), made("GlobalAveragePool", 1, NAN)),
+    "ort-inverted-regions": (align_inverted(), align_inverted(sampling_ratio=1)),
+    "openvino-inverted-regions": (align_inverted(sampling_ratio=0), align_inverted(sampling_ratio=1)),
     "ort-regions-infinite": (align_beyond(np.inf), made("GlobalAveragePool", 1, FOUR)),
     "ort-mean-range": (made("AveragePool", 11, HUGE, kernel_shape=[2]),
                        made("AveragePool", 11, HUGE, kernel_shape=[1])),

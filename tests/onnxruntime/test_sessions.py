@@ -18,6 +18,7 @@ from samples import inputs as sample_inputs
 from sessions import RELEASE, answers, feeds, layers, node_model, same, session
 
 import onnxpool
+from onnxpool import dtypes
 from onnxpool.onnxruntime import nodes, record_nodes, register
 
 # Errors
@@ -386,7 +387,7 @@ def test_bfloat16_without_ml_dtypes(monkeypatch):
     """The error says what to install."""
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     with pytest.raises(onnxpool.PoolTypeError, match="bfloat16 need the package ml_dtypes"):
-        nodes.dtype(nodes.NUMBERS["bfloat16"])
+        nodes.dtype(dtypes.DTYPES["bfloat16"].onnx)
 
 
 WITHOUT = """

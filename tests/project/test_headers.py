@@ -1,8 +1,11 @@
 """The C headers compile without warnings at Meson's warning_level=3. Code written by Cython is not included."""
 
+import functools
 import shutil
 import subprocess
+import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,12 +14,13 @@ SOURCES = Path(__file__).parents[2] / "src" / "onnxpool"
 KERNELS = SOURCES / "kernels"
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-function", "-fsyntax-only",
           "-xc", "-"]  # a file calls only some functions of a header
+MADE = tempfile.TemporaryDirectory()  # headers that the build generates
 PLACES = ["-isystem", sysconfig.get_path("include"), *(f"-I{place}" for place in
-          (SOURCES, KERNELS / "core", KERNELS / "other"))]
+          (SOURCES, KERNELS / "core", KERNELS / "other", MADE.name))]
 LEVELS = ["x86-64", pytest.param("x86-64-v3", marks=pytest.mark.slow), "x86-64-v4"]
 # Headers of loops check which unit they are compiled for. Those of indexed and sequential units share lines.h.
-UNITS = ["max int8", "mean float32", "norm float16", "qlong uint8", "magnitude float64", "wide bfloat16",
-         "indexed float32", "sequential uint8"]
+UNITS = ["max int8", "mean float32", "norm float16", "long_quantised_mean uint8", "magnitude float64", "wide bfloat16",
+         "indexed_max float32", "mean_in_order uint8"]
 OF_UNITS = {"element", "extremes", "indexed", "leaves", "lines", "sequential"}
 CORE = sorted(path.name for path in (KERNELS / "core").glob("*.h") if path.stem not in OF_UNITS)
 OTHER = sorted(path.name for path in (KERNELS / "other").glob("*.h"))
@@ -27,8 +31,17 @@ def source(*headers: str) -> str:
     return "".join(f'#include "{header}"\n' for header in headers)
 
 
+@functools.cache
+def make_headers() -> None:
+    """Write the headers that the build generates from Python's tables."""
+    command = [sys.executable, SOURCES.parents[1] / "tools" / "list_units.py", "limits"]
+    made = subprocess.run(command, capture_output=True, check=True)
+    (Path(MADE.name) / "shared_limits.h").write_bytes(made.stdout)
+
+
 def warnings(compiler: str, level: str, text: str, *options: str) -> str:
     """What a compiler prints for a C file that must compile."""
+    make_headers()
     return subprocess.run([compiler, f"-march={level}", *PLACES, *options, *STRICT], input=text, text=True,
                           capture_output=True, check=False).stderr
 
@@ -52,6 +65,6 @@ def test_headers_give_no_warning(compiler: str, level: str) -> None:
     found = [warnings(compiler, level, text, *options) for text in files for options in ([], *openmp)]
     for unit in UNITS:
         reduction, element = unit.split()
-        text = source("lines.h") if reduction in {"indexed", "sequential"} else source("leaves.h", "extremes.h")
+        text = source("lines.h") if reduction in {"indexed_max", "mean_in_order"} else source("leaves.h", "extremes.h")
         found.append(warnings(compiler, level, text, f"-DREDUCTION_{reduction}", f"-DELEMENT_{element}"))
     assert "".join(found) == ""

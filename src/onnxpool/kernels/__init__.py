@@ -7,6 +7,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING
 
+from ..planning.steps import table
 from . import cpu
 from . import pool as pools
 from .other.unpool import unpool as unpool
@@ -51,6 +52,4 @@ def routes() -> list[dict[str, str]]:
     >>> onnxpool.kernels.routes()[0]
     {'name': 'whole', 'step': 'whole', 'when': 'one window is all of a channel'}
     """
-    from ..planning.routes import table
-
     return table()

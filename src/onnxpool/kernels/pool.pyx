@@ -6,7 +6,7 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset, strcmp
 
-from .core.boxes cimport OF_BFLOAT16, OF_FLOAT16, OF_FLOAT32, OF_FLOAT64, CopyStep, extremes_of
+from .core.boxes cimport CopyStep, extremes_of
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
 from .core.job cimport MOST_AXES, Axis, Step, Tile
 from .core.signals cimport Interrupts, raised_by_handler
@@ -47,7 +47,6 @@ cdef extern from *:
     """
     bint fetches "onnxpool_fetches"() nogil
 
-FORMATS = {"float16": OF_FLOAT16, "bfloat16": OF_BFLOAT16, "float32": OF_FLOAT32, "float64": OF_FLOAT64}
 cdef const Unit* units = NULL
 
 
@@ -158,6 +157,10 @@ cdef lay_strides(Py_ssize_t* strides, shape, Py_ssize_t itemsize):
         itemsize *= shape[a]
 
 
+cdef inline Py_ssize_t stride_of(const Operand* array, Py_ssize_t axis, Py_ssize_t none) noexcept nogil:
+    return none if axis < 0 else array.strides[axis]
+
+
 cdef class Pool:
     """A reduction over windows, for one shape, dtype and layout.
 
@@ -170,28 +173,25 @@ cdef class Pool:
     cdef Axis* axes
     cdef readonly object setup
     cdef double p, low, high
-    cdef int channel, first          # which axes of the arrays these are
     cdef bint careful
 
     def __cinit__(self, setup):
-        cdef int rank = len(setup.axes), i
+        cdef int rank = len(setup.axes), n = rank + 3, i
         cdef Job* job
         if rank > MOST_AXES:
             raise ValueError(f"onnxpool: {rank} axes, at most {MOST_AXES}")
         self.setup = setup
         self.axes = <Axis*> calloc(rank, sizeof(Axis))
-        self.numbers = <Py_ssize_t*> calloc(3 * rank, sizeof(Py_ssize_t))
+        self.numbers = <Py_ssize_t*> calloc(2 * n + 2 * rank, sizeof(Py_ssize_t))
         if self.axes == NULL or self.numbers == NULL:
             raise MemoryError("onnxpool: no memory for a pool")
         memset(self.jobs, 0, sizeof(self.jobs))
         self.p, self.low, self.high = setup.p, setup.low, setup.high
-        self.channel = rank + 1 if setup.channels_last else 1
-        self.first = 1 if setup.channels_last else 2
         self._set_axes()
         for i, stage in enumerate(setup.stages):
             job = &self.jobs[i]
-            job.axis, job.rank, job.pace = self.axes, rank, self.numbers
-            job.tile = self.numbers + (1 + i) * rank
+            job.axis, job.rank = self.axes, rank
+            job.source, job.place, job.tile = self.numbers, self.numbers + n, self.numbers + 2 * n + i * rank
             self._set_job(job, stage, i == 1)
             if i == 1:
                 self.jobs[0].retry = job
@@ -201,18 +201,15 @@ cdef class Pool:
         free(self.numbers)
 
     cdef _set_axes(self):
-        cdef Py_ssize_t pace = 1, a
-        cdef Py_ssize_t rank = len(self.setup.axes)
+        cdef Py_ssize_t a, n = len(self.setup.sources)
         self.careful = False
         divisor = 1
         for a, source in enumerate(self.setup.axes):
             set_axis(&self.axes[a], source)
             divisor *= source.kernel
         self.careful = divisor > 65536  # beyond which one correction of a quotient may not be enough
-        order = range(rank) if self.setup.column_major else range(rank - 1, -1, -1)
-        for a in order:
-            self.numbers[a] = pace
-            pace *= self.axes[a].size
+        for a in range(n):
+            self.numbers[a], self.numbers[n + a] = self.setup.sources[a], self.setup.places[a]
 
     cdef _set_job(self, Job* job, stage, bint retries):
         cdef Tile tile
@@ -220,23 +217,16 @@ cdef class Pool:
         cdef Py_ssize_t elements, results, a, span
         cdef Py_ssize_t[MOST_AXES] zero
         setup = self.setup
-        cdef const Unit* unit = unit_of(f"{stage.step}_{stage.unit}")
-        job.step, job.copy = <Step> unit.run, <CopyStep> unit_of("copy_any_bytes").run
+        cdef const Unit* unit = unit_of(stage.unit)
+        job.step, job.copy = <Step> unit.run, <CopyStep> unit_of(setup.copy).run
         job.itemsize, job.retries = setup.itemsize, retries
-        if len(setup.stages) > 1:  # a dtype without a format must not go on without retries
-            job.extremes = extremes_of(FORMATS[setup.dtype], setup.least, setup.largest)
-        job.rows = stage.step == "passes"
-        # Channels that are brought side by side are copied together as for any other step.
-        job.whole = stage.step == "whole" and (setup.channels_last or not setup.inside)
-        # A single channel, or none that is apart, leaves images to be items.
-        job.of_images = setup.inside or setup.channels == 1
-        job.groups, job.items = (1, setup.images) if job.of_images else (setup.images, setup.channels)
-        job.lanes = setup.channels if setup.inside else 1
+        if len(setup.stages) > 1:
+            job.extremes = extremes_of(setup.digits, setup.least, setup.largest)
+        job.rows, job.gathers = stage.by_axis, stage.gathers
+        job.groups, job.items, job.lanes = setup.groups, setup.items, setup.lanes
         job.tile_items, job.tile_lanes = stage.items, stage.lanes
-        job.plane = 1
         for a in range(job.rank):
             job.tile[a], zero[a] = stage.windows[a], 0
-            job.plane *= job.axis[a].size
         whole_of(job, 0, &whole)
         job.tasks = count_parts(job, &whole) * job.groups
         memset(&tile, 0, sizeof(Tile))
@@ -250,7 +240,7 @@ cdef class Pool:
                        + min(job.axis[a].size, (span - 1) * min(job.axis[a].dilation, job.axis[a].size) + 1))
             elements *= span
             results *= job.tile[a]
-        job.x_room = 0 if job.whole else FRONT + parts(elements * job.itemsize + LINE, LINE) * LINE
+        job.x_room = 0 if job.gathers else FRONT + parts(elements * job.itemsize + LINE, LINE) * LINE
         job.y_room = parts(results * job.itemsize + LINE, LINE) * LINE
         job.index_room = parts(results * 8, LINE) * LINE if setup.indexed else 0
         job.scratch = parts(unit.scratch(&tile), LINE) * LINE
@@ -287,24 +277,22 @@ cdef class Pool:
         """The strides of an array by the names they have in a job. The result says whether its elements must be copied
         together. A row of several places must lie in one piece; 0 places: it need not."""
         cdef const Job* job = self.jobs
-        cdef bint apart = source.swapped, spatial = source.ndim > 2
+        cdef bint apart = source.swapped
         cdef Py_ssize_t packed = job.lanes * source.itemsize
-        cdef Py_ssize_t channel = source.strides[self.channel if spatial else 1]
         cdef int a, last = job.rank - 1
         array.data, array.itemsize, array.swapped = source.data, source.itemsize, source.swapped
-        array.lane = channel if job.lanes > 1 else source.itemsize
-        array.group = 0 if job.of_images else source.strides[0]
-        array.item = source.strides[0] if job.of_images else channel
+        array.group, array.item = stride_of(source, job.source[0], 0), stride_of(source, job.source[1], 0)
+        array.lane = source.itemsize if job.lanes == 1 else stride_of(source, job.source[job.rank + 2], 0)
         if array.lane != source.itemsize or array.item % source.itemsize or array.group % source.itemsize:
             apart = True
         for a in range(job.rank):
-            array.axis[a] = source.strides[self.first + a] if spatial else source.itemsize * job.lanes
+            array.axis[a] = stride_of(source, job.source[2 + a], packed)
             if array.axis[a] % source.itemsize:
                 apart = True
         if places > 1 and array.axis[last] != packed:
             apart = True
         a = last
-        while job.whole and places and a > 0 and not apart:  # few lanes of a whole channel: all lines are one
+        while job.gathers and places and a > 0 and not apart:  # few lanes of a whole channel: all lines are one
             packed *= job.axis[a].size
             a -= 1
             apart = job.axis[a].size > 1 and array.axis[a] != packed
@@ -319,8 +307,9 @@ cdef class Pool:
         cdef Team team
         cdef const Job* job = self.jobs
         cdef bint few = job.lanes * job.itemsize < LINE  # few lanes are read as rows
+        cdef int a
         cdef const Axis* last = &job.axis[job.rank - 1]
-        call.apart = self._describe(&call.x, &operands.x, last.size if few and (job.rows or job.whole) else 0)
+        call.apart = self._describe(&call.x, &operands.x, last.size if few and (job.rows or job.gathers) else 0)
         call.y_apart = self._describe(&call.y, &operands.y, last.out if few and job.rows else 0)
         call.indices.data, call.indices_apart = NULL, False
         if operands.indices.data != NULL:
@@ -328,7 +317,9 @@ cdef class Pool:
         call.rule, call.signals = operands.rule, signals
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.careful = self.careful
-        room = job.groups * job.items * job.lanes * job.plane * job.itemsize
+        room = job.groups * job.items * job.lanes * job.itemsize
+        for a in range(job.rank):
+            room *= job.axis[a].size
         call.far = not call.apart and room > CACHED and fetches()
         room = parts(room_of(job, &call), LINE) * LINE + fence
         team = enter_team(threads if job.tasks > 1 else 1)

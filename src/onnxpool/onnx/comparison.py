@@ -7,13 +7,14 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from ..dtypes import DTYPES, FLOATS
 from ..threads import get_num_threads
 from .protos import Array, one_line
 
 RTOL, ATOL = 1e-3, 1e-7  # the tolerances of the onnx package for its models
 ROUNDING = 1e-6  # of the largest input: what float32 sums lose where their terms cancel
-LAYERS = {"float16": 4e-3, "bfloat16": 3e-2}  # of the largest output: what rounding in many layers adds up to
-LAYERS_OTHERWISE = 1e-4
+LAYERS = 1e-4  # of the largest output: what rounding in many layers adds up to,
+COARSE = 8  # or this many times half a unit in the last place, for dtypes of few digits
 
 
 class Tolerance(NamedTuple):
@@ -80,11 +81,11 @@ def output_agrees(ours: Array, theirs: Array, tolerance: Tolerance) -> bool:
     """Whether an output of a whole model agrees: 8-bit integers may differ by one, and wider ones must be equal."""
     if ours.dtype.kind in "iu":
         return agrees(ours, theirs, 0.0, (ours.dtype.itemsize == 1) if tolerance.atol is None else tolerance.atol)
-    if ours.dtype.kind != "f" and ours.dtype.name != "bfloat16":
+    if ours.dtype.name not in FLOATS:
         return ours.shape == theirs.shape and bool((ours == theirs).all())
     wide = theirs.astype(np.float64)
     largest = float(np.abs(wide).max(initial=0.0, where=np.isfinite(wide)))
-    rounding = LAYERS.get(ours.dtype.name, LAYERS_OTHERWISE) * largest
+    rounding = max(LAYERS, COARSE * 2.0 ** -DTYPES[ours.dtype.name].digits) * largest
     return agrees(ours, theirs, tolerance.rtol, rounding if tolerance.atol is None else tolerance.atol)
 
 

@@ -5,10 +5,11 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
+from ..dtypes import BYTES
 from .protos import Array, Input, InputError
 
 MOST_BYTES = 2**30  # of an input that is made
-FULL_RANGE = ("int8", "uint8")  # integers that are quantised values; wider ones are more often places
+FULL_RANGE = BYTES  # integers that are quantised values; wider ones are more often places
 
 
 def made_shape(value: Input, given: tuple[int, ...] | None) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from libc.stdlib cimport calloc
 
 cimport numpy as cnp
 
+from ..kernels.core.job cimport MOST_AXES
 from .abi cimport (
     API_VERSION,
     FAIL,
@@ -83,7 +84,6 @@ cnp.import_array()
 cdef enum:
     MOST_PORTS = 5
     MOST_ATTRIBUTES = 16
-    MOST_AXES = 64  # of a NumPy array
 
 
 # Errors cross the boundary as statuses, in both directions.

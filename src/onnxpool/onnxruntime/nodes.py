@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import threads
-from ..arrays import Array, bfloat16
+from ..arrays import Array, dtype_named
 from ..base import Operator, registry
+from ..dtypes import DTYPES
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..planning.plan import WindowPlan
@@ -19,9 +20,7 @@ from ..windows import ceil_div
 DType = np.dtype[Any]
 Piece = tuple[Plan, tuple[Array | None, ...], Any]  # a plan, its inputs, its output
 
-# The element types of pooling nodes, with their numbers in ONNX and onnxruntime.
-ELEMENTS = {1: "float32", 2: "uint8", 3: "int8", 7: "int64", 10: "float16", 11: "float64", 16: "bfloat16"}
-NUMBERS = {name: number for number, name in ELEMENTS.items()}
+ELEMENTS = {dtype.onnx: name for name, dtype in DTYPES.items()}  # by the numbers of ONNX, which onnxruntime uses too
 
 # Names of element types in onnxruntime's kernels, if there are others than T for X; for MaxPool since it has Indices.
 CONSTRAINTS = {"MaxPool": ("T", "I"), "RoiAlign": ("T1", "T2")}
@@ -79,8 +78,7 @@ class Kind(NamedTuple):
 
 def dtype(element: int) -> DType:
     """The dtype of an element type."""
-    name = ELEMENTS[element]
-    return bfloat16() if name == "bfloat16" else np.dtype(name)
+    return dtype_named(ELEMENTS[element])
 
 
 def chosen(ops: object) -> list[str]:
@@ -205,7 +203,7 @@ def theirs(operator: Operator, x: DType) -> Theirs | None:
     names = CONSTRAINTS.get(name, ("T",))
     if name == "MaxPool" and operator.version < INDEXED:
         names = names[:1]
-    numbers = (NUMBERS[x.name], NUMBERS["int64"])
+    numbers = (DTYPES[x.name].onnx, DTYPES["int64"].onnx)
     return Theirs(name, operator.version, list(zip(names, numbers, strict=False)),
                   {key: value for key, value in values.items() if value is not None})
 

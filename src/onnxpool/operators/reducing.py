@@ -9,10 +9,11 @@ import numpy as np
 
 from .. import schemas
 from ..arrays import dtype_name
+from ..dtypes import MAXIMA
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..explain import looks_coloured
-from ..planning.axes import HELD, checked_axes
+from ..planning.axes import checked_axes
 from ..planning.plan import WindowPlan
 from ..planning.request import Reduction, Request
 from ..planning.staged import plan_along
@@ -78,7 +79,7 @@ class Reducing(OneResult):
     def _check_dtype(self, dtype: np.dtype[Any]) -> None:
         """Refuses a dtype. Maxima along named axes are outside of ONNX, and have integers too."""
         name = dtype_name(dtype)
-        maxima = HELD if self.takes_axes and self._reduction(()).name in ("max", "indexed_max") else {}
+        maxima = MAXIMA if self.takes_axes and self._reduction(()).name in ("max", "indexed_max") else {}
         try:
             schemas.check_dtype(self._version, name, () if self.axes is None else maxima)
         except PoolTypeError as error:

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Array, dtype_name
-from ..attributes import MOST_AXES
+from ..dtypes import MAXIMA
 from ..errors import PoolError
 from ..execution import Plan
+from ..limits import MOST_AXES
 from ..parts import Limit
 from ..places import renumber, row_major
-from ..schemas import EXACT
 from ..windows import Axis
 from .plan import Remembering, WindowPlan
 from .request import Reduction, Request, merged
@@ -24,8 +24,6 @@ from .request import Reduction, Request, merged
 # What an index is made of that puts axes in or leaves them out.
 Index = tuple[slice | None, ...]
 ALL = slice(None)
-# Dtypes whose maxima are taken along named axes, and the dtype in which they are: it holds all of their values.
-HELD = {**EXACT, "bool": "uint8", "int8": "int8", "uint8": "uint8"}
 CONVERTED = 1 << 20  # bytes of integers and their maxima that become floats at a time, unless one window has more
 LANES = 64  # values side by side that fill the accumulators of a row, whatever the dtype
 
@@ -143,7 +141,7 @@ class AxesPlan(Remembering):
 
     def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], frame: Frame,
                  windows: Mapping[int, Axis], reduction: Reduction, joins: bool = False) -> None:
-        held = np.dtype(HELD.get(dtype_name(dtype), dtype))
+        held = np.dtype(MAXIMA.get(dtype_name(dtype), dtype))
         request = frame.request(shape, held, windows, reduction)
         fewer = merged(request)
         # What is between pooled axes makes windows of what would be whole channels, however the array lies.

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import dtype_name
+from ..dtypes import DTYPES
 from ..errors import PoolError
 from ..execution import Plan
 from ..parts import Limit, Part, Range, Share, grid
@@ -14,8 +16,6 @@ from ..windows import Axis, whole_windows
 from .request import Reduction
 
 INDEX_BYTES = 8
-# In these dtypes shares are reduced: results of 16 bits would be too coarse to be combined.
-WIDE = {"float16": np.float32, "bfloat16": np.float32}
 
 
 class Line(NamedTuple):
@@ -129,9 +129,13 @@ class Cuttable(Plan):
         sizes = tuple(cut.stop - cut.start for cut in slices)
         places = self._places()
         windows = whole_windows(self.label, tuple(sizes[axis] for axis in places), places)
-        dtype = np.dtype(WIDE.get(self.dtype.name, self.dtype)) if self.reduction.name != "max" else self.dtype
+        dtype = np.dtype(self._wide_dtype() or self.dtype)
         plan = self._like(sizes, dict(zip(places, windows, strict=True)), dtype)
         return Share(self, plan, tuple(slices), tuple(slice(0, size) for size in self.output_shape))
+
+    def _wide_dtype(self) -> str | None:
+        """The dtype of partial results, if not that of the array."""
+        return None if self.reduction.name == "max" else DTYPES[dtype_name(self.dtype)].wide
 
     def _shares(self, limit: Limit) -> Iterator[Share]:
         if self.operator.windowed or self.operator.quantised:
@@ -140,8 +144,8 @@ class Cuttable(Plan):
         places = set(self._places())
         cut = [size if axis in places else 1 for axis, size in enumerate(self.shape)]
         fixed = math.prod(size for axis, size in enumerate(self.shape) if axis not in places)
-        wide = 0 if self.reduction.name == "max" else np.dtype(WIDE.get(self.dtype.name, np.int8)).itemsize
-        each = self.dtype.itemsize + (wide if wide > 1 else 0)
+        wide = self._wide_dtype()
+        each = self.dtype.itemsize + (np.dtype(wide).itemsize if wide else 0)
 
         def held(blocks: list[int]) -> int:
             return fixed * each * math.prod(blocks)

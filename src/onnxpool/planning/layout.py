@@ -6,23 +6,23 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from ..arrays import dtype_name
+from ..dtypes import DTYPES
 from ..errors import PoolError
 from ..kernels import pool as pools
+from ..limits import FEW
+from ..places import row_major as row_major_steps
 from ..windows import Axis
-from . import ranges, routes, tiles
-from .request import Reduction, Request
-from .routes import Problem, Route
+from . import ranges, routes, steps, tiles
+from .reductions import KINDS
+from .request import Request
+from .steps import Problem, Step
+from .tiles import Tile
 
-# The names by which the core knows reductions, and the least bytes of an accumulator.
-NAMES = {"max": "max", "indexed_max": "indexed", "mean": "mean", "norm": "norm", "quantised_mean": "qmean",
-         "mean_in_order": "sequential"}
-ACCUMULATORS = {"mean": 4, "norm": 8, "qmean": 4, "sequential": 4, "indexed": 8, "wide": 16}
 POINT = Axis(1, out=1, kernel=1)  # the only window of an array without spatial axes
 MOST_PLACES = 1 << 30  # from the first tap of a window to its last one, which 32 bits can count
 MOST_TAPS_OF_BYTES = 2**31 // 256  # whose sum is sure to fit into 32 bits
 VECTOR = 64  # bytes of the widest register
 # The others were measured on Zen 3 with one thread, by time against half and twice the value:
-WHOLE_LANES = 1 << 12  # bytes of lanes below which tiles of whole channels are not cut, a page: 1.16, 0.95
 PLANAR_LANES = {1: 64, 2: 128, 4: 32, 8: 16}  # that are brought side by side together, of so many bytes: 1.0-1.8
 PLANAR_ROOM = 1 << 17  # bytes of a tile of these: 1.04, 1.00
 LINE_ROOM = 1 << 16  # bytes of a tile with more than FEW taps along its only axis, which has no halo: 1.10, 1.05
@@ -32,8 +32,9 @@ LONG_ROOM = 900_000  # bytes of a tile with more than FEW taps along an axis, or
 class Stage(NamedTuple):
     """A step of a unit, and the tiles that it takes."""
 
-    step: str
     unit: str
+    by_axis: bool  # whether rows must be contiguous
+    gathers: bool  # whether it reads elements that lie apart by itself
     items: int
     windows: tuple[int, ...]
     lanes: int
@@ -43,32 +44,31 @@ class Setup(NamedTuple):
     """What a pool is made of: the same for all callers."""
 
     axes: tuple[Axis, ...]
-    images: int
-    channels: int
-    channels_last: bool  # of the arrays
-    inside: bool  # whether channels are lanes
-    dtype: str
+    groups: int
+    items: int
+    lanes: int
+    sources: tuple[int, ...]  # the axes of the arrays that groups, items, each of the axes and lanes are; -1 is none
+    places: tuple[int, ...]  # what one more of each of these adds to an index
     itemsize: int
+    digits: int  # of a float
     p: float
     low: float
     high: float
     least: float  # magnitudes of elements between which no sum leaves its range
     largest: float
     indexed: bool
-    column_major: bool
+    copy: str  # the unit that copies elements together
     route: str
-    stages: tuple[Stage, ...]  # and one that computes doubtful results again
+    stages: tuple[Stage, ...]  # and one that computes suspect results again
 
 
-def name_of(reduction: Reduction) -> str:
-    """The name by which the core knows a reduction."""
-    return "magnitude" if reduction.name == "norm" and math.isinf(reduction.p) else NAMES[reduction.name]
-
-
-def unit_of(name: str, dtype: str, axes: tuple[Axis, ...]) -> str:
-    """The unit that reduces such windows."""
-    many = name == "qmean" and math.prod(axis.most for axis in axes) > MOST_TAPS_OF_BYTES
-    return f"{'qlong' if many else name}_{dtype}"
+def kind_of(request: Request) -> str:
+    """The name of the loops' reduction in the table of reductions."""
+    name = request.reduction.name
+    if name == "norm" and math.isinf(request.reduction.p):
+        return "magnitude"
+    many = math.prod(axis.most for axis in request.axes) > MOST_TAPS_OF_BYTES
+    return "long_quantised_mean" if name == "quantised_mean" and many else name
 
 
 class Layout(NamedTuple):
@@ -133,12 +133,12 @@ def counts_beyond(request: Request) -> bool:
 
 def problem_of(request: Request, inside: bool) -> Problem:
     """A request as its loops see it, with channels as lanes or as items."""
-    name, itemsize = name_of(request.reduction), request.dtype.itemsize
+    name, itemsize = kind_of(request), request.dtype.itemsize
     channels = request.channels
     return Problem(reduction=name, axes=request.axes or (POINT,),
                    items=request.shape[0] if inside or channels == 1 else channels, lanes=channels if inside else 1,
                    planar=inside and not request.channels_last, itemsize=itemsize,
-                   acc_bytes=max(itemsize, ACCUMULATORS.get(name, 1)), whole=request.whole)
+                   acc_bytes=max(itemsize, KINDS[name].acc_bytes), whole=request.whole)
 
 
 def reads_lanes(request: Request, layout: Layout) -> bool | None:
@@ -148,6 +148,26 @@ def reads_lanes(request: Request, layout: Layout) -> bool | None:
     if request.channels_last or not request.axes or request.channels * request.dtype.itemsize < VECTOR:
         return False
     return None if request.whole or layout.contiguous else False
+
+
+def sources_of(request: Request, inside: bool) -> tuple[int, ...]:
+    """The axes of an array that are groups, items, axes and lanes of its problem; -1 where there is none."""
+    rank = len(request.shape)
+    channel = rank - 1 if request.channels_last else 1
+    spatial = tuple(axis for axis in range(1, rank) if axis != channel) or (-1,)
+    if inside:
+        return -1, 0, *spatial, channel
+    return (-1, 0, *spatial, -1) if request.channels == 1 else (0, channel, *spatial, -1)
+
+
+def places_of(request: Request) -> list[int]:
+    """What one more along each axis of an array adds to an index: channels count before the other axes."""
+    rank = len(request.shape)
+    channel = rank - 1 if request.channels_last else 1
+    spatial = [axis for axis in range(1, rank) if axis != channel]
+    order = [0, channel, *(reversed(spatial) if request.reduction.column_major else spatial)]
+    steps = dict(zip(order, row_major_steps([request.shape[axis] for axis in order]), strict=True))
+    return [steps[axis] for axis in range(rank)]
 
 
 def setup_of(request: Request, layout: Layout) -> Setup:
@@ -169,47 +189,46 @@ def setup_of(request: Request, layout: Layout) -> Setup:
         choice = routes.choose_between(problem_of(request, False), problem_of(request, True))
     else:
         choice = routes.choose(problem_of(request, inside))
-    problem, route = choice.problem, choice.route
-    images, channels, inside = request.shape[0], request.channels, problem.lanes > 1
-    groups = 1 if inside or channels == 1 else images
-    unit = unit_of(problem.reduction, dtype, problem.axes)
-    retries = f"wide_{dtype}" if ranges.retries(reduction, dtype) else None
+    problem, step = choice.problem, choice.step
+    sources = sources_of(request, problem.lanes > 1)
+    groups, items, *_, lanes = (1 if axis < 0 else request.shape[axis] for axis in sources)
+    places = places_of(request)
     low, high = ranges.safe_range(reduction, dtype)
     least, largest = ranges.harmless(reduction, dtype, math.prod(axis.most for axis in problem.axes))
-    return Setup(axes=problem.axes, images=images, channels=channels, channels_last=request.channels_last,
-                 inside=inside, dtype=dtype, itemsize=problem.itemsize, p=reduction.p, low=low, high=high, least=least,
-                 largest=largest, indexed=reduction.name == "indexed_max", column_major=reduction.column_major,
-                 route=route.name, stages=stages_of(problem, route, groups, unit, retries, layout))
+    return Setup(axes=problem.axes, groups=groups, items=items, lanes=lanes, sources=sources,
+                 places=tuple(places[axis] if axis >= 0 else 0 for axis in sources), itemsize=problem.itemsize,
+                 digits=DTYPES[dtype].digits, p=reduction.p, low=low, high=high, least=least, largest=largest,
+                 indexed=reduction.name == "indexed_max", copy=steps.unit_of(*steps.COPY), route=step.name,
+                 stages=stages_of(problem, step, groups, dtype, ranges.retries(reduction, dtype), layout))
 
 
-def stages_of(problem: Problem, route: Route, groups: int, unit: str, retries: str | None,
+def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bool,
               layout: Layout) -> tuple[Stage, ...]:
-    """The step of a route for a unit, and for the unit of retries if there are any, with the tiles of each."""
+    """A step for a problem, and one for retries if there are any, with the tiles of each."""
     axes, extents = problem.axes, (groups, problem.items, problem.lanes)
-    long = any(axis.most > routes.FEW for axis in axes)
-    least = WHOLE_LANES if route.step == "whole" else VECTOR
     most = PLANAR_LANES[problem.itemsize] if problem.planar else 1 << 62
-    room = PLANAR_ROOM if problem.planar else route.room
-    if long:
+    room = PLANAR_ROOM if problem.planar else step.room
+    if any(axis.most > FEW for axis in axes):
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
     # Elements that lie apart are copied, and results. Others stay where they are: some of them are read again soon.
-    stays = not problem.planar and (route.step == "whole" or (routes.is_windowed(problem) and layout.contiguous))
+    stays = not problem.planar and step.in_place and (step.gathers or layout.contiguous)
     # A thread may take MOST bytes. Of these, what scratch memory leaves is free for elements.
-    free = 0 if problem.planar or (route.step == "direct" and not stays) else tiles.MOST - room
+    free = 0 if problem.planar or (step.copies_in_room and not stays) else tiles.MOST - room
 
-    def volume(tile: tiles.Tile, step: str = f"{route.step}_{unit}") -> int:
-        scratch: int = pools.scratch_of(step, axes, tile.windows, tile.lanes, problem.lanes)
-        held: int = tiles.results(tile) if stays else tiles.elements(axes, tile)
-        near = tiles.reused(axes, tile) if stays and step.startswith("direct") else 0
+    def volume(tile: Tile, step: Step, unit: str) -> int:
+        scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, problem.lanes)
+        held = tiles.results(tile) if stays else tiles.elements(axes, tile)
+        near = tiles.reused(axes, tile) if stays and step.rereads else 0
         return scratch + max(near * problem.itemsize, held * problem.itemsize - free)
 
-    work = tiles.Work(axes, passes=stays and route.step == "passes", rows=problem.planar)
-    tile = tiles.cut(axes, extents, volume, room, work, lane_values=(least // problem.itemsize, most),
-                     grain=VECTOR // problem.itemsize)
-    first = Stage(route.step, unit, *tile)
-    if retries is None:
+    def stage(step: Step, reduction: str, room: int, within: Tile | None = None, **limits: Any) -> tuple[Stage, Tile]:
+        unit = steps.unit_of(step.name, reduction, dtype)
+        tile = tiles.cut(axes, extents, lambda tile: volume(tile, step, unit), room, work, within, **limits)
+        return Stage(unit, step.by_axis, step.gathers and not problem.planar, *tile), tile
+
+    work = tiles.Work(axes, by_axis=stays and step.by_axis, rows=problem.planar)
+    first, tile = stage(step, problem.reduction, room, lane_values=(step.least_lanes // problem.itemsize, most),
+                        grain=VECTOR // problem.itemsize)
+    if not retries:
         return (first,)
-    step = "passes" if route.step == "direct" and routes.bounded(problem) else route.step
-    inner = tiles.cut(axes, extents, lambda tile: volume(tile, f"{step}_{retries}"), max(room, LONG_ROOM), work,
-                      within=tile)
-    return first, Stage(step, retries, *inner)
+    return first, stage(steps.retry_of(step, problem), "wide", max(room, LONG_ROOM), tile)[0]

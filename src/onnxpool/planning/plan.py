@@ -13,7 +13,7 @@ from ..execution import Plan
 from ..explain import Explanation, axis_lines, explain, looks_coloured
 from ..parts import Partial
 from ..windows import Axis
-from . import layout, quantisation
+from . import layout, quantisation, steps
 from .combining import Total
 from .cutting import Cuttable
 from .request import Reduction, Request, merged, picked
@@ -223,7 +223,7 @@ class WindowPlan(Remembering):
         if 0 in self.shape or not (can_be(self.shape, self.dtype) and can_be(self.output_shape, self.dtype)):
             return []
         if self._picked is not None:
-            return ["copy"]
+            return [steps.VIEW]
         if self._wider is not None:
             return self._wider._route()
         return [self._row_major_pool().setup.route]

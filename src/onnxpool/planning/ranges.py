@@ -3,17 +3,16 @@
 import math
 import sys
 
+from ..dtypes import DTYPES
 from .request import Reduction
 
-# Powers of two between which the magnitudes of each dtype lie.
-EXPONENTS = {"float16": (-24, 16), "bfloat16": (-133, 128), "float32": (-149, 128), "float64": (-1074, 1024)}
 SAFE = 960  # a double holds sums of powers of two from -SAFE to SAFE without loss, up to 2^63 of them
 MOST_FLOAT, MOST_DOUBLE = (2 - 2**-23) * 2.0**127, sys.float_info.max
 
 
 def safe_range(reduction: Reduction, dtype: str) -> tuple[float, float]:
     """The sums of p-th powers that are sure to have neither overflowed nor lost digits to an underflow."""
-    low, high = EXPONENTS.get(dtype, (0, 0))
+    low, high = DTYPES[dtype].exponents
     if reduction.p * max(-low, high) <= SAFE:
         return 0.0, math.inf
     return 2.0**-SAFE, 2.0**SAFE

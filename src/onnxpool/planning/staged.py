@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, dtype_name
+from ..dtypes import MAXIMA
 from ..execution import Plan
+from ..limits import FEW
 from ..parts import Limit, Part
 from ..windows import Axis
-from .axes import ALL, HELD, AxesPlan, Frame, framed
+from .axes import ALL, AxesPlan, Frame, framed
 from .request import Reduction
-from .routes import FEW
 
 BETWEEN = 1 << 20  # bytes that the first stage leaves at a time
 WORTH = 1 << 16  # elements of an image from which on two stages are faster than one, with more than FEW early taps
@@ -55,7 +56,7 @@ def early_axes(shape: tuple[int, ...], frame: Frame) -> tuple[int, ...]:
 
 def keeps_maxima(reduction: Reduction, dtype: np.dtype[Any]) -> bool:
     """Whether an operator on whole axes leaves maxima of the array's dtype, which the next stage takes as they are."""
-    held = np.dtype(HELD.get(dtype_name(dtype), dtype))
+    held = np.dtype(MAXIMA.get(dtype_name(dtype), dtype))
     return reduction.whole and reduction.name == "max" and held.itemsize == dtype.itemsize
 
 

@@ -60,21 +60,21 @@ class Work:
     Parameters
     ----------
     axes : sequence of Axis
-    passes : bool
-        Whether it is passes over elements that stay where they are, one axis after the other, the first one first.
-        They read padding too, and each leaves results.
+    by_axis : bool
+        Whether elements that stay where they are are reduced one axis after the other, the first one first. Each pass
+        reads padding too, and leaves results.
     rows : bool
         Whether rows stay whole as long as there are several: a transposition reads their places one after the other.
     """
 
-    __slots__ = ("axes", "passes", "rows")
+    __slots__ = ("axes", "by_axis", "rows")
 
-    def __init__(self, axes: Sequence[Axis], passes: bool, rows: bool) -> None:
-        self.axes, self.passes, self.rows = axes, passes, rows
+    def __init__(self, axes: Sequence[Axis], by_axis: bool, rows: bool) -> None:
+        self.axes, self.by_axis, self.rows = axes, by_axis, rows
 
     def halves(self, windows: Sequence[int]) -> list[float]:
         """How much more work two halves are than the whole, for each axis along which windows are halved."""
-        more = self._of_passes(windows) if self.passes else [
+        more = self._of_passes(windows) if self.by_axis else [
             2 * axis.read_by((count + 1) // 2) / axis.read_by(count)
             for axis, count in zip(self.axes, windows, strict=True)]
         if self.rows and math.prod(windows[:-1]) > 1:

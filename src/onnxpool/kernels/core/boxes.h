@@ -6,7 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MOST_COPIED = 66 }; /* axes: those of NumPy, and images apart from channels */
+#include "shared_limits.h"
+
+enum { MOST_COPIED = ONNXPOOL_MOST_AXES + 2 }; /* axes: those of an array, and images apart from channels */
 
 typedef struct {
     const char *from;

@@ -19,9 +19,7 @@ cdef extern from "boxes.h" nogil:
                    Py_ssize_t itemsize, bint swapped) noexcept
 
 cdef extern from "extremes.h" nogil:
-    ctypedef enum Format:
-        OF_FLOAT16, OF_BFLOAT16, OF_FLOAT32, OF_FLOAT64
     ctypedef struct Extremes:
         pass
-    Extremes extremes_of(Format format, double least, double largest) noexcept
+    Extremes extremes_of(int digits, double least, double largest) noexcept
     bint has_extreme(const Copy* copy, const char* x, int axis, const Extremes* extremes) noexcept

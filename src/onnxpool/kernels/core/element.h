@@ -18,8 +18,8 @@
 #include "scalar.h"
 #include "vec.h"
 
-#if defined(REDUCTION_qlong) /* of so many taps that 32 bits could overflow */
-#define REDUCTION_qmean
+#if defined(REDUCTION_long_quantised_mean) /* of so many taps that 32 bits could overflow */
+#define REDUCTION_quantised_mean
 #endif
 #if defined(REDUCTION_magnitude) /* the norm for an infinite p */
 #define REDUCTION_max
@@ -42,7 +42,7 @@ typedef uint16_t elem_t; /* float16, bfloat16 */
  * once. Whether totals are divided by how many taps they are of. */
 #if defined(REDUCTION_max)
 enum { ORDERED = 0, IDEMPOTENT = 1, DIVIDES = 0 };
-#elif defined(REDUCTION_qmean)
+#elif defined(REDUCTION_quantised_mean)
 enum { ORDERED = 0, IDEMPOTENT = 0, DIVIDES = 0 };
 #elif defined(REDUCTION_mean) || defined(REDUCTION_wide)
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
@@ -79,13 +79,13 @@ typedef uint8_v vec_t;
 typedef int8_v lane_bits_t;
 #define split_lanes split_int8
 #define split_three_lanes split_three_int8
-#elif defined(REDUCTION_qlong)
+#elif defined(REDUCTION_long_quantised_mean)
 typedef int64_t acc_t;
 typedef int64_v vec_t;
 typedef int64_v lane_bits_t;
 #define split_lanes split_int64
 #define split_three_lanes split_three_int64
-#elif defined(REDUCTION_qmean)
+#elif defined(REDUCTION_quantised_mean)
 typedef int32_t acc_t;
 typedef int32_v vec_t;
 typedef int32_v lane_bits_t;
@@ -313,14 +313,14 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 }
 
 /* ---- Means of all of a quantised channel. */
-#elif defined(REDUCTION_qmean)
+#elif defined(REDUCTION_quantised_mean)
 typedef struct { int unused; } watch_t;
 INLINE watch_t watch_nothing(void) { return (watch_t){0}; }
 INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
 INLINE vec_t vec_none(void) { return vec_fill(0); }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     (void)rule;
-#if defined(REDUCTION_qlong)
+#if defined(REDUCTION_long_quantised_mean)
     vec_t v;
     for (int i = 0; i < (int)LANES; i++)
         v[i] = x[i];

@@ -6,8 +6,6 @@
 
 #include "boxes.h"
 
-typedef enum { OF_FLOAT16, OF_BFLOAT16, OF_FLOAT32, OF_FLOAT64 } Format;
-
 /* Magnitudes as integers have the order of the numbers; infinities and NaNs, which no care can change, are the largest. */
 typedef struct {
     uint64_t least, largest, infinite;
@@ -30,11 +28,12 @@ static inline uint64_t magnitude_of(const char *x, const Extremes *e, int swappe
     return (swapped ? (uint16_t)(half << 8 | half >> 8) : half) & INT16_MAX;
 }
 
-static inline Extremes extremes_of(Format format, double least, double largest) {
-    Extremes e = {0, 0, 0, format == OF_FLOAT64 ? 8 : format == OF_FLOAT32 ? 4 : 2};
+/* The limits of floats of so many binary digits. */
+static inline Extremes extremes_of(int digits, double least, double largest) {
+    Extremes e = {0, 0, 0, digits == 53 ? 8 : digits == 24 ? 4 : 2};
     const float least_float = (float)least, largest_float = (float)largest;
     uint32_t bits;
-    if (format == OF_FLOAT64) {
+    if (digits == 53) {
         e.infinite = UINT64_C(0x7ff0000000000000);
         memcpy(&e.least, &least, sizeof e.least);
         memcpy(&e.largest, &largest, sizeof e.largest);
@@ -45,9 +44,9 @@ static inline Extremes extremes_of(Format format, double least, double largest) 
     memcpy(&bits, &largest_float, sizeof bits);
     e.largest = bits;
     e.infinite = UINT32_C(0x7f800000);
-    if (format == OF_FLOAT16) { /* all of them but zeros and infinities: there are few bits to spare */
+    if (digits == 11) { /* all of them but zeros and infinities: there are few bits to spare */
         e.least = 0x7c00, e.largest = 0, e.infinite = 0x7c00;
-    } else if (format == OF_BFLOAT16) {
+    } else if (digits == 8) {
         e.least = (e.least >> 16) + 1, e.largest >>= 16, e.infinite >>= 16;
     }
     return e;

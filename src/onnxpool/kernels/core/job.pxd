@@ -49,6 +49,7 @@ cdef extern from "job.h" nogil:
     ctypedef void (*Step)(Tile* tile) noexcept
     ctypedef Py_ssize_t (*Scratch)(const Tile* tile) noexcept
 
-cdef enum:
-    FEW = 8         # taps along an axis that are added one after the other; more are an aligned binary tree
-    MOST_AXES = 64  # as many as NumPy has
+cdef extern from "shared_limits.h" nogil:  # made of limits.py
+    enum:
+        FEW "ONNXPOOL_FEW"
+        MOST_AXES "ONNXPOOL_MOST_AXES"

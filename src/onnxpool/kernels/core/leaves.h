@@ -8,7 +8,7 @@
 /* A row of few lanes: bytes, and accumulators. */
 enum { ROW = 64, FULL = ROW / sizeof(acc_t) };
 
-#if defined(REDUCTION_qmean) && !defined(REDUCTION_qlong)
+#if defined(REDUCTION_quantised_mean) && !defined(REDUCTION_long_quantised_mean)
 typedef VECTOR(elem_t, WIDTH / 2) half_bytes_v;
 typedef struct { int16_v words; } leaf_t;
 enum { MOST_LEVEL = 4 }; /* one register holds it: 16 rows at a time */

@@ -37,7 +37,7 @@ typedef half_words_v pairs_v;
 typedef uint32_v pairs_v;
 #endif
 
-#if defined(REDUCTION_indexed)
+#if defined(REDUCTION_indexed_max)
 #include "indexed.h"
 #else
 #include "sequential.h"

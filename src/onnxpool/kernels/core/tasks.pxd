@@ -16,13 +16,12 @@ cdef struct Job:
     Axis* axis
     int rank
     Py_ssize_t groups, items, lanes
-    bint of_images                       # whether items are images, rather than channels of a group's image
     Py_ssize_t tile_items, tile_lanes
     Py_ssize_t* tile                     # windows of a tile along each axis
-    Py_ssize_t* pace                     # places from one element of an axis to the next, as indices count them
-    Py_ssize_t plane                     # places of a channel
+    Py_ssize_t* source                   # the axes of arrays that groups, items, each axis and lanes are; or -1
+    Py_ssize_t* place                    # what one more of each of these adds to an index
     bint rows                            # whether the step takes rows that lie in one piece
-    bint whole                           # whether it takes all of a channel, and copies what lies apart itself
+    bint gathers                         # whether it reads elements that lie apart by itself
     Py_ssize_t itemsize
     Py_ssize_t tasks
     Py_ssize_t x_room, y_room, index_room  # bytes of the copies of a tile, where elements or results are apart
@@ -156,9 +155,9 @@ cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const 
     """Elements where they are, or copied together in scratch memory."""
     cdef Copy copy
     cdef int a, rank = job.rank
-    cdef Py_ssize_t unit = 1 if job.whole and call.apart else job.itemsize
+    cdef Py_ssize_t unit = 1 if job.gathers and call.apart else job.itemsize
     cdef Py_ssize_t[MOST_AXES] zero
-    if call.apart and not job.whole:
+    if call.apart and not job.gathers:
         describe(&copy, job, part, &call.x, part.low, part.high, strides, job.itemsize)
         copy.to = memory = memory + FRONT
         if volume(&copy):
@@ -230,11 +229,9 @@ cdef inline void run_part(const Job* job, const Call* call, const Part* part, ch
     tile.x_stride, tile.y_stride, tile.y_item = x_stride, y_stride, y_stride[job.rank]
     if call.indices.data != NULL:
         tile.indices = target_of(&indices, job, part, &call.indices, call.indices_apart, index_stride, places)
-        tile.index_stride, tile.index_item, tile.pace = index_stride, index_stride[job.rank], job.pace
-        # Channels are lanes or items; those of all images before come first.
-        tile.base_item = job.plane * (job.lanes if job.of_images else 1)
-        tile.base_lane = job.plane
-        tile.base = job.plane * (part.group * job.items + part.lane) + part.item * tile.base_item
+        tile.index_stride, tile.index_item, tile.pace = index_stride, index_stride[job.rank], job.place + 2
+        tile.base_item, tile.base_lane = job.place[1], job.place[job.rank + 2]
+        tile.base = part.group * job.place[0] + part.item * tile.base_item + part.lane * tile.base_lane
     job.step(&tile)
     if tile.suspect and call.rule.p == 0 and not call.rule.careful:  # norms divide by nothing
         careful, tile.suspect = call.rule, 0

@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "shared_limits.h"
+
 typedef struct {
     int threads;           /* that a call gets, with the one that calls */
     int64_t begun, worked; /* when it began, and when the calling thread last ended a task, in nanoseconds */
@@ -21,7 +23,7 @@ typedef struct {
 #include <stdlib.h>
 #include <time.h>
 
-enum { MOST_POOLS = 2, MOST_THREADS = 256 }; /* the latter as in threads.py */
+enum { MOST_POOLS = 2 };
 
 static int regions_running, pools_alive;
 static __thread int paused; /* by the fork that this thread makes: its child goes on with the same variable */
@@ -88,10 +90,10 @@ static void *pass(void *gate) {
 /* Whether so many threads can be had at once. */
 static int can_start(int count) {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[ONNXPOOL_MOST_THREADS];
     int started = 0;
     pthread_mutex_lock(&gate);
-    while (started < count && started < MOST_THREADS
+    while (started < count && started < ONNXPOOL_MOST_THREADS
            && pthread_create(&threads[started], &worker_attributes, pass, &gate) == 0)
         started++;
     pthread_mutex_unlock(&gate);

@@ -12,10 +12,12 @@ from libc.string cimport memset
 
 cimport numpy as cnp
 
-from .rows cimport BFLOAT16, FLOAT16, PLAIN, Images, read_row, write_row
+from .rows cimport PLAIN, Format, Images, read_row, write_row
 from ..core.floats cimport enter_default_floats, float_state, leave_default_floats
 from ..core.signals cimport Interrupts, interrupted, raised_by_handler
 from ..core.team cimport Team, enter_team, leave_team
+
+from ...dtypes import DTYPES
 
 cnp.import_array()
 
@@ -342,9 +344,9 @@ cdef void run_region(const Regions* job, const void* rois, const int64_t* images
     leave_default_floats(saved)
 
 
-cdef Images images_of(cnp.ndarray source, str dtype, bint channels_last):
+cdef Images images_of(cnp.ndarray source, Format format, bint channels_last):
     cdef int channel = 3 if channels_last else 1, first = 1 if channels_last else 2
-    return Images(<char*> cnp.PyArray_DATA(source), {"float16": FLOAT16, "bfloat16": BFLOAT16}.get(dtype, PLAIN),
+    return Images(<char*> cnp.PyArray_DATA(source), format,
                   not cnp.PyArray_ISNOTSWAPPED(source), cnp.PyArray_ISALIGNED(source), cnp.PyArray_ITEMSIZE(source),
                   source.strides[0], source.strides[first], source.strides[first + 1], source.strides[channel])
 
@@ -369,7 +371,7 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
     """Pools region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r], as `cut`, a tuple Regions, says.
 
     Everything was checked."""
-    cdef str dtype = x.dtype.name
+    cdef Format format = DTYPES[x.dtype.name].digits if cnp.PyArray_ITEMSIZE(x) == 2 else PLAIN
     cdef Regions job
     cdef Py_ssize_t r, count = rois.shape[0]
     cdef const void* corners = cnp.PyArray_DATA(rois)
@@ -379,7 +381,7 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
     cdef Interrupts signals
     cdef Team team
     job.kind = {"roi_max": ROI_MAX, "align_avg": ALIGN_AVG, "align_max": ALIGN_MAX}[cut.kind]
-    job.x, job.y = images_of(x, dtype, channels_last), images_of(y, dtype, channels_last)
+    job.x, job.y = images_of(x, format, channels_last), images_of(y, format, channels_last)
     job.scale, job.offset, job.at_least_one = cut.scale, cut.offset, cut.at_least_one
     job.sampling, job.grid_limit = cut.sampling, grid_limit
     set_sizes(&job, <Py_ssize_t*> x.shape, <Py_ssize_t*> y.shape, channels_last)

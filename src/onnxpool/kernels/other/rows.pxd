@@ -19,10 +19,10 @@ cdef extern from "transpose.h" nogil:
                    Py_ssize_t columns, Py_ssize_t size) noexcept
 
 
-cdef enum Format:
-    PLAIN
-    FLOAT16   # widened to float on the way in and narrowed on the way out
-    BFLOAT16
+cdef enum Format:  # by the binary digits of floats that are widened on the way in and narrowed on the way out
+    PLAIN = 0
+    BFLOAT16 = 8
+    FLOAT16 = 11
 
 
 cdef struct Images:

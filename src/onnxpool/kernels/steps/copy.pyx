@@ -54,6 +54,10 @@ cdef void run_inner(const Copy* c, int outer, const char* source, char* target) 
         copy_each(source, c.from_stride[a], target, c.to_stride[a], c.n[a], c.itemsize, c.swapped)
 
 
+cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Copy* given) noexcept nogil:
+    return 0
+
+
 cdef public void run "ENTRY" (const Copy* given) noexcept nogil:
     cdef Copy copy
     cdef Copy* c = &copy

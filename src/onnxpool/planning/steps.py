@@ -1,0 +1,226 @@
+"""THE TABLE of steps: when the loops of each fit a problem, what they cost, and how a problem is cut for them.
+
+A step is a file in `kernels/steps/` and a record here. No other file names one: planning and the core read the record.
+The build reads it too, so this module imports nothing that has to be compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..limits import FEW
+from .reductions import KINDS
+
+if TYPE_CHECKING:
+    from ..windows import Axis
+
+REGISTER = 32  # bytes, for which costs were measured
+MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
+SMALL_PLANE = 64  # elements of 4 bytes of a channel, up to which channels of whole planes are brought side by side
+LINED_PLANE = 1024  # of steps that load lines: planes of 35x35 take 0.7 times as long apart, of 20x20 1.5 times
+CACHE_LINE, PAGE = 64, 1 << 12  # bytes
+WINDOWED = ("max", "magnitude", "mean", "norm", "wide")  # reductions whose windows are taken apart by axes
+
+Work = Mapping[str, float]  # what a step does for each register full of results
+
+
+class Problem(NamedTuple):
+    """What a step is chosen for: x[item, axes, lane]."""
+
+    reduction: str
+    axes: tuple[Axis, ...]
+    items: int
+    lanes: int  # that lie side by side, or are brought there
+    planar: bool  # whether lanes are channels that lie apart
+    itemsize: int
+    acc_bytes: int  # of an accumulator
+    whole: bool  # whether the operator has one window, that is all of a channel
+
+
+class Step(NamedTuple):
+    """
+    What planning and the core know of a step.
+
+    Attributes
+    ----------
+    name : str
+        That of its file.
+    when : str
+        When it fits, in words.
+    reductions : tuple of str
+        Those that it is compiled for.
+    room : int
+        Bytes that a tile holds.
+    whole : bool
+        Whether it takes whole channels, rather than windows.
+    bounded : callable
+        Whether it fits a problem of these reductions.
+    work : callable
+        What it does for each register full of results.
+    costs : mapping
+        Nanoseconds for each unit of work, on AMD Zen 3. `tools/measure_routes.py` measures and prints them.
+    is_near : callable, optional
+        Whether channels that lie apart had better be brought side by side. Without it costs decide.
+    least_lanes : int
+        Bytes of lanes below which a tile is not cut.
+    in_place : bool
+        Whether elements that are contiguous stay where they are.
+    gathers : bool
+        Whether it reads elements that lie apart by itself, so that all stay where they are.
+    copies_in_room : bool
+        Whether copied elements count in the room of a tile, and not only beyond it.
+    rereads : bool
+        Whether a row of windows reads elements that the row before has read.
+    by_axis : bool
+        Whether axes are reduced one after the other. Then rows must be contiguous, and padding is read as well.
+    retry : str, optional
+        The step that computes suspect results again, if it fits. By default the same one.
+    """
+
+    name: str
+    when: str
+    reductions: tuple[str, ...]
+    room: int
+    whole: bool = False
+    bounded: Callable[[Problem], bool] = lambda problem: True
+    work: Callable[[Problem], Work] = lambda problem: {}
+    costs: Mapping[str, float] = {}
+    is_near: Callable[[Problem], bool] | None = None
+    least_lanes: int = CACHE_LINE
+    in_place: bool = False
+    gathers: bool = False
+    copies_in_room: bool = False
+    rereads: bool = False
+    by_axis: bool = False
+    retry: str | None = None
+
+    def fits(self, problem: Problem) -> bool:
+        """Whether the step can solve the problem."""
+        return problem.whole == self.whole and problem.reduction in self.reductions and self.bounded(problem)
+
+    def cost(self, problem: Problem) -> float:
+        """Nanoseconds for each register full of results."""
+        total = 0.0
+        for unit, amount in self.work(problem).items():
+            total += self.costs[unit] * amount
+        return total
+
+
+def filled(values: float, width: float) -> float:
+    """By how much more registers are used than values fill."""
+    return math.ceil(values / width) * width / values if values else 1
+
+
+def volume(problem: Problem) -> int:
+    return math.prod(axis.size for axis in problem.axes)
+
+
+def direct_work(problem: Problem) -> Work:
+    """Each result reads all of its taps."""
+    width = REGISTER / problem.acc_bytes
+    registers = filled(problem.lanes, width)
+    most = [axis.most for axis in problem.axes]
+    taps = math.prod(most) * registers
+    tree = max(most) > FEW and KINDS[problem.reduction].ordered
+    return {"taps": taps, "tree": taps if tree else 0, "axes": taps if len(most) > 3 else 0,
+            "part": taps if problem.lanes < width else 0,
+            "widened": taps if problem.itemsize < problem.acc_bytes else 0, "windows": width / max(1, problem.lanes),
+            "results": registers}
+
+
+def sums(axis: Axis) -> float:
+    """The additions for each place of an axis that is reduced in a pass."""
+    return axis.most if axis.most <= FEW else 2 * math.log2(axis.most) + 2
+
+
+def places(axis: Axis) -> float:
+    """How many places a row has for each of its windows."""
+    return ((axis.out - 1) * axis.stride + min(axis.span, 2 * axis.size)) / max(1, axis.out)
+
+
+def passes_work(problem: Problem) -> Work:
+    """What an axis leaves is written and read again. Later axes read it more than once, or not all of it."""
+    *before, last = problem.axes
+    *spread, along = [places(axis) for axis in problem.axes]
+    width, lanes, out = REGISTER / problem.acc_bytes, problem.lanes or 1, last.out or 1
+    strided = last.stride > 1 and last.out > 1
+    row = filled(along * out * lanes, width) * along  # registers of a row for each of results
+    apart = strided and lanes >= width
+    tree = last.most > FEW
+    split = strided and not apart and lanes == 1 and last.stride <= 4 and not tree
+    split &= not (before and before[0].most > FEW)
+    picked = strided and not apart and not split
+    done = filled(lanes if apart else out * lanes, width)
+    rows, results = math.prod(spread[1:]), lanes
+    for axis in problem.axes:
+        results *= axis.out or 1
+    work = {"loads": row * rows, "sums": 0.0, "splits": row if split else 0, "picks": width / lanes if picked else 0,
+            "taps": done * (1 if picked or tree else last.most), "rows": width / (out * lanes) * (1 + rows),
+            "items": width / results if before else 0,  # else they are rows
+            "windows": width / lanes if apart else 0, "results": done}
+    for a, axis in enumerate(before):
+        if a == 0 and axis.most <= FEW:
+            work["loads"] *= axis.most
+            continue
+        work["loads"] *= spread[0] if a == 0 else 1
+        inner = math.prod(spread[a + 1:]) * row
+        work["sums"] += sums(axis) * inner * (spread[a] if axis.most > FEW else 1)
+    if tree or picked:
+        work["sums"] += sums(last) * row
+    work["widened"] = work["loads"] if problem.itemsize < problem.acc_bytes else 0
+    return work
+
+
+def has_short_padding(problem: Problem) -> bool:
+    """Whether rows with their padding are not much longer than what they hold."""
+    return all(max(axis.span, (axis.out - 1) * axis.stride, *axis.pads) <= 8 * axis.size + 64 for axis in problem.axes)
+
+
+STEPS = (
+    Step("whole", "one window is all of a channel",
+         (*WINDOWED, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
+         is_near=lambda problem: volume(problem) * MOVES[problem.itemsize] <= SMALL_PLANE,
+         in_place=True, gathers=True),
+    Step("indexed", "maxima with Indices",
+         ("indexed_max",), 1 << 18, is_near=lambda problem: volume(problem) <= LINED_PLANE),
+    Step("sequential", "QLinearAveragePool, except of whole channels",
+         ("mean_in_order",), 1 << 18, is_near=lambda problem: volume(problem) <= LINED_PLANE),
+    Step("direct", "all other windows",
+         WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
+         work=direct_work,
+         costs={"taps": 0.59, "widened": 0.05, "tree": 0.23, "axes": 1.08, "part": 8.94, "windows": 10.05,
+                "results": 1.42}),
+    Step("passes", "other windows, strides and pads of at most 8 times their axis and 64 elements",
+         WINDOWED, 1 << 17, in_place=True, by_axis=True, bounded=has_short_padding,
+         work=passes_work,
+         costs={"loads": 0.71, "widened": 0.12, "sums": 0.30, "splits": 0.86, "picks": 1.66, "taps": 0.33, "rows": 4.06,
+                "items": 70.26, "windows": 5.41, "results": 1.74}),
+)
+COPY = "copy", "any", "bytes"  # the unit that copies a box of elements from anywhere to anywhere, for all steps
+VIEW = "copy"  # the route of results that are elements of X, which NumPy copies
+
+
+def retry_of(step: Step, problem: Problem) -> Step:
+    """The step that computes suspect results of a step again."""
+    return next((other for other in STEPS if other.name == step.retry and other.fits(problem)), step)
+
+
+def unit_of(step: str, reduction: str, dtype: str) -> str:
+    """The name of the compiled function."""
+    return f"{step}_{reduction}_{dtype}"
+
+
+def units() -> Iterator[tuple[str, str, str, bool]]:
+    """What the build compiles: steps, reductions and dtypes, and whether these are rare."""
+    yield (*COPY, False)
+    for step in STEPS:
+        for name in step.reductions:
+            for dtype in KINDS[name].dtypes:
+                yield step.name, name, dtype, KINDS[name].rare
+
+
+def table() -> list[dict[str, str]]:
+    """The steps as data."""
+    return [{"name": step.name, "step": step.name, "when": step.when} for step in STEPS]

@@ -1,0 +1,74 @@
+"""Facts of steps, dtypes and shared numbers stand in one file each; everybody else reads them there."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from onnxpool import dtypes, limits
+from onnxpool.planning import steps
+
+pytestmark = pytest.mark.smoke
+
+PACKAGE = Path(__file__).parents[2] / "src" / "onnxpool"
+STEPS = {step.name for step in steps.STEPS} | {steps.COPY[0]}
+CODE = {path: path.read_text() for suffix in ("*.py", "*.pyx", "*.pxi", "*.pxd", "*.h", "meson.build")
+        for path in PACKAGE.rglob(suffix)}
+GROUPS = ast.Tuple, ast.List, ast.Set, ast.Dict
+QUOTED = re.compile(r"""["'](\w+)["']""")
+
+
+def strings(path):
+    """The lines of a file's string literals that are one word, without docstrings."""
+    if path.suffix != ".py":
+        return {(line, word) for line, text in enumerate(CODE[path].split("\n")) for word in QUOTED.findall(text)}
+    return {(node.lineno, node.value) for node in ast.walk(ast.parse(CODE[path]))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier()}
+
+
+def test_only_its_record_names_a_step():
+    """Planning, the core and the build know steps by their records."""
+    planned = [path for path in CODE if {"planning", "kernels"} & set(path.relative_to(PACKAGE).parts)]
+    naming = {path.name for path in planned for _, word in strings(path) if word in STEPS}
+    assert naming == {"steps.py"}
+
+
+def test_only_the_table_lists_dtypes():
+    """A file may say something of one dtype, but nothing else lists them."""
+    listing = set()
+    for path, text in CODE.items():
+        if path.suffix == ".py":
+            groups = [{part.value for part in ast.iter_child_nodes(node) if isinstance(part, ast.Constant)}
+                      for node in ast.walk(ast.parse(text)) if isinstance(node, GROUPS)]
+        else:
+            groups = [{word for _, word in strings(path)}]
+        if any(len(group.intersection(dtypes.LOOPS)) > 1 for group in groups):
+            listing.add(path.name)
+    assert listing == set()
+
+
+@pytest.mark.parametrize("name", [name for name in vars(limits) if name.isupper()])
+def test_shared_numbers_are_defined_once(name):
+    """The build writes them to a header."""
+    defined = {path.name for path, text in CODE.items() if re.search(rf"\b{name}\s*=\s*\d|define {name}\b", text)}
+    assert defined == {"limits.py"}
+
+
+def test_the_table_of_dtypes_is_that_of_onnx():
+    """Numbers, bytes and limits of dtypes are those of the packages that define them."""
+    ml_dtypes, onnx = pytest.importorskip("ml_dtypes"), pytest.importorskip("onnx")
+    for name, dtype in dtypes.DTYPES.items():
+        made = onnx.helper.tensor_dtype_to_np_dtype(dtype.onnx)
+        assert (made.name, made.itemsize) == (name, dtype.itemsize)
+        if dtype.digits:
+            info = ml_dtypes.finfo(made)
+            low, high = dtype.exponents
+            assert dtype.digits == info.nmant + 1
+            assert float(info.smallest_subnormal) == 2.0**low
+            assert 2.0 ** (high - 1) <= float(info.max)
+            assert float(info.max) / 2 < 2.0 ** (high - 1)
+        if dtype.exact:
+            info = ml_dtypes.iinfo(made) if name != "bool" else None
+            largest = max(abs(int(info.min)), int(info.max)) if info else 1
+            assert largest.bit_length() <= dtypes.DTYPES[dtype.exact].digits
