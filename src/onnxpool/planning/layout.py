@@ -52,6 +52,7 @@ class Setup(NamedTuple):
     itemsize: int
     digits: int  # of a float
     p: float
+    divides: bool  # whether totals are divided
     low: float
     high: float
     least: float  # magnitudes of elements between which no sum leaves its range
@@ -197,7 +198,8 @@ def setup_of(request: Request, layout: Layout) -> Setup:
     least, largest = ranges.harmless(reduction, dtype, math.prod(axis.most for axis in problem.axes))
     return Setup(axes=problem.axes, groups=groups, items=items, lanes=lanes, sources=sources,
                  places=tuple(places[axis] if axis >= 0 else 0 for axis in sources), itemsize=problem.itemsize,
-                 digits=DTYPES[dtype].digits, p=reduction.p, low=low, high=high, least=least, largest=largest,
+                 digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean",
+                 low=low, high=high, least=least, largest=largest,
                  indexed=reduction.name == "indexed_max", copy=steps.unit_of(*steps.COPY), route=step.name,
                  stages=stages_of(problem, step, groups, dtype, ranges.retries(reduction, dtype), layout))
 
