@@ -76,8 +76,9 @@ def readable(x: object) -> str:
 
 def unreadable(label: str, x: object, name: str, reason: str) -> PoolTypeError:
     """The error for what NumPy cannot make an array of numbers of, with the way out."""
-    return PoolTypeError(f"{label}: {name} is a {type(x).__module__}.{type(x).__qualname__}, which is no array of "
-                         f"numbers to NumPy: {reason}; give {readable(x)}", label, name, value=type(x).__name__)
+    return PoolTypeError(f"{label}: {name} is a {type(x).__module__}.{type(x).__qualname__}, which NumPy cannot "
+                         f"read as an array of numbers: {reason}; give {readable(x)}", label, name,
+                         value=type(x).__name__)
 
 
 @lru_cache(maxsize=64)
@@ -151,7 +152,7 @@ def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tu
     """An array for a result; `order` lists its axes from the slowest in memory to the fastest."""
     needed = math.prod(shape) * dtype.itemsize
     if (not needed or needed > sys.maxsize) and not can_be(shape, dtype):
-        raise PoolError(f"{label}: a result of shape {shape} is more than an array can be; shrink pads or the output's "
+        raise PoolError(f"{label}: a result of shape {shape} is too large for any array; shrink pads or the output's "
                         f"shape", label, value=shape)
     if needed > machine_memory():
         raise PoolError(f"{label}: the result of shape {shape} takes {needed} bytes, but this machine has "

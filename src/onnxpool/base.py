@@ -98,8 +98,9 @@ class Operator:
         checked = schemas.check_attributes(version, given)
         pooled = None if axes is None else Axes().check(Place(version.label, "axes"), axes)
         if pooled is not None and channels_last:
-            raise PoolError(f"{version.label}: axes={pooled} given together with channels_last; axes say which are "
-                            f"pooled in any layout, leave channels_last out", version.label, "axes", value=pooled)
+            raise PoolError(f"{version.label}: axes={pooled} given together with channels_last; axes selects the "
+                            f"pooled axes in any layout, so leave channels_last out", version.label, "axes",
+                            value=pooled)
         sides = checked.get("kernel_shape") if pooled is None else pooled
         if self.windowed and isinstance(sides, tuple):
             windows.check_lengths(version.label, checked, len(sides))
@@ -155,7 +156,7 @@ class Operator:
         """Refuses a shape that has too few axes."""
         least = 3 if self.windowed else 2
         if len(shape) < least:
-            raise PoolError(f"{self.label}: X has {len(shape)} axes, shape {shape}, but takes at least {least}; "
+            raise PoolError(f"{self.label}: X has {len(shape)} axes, shape {shape}, but needs at least {least}; "
                             f"give (N, C{', *spatial' if least == 3 else ''})", self.label, "X", value=shape)
 
     def _check_dtype(self, dtype: np.dtype[Any]) -> None:
@@ -313,7 +314,7 @@ def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Opera
     except TypeError as error:
         if isinstance(error, PoolTypeError) and error.attribute in (cls.__init__.__kwdefaults__ or ()):  # of a value
             raise
-        raise PoolTypeError(f"{cls.__name__}: cannot be made again: {error}; pickle and load it with the same version "
+        raise PoolTypeError(f"{cls.__name__}: cannot be unpickled: {error}; pickle and load it with the same version "
                             f"of onnxpool") from None
 
 
@@ -414,8 +415,8 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     schema = schemas.SCHEMAS.get(node.op_type)
     if schema is None or schema.domain != domain:
         known = ", ".join(f"{s.domain + ':' if s.domain else ''}{name}" for name, s in schemas.SCHEMAS.items())
-        raise PoolError(f"{domain + ':' if domain else ''}{node.op_type} is no pooling operator that onnxpool knows; "
-                        f"it knows {known}", node.op_type)
+        raise PoolError(f"{domain + ':' if domain else ''}{node.op_type} is not a pooling operator of onnxpool; "
+                        f"it has {known}", node.op_type)
     imported = {"" if name == "ai.onnx" else name: opset for name, opset in opsets.items()}
     if domain not in imported:
         raise PoolError(f"{node.op_type}: domain {domain!r} is not among the model's opset imports {opsets}; "

@@ -267,8 +267,8 @@ class Plan:
 
     def _uncut(self) -> PoolError:
         """The error for what has no parts."""
-        return PoolError(f"{self.label}: places of its results are values, so they have no parts; cut its inputs",
-                         self.label, "slices")
+        return PoolError(f"{self.label}: its results depend on positions that are values, so they have no parts; cut "
+                         f"its inputs", self.label, "slices")
 
     def _part(self, ranges: Sequence[Range]) -> Part:
         raise self._uncut()
@@ -319,11 +319,11 @@ class Plan:
         label, shape = self.label, self.shape if shape is None else shape
         array = as_array(label, x)
         if array.shape != shape:
-            raise PoolError(f"{label}: this plan is for shape {shape}, got {array.shape}; plan anew for that",
+            raise PoolError(f"{label}: this plan is for shape {shape}, got {array.shape}; make a plan for that shape",
                             label, "X", value=array.shape)
         if array.dtype != self.dtype and native(array.dtype) != self.dtype:
-            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {array.dtype}; plan anew for that",
-                                label, "X", value=array.dtype.name)
+            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {array.dtype}; make a plan for that "
+                                f"dtype", label, "X", value=array.dtype.name)
         return array
 
     def _no_inputs(self, inputs: tuple[Any, ...]) -> None:

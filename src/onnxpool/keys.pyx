@@ -1,11 +1,11 @@
-"""Keys: by which an operator that was made before is found again."""
+"""Keys under which cached operators are found again."""
 
 
 def key_of(tuple arguments):
     """The arguments, lists as tuples, and the types of all and of their parts: 2 and 2.0 are equal but not the same."""
     cdef list given = [], kinds = []
     for value in arguments:
-        if type(value) is list:  # which cannot be looked up
+        if type(value) is list:  # which is not hashable
             value = tuple(value)
         given.append(value)
         kinds.append(type(value))

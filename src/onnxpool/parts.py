@@ -221,7 +221,7 @@ def ranges_of(label: str, slices: Any, shape: tuple[int, ...]) -> list[Range]:
             raise PoolTypeError(f"{label}: slices[{axis}] must be a slice of integers, got {shown(cut)}; give one such "
                                 f"as slice(0, 4)", label, "slices", axis=axis, value=cut) from None
         if step != 1:
-            raise PoolError(f"{label}: slices[{axis}]={cut} has the step {step}; give neighbouring results, with step "
+            raise PoolError(f"{label}: slices[{axis}]={cut} has the step {step}; give a slice with step "
                             f"1", label, "slices", axis=axis, value=step)
         ranges.append((begin, max(begin, end)))
     return [*ranges, *((0, size) for size in shape[len(given):])]

@@ -159,7 +159,7 @@ def resolve(operator: str, opset: object) -> Version:
                         f"give opset <= {latest} if the operator is the same there", operator, "opset", value=number)
     known = [version for version in schema.versions if version.since <= number]
     if not known:
-        raise PoolError(f"{operator}: opset={number} has no {operator}, it exists since opset "
+        raise PoolError(f"{operator}: opset={number} has no {operator}, which exists since opset "
                         f"{schema.versions[0].since}; give opset >= {schema.versions[0].since}", operator, "opset",
                         value=number)
     return known[-1]
@@ -252,7 +252,7 @@ def check_outputs(version: Version, count: int) -> None:
         return
     first = next((v.since for v in SCHEMAS[version.operator].versions if count <= v.outputs), None)
     if first is None:
-        raise PoolError(f"{version.label}: {count} outputs asked for, but it has {version.outputs}; ask for fewer",
+        raise PoolError(f"{version.label}: {count} outputs requested, but it has {version.outputs}; request fewer",
                         version.label, "return_indices", value=count)
     raise PoolError(f"{version.label}: return_indices given, but Indices exist since {version.operator}-{first}; "
                     f"leave it out or give opset >= {first}", version.label, "return_indices", value=True)

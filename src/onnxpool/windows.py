@@ -164,7 +164,7 @@ def check_sizes(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> No
     """Refuses an empty spatial axis; `places` are their numbers in the array."""
     if 0 in sizes:
         axis = places[sizes.index(0)]
-        raise PoolError(f"{label}: spatial axis {axis} is empty (size 0), a window needs at least 1 element; "
+        raise PoolError(f"{label}: spatial axis {axis} is empty (size 0), but a window needs at least 1 element; "
                         f"only the batch and channel axes may be empty", label, "X", axis=axis, value=0)
 
 

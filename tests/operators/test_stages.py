@@ -1,4 +1,4 @@
-"""Global pools whose pooled axes have batch axes between them: two stages give what one does, and parts of it."""
+"""Global pools with batch axes between pooled axes: two stages give the same result as one, and so do parts of it."""
 
 import time
 import tracemalloc
@@ -16,7 +16,7 @@ from onnxpool.planning import staged
 
 @pytest.fixture
 def early(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Small arrays are reduced in stages too, of which the first leaves little."""
+    """Makes small arrays use stages too, with little data left after the first stage."""
     onnxpool.clear_caches()
     monkeypatch.setattr(staged, "WORTH", 1)
     monkeypatch.setattr(staged, "FEW", 1)
@@ -26,7 +26,7 @@ def early(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def cases(seeds: range) -> Iterator[tuple[cases_axes.Case, Any]]:
-    """Random calls with batch axes between pooled ones that are reduced in stages, and their plans."""
+    """Random calls with batch axes between pooled axes that are reduced in stages, and their plans."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
         rank = int(rng.integers(3, 6))
@@ -42,7 +42,7 @@ def cases(seeds: range) -> Iterator[tuple[cases_axes.Case, Any]]:
 
 @pytest.mark.usefixtures("early")
 def test_results_are_those_of_arrays_in_order() -> None:
-    """In any memory."""
+    """This holds in any memory layout."""
     count = 0
     for case, plan in cases(range(1000)):
         truth, _ = cases_axes.expected(case)
@@ -69,7 +69,7 @@ def test_parts_have_the_bits_of_the_whole() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "bool"])
 def test_large_arrays_are_reduced_in_stages(dtype: str) -> None:
-    """The result is right, on one thread and on two, and little memory is taken."""
+    """The result is right, on one thread and on two, and takes little memory."""
     x = np.random.default_rng(0).integers(0, 2, (9, 40, 50, 300)).astype(dtype)
     plan = onnxpool.GlobalMaxPool(axes=(0, 3), keepdims=False).plan(x.shape, dtype)
     assert plan.explain().to_dict()["route"] == ["whole", "whole"]
@@ -84,7 +84,7 @@ def test_large_arrays_are_reduced_in_stages(dtype: str) -> None:
 
 
 def test_threads_share_a_plan_from_its_first_call_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None of them sees half of the parts."""
+    """No call sees an incomplete list of parts."""
     x = np.random.default_rng(0).integers(0, 99, (9, 40, 50, 300)).astype(np.float32)
     plan: Any = onnxpool.GlobalMaxPool(axes=(0, 3), keepdims=False).plan(x.shape, x.dtype)
     parts = type(plan)._parts
@@ -110,14 +110,14 @@ def test_threads_share_a_plan_from_its_first_call_on(monkeypatch: pytest.MonkeyP
     ((9, 3, 4_000_000), (0, 2), "uint8"), ((9, 1, 50, 300), (0, 2, 3), "uint8"),
     ((8, 40, 50, 300), (0, 3), "float32")])
 def test_others_are_not(shape: tuple[int, ...], axes: Any, dtype: str) -> None:
-    """Nothing lies between, few elements are reduced first, the array is small, or a stage would leave too much."""
+    """No batch axis is between, few elements are reduced first, the array is small, or a stage would leave too much."""
     assert not isinstance(onnxpool.GlobalMaxPool(axes=axes).plan(shape, dtype), staged.StagedPlan)
 
 
 @pytest.mark.parametrize("pool", [onnxpool.global_average_pool, onnxpool.global_lp_pool])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_sums_of_part_of_a_batch_have_the_bits_of_the_whole(pool: Any, dtype: str) -> None:
-    """Whichever batch axis a caller splits, as long as 64 bytes of accumulators remain of those between."""
+    """Whichever batch axis a caller splits, if 64 bytes of accumulators remain of those between."""
     x = np.random.default_rng(0).standard_normal((9, 40, 9, 40)).astype(dtype)
     whole = pool(x, axes=(0, 2))
     for axis in (1, 3):

@@ -1,4 +1,4 @@
-"""Types as users meet them: snippets under mypy --strict, and stubs that say what compiled modules have."""
+"""Types as users meet them: snippets under mypy --strict, and stubs that match compiled modules."""
 
 import inspect
 import os
@@ -31,7 +31,7 @@ sys.exit(stubtest.main())
 
 
 def run(*command: str, **environment: str) -> str:
-    """What a command of this interpreter prints; it must end well."""
+    """The output of a command of this interpreter, which must succeed."""
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=HERE / "snippets",
                           env={**os.environ, **environment})
     assert done.returncode == 0, done.stdout + done.stderr
@@ -45,11 +45,11 @@ def test_snippet_passes_strict_checks(name: str, tmp_path: Path) -> None:
 
 
 def test_stubs_say_what_modules_have(tmp_path: Path) -> None:
-    """Each hand-written stub agrees with its compiled module. It need not list what is internal to that."""
+    """Each hand-written stub agrees with its compiled module. It need not list internal names of that module."""
     assert len(STUBS) >= 8
     config = tmp_path / "mypy.ini"
     config.write_text(f"[mypy]\ncache_dir = {tmp_path}\n")
-    # mypy looks into the interpreter's own directories itself, and refuses to be told of them
+    # mypy searches the interpreter's own directories itself, and refuses to be given them
     places = {} if PACKAGE.parent in map(Path, site.getsitepackages()) else {"MYPYPATH": str(PACKAGE.parent)}
     out = run("-c", STUBTEST, "--ignore-missing-stub", "--ignore-disjoint-bases", f"--mypy-config-file={config}",
               *STUBS, **places)
