@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 from weakref import ref
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import schemas, windows
-from .arrays import Array, T, as_array, dtype_name, dtype_of, native
+from .arrays import as_array, dtype_name, dtype_of, native
 from .attributes import Axes, Flag, integer, shown
-from .docstrings import document_calls
 from .errors import Place, PoolError, PoolTypeError
-from .execution import Plan
 from .hints import hinted
-from .keys import key_of
-from .parts import Part, Share
-from .planning.quantisation import ratio_of
+from .keys import MOST_KEPT, remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+    from .arrays import Array, T
+    from .execution import Plan
 
 Ints = int | Sequence[int]  # an attribute for every axis, or for each
-MOST_KEPT = 1024  # operators, and plans, that are remembered
 
 
 class Operator:
@@ -78,8 +80,7 @@ class Operator:
 
     windowed: ClassVar[bool] = True
     quantised: ClassVar[bool] = False
-    zero_points_optional: ClassVar[bool] = False
-    _schema: ClassVar[str]  # the name of its rows in the table, which subclasses share
+    _schema: ClassVar[schemas.Schema]  # its rows in the table, which subclasses share
 
     _given: tuple[tuple[str, Any], ...]
     _version: schemas.Version
@@ -93,8 +94,8 @@ class Operator:
     def _set(self, opset: int | None, channels_last: bool | int, *, return_indices: bool = False,
              axes: Ints | None = None, keepdims: bool = True, **given: Any) -> None:
         """What every constructor ends in."""
-        name = self._schema
-        version = schemas.resolve(name, opset)
+        schema = self._schema
+        version = schemas.resolve(schema.operator, opset)
         checked = schemas.check_attributes(version, given)
         pooled = None if axes is None else Axes().check(Place(version.label, "axes"), axes)
         if pooled is not None and channels_last:
@@ -104,14 +105,21 @@ class Operator:
         if self.windowed and isinstance(sides, tuple):
             windows.check_lengths(version.label, checked, len(sides))
         last = bool(Flag().check(Place(version.label, "channels_last"), channels_last))
+        if schema.channels_last and not last:
+            raise PoolError(f"{version.label}: channels_last=False, but its arrays are (N, *spatial, C); use MaxPool",
+                            version.label, "channels_last", value=False)
         indices = bool(Flag().check(Place(version.label, "return_indices"), return_indices))
         keeps = bool(Flag().check(Place(version.label, "keepdims"), keepdims))
         schemas.check_outputs(version, 1 + indices)
-        resolved = schemas.LATEST[schemas.SCHEMAS[name].domain] if opset is None else int(opset)
+        resolved = schemas.LATEST[schema.domain] if opset is None else int(opset)
         for key, value in (("_given", tuple(checked.items())), ("_version", version), ("channels_last", last),
                            ("opset", resolved), ("return_indices", indices), ("axes", pooled), ("keepdims", keeps),
                            ("_recent", no_plan)):
             object.__setattr__(self, key, value)
+        self._check()
+
+    def _check(self) -> None:
+        """Refuses attributes that are allowed one by one, but not by what the operator does."""
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -123,7 +131,7 @@ class Operator:
         version = self._version
         if attribute in version.fixed:
             return version.fixed[attribute]
-        kind = version.attributes.get(attribute) or schemas.SCHEMAS[self._schema].versions[-1].attributes[attribute]
+        kind = version.attributes.get(attribute) or self._schema.versions[-1].attributes[attribute]
         return self.attributes.get(attribute, kind.implied)
 
     @property
@@ -265,12 +273,19 @@ class Operator:
         Parameters
         ----------
         x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-            The input X. It is not changed.
+            Input X, which is not changed.
+        *inputs : array_like
+            Further inputs of the operator, in ONNX order.
+        out : ndarray, optional
+            Array in which the result is stored, and which is returned. A tuple of two for MaxPool with Indices.
+        num_threads : int, optional
+            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
+            single-threaded.
 
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            The result, of the dtype of `x` in native byte order. It has the order of `x` in memory; with axes it is
+            The result, with the dtype of `x` in native byte order. Its memory order is that of `x`; with axes it is
             C-contiguous.
 
         Raises
@@ -289,15 +304,13 @@ class Operator:
         return plan(x, *inputs, out=out, num_threads=num_threads)
 
 
-document_calls(Operator, Plan, Part, Share)
-
 Kind = TypeVar("Kind", bound=type[Operator])
 registry: dict[str, type[Operator]] = {}  # the operators of this library, by name
 
 
 def registered(cls: Kind) -> Kind:
     """An operator's class, named as its rows in the table: what nodes of that name become."""
-    cls._schema = cls.__name__
+    cls._schema = schemas.SCHEMAS[cls.__name__]
     cls.__init__ = hinted(cls.__init__, cls.__name__)  # type: ignore[method-assign]
     registry[cls.__name__] = cls
     return cls
@@ -315,27 +328,6 @@ def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Opera
             raise
         raise PoolTypeError(f"{cls.__name__}: cannot be made again: {error}; pickle and load it with the same version "
                             f"of onnxpool") from None
-
-
-def made(cls: Any, *arguments: Any) -> Operator:
-    """
-    The operator with these arguments, in the order of its signature.
-
-    It may have been made before, with equal arguments of the same types. 2 and 2.0 are of different types.
-    """
-    arguments, kinds = key_of(arguments)
-    try:
-        return _made(cls, arguments, kinds)
-    except PoolTypeError:
-        raise
-    except TypeError:  # what cannot be looked up, such as an array
-        return _made.__wrapped__(cls, arguments, kinds)
-
-
-@lru_cache(maxsize=MOST_KEPT)
-def _made(cls: Any, arguments: tuple[Any, ...], kinds: tuple[type, ...]) -> Operator:
-    operator: Operator = cls(**dict(zip(cls.__init__.__kwdefaults__, arguments, strict=True)))
-    return operator
 
 
 @lru_cache(maxsize=MOST_KEPT)
@@ -362,7 +354,9 @@ def clear_caches() -> None:
     >>> import onnxpool
     >>> onnxpool.clear_caches()
     """
-    for cache in (_made, _plan, dtype_name, ratio_of):
+    from .planning.quantisation import ratio_of
+
+    for cache in (remembered, _plan, dtype_name, ratio_of):
         cache.cache_clear()
 
 

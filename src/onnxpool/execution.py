@@ -1,17 +1,22 @@
 """Execution: what every plan is: immutable, explained, cut into parts, called."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, overload
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Any, overload
 
-from .arrays import Array, T, as_array, native
+from .arrays import as_array, native
 from .errors import PoolError, PoolTypeError
-from .explain import Explanation, explain
-from .parts import Limit, Part, Partial, Range, Share, ranges_of
-from .pictures import plot
-from .windows import Axis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from .arrays import Array, T
+    from .explain import Explanation
+    from .parts import Limit, Part, Partial, Range, Share
+    from .windows import Axis
 
 
 class Plan:
@@ -144,6 +149,8 @@ class Plan:
           windows 0-1, 0-2, 1-3, 2-3, divided by 2, 3, 3, 2
         route: passes
         """
+        from .explain import explain
+
         return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry())
 
     def plot(self, ax: Any = None) -> Any:
@@ -165,6 +172,8 @@ class Plan:
         ImportError
             If matplotlib is not installed.
         """
+        from .pictures import plot
+
         return plot(self.explain().picture, ax)
 
     def _repr_html_(self) -> str:
@@ -193,6 +202,8 @@ class Plan:
         PoolError, PoolTypeError
             For what are no such slices, and for operators whose results depend on places that are values.
         """
+        from .parts import ranges_of
+
         return self._part(ranges_of(self.label, slices, self.output_shape))
 
     def tiles(self, n: int | None = None, *, max_bytes: int | None = None) -> Iterator[Part]:
@@ -216,6 +227,8 @@ class Plan:
         PoolError
             If a part of one result has more than `max_bytes` bytes, or as `tile`.
         """
+        from .parts import Limit
+
         return self._parts(Limit.of(self.label, n, max_bytes))
 
     def partials(self, n: int | None = None, *, max_bytes: int | None = None) -> Iterator[Share]:
@@ -239,6 +252,8 @@ class Plan:
         PoolError
             If a share of one element has more than `max_bytes` bytes, or if the operator is not global.
         """
+        from .parts import Limit
+
         return self._shares(Limit.of(self.label, n, max_bytes))
 
     def combine(self, partials: Iterable[Partial]) -> Array:
@@ -298,7 +313,14 @@ class Plan:
         Parameters
         ----------
         x : array_like of the plan's shape and dtype
-            The input X. It is not changed.
+            Input X, which is not changed.
+        *inputs : array_like
+            Further inputs of the operator, in ONNX order.
+        out : ndarray, optional
+            Array in which the result is stored, and which is returned. A tuple of two for MaxPool with Indices.
+        num_threads : int, optional
+            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
+            single-threaded.
 
         Returns
         -------

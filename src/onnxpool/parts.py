@@ -1,16 +1,21 @@
 """Parts: what a part of a result takes of the input, and how a result is cut into parts of a bounded size."""
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from itertools import product
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import math
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .attributes import integer, shown
 from .errors import Place, PoolError, PoolTypeError
 from .places import renumber
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy as np
+
+    from .arrays import Array
 
 Range = tuple[int, int]  # from one place to that behind the last one
 
@@ -98,6 +103,13 @@ class Part:
         ----------
         x : array_like
             ``X[part.inputs]``.
+        *inputs : array_like
+            Further inputs of the operator, in ONNX order.
+        out : ndarray, optional
+            Array in which the result is stored, and which is returned. A tuple of two for MaxPool with Indices.
+        num_threads : int, optional
+            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
+            single-threaded.
 
         Returns
         -------
@@ -134,7 +146,7 @@ class Partial(NamedTuple):
     [(1.5, 2), (6.0, 1)]
     """
 
-    value: NDArray[Any]
+    value: Array
     taps: int
 
 
@@ -183,9 +195,12 @@ class Share(Part):
         x : array_like
             ``X[share.inputs]``.
         *inputs : array_like
-            None: global operators have no other inputs.
+            Must be empty: global operators have no further inputs.
         out : ndarray, optional
-            Where the values are stored.
+            Array in which the values are stored.
+        num_threads : int, optional
+            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
+            single-threaded.
 
         Returns
         -------
@@ -235,7 +250,7 @@ class Limit(NamedTuple):
     strict: bool = True  # whether a part that has more bytes is an error
 
     @classmethod
-    def of(cls, label: str, n: Any, max_bytes: Any) -> "Limit":
+    def of(cls, label: str, n: Any, max_bytes: Any) -> Limit:
         """One of the two, checked."""
         if (n is None) == (max_bytes is None):
             raise PoolError(f"{label}: {'neither' if n is None else 'both'} of n and max_bytes given; give one", label,

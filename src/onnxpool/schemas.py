@@ -44,6 +44,9 @@ class Schema(NamedTuple):
     domain: str
     inputs: tuple[str, ...]
     versions: tuple[Version, ...]
+    optional: tuple[str, ...]  # inputs that a call may leave out
+    axes: bool  # whether calls may name the pooled axes, which ONNX does not know
+    channels_last: bool  # whether arrays are (N, *spatial, C) by definition
 
 
 def since(version: int, attributes: dict[str, Attribute] | None = None, *, dtypes: tuple[str, ...] = (),
@@ -52,7 +55,8 @@ def since(version: int, attributes: dict[str, Attribute] | None = None, *, dtype
     return Version("", version, attributes or {}, dtypes, outputs, fixed or {})
 
 
-def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, ...] = ("X",)) -> Schema:
+def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, ...] = ("X",),
+            optional: tuple[str, ...] = (), axes: bool = False, channels_last: bool = False) -> Schema:
     """The versions of an operator, each made of all rows up to its own."""
     versions: list[Version] = []
     attributes: dict[str, Attribute] = {}
@@ -63,7 +67,7 @@ def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, 
         dtypes += row.dtypes
         outputs = max(outputs, row.outputs)
         versions.append(Version(operator, row.since, attributes, dtypes, outputs, row.fixed))
-    return Schema(operator, domain, inputs, tuple(versions))
+    return Schema(operator, domain, inputs, tuple(versions), optional, axes, channels_last)
 
 
 PER_AXIS = Ints(minimum=1, omitted=1)
@@ -87,6 +91,7 @@ SCHEMAS = {schema.operator: schema for schema in (
         since(11),
         since(19, {"dilations": PER_AXIS}),
         since(22, dtypes=BFLOAT),
+        axes=True,
     ),
     history(
         "MaxPool",
@@ -96,6 +101,7 @@ SCHEMAS = {schema.operator: schema for schema in (
         since(11),
         since(12, dtypes=BYTES),
         since(22, dtypes=BFLOAT),
+        axes=True,
     ),
     history(
         "LpPool",
@@ -104,13 +110,14 @@ SCHEMAS = {schema.operator: schema for schema in (
         since(11),
         since(18, {"ceil_mode": Flag(), "dilations": PER_AXIS}),
         since(22, dtypes=BFLOAT),
+        axes=True,
     ),
     history(
         "MaxUnpool",
         since(9, {"kernel_shape": KERNEL, "strides": PER_AXIS, "pads": PADS}, dtypes=FLOATS),
         since(11),
         since(22, dtypes=BFLOAT),
-        inputs=("X", "I", "output_shape"),
+        inputs=("X", "I", "output_shape"), optional=("output_shape",),
     ),
     history(
         "MaxRoiPool",
@@ -128,18 +135,19 @@ SCHEMAS = {schema.operator: schema for schema in (
         since(22, dtypes=BFLOAT),
         inputs=("X", "rois", "batch_indices"),
     ),
-    history("GlobalAveragePool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),
-    history("GlobalMaxPool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),
-    history("GlobalLpPool", since(1, {"p": FLOAT_P}, dtypes=FLOATS), since(2, {"p": INT_P}), since(22, dtypes=BFLOAT)),
+    history("GlobalAveragePool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT), axes=True),
+    history("GlobalMaxPool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT), axes=True),
+    history("GlobalLpPool", since(1, {"p": FLOAT_P}, dtypes=FLOATS), since(2, {"p": INT_P}), since(22, dtypes=BFLOAT),
+            axes=True),
     history(
         "QLinearAveragePool",
         since(1, {**WINDOWS, "ceil_mode": Flag(), "channels_last": Flag(), "count_include_pad": Flag()}, dtypes=BYTES),
-        domain="com.microsoft", inputs=QUANTISED_INPUTS,
+        domain="com.microsoft", inputs=QUANTISED_INPUTS, optional=("x_zero_point", "y_zero_point"),
     ),
     history(
         "NhwcMaxPool",
         since(1, {**WINDOWS, "ceil_mode": Flag(), "dilations": PER_AXIS}, dtypes=BYTES),
-        domain="com.microsoft", inputs=("x",),
+        domain="com.microsoft", inputs=("x",), channels_last=True,
     ),
     history(
         "QLinearGlobalAveragePool",

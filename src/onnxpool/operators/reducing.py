@@ -1,4 +1,4 @@
-"""What operators that reduce windows have in common."""
+"""What operators do that reduce windows: the public classes in `__init__.py` inherit from those here."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import numpy as np
 from .. import schemas
 from ..arrays import dtype_name
 from ..errors import PoolError, PoolTypeError
-from ..execution import Plan
-from ..explain import looks_coloured
-from ..planning.axes import HELD, checked_axes
 from ..planning.plan import WindowPlan
 from ..planning.request import Reduction, Request
-from ..planning.staged import plan_along
 from ..windows import Axis, resolve, whole_windows
-from .typed import Named, OneResult
+from .typed import OneResult
 
 if TYPE_CHECKING:
-    from ..options import Sizes
+    from numpy.typing import ArrayLike
+
+    from ..arrays import Array
+    from ..execution import Plan
 
 INFINITE_P = 2.0**52  # and above: the p-th root of the number of taps is 1, so the norm is the largest magnitude
 
@@ -31,7 +30,6 @@ class Reducing(OneResult):
     __slots__ = ()
 
     reduces: ClassVar[str]
-    takes_axes: ClassVar[bool] = True
 
     def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
         """What such windows become."""
@@ -40,6 +38,8 @@ class Reducing(OneResult):
     def _pooled(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Which axes of an array are pooled, in the order of attributes."""
         if self.axes is not None:
+            from ..planning.axes import checked_axes
+
             return checked_axes(self.label, self.axes, shape)
         sizes, first = self._spatial(shape)
         return tuple(range(first, first + len(sizes)))
@@ -52,7 +52,9 @@ class Reducing(OneResult):
             axes = (resolve(self.label, self.attributes, sizes, places) if self.windowed
                     else whole_windows(self.label, sizes, places))
         except PoolError as error:
-            if not self.takes_axes or self.axes is not None or not looks_coloured(shape):
+            from ..explain import looks_coloured
+
+            if not self._schema.axes or self.axes is not None or not looks_coloured(shape):
                 raise
             raise PoolError(f"{error}, or name the pooled axes, such as axes=(0, 1) of (H, W, {shape[-1]})", self.label,
                             error.attribute, axis=error.axis, value=error.value) from None
@@ -70,48 +72,81 @@ class Reducing(OneResult):
         try:
             super()._check_rank(shape)
         except PoolError as error:
-            if not self.takes_axes or not shape:
+            if not self._schema.axes or not shape:
                 raise
             raise PoolError(f"{error}, or name the pooled axes, such as axes={tuple(range(len(shape)))}", self.label,
                             error.attribute, value=error.value) from None
 
     def _check_dtype(self, dtype: np.dtype[Any]) -> None:
-        """Refuses a dtype. Maxima along named axes are outside of ONNX, and have integers too."""
         name = dtype_name(dtype)
-        maxima = HELD if self.takes_axes and self._reduction(()).name in ("max", "indexed_max") else {}
+        more = () if self.axes is None else self._dtypes_along_axes()
         try:
-            schemas.check_dtype(self._version, name, () if self.axes is None else maxima)
+            schemas.check_dtype(self._version, name, more)
         except PoolTypeError as error:
-            if name not in maxima:
+            if self.axes is not None or name not in self._dtypes_along_axes():
                 raise
             raise PoolTypeError(f"{error}, or name the pooled axes: with axes= maxima of {name} are taken", self.label,
                                 error.attribute, value=error.value) from None
+
+    def _dtypes_along_axes(self) -> tuple[str, ...]:
+        """The dtypes that are taken besides those of ONNX if the pooled axes are named."""
+        return ()
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
         windows = self._windows(shape)
         axes = tuple(windows.values())
         reduction = self._reduction(axes)
         if self.axes is not None or not self.keepdims:
+            from ..planning.staged import plan_along
+
             return plan_along(self, shape, dtype, windows, reduction)
         request = Request(shape=shape, dtype=dtype, axes=axes, channels_last=self.channels_last and len(shape) > 2,
                           reduction=reduction)
-        return WindowPlan(self, request, self.zero_points_optional)
+        return WindowPlan(self, request, "x_zero_point" in self._schema.optional)
 
 
-class Windowed:
-    """The attributes that all operators on windows have."""
+class Whole(Reducing):
+    """A global operator: one window holds all elements of the pooled axes."""
+
+    __slots__ = ()
+    windowed = False
+
+
+class Mean(Reducing):
+    """An operator that takes means."""
+
+    __slots__ = ()
+    reduces = "mean"
+
+
+class Maximum(Reducing):
+    """An operator that takes maxima."""
+
+    __slots__ = ()
+    reduces = "max"
+
+    def _dtypes_along_axes(self) -> tuple[str, ...]:
+        from ..planning.axes import HELD
+
+        return tuple(HELD) if self._schema.axes else ()
+
+
+class MaximumAndIndex(Maximum):
+    """An operator that takes maxima, and can return their indices too."""
 
     __slots__ = ()
 
-    kernel_shape: Named[Sizes] = Named()
-    strides: Named[Sizes] = Named()
-    pads: Named[Sizes] = Named()
-    auto_pad: Named[str] = Named()
-    ceil_mode: Named[int] = Named()
+    if TYPE_CHECKING:
+        def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                     num_threads: int | None = None) -> Array | Any: ...  # a tuple with Indices
+
+    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+        return Reduction("indexed_max" if self.return_indices else "max",
+                         column_major=bool(self.attributes.get("storage_order")))
 
 
 class Norm(Reducing):
-    """An operator that takes an Lp norm."""
+    """An operator that takes Lp norms."""
 
     __slots__ = ()
 
@@ -119,3 +154,15 @@ class Norm(Reducing):
         """The norm, or the largest magnitude."""
         p = float(self._value("p"))
         return Reduction("norm", p=p if p < INFINITE_P else math.inf, whole=not self.windowed)
+
+
+class QuantisedMean(Reducing):
+    """An operator that takes means of quantised elements, as onnxruntime does."""
+
+    __slots__ = ()
+    quantised = True
+
+    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+        """A sum of integers if one window is the whole input, else of real values in order."""
+        whole = all(axis.kernel == axis.size and axis.pads == (0, 0) for axis in axes)
+        return Reduction("quantised_mean" if whole else "mean_in_order", whole=whole)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from numpy.typing import ArrayLike, NDArray
-
-from ..arrays import Array, T
 from ..base import Operator
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..arrays import Array, T
+
 V = TypeVar("V")
+Sizes = int | tuple[int, ...]  # an attribute for every axis, or for each, as operators keep it
 
 
 class OneResult(Operator):

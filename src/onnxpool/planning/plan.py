@@ -1,8 +1,9 @@
 """Plans: what an operator that reduces windows does with arrays of one shape and dtype."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,13 +11,16 @@ from .. import kernels, threads
 from ..arrays import Array, allocate, can_be, check_out, delivered
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
-from ..explain import Explanation, axis_lines, explain, looks_coloured
-from ..parts import Partial
-from ..windows import Axis
 from . import layout, quantisation
-from .combining import Total
 from .cutting import Cuttable
 from .request import Reduction, Request, merged, picked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..explain import Explanation
+    from ..parts import Partial
+    from ..windows import Axis
 
 INDEX = np.dtype(np.int64)
 QUANTISED = ("quantised_mean", "mean_in_order")  # reductions whose further inputs say what elements stand for
@@ -36,6 +40,8 @@ class Reducing(Cuttable):
 
     def explain(self) -> Explanation:
         """Tell what the plan does, as `Plan.explain`."""
+        from ..explain import explain
+
         return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry(),
                        axes=list(zip(self._places(), self.axes, strict=True)), divided=self._divided,
                        route=self._route())
@@ -46,6 +52,8 @@ class Reducing(Cuttable):
 
     def _geometry(self) -> list[str]:
         """The windows in words."""
+        from ..explain import axis_lines
+
         lines = [] if self.axes else ["no spatial axis: every element is a window"]
         for axis, place in zip(self.axes, self._places(), strict=True):
             lines += axis_lines(axis, place, divided=self._divided)
@@ -89,6 +97,8 @@ class Reducing(Cuttable):
         return Cropped(self, plan, crop)
 
     def _combined(self, partials: Iterable[Partial]) -> Array:
+        from .combining import Total
+
         total = Total(self.reduction, math.prod(axis.size for axis in self.axes))
         for value, taps in partials:
             if value.shape != self.output_shape:
@@ -159,7 +169,7 @@ class Remembering(kernels.PlainCall, Reducing):
 
     _plain: list[kernels.PlainPool]  # what runs plain arrays without a further look, once it is made
 
-    def _row_major(self) -> "WindowPlan | None":
+    def _row_major(self) -> WindowPlan | None:
         """The plan whose pool reduces plain arrays, if one does."""
         raise NotImplementedError(f"{self.label} does not run")
 
@@ -197,7 +207,7 @@ class WindowPlan(Remembering):
     _bytes: int  # of X
     _merged: Request | None  # the same with fewer axes
     _picked: tuple[slice, ...] | None  # the elements that are the results
-    _wider: "WindowPlan | None"  # for float64, if only that has room for indices
+    _wider: WindowPlan | None  # for float64, if only that has room for indices
     _pools: dict[tuple[bool, layout.Layout], kernels.Pool]  # by whether the request is merged, and the layout
     _quantised: bool
     _optional_zeros: bool  # whether zero points may be left out
@@ -231,7 +241,7 @@ class WindowPlan(Remembering):
     def _team(self, num_threads: int | None) -> int:
         return threads.team(num_threads, self._bytes)
 
-    def _row_major(self) -> "WindowPlan | None":
+    def _row_major(self) -> WindowPlan | None:
         return self if self._picked is None else None
 
     def plain_pool(self, plan: Reducing) -> kernels.PlainPool:
@@ -243,6 +253,8 @@ class WindowPlan(Remembering):
             serial=self._bytes < threads.SERIAL_BYTES)
 
     def _geometry(self) -> list[str]:
+        from ..explain import looks_coloured
+
         lines = super()._geometry()
         if looks_coloured(self.shape) and not self.channels_last:
             lines.append("  if this axis holds colours, name the pooled ones: axes=(0, 1)")
