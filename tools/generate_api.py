@@ -35,7 +35,6 @@ schemas, attributes = facts()
 WIDTH = 120
 COMMAND = f"python tools/{Path(__file__).name}"
 OURS = ("return_indices", "opset", "channels_last", "axes", "keepdims", "out", "num_threads")  # in signatures
-HOMES = ("reducing", "regions", "typed", "unpooling")  # modules of `operators` with hand-written classes
 OF_CALLS = ("out", "num_threads")  # which the constructors of classes do not have
 ANNOTATIONS = {"x": "ArrayLike", "opset": "int | None = None", "return_indices": "bool = False",
                "axes": "Ints | None = None", "keepdims": "bool = True", "num_threads": "int | None = None"}
@@ -373,6 +372,14 @@ def names(exported: Iterable[str]) -> str:
     return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(exported)) + "]"
 
 
+def imported(module: str, members: Iterable[str]) -> str:
+    """An import of a module beside the generated one."""
+    line = f"from .{module} import {', '.join(sorted(members))}"
+    if len(line) <= WIDTH:
+        return line
+    return "\n".join((f"from .{module} import (", *(f"    {name}," for name in sorted(members)), ")"))
+
+
 def choices(operators: Iterable[Operator]) -> dict[str, str]:
     """The attributes that are one of a few strings, by the name of their type."""
     return {alias(name): one.literal(name) for one in operators for name in one.attributes
@@ -381,15 +388,14 @@ def choices(operators: Iterable[Operator]) -> dict[str, str]:
 
 def operators_source() -> str:
     needed = {"Named", *(base for one in OPERATORS.values() for base in one.texts.bases)}
-    homes = {home: sorted(needed.intersection(classes_of(home))) for home in HOMES}
     literals = "\n".join(f"    {name} = {values}" for name, values in sorted(choices(OPERATORS.values()).items()))
     imports = "\n".join((
         "from typing import TYPE_CHECKING, Any, Literal, overload", "",
         "from ..base import registered", "from ..hints import hinted", "from ..keys import made",
-        *(filled(f"from .{home} import ", found, "") for home, found in homes.items()),
+        imported("behaviour", needed),
         "", "if TYPE_CHECKING:",
         "    import numpy as np", "    from numpy.typing import ArrayLike, NDArray", "",
-        "    from ..arrays import Array, T", "    from ..base import Ints", "    from .typed import Sizes", "",
+        "    from ..arrays import Array, T", "    from ..base import Ints", "    from .behaviour import Sizes", "",
         literals))
     exported = [name for one in OPERATORS.values() for name in (one.name, one.function)]
     body = "\n\n\n".join(source for one in OPERATORS.values() for source in (one.class_source(), one.function_source()))
@@ -399,20 +405,14 @@ def operators_source() -> str:
 
 def dask_source() -> str:
     operators = [one for one in OPERATORS.values() if one.texts.dask]
-    types = filled("    from ..operators import ", sorted(choices(operators)), "")
+    types = indented(imported(".operators", choices(operators)))
     imports = "\n".join((
         "from typing import TYPE_CHECKING, Any", "", "from ..hints import hinted", "from ..keys import made",
-        filled("from ..operators import ", sorted(one.name for one in operators), ""), "from .graphs import pooled", "",
+        imported(".operators", (one.name for one in operators)), "from .graphs import pooled", "",
         "if TYPE_CHECKING:", "    from ..base import Ints", types))
     body = "\n\n\n".join(one.dask_source() for one in operators)
     about = f"\n{wrapped(texts.ABOUT_DASK)}\n"
     return generated(about, imports, f"{names(one.function for one in operators)}\n\n\n{body}")
-
-
-def classes_of(module: str) -> list[str]:
-    """The classes that a module of `operators` defines."""
-    source = (PACKAGE / "operators" / f"{module}.py").read_text(encoding="utf-8")
-    return re.findall(r"^class (\w+)", source, re.MULTILINE)
 
 
 def sources() -> dict[Path, str]:

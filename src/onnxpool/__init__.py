@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from . import kernels as kernels  # which refuses a processor or setting that it does not know
 from .base import Operator, clear_caches, from_node
 from .errors import PoolError, PoolTypeError
 from .execution import Plan
@@ -9,12 +10,12 @@ from .operators import *  # noqa: F403
 from .operators import __all__ as _operators
 from .schemas import supported
 from .threads import get_num_threads, num_threads, set_num_threads
-from .version import __version__
 
 if TYPE_CHECKING:
     from .about import config, show_config
     from .dlpack import from_dlpack
     from .parts import Part, Partial, Share
+    from .version import __version__
 
 __all__ = [
     *_operators,
@@ -38,8 +39,8 @@ __all__ = [
 ]
 
 # Names that no call of an operator needs, and the modules that have them: these are imported when they are asked for.
-_LATER = {"Part": "parts", "Partial": "parts", "Share": "parts", "config": "about", "from_dlpack": "dlpack",
-          "show_config": "about"}
+_LATER = {"Part": "parts", "Partial": "parts", "Share": "parts", "__version__": "version", "config": "about",
+          "from_dlpack": "dlpack", "show_config": "about"}
 
 
 def __getattr__(name: str) -> Any:

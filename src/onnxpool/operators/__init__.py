@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ..base import registered
 from ..hints import hinted
 from ..keys import made
-from .reducing import Maximum, MaximumAndIndex, Mean, Norm, QuantisedMean, Whole
-from .regions import MaximumOfBins, SamplesOfBins
-from .typed import Named
-from .unpooling import Scatter
+from .behaviour import (
+    Maximum,
+    MaximumAndIndex,
+    MaximumOfBins,
+    Mean,
+    Named,
+    Norm,
+    QuantisedMean,
+    SamplesOfBins,
+    Scatter,
+    Whole,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..arrays import Array, T
     from ..base import Ints
-    from .typed import Sizes
+    from .behaviour import Sizes
 
     AutoPad = Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", ""]
     CoordinateTransformationMode = Literal["half_pixel", "output_half_pixel"]

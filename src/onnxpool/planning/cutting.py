@@ -1,7 +1,5 @@
 """Cutting: a plan becomes plans of parts of its result, or of shares of its input."""
 
-from __future__ import annotations
-
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,9 +47,9 @@ class Cuttable(Plan):
 
     __slots__ = ()
 
-    reduction: Reduction
+    reduction: "Reduction"
 
-    def _places(self) -> Sequence[int]:
+    def _places(self) -> "Sequence[int]":
         """Which axes of the array have windows."""
         raise NotImplementedError(f"{self.label} has no windows")
 
@@ -82,7 +80,7 @@ class Cuttable(Plan):
         return tuple(Line(size, along.get(axis), self._least(axis), axis in kept)
                      for axis, size in enumerate(self.shape))
 
-    def _part(self, ranges: Sequence[Range], known: dict[Any, Plan] | None = None) -> Part:
+    def _part(self, ranges: "Sequence[Range]", known: dict[Any, Plan] | None = None) -> "Part":
         """A part; plans of equal ones are shared in `known`."""
         from ..parts import Part
 
@@ -116,7 +114,7 @@ class Cuttable(Plan):
         inputs = tuple(slice(low, low + size) for low, size in zip(lows, sizes, strict=True))
         return Part(self, plan, inputs, tuple(slice(*one) for one in ranges), renumbering)
 
-    def _parts(self, limit: Limit) -> Iterator[Part]:
+    def _parts(self, limit: "Limit") -> "Iterator[Part]":
         from ..parts import grid
 
         lines = [line for line in self.lines if line.kept]
@@ -134,7 +132,7 @@ class Cuttable(Plan):
         known: dict[Any, Plan] = {}
         return (self._part(ranges, known) for ranges in grid(self.output_shape, blocks))
 
-    def share(self, slices: Sequence[slice]) -> Share:
+    def share(self, slices: "Sequence[slice]") -> "Share":
         """A share of the input of a global operator."""
         from ..parts import Share
 
@@ -145,7 +143,7 @@ class Cuttable(Plan):
         plan = self._like(sizes, dict(zip(places, windows, strict=True)), dtype)
         return Share(self, plan, tuple(slices), tuple(slice(0, size) for size in self.output_shape))
 
-    def _shares(self, limit: Limit) -> Iterator[Share]:
+    def _shares(self, limit: "Limit") -> "Iterator[Share]":
         from ..parts import grid
 
         if self.operator.windowed or self.operator.quantised:

@@ -11,7 +11,7 @@ from .. import kernels, threads
 from ..arrays import Array, allocate, can_be, check_out, delivered
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
-from . import layout, quantisation
+from . import layout
 from .cutting import Cuttable
 from .request import Reduction, Request, merged, picked
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..explain import Explanation
     from ..parts import Partial
     from ..windows import Axis
+    from .quantisation import Rule
 
 INDEX = np.dtype(np.int64)
 QUANTISED = ("quantised_mean", "mean_in_order")  # reductions whose further inputs say what elements stand for
@@ -65,7 +66,7 @@ class Reducing(Cuttable):
         """The names of the steps that reduce arrays in row-major order."""
         raise NotImplementedError(f"{self.label} has no route")
 
-    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
+    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: Rule | None, team: int) -> None:
         """Reduces an array, which is not empty, into results that it does not overlap."""
         raise NotImplementedError(f"{self.label} does not run")
 
@@ -88,7 +89,7 @@ class Reducing(Cuttable):
     def _remember(self) -> None:
         """Keeps what runs further calls on plain arrays, if the plan has such."""
 
-    def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
+    def _rule(self, inputs: tuple[Any, ...]) -> Rule | None:
         """What the further inputs ask of a kernel."""
         self._no_inputs(inputs)
         return None
@@ -271,7 +272,7 @@ class WindowPlan(Remembering):
     def _order(self, x: Array) -> tuple[int, ...] | None:
         return layout.memory_order(x, self.channels_last)
 
-    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
+    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: Rule | None, team: int) -> None:
         if self._picked is not None:
             np.copyto(y, x[self._picked])
         elif self._wider is not None and indices is not None:
@@ -280,11 +281,13 @@ class WindowPlan(Remembering):
             pool, given, result = self._pool_of(x, y)
             pool.run(given, result, team, rule, indices)
 
-    def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
+    def _rule(self, inputs: tuple[Any, ...]) -> Rule | None:
         if not self._quantised:
             return super()._rule(inputs)
+        from .quantisation import read
+
         with kernels.cpu.DefaultFloats():
-            given = quantisation.read(self.label, self.dtype, inputs, self._optional_zeros)
+            given = read(self.label, self.dtype, inputs, self._optional_zeros)
             if self.reduction.name == "mean_in_order":
                 return given.in_order()
             return given.whole(self.label, math.prod(axis.kernel for axis in self.axes))
