@@ -1,9 +1,9 @@
 from functools import _lru_cache_wrapper
 from typing import Any, TypeVar
 
-Made = TypeVar("Made")
+_Made = TypeVar("_Made")
 
 MOST_KEPT: int
 remembered: _lru_cache_wrapper[Any]
 
-def made(cls: type[Made], **given: Any) -> Made: ...
+def made(cls: type[_Made], **given: Any) -> _Made: ...

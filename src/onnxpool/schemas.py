@@ -4,7 +4,7 @@ A row of a history says only what its version changed. The rows follow the ONNX 
 com.microsoft, onnxruntime's contributed operators.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from .attributes import FLOAT32_MAX, Attribute, Choice, Flag, Float, Int, Ints, integer, shown
@@ -224,13 +224,12 @@ def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def check_dtype(version: Version, name: str, more: Iterable[str] = ()) -> None:
+def check_dtype(version: Version, name: str, more: Collection[str] = ()) -> None:
     """Refuses a dtype that neither the version has nor `more`."""
-    dtypes = dict.fromkeys((*version.dtypes, *more))
-    if name in dtypes:
+    if name in version.dtypes or name in more:
         return
     first = next((v.since for v in SCHEMAS[version.operator].versions if name in v.dtypes), None)
-    accepted = ", ".join(dtypes)
+    accepted = ", ".join(dict.fromkeys((*version.dtypes, *more)))
     if first:
         raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}, here only "
                             f"{accepted}; cast to one of these or give opset >= {first}",
