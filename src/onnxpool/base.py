@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from _thread import RLock  # threading takes a millisecond to import
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
@@ -25,6 +27,12 @@ if TYPE_CHECKING:
     from .execution import Plan
 
 Ints = int | Sequence[int]  # an attribute for every axis, or for each
+
+# Held where operators may import planning, and during forks: a child that is forked while another thread imports a
+# module would wait for that import forever.
+importing = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=importing.acquire, after_in_parent=importing.release, after_in_child=importing.release)
 
 
 class Operator:
@@ -255,7 +263,8 @@ class Operator:
         """
         sizes = self._checked_shape(shape)
         self._check_rank(sizes)
-        return self._output_shape(sizes)
+        with importing:
+            return self._output_shape(sizes)
 
     @overload
     def __call__(self, x: NDArray[T], *inputs: ArrayLike | None, out: None = None,
@@ -333,9 +342,10 @@ def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Opera
 @lru_cache(maxsize=MOST_KEPT)
 def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
     """The plan of an operator; the same object for the same question."""
-    operator._check_dtype(dtype)
-    operator._check_rank(shape)
-    return operator._make_plan(shape, dtype)
+    with importing:
+        operator._check_dtype(dtype)
+        operator._check_rank(shape)
+        return operator._make_plan(shape, dtype)
 
 
 def clear_caches() -> None:

@@ -1,13 +1,11 @@
 """What operators do: the public classes in `__init__.py`, which are generated, inherit from the classes here.
 
-Planning is imported when the first plan is made, so that importing onnxpool stays cheap.
+Planning is imported by the first plan, so that importing onnxpool stays cheap: see `base.importing`.
 """
 
 from __future__ import annotations
 
 import math
-import os
-from _thread import RLock  # threading takes a millisecond to import
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from .. import schemas
@@ -29,11 +27,6 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 Sizes = int | tuple[int, ...]  # an attribute for every axis, or for each, as operators keep it
 INFINITE_P = 2.0**52  # and above: the p-th root of the number of taps is 1, so the norm is the largest magnitude
-
-# Held while planning is imported, and by forks: a child that inherits a half-finished import waits for it for ever.
-importing = RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=importing.acquire, after_in_parent=importing.release, after_in_child=importing.release)
 
 
 class Named(Generic[V]):
@@ -88,8 +81,7 @@ class Reducing(OneResult):
     def _pooled(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Which axes of an array are pooled, in the order of attributes."""
         if self.axes is not None:
-            with importing:
-                from ..planning.axes import checked_axes
+            from ..planning.axes import checked_axes
 
             return checked_axes(self.label, self.axes, shape)
         sizes, first = self._spatial(shape)
@@ -144,16 +136,14 @@ class Reducing(OneResult):
         return ()
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
-        with importing:
-            from ..planning.plan import WindowPlan
-            from ..planning.request import Request
+        from ..planning.plan import WindowPlan
+        from ..planning.request import Request
 
         windows = self._windows(shape)
         axes = tuple(windows.values())
         reduction = self._reduction(axes)
         if self.axes is not None or not self.keepdims:
-            with importing:
-                from ..planning.staged import plan_along
+            from ..planning.staged import plan_along
 
             return plan_along(self, shape, dtype, windows, reduction)
         request = Request(shape=shape, dtype=dtype, axes=axes, channels_last=self.channels_last and len(shape) > 2,
@@ -182,8 +172,7 @@ class Maximum(Reducing):
     reduces = "max"
 
     def _dtypes_along_axes(self) -> tuple[str, ...]:
-        with importing:
-            from ..planning.axes import HELD
+        from ..planning.axes import HELD
 
         return tuple(HELD) if self._schema.axes else ()
 
@@ -242,15 +231,13 @@ class OnRegions(OneResult):
 
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the result for one region."""
-        with importing:
-            from ..planning.regions import check_planes
+        from ..planning.regions import check_planes
 
         check_planes(self.label, shape, self.channels_last)
         return with_spatial((1, *shape[1:]), self._regions().pooled, self.channels_last)
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
-        with importing:
-            from ..planning.regions import RegionPlan
+        from ..planning.regions import RegionPlan
 
         return RegionPlan(self, shape, dtype, regions=self._regions(), output_shape=self._output_shape(shape))
 
@@ -292,8 +279,7 @@ class Scatter(OneResult):
 
     def _addressed(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The spatial shape that indices address."""
-        with importing:
-            from ..planning.unpooling import inferred_sizes
+        from ..planning.unpooling import inferred_sizes
 
         return inferred_sizes(self.label, self.attributes, *self._spatial(shape))
 
@@ -301,7 +287,6 @@ class Scatter(OneResult):
         return with_spatial(shape, self._addressed(shape), self.channels_last)
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
-        with importing:
-            from ..planning.unpooling import UnpoolPlan
+        from ..planning.unpooling import UnpoolPlan
 
         return UnpoolPlan(self, shape, dtype, addressed=self._addressed(shape))

@@ -1,19 +1,17 @@
 """Cutting: a plan becomes plans of parts of its result, or of shares of its input."""
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import PoolError
 from ..execution import Plan
+from ..parts import Limit, Part, Range, Share, grid
+from ..places import row_major
 from ..windows import Axis, whole_windows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ..parts import Limit, Part, Range, Share
-    from .request import Reduction
+from .request import Reduction
 
 INDEX_BYTES = 8
 # In these dtypes shares are reduced: results of 16 bits would be too coarse to be combined.
@@ -47,9 +45,9 @@ class Cuttable(Plan):
 
     __slots__ = ()
 
-    reduction: "Reduction"
+    reduction: Reduction
 
-    def _places(self) -> "Sequence[int]":
+    def _places(self) -> Sequence[int]:
         """Which axes of the array have windows."""
         raise NotImplementedError(f"{self.label} has no windows")
 
@@ -80,10 +78,8 @@ class Cuttable(Plan):
         return tuple(Line(size, along.get(axis), self._least(axis), axis in kept)
                      for axis, size in enumerate(self.shape))
 
-    def _part(self, ranges: "Sequence[Range]", known: dict[Any, Plan] | None = None) -> "Part":
+    def _part(self, ranges: Sequence[Range], known: dict[Any, Plan] | None = None) -> Part:
         """A part; plans of equal ones are shared in `known`."""
-        from ..parts import Part
-
         wanted = iter(ranges)
         lows, sizes, windows, crop = [], [], {}, []
         for axis, line in enumerate(self.lines):
@@ -105,8 +101,6 @@ class Cuttable(Plan):
                 known[key] = plan
         renumbering = None
         if self.reduction.name == "indexed_max":
-            from ..places import row_major
-
             order = self._numbering()
             steps = row_major([self.shape[axis] for axis in order])
             base = sum(lows[axis] * step for axis, step in zip(order, steps, strict=True))
@@ -114,9 +108,7 @@ class Cuttable(Plan):
         inputs = tuple(slice(low, low + size) for low, size in zip(lows, sizes, strict=True))
         return Part(self, plan, inputs, tuple(slice(*one) for one in ranges), renumbering)
 
-    def _parts(self, limit: "Limit") -> "Iterator[Part]":
-        from ..parts import grid
-
+    def _parts(self, limit: Limit) -> Iterator[Part]:
         lines = [line for line in self.lines if line.kept]
         dropped = math.prod(line.size for line in self.lines if not line.kept)
         each = self.dtype.itemsize + INDEX_BYTES * (self.reduction.name == "indexed_max")
@@ -132,10 +124,8 @@ class Cuttable(Plan):
         known: dict[Any, Plan] = {}
         return (self._part(ranges, known) for ranges in grid(self.output_shape, blocks))
 
-    def share(self, slices: "Sequence[slice]") -> "Share":
+    def share(self, slices: Sequence[slice]) -> Share:
         """A share of the input of a global operator."""
-        from ..parts import Share
-
         sizes = tuple(cut.stop - cut.start for cut in slices)
         places = self._places()
         windows = whole_windows(self.label, tuple(sizes[axis] for axis in places), places)
@@ -143,9 +133,7 @@ class Cuttable(Plan):
         plan = self._like(sizes, dict(zip(places, windows, strict=True)), dtype)
         return Share(self, plan, tuple(slices), tuple(slice(0, size) for size in self.output_shape))
 
-    def _shares(self, limit: "Limit") -> "Iterator[Share]":
-        from ..parts import grid
-
+    def _shares(self, limit: Limit) -> Iterator[Share]:
         if self.operator.windowed or self.operator.quantised:
             raise PoolError(f"{self.label}: only global operators on floats and maxima have partial results; use "
                             f"tiles, whose parts are parts of the result", self.label, "partials")

@@ -1,9 +1,11 @@
 """Layout: how arrays lie in memory, and the pool that reduces them. All callers ask `setup_of`."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..arrays import Array, dtype_name
+from numpy.typing import NDArray
+
+from ..arrays import dtype_name
 from ..errors import PoolError
 from ..kernels import pool as pools
 from ..windows import Axis
@@ -82,7 +84,7 @@ def row_major(request: Request) -> Layout:
     return Layout(True, len(request.shape) > 2 and request.channels > 1 and request.channels_last)
 
 
-def layout_of(x: Array, channels_last: bool) -> Layout:
+def layout_of(x: NDArray[Any], channels_last: bool) -> Layout:
     """The layout of an array."""
     contiguous = x.flags.c_contiguous and x.dtype.isnative
     channel, pixel = (-1, -2) if channels_last else (1, -1)
@@ -93,7 +95,7 @@ def layout_of(x: Array, channels_last: bool) -> Layout:
     return Layout(contiguous, abs(x.strides[channel]) < abs(x.strides[pixel]), channels_last or is_packed(x))
 
 
-def is_packed(x: Array) -> bool:
+def is_packed(x: NDArray[Any]) -> bool:
     """Whether the pixels of each image follow each other without gaps, channels side by side in each."""
     step = x.strides[1] * x.shape[1]
     for size, stride in zip(x.shape[:1:-1], x.strides[:1:-1], strict=True):
@@ -103,7 +105,7 @@ def is_packed(x: Array) -> bool:
     return True
 
 
-def memory_order(x: Array, channels_last: bool) -> tuple[int, ...] | None:
+def memory_order(x: NDArray[Any], channels_last: bool) -> tuple[int, ...] | None:
     """
     The axes of a result, slowest in memory first: channels where x has them, the others as they are.
 

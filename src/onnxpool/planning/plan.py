@@ -1,9 +1,8 @@
 """Plans: what an operator that reduces windows does with arrays of one shape and dtype."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +10,13 @@ from .. import kernels, threads
 from ..arrays import Array, allocate, can_be, check_out, delivered
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
-from . import layout
+from ..explain import Explanation, axis_lines, explain, looks_coloured
+from ..parts import Partial
+from ..windows import Axis
+from . import layout, quantisation
+from .combining import Total
 from .cutting import Cuttable
 from .request import Reduction, Request, merged, picked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from ..explain import Explanation
-    from ..parts import Partial
-    from ..windows import Axis
-    from .quantisation import Rule
 
 INDEX = np.dtype(np.int64)
 QUANTISED = ("quantised_mean", "mean_in_order")  # reductions whose further inputs say what elements stand for
@@ -41,8 +36,6 @@ class Reducing(Cuttable):
 
     def explain(self) -> Explanation:
         """Tell what the plan does, as `Plan.explain`."""
-        from ..explain import explain
-
         return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry(),
                        axes=list(zip(self._places(), self.axes, strict=True)), divided=self._divided,
                        route=self._route())
@@ -53,8 +46,6 @@ class Reducing(Cuttable):
 
     def _geometry(self) -> list[str]:
         """The windows in words."""
-        from ..explain import axis_lines
-
         lines = [] if self.axes else ["no spatial axis: every element is a window"]
         for axis, place in zip(self.axes, self._places(), strict=True):
             lines += axis_lines(axis, place, divided=self._divided)
@@ -66,7 +57,7 @@ class Reducing(Cuttable):
         """The names of the steps that reduce arrays in row-major order."""
         raise NotImplementedError(f"{self.label} has no route")
 
-    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: Rule | None, team: int) -> None:
+    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
         """Reduces an array, which is not empty, into results that it does not overlap."""
         raise NotImplementedError(f"{self.label} does not run")
 
@@ -89,7 +80,7 @@ class Reducing(Cuttable):
     def _remember(self) -> None:
         """Keeps what runs further calls on plain arrays, if the plan has such."""
 
-    def _rule(self, inputs: tuple[Any, ...]) -> Rule | None:
+    def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
         """What the further inputs ask of a kernel."""
         self._no_inputs(inputs)
         return None
@@ -98,8 +89,6 @@ class Reducing(Cuttable):
         return Cropped(self, plan, crop)
 
     def _combined(self, partials: Iterable[Partial]) -> Array:
-        from .combining import Total
-
         total = Total(self.reduction, math.prod(axis.size for axis in self.axes))
         for value, taps in partials:
             if value.shape != self.output_shape:
@@ -170,7 +159,7 @@ class Remembering(kernels.PlainCall, Reducing):
 
     _plain: list[kernels.PlainPool]  # what runs plain arrays without a further look, once it is made
 
-    def _row_major(self) -> WindowPlan | None:
+    def _row_major(self) -> "WindowPlan | None":
         """The plan whose pool reduces plain arrays, if one does."""
         raise NotImplementedError(f"{self.label} does not run")
 
@@ -208,7 +197,7 @@ class WindowPlan(Remembering):
     _bytes: int  # of X
     _merged: Request | None  # the same with fewer axes
     _picked: tuple[slice, ...] | None  # the elements that are the results
-    _wider: WindowPlan | None  # for float64, if only that has room for indices
+    _wider: "WindowPlan | None"  # for float64, if only that has room for indices
     _pools: dict[tuple[bool, layout.Layout], kernels.Pool]  # by whether the request is merged, and the layout
     _quantised: bool
     _optional_zeros: bool  # whether zero points may be left out
@@ -242,7 +231,7 @@ class WindowPlan(Remembering):
     def _team(self, num_threads: int | None) -> int:
         return threads.team(num_threads, self._bytes)
 
-    def _row_major(self) -> WindowPlan | None:
+    def _row_major(self) -> "WindowPlan | None":
         return self if self._picked is None else None
 
     def plain_pool(self, plan: Reducing) -> kernels.PlainPool:
@@ -254,8 +243,6 @@ class WindowPlan(Remembering):
             serial=self._bytes < threads.SERIAL_BYTES)
 
     def _geometry(self) -> list[str]:
-        from ..explain import looks_coloured
-
         lines = super()._geometry()
         if looks_coloured(self.shape) and not self.channels_last:
             lines.append("  if this axis holds colours, name the pooled ones: axes=(0, 1)")
@@ -272,7 +259,7 @@ class WindowPlan(Remembering):
     def _order(self, x: Array) -> tuple[int, ...] | None:
         return layout.memory_order(x, self.channels_last)
 
-    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: Rule | None, team: int) -> None:
+    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
         if self._picked is not None:
             np.copyto(y, x[self._picked])
         elif self._wider is not None and indices is not None:
@@ -281,13 +268,11 @@ class WindowPlan(Remembering):
             pool, given, result = self._pool_of(x, y)
             pool.run(given, result, team, rule, indices)
 
-    def _rule(self, inputs: tuple[Any, ...]) -> Rule | None:
+    def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
         if not self._quantised:
             return super()._rule(inputs)
-        from .quantisation import read
-
         with kernels.cpu.DefaultFloats():
-            given = read(self.label, self.dtype, inputs, self._optional_zeros)
+            given = quantisation.read(self.label, self.dtype, inputs, self._optional_zeros)
             if self.reduction.name == "mean_in_order":
                 return given.in_order()
             return given.whole(self.label, math.prod(axis.kernel for axis in self.axes))
