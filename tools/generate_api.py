@@ -138,6 +138,8 @@ class Operator:
         self.newest = self.schema.versions[-1]
         self.function = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
         known = [attribute for attribute in self.newest.attributes if attribute != "channels_last"]
+        if missing := set(known).difference(texts.ATTRIBUTES):
+            raise SystemExit(f"no text of {', '.join(sorted(missing))} of {name}: add it to ATTRIBUTES in api_texts.py")
         self.attributes = sorted(known, key=list(texts.ATTRIBUTES).index)
         self.required = [one for one in self.attributes if self.newest.attributes[one].required]
         self.whole = "Whole" in self.texts.bases

@@ -37,38 +37,39 @@ if hasattr(os, "register_at_fork"):
 
 class Operator:
     """
-    An ONNX operator with its attributes checked: immutable, hashable, picklable, safe from any thread.
+    ONNX operator with checked attributes: immutable, hashable, picklable and thread-safe.
 
-    It is the base of the operators' classes, for annotations and `isinstance`. Make one of these, such as `MaxPool`.
+    This is the base of all operator classes, for annotations and `isinstance`. Instantiate one of those, such as
+    `MaxPool`.
 
     Attributes
     ----------
     attributes : dict
-        The attributes that were given, by ONNX name.
+        Attributes that were given, by ONNX name.
     opset : int
-        The opset given, by default the newest known.
+        Opset that was given, by default the newest known.
     version : int
-        The operator's version in that opset.
+        Version of the operator in that opset.
     channels_last : bool
         Whether arrays are (N, *spatial, C) instead of (N, C, *spatial).
     return_indices : bool
-        Whether calls return Indices too, which MaxPool has.
+        Whether calls return Indices as well, which only MaxPool can.
     axes : tuple of int, or None
-        The pooled axes that were given. None for the spatial axes of ONNX.
+        Pooled axes that were given, or None for the spatial axes of ONNX.
     keepdims : bool
-        Whether pooled axes stay in the result. Only global operators can drop them.
+        Whether the result keeps pooled axes. Only global operators can drop them.
     label : str
-        The operator and its version, such as ``"AveragePool-19"``.
+        Operator and version, such as ``"AveragePool-19"``.
 
     See Also
     --------
     from_node : Makes the operator of an ONNX node.
-    Plan : An operator made ready for one shape and dtype.
+    Plan : Operator prepared for one shape and dtype.
 
     Notes
     -----
-    Every attribute of ONNX can be read by its name too. One that was not given has its default: 1 for each of `strides`
-    and `dilations`, 0 for each of `pads`.
+    Every attribute of ONNX can also be read by its name. Attributes that were not given have their defaults: 1 for each
+    of `strides` and `dilations`, 0 for each of `pads`.
 
     Examples
     --------
@@ -224,21 +225,21 @@ class Operator:
         Parameters
         ----------
         shape : sequence of int
-            (N, C, *spatial), or (N, *spatial, C) if `channels_last`; any with axes.
+            (N, C, *spatial), or (N, *spatial, C) if `channels_last`; any shape with axes.
         dtype : dtype_like
-            One that the operator's version has.
+            A dtype that the operator's version allows.
 
         Returns
         -------
         Plan
-            What pools arrays of this shape and dtype.
+            Pools arrays of this shape and dtype.
 
         Raises
         ------
         PoolError
             If the shape has too few axes, an empty spatial axis, or no room for a window.
         PoolTypeError
-            If the version does not have the dtype.
+            If the version does not allow the dtype.
         """
         return _plan(self, self._checked_shape(shape), dtype_of(self.label, dtype))
 
@@ -249,12 +250,12 @@ class Operator:
         Parameters
         ----------
         shape : sequence of int
-            The shape of X.
+            Shape of X.
 
         Returns
         -------
         tuple of int
-            The shape of the result; of that for one region if the operator pools regions.
+            Shape of the result; that for one region if the operator pools regions.
 
         Raises
         ------
@@ -300,9 +301,9 @@ class Operator:
         Raises
         ------
         PoolError
-            For a shape or value that the operator does not allow.
+            If the operator does not allow a shape or a value.
         PoolTypeError
-            For a dtype or kind of argument that it does not allow.
+            If the operator does not allow a dtype or a kind of argument.
         """
         if type(x) is not np.ndarray:
             x = as_array(self.label, x)
@@ -350,14 +351,14 @@ def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> P
 
 def clear_caches() -> None:
     """
-    Forget the operators and plans that onnxpool remembers, and so free their memory.
+    Drop the operators and plans that onnxpool keeps for later calls, and free their memory.
 
-    What somebody else holds stays as it is. Calls make anew what they need.
+    Objects that are still referenced elsewhere stay valid. Later calls create what they need again.
 
     See Also
     --------
-    Operator : What is remembered.
-    Plan : What is remembered of each operator.
+    Operator : Kept for each set of arguments of a function.
+    Plan : Kept for each operator, shape and dtype.
 
     Examples
     --------
@@ -377,26 +378,26 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     Parameters
     ----------
     node : onnx.NodeProto
-        With its domain; ``"ai.onnx"`` is the same as ``""``.
+        Node with its domain; ``"ai.onnx"`` is the same as ``""``.
     opsets : dict of str to int
-        The model's opset imports, such as ``{"": 19, "com.microsoft": 1}``.
+        Opset imports of the model, such as ``{"": 19, "com.microsoft": 1}``.
 
     Returns
     -------
     Operator
-        To be called with the node's inputs, in ONNX order.
+        Takes the inputs of the node, in ONNX order.
 
     Raises
     ------
     PoolError
-        If the operator is not known, if its domain is not imported, or for its attributes.
+        If the operator is unknown, its domain is not imported, or its version does not allow an attribute.
     PoolTypeError
-        If an attribute has another type than its version says.
+        If an attribute does not have the type that the version prescribes.
 
     See Also
     --------
-    Operator : What is returned.
-    supported : The operators and versions that are known.
+    Operator : Class of the result.
+    supported : Lists operators and versions.
 
     Examples
     --------

@@ -22,34 +22,34 @@ Range = tuple[int, int]  # from one place to that behind the last one
 
 class Part:
     """
-    A part of a result: what it takes of the input, and the plan that computes it.
+    Part of a result: the slices of the input that it needs, and the plan that computes it.
 
-    Make parts with a plan's `tile` or `tiles` method, not with this class. They are picklable and safe to call from any
-    thread.
+    Create parts with the methods `tile` and `tiles` of a plan, not with this class. Parts are picklable, and any thread
+    may call them.
 
     Parameters
     ----------
     whole : Plan
-        The plan of the whole result.
+        Plan of the whole result.
     plan : Plan
-        The plan of the part.
+        Plan of the part.
     inputs, outputs : tuple of slice
-        What it takes of X, and what it gives of the result.
+        Slices of X that the part reads, and slices of the result that it computes.
     renumbering : tuple, optional
         How indices in the part become indices in the whole.
 
     Attributes
     ----------
     inputs : tuple of slice
-        What it takes of X: one slice for each axis.
+        Slices of X that the part reads, one for each axis.
     outputs : tuple of slice
-        Its place in the result: one slice for each axis.
+        Slices of the result that the part computes, one for each axis.
     shape : tuple of int
-        The shape of ``x[part.inputs]``.
+        Shape of ``x[part.inputs]``.
     output_shape : tuple of int
-        The shape of what it gives.
+        Shape of ``result[part.outputs]``.
     dtype : numpy.dtype
-        The dtype of X.
+        Dtype of X.
 
     See Also
     --------
@@ -114,7 +114,7 @@ class Part:
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            The part of the result, with the bits of the whole. Indices are those of the whole.
+            Part of the result, bit for bit. Indices refer to the whole of X.
         """
         result = self._plan(x, *inputs, out=out, num_threads=num_threads)
         if self._renumbering is not None:
@@ -124,18 +124,18 @@ class Part:
 
 class Partial(NamedTuple):
     """
-    What a share of the input gives: to be combined with that of other shares.
+    Partial result of a share of the input, to be combined with those of the other shares.
 
     Parameters
     ----------
     value : ndarray
-        Of the shape of the result: a maximum, a mean or a norm of the share.
+        Maximum, mean or norm of the share, with the shape of the result.
     taps : int
-        How many elements each value is of.
+        Number of elements that each value is computed from.
 
     See Also
     --------
-    Plan.combine : What makes partial results the whole.
+    Plan.combine : Combines partial results into the result.
 
     Examples
     --------
@@ -152,25 +152,25 @@ class Partial(NamedTuple):
 
 class Share(Part):
     """
-    A share of the input of a global operator: its elements become partial results, which are combined later.
+    Share of the input of a global operator, which is reduced to a partial result.
 
-    Make shares with a plan's `partials` method, not with this class.
+    Create shares with the method `partials` of a plan, not with this class.
 
     Parameters
     ----------
     whole : Plan
-        The plan of the whole result.
+        Plan of the whole result.
     plan : Plan
-        The plan of the share.
+        Plan of the share.
     inputs, outputs : tuple of slice
-        What it takes of X, and all of the result.
+        Slices of X that the share reads, and slices of the whole result.
     renumbering : tuple, optional
         None, as global operators have no indices.
 
     See Also
     --------
     Plan.partials : Makes all shares of an input.
-    Plan.combine : What makes partial results the whole.
+    Plan.combine : Combines partial results into the result.
 
     Examples
     --------
@@ -205,7 +205,7 @@ class Share(Part):
         Returns
         -------
         Partial
-            What `Plan.combine` takes.
+            Argument of `Plan.combine`, with those of the other shares.
         """
         x = self._whole._checked(x, self.shape).astype(self._plan.dtype, copy=False)
         taps = math.prod(axis.size for axis in self._plan.axes)
