@@ -16,6 +16,7 @@ from .arrays import as_array, dtype_name, dtype_of, native
 from .attributes import Axes, Flag, integer, shown
 from .errors import Place, PoolError, PoolTypeError
 from .hints import hinted
+from .kernels.cpu import DefaultFloats
 from .keys import MOST_KEPT, remembered
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 Ints = int | Sequence[int]  # an attribute for every axis, or for each
 
 # Held where operators may import planning, and during forks: a child that is forked while another thread imports a
-# module would wait for that import forever.
+# module would wait for that import forever. Such imports compute constants, so they need default floats too.
 importing = RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=importing.acquire, after_in_parent=importing.release, after_in_child=importing.release)
@@ -264,7 +265,7 @@ class Operator:
         """
         sizes = self._checked_shape(shape)
         self._check_rank(sizes)
-        with importing:
+        with importing, DefaultFloats():
             return self._output_shape(sizes)
 
     @overload
@@ -343,7 +344,7 @@ def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Opera
 @lru_cache(maxsize=MOST_KEPT)
 def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
     """The plan of an operator; the same object for the same question."""
-    with importing:
+    with importing, DefaultFloats():
         operator._check_dtype(dtype)
         operator._check_rank(shape)
         return operator._make_plan(shape, dtype)

@@ -1,9 +1,10 @@
 """Importing the library: what it loads, what comes with the first plan, and forks in between."""
 
+import platform
 import sys
 
 import pytest
-from programs import program
+from programs import launch, program
 
 pytestmark = pytest.mark.smoke
 
@@ -51,6 +52,25 @@ try:
 except AttributeError as error:
     print(error)
 """) == "module 'onnxpool' has no attribute 'nothing'"
+
+
+IN_A_STATE = """
+import hashlib, sys
+from scenarios_state import STATES, delicate, state
+calls = [(operator, arrays) for operator, arrays in delicate() if "Roi" not in repr(operator)]  # no float attribute
+with state(STATES[sys.argv[1]]):
+    results = [operator(*arrays) for operator, arrays in calls]
+    shapes = [operator.output_shape(arrays[0].shape) for operator, arrays in calls]
+print(hashlib.sha256(b"".join(y.tobytes() for y in results)).hexdigest(), shapes)
+"""
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the control word is that of x86")
+def test_first_plans_do_not_see_the_floating_point_state_of_the_caller() -> None:
+    """Constants of modules that the first plan imports are computed under the default one, and flags stay."""
+    found = {name: launch("-c", IN_A_STATE, name) for name in ("default", "up, both", "unmasked")}
+    assert {name: (done.returncode, done.stderr) for name, done in found.items()} == dict.fromkeys(found, (0, ""))
+    assert len({done.stdout for done in found.values()}) == 1
 
 
 FORKED = """
