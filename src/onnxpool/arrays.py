@@ -6,15 +6,19 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from .dtypes import DTYPES
 from .errors import PoolError, PoolTypeError
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    Array = NDArray[Any]
+else:  # numpy.typing takes a millisecond to import
+    Array = np.ndarray
 T = TypeVar("T", bound=np.generic)
 CPU = {1: "CPU", 3: "CUDA host", 11: "ROCm host"}  # devices of DLPack whose memory is that of the processor
 
@@ -87,7 +91,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     return dtype.name
 
 
-def native(dtype: DTypeLike) -> np.dtype[Any]:
+def native(dtype: "DTypeLike") -> np.dtype[Any]:
     """The dtype in native byte order: what results have."""
     resolved = np.dtype(dtype)
     return resolved if resolved.isnative else resolved.newbyteorder("=")

@@ -9,7 +9,7 @@ import pytest
 from programs import program
 
 import onnxpool
-from onnxpool import base
+from onnxpool import base, keys
 
 X = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
 
@@ -93,7 +93,7 @@ def test_an_operator_does_not_keep_its_plan():
 def test_what_is_remembered_is_forgotten_when_asked():
     onnxpool.max_pool(X, 2)
     onnxpool.clear_caches()
-    assert base._made.cache_info().currsize == base._plan.cache_info().currsize == 0
+    assert keys.remembered.cache_info().currsize == base._plan.cache_info().currsize == 0
     kept = onnxpool.MaxPool(kernel_shape=2).plan(X.shape, X.dtype)
     onnxpool.clear_caches()
     assert np.array_equal(kept(X), onnxpool.max_pool(X, 2))

@@ -13,6 +13,7 @@ from samples import ATTRIBUTES, CONTRIBUTED, OPERATORS, build, domain_of, inputs
 from support import DTYPES
 
 import onnxpool
+from onnxpool import schemas
 
 STANDARD = tuple(name for name in OPERATORS if name not in CONTRIBUTED)
 NEWEST = 28
@@ -107,6 +108,18 @@ def introduced(operator: str, known: Callable[[dict[str, Any]], bool]) -> int | 
 
 def rows_of(domain: str) -> dict[tuple[str, int], dict[str, Any]]:
     return {(row["operator"], row["version"]): row for row in onnxpool.supported() if row["domain"] == domain}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_inputs_are_those_of_the_published_schema(operator: str) -> None:
+    """Their names in all versions, and which of them a node may leave out."""
+    found = [schema for schema in (*get_all_schemas_with_history(), *get_all_operator_schema())
+             if schema.name == operator and schema.domain == schemas.SCHEMAS[operator].domain]
+    assert found
+    for schema in found:
+        assert tuple(one.name for one in schema.inputs) == schemas.SCHEMAS[operator].inputs
+        optional = tuple(one.name for one in schema.inputs if str(one.option).rpartition(".")[2] == "Optional")
+        assert optional == schemas.SCHEMAS[operator].optional
 
 
 @pytest.mark.parametrize("domain", SCHEMAS, ids=["onnx", "microsoft"])

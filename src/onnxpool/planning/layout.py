@@ -1,6 +1,7 @@
 """Layout: how arrays lie in memory, and the pool that reduces them. All callers ask `setup_of`."""
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -68,8 +69,9 @@ def kind_of(request: Request) -> str:
     name = request.reduction.name
     if name == "norm" and math.isinf(request.reduction.p):
         return "magnitude"
-    many = math.prod(axis.most for axis in request.axes) > MOST_TAPS_OF_BYTES
-    return "long_quantised_mean" if name == "quantised_mean" and many else name
+    if name == "quantised_mean" and math.prod(axis.most for axis in request.axes) > MOST_TAPS_OF_BYTES:
+        return "long_quantised_mean"
+    return name
 
 
 class Layout(NamedTuple):
@@ -155,20 +157,22 @@ def sources_of(request: Request, inside: bool) -> tuple[int, ...]:
     """The axes of an array that are groups, items, axes and lanes of its problem; -1 where there is none."""
     rank = len(request.shape)
     channel = rank - 1 if request.channels_last else 1
-    spatial = tuple(axis for axis in range(1, rank) if axis != channel) or (-1,)
+    spatial = tuple(range(1, channel) if request.channels_last else range(2, rank)) or (-1,)
     if inside:
         return -1, 0, *spatial, channel
     return (-1, 0, *spatial, -1) if request.channels == 1 else (0, channel, *spatial, -1)
 
 
-def places_of(request: Request) -> list[int]:
-    """What one more along each axis of an array adds to an index: channels count before the other axes."""
+def places_of(request: Request, sources: tuple[int, ...]) -> tuple[int, ...]:
+    """What one more along each of these axes adds to an index: channels count before the other axes."""
+    if request.reduction.name != "indexed_max":
+        return (0,) * len(sources)
     rank = len(request.shape)
     channel = rank - 1 if request.channels_last else 1
     spatial = [axis for axis in range(1, rank) if axis != channel]
     order = [0, channel, *(reversed(spatial) if request.reduction.column_major else spatial)]
     steps = dict(zip(order, row_major_steps([request.shape[axis] for axis in order]), strict=True))
-    return [steps[axis] for axis in range(rank)]
+    return tuple(steps.get(axis, 0) for axis in sources)
 
 
 def setup_of(request: Request, layout: Layout) -> Setup:
@@ -192,12 +196,12 @@ def setup_of(request: Request, layout: Layout) -> Setup:
         choice = routes.choose(problem_of(request, inside))
     problem, step = choice.problem, choice.step
     sources = sources_of(request, problem.lanes > 1)
-    groups, items, *_, lanes = (1 if axis < 0 else request.shape[axis] for axis in sources)
-    places = places_of(request)
+    groups = 1 if sources[0] < 0 else request.shape[0]
+    lanes = 1 if sources[-1] < 0 else request.channels
     low, high = ranges.safe_range(reduction, dtype)
     least, largest = ranges.harmless(reduction, dtype, math.prod(axis.most for axis in problem.axes))
-    return Setup(axes=problem.axes, groups=groups, items=items, lanes=lanes, sources=sources,
-                 places=tuple(places[axis] if axis >= 0 else 0 for axis in sources), itemsize=problem.itemsize,
+    return Setup(axes=problem.axes, groups=groups, items=request.shape[sources[1]], lanes=lanes, sources=sources,
+                 places=places_of(request, sources), itemsize=problem.itemsize,
                  digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean",
                  low=low, high=high, least=least, largest=largest,
                  indexed=reduction.name == "indexed_max", copy=steps.unit_of(*steps.COPY), route=step.name,
@@ -217,7 +221,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
     # A thread may take MOST bytes. Of these, what scratch memory leaves is free for elements.
     free = 0 if problem.planar or (step.copies_in_room and not stays) else tiles.MOST - room
 
-    def volume(tile: Tile, step: Step, unit: str) -> int:
+    def volume(step: Step, unit: str, tile: Tile) -> int:
         scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, problem.lanes)
         held = tiles.results(tile) if stays else tiles.elements(axes, tile)
         near = tiles.reused(axes, tile) if stays and step.rereads else 0
@@ -225,7 +229,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
 
     def stage(step: Step, reduction: str, room: int, within: Tile | None = None, **limits: Any) -> tuple[Stage, Tile]:
         unit = steps.unit_of(step.name, reduction, dtype)
-        tile = tiles.cut(axes, extents, lambda tile: volume(tile, step, unit), room, work, within, **limits)
+        tile = tiles.cut(axes, extents, partial(volume, step, unit), room, work, within, **limits)
         return Stage(unit, step.by_axis, step.gathers and not problem.planar, *tile), tile
 
     work = tiles.Work(axes, by_axis=stays and step.by_axis, rows=problem.planar)
