@@ -27,7 +27,7 @@ STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def resident(which):
-    """Bytes of memory that the process has now (RSS) or had at most (HWM)."""
+    """The bytes of memory that the process uses now (RSS) or has used at most (HWM)."""
     return int(re.search(rf"Vm{which}:\s+(\d+) kB", STATUS.read_text())[1]) * 1024
 
 
@@ -43,14 +43,14 @@ class _Memory:
 
 
 class Peak(_Memory):
-    """The most memory of a process that makes the arrays of a workload and pools."""
+    """The peak memory of a process that creates the arrays of a workload and pools them."""
 
     def peakmem_plan(self, *params):
         self.call()
 
 
 class Scratch(_Memory):
-    """What a call holds for a while, beside its input and output, on a system that counts it."""
+    """What a call holds temporarily, besides its input and output, on a system that can measure it."""
 
     def track_scratch(self, *params):
         libc = ctypes.CDLL(None)
@@ -58,9 +58,9 @@ class Scratch(_Memory):
             raise NotImplementedError("the system does not count it")
         libc.prctl(THP_DISABLE, 1, 0, 0, 0)  # huge pages would count 2 MiB for a few bytes
         held = []
-        for _ in range(3):  # what others of the process do for a while is not counted each time
-            libc.malloc_trim(0)  # what earlier calls gave back must not count as there already
-            RESET.write_text("5")  # the most from now on
+        for _ in range(3):  # temporary allocations elsewhere in the process are not counted every time
+            libc.malloc_trim(0)  # memory freed by earlier calls must not count as already present
+            RESET.write_text("5")  # the peak from now on
             before = resident("RSS")
             self.call()
             held.append(max(0, resident("HWM") - before))

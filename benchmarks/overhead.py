@@ -1,4 +1,4 @@
-"""What surrounds the kernels: the cost of a call and of the import."""
+"""The overhead around the kernels: the cost of a call and of the import."""
 
 from itertools import cycle
 
@@ -10,7 +10,7 @@ KERNEL = {"kernel_shape": (2, 2), "strides": (2, 2)}
 
 
 class CallOverhead:
-    """Ways to call a pool that is too small to count: MaxPool 2x2 on 1x3x8x8."""
+    """Ways to call a pool that is too small to matter: MaxPool 2x2 on 1x3x8x8."""
 
     def setup(self):
         import onnxpool
@@ -47,7 +47,7 @@ class Making:
         import onnxpool
         self.cls = onnxpool.MaxPool
         self.operator = self.cls(**KERNEL)
-        self.heights = cycle(range(2, 4098))  # more shapes than any version keeps plans of
+        self.heights = cycle(range(2, 4098))  # more shapes than any version caches plans for
 
     def time_operator(self):
         self.cls(**KERNEL)
@@ -57,7 +57,7 @@ class Making:
 
 
 class Import:
-    """A fresh interpreter that imports, beside one that imports only what onnxpool needs."""
+    """A fresh interpreter that imports, compared with one that imports only what onnxpool needs."""
 
     def timeraw_import(self):
         return "import onnxpool"

@@ -69,13 +69,13 @@ class Quantised(_Family):
 
 
 class UnusualMax(_Family):
-    """MaxPool where networks rarely have it: odd sizes, few channels, large windows, views, many axes."""
+    """MaxPool with geometries that are rare in networks: odd sizes, few channels, large windows, views, many axes."""
 
     params = (named("MaxPool", among=SHAPES), ["float32", "float16", "uint8"], LAYOUTS, THREADS)
 
 
 class UnusualAverage(_Family):
-    """AveragePool and the global pools there."""
+    """AveragePool and the global pools with such geometries."""
 
     params = (named("AveragePool", "GlobalAveragePool", "GlobalMaxPool", among=SHAPES),
               ["float32", "float16"], LAYOUTS, THREADS)

@@ -1,7 +1,7 @@
 """Ratios of times, which say more than times.
 
-They compare with a copy, a large window with a small one, two threads with one, unusual elements with others. Less is
-better, as asv takes it.
+They compare a call with a copy, a large window with a small one, two threads with one, unusual elements with others.
+Less is better, as asv expects.
 """
 
 import math
@@ -16,14 +16,15 @@ STREAMS = [  # bound by bandwidth
     "stem_max3x3s2_b8", "vgg_max2x2s2_b4", "densenet_avg2x2s2", "avg1d_k4s4", "gap_112_b8", "gmp_112_b8",
 ]
 IN_CACHE = ["stem_max3x3s2_b1", "sppf_max5x5s1", "inception_avg3x3s1", "max3x3s1", "avg31x31s1", "tiny_max2x2"]
-APART = 9973  # elements from one that is not finite to the next
+APART = 9973  # elements from one non-finite element to the next
 ODD = {"infinity": math.inf, "nan": math.nan}
 ROUNDS, SECONDS = 8, 0.02
 
 
 def ratio(above, below):
-    """The best time of one over the best time of the other, in rounds that alternate, to the digits that mean
-    something."""
+    """The best time of one divided by the best time of the other, in rounds that alternate, rounded to significant
+    digits.
+    """
     best = {}
     for _ in range(ROUNDS):
         for timed in (above, below):
@@ -34,7 +35,7 @@ def ratio(above, below):
 
 
 class Bandwidth:
-    """The time of the call over that of a copy of as many bytes."""
+    """The time of the call divided by that of a copy of as many bytes."""
 
     params = (STREAMS, ["float32", "float16"], LAYOUTS, THREADS)
     param_names = ("workload", "dtype", "layout", "threads")
@@ -50,7 +51,7 @@ class Bandwidth:
 
 
 class Growth:
-    """The time of a large window, a dilated one or one over many axes, over that of a simpler one."""
+    """The time of a large window, a dilated one or one over many axes, divided by that of a simpler one."""
 
     params = ([f"{large}/{small}" for large, small in BOUNDS], ["float32", "float16"], LAYOUTS, THREADS)
     param_names = ("workloads", "dtype", "layout", "threads")
@@ -65,7 +66,7 @@ class Growth:
 
 
 class SecondThread:
-    """The time with two threads over that with one."""
+    """The time with two threads divided by that with one."""
 
     params = (IN_CACHE, ["float32", "float16"], LAYOUTS)
     param_names = ("workload", "dtype", "layout")
@@ -80,7 +81,7 @@ class SecondThread:
 
 
 class OddElements:
-    """The time where some elements are not finite, or half of them are zero as after a ReLU, over that of others."""
+    """The time if some elements are not finite, or half of them are zero as after a ReLU, divided by that of others."""
 
     params = (["inception_avg3x3s1", "lp2_3x3s2", "gap_7x7_b32", "stem_max3x3s2_b1"], [*ODD, "relu"],
               ["float32", "float64", "bfloat16"], LAYOUTS)

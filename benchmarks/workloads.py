@@ -1,4 +1,4 @@
-"""What is timed: pools as networks have them and as nobody expects them, their arrays and prepared calls.
+"""What is timed: pools that are common in networks, and unexpected ones, with their arrays and prepared calls.
 
 Nothing here depends on the installed version of onnxpool, so that results of all versions can be compared. Renaming
 or changing a workload restarts its history.
@@ -19,23 +19,23 @@ class Workload(NamedTuple):
     operator: str
     shape: tuple[int, ...]
     attributes: dict[str, Any]
-    memory: str = ""  # how the input lies there, if not in one piece: "transposed", "sliced" or "stepped"
+    memory: str = ""  # the memory layout of the input, if it is not contiguous: "transposed", "sliced" or "stepped"
 
     @property
     def dtypes(self) -> list[str]:
-        """Those that the operator has."""
+        """The dtypes that the operator has."""
         if self.operator.startswith(("QLinear", "Nhwc")):
             return BYTES
         return FLOATS + BYTES if self.operator == "MaxPool" else FLOATS
 
     @property
     def layouts(self) -> list[str]:
-        """Those that the operator has."""
+        """The layouts that the operator has."""
         return ["last"] if self.operator == "NhwcMaxPool" else LAYOUTS
 
 
 def square(size: int, axes: int = 2) -> dict[str, Any]:
-    """A window that is as large along every axis, at every place of the input."""
+    """A window of the same size along every axis, at every position of the input."""
     return {"kernel_shape": [size] * axes, "pads": [size // 2] * 2 * axes}
 
 
@@ -154,7 +154,7 @@ GROUPS = {  # in words, for tables
     "unusual shapes": SHAPES,
 }
 WORKLOADS = POOLS | FURTHER | SHAPES
-BOUNDS = {  # how many times as long as a simpler workload of as many elements one may take
+BOUNDS = {  # the most that it may take, as a multiple of a simpler workload of as many elements
     ("max31x31s1", "max3x3s1"): 4.0,
     ("max127x127s1", "max3x3s1"): 6.0,
     ("avg31x31s1", "avg3x3s1"): 4.0,
@@ -170,7 +170,7 @@ REGIONS = 512  # of the workloads that pool regions
 
 
 def array(shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """An input with the values that activations have, all bytes of it for the integer types."""
+    """An input with typical values of activations, or with all byte values for the integer types."""
     rng = np.random.default_rng(0)
     if dtype in BYTES:
         limits = np.iinfo(dtype)
@@ -183,7 +183,7 @@ def array(shape: tuple[int, ...], dtype: str) -> np.ndarray:
 
 
 def lay(x: np.ndarray, layout: str, memory: str) -> np.ndarray:
-    """The same values in a layout, as they lie in memory."""
+    """The same values in a layout, with the memory layout of the workload."""
     if layout == "last":
         x = np.moveaxis(x, 1, -1)
     if memory == "transposed":  # the other layout's order
@@ -220,7 +220,7 @@ def further(operator: str, x: np.ndarray, shape: tuple[int, ...], layout: str) -
 
 
 class Call:
-    """A workload made ready: a plan, its inputs and the output that it writes into."""
+    """A prepared workload: a plan, its inputs and the output that it writes into."""
 
     def __init__(self, name: str, dtype: str, layout: str, threads: str) -> None:
         import onnxpool
@@ -232,11 +232,11 @@ class Call:
         self.plan = operator(**work.attributes, channels_last=layout == "last").plan(x.shape, x.dtype)
         self.inputs, self.threads = (x, *further(work.operator, x, work.shape, layout)), int(threads)
         self.out = self.plan(*self.inputs, num_threads=self.threads)
-        self()  # what happens once, in memory or in an import, is not the time of a call
+        self()  # what happens only once, in memory or in an import, is not part of the time of a call
 
     @property
     def bytes(self) -> int:
-        """How many are read and written."""
+        """The number of bytes read and written."""
         outs = self.out if isinstance(self.out, tuple) else (self.out,)
         return sum(a.nbytes for a in (*self.inputs, *outs))
 

@@ -1,4 +1,4 @@
-"""Asserts of helpers show their values, as those of tests do; tests may need named versions of other packages."""
+"""Assertions in helpers show their values, as in tests do; tests may require certain versions of other packages."""
 
 import importlib.metadata
 import re
@@ -13,21 +13,21 @@ FILES = sorted(path for folder in ("helpers", "oracle") for path in (HERE / fold
 pytest.register_assert_rewrite(*(path.stem for path in FILES if not path.stem.startswith("test_")))
 
 
-# Shells let jobs in the background ignore Ctrl-C. Programs that tests start must not inherit that.
+# Shells make background jobs ignore Ctrl-C. Programs that tests start must not inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NAMED = dict(re.findall(r"^(\w+)==(\S+)$", (HERE / "onnx" / "versions.txt").read_text(), re.MULTILINE))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """A job that has installed these versions must not skip what needs them."""
+    """For jobs that have these versions installed, and so must not skip the tests that need them."""
     parser.addoption("--named-versions", action="store_true",
                      help="fail instead of skipping where tests need the versions of tests/onnx/versions.txt")
 
 
 @pytest.fixture
 def needs_named_version(pytestconfig: pytest.Config) -> Callable[[str], None]:
-    """Ends a test if a package has another version than a table is about: a failure with --named-versions."""
+    """Skip a test if a package has another version than its table describes, or fail with --named-versions."""
     def compare(package: str) -> None:
         installed = importlib.metadata.version(package)
         if installed != NAMED[package]:

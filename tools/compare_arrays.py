@@ -1,8 +1,8 @@
-"""Time pools of plain arrays against scikit-image, scipy and NumPy, with one thread: the table of docs/arrays.md.
+"""Time pools of plain arrays against scikit-image, SciPy and NumPy, with one thread: the table of docs/arrays.md.
 
     taskset -c 0 python tools/compare_arrays.py
 
-Memory is what NumPy allocates beside the input, the result included. A mean is compared with that of float64.
+Memory is what NumPy allocates besides the input, including the result. Means are compared with those of float64.
 """
 
 import importlib.metadata
@@ -23,7 +23,7 @@ rgb = rng.integers(0, 256, (2160, 3840, 3), np.uint8)
 grey16 = rng.integers(0, 65536, (2160, 3840), np.uint16)
 cube = rng.random((64, 30, 200, 200), np.float32)
 
-# What is computed, in each line: the name of the way, the code, and whether it is the first one's result.
+# What is computed in each case: the names of the methods, their code, and whether each must equal the first one.
 CASES = {
     "means of 4x4 blocks, float32": (grey, [
         ("onnxpool", lambda x: onnxpool.average_pool(x, 4, strides=4, axes=(0, 1))),
@@ -35,33 +35,33 @@ CASES = {
         ("scikit-image", lambda x: block_reduce(x, (4, 4, 1), np.max)),
         ("reshape", lambda x: x.reshape(540, 4, 960, 4, 3).max((1, 3))),
     ]),
-    "maxima of 7x7 blocks with a rest, float32": (grey, [
+    "maxima of 7x7 blocks, the last ones incomplete, float32": (grey, [
         ("onnxpool", lambda x: onnxpool.max_pool(x, 7, strides=7, ceil_mode=1, axes=(0, 1))),
         ("scikit-image", lambda x: block_reduce(x, (7, 7), np.max)),
     ]),
-    "means of 5x5 windows, step 3, float32": (grey, [
+    "means of 5x5 windows, stride 3, float32": (grey, [
         ("onnxpool", lambda x: onnxpool.average_pool(x, 5, strides=3, axes=(0, 1))),
-        ("scipy, then slices", lambda x: ndimage.uniform_filter(x, 5)[2:-2:3, 2:-2:3]),
+        ("scipy, then sliced", lambda x: ndimage.uniform_filter(x, 5)[2:-2:3, 2:-2:3]),
         ("sliding_window_view", lambda x: sliding_window_view(x, (5, 5))[::3, ::3].mean((2, 3))),
     ]),
     "maxima of 15x15 windows, float32": (grey, [
         ("onnxpool", lambda x: onnxpool.max_pool(x, 15, axes=(0, 1))),
-        ("scipy, then slices", lambda x: ndimage.maximum_filter(x, 15)[7:-7, 7:-7]),
+        ("scipy, then sliced", lambda x: ndimage.maximum_filter(x, 15)[7:-7, 7:-7]),
     ]),
-    "maxima of 3x3 windows, step 2, uint16": (grey16, [
+    "maxima of 3x3 windows, stride 2, uint16": (grey16, [
         ("onnxpool", lambda x: onnxpool.max_pool(x, 3, strides=2, axes=(0, 1))),
-        ("scipy, then slices", lambda x: ndimage.maximum_filter(x, 3)[1:-1:2, 1:-1:2]),
+        ("scipy, then sliced", lambda x: ndimage.maximum_filter(x, 3)[1:-1:2, 1:-1:2]),
         ("sliding_window_view", lambda x: sliding_window_view(x, (3, 3))[::2, ::2].max((2, 3))),
     ]),
-    "means of 8 steps of time, float32 (T, Z, Y, X)": (cube, [
+    "means over 8 time steps, float32 (T, Z, Y, X)": (cube, [
         ("onnxpool", lambda x: onnxpool.average_pool(x, 8, strides=8, axes=0)),
         ("reshape", lambda x: x.reshape(8, 8, 30, 200, 200).mean(1)),
     ]),
-    "means of images, float32 (T, Z, Y, X)": (cube, [
+    "means over images, float32 (T, Z, Y, X)": (cube, [
         ("onnxpool", lambda x: onnxpool.global_average_pool(x, axes=(2, 3), keepdims=False)),
         ("mean", lambda x: x.mean((2, 3))),
     ]),
-    "means of T and X, float32 (T, Z, Y, X)": (cube, [
+    "means over T and X, float32 (T, Z, Y, X)": (cube, [
         ("onnxpool", lambda x: onnxpool.global_average_pool(x, axes=(0, 3), keepdims=False)),
         ("mean", lambda x: x.mean((0, 3))),
     ]),
@@ -79,7 +79,7 @@ def best(call, seconds=1.0):
 
 
 def memory(call):
-    """What a call allocates at most, in MiB."""
+    """The peak allocation of a call, in MiB."""
     tracemalloc.start()
     call()
     peak = tracemalloc.get_traced_memory()[1]
@@ -88,14 +88,14 @@ def memory(call):
 
 
 def off(y, truth):
-    """How far a result is off, in words."""
+    """The error of a result, in words."""
     if y.dtype.kind in "iu" or np.array_equal(y, truth):
         return "exact" if np.array_equal(y, truth) else "other values"
     return f"{np.max(np.abs(y - truth) / truth) * 2**24:.1f} u"
 
 
 def main():
-    """Prints the table."""
+    """Print the table."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scipy", "scikit-image"))
     print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, {versions}\n")
     print("| what | with | ms | ratio | MiB | error |\n|---|---|---|---|---|---|")

@@ -1,10 +1,10 @@
-"""Time pools of dask arrays against dask's coarsen, dask-image and map_overlap, and watch the memory of workers.
+"""Time pools of dask arrays against dask's coarsen, dask-image and map_overlap, and measure the memory of workers.
 
     python tools/compare_dask.py ways        # the table of docs/dask.md; needs dask-image
-    python tools/compare_dask.py workers     # the runs of docs/scaling.md, beside what the model predicts
+    python tools/compare_dask.py workers     # the runs of docs/scaling.md, next to the predictions of the model
     python tools/compare_dask.py memory      # the memory of two workers with a limit
 
-Everything runs on the cores that the process may use: `taskset` chooses them.
+Everything runs on the cores that the process may use: `taskset` selects them.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def summed(y: Any) -> Any:
 
 
 def peak(call: Callable[[], Any]) -> float:
-    """What a call allocates at most, in MiB."""
+    """The peak allocation of a call, in MiB."""
     tracemalloc.start()
     call()
     most = tracemalloc.get_traced_memory()[1]
@@ -57,15 +57,15 @@ def peak(call: Callable[[], Any]) -> float:
 
 
 def by_hand(x: Any, size: int, stride: int) -> Any:
-    """Means of windows: a halo, means of all windows, of which some are taken."""
+    """Means of windows by hand: a halo and means of all windows, some of which are selected."""
     depth = size // 2
     means = da.map_overlap(ndimage.uniform_filter, x, depth=depth, boundary="none", size=size, dtype=x.dtype)
     return means[depth:-depth:stride, depth:-depth:stride]
 
 
 def ways() -> None:
-    """Prints the table of the ways to pool."""
-    from dask_image import ndfilters  # of the package dask-image, which nothing else needs
+    """Print the table of the ways to pool."""
+    from dask_image import ndfilters  # from the package dask-image, which nothing else needs
 
     x = da.from_array(np.random.default_rng(0).random((6000, 6000), np.float32), chunks=(1000, 1000), name="x")
     ragged = x.rechunk((1010, 1010)).persist(scheduler="sync")
@@ -83,7 +83,7 @@ def ways() -> None:
             "onnxpool": lambda: pools.average_pool(ragged, 4, strides=4, axes=both),
             "coarsen": lambda: da.coarsen(np.mean, ragged, {0: 4, 1: 4}, trim_excess=True),
         },
-        "means of 5x5 windows, step 3": {
+        "means of 5x5 windows, stride 3": {
             "onnxpool": lambda: pools.average_pool(x, 5, strides=3, axes=both),
             "dask-image": lambda: ndfilters.uniform_filter(x, 5)[2:-2:3, 2:-2:3],
             "map_overlap": lambda: by_hand(x, 5, 3),
@@ -113,12 +113,12 @@ def ways() -> None:
 
 
 def source(shape: tuple[int, ...], chunk: int) -> Any:
-    """An array whose chunks are made when they are needed."""
+    """An array whose chunks are generated when they are needed."""
     return da.full(shape, 1.5, dtype=np.float32, chunks=chunk)
 
 
 def cluster(workers: int, limit: str = "2GiB") -> Any:
-    """So many processes of one thread."""
+    """A cluster of this many processes with one thread each."""
     from distributed import Client, LocalCluster
 
     return Client(LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None,
@@ -126,7 +126,7 @@ def cluster(workers: int, limit: str = "2GiB") -> Any:
 
 
 def rate_of(size: int, given: dict[str, Any]) -> tuple[float, float, float]:
-    """Seconds of one byte that is made, joined and pooled, on one core."""
+    """The times, in seconds per byte, to generate, join and pool, on one core."""
     import onnxpool
 
     block = np.full((size, size), 1.5, np.float32)
@@ -138,8 +138,8 @@ def rate_of(size: int, given: dict[str, Any]) -> tuple[float, float, float]:
 
 
 def workers() -> None:
-    """Prints measured times of one and two workers, and predicted ones."""
-    print("\n| workers | array | chunk | windows | tasks | predicted s | measured s | off |\n" + "|---" * 8 + "|")
+    """Print measured times with one and two workers, and predicted ones."""
+    print("\n| workers | array | chunk | windows | tasks | predicted s | measured s | error |\n" + "|---" * 8 + "|")
     for count in (1, 2):
         with cluster(count) as client:
             small = da.ones(1000, chunks=1)
@@ -160,14 +160,14 @@ def workers() -> None:
                 shared = (count if SHARED else 1)
                 predicted = told["scheduler"] + shared * (told["load"] + told["join"] + told["pool"] + told["move"])
                 spent = best(lambda client=client, y=y: client.compute(y).result(), 3)
-                print(f"| {count} | {size}x{size} | {chunk}x{chunk} | {given['kernel_shape']}, step "
+                print(f"| {count} | {size}x{size} | {chunk}x{chunk} | {given['kernel_shape']}, stride "
                       f"{given.get('strides', 1)} | {cost.tasks} | {predicted:.2f} | {spent:.2f} | "
                       f"{predicted / spent - 1:+.0%} |", flush=True)
 
 
 def memory() -> None:
-    """Prints the memory of two workers that pool arrays of several sizes."""
-    print("\n| array | GiB | chunks | most memory of a worker, MiB | s |\n|---|---|---|---|---|")
+    """Print the memory of two workers that pool arrays of several sizes."""
+    print("\n| array | GiB | chunks | peak memory per worker, MiB | s |\n|---|---|---|---|---|")
     for size in (8000, 16_000, 32_000):
         with cluster(2, "600MiB") as client:
             y = summed(pools.average_pool(source((size, size), 2000), 5, strides=2, pads=2, axes=(0, 1)))

@@ -1,4 +1,4 @@
-"""Draws docs/images/windows.svg: the windows of an average over a small image, and their means.
+"""Draw docs/images/windows.svg: the windows of an average over a small image, and their means.
 
     python tools/draw_windows.py
 
@@ -70,7 +70,7 @@ def padded_image() -> list[str]:
 
 
 def result() -> list[str]:
-    """The means, and how some of them come about."""
+    """The means, and how some of them are computed."""
     parts = [text(RIGHT, TOP - 22, "3 x 3 average, stride 2", 'class="title"')]
     for row in range(WINDOWS):
         for column in range(WINDOWS):

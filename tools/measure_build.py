@@ -1,7 +1,7 @@
-"""Measures a clean build: wall time, CPU time, the largest process, and the sizes of the compiled modules.
+"""Measure a clean build: wall time, CPU time, the largest process, and the sizes of the compiled modules.
 
 Run it in a clone of the repository, with a Python that has pip: `python tools/measure_build.py`. It builds a wheel in a
-temporary folder and leaves nothing behind, unless `--keep` names a folder for the wheel. It ends with status 1 if a
+temporary folder and leaves nothing behind, unless `--keep` names a folder for the wheel. The exit status is 1 if a
 budget is exceeded or the build fails.
 """
 
@@ -22,10 +22,10 @@ MOST_KERNELS = 8e6  # bytes of all modules in kernels/
 
 
 class Measured(NamedTuple):
-    """What a build took, and the bytes of each compiled module in the wheel."""
+    """The resources used by a build, and the bytes of each compiled module in the wheel."""
 
     wall: float  # seconds
-    cpu: float  # seconds of all processes
+    cpu: float  # seconds, over all processes
     memory: float  # bytes of the largest process
     modules: dict[str, int]
 
@@ -61,13 +61,13 @@ def build(folder: Path, instruction_sets: str) -> None:
 
 
 def measure(instruction_sets: str, keep: Path | None) -> Measured:
-    """Build once, and say what it took; pip and the tools that it installs are part of it."""
+    """Build once and return the measurements, which include pip and the tools that it installs."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         before = time.monotonic()
         build(folder, instruction_sets)
         wall = time.monotonic() - before
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)  # of all that have ended, and of theirs
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)  # of all processes that have ended, and of their children
         unit = 1 if sys.platform == "darwin" else 1024
         wheel = next(folder.glob("*.whl"))
         modules = modules_of(wheel)
@@ -77,7 +77,7 @@ def measure(instruction_sets: str, keep: Path | None) -> Measured:
 
 
 def table(measured: Measured) -> str:
-    """All figures, one a line."""
+    """All figures, one per line."""
     rows = [("wall time", f"{measured.wall:.0f} s"), ("CPU time", f"{measured.cpu:.0f} s"),
             ("largest process", f"{measured.memory / 1e9:.2f} GB")]
     rows += [(name, f"{size / 1e6:.2f} MB") for name, size in sorted(measured.modules.items())]

@@ -1,7 +1,7 @@
-"""Times a pool beside busy processes: one thread, the default, and onnxruntime, by turns in one process.
+"""Time a pool beside busy processes: on one thread, by default, and with onnxruntime, alternating in one process.
 
-Run it on a machine that does nothing else: `python tools/measure_latency.py`. It prints the median and the 99th
-percentile of each in microseconds, beside 0, 1 and 2 processes that never rest.
+Run it on an otherwise idle machine: `python tools/measure_latency.py`. It prints the median and the 99th percentile
+of each in microseconds, beside 0, 1 and 2 processes that use a core all the time.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def timed(call: Callable[[], Any]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=4000, help="of each, beside each number of processes")
+    parser.add_argument("--calls", type=int, default=4000, help="calls of each, for each number of busy processes")
     parser.add_argument("--onnxruntime", action="store_true", help="time onnxruntime as well")
     args = parser.parse_args()
     x = np.random.default_rng(0).standard_normal(SHAPE, dtype=np.float32)
@@ -59,7 +59,7 @@ def main() -> None:
         others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
         time.sleep(0.5)
         row = f"{busy:<16}"
-        for call in calls.values():  # one after the other, as threads that spin would disturb the next call
+        for call in calls.values():  # one after the other, because threads that spin would disturb the next call
             times = sorted(timed(call) for _ in range(args.calls))
             row += f"{times[len(times) // 2]:>12.0f} / {times[len(times) * 99 // 100]:<7.0f}"
         print(row, flush=True)

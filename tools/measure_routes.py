@@ -1,10 +1,10 @@
-"""Times the routes of windowed operators against each other, prints where they cross, and fits the constants of costs.
+"""Time the routes of windowed operators against each other, print where they cross, and fit the constants of costs.
 
     python tools/measure_routes.py [--quick] [--fit]
 
-For each case a line shows what each route takes (T: channels are brought side by side first) and which one is
-chosen. At the end stands how much time the choices lose, and with --fit the costs for `planning/steps.py` and, for
-channels that are moved, `planning/routes.py`.
+For each case, a line shows the time of each route (T: channels are first transposed to be adjacent) and the one that
+is chosen. The end of the output shows how much time the choices lose, and with --fit the costs for
+`planning/steps.py` and, for channels that are transposed, `planning/routes.py`.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import numpy as np
 import onnxpool
 from onnxpool.planning import routes, steps
 
-WINDOWS = [  # kernel, stride; a rank is that of the kernel
+WINDOWS = [  # kernel, stride; the rank is that of the kernel
     ((2, 2), 2), ((3, 3), 1), ((3, 3), 2), ((3, 3), 3), ((5, 5), 1), ((5, 5), 3), ((7, 7), 4), ((13, 13), 1),
     ((31, 31), 1), ((1, 7), 1), ((5, 1), 1), ((3, 3, 3), 1), ((2, 2, 2), 2), ((3, 3, 3), 3), ((2, 2, 2, 2), 2),
     ((3, 3, 3, 3), 1), ((4,), 4), ((25,), 5), ((2,), 2), ((3,), 1),
@@ -40,7 +40,7 @@ class Case(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A route that was forced, what it does, and its time for each register full of results."""
+    """A forced route, its work, and its time for each register full of results."""
 
     name: str
     work: steps.Work
@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 
 def cases(quick: bool) -> Iterator[Case]:
-    """Problems that fit the caches, of at most about 4 MB."""
+    """Problems of at most about 4 MB, which fit into the caches."""
     for (operator, dtype), (kernel, stride) in itertools.product(KINDS[:2] if quick else KINDS, WINDOWS):
         rank = len(kernel)
         for size, channels, last in itertools.product(SIZES[rank], CHANNELS, (False, True)):
@@ -73,7 +73,7 @@ def best(call: Any) -> float:
 
 
 def timed(case: Case, x: Any, name: str | None, lanes: bool | None) -> tuple[float, list[steps.Problem]]:
-    """The time of a call by a forced route, and the problems for which a route was chosen."""
+    """The time of a call on a forced route, and the problems for which a route was chosen."""
     routes.Forced.step, routes.Forced.lanes = name, lanes
     chosen, seen = routes.choose, []
 
@@ -91,13 +91,13 @@ def timed(case: Case, x: Any, name: str | None, lanes: bool | None) -> tuple[flo
 
 
 def runs_of(case: Case) -> tuple[list[Run], float]:
-    """Every route that fits, and what the chosen one takes."""
+    """Every route that applies, and the time of the chosen one."""
     rng = np.random.default_rng(0)
     x = (rng.standard_normal(case.shape) * 30 + 100).astype(getattr(ml_dtypes, case.dtype, case.dtype))
     runs = []
     for lanes, step in itertools.product((None,) if case.attributes["channels_last"] else (False, True), COSTED):
         if lanes is False and not step.by_axis:
-            continue  # it takes one element at a time, and is never chosen
+            continue  # it handles one element at a time, and is never chosen
         taken, seen = timed(case, x, step.name, lanes)
         problem = seen[-1]
         if not step.fits(problem):
@@ -113,13 +113,13 @@ def runs_of(case: Case) -> tuple[list[Run], float]:
 
 
 def fit(runs: list[Run]) -> dict[str, dict[str, float]]:
-    """The constants that explain the times best, relative to these."""
+    """The constants with the smallest relative errors in the times of these runs."""
     units = [*((step.name, unit) for step in COSTED for unit in step.costs), ("moved", "elements")]
     rows = [[{**{(run.name, u): v for u, v in run.work.items()}, ("moved", "elements"): run.moved}
              .get(unit, 0.0) / run.nanoseconds for unit in units] for run in runs]
     kept = list(range(len(units)))
     values = np.zeros(len(units))
-    while True:  # least squares; what would cost less than nothing costs nothing
+    while True:  # least squares; negative costs become 0
         solution = np.linalg.lstsq(np.array(rows)[:, kept], np.ones(len(rows)), rcond=None)[0]
         if min(solution) >= 0:
             break

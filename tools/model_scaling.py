@@ -1,9 +1,9 @@
-"""Tell what pooling a dask array costs, by arithmetic: tasks, bytes read, halos, time on N workers.
+"""Model what pooling a dask array costs: tasks, bytes read, halos, and time on N workers.
 
     python tools/model_scaling.py --shape 10000 50000 50000 --chunk 100 500 500 --kernel 3 --stride 2 --workers 100
 
-`count` is exact: tests compare it with the graphs that onnxpool.dask makes. `predict` makes times of its counts and of
-rates that are measured or assumed. The model shares no code with onnxpool.
+`count` is exact: tests compare it with the graphs that onnxpool.dask builds. `predict` computes times from its counts
+and from rates that are measured or assumed. The model shares no code with onnxpool.
 """
 
 import argparse
@@ -25,7 +25,7 @@ class Line:
     pads: tuple[int, int] = (0, 0)
 
     def counts(self) -> dict[str, int]:
-        """What the chunks of the result take along this axis."""
+        """What the chunks of the result read along this axis."""
         sizes = np.array([size for size in self.chunks if size])
         ends = np.cumsum(sizes)
         begins, length = ends - sizes, int(ends[-1])
@@ -36,7 +36,7 @@ class Line:
         low = np.clip(cuts[:-1] * self.stride - self.pads[0], 0, length - 1)
         high = np.clip((cuts[1:] - 1) * self.stride - self.pads[0] + span, low + 1, length)
         first, last = np.searchsorted(ends, low, "right"), np.searchsorted(begins, high, "left")
-        # Of the chunks that a result takes, only the first and the last one may be taken in part.
+        # Of the chunks that a result reads, only the first and the last one may be read in part.
         parts = last - first
         cut_first, cut_last = low > begins[first], high < ends[last - 1]
         cut = np.where(parts == 1, cut_first | cut_last, cut_first.astype(int) + cut_last)
@@ -49,15 +49,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a graph holds."""
+    """The contents of a graph."""
 
-    tasks: int  # that onnxpool adds: pools, and cuts of halos
+    tasks: int  # added by onnxpool: pools, and cuts of halos
     pools: int
     input_bytes: int
-    read_bytes: int  # that pools take of chunks
-    halo_bytes: int  # of these, from chunks that are not the result's own
+    read_bytes: int  # that pools read from chunks
+    halo_bytes: int  # of these, from chunks other than the result's own
     output_bytes: int
-    task_bytes: int  # the most that a pool takes
+    task_bytes: int  # the most that a pool reads
 
 
 def count(lines: Sequence[Line], itemsize: int) -> Cost:
@@ -85,20 +85,20 @@ def count_global(chunks: Sequence[Sequence[int]], pooled: Sequence[int], merged:
 
 @dataclass(frozen=True)
 class Rates:
-    """What the model must be told of machines: seconds for a byte or a task."""
+    """The rates of the machines: seconds per byte or per task."""
 
-    load: float  # to make a byte of input, from storage for instance
-    join: float  # to bring a byte that is read into one array
+    load: float  # to create a byte of input, for instance from storage
+    join: float  # to copy a byte that is read into one array
     pool: float  # to pool a byte that is read
-    move: float  # to bring a byte of a halo from another worker
+    move: float  # to move a byte of a halo from another worker
     task: float  # that a worker spends on any task
-    schedule: float  # that the one scheduler spends on any task
+    schedule: float  # that the single scheduler spends on any task
 
 
 def predict(cost: Cost, rates: Rates, workers: int, loads: int) -> dict[str, float]:
-    """Seconds on so many workers of one thread, with `loads` tasks that make the input."""
+    """Seconds on this many workers with one thread each, with `loads` tasks that create the input."""
     tasks = cost.tasks + loads
-    away = (workers - 1) / workers  # the share of neighbours that live on other workers, placed at random
+    away = (workers - 1) / workers  # the fraction of neighbours on other workers, with random placement
     spent = {"load": cost.input_bytes * rates.load, "join": cost.read_bytes * rates.join,
              "pool": cost.read_bytes * rates.pool, "move": cost.halo_bytes * rates.move * away,
              "tasks": tasks * rates.task}
@@ -107,14 +107,14 @@ def predict(cost: Cost, rates: Rates, workers: int, loads: int) -> dict[str, flo
 
 
 def even(size: int, chunk: int) -> tuple[int, ...]:
-    """An axis in chunks of one size, and a rest."""
+    """An axis in chunks of one size, and a remainder."""
     return (chunk,) * (size // chunk) + ((size % chunk,) if size % chunk else ())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Prints the counts, and the times that the given rates mean."""
+    """Print the counts, and the times that follow from the given rates."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shape", type=int, nargs="+", required=True, help="of pooled axes")
+    parser.add_argument("--shape", type=int, nargs="+", required=True, help="sizes of the pooled axes")
     parser.add_argument("--chunk", type=int, nargs="+", required=True)
     parser.add_argument("--kernel", type=int, default=3)
     parser.add_argument("--stride", type=int, default=1)

@@ -1,7 +1,7 @@
-"""Prints the changes of a version, and refuses a tag that does not fit: `python tools/release_notes.py v0.1.0`.
+"""Print the changes of a version, and refuse a tag that does not match: `python tools/release_notes.py v0.1.0`.
 
-The version stands in meson.build, CITATION.cff and a heading of CHANGELOG.md. A release needs all three to agree with
-the tag. The heading needs a date.
+The version is stated in meson.build, CITATION.cff and a heading of CHANGELOG.md. For a release, all three must agree
+with the tag, and the heading must have a date.
 """
 
 import re

@@ -1,13 +1,13 @@
-"""Holds the table of disagreements against every peer that is installed: draws random nodes for each of its rows.
+"""Test the table of disagreements against every peer that is installed, with random nodes for each of its rows.
 
     python tools/sweep_disagreements.py [--nodes 20000] [--seed 1] [--peers onnxruntime OpenVINO] [--rows ort-pads]
 
-A row gets nodes for which it holds, and nodes one step beside: one attribute, size, dtype or version is another, and
-the row does not hold. Each node runs on each peer, on ordinary values and on unusual ones of each kind. It is a miss
-if a peer differs and no row says so, and a false alarm if a row says so and the peer never differs.
+A row gets nodes to which it applies, and nodes one step away, in which one attribute, size, dtype or version differs so
+that the row does not apply. Each node runs on each peer, with ordinary values and with unusual ones of each kind. It is
+a miss if a peer differs and no row says so, and a false alarm if a row says so and the peer never differs.
 
-Peers run on their own opset of each node, on one thread. torch runs no ONNX models: it is asked where one of its
-functions takes the same attributes. Install the versions of tests/onnx/versions.txt, or some of them.
+Peers run each node at their own opset, on one thread. torch does not run ONNX models: it takes part if one of its
+functions has the same attributes. Install the versions of tests/onnx/versions.txt, or some of them.
 
 The exit status is 1 if there is a miss or a false alarm.
 """
@@ -35,7 +35,7 @@ from onnxpool.onnx.disagreements import AVERAGE, DISAGREEMENTS, EVERY, NORM, Cas
 from onnxpool.planning.plan import WindowPlan
 from onnxpool.schemas import SCHEMAS
 
-# torch runs no ONNX models, so that `onnxpool check` has no rows for it. Where one of its functions takes the same
+# torch does not run ONNX models, so `onnxpool check` has no rows for it. If one of its functions has the same
 # attributes, it is a witness for the meaning of a node, with these exceptions.
 WITNESSES = (
     Disagreement(
@@ -65,9 +65,9 @@ ORDINARY = ""
 DTYPES = {name: np.dtype(name) for name in ("float16", "float32", "float64", "int8", "uint8")}
 DTYPES["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
 MOST_ELEMENTS = 3000
-# Nodes with sums of many terms, which only the peer of their row runs: others take minutes.
+# Nodes with sums of many terms, which only the peer of their row runs, because others take minutes.
 LONG_ROWS = ("ort-quantised-overflow", "ort-long-sum", "openvino-long-sum", "torch-long-sum")
-ATTEMPTS = 1000  # nodes that are drawn until a row holds
+ATTEMPTS = 1000  # nodes that are generated until a row applies
 TRIALS, FURTHER_TRIALS = 2, 24  # inputs of each kind for every node, and for one that is expected to differ
 REGIONS = 24, 32  # of a node: one in a hundred may show a difference
 AUTO_PADS = ("SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET")
@@ -94,7 +94,7 @@ class Draft(NamedTuple):
 
 
 def floats(rng: random.Random, shape: tuple[int, ...], dtype: np.dtype[Any], kind: str, turn: int) -> Array:
-    """An array of ordinary floats, or with unusual ones; what they are like goes round with `turn`."""
+    """An array of ordinary floats, or with unusual ones, whose properties cycle with `turn`."""
     if math.prod(shape) > MOST_ELEMENTS:
         return np.full(shape, (0.1, 0.3, 0.7, 1.1)[turn % 4], dtype)
     generator = np.random.default_rng(rng.getrandbits(32))
@@ -153,7 +153,7 @@ def inputs_of(draft: Draft, rng: random.Random, kind: str, turn: int) -> Inputs:
 
 
 def region(draft: Draft, rng: random.Random, kind: str, turn: int) -> list[float]:
-    """The ends of a region: all of the image, one element, any, far more than the image, beside, beyond, inverted."""
+    """The corners of a region: the whole image, one element, any, a larger one, next to the image, beyond, inverted."""
     styles = {ORDINARY: ("whole", "one", "any", "more"), "range": ("corner", "more", "whole", "any"),
               "inverted": ("inverted",)}
     among = styles.get(kind, ("whole", "more", "beyond", "any"))
@@ -166,8 +166,8 @@ def region(draft: Draft, rng: random.Random, kind: str, turn: int) -> list[float
         element = rng.randrange(size)
         anywhere = sorted(rng.uniform(-1, size + 1) for _ in range(2))
         more = -2 * size - rng.random(), 3 * size + rng.random()
-        inverted = rng.uniform(*more), rng.uniform(*more)  # along one axis in two it ends before it begins
-        corner = 0.5 * half - 1, 0.5 * half - 1 + 1.02 * given.get(name, 1)  # a first bin with two samples beside it
+        inverted = rng.uniform(*more), rng.uniform(*more)  # along every other axis, it ends before it begins
+        corner = 0.5 * half - 1, 0.5 * half - 1 + 1.02 * given.get(name, 1)  # a first bin with two samples next to it
         sides.append({"whole": (0, size - 1), "one": (element, element), "any": anywhere, "more": more,
                       "inverted": inverted, "corner": corner, "beyond": (size + 2, size + 4)}[style])
     return [end / given.get("spatial_scale", 1) for ends in zip(*sides, strict=True) for end in ends]
@@ -183,7 +183,7 @@ def unpooled_sizes(draft: Draft) -> list[int]:
 
 
 def quantised(draft: Draft, rng: random.Random, x: Array, kind: str, turn: int) -> Inputs:
-    """The inputs of a quantised pool: only unusual scales lead out of the range of its output."""
+    """The inputs of a quantised pool: only unusual scales leave the range of its output."""
     info = np.iinfo(x.dtype)
     ratio = rng.choice((1, 0.5, 0.25, 0.3, 0.77)) if kind == ORDINARY else rng.choice((1, 2, 4, 3.3, 100))
     y_scale = rng.choice((1, 0.5, 0.02, 0.013))
@@ -207,8 +207,8 @@ def kinds_of(draft: Draft) -> tuple[str, ...]:
 # Nodes
 
 
-def drawn(rng: random.Random, operators: tuple[str, ...], long: bool = False) -> Draft:
-    """A random node, mostly a small one; it need not be legal."""
+def random_draft(rng: random.Random, operators: tuple[str, ...], long: bool = False) -> Draft:
+    """A random node, usually a small one; it need not be legal."""
     operator = rng.choice(operators)
     schema = SCHEMAS[operator]
     version = rng.choice(schema.versions)
@@ -247,7 +247,7 @@ def long_draft(rng: random.Random, operator: str, opset: int, dtype: str) -> Dra
 
 
 def attributes_of(rng: random.Random, known: Iterable[str], spatial: list[int]) -> dict[str, Any]:
-    """Random values of the attributes of a version; None for those that are left out."""
+    """Random values of the attributes of a version; None for those that are omitted."""
     known, rank = set(known), len(spatial)
     unit, alike = rng.random() < 0.25, rng.random() < 0.3
 
@@ -284,14 +284,14 @@ def attributes_of(rng: random.Random, known: Iterable[str], spatial: list[int]) 
         "sampling_ratio": lambda: rng.choice((None, 0, 1, 2, 3)),
         "coordinate_transformation_mode": lambda: rng.choice((None, "half_pixel", "output_half_pixel")),
     }
-    drawn = {name: values[name]() for name in sorted(known)}
-    if drawn.get("auto_pad") not in (None, "NOTSET") and drawn.get("pads"):
-        drawn["pads"] = rng.choice((None, None, [0] * 2 * rank))
-    return drawn
+    attributes = {name: values[name]() for name in sorted(known)}
+    if attributes.get("auto_pad") not in (None, "NOTSET") and attributes.get("pads"):
+        attributes["pads"] = rng.choice((None, None, [0] * 2 * rank))
+    return attributes
 
 
 def fixed(draft: Draft) -> Draft:
-    """The node with a float p at version 1 of a norm."""
+    """The node, with a float p if it is version 1 of a norm."""
     version = SCHEMAS[draft.operator].versions
     p = draft.attributes.get("p")
     if p is None:
@@ -301,7 +301,7 @@ def fixed(draft: Draft) -> Draft:
 
 
 def beside(rng: random.Random, draft: Draft) -> Draft:
-    """The node with one step of one thing: it need not be legal."""
+    """The node with one thing changed by one step: it need not be legal."""
     schema, attributes = SCHEMAS[draft.operator], dict(draft.attributes)
     spatial = range(1, len(draft.shape) - 1) if channels_last(draft) else range(2, len(draft.shape))
     what = rng.choice(("attribute", "attribute", "attribute", "left out", "size", "version", "dtype", "outputs"))
@@ -337,7 +337,7 @@ def channels_last(draft: Draft) -> bool:
 
 
 def case_of(draft: Draft) -> Case | None:
-    """What the table is asked of the node; None if the library refuses it, or if there is no element to compare."""
+    """The query of the node for the table; None if the library refuses the node, or if no element can be compared."""
     schema = SCHEMAS[draft.operator]
     options = {} if schema.domain else {"opset": draft.opset}
     if draft.outputs == 2:
@@ -356,20 +356,20 @@ def case_of(draft: Draft) -> Case | None:
 
 
 def rows_for(case: Case, peer: str) -> list[Disagreement]:
-    """The rows that hold for the installed release of a peer."""
+    """The rows that apply to the installed release of a peer."""
     return [row for row in (*DISAGREEMENTS, *WITNESSES) if row.runtime == peer and case.name in row.operators
             and (not row.before or release(peer) < row.before) and row.holds(case)]
 
 
 def nodes_for(rng: random.Random, row: Disagreement, count: int) -> Iterator[tuple[Draft, Case]]:
-    """Nodes for which a row holds, if possible no other one of its peer, and in turn nodes one step beside."""
+    """Nodes to which a row applies, if possible no other one of its peer, alternating with nodes one step away."""
     long = row.name in LONG_ROWS
     for number in range(count):
         best = None
         for attempt in range(ATTEMPTS):
             if best is not None and attempt % 200 == 0:
                 break
-            draft = fixed(drawn(rng, row.operators, long))
+            draft = fixed(random_draft(rng, row.operators, long))
             case = case_of(draft)
             if case is None or not row.holds(case):
                 continue
@@ -381,7 +381,7 @@ def nodes_for(rng: random.Random, row: Disagreement, count: int) -> Iterator[tup
         draft, case = best
         if number % 2:
             for _ in range(60):
-                other = fixed(drawn(rng, row.operators, long) if long else beside(rng, draft))
+                other = fixed(random_draft(rng, row.operators, long) if long else beside(rng, draft))
                 near = case_of(other)
                 if near is not None and not row.holds(near):
                     draft, case = other, near
@@ -403,7 +403,7 @@ class Finding(NamedTuple):
 
 
 class Tally:
-    """What was found: per row how many nodes it held for, alone or not, and what was wrong."""
+    """The findings: for each row the number of nodes to which it applied, alone or not, and what was wrong."""
 
     def __init__(self) -> None:
         self.nodes: Counter[str] = Counter()
@@ -413,7 +413,7 @@ class Tally:
         self.false_alarms: list[Finding] = []
 
     def judge(self, peer: str, draft: Draft, case: Case, rng: random.Random) -> None:
-        """Runs a node on a peer, and compares with what the table says."""
+        """Run a node on a peer, and compare with what the table says."""
         rows = rows_for(case, peer)
         usual = [row for row in rows if not row.values]
         example = draft.example(rng)
@@ -423,7 +423,7 @@ class Tally:
         for kind in kinds_of(draft):
             expected = bool(usual) if kind == ORDINARY else any(row.values == kind for row in rows)
             differs[kind], example = differs_for(run, draft, kind, rng, expected)
-            if differs[kind] is None:  # the peer has nothing to say
+            if differs[kind] is None:  # the peer has no answer
                 return
             if differs[kind] and not expected and not usual:
                 self.misses.append(Finding(peer, (case.name,), kind, example.shown(), error))
@@ -439,7 +439,7 @@ class Tally:
 
 
 def prepared(peer: str, example: Example) -> tuple[Run | None, str]:
-    """What runs a node on a peer, or None with the reason why it refuses the node."""
+    """A function that runs a node on a peer, or None with the reason why the peer refuses the node."""
     try:
         return PEERS[peer](example), ""
     except Exception as error:
@@ -448,7 +448,7 @@ def prepared(peer: str, example: Example) -> tuple[Run | None, str]:
 
 def differs_for(run: Run | None, draft: Draft, kind: str, rng: random.Random,
                 expected: bool) -> tuple[bool | None, Example]:
-    """Whether a peer differs for inputs of a kind, of which there are more if it is expected to; with the last one."""
+    """Whether a peer differs for inputs of a kind, with more inputs if it is expected to; and the last inputs."""
     example = draft.example(rng, kind)
     if run is None:
         return True, example
@@ -466,7 +466,7 @@ def differs_for(run: Run | None, draft: Draft, kind: str, rng: random.Random,
 
 def sweep(rows: Iterable[Disagreement], peers: Iterable[str], nodes: int, seed: int,
           progress: Callable[[str], None] = lambda line: None) -> Tally:
-    """Draws so many nodes, the same number for each row and for rows of chance, and runs them on the peers."""
+    """Generate this many nodes, the same number for each row and for random rows, and run them on the peers."""
     rows, peers, tally = list(rows), list(peers), Tally()
     share = max(1, nodes // (len(rows) + 1))
     anything = Disagreement("(any node)", "", EVERY, lambda case: True, "")
@@ -483,12 +483,12 @@ def sweep(rows: Iterable[Disagreement], peers: Iterable[str], nodes: int, seed: 
 
 
 def progressing(line: str) -> None:
-    """Shows a line of progress."""
+    """Show a progress line."""
     print(line, file=sys.stderr, flush=True)
 
 
 def report(tally: Tally, rows: Iterable[Disagreement], peers: Iterable[str], shown: int) -> None:
-    """Prints what was found."""
+    """Print the findings."""
     rows = list(rows)
     alarms = Counter(name for finding in tally.false_alarms for name in finding.rows)
     for peer in peers:
@@ -515,7 +515,7 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     parser.add_argument("--peers", nargs="*", default=installed(), choices=list(PEERS))
-    parser.add_argument("--rows", nargs="*", help="by default all of these peers")
+    parser.add_argument("--rows", nargs="*", help="by default all rows of these peers")
     parser.add_argument("--shown", type=int, default=2, help="how many findings of one kind are printed")
     given = parser.parse_args()
     rows = [row for row in (*DISAGREEMENTS, *WITNESSES)

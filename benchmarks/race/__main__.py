@@ -15,18 +15,18 @@ from .problem import Problem
 from .report import Row, line, markdown
 from .rounds import COPY, FULL, OURS, QUICK, Pace, Timed, copying, race
 
-ENDLESS = 2.0  # seconds: a peer that takes longer on a workload is not asked about it again
+ENDLESS = 2.0  # seconds: a peer that takes longer on a workload is not measured on it again
 
 
 class Races:
-    """Races, one after the other, that remember which peers are too slow for a workload."""
+    """Races that run one after the other, and remember which peers are too slow for a workload."""
 
     def __init__(self, peers: list[str], pace: Pace) -> None:
         self.peers, self.pace = peers, pace
         self.too_slow: dict[tuple[str, str], float] = {}
 
     def enter(self, peer: str, workload: str, problem: Problem) -> tuple[Timed | None, str]:
-        """A peer made ready, whose answer is right, or why it has no part."""
+        """A prepared peer whose answer is right, or the reason why it does not take part."""
         if (peer, workload) in self.too_slow:
             return None, f"took {self.too_slow[peer, workload]:.1f} s"
         try:
@@ -37,7 +37,7 @@ class Races:
             answer = prepared.call()
             seconds = time.perf_counter() - start
             right = problem.agrees(prepared.result(answer))
-        except Exception as error:  # whatever a library raises, it has no part in this race
+        except Exception as error:  # whatever a library raises excludes it from this race
             return None, f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
         if seconds > ENDLESS:
             self.too_slow[peer, workload] = seconds
@@ -60,14 +60,14 @@ class Races:
 
 
 def options(arguments: list[str] | None) -> argparse.Namespace:
-    """What is asked for."""
+    """The command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.race", description="Race onnxpool against the libraries installed beside it.")
     parser.add_argument("--dtypes", nargs="+", choices=FLOATS + BYTES, default=FLOATS + BYTES)
     parser.add_argument("--layouts", nargs="+", choices=LAYOUTS, default=LAYOUTS)
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
-    parser.add_argument("--only", metavar="REGEX", default="", help="workloads whose names it is found in")
+    parser.add_argument("--only", metavar="REGEX", default="", help="only workloads whose names match")
     parser.add_argument("--quick", action="store_true", help="one short round: shows that everything runs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the times of every round")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write all tables")
@@ -75,7 +75,7 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def chosen(asked: argparse.Namespace) -> Iterator[tuple[str, str, str, int]]:
-    """The races that are asked for; those of one workload follow one another."""
+    """The requested races, grouped by workload."""
     for name, work in WORKLOADS.items():
         if re.search(asked.only, name):
             for dtype in filter(asked.dtypes.__contains__, work.dtypes):

@@ -1,4 +1,4 @@
-"""Races on pools that chance makes, the worst for onnxpool first: python -m benchmarks.race.chance."""
+"""Races on random pools, the worst for onnxpool first: python -m benchmarks.race.chance."""
 
 import argparse
 import itertools
@@ -27,7 +27,7 @@ NAME = "chance"
 
 
 def pool(rng: np.random.Generator, dtype: str) -> Workload | None:
-    """A pool whose sizes networks could have; None if it is too small or too large, or has no room for a window."""
+    """A pool of sizes found in networks; None if it is too small or too large, or has no room for a window."""
     def one(*values: int) -> int:
         return int(rng.choice(values))
 
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> list[tuple[float, str]]:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=120.0)
-    parser.add_argument("--pools", type=int, help="race so many, whatever time that takes")
+    parser.add_argument("--pools", type=int, help="race this many, however long it takes")
     parser.add_argument("--worst", type=int, default=40, help="rows to show")
     asked = parser.parse_args(arguments)
     found = []

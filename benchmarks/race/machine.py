@@ -1,4 +1,4 @@
-"""Where and with what it was measured."""
+"""The machine and the software of a measurement."""
 
 import importlib.metadata
 import os
@@ -25,7 +25,7 @@ def processor() -> str:
 
 
 def caches() -> str:
-    """The caches that the first core uses, with how many cores share each."""
+    """The caches that the first core uses, with the cores that share each."""
     found = []
     for cache in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         kind, shared = _read(cache / "type"), _read(cache / "shared_cpu_list")
@@ -35,7 +35,7 @@ def caches() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Those of onnxpool and of what it is measured against, as far as installed."""
+    """The versions of onnxpool and of the installed peers."""
     found = {}
     for package in PACKAGES:
         try:
@@ -46,7 +46,7 @@ def versions() -> dict[str, str]:
 
 
 def describe() -> dict[str, str]:
-    """The machine and the software, each in a few words."""
+    """The machine and the software, in a few words each."""
     from onnxpool import kernels
     return {
         "date": time.strftime("%Y-%m-%d"),
@@ -67,10 +67,10 @@ class Others:
 
     @staticmethod
     def _now() -> tuple[float, float]:
-        """Seconds since some moment, and those that other processes have computed for."""
+        """The time, and the CPU time of other processes, in seconds."""
         fields = _read(Path("/proc/stat")).partition("\n")[0].split()[1:]
         ticks = [int(field) for field in fields] or [0] * 8
-        busy = sum(ticks[:3]) + sum(ticks[5:8])  # all but idle and waiting
+        busy = sum(ticks[:3]) + sum(ticks[5:8])  # all except idle and iowait
         return time.perf_counter(), busy / os.sysconf("SC_CLK_TCK") - time.process_time()
 
     def share(self) -> float:

@@ -27,7 +27,7 @@ class Argument(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL:
-    """The library; PackageNotFoundError where it is not installed."""
+    """The library; PackageNotFoundError if it is not installed."""
     files = importlib.metadata.distribution("onednn-cpu-gomp").files or []
     path = next(file.locate() for file in files if file.name.startswith("libdnnl.so"))
     return ctypes.CDLL(str(path))
@@ -35,7 +35,7 @@ def library() -> ctypes.CDLL:
 
 @cache
 def openmp() -> ctypes.CDLL:
-    """The OpenMP that oneDNN runs on."""
+    """The OpenMP library that oneDNN uses."""
     return ctypes.CDLL("libgomp.so.1")
 
 
@@ -44,7 +44,7 @@ def numbers(values: Any) -> Any:
 
 
 class Handles:
-    """What oneDNN made, to be given back in the reverse order."""
+    """Objects that oneDNN created, to be destroyed in reverse order."""
 
     def __init__(self) -> None:
         self.made: list[tuple[str, c_void_p]] = []
@@ -60,7 +60,7 @@ class Handles:
         return handle
 
     def array(self, a: np.ndarray, layout: str, engine: c_void_p) -> tuple[c_void_p, c_void_p]:
-        """The description and the memory of an array as it lies."""
+        """The descriptor and the memory of an array in its layout."""
         if layout == "last":
             a = np.moveaxis(a, -1, 1)
         steps = [step // a.itemsize for step in a.strides]
@@ -70,13 +70,13 @@ class Handles:
 
     @staticmethod
     def destroy(made: list[tuple[str, c_void_p]]) -> None:
-        """Give back what was made."""
+        """Destroy the objects."""
         for kind, handle in reversed(made):
             getattr(library(), f"dnnl_{kind}_destroy")(handle)
 
 
 def algorithm(problem: Problem) -> int | None:
-    """Which of its pools is the operator, if one is."""
+    """The algorithm of oneDNN that implements the operator, or None."""
     operator = problem.work.operator
     if operator in ("MaxPool", "NhwcMaxPool", "GlobalMaxPool"):
         return None if "return_indices" in problem.work.attributes else MAXIMUM
@@ -86,7 +86,7 @@ def algorithm(problem: Problem) -> int | None:
 
 
 def geometry(problem: Problem) -> list[Any]:
-    """Strides, window, gaps in it, and pads, the right ones as far as windows reach."""
+    """Strides, window, dilation in oneDNN's terms, and pads, with the right ones as far as windows reach."""
     spatial = slice(1, -1) if problem.layout == "last" else slice(2, None)
     sizes, outs = problem.inputs[0].shape[spatial], problem.answer.shape[spatial]
     window = problem.work.attributes.get("kernel_shape", sizes)  # a global pool has one window
@@ -99,7 +99,7 @@ def geometry(problem: Problem) -> list[Any]:
 
 
 def onednn(problem: Problem) -> Prepared | None:
-    """A primitive on memory that is the problem's input and an output of its own."""
+    """A primitive on the memory of the problem's input and an output of its own."""
     kind, x, out = algorithm(problem), problem.inputs[0], np.empty_like(problem.answer)
     if kind is None or x.ndim > 5 or x.dtype.name not in TYPES:
         return None

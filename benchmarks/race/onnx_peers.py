@@ -6,11 +6,11 @@ import numpy as np
 
 from .problem import Prepared, Problem
 
-NEWEST = {"GlobalLpPool": 21, "MaxRoiPool": 21, "RoiAlign": 21}  # opsets that onnxruntime has a kernel of; else 22
+NEWEST = {"GlobalLpPool": 21, "MaxRoiPool": 21, "RoiAlign": 21}  # opsets for which onnxruntime has a kernel; else 22
 
 
 def node(problem: Problem) -> tuple[str, dict[str, Any], list[str]]:
-    """The operator, the attributes and the outputs that ONNX has for a problem."""
+    """The ONNX operator, attributes and outputs for a problem."""
     operator, attributes = problem.work.operator, dict(problem.work.attributes)
     outputs = ["y", "indices"] if attributes.pop("return_indices", False) else ["y"]
     if operator.startswith("QLinear"):
@@ -37,13 +37,13 @@ def serialised(problem: Problem, opset: int, ir_version: int) -> bytes:
 
 
 def can_take(problem: Problem) -> bool:
-    """Whether ONNX has the operator in this layout, on an array in one piece."""
+    """Whether ONNX has the operator in this layout, for a contiguous array."""
     in_layout = problem.layout == "first" or node(problem)[0].startswith(("QLinear", "Nhwc"))
     return in_layout and problem.inputs[0].flags.c_contiguous
 
 
 def onnxruntime(problem: Problem) -> Prepared | None:
-    """A session with its own defaults, so its threads spin between calls as OpenMP's do."""
+    """A session with its default settings, so that its threads spin between calls as OpenMP's do."""
     import onnxruntime as ort
     if not can_take(problem):
         return None
@@ -61,7 +61,7 @@ def onnxruntime(problem: Problem) -> Prepared | None:
 
 
 def openvino(problem: Problem) -> Prepared | None:
-    """A compiled model that computes in the input's own type, where the processor can."""
+    """A compiled model that computes in the input's own type, if the processor can."""
     import openvino as ov
     x, out = problem.inputs[0], np.empty_like(problem.answer)
     quantised = problem.work.operator.startswith("QLinear")
@@ -69,7 +69,7 @@ def openvino(problem: Problem) -> Prepared | None:
         return None  # it has no quantised pools, and computes in float32 at most
     precision = {"float16": "f16", "bfloat16": "bf16"}.get(x.dtype.name, "f32")
     if precision != "f32" and "Lp" in problem.work.operator:
-        return None  # GlobalLpPool of 16 bits did not end in version 2026.4.1
+        return None  # GlobalLpPool of 16 bits did not terminate in version 2026.4.1
     hints = {"INFERENCE_NUM_THREADS": problem.threads, "PERFORMANCE_HINT": "LATENCY",
              "INFERENCE_PRECISION_HINT": precision}
     core = ov.Core()

@@ -4,7 +4,7 @@ import importlib
 
 from . import onednn, onnx_peers, torch_peer, xnnpack
 
-PEERS = {  # by the name that tables have
+PEERS = {  # by the names used in tables
     "onnxruntime": onnx_peers.onnxruntime,
     "torch": torch_peer.torch,
     "openvino": onnx_peers.openvino,
@@ -14,7 +14,7 @@ PEERS = {  # by the name that tables have
 
 
 def missing(name: str) -> str | None:
-    """Why a peer cannot take part here at all, if it cannot."""
+    """The reason why a peer cannot take part at all, or None."""
     try:
         if name == "onednn":
             onednn.library()

@@ -1,4 +1,4 @@
-"""What a library is asked: a workload with its arrays and the right answer."""
+"""What a library is asked to compute: a workload with its arrays and the right answer."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,12 +7,12 @@ import numpy as np
 
 from ..workloads import WORKLOADS, Call, Workload
 
-# How far a peer's answer may be off, as a share of the largest number in it.
+# How large the error of a peer may be, relative to the largest number in its answer.
 TOLERANCES = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 5e-2}
 
 
 class Problem(NamedTuple):
-    """A workload with its arrays, and what onnxpool answers."""
+    """A workload with its arrays, and onnxpool's answer."""
 
     work: Workload
     inputs: tuple[np.ndarray, ...]
@@ -22,17 +22,17 @@ class Problem(NamedTuple):
 
     @classmethod
     def of(cls, name: str, call: Call, layout: str) -> "Problem":
-        """That of a call of onnxpool, after it."""
+        """The answer, after a call of onnxpool."""
         answer = call.out[0] if isinstance(call.out, tuple) else call.out
         return cls(WORKLOADS[name], call.inputs, answer, layout, call.threads)
 
     def attribute(self, name: str, default: int = 1) -> list[int]:
-        """An attribute with a number for each spatial axis, or with two for pads."""
+        """An attribute with a number for each spatial axis, or with two in the case of pads."""
         axes = len(self.work.shape) - 2
         return self.work.attributes.get(name, [default] * (2 * axes if name == "pads" else axes))
 
     def agrees(self, answer: np.ndarray) -> bool:
-        """Whether another library's answer is the right one."""
+        """Whether the answer of another library is right."""
         if answer.shape != self.answer.shape or answer.dtype != self.answer.dtype:
             return False
         right, given = self.answer.astype(np.float64), answer.astype(np.float64)
@@ -43,7 +43,7 @@ class Problem(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A call that also keeps the memory it writes to, and a way to read the result as the problem has its answer."""
+    """A call that also keeps the memory it writes to, and a function that reads the result in the answer's layout."""
 
     call: Callable[[], object]
     result: Callable[[object], np.ndarray]  # of what the call returned

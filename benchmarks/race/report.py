@@ -22,7 +22,7 @@ class Row(NamedTuple):
     threads: int
     bytes: int  # read and written
     times: dict[str, list[float]]
-    left_out: dict[str, str]  # peers that had no part, and why
+    left_out: dict[str, str]  # peers that did not take part, and why
 
     @property
     def best(self) -> dict[str, float]:
@@ -36,17 +36,17 @@ class Row(NamedTuple):
 
     @property
     def speedup(self) -> float | None:
-        """How many times as fast as the fastest peer onnxpool is."""
+        """The time of the fastest peer divided by onnxpool's."""
         return self.best[self.peer] / self.best[OURS] if self.peer else None
 
     @property
     def share(self) -> float:
-        """Which part of the bandwidth of a copy onnxpool reaches."""
+        """The share of the bandwidth of a copy that onnxpool reaches."""
         return self.best[COPY] / self.best[OURS]
 
     @property
     def noise(self) -> float:
-        """How far onnxpool's middle round is above its best."""
+        """How far onnxpool's median round is above its best."""
         return median(self.times[OURS]) / self.best[OURS] - 1
 
     @property
@@ -75,7 +75,7 @@ def line(row: Row) -> str:
 
 
 def table(titles: Iterable[str], lines: Iterable[Iterable[object]], left: int = 1) -> Iterator[str]:
-    """A table in Markdown, whose first columns are words."""
+    """A table in Markdown, whose first columns are text."""
     titles = list(titles)
     yield f"| {' | '.join(titles)} |"
     yield f"|{'---|' * left}{'--:|' * (len(titles) - left)}"
@@ -108,13 +108,13 @@ Key = tuple[str, str, str, int]
 
 
 def second_thread(rows: list[Row]) -> dict[Key, float]:
-    """How many times as fast as with one thread each row with more threads is."""
+    """The speed-up over one thread of each row with more threads."""
     alone = {row[:3]: row.best[OURS] for row in rows if row.threads == 1}
     return {row[:4]: alone[row[:3]] / row.best[OURS] for row in rows if row.threads > 1 and row[:3] in alone}
 
 
 def bounds(rows: list[Row]) -> Iterator[list[object]]:
-    """How much longer than the simpler workload each workload with a bound takes, at worst."""
+    """The worst ratio to the simpler workload for each workload with a bound."""
     ours = {row[:4]: row.best[OURS] for row in rows}
     for (large, small), limit in BOUNDS.items():
         ratios = [(ours[large, *key] / seconds, key) for (name, *key), seconds in ours.items()
@@ -126,7 +126,7 @@ def bounds(rows: list[Row]) -> Iterator[list[object]]:
 
 
 def place(row: Row) -> list[object]:
-    """The cells that say which row it is."""
+    """The cells that identify a row."""
     return [row.workload, row.dtype, row.layout, row.threads]
 
 
@@ -149,7 +149,7 @@ def markdown(rows: list[Row], facts: dict[str, str]) -> str:
 
 
 def sections(rows: list[Row]) -> Iterator[str]:
-    """What can be read off the rows, the best known peers first."""
+    """Summaries of the rows, with the best-known peers first."""
     for title in GROUPS:
         chosen = [row for row in rows if row.group == title]
         if chosen:
@@ -178,6 +178,6 @@ PREFACE = """# Results
 
 Made by `python -m benchmarks.race --markdown benchmarks/RESULTS.md`; `docs/benchmarking.md` says how it measures and
 how to read it. Times are microseconds per call, each the best of several rounds. The fastest peer is bold, and the
-speed-up is its time over onnxpool's. *Copy* is the time of a copy of as many bytes as the call reads and writes, by as
-many threads. *Of copy* is that time over onnxpool's. More than 100 % is possible where little is written.
+speed-up is its time divided by onnxpool's. *Copy* is the time of a copy of as many bytes as the call reads and writes,
+with the same number of threads. *Of copy* is that time divided by onnxpool's. It can exceed 100 % if little is written.
 """

@@ -1,4 +1,4 @@
-"""How times are taken: in rounds, one library after the other, until the best of each is sure."""
+"""How times are measured: in rounds, one library after the other, until the best time of each is certain."""
 
 import gc
 import time
@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-SLICE, PATIENCE = 0.005, 0.2  # seconds: of a look at what other threads do, and of waiting for them
+SLICE, PATIENCE = 0.005, 0.2  # seconds: between looks at other threads, and of waiting for them
 SPLIT = 1 << 20  # bytes from which a copy is shared among threads
-SURE = 0.03  # a best time that a second round confirms this well is not an accident
-CLOSE = 0.15  # a race that is decided by less is worth more rounds
+SURE = 0.03  # a best time that a second round confirms this closely is not an accident
+CLOSE = 0.15  # a closer race deserves more rounds
 HOPELESS = 5  # times the fastest, if that is longer than a round: one call is enough
 OURS, COPY = "onnxpool", "copy"
 
@@ -23,7 +23,7 @@ class Pace(NamedTuple):
     seconds: float  # of a round of one library
     least: int  # rounds
     most: int
-    limit: float  # seconds after which no round is added to the least
+    limit: float  # seconds after which there are no rounds beyond the minimum
 
 
 FULL = Pace(0.015, 3, 8, 0.6)
@@ -31,7 +31,7 @@ QUICK = Pace(0.001, 1, 1, 0.0)
 
 
 class Timed(NamedTuple):
-    """A way to make a number of calls that says how many seconds each took."""
+    """A function that makes a number of calls and returns the seconds that each took."""
 
     burst: Callable[[int], float]
 
@@ -47,7 +47,7 @@ class Timed(NamedTuple):
 
 
 def copying(count: int, threads: int) -> Timed:
-    """Copies that read and write so many bytes together, as fast as the machine makes them."""
+    """Copies that read and write this many bytes in total, as fast as the machine can."""
     source, target = np.ones((2, max(1, count // 2)), np.uint8)
     if threads == 1 or count < SPLIT:
         return Timed.calls(lambda: np.copyto(target, source))
@@ -73,7 +73,7 @@ def copying(count: int, threads: int) -> Timed:
 
 
 def settle() -> None:
-    """Wait until no thread of this process runs: those of another library spin for a while after a call."""
+    """Wait until no thread of this process runs: those of other libraries spin for a while after a call."""
     until = time.perf_counter() + PATIENCE
     while time.perf_counter() < until:
         used = time.process_time()
@@ -89,7 +89,7 @@ def sure(times: list[float]) -> bool:
 
 
 def undecided(times: dict[str, list[float]]) -> list[str]:
-    """Whose times still matter: ours, the copy's and those of the leading peers, if one is unsure or the race close."""
+    """Whose times still matter: ours, the copy's and those of the leading peers, if one is uncertain or it is close."""
     best = {name: min(rounds) for name, rounds in times.items()}
     peers = sorted(set(times) - {OURS, COPY}, key=best.__getitem__)
     close = [name for name in peers if abs(best[name] / best[OURS] - 1) < CLOSE]
@@ -98,7 +98,7 @@ def undecided(times: dict[str, list[float]]) -> list[str]:
 
 
 def race(entries: dict[str, Timed], pace: Pace) -> dict[str, list[float]]:
-    """Seconds per call of each, one number per round; every entry has been called before."""
+    """Seconds per call of each, one number per round; every entry must have been called before."""
     gc.collect()
     gc.disable()
     until = time.perf_counter() + pace.limit

@@ -16,14 +16,14 @@ def tensor(a: np.ndarray, layout: str) -> Any:
 
 
 def array(t: Any, like: np.ndarray, layout: str) -> np.ndarray:
-    """A tensor as an array with the problem's axes."""
+    """A tensor as an array with the axes of the problem."""
     import torch
     t = t.movedim(1, -1) if layout == "last" else t
     return t.view(torch.uint16).numpy().view(like.dtype) if like.dtype.name == "bfloat16" else t.numpy()
 
 
 def whole(problem: Problem, t: Any) -> Callable[[], Any] | None:
-    """What reduces all of each image and channel."""
+    """A function that reduces all of each image and channel."""
     import torch
     axes = tuple(range(2, t.ndim))
     return {
@@ -35,7 +35,7 @@ def whole(problem: Problem, t: Any) -> Callable[[], Any] | None:
 
 
 def windowed(problem: Problem, t: Any) -> Callable[[], Any] | None:
-    """What pools windows: over up to three axes, with the same padding on both sides, none for norms."""
+    """A function that pools windows: over up to three axes, with symmetric padding, which norms do not have."""
     from torch.nn import functional
     axes = t.ndim - 2
     given = problem.work.attributes

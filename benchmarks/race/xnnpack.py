@@ -1,4 +1,4 @@
-"""XNNPACK, by way of LiteRT: a model of one operator, for geometries that padding SAME or VALID can express."""
+"""XNNPACK, through LiteRT: a model of one operator, for geometries that padding SAME or VALID can express."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from .problem import Prepared, Problem
 
-# By operator: the operator of LiteRT, the class of its options, and the dtypes that XNNPACK takes.
+# By operator: the operator of LiteRT, the class of its options, and the dtypes that XNNPACK accepts.
 OPERATORS = {
     "MaxPool": ("MAX_POOL_2D", "Pool2DOptions", ("float32", "int8", "uint8")),
     "NhwcMaxPool": ("MAX_POOL_2D", "Pool2DOptions", ("int8", "uint8")),
@@ -14,12 +14,12 @@ OPERATORS = {
     "GlobalMaxPool": ("REDUCE_MAX", "ReducerOptions", ("float32",)),
     "GlobalAveragePool": ("MEAN", "ReducerOptions", ("float32", "float16")),
 }
-SPATIAL = np.array([1, 2], np.int32)  # the axes of a reducer, which is its second input
+SPATIAL = np.array([1, 2], np.int32)  # the axes of a reducer, which are its second input
 CURRENT, IDENTIFIER = 3, b"TFL3"  # of the schema
 
 
 def padding(problem: Problem) -> str | None:
-    """Which padding a window has, if it is one of the two."""
+    """The padding of a window, if it is SAME or VALID."""
     kernel, strides = problem.attribute("kernel_shape"), problem.attribute("strides")
     pads = problem.attribute("pads", 0)
     others = [problem.work.attributes.get(name) for name in ("ceil_mode", "count_include_pad", "return_indices")]
@@ -35,7 +35,7 @@ def padding(problem: Problem) -> str | None:
 
 
 def tensor(schema: Any, name: str, array: np.ndarray, buffer: int = 0) -> Any:
-    """The description of an array; bytes mean themselves."""
+    """The description of an array; bytes are not scaled."""
     made = schema.TensorT()
     made.name, made.shape, made.buffer = name, list(array.shape), buffer
     made.type = getattr(schema.TensorType, array.dtype.name.upper())
@@ -58,7 +58,7 @@ def options_of(schema: Any, kind: str, problem: Problem, padded: str) -> Any:
 
 
 def model(problem: Problem, padded: str) -> bytes:
-    """A model that is the operator."""
+    """A model that consists of the operator."""
     import flatbuffers
     from ai_edge_litert import schema_py_generated as schema
     name, kind, _ = OPERATORS[problem.work.operator]
@@ -83,7 +83,7 @@ def model(problem: Problem, padded: str) -> bytes:
 
 
 def xnnpack(problem: Problem) -> Prepared | None:
-    """An interpreter that holds the input. It takes part where it leaves the operator to XNNPACK."""
+    """An interpreter that holds the input. It takes part if it delegates the operator to XNNPACK."""
     from ai_edge_litert.interpreter import Interpreter
     x = problem.inputs[0]
     _, kind, dtypes = OPERATORS.get(problem.work.operator, (None, None, ()))

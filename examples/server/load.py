@@ -1,5 +1,5 @@
 """
-Load for the server: clients of tritonclient at the same time, with malformed requests mixed in.
+Load for the server: concurrent clients of tritonclient, with malformed requests mixed in.
 
 ``python load.py`` starts a server and prints the figures; it exits with 1 if an answer was wrong or the server died.
 """
@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
 
 SHAPES = [(1, 1, 3, 3), (1, 3, 17, 16), (2, 5, 31, 33), (4, 1, 9, 64), (0, 2, 8, 8), (1, 16, 64, 64), (3, 7, 5, 130)]
-LOOKS = 10  # how often memory is looked at
-TORN = 0.1  # the part of the malformed requests that end in the middle
+LOOKS = 10  # how often memory is sampled
+TORN = 0.1  # the fraction of malformed requests that are cut off in the middle
 
 
 class Case(NamedTuple):
-    """A heat map and what onnxpool makes of it when it is called directly."""
+    """A heat map, and onnxpool's outputs for it when called directly."""
 
     heat: NDArray[np.float32]
     expected: dict[str, NDArray[Any]]
@@ -47,7 +47,7 @@ def cases(seed: int) -> list[Case]:
 
 
 class Tally:
-    """What the clients saw."""
+    """The observations of the clients."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -58,7 +58,7 @@ class Tally:
 
 
 def ask(client: InferenceServerClient, case: Case, rng: random.Random) -> list[str]:
-    """Ask for outputs in a random form; the names of those whose bits are not those of the direct call."""
+    """Request outputs in a random form, and return the names of those whose bits differ from the direct call."""
     tensor = InferInput("heat", case.heat.shape, "FP32")
     tensor.set_data_from_numpy(case.heat, binary_data=case.heat.size > 2000 or rng.random() < 0.7)
     asked = rng.sample(list(case.expected), rng.randint(0, len(case.expected)))
@@ -70,7 +70,7 @@ def ask(client: InferenceServerClient, case: Case, rng: random.Random) -> list[s
 
 
 def refused(address: tuple[str, int], request: malformed.Malformed) -> str | None:
-    """Send a malformed request; what is wrong with the answer, if something is."""
+    """Send a malformed request, and return what is wrong with the answer, if anything."""
     connection = http.client.HTTPConnection(*address, timeout=30)
     try:
         connection.request(request.method, request.path, request.body, request.headers)
@@ -104,7 +104,7 @@ def work(url: str, until: float, share: float, seed: int, tally: Tally) -> None:
                 request = rng.choice(malformed.REQUESTS)
                 kind = request.kind
                 wrong = [text for text in [refused(address, request)] if text]
-        except Exception as error:  # whatever it is, it is a finding
+        except Exception as error:  # any exception is a finding
             wrong = [f"{kind or 'good'}: {type(error).__name__}: {error}"]
         with tally.lock:
             tally.wrong += wrong
@@ -126,7 +126,7 @@ def measured(url: str) -> dict[str, float]:
 
 @contextmanager
 def server(*options: str) -> Iterator[str]:
-    """A server in its own process, with the limits that the malformed requests expect; its URL."""
+    """A server in its own process, with the limits that the malformed requests expect; yields its URL."""
     command = [sys.executable, str(Path(__file__).with_name("server.py")), "--port", "0", *malformed.OPTIONS, *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -142,7 +142,7 @@ def server(*options: str) -> Iterator[str]:
 
 
 def run(url: str, seconds: float, clients: int, share: float, seed: int = 0) -> dict[str, Any]:
-    """Put load on a server and tell what happened: times in milliseconds, memory before and at each look."""
+    """Put load on a server and report: times in milliseconds, memory before and at each sample."""
     tally, begin = Tally(), time.monotonic()
     before = measured(url)
     threads = [threading.Thread(target=work, args=(url, begin + seconds, share, seed + index, tally))
@@ -172,14 +172,14 @@ def run(url: str, seconds: float, clients: int, share: float, seed: int = 0) -> 
 
 
 def main() -> int:
-    """Run the load that the command line asks for."""
+    """Run the load that the command line specifies."""
     parser = argparse.ArgumentParser(description="Put load on the server; the options after -- are the server's.",
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--malformed", type=float, default=0.3, help="their part of the requests")
+    parser.add_argument("--malformed", type=float, default=0.3, help="fraction of malformed requests")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("options", nargs="*", help="of the server, after --")
+    parser.add_argument("options", nargs="*", help="options of the server, after --")
     options = parser.parse_args()
     with server(*options.options) as url:
         report = run(url, options.seconds, options.clients, options.malformed, options.seed)

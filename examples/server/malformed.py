@@ -1,4 +1,4 @@
-"""Requests that a server of the model ``peaks`` must refuse, and how."""
+"""Requests that a server of the model ``peaks`` must refuse, and the expected answers."""
 
 import json
 import socket
@@ -16,7 +16,7 @@ HEADER_LENGTH = "Inference-Header-Content-Length"
 
 
 class Malformed(NamedTuple):
-    """A request, and a piece of the text that it is refused with."""
+    """A request, and a part of the message with which it is refused."""
 
     kind: str
     body: bytes
@@ -28,19 +28,19 @@ class Malformed(NamedTuple):
 
 
 def listed(**changes: Any) -> bytes:
-    """A request whose tensor is JSON; without changes, it is right."""
+    """A request whose tensor is JSON; it is valid without changes."""
     tensor = {"name": "heat", "shape": [1, 1, 3, 3], "datatype": "FP32", "data": list(range(9)), **changes}
     return json.dumps({"inputs": [{key: value for key, value in tensor.items() if value is not None}]}).encode()
 
 
 def binary(size: Any = 36, data: bytes = bytes(36), **changes: Any) -> tuple[bytes, dict[str, str]]:
-    """The body and headers of a request whose tensor is binary data; without changes, it is right."""
+    """The body and headers of a request whose tensor is binary data; they are valid without changes."""
     header = listed(data=None, parameters={"binary_data_size": size}, **changes)
     return header + data, {HEADER_LENGTH: str(len(header))}
 
 
 def asking(**output: Any) -> bytes:
-    """A request that asks for one output."""
+    """A request for one output."""
     return json.dumps({**json.loads(listed()), "outputs": [output]}).encode()
 
 
@@ -127,6 +127,6 @@ TORN = [
 
 
 def tear(address: tuple[str, int], sent: bytes) -> None:
-    """Send a piece of a request and leave."""
+    """Send a part of a request and disconnect."""
     with socket.create_connection(address, timeout=10) as connection:
         connection.sendall(sent)

@@ -13,18 +13,18 @@ from protocol import DATATYPES, Array, RequestError, Signature
 import onnxpool
 from onnxpool.onnx.reference import Evaluator, NodeError
 
-FATAL = 4  # of onnxruntime's log: what a request did wrong is told to its client instead
+FATAL = 4  # of onnxruntime's log: mistakes in a request are reported to its client instead
 
 
 class Runtime(Protocol):
-    """What runs a model, from any thread."""
+    """Something that runs a model, from any thread."""
 
     def run(self, outputs: list[str], feeds: dict[str, Array]) -> Sequence[Array]:
-        """The outputs of these names; RequestError if a node refuses the inputs."""
+        """The outputs with these names; RequestError if a node refuses the inputs."""
 
 
 class Evaluators:
-    """Evaluators of onnx for threads: operators of onnx may keep state in themselves, so no two threads share one."""
+    """Evaluators of onnx for threads: onnx's operators may keep state, so no two threads share an evaluator."""
 
     platform = "onnx_evaluator"
 
@@ -35,7 +35,7 @@ class Evaluators:
             self._idle.put(Evaluator(model))
 
     def run(self, outputs: list[str], feeds: dict[str, Array]) -> Sequence[Array]:
-        """The outputs of these names."""
+        """The outputs with these names."""
         evaluator = self._idle.get()
         try:
             with onnxpool.num_threads(self._threads):
@@ -47,7 +47,7 @@ class Evaluators:
 
 
 class Session:
-    """A session of onnxruntime; its kernels for pooling are onnxpool's, whole."""
+    """A session of onnxruntime with all its pooling nodes on onnxpool."""
 
     platform = "onnxruntime_onnx"
 
@@ -69,7 +69,7 @@ class Session:
         self._session = onnxruntime.InferenceSession(model.SerializeToString(), options)
 
     def run(self, outputs: list[str], feeds: dict[str, Array]) -> Sequence[Array]:
-        """The outputs of these names."""
+        """The outputs with these names."""
         values = {name: self._of(array) for name, array in feeds.items()}
         try:
             return [onnxpool.from_dlpack(value) if value.element_type() == onnx.TensorProto.BFLOAT16 else value.numpy()
@@ -78,7 +78,7 @@ class Session:
             raise RequestError(str(error)) from error
 
     def _of(self, array: Array) -> Any:
-        """An array as onnxruntime takes it: aligned, and bfloat16 as numbers of 16 bits."""
+        """An array in the form that onnxruntime accepts: aligned, and bfloat16 as 16-bit integers."""
         array = np.require(array, requirements=["C", "A"])
         if array.dtype.name == "bfloat16":
             return self._value.ortvalue_from_numpy_with_onnx_type(array.view(np.uint16), onnx.TensorProto.BFLOAT16)
@@ -126,13 +126,13 @@ class Model:
         self.runtime: Runtime = made(model, workers, threads)
 
     def metadata(self) -> dict[str, Any]:
-        """As the protocol has it."""
+        """The metadata as the protocol defines them."""
         return {"name": self.name, "versions": [self.version], "platform": self.platform,
                 "inputs": [info.metadata() for info in self.inputs],
                 "outputs": [info.metadata() for info in self.outputs]}
 
     def configuration(self) -> dict[str, Any]:
-        """As Triton has it; batches are as large as a request makes them."""
+        """The configuration as Triton defines it; batches are as large as a request makes them."""
         described = self.metadata()
         return {"name": self.name, "platform": self.platform, "max_batch_size": 0, **{
             side: [{"name": info["name"], "data_type": f"TYPE_{info['datatype']}", "dims": info["shape"]}
@@ -140,7 +140,7 @@ class Model:
 
 
 def signature(info: onnx.ValueInfoProto, optional: bool = False) -> Signature:
-    """An input or output of a graph; one without a shape is taken for one of a single open size."""
+    """An input or output of a graph; one without a shape is treated as having a single open size."""
     tensor = info.type.tensor_type
     known = info.type.HasField("tensor_type") and tensor.elem_type
     datatype = DATATYPES.get(tensor_dtype_to_np_dtype(tensor.elem_type)) if known else None

@@ -1,7 +1,7 @@
 """
-The model that the server serves if none is named: the peaks of a heat map, as keypoint detectors find them.
+The model that the server serves by default: the peaks of a heat map, as in keypoint detectors.
 
-``python peaks.py FILE`` writes it; `direct` computes its outputs by calls of onnxpool and NumPy alone.
+``python peaks.py FILE`` writes it; `direct` computes its outputs with calls of onnxpool and NumPy only.
 """
 
 import sys

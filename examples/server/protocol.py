@@ -1,4 +1,4 @@
-"""The Open Inference Protocol, version 2: bytes to arrays and arrays to bytes, with every limit; nothing of HTTP."""
+"""The Open Inference Protocol, version 2: bytes to arrays and arrays to bytes, with every limit, but without HTTP."""
 
 import json
 import math
@@ -20,11 +20,11 @@ DTYPES = {
 }
 DATATYPES = {dtype: name for name, dtype in DTYPES.items()}
 FORMS: dict[str, tuple[set[type], str]] = {"b": ({bool}, "true and false"), "f": ({int, float}, "numbers")}  # in JSON
-BINARY_ONLY = ("FP16", "BF16")  # the binary tensor data extension gives them no form in JSON
+BINARY_ONLY = ("FP16", "BF16")  # the binary tensor data extension defines no JSON form for them
 
 
 class RequestError(ValueError):
-    """Why a request has no result; `status` is that of HTTP, 4xx where its sender can mend it."""
+    """The reason why a request has no result; `status` is that of HTTP, 4xx if the sender can fix it."""
 
     def __init__(self, text: str, status: int = 400) -> None:
         super().__init__(text)
@@ -32,10 +32,10 @@ class RequestError(ValueError):
 
 
 class Limits(NamedTuple):
-    """What one request may cost, and how many may be under way."""
+    """The limits of a single request, and of requests in progress."""
 
     body_bytes: int = 64 << 20
-    json_bytes: int = 4 << 20  # apart, as a number of JSON takes up to 20 times its size as a Python object
+    json_bytes: int = 4 << 20  # separate, because a number in JSON takes up to 20 times its size as a Python object
     tensor_bytes: int = 32 << 20
     rank: int = 8
     requests: int = 64
@@ -61,7 +61,7 @@ class Signature(NamedTuple):
     optional: bool = False
 
     def metadata(self) -> dict[str, Any]:
-        """As the protocol's model metadata have it."""
+        """The metadata as the protocol defines them."""
         shape = [size if isinstance(size, int) else -1 for size in self.shape]
         return {"name": self.name, "datatype": self.datatype, "shape": shape}
 
@@ -74,7 +74,7 @@ class Wanted(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request that holds what its model takes."""
+    """A request with the inputs of its model."""
 
     id: str | None
     feeds: dict[str, Array]
@@ -145,14 +145,14 @@ def parse(text: memoryview) -> Any:
 
 
 class Reader:
-    """Makes arrays of a request's inputs; `data` is the binary data, which they use up in their order."""
+    """Makes arrays of a request's inputs; `data` is the binary data, which they consume in order."""
 
     def __init__(self, data: memoryview, signatures: Sequence[Signature], limits: Limits) -> None:
         self.data = data
         self.signatures = {signature.name: signature for signature in signatures}
         self.limits = limits
         self.position = 0
-        self.sizes: dict[str, tuple[int, str]] = {}  # name of an open size -> its value and the input that gave it
+        self.sizes: dict[str, tuple[int, str]] = {}  # name of an open size -> its value and the input that set it
 
     def feeds(self, tensors: list[dict[str, Any]]) -> dict[str, Array]:
         """An array for each input."""
@@ -171,7 +171,7 @@ class Reader:
         return feeds
 
     def known(self, name: object) -> str:
-        """The name of an input that the model has."""
+        """The name of an input, which the model must have."""
         if not isinstance(name, str) or name not in self.signatures:
             raise RequestError(f"input {shown(name)} is not known; the model has {names(self.signatures)}")
         return name
@@ -199,7 +199,7 @@ class Reader:
         return self.binary(name, parameters["binary_data_size"], dtype, shape, nbytes)
 
     def shape(self, signature: Signature, given: object) -> tuple[int, ...]:
-        """The shape that is given for an input, if the model takes it."""
+        """The shape given for an input, which the model must accept."""
         name = f"input {signature.name!r}"
         if not isinstance(given, list) or any(type(size) is not int or size < 0 for size in given):
             raise RequestError(f"{name} has shape {shown(given)}; it must be a list of integers from 0 on")
@@ -232,7 +232,7 @@ class Reader:
 
 
 def listed(name: str, data: object, datatype: str, shape: tuple[int, ...]) -> Array:
-    """The array of an input that is JSON: a list of all elements, or lists of lists as the shape has them."""
+    """The array of an input that is JSON: a flat list of all elements, or lists nested according to the shape."""
     if datatype in BINARY_ONLY:
         raise RequestError(f"{name}: {datatype} has no form in JSON; send binary data")
     values = flattened(name, data, shape)
@@ -268,7 +268,7 @@ def flattened(name: str, data: object, shape: tuple[int, ...]) -> list[Any]:
 
 
 def wanted(asked: list[dict[str, Any]], outputs: Sequence[Signature], binary: bool) -> list[Wanted]:
-    """The outputs that are asked for: without a list, all."""
+    """The requested outputs; all of them if there is no list."""
     known = [output.name for output in outputs]
     found: dict[str, Wanted] = {}
     for output in asked:
@@ -335,13 +335,13 @@ def entries(value: object, what: str) -> dict[str, Any]:
 
 
 def parameters_of(value: dict[str, Any], what: str) -> dict[str, Any]:
-    """The parameters of a request, an input or an output; null stands for none, as in all that may be left out."""
+    """The parameters of a request, an input or an output; null means none, as for everything optional."""
     parameters = value.get("parameters")
     return {} if parameters is None else entries(parameters, f"{what}parameters")
 
 
 def items(document: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """A list of objects; without one, or with null, none."""
+    """A list of objects, which is empty if it is missing or null."""
     value = document.get(key)
     if value is None:
         return []
@@ -359,12 +359,12 @@ def flag(parameters: dict[str, Any], key: str, what: str, default: bool = False)
 
 
 def names(known: Sequence[str] | dict[str, Any]) -> str:
-    """The names that there are, for a text."""
+    """The names that exist, for a message."""
     return ", ".join(map(repr, known))
 
 
 def shown(value: object) -> str:
-    """What a client sent, for a text; not all of it if it is long."""
+    """What a client sent, for a message, shortened if it is long."""
     if isinstance(value, (list, dict)) and len(value) > 16:
         return f"a {type(value).__name__} of {len(value)}"
     text = repr(value) if not isinstance(value, int) or abs(value) < 1 << 64 else "an integer beyond 64 bits"

@@ -1,5 +1,5 @@
 """
-A server of the Open Inference Protocol, version 2, whose models have their pooling nodes on onnxpool.
+A server of the Open Inference Protocol, version 2, which runs the pooling nodes of its models on onnxpool.
 
 ``python server.py [MODEL.onnx ...]``; ``--help`` lists the limits.
 """
@@ -38,15 +38,15 @@ from starlette.routing import Route
 import onnxpool
 
 HEADER_LENGTH = "Inference-Header-Content-Length"
-CLIENT_LEFT = 499  # in the metrics; nobody gets it as an answer
+CLIENT_LEFT = 499  # in the metrics only; nobody gets it as an answer
 PLAIN = ("", "identity")
-EXTENSIONS = ["binary_tensor_data", "model_configuration", "statistics"]  # as Triton has them
+EXTENSIONS = ["binary_tensor_data", "model_configuration", "statistics"]  # named as in Triton
 
 log = logging.getLogger("onnxpool.server")
 
 
 class Metrics:
-    """What /metrics tells, beside memory, time and files of the process."""
+    """What /metrics reports, besides memory, time and files of the process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -59,7 +59,7 @@ class Metrics:
                                registry=self.registry)
 
     def statistics(self, model: Model) -> dict[str, Any]:
-        """What Triton tells of a model's requests. The time is that of all answers, refusals of inputs too."""
+        """Triton's statistics of a model's requests. The time is that of all answers, including refusals of inputs."""
         counts = {True: 0, False: 0}
         for sample in next(iter(self.requests.collect())).samples:
             if sample.name == "inference_requests_total" and sample.labels["model"] == model.name:
@@ -103,7 +103,7 @@ class Server:
         return Starlette(routes=routes, exception_handlers={HTTPException: refusal, RequestError: refusal})
 
     async def healthy(self, _: Request) -> Response:
-        """Live and ready are one: the port opens when every model is loaded."""
+        """Live and ready are the same: the port opens when every model is loaded."""
         return Response()
 
     async def server(self, _: Request) -> Response:
@@ -115,11 +115,11 @@ class Server:
         return JSONResponse(self.model(request).metadata())
 
     async def ready(self, request: Request) -> Response:
-        """Whether a model is ready: if it is known."""
+        """Whether a model is ready, which it is if it exists."""
         return JSONResponse({"name": self.model(request).name, "ready": True})
 
     async def configured(self, request: Request) -> Response:
-        """The configuration of a model, which clients of Triton ask for."""
+        """The configuration of a model, which clients of Triton request."""
         return JSONResponse(self.model(request).configuration())
 
     async def counted(self, request: Request) -> Response:
@@ -128,11 +128,11 @@ class Server:
         return JSONResponse({"model_stats": [self.metrics.statistics(model) for model in models]})
 
     async def measured(self, _: Request) -> Response:
-        """The metrics as Prometheus reads them."""
+        """The metrics in Prometheus' format."""
         return Response(generate_latest(self.metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def infer(self, request: Request) -> Response:
-        """An inference; whatever becomes of it is counted."""
+        """An inference, which is counted whatever its outcome."""
         name, status = request.path_params["model"], 500
         self.under_way += 1
         try:
@@ -157,7 +157,7 @@ class Server:
             self.metrics.requests.labels(name if name in self.models else "", status).inc()
 
     def refused(self, request: Request) -> RequestError | None:
-        """Why a request is refused whatever its body is."""
+        """The reason to refuse a request whatever its body is, or None."""
         try:
             self.model(request)
         except RequestError as error:
@@ -196,7 +196,7 @@ class Server:
         return body if size <= most else None
 
     def answer(self, model: Model, body: bytearray, header_length: str | None) -> Response:
-        """The answer to a whole request; this runs in a thread of the pool."""
+        """The answer to a complete request; this runs in a thread of the pool."""
         with self.metrics.seconds.labels(model.name).time():
             try:
                 request = decode(body, header_length, model.inputs, model.outputs, self.limits)
@@ -224,7 +224,7 @@ class Server:
 
 
 def refusal(_: Request, error: Any) -> Response:
-    """An error as the protocol has it."""
+    """An error in the form that the protocol defines."""
     status, text = (error.status, str(error)) if isinstance(error, RequestError) else (error.status_code, error.detail)
     return JSONResponse({"error": text}, status, {"Retry-After": "1"} if status == 503 else None)
 
@@ -233,11 +233,11 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Serve ONNX models by the Open Inference Protocol v2 over HTTP.",
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("models", nargs="*", type=Path, help="files; a model is named as its file is; none: peaks")
+    parser.add_argument("models", nargs="*", type=Path, help="files, which give the models their names; default: peaks")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8000, help="0 is any that is free")
-    parser.add_argument("--runtime", choices=RUNTIMES, default="onnx", help="what runs the nodes around the pooling")
-    parser.add_argument("--workers", type=int, default=onnxpool.get_num_threads(), help="runs at the same time")
+    parser.add_argument("--port", type=int, default=8000, help="0: any free port")
+    parser.add_argument("--runtime", choices=RUNTIMES, default="onnx", help="what runs the other nodes")
+    parser.add_argument("--workers", type=int, default=onnxpool.get_num_threads(), help="number of concurrent runs")
     parser.add_argument("--threads", type=int, default=1, help="threads of each run")
     for name, value in Limits()._asdict().items():
         parser.add_argument("--" + name.replace("_", "-"), type=type(value), default=value, help="limit")
@@ -251,15 +251,15 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 def loaded(path: Path, options: argparse.Namespace) -> Model:
-    """A model of a file; the end of the process if it is none."""
+    """The model of a file; exits if it is not a model."""
     try:
         return Model(path, options.runtime, options.workers, options.threads)
-    except Exception as error:  # onnx, protobuf and onnxruntime have no common base of what they raise
+    except Exception as error:  # the exceptions of onnx, protobuf and onnxruntime have no common base
         raise SystemExit(f"server.py: cannot serve {path}: {str(error).splitlines()[0]}") from None
 
 
 def load(options: argparse.Namespace) -> list[Model]:
-    """The models that are asked for."""
+    """The requested models."""
     if options.models:
         return [loaded(path, options) for path in options.models]
     with tempfile.TemporaryDirectory() as folder:
@@ -269,18 +269,18 @@ def load(options: argparse.Namespace) -> list[Model]:
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Load the models, open the port, say so, and serve until a signal comes."""
+    """Load the models, open the port, announce it, and serve until a signal arrives."""
     options = arguments(given)
     models = load(options)
     limits = Limits(*(getattr(options, name) for name in Limits._fields))
     config = uvicorn.Config(Server(models, limits, options.workers).application(), options.host, options.port,
                             log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=10)
     listening = config.bind_socket()
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else answers of two parts wait 40 ms between
-    listening.listen(config.backlog)  # so that who reads the line below can connect
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # otherwise answers in two parts wait 40 ms
+    listening.listen(config.backlog)  # so that readers of the line below can connect
     print(f"Serving {', '.join(model.name for model in models)} on http://{options.host}:{listening.getsockname()[1]}",
           flush=True)
-    with suppress(KeyboardInterrupt):  # raised again by uvicorn when it has ended well
+    with suppress(KeyboardInterrupt):  # raised again by uvicorn after a clean shutdown
         uvicorn.Server(config).run([listening])
 
 

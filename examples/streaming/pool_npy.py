@@ -2,8 +2,8 @@
 
     python pool_npy.py x.npy y.npy --operator average --kernel 4 4 --axes 0 1 --part 16 --limit 256
 
-The arrays are mapped, not read: the system brings the pages that a part needs. The process may not allocate more than
-`--limit` MiB, which it asks the system to enforce. Without `--kernel` the axes are reduced as a whole.
+The arrays are mapped, not read: the system loads the pages that a part needs. `--limit` is the number of MiB that the
+process may allocate, which the system is asked to enforce. Without `--kernel`, the axes are reduced as a whole.
 """
 
 import argparse
@@ -23,7 +23,7 @@ OPERATORS = {"average": (onnxpool.AveragePool, onnxpool.GlobalAveragePool),
 
 
 def shown(parts: Sequence[Any]) -> Iterator[Any]:
-    """The parts, with a bar on the terminal."""
+    """The parts, with a progress bar on the terminal."""
     begin = time.monotonic()
     for done, part in enumerate(parts):
         yield part
@@ -34,7 +34,7 @@ def shown(parts: Sequence[Any]) -> Iterator[Any]:
 
 
 def windows(plan: onnxpool.Plan, x: np.ndarray, target: str, max_bytes: int) -> None:
-    """Each part of the result goes straight to its file."""
+    """Write each part of the result straight to its file."""
     y = np.lib.format.open_memmap(target, "w+", plan.dtype, plan.output_shape)
     for part in shown(list(plan.tiles(max_bytes=max_bytes))):
         y[part.outputs] = part(x[part.inputs])
@@ -42,19 +42,19 @@ def windows(plan: onnxpool.Plan, x: np.ndarray, target: str, max_bytes: int) -> 
 
 
 def whole(plan: onnxpool.Plan, x: np.ndarray, target: str, max_bytes: int) -> None:
-    """Shares of the input become partial results, which are combined."""
+    """Combine the partial results of shares of the input."""
     shares = shown(list(plan.partials(max_bytes=max_bytes)))
     np.save(target, plan.combine(share(x[share.inputs]) for share in shares))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Pools one file into another."""
+    """Pool one file into another."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source")
     parser.add_argument("target")
     parser.add_argument("--operator", choices=OPERATORS, default="average")
     parser.add_argument("--axes", type=int, nargs="+", required=True)
-    parser.add_argument("--kernel", type=int, nargs="+", help="windows lie side by side, unless --strides says else")
+    parser.add_argument("--kernel", type=int, nargs="+", help="the windows are adjacent unless --strides is given")
     parser.add_argument("--strides", type=int, nargs="+")
     parser.add_argument("--part", type=float, default=16, help="MiB that a part reads and writes")
     parser.add_argument("--limit", type=int, default=256, help="MiB that the process may allocate")

@@ -1,16 +1,21 @@
 """The ONNX pooling operators as an exact, fast CPU library: NumPy arrays in, NumPy arrays out."""
 
-from .about import config, show_config
+from typing import TYPE_CHECKING, Any
+
+from . import kernels as kernels  # which refuses a processor or setting that it does not know
 from .base import Operator, clear_caches, from_node
-from .dlpack import from_dlpack
 from .errors import PoolError, PoolTypeError
 from .execution import Plan
 from .operators import *  # noqa: F403
 from .operators import __all__ as _operators
-from .parts import Part, Partial, Share
 from .schemas import supported
 from .threads import get_num_threads, num_threads, set_num_threads
-from .version import __version__
+
+if TYPE_CHECKING:
+    from .about import config, show_config
+    from .dlpack import from_dlpack
+    from .parts import Part, Partial, Share
+    from .version import __version__
 
 __all__ = [
     *_operators,
@@ -32,6 +37,19 @@ __all__ = [
     "show_config",
     "supported",
 ]
+
+# Names that no call of an operator needs, and the modules that have them: these are imported when they are asked for.
+_LATER = {"Part": "parts", "Partial": "parts", "Share": "parts", "__version__": "version", "config": "about",
+          "from_dlpack": "dlpack", "show_config": "about"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -6,15 +6,19 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from .dtypes import DTYPES
 from .errors import PoolError, PoolTypeError
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    Array = NDArray[Any]
+else:  # numpy.typing takes a millisecond to import
+    Array = np.ndarray
 T = TypeVar("T", bound=np.generic)
 CPU = {1: "CPU", 3: "CUDA host", 11: "ROCm host"}  # devices of DLPack whose memory is that of the processor
 
@@ -76,8 +80,9 @@ def readable(x: object) -> str:
 
 def unreadable(label: str, x: object, name: str, reason: str) -> PoolTypeError:
     """The error for what NumPy cannot make an array of numbers of, with the way out."""
-    return PoolTypeError(f"{label}: {name} is a {type(x).__module__}.{type(x).__qualname__}, which is no array of "
-                         f"numbers to NumPy: {reason}; give {readable(x)}", label, name, value=type(x).__name__)
+    return PoolTypeError(f"{label}: {name} is a {type(x).__module__}.{type(x).__qualname__}, which NumPy cannot "
+                         f"read as an array of numbers: {reason}; give {readable(x)}", label, name,
+                         value=type(x).__name__)
 
 
 @lru_cache(maxsize=64)
@@ -86,7 +91,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     return dtype.name
 
 
-def native(dtype: DTypeLike) -> np.dtype[Any]:
+def native(dtype: "DTypeLike") -> np.dtype[Any]:
     """The dtype in native byte order: what results have."""
     resolved = np.dtype(dtype)
     return resolved if resolved.isnative else resolved.newbyteorder("=")
@@ -151,7 +156,7 @@ def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tu
     """An array for a result; `order` lists its axes from the slowest in memory to the fastest."""
     needed = math.prod(shape) * dtype.itemsize
     if (not needed or needed > sys.maxsize) and not can_be(shape, dtype):
-        raise PoolError(f"{label}: a result of shape {shape} is more than an array can be; shrink pads or the output's "
+        raise PoolError(f"{label}: a result of shape {shape} is too large for any array; shrink pads or the output's "
                         f"shape", label, value=shape)
     if needed > machine_memory():
         raise PoolError(f"{label}: the result of shape {shape} takes {needed} bytes, but this machine has "

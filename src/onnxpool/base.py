@@ -2,63 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from _thread import RLock  # threading takes a millisecond to import
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 from weakref import ref
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import schemas, windows
-from .arrays import Array, T, as_array, dtype_name, dtype_of, native
+from .arrays import as_array, dtype_name, dtype_of, native
 from .attributes import Axes, Flag, integer, shown
-from .docstrings import document_calls
 from .errors import Place, PoolError, PoolTypeError
-from .execution import Plan
 from .hints import hinted
-from .keys import key_of
-from .parts import Part, Share
-from .planning.quantisation import ratio_of
+from .kernels.cpu import DefaultFloats
+from .keys import MOST_KEPT, remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+    from .arrays import Array, T
+    from .execution import Plan
 
 Ints = int | Sequence[int]  # an attribute for every axis, or for each
-MOST_KEPT = 1024  # operators, and plans, that are remembered
+
+# Held where operators may import planning, and during forks: a child that is forked while another thread imports a
+# module would wait for that import forever. Such imports compute constants, so they need default floats too.
+importing = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=importing.acquire, after_in_parent=importing.release, after_in_child=importing.release)
 
 
 class Operator:
     """
-    An ONNX operator with its attributes checked: immutable, hashable, picklable, safe from any thread.
+    ONNX operator with checked attributes: immutable, hashable, picklable and thread-safe.
 
-    It is the base of the operators' classes, for annotations and `isinstance`. Make one of these, such as `MaxPool`.
+    This is the base of all operator classes, for annotations and `isinstance`. Instantiate one of those, such as
+    `MaxPool`.
 
     Attributes
     ----------
     attributes : dict
-        The attributes that were given, by ONNX name.
+        Attributes that were given, by ONNX name.
     opset : int
-        The opset given, by default the newest known.
+        Opset that was given, by default the newest known.
     version : int
-        The operator's version in that opset.
+        Version of the operator in that opset.
     channels_last : bool
         Whether arrays are (N, *spatial, C) instead of (N, C, *spatial).
     return_indices : bool
-        Whether calls return Indices too, which MaxPool has.
+        Whether calls return Indices as well, which only MaxPool can.
     axes : tuple of int, or None
-        The pooled axes that were given. None for the spatial axes of ONNX.
+        Pooled axes that were given, or None for the spatial axes of ONNX.
     keepdims : bool
-        Whether pooled axes stay in the result. Only global operators can drop them.
+        Whether the result keeps pooled axes. Only global operators can drop them.
     label : str
-        The operator and its version, such as ``"AveragePool-19"``.
+        Operator and version, such as ``"AveragePool-19"``.
 
     See Also
     --------
     from_node : Makes the operator of an ONNX node.
-    Plan : An operator made ready for one shape and dtype.
+    Plan : Operator prepared for one shape and dtype.
 
     Notes
     -----
-    Every attribute of ONNX can be read by its name too. One that was not given has its default: 1 for each of `strides`
-    and `dilations`, 0 for each of `pads`.
+    Every attribute of ONNX can also be read by its name. Attributes that were not given have their defaults: 1 for each
+    of `strides` and `dilations`, 0 for each of `pads`.
 
     Examples
     --------
@@ -78,8 +90,7 @@ class Operator:
 
     windowed: ClassVar[bool] = True
     quantised: ClassVar[bool] = False
-    zero_points_optional: ClassVar[bool] = False
-    _schema: ClassVar[str]  # the name of its rows in the table, which subclasses share
+    _schema: ClassVar[schemas.Schema]  # its rows in the table, which subclasses share
 
     _given: tuple[tuple[str, Any], ...]
     _version: schemas.Version
@@ -93,25 +104,33 @@ class Operator:
     def _set(self, opset: int | None, channels_last: bool | int, *, return_indices: bool = False,
              axes: Ints | None = None, keepdims: bool = True, **given: Any) -> None:
         """What every constructor ends in."""
-        name = self._schema
-        version = schemas.resolve(name, opset)
+        schema = self._schema
+        version = schemas.resolve(schema.operator, opset)
         checked = schemas.check_attributes(version, given)
         pooled = None if axes is None else Axes().check(Place(version.label, "axes"), axes)
         if pooled is not None and channels_last:
-            raise PoolError(f"{version.label}: axes={pooled} given together with channels_last; axes say which are "
-                            f"pooled in any layout, leave channels_last out", version.label, "axes", value=pooled)
+            raise PoolError(f"{version.label}: axes={pooled} given together with channels_last; axes selects the "
+                            f"pooled axes in any layout, so leave channels_last out", version.label, "axes",
+                            value=pooled)
         sides = checked.get("kernel_shape") if pooled is None else pooled
         if self.windowed and isinstance(sides, tuple):
             windows.check_lengths(version.label, checked, len(sides))
         last = bool(Flag().check(Place(version.label, "channels_last"), channels_last))
+        if schema.channels_last and not last:
+            raise PoolError(f"{version.label}: channels_last=False, but its arrays are (N, *spatial, C); use MaxPool",
+                            version.label, "channels_last", value=False)
         indices = bool(Flag().check(Place(version.label, "return_indices"), return_indices))
         keeps = bool(Flag().check(Place(version.label, "keepdims"), keepdims))
         schemas.check_outputs(version, 1 + indices)
-        resolved = schemas.LATEST[schemas.SCHEMAS[name].domain] if opset is None else int(opset)
+        resolved = schemas.LATEST[schema.domain] if opset is None else int(opset)
         for key, value in (("_given", tuple(checked.items())), ("_version", version), ("channels_last", last),
                            ("opset", resolved), ("return_indices", indices), ("axes", pooled), ("keepdims", keeps),
                            ("_recent", no_plan)):
             object.__setattr__(self, key, value)
+        self._check()
+
+    def _check(self) -> None:
+        """Refuses attributes that are allowed one by one, but not by what the operator does."""
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -123,7 +142,7 @@ class Operator:
         version = self._version
         if attribute in version.fixed:
             return version.fixed[attribute]
-        kind = version.attributes.get(attribute) or schemas.SCHEMAS[self._schema].versions[-1].attributes[attribute]
+        kind = version.attributes.get(attribute) or self._schema.versions[-1].attributes[attribute]
         return self.attributes.get(attribute, kind.implied)
 
     @property
@@ -155,7 +174,7 @@ class Operator:
         """Refuses a shape that has too few axes."""
         least = 3 if self.windowed else 2
         if len(shape) < least:
-            raise PoolError(f"{self.label}: X has {len(shape)} axes, shape {shape}, but takes at least {least}; "
+            raise PoolError(f"{self.label}: X has {len(shape)} axes, shape {shape}, but needs at least {least}; "
                             f"give (N, C{', *spatial' if least == 3 else ''})", self.label, "X", value=shape)
 
     def _check_dtype(self, dtype: np.dtype[Any]) -> None:
@@ -208,21 +227,21 @@ class Operator:
         Parameters
         ----------
         shape : sequence of int
-            (N, C, *spatial), or (N, *spatial, C) if `channels_last`; any with axes.
+            (N, C, *spatial), or (N, *spatial, C) if `channels_last`; any shape with axes.
         dtype : dtype_like
-            One that the operator's version has.
+            A dtype that the operator's version allows.
 
         Returns
         -------
         Plan
-            What pools arrays of this shape and dtype.
+            Pools arrays of this shape and dtype.
 
         Raises
         ------
         PoolError
             If the shape has too few axes, an empty spatial axis, or no room for a window.
         PoolTypeError
-            If the version does not have the dtype.
+            If the version does not allow the dtype.
         """
         return _plan(self, self._checked_shape(shape), dtype_of(self.label, dtype))
 
@@ -233,12 +252,12 @@ class Operator:
         Parameters
         ----------
         shape : sequence of int
-            The shape of X.
+            Shape of X.
 
         Returns
         -------
         tuple of int
-            The shape of the result; of that for one region if the operator pools regions.
+            Shape of the result; that for one region if the operator pools regions.
 
         Raises
         ------
@@ -247,7 +266,8 @@ class Operator:
         """
         sizes = self._checked_shape(shape)
         self._check_rank(sizes)
-        return self._output_shape(sizes)
+        with importing, DefaultFloats():
+            return self._output_shape(sizes)
 
     @overload
     def __call__(self, x: NDArray[T], *inputs: ArrayLike | None, out: None = None,
@@ -265,20 +285,27 @@ class Operator:
         Parameters
         ----------
         x : array_like of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`
-            The input X. It is not changed.
+            Input X, which is not changed.
+        *inputs : array_like
+            Further inputs of the operator, in ONNX order.
+        out : ndarray, optional
+            Array in which the result is stored, and which is returned. A tuple of two for MaxPool with Indices.
+        num_threads : int, optional
+            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
+            single-threaded.
 
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            The result, of the dtype of `x` in native byte order. It has the order of `x` in memory; with axes it is
+            The result, with the dtype of `x` in native byte order. Its memory order is that of `x`; with axes it is
             C-contiguous.
 
         Raises
         ------
         PoolError
-            For a shape or value that the operator does not allow.
+            If the operator does not allow a shape or a value.
         PoolTypeError
-            For a dtype or kind of argument that it does not allow.
+            If the operator does not allow a dtype or a kind of argument.
         """
         if type(x) is not np.ndarray:
             x = as_array(self.label, x)
@@ -289,15 +316,13 @@ class Operator:
         return plan(x, *inputs, out=out, num_threads=num_threads)
 
 
-document_calls(Operator, Plan, Part, Share)
-
 Kind = TypeVar("Kind", bound=type[Operator])
 registry: dict[str, type[Operator]] = {}  # the operators of this library, by name
 
 
 def registered(cls: Kind) -> Kind:
     """An operator's class, named as its rows in the table: what nodes of that name become."""
-    cls._schema = cls.__name__
+    cls._schema = schemas.SCHEMAS[cls.__name__]
     cls.__init__ = hinted(cls.__init__, cls.__name__)  # type: ignore[method-assign]
     registry[cls.__name__] = cls
     return cls
@@ -313,56 +338,38 @@ def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Opera
     except TypeError as error:
         if isinstance(error, PoolTypeError) and error.attribute in (cls.__init__.__kwdefaults__ or ()):  # of a value
             raise
-        raise PoolTypeError(f"{cls.__name__}: cannot be made again: {error}; pickle and load it with the same version "
+        raise PoolTypeError(f"{cls.__name__}: cannot be unpickled: {error}; pickle and load it with the same version "
                             f"of onnxpool") from None
-
-
-def made(cls: Any, *arguments: Any) -> Operator:
-    """
-    The operator with these arguments, in the order of its signature.
-
-    It may have been made before, with equal arguments of the same types. 2 and 2.0 are of different types.
-    """
-    arguments, kinds = key_of(arguments)
-    try:
-        return _made(cls, arguments, kinds)
-    except PoolTypeError:
-        raise
-    except TypeError:  # what cannot be looked up, such as an array
-        return _made.__wrapped__(cls, arguments, kinds)
-
-
-@lru_cache(maxsize=MOST_KEPT)
-def _made(cls: Any, arguments: tuple[Any, ...], kinds: tuple[type, ...]) -> Operator:
-    operator: Operator = cls(**dict(zip(cls.__init__.__kwdefaults__, arguments, strict=True)))
-    return operator
 
 
 @lru_cache(maxsize=MOST_KEPT)
 def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
     """The plan of an operator; the same object for the same question."""
-    operator._check_dtype(dtype)
-    operator._check_rank(shape)
-    return operator._make_plan(shape, dtype)
+    with importing, DefaultFloats():
+        operator._check_dtype(dtype)
+        operator._check_rank(shape)
+        return operator._make_plan(shape, dtype)
 
 
 def clear_caches() -> None:
     """
-    Forget the operators and plans that onnxpool remembers, and so free their memory.
+    Drop the operators and plans that onnxpool keeps for later calls, and free their memory.
 
-    What somebody else holds stays as it is. Calls make anew what they need.
+    Objects that are still referenced elsewhere stay valid. Later calls create what they need again.
 
     See Also
     --------
-    Operator : What is remembered.
-    Plan : What is remembered of each operator.
+    Operator : Kept for each set of arguments of a function.
+    Plan : Kept for each operator, shape and dtype.
 
     Examples
     --------
     >>> import onnxpool
     >>> onnxpool.clear_caches()
     """
-    for cache in (_made, _plan, dtype_name, ratio_of):
+    from .planning.quantisation import ratio_of
+
+    for cache in (remembered, _plan, dtype_name, ratio_of):
         cache.cache_clear()
 
 
@@ -373,26 +380,26 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     Parameters
     ----------
     node : onnx.NodeProto
-        With its domain; ``"ai.onnx"`` is the same as ``""``.
+        Node with its domain; ``"ai.onnx"`` is the same as ``""``.
     opsets : dict of str to int
-        The model's opset imports, such as ``{"": 19, "com.microsoft": 1}``.
+        Opset imports of the model, such as ``{"": 19, "com.microsoft": 1}``.
 
     Returns
     -------
     Operator
-        To be called with the node's inputs, in ONNX order.
+        Takes the inputs of the node, in ONNX order.
 
     Raises
     ------
     PoolError
-        If the operator is not known, if its domain is not imported, or for its attributes.
+        If the operator is unknown, its domain is not imported, or its version does not allow an attribute.
     PoolTypeError
-        If an attribute has another type than its version says.
+        If an attribute does not have the type that the version prescribes.
 
     See Also
     --------
-    Operator : What is returned.
-    supported : The operators and versions that are known.
+    Operator : Class of the result.
+    supported : Lists operators and versions.
 
     Examples
     --------
@@ -414,8 +421,8 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     schema = schemas.SCHEMAS.get(node.op_type)
     if schema is None or schema.domain != domain:
         known = ", ".join(f"{s.domain + ':' if s.domain else ''}{name}" for name, s in schemas.SCHEMAS.items())
-        raise PoolError(f"{domain + ':' if domain else ''}{node.op_type} is no pooling operator that onnxpool knows; "
-                        f"it knows {known}", node.op_type)
+        raise PoolError(f"{domain + ':' if domain else ''}{node.op_type} is not a pooling operator of onnxpool; "
+                        f"it has {known}", node.op_type)
     imported = {"" if name == "ai.onnx" else name: opset for name, opset in opsets.items()}
     if domain not in imported:
         raise PoolError(f"{node.op_type}: domain {domain!r} is not among the model's opset imports {opsets}; "

@@ -1,6 +1,6 @@
 """onnxpool's kernels on raw pointers, without the GIL: docs/c-api.md.
 
-This file is an ABI. It is only ever added to: no name, signature, value or field here changes or goes.
+This file is an ABI, to which things are only ever added: no name, signature, value or field changes or is removed.
 """
 from libc.stdint cimport int32_t, int64_t
 
@@ -35,22 +35,22 @@ cdef enum:
     ONNXPOOL_SAME_LOWER = 2
     ONNXPOOL_VALID = 3
 
-# What a run returns
+# The status of a run
 cdef enum:
     ONNXPOOL_OK = 0
     ONNXPOOL_NULL_POINTER = 1  # a handle or array is missing
-    ONNXPOOL_BAD_INDICES = 2   # indices are missing, or given though the handle makes none
-    ONNXPOOL_BAD_THREADS = 3   # fewer than 0 threads
-    ONNXPOOL_NO_MEMORY = 4     # for scratch memory
+    ONNXPOOL_BAD_INDICES = 2   # indices are missing, or given although the handle computes none
+    ONNXPOOL_BAD_THREADS = 3   # a negative number of threads
+    ONNXPOOL_NO_MEMORY = 4     # no scratch memory
 
 
-# An attribute, or a number, that is 0 or NULL is not given.
+# A number that is 0 and a pointer that is NULL count as not given.
 cdef struct onnxpool_geometry:
-    int64_t size               # sizeof(onnxpool_geometry), which tells what fields the caller knows
+    int64_t size               # sizeof(onnxpool_geometry), which tells which fields the caller knows
     int32_t operation          # an operator
     int32_t dtype
     int32_t opset              # 0: the newest
-    int32_t ndim               # axes of X: N, C and the spatial ones
+    int32_t ndim               # number of axes of X: N, C and the spatial axes
     int32_t channels_last
     int32_t return_indices
     int32_t storage_order
@@ -63,7 +63,7 @@ cdef struct onnxpool_geometry:
     const int64_t* strides       # ndim - 2 values
     const int64_t* pads          # 2 (ndim - 2) values
     const int64_t* dilations     # ndim - 2 values
-    const int64_t* x_strides     # in bytes, ndim values; NULL: in C order
+    const int64_t* x_strides     # in bytes, ndim values; NULL: C order
     const int64_t* y_strides
     const int64_t* indices_strides
     float x_scale
@@ -72,26 +72,26 @@ cdef struct onnxpool_geometry:
     int32_t y_zero_point
 
 
-# A pool made ready: immutable, counted, free of the GIL, for any number of threads at once.
+# A prepared pool: immutable, reference-counted, usable without the GIL from any number of threads at once.
 cdef struct onnxpool_handle
 
 cdef int onnxpool_abi_version() noexcept nogil
 
-# With the GIL; a Python exception is set where the result is NULL. A new handle counts one reference.
-# `inputs`: those of a quantised operator after X, a sequence; else None.
+# These need the GIL, and set a Python exception if the result is NULL. A new handle has one reference.
+# `inputs`: a sequence of the inputs of a quantised operator after X; otherwise None.
 cdef onnxpool_handle* onnxpool_prepare(object plan, object inputs) except NULL
 cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* geometry) except NULL
 
-# Counts one reference more, or one less. The last release takes the GIL for a moment.
+# Add a reference, and drop one. The last release takes the GIL for a moment.
 cdef void onnxpool_retain(onnxpool_handle* handle) noexcept nogil
 cdef void onnxpool_release(onnxpool_handle* handle) noexcept nogil
 
-# The number of axes of the result; its shape goes to `shape` (at most 64 values) if that is not NULL.
+# Returns the number of axes of the result, and stores its shape (at most 64 values) unless `shape` is NULL.
 cdef int onnxpool_output_shape(const onnxpool_handle* handle, int64_t* shape) noexcept nogil
 
-# Pools x into y (and indices); threads: 1 is serial, 0 the number in force when the handle was made.
+# Pools x into y (and indices). 1 thread is serial, and 0 means the number in force when the handle was made.
 cdef int onnxpool_run(const onnxpool_handle* handle, const void* x, void* y, int64_t* indices,
                       int threads) noexcept nogil
 
-# What a run's return value means, in English.
+# Describes the status of a run in English.
 cdef const char* onnxpool_message(int status) noexcept nogil

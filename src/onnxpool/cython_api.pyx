@@ -30,7 +30,7 @@ cdef extern from *:
 
 __all__ = ["Prepared"]
 
-MOST_SIZE = 4096  # of a geometry that somebody made on purpose
+MOST_SIZE = 4096  # of a geometry that is not garbage
 
 OPERATIONS = {
     ONNXPOOL_AVERAGE_POOL: "AveragePool",
@@ -62,17 +62,17 @@ cdef struct onnxpool_handle:
     int64_t references
     PyObject* pool             # held until the last release
     bint empty, indexed
-    int threads, most_threads  # in force when it was made; that a run can have
+    int threads, most_threads  # in force when it was made; the most that a run can have
     int ndim
     int64_t shape[MOST_AXES]    # of the result
-    Operands operands          # but for their data
+    Operands operands          # without their data
     Strides strides
 
 
 def memory_of(str label, str name, tuple shape, dtype, strides=None):
-    """An array with no memory behind it, to be asked for its shape and strides and nothing else."""
+    """An array without memory behind it, of which only the shape and strides may be used."""
     if not can_be(shape, dtype):
-        raise PoolError(f"{label}: {name} of shape {shape} is more than an array can be; shrink it")
+        raise PoolError(f"{label}: {name} of shape {shape} is too large for any array; shrink it")
     if strides is None:
         strides = [dtype.itemsize * math.prod(shape[axis + 1:]) for axis in range(len(shape))]
     return np.lib.stride_tricks.as_strided(np.empty((), dtype), shape, strides)
@@ -119,7 +119,7 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
 
 
 cdef tuple values(const int64_t* source, Py_ssize_t count):
-    """As many integers, or None if they are not given."""
+    """This many integers, or None if they are not given."""
     return None if source == NULL else tuple([source[i] for i in range(count)])
 
 
@@ -131,7 +131,7 @@ def named(dict names, str field, code):
 
 
 cdef onnxpool_geometry known_part(const onnxpool_geometry* given) except *:
-    """A geometry as this version knows it; what only a later version knows must not be given."""
+    """A geometry with the fields that this version knows; fields of later versions must not be set."""
     cdef onnxpool_geometry geometry
     cdef Py_ssize_t byte
     if not sizeof(onnxpool_geometry) <= given.size <= MOST_SIZE:
@@ -278,11 +278,11 @@ cdef class Prepared:
 
     @property
     def address(self):
-        """The handle, as an int for Numba and ctypes; it is valid as long as this object lives."""
+        """The handle, as an int for Numba and ctypes; it is valid for as long as this object lives."""
         return <uintptr_t> self.handle
 
     @property
     def route(self):
-        """The names of the steps that it runs, as in what `plan.explain()` says."""
+        """The names of the steps that it runs, as in `plan.explain()`."""
         pool = <object> self.handle.pool
         return [] if pool is None else [pool.setup.route]

@@ -1,4 +1,4 @@
-"""Arrays of other frameworks as NumPy arrays, by the DLPack protocol: without a copy, bfloat16 included.
+"""Arrays of other frameworks as NumPy arrays, through the DLPack protocol: without a copy, and including bfloat16.
 
 The structures are those of DLPack 1.x (dmlc/dlpack, include/dlpack/dlpack.h).
 """
@@ -35,7 +35,7 @@ cdef struct DLTensor:
     uint8_t code, bits
     uint16_t lanes
     int64_t* shape
-    int64_t* strides  # in elements; NULL: in C order
+    int64_t* strides  # in elements; NULL: C order
     uint64_t byte_offset
 
 cdef struct DLManagedTensor:
@@ -51,18 +51,18 @@ cdef struct DLManagedTensorVersioned:
     DLTensor tensor
 
 cdef uint64_t READ_ONLY = 1
-VERSION = (1, 0)  # the newest that is asked for; its minor versions only add
+VERSION = (1, 0)  # the newest that is requested; minor versions only add to it
 OTHER = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 13: "CUDA managed", 14: "oneAPI",
          15: "WebGPU", 16: "Hexagon", 17: "MAIA"}
 KINDS = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")  # by their codes
 BITS = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64), "bfloat": (16,), "complex": (64, 128),
         "bool": (8,)}
 
-cdef char[16] nowhere  # where arrays of no elements lie
+cdef char[16] nowhere  # the memory of arrays without elements
 
 
 cdef class Owner:
-    """What keeps the memory of an array: it calls the producer's deleter, once."""
+    """Keeps the memory of an array alive, and finally calls the producer's deleter, once."""
 
     cdef DLManagedTensor* legacy
     cdef DLManagedTensorVersioned* versioned
@@ -96,7 +96,7 @@ cdef element_of(const DLTensor* tensor):
 
 
 cdef tuple extents(const DLTensor* tensor, object itemsize):
-    """Shape and strides in bytes, both such that NumPy can address every element; computed in Python's integers."""
+    """Shape and strides in bytes, with which NumPy can address every element; computed in Python integers."""
     if not 0 <= tensor.ndim <= MOST_AXES:
         raise PoolError(f"from_dlpack: the tensor has {tensor.ndim} axes, but an array has 0 to {MOST_AXES}")
     if tensor.ndim and tensor.shape == NULL:
@@ -116,7 +116,7 @@ cdef tuple extents(const DLTensor* tensor, object itemsize):
 
 
 cdef cnp.ndarray array_of(const DLTensor* tensor, Owner owner, bint writeable):
-    """A view of a tensor's memory, which `owner` keeps."""
+    """A view of a tensor's memory, which `owner` keeps alive."""
     cdef cnp.npy_intp shape[64]
     cdef cnp.npy_intp strides[64]
     cdef char* data = <char*> tensor.data
@@ -140,7 +140,7 @@ cdef cnp.ndarray array_of(const DLTensor* tensor, Owner owner, bint writeable):
 
 
 cdef consume(capsule):
-    """The array of a capsule. The capsule stays its producer's until nothing can fail any more."""
+    """The array of a capsule. The producer keeps the capsule until nothing can fail any more."""
     cdef Owner owner = Owner()
     cdef DLManagedTensor* legacy
     cdef DLManagedTensorVersioned* versioned
@@ -174,22 +174,22 @@ def from_dlpack(obj):
     Parameters
     ----------
     obj : object with ``__dlpack__`` and ``__dlpack_device__``, or DLPack capsule
-        Such as a torch.Tensor, a jax.Array or an onnxruntime.OrtValue, in memory of the CPU. Its memory lives as long
-        as the array.
+        For example a torch.Tensor, a jax.Array or an onnxruntime.OrtValue, in CPU memory. Its memory lives as long as
+        the array.
 
     Returns
     -------
     ndarray
-        Of the tensor's shape and strides; bfloat16 is the dtype of the package ml_dtypes. It is writeable unless the
-        tensor is read-only or comes by a protocol older than DLPack 1.0, which cannot tell.
+        An array with the tensor's shape and strides; bfloat16 is the dtype of the package ml_dtypes. It is writeable
+        unless the tensor is read-only, or uses a protocol older than DLPack 1.0, which cannot tell.
 
     Raises
     ------
     PoolError
         If the tensor has a shape that no array can have, or if its capsule was read before.
     PoolTypeError
-        If `obj` is no tensor, is not in memory of the CPU, or has elements that NumPy has not. Tensors of torch with
-        the negative bit are refused too, as their memory has other numbers.
+        If `obj` is not a tensor, is not in CPU memory, or has elements of a type that NumPy lacks. Tensors of torch
+        with the negative bit are refused too, because their memory holds the negated numbers.
 
     See Also
     --------
@@ -209,7 +209,7 @@ def from_dlpack(obj):
             raise PoolTypeError(f"from_dlpack: a {type(obj).__name__} has no {method}; give a tensor that follows "
                                 f"DLPack, or np.asarray(...) of what does not")
     check_device(obj.__dlpack_device__()[0], obj)
-    if says(obj, lambda x: x.is_neg()):  # torch exports the memory all the same
+    if says(obj, lambda x: x.is_neg()):  # torch exports the memory nevertheless
         raise PoolTypeError("from_dlpack: the tensor has its negative bit set, so its memory has other numbers; give "
                             "x.resolve_neg()")
     try:
@@ -219,5 +219,5 @@ def from_dlpack(obj):
     try:
         return consume(capsule)
     except BaseException:
-        capsule = None  # its destructor may run Python code, which must not meet an error on its way
+        capsule = None  # its destructor may run Python code, which must not run while an error is propagating
         raise

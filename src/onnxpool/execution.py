@@ -1,57 +1,62 @@
 """Execution: what every plan is: immutable, explained, cut into parts, called."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, overload
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Any, overload
 
-from .arrays import Array, T, as_array, native
+from .arrays import as_array, native
 from .errors import PoolError, PoolTypeError
-from .explain import Explanation, explain
-from .parts import Limit, Part, Partial, Range, Share, ranges_of
-from .pictures import plot
-from .windows import Axis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from .arrays import Array, T
+    from .explain import Explanation
+    from .parts import Limit, Part, Partial, Range, Share
+    from .windows import Axis
 
 
 class Plan:
     """
-    An operator made ready for one shape and dtype: the fastest call.
+    Operator prepared for one shape and dtype, whose calls have the least overhead.
 
-    Make plans with an operator's `plan` method, not with this class. They are immutable, picklable and safe to call
-    from any thread. Two are equal if their operators, shapes and dtypes are.
+    Create plans with the method `plan` of an operator, not with this class. Plans are immutable and picklable, and any
+    thread may call them. Two plans are equal if their operators, shapes and dtypes are.
 
     Parameters
     ----------
     operator : Operator
-        What makes the plan.
+        Operator that the plan belongs to.
     shape : tuple of int
-        The shape of X.
+        Shape of X.
     dtype : numpy.dtype
-        The dtype of X.
+        Dtype of X.
     **resolved
-        What kinds of plans have besides.
+        Further fields of subclasses.
 
     Attributes
     ----------
     operator : Operator
-        What made the plan. The plan itself needs it to be printed and pickled only.
+        Operator that made the plan. The plan uses it only to be printed and pickled.
     shape : tuple of int
-        The only shape of X that it takes.
+        Only shape of X that the plan accepts.
     dtype : numpy.dtype
-        The only dtype of X that it takes, in native byte order.
+        Only dtype of X that the plan accepts, in native byte order.
     output_shape : tuple of int
-        The shape of the result, or of that for one region.
+        Shape of the result, or of the result for one region.
     axes : tuple of Axis
-        The windows of each spatial axis; empty for operators that have none.
+        Windows of each spatial axis; empty for operators without windows.
     channels_last : bool
-        Whether its arrays are (N, *spatial, C).
+        Whether arrays are (N, *spatial, C).
     label : str
-        The operator and its version, such as ``"MaxPool-22"``.
+        Operator and version, such as ``"MaxPool-22"``.
 
     See Also
     --------
-    Operator : What makes plans.
+    Operator : Makes plans.
 
     Examples
     --------
@@ -105,17 +110,17 @@ class Plan:
         Parameters
         ----------
         *inputs : array_like
-            The operator's inputs after X, in ONNX order.
+            Inputs of the operator after X, in ONNX order.
 
         Returns
         -------
         tuple of int
-            The shape of the result of such a call.
+            Shape of the result of a call with these inputs.
 
         Raises
         ------
         PoolError, PoolTypeError
-            If an input that the shape depends on is not allowed.
+            If an input on which the shape depends is not allowed.
 
         Examples
         --------
@@ -128,12 +133,12 @@ class Plan:
 
     def explain(self) -> Explanation:
         """
-        Tell in words and numbers what the plan does: pads, windows, divisors, and the route of the kernels.
+        Describe what the plan does: pads, windows, divisors, and the route of the kernels.
 
         Returns
         -------
         Explanation
-            A string, whose `to_dict` gives the same as data.
+            A string. Its method `to_dict` returns the same as data.
 
         Examples
         --------
@@ -144,27 +149,31 @@ class Plan:
           windows 0-1, 0-2, 1-3, 2-3, divided by 2, 3, 3, 2
         route: passes
         """
+        from .explain import explain
+
         return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry())
 
     def plot(self, ax: Any = None) -> Any:
         """
-        Draw the picture of `Explanation.svg` with matplotlib, which ``pip install onnxpool[plot]`` brings.
+        Draw the picture of `Explanation.svg` with matplotlib, which ``pip install onnxpool[plot]`` installs.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where it is drawn. By default in a new figure.
+            Axes in which to draw. Default is those of a new figure.
 
         Returns
         -------
         matplotlib.axes.Axes
-            Where it was drawn.
+            Axes with the picture.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         """
+        from .pictures import plot
+
         return plot(self.explain().picture, ax)
 
     def _repr_html_(self) -> str:
@@ -176,69 +185,76 @@ class Plan:
 
     def tile(self, slices: slice | Sequence[slice]) -> Part:
         """
-        Make a part of the result, which has the same bits.
+        Make a part that computes some elements of the result, bit for bit.
 
         Parameters
         ----------
         slices : slice or sequence of slice
-            Of the result, with step 1: one for each axis. Axes that are left out are taken whole.
+            Slices of the result with step 1, one for each axis. Axes without a slice are taken whole.
 
         Returns
         -------
         Part
-            What computes ``result[slices]`` from ``X[part.inputs]``.
+            Computes ``result[slices]`` from ``X[part.inputs]``.
 
         Raises
         ------
         PoolError, PoolTypeError
-            For what are no such slices, and for operators whose results depend on places that are values.
+            If the slices are not of this form, or if values of an input decide which elements of X a result depends on.
         """
+        from .parts import ranges_of
+
         return self._part(ranges_of(self.label, slices, self.output_shape))
 
     def tiles(self, n: int | None = None, *, max_bytes: int | None = None) -> Iterator[Part]:
         """
-        Cut the result into parts, which cover it once, in row-major order.
+        Cut the result into parts that cover it exactly once, in row-major order.
 
         Parameters
         ----------
         n : int, optional
-            How many parts there are at least, if the result has as many elements.
+            Minimum number of parts, if the result has that many elements.
         max_bytes : int, optional
-            The most bytes of what a part takes of X and what it gives. One of the two must be given.
+            Maximum number of bytes of the input and the output of a part together. Give either `n` or `max_bytes`.
 
         Returns
         -------
         iterator of Part
-            As `tile` makes them.
+            Parts as `tile` makes them.
 
         Raises
         ------
         PoolError
-            If a part of one result has more than `max_bytes` bytes, or as `tile`.
+            If a part with one element exceeds `max_bytes`, or for the reasons that `tile` lists.
         """
+        from .parts import Limit
+
         return self._parts(Limit.of(self.label, n, max_bytes))
 
     def partials(self, n: int | None = None, *, max_bytes: int | None = None) -> Iterator[Share]:
         """
-        Cut the input of a global operator into shares, whose partial results `combine` makes the result.
+        Cut the input of a global operator into shares, whose partial results `combine` turns into the result.
 
         Parameters
         ----------
         n : int, optional
-            How many shares there are at least, if the pooled axes have as many elements.
+            Minimum number of shares, if the pooled axes have that many elements.
         max_bytes : int, optional
-            The most bytes that a share takes of X, with a copy for 16-bit sums. One of the two must be given.
+            Maximum number of bytes of the input of a share, including a copy for 16-bit sums. Give either `n` or
+            `max_bytes`.
 
         Returns
         -------
         iterator of Share
-            What computes a `Partial` from ``X[share.inputs]``.
+            Shares, each of which computes a `Partial` from ``X[share.inputs]``.
 
         Raises
         ------
         PoolError
-            If a share of one element has more than `max_bytes` bytes, or if the operator is not global.
+            If a share of one element exceeds `max_bytes`, or if the operator is not global.
         """
+        from .parts import Limit
+
         return self._shares(Limit.of(self.label, n, max_bytes))
 
     def combine(self, partials: Iterable[Partial]) -> Array:
@@ -248,27 +264,27 @@ class Plan:
         Parameters
         ----------
         partials : iterable of Partial
-            Of all shares, in any order. They are taken one by one.
+            Partial results of all shares, in any order. They are consumed one by one.
 
         Returns
         -------
         ndarray
-            The result. Maxima are those of the whole. A mean of n shares is within
-            ``(2 * log2(taps) + 5) * u * mean(abs(x))`` of the true value, with u half an ulp of float32 or float64, and
-            ``n * 2**-53 * mean(abs(x))``. A norm is within ``(2 * log2(taps) + 4 + n) * 2**-53 * max(1, 1 / p)`` of its
-            own size, and u. Both are then rounded to the dtype.
+            Result of the whole input. Maxima are exact. With n shares, the error of a mean is at most
+            ``(2 * log2(taps) + 5) * u * mean(abs(x))``, where u is half an ulp of float32 or float64, plus
+            ``n * 2**-53 * mean(abs(x))``. The relative error of a norm is at most
+            ``(2 * log2(taps) + 4 + n) * 2**-53 * max(1, 1 / p)`` plus u. Both are then rounded to the dtype.
 
         Raises
         ------
         PoolError
-            If the shares are not all of the input, or if the operator is not global.
+            If the shares do not make up the whole input, or if the operator is not global.
         """
         return self._combined(partials)
 
     def _uncut(self) -> PoolError:
         """The error for what has no parts."""
-        return PoolError(f"{self.label}: places of its results are values, so they have no parts; cut its inputs",
-                         self.label, "slices")
+        return PoolError(f"{self.label}: its results depend on positions that are values, so they have no parts; cut "
+                         f"its inputs", self.label, "slices")
 
     def _part(self, ranges: Sequence[Range]) -> Part:
         raise self._uncut()
@@ -298,19 +314,26 @@ class Plan:
         Parameters
         ----------
         x : array_like of the plan's shape and dtype
-            The input X. It is not changed.
+            Input X, which is not changed.
+        *inputs : array_like
+            Further inputs of the operator, in ONNX order.
+        out : ndarray, optional
+            Array in which the result is stored, and which is returned. A tuple of two for MaxPool with Indices.
+        num_threads : int, optional
+            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
+            single-threaded.
 
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            The result, of the plan's dtype.
+            The result, with the dtype of the plan.
 
         Raises
         ------
         PoolError
-            If a shape or value is not the plan's.
+            If the plan is for another shape, or does not allow a value.
         PoolTypeError
-            If a dtype or kind of argument is not.
+            If the plan is for another dtype, or does not allow a kind of argument.
         """
         raise NotImplementedError(f"{type(self).__name__} does not run")
 
@@ -319,11 +342,11 @@ class Plan:
         label, shape = self.label, self.shape if shape is None else shape
         array = as_array(label, x)
         if array.shape != shape:
-            raise PoolError(f"{label}: this plan is for shape {shape}, got {array.shape}; plan anew for that",
+            raise PoolError(f"{label}: this plan is for shape {shape}, got {array.shape}; make a plan for that shape",
                             label, "X", value=array.shape)
         if array.dtype != self.dtype and native(array.dtype) != self.dtype:
-            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {array.dtype}; plan anew for that",
-                                label, "X", value=array.dtype.name)
+            raise PoolTypeError(f"{label}: this plan is for {self.dtype}, got {array.dtype}; make a plan for that "
+                                f"dtype", label, "X", value=array.dtype.name)
         return array
 
     def _no_inputs(self, inputs: tuple[Any, ...]) -> None:

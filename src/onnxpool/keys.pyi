@@ -1,3 +1,9 @@
-from typing import Any
+from functools import _lru_cache_wrapper
+from typing import Any, TypeVar
 
-def key_of(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[type, ...]]: ...
+_Made = TypeVar("_Made")
+
+MOST_KEPT: int
+remembered: _lru_cache_wrapper[Any]
+
+def made(cls: type[_Made], **given: Any) -> _Made: ...

@@ -1,7 +1,8 @@
 /* onnxpool's kernels on raw pointers, without the GIL, for C and C++: docs/c-api.md.
  *
- * The declarations of cython_api.pxd, and like them an ABI: only ever added to. `onnxpool_import`, called once with the
- * GIL, finds the functions; each source file that includes this header has its own.
+ * These are the declarations of cython_api.pxd, and like them an ABI, to which things are only ever added. Call
+ * `onnxpool_import` once, with the GIL, to look up the functions. Each source file that includes this header has its
+ * own copy of them.
  */
 #ifndef ONNXPOOL_H
 #define ONNXPOOL_H
@@ -39,7 +40,7 @@ enum { /* auto_pad */
     ONNXPOOL_VALID = 3
 };
 
-enum { /* what a run returns */
+enum { /* the status of a run */
     ONNXPOOL_OK = 0,
     ONNXPOOL_NULL_POINTER = 1,
     ONNXPOOL_BAD_INDICES = 2,
@@ -49,7 +50,7 @@ enum { /* what a run returns */
 
 typedef struct onnxpool_handle onnxpool_handle;
 
-typedef struct onnxpool_geometry { /* 0 and NULL: not given */
+typedef struct onnxpool_geometry { /* 0 and NULL mean not given */
     int64_t size;                  /* sizeof(onnxpool_geometry) */
     int32_t operation, dtype, opset, ndim, channels_last, return_indices, storage_order, ceil_mode, count_include_pad;
     int32_t auto_pad;
@@ -71,7 +72,7 @@ static struct {
     const char *(*message)(int status);
 } onnxpool;
 
-/* 0, or -1 with a Python exception set. */
+/* Returns 0, or -1 with a Python exception set. */
 static int onnxpool_import(void) {
     static const char *const names[] = {"abi_version", "prepare", "prepare_geometry", "retain",
                                         "release",     "output_shape", "run",         "message"};

@@ -1,50 +1,55 @@
 """Parts: what a part of a result takes of the input, and how a result is cut into parts of a bounded size."""
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from itertools import product
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import math
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .attributes import integer, shown
 from .errors import Place, PoolError, PoolTypeError
 from .places import renumber
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy as np
+
+    from .arrays import Array
 
 Range = tuple[int, int]  # from one place to that behind the last one
 
 
 class Part:
     """
-    A part of a result: what it takes of the input, and the plan that computes it.
+    Part of a result: the slices of the input that it needs, and the plan that computes it.
 
-    Make parts with a plan's `tile` or `tiles` method, not with this class. They are picklable and safe to call from any
-    thread.
+    Create parts with the methods `tile` and `tiles` of a plan, not with this class. Parts are picklable, and any thread
+    may call them.
 
     Parameters
     ----------
     whole : Plan
-        The plan of the whole result.
+        Plan of the whole result.
     plan : Plan
-        The plan of the part.
+        Plan of the part.
     inputs, outputs : tuple of slice
-        What it takes of X, and what it gives of the result.
+        Slices of X that the part reads, and slices of the result that it computes.
     renumbering : tuple, optional
         How indices in the part become indices in the whole.
 
     Attributes
     ----------
     inputs : tuple of slice
-        What it takes of X: one slice for each axis.
+        Slices of X that the part reads, one for each axis.
     outputs : tuple of slice
-        Its place in the result: one slice for each axis.
+        Slices of the result that the part computes, one for each axis.
     shape : tuple of int
-        The shape of ``x[part.inputs]``.
+        Shape of ``x[part.inputs]``.
     output_shape : tuple of int
-        The shape of what it gives.
+        Shape of ``result[part.outputs]``.
     dtype : numpy.dtype
-        The dtype of X.
+        Dtype of X.
 
     See Also
     --------
@@ -98,11 +103,18 @@ class Part:
         ----------
         x : array_like
             ``X[part.inputs]``.
+        *inputs : array_like
+            Further inputs of the operator, in ONNX order.
+        out : ndarray, optional
+            Array in which the result is stored, and which is returned. A tuple of two for MaxPool with Indices.
+        num_threads : int, optional
+            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
+            single-threaded.
 
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            The part of the result, with the bits of the whole. Indices are those of the whole.
+            Part of the result, bit for bit. Indices refer to the whole of X.
         """
         result = self._plan(x, *inputs, out=out, num_threads=num_threads)
         if self._renumbering is not None:
@@ -112,18 +124,18 @@ class Part:
 
 class Partial(NamedTuple):
     """
-    What a share of the input gives: to be combined with that of other shares.
+    Partial result of a share of the input, to be combined with those of the other shares.
 
     Parameters
     ----------
     value : ndarray
-        Of the shape of the result: a maximum, a mean or a norm of the share.
+        Maximum, mean or norm of the share, with the shape of the result.
     taps : int
-        How many elements each value is of.
+        Number of elements that each value is computed from.
 
     See Also
     --------
-    Plan.combine : What makes partial results the whole.
+    Plan.combine : Combines partial results into the result.
 
     Examples
     --------
@@ -134,31 +146,31 @@ class Partial(NamedTuple):
     [(1.5, 2), (6.0, 1)]
     """
 
-    value: NDArray[Any]
+    value: Array
     taps: int
 
 
 class Share(Part):
     """
-    A share of the input of a global operator: its elements become partial results, which are combined later.
+    Share of the input of a global operator, which is reduced to a partial result.
 
-    Make shares with a plan's `partials` method, not with this class.
+    Create shares with the method `partials` of a plan, not with this class.
 
     Parameters
     ----------
     whole : Plan
-        The plan of the whole result.
+        Plan of the whole result.
     plan : Plan
-        The plan of the share.
+        Plan of the share.
     inputs, outputs : tuple of slice
-        What it takes of X, and all of the result.
+        Slices of X that the share reads, and slices of the whole result.
     renumbering : tuple, optional
         None, as global operators have no indices.
 
     See Also
     --------
     Plan.partials : Makes all shares of an input.
-    Plan.combine : What makes partial results the whole.
+    Plan.combine : Combines partial results into the result.
 
     Examples
     --------
@@ -183,14 +195,17 @@ class Share(Part):
         x : array_like
             ``X[share.inputs]``.
         *inputs : array_like
-            None: global operators have no other inputs.
+            Must be empty: global operators have no further inputs.
         out : ndarray, optional
-            Where the values are stored.
+            Array in which the values are stored.
+        num_threads : int, optional
+            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
+            single-threaded.
 
         Returns
         -------
         Partial
-            What `Plan.combine` takes.
+            Argument of `Plan.combine`, with those of the other shares.
         """
         x = self._whole._checked(x, self.shape).astype(self._plan.dtype, copy=False)
         taps = math.prod(axis.size for axis in self._plan.axes)
@@ -221,7 +236,7 @@ def ranges_of(label: str, slices: Any, shape: tuple[int, ...]) -> list[Range]:
             raise PoolTypeError(f"{label}: slices[{axis}] must be a slice of integers, got {shown(cut)}; give one such "
                                 f"as slice(0, 4)", label, "slices", axis=axis, value=cut) from None
         if step != 1:
-            raise PoolError(f"{label}: slices[{axis}]={cut} has the step {step}; give neighbouring results, with step "
+            raise PoolError(f"{label}: slices[{axis}]={cut} has the step {step}; give a slice with step "
                             f"1", label, "slices", axis=axis, value=step)
         ranges.append((begin, max(begin, end)))
     return [*ranges, *((0, size) for size in shape[len(given):])]
@@ -235,7 +250,7 @@ class Limit(NamedTuple):
     strict: bool = True  # whether a part that has more bytes is an error
 
     @classmethod
-    def of(cls, label: str, n: Any, max_bytes: Any) -> "Limit":
+    def of(cls, label: str, n: Any, max_bytes: Any) -> Limit:
         """One of the two, checked."""
         if (n is None) == (max_bytes is None):
             raise PoolError(f"{label}: {'neither' if n is None else 'both'} of n and max_bytes given; give one", label,

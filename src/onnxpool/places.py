@@ -1,10 +1,14 @@
 """Places: flat indices into one array become flat indices into another."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BLOCK = 1 << 14  # indices that are taken at a time, so that what comes between stays small
 

@@ -4,7 +4,7 @@ A row of a history says only what its version changed. The rows follow the ONNX 
 com.microsoft, onnxruntime's contributed operators.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from . import dtypes
@@ -42,6 +42,9 @@ class Schema(NamedTuple):
     domain: str
     inputs: tuple[str, ...]
     versions: tuple[Version, ...]
+    optional: tuple[str, ...]  # inputs that a call may leave out
+    axes: bool  # whether calls may name the pooled axes, which ONNX does not know
+    channels_last: bool  # whether arrays are (N, *spatial, C) by definition
 
 
 def since(version: int, attributes: dict[str, Attribute] | None = None, *, dtypes: tuple[str, ...] = (),
@@ -50,7 +53,8 @@ def since(version: int, attributes: dict[str, Attribute] | None = None, *, dtype
     return Version("", version, attributes or {}, dtypes, outputs, fixed or {})
 
 
-def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, ...] = ("X",)) -> Schema:
+def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, ...] = ("X",),
+            optional: tuple[str, ...] = (), axes: bool = False, channels_last: bool = False) -> Schema:
     """The versions of an operator, each made of all rows up to its own."""
     versions: list[Version] = []
     attributes: dict[str, Attribute] = {}
@@ -61,7 +65,7 @@ def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, 
         dtypes += row.dtypes
         outputs = max(outputs, row.outputs)
         versions.append(Version(operator, row.since, attributes, dtypes, outputs, row.fixed))
-    return Schema(operator, domain, inputs, tuple(versions))
+    return Schema(operator, domain, inputs, tuple(versions), optional, axes, channels_last)
 
 
 PER_AXIS = Ints(minimum=1, omitted=1)
@@ -85,6 +89,7 @@ SCHEMAS = {schema.operator: schema for schema in (
         since(11),
         since(19, {"dilations": PER_AXIS}),
         since(22, dtypes=BFLOAT),
+        axes=True,
     ),
     history(
         "MaxPool",
@@ -94,6 +99,7 @@ SCHEMAS = {schema.operator: schema for schema in (
         since(11),
         since(12, dtypes=BYTES),
         since(22, dtypes=BFLOAT),
+        axes=True,
     ),
     history(
         "LpPool",
@@ -102,13 +108,14 @@ SCHEMAS = {schema.operator: schema for schema in (
         since(11),
         since(18, {"ceil_mode": Flag(), "dilations": PER_AXIS}),
         since(22, dtypes=BFLOAT),
+        axes=True,
     ),
     history(
         "MaxUnpool",
         since(9, {"kernel_shape": KERNEL, "strides": PER_AXIS, "pads": PADS}, dtypes=FLOATS),
         since(11),
         since(22, dtypes=BFLOAT),
-        inputs=("X", "I", "output_shape"),
+        inputs=("X", "I", "output_shape"), optional=("output_shape",),
     ),
     history(
         "MaxRoiPool",
@@ -126,18 +133,19 @@ SCHEMAS = {schema.operator: schema for schema in (
         since(22, dtypes=BFLOAT),
         inputs=("X", "rois", "batch_indices"),
     ),
-    history("GlobalAveragePool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),
-    history("GlobalMaxPool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT)),
-    history("GlobalLpPool", since(1, {"p": FLOAT_P}, dtypes=FLOATS), since(2, {"p": INT_P}), since(22, dtypes=BFLOAT)),
+    history("GlobalAveragePool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT), axes=True),
+    history("GlobalMaxPool", since(1, dtypes=FLOATS), since(22, dtypes=BFLOAT), axes=True),
+    history("GlobalLpPool", since(1, {"p": FLOAT_P}, dtypes=FLOATS), since(2, {"p": INT_P}), since(22, dtypes=BFLOAT),
+            axes=True),
     history(
         "QLinearAveragePool",
         since(1, {**WINDOWS, "ceil_mode": Flag(), "channels_last": Flag(), "count_include_pad": Flag()}, dtypes=BYTES),
-        domain="com.microsoft", inputs=QUANTISED_INPUTS,
+        domain="com.microsoft", inputs=QUANTISED_INPUTS, optional=("x_zero_point", "y_zero_point"),
     ),
     history(
         "NhwcMaxPool",
         since(1, {**WINDOWS, "ceil_mode": Flag(), "dilations": PER_AXIS}, dtypes=BYTES),
-        domain="com.microsoft", inputs=("x",),
+        domain="com.microsoft", inputs=("x",), channels_last=True,
     ),
     history(
         "QLinearGlobalAveragePool",
@@ -159,7 +167,7 @@ def resolve(operator: str, opset: object) -> Version:
                         f"give opset <= {latest} if the operator is the same there", operator, "opset", value=number)
     known = [version for version in schema.versions if version.since <= number]
     if not known:
-        raise PoolError(f"{operator}: opset={number} has no {operator}, it exists since opset "
+        raise PoolError(f"{operator}: opset={number} has no {operator}, which exists since opset "
                         f"{schema.versions[0].since}; give opset >= {schema.versions[0].since}", operator, "opset",
                         value=number)
     return known[-1]
@@ -214,13 +222,12 @@ def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def check_dtype(version: Version, name: str, more: Iterable[str] = ()) -> None:
+def check_dtype(version: Version, name: str, more: Collection[str] = ()) -> None:
     """Refuses a dtype that neither the version has nor `more`."""
-    dtypes = dict.fromkeys((*version.dtypes, *more))
-    if name in dtypes:
+    if name in version.dtypes or name in more:
         return
     first = next((v.since for v in SCHEMAS[version.operator].versions if name in v.dtypes), None)
-    accepted = ", ".join(dtypes)
+    accepted = ", ".join(dict.fromkeys((*version.dtypes, *more)))
     if first:
         raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}, here only "
                             f"{accepted}; cast to one of these or give opset >= {first}",
@@ -252,7 +259,7 @@ def check_outputs(version: Version, count: int) -> None:
         return
     first = next((v.since for v in SCHEMAS[version.operator].versions if count <= v.outputs), None)
     if first is None:
-        raise PoolError(f"{version.label}: {count} outputs asked for, but it has {version.outputs}; ask for fewer",
+        raise PoolError(f"{version.label}: {count} outputs requested, but it has {version.outputs}; request fewer",
                         version.label, "return_indices", value=count)
     raise PoolError(f"{version.label}: return_indices given, but Indices exist since {version.operator}-{first}; "
                     f"leave it out or give opset >= {first}", version.label, "return_indices", value=True)

@@ -3,7 +3,6 @@
 Padding, strides, dilation and rounding end here. All arithmetic is exact, and nothing is stored for a window.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -131,6 +130,8 @@ class Axis:
         if across:
             unread = min(unread, self.size - ((across - 1) * self.stride - self.pads[0] + self.span))
         if across < behind:
+            from bisect import bisect_left
+
             unread = min(unread, bisect_left(range(min(self.size, self.dilation)), 1,
                                              key=lambda depth: self._reaching(across, behind, depth + 1)))
         return unread
@@ -164,7 +165,7 @@ def check_sizes(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> No
     """Refuses an empty spatial axis; `places` are their numbers in the array."""
     if 0 in sizes:
         axis = places[sizes.index(0)]
-        raise PoolError(f"{label}: spatial axis {axis} is empty (size 0), a window needs at least 1 element; "
+        raise PoolError(f"{label}: spatial axis {axis} is empty (size 0), but a window needs at least 1 element; "
                         f"only the batch and channel axes may be empty", label, "X", axis=axis, value=0)
 
 

@@ -1,4 +1,4 @@
-"""Pooling without the GIL, from Cython, C, Numba and ctypes: the same bits, and an ABI that stays."""
+"""Pooling without the GIL, from Cython, C, Numba and ctypes: the same bits, and a stable ABI."""
 
 import ctypes
 import re
@@ -23,7 +23,7 @@ from support import ROOT
 import onnxpool
 from onnxpool import cython_api
 
-# The ABI. What is here is never changed, only added to.
+# The ABI. Nothing here is ever changed; things are only added.
 
 SIGNATURES = {
     "onnxpool_abi_version": "int (void)",
@@ -70,7 +70,7 @@ def frames(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
 
 
 def test_exported_functions_stay() -> None:
-    """The capsules have the names and signatures that extensions were built with."""
+    """The capsules have the names and signatures that existing extensions were built with."""
     expected = {}
     for name, signature in SIGNATURES.items():
         for short, struct in STRUCTS.items():
@@ -81,7 +81,7 @@ def test_exported_functions_stay() -> None:
 
 
 def test_layout_and_numbers_stay(tmp_path: Path) -> None:
-    """An extension sees the struct at the same offsets and the same numbers, and there are no others."""
+    """An extension sees the same struct offsets and the same numbers, and there are no others."""
     source = tmp_path / "probe.pyx"
     source.write_text(PROBE)
     probe = build(source, tmp_path)
@@ -94,7 +94,7 @@ def test_layout_and_numbers_stay(tmp_path: Path) -> None:
 
 
 def test_the_header_says_the_same(tmp_path: Path) -> None:
-    """C and C++ see the struct at the same offsets, the same numbers, and the same functions."""
+    """C and C++ see the same struct offsets, the same numbers, and the same functions."""
     header = Path(cython_api.__file__).with_name("onnxpool.h").read_text()
     claims = [f"offsetof(onnxpool_geometry, {name}) == {offset}" for name, offset in OFFSETS.items()]
     claims += [f"ONNXPOOL_{name} == {number}" for name, number in CONSTANTS.items()]
@@ -114,7 +114,7 @@ def test_the_header_says_the_same(tmp_path: Path) -> None:
 
 
 def test_the_page_lists_the_fields_in_their_order() -> None:
-    """So that a struct can be written from it."""
+    """So that the struct can be declared from the page."""
     page = (ROOT / "docs" / "c-api.md").read_text()
     rows = re.findall(r"^\| ([^|]*) \| `([^`]*)` \|", page.partition("\n| field | type |")[2], re.MULTILINE)
     fields = [(name, kind) for names, kind in rows for name in re.findall(r"`(\w+)`", names)]
@@ -124,7 +124,7 @@ def test_the_page_lists_the_fields_in_their_order() -> None:
 
 
 def test_ctypes_sees_the_same_layout() -> None:
-    """The mirror that the other tests use has the frozen offsets."""
+    """The mirror struct of the other tests has the frozen offsets."""
     assert {name: getattr(native.Geometry, name).offset for name, _ in native.Geometry._fields_} == OFFSETS
 
 
@@ -146,7 +146,7 @@ def attributes_of(call: Any) -> dict[str, Any]:
 
 
 def geometry_of(call: Any, y: Any, indices: Any) -> native.Geometry:
-    """The geometry of a random call, for arrays where they lie."""
+    """The geometry of a random call, for arrays in any memory layout."""
     fields = attributes_of(call)
     fields |= {"x_strides": call.x.strides, "y_strides": y.strides}
     if call.operator == INDICES:
@@ -166,7 +166,7 @@ CALLS = 60
 @pytest.mark.smoke
 @pytest.mark.parametrize("operator", [*POOLS, INDICES])
 def test_raw_pointers_give_the_bits_of_the_python_call(operator: str) -> None:
-    """Random calls in any memory give, through a geometry and raw pointers, what Python gives, or its error."""
+    """Random calls in any memory give, through a geometry and raw pointers, the results of Python, or its error."""
     ran = refused = 0
     for seed in range(CALLS):
         call = draw_pool(SeededChoices([seed, len(operator)]), operator)
@@ -206,7 +206,7 @@ BFLOAT16 = DTYPES["bfloat16"]
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
 @pytest.mark.parametrize("threads", [0, 1, 2, 10**6])
 def test_plans_become_handles(dtype: Any, threads: int) -> None:
-    """A handle of a plan gives the plan's bits on arrays large enough for a team."""
+    """A handle made from a plan gives the plan's bits on arrays large enough for a team."""
     x = (np.random.default_rng(3).standard_normal((4, 16, 90, 111)) * 20).astype(np.int8).astype(dtype)
     plan = onnxpool.MaxPool(kernel_shape=3, strides=2, return_indices=True).plan(x.shape, x.dtype)
     y, indices = np.empty(plan.output_shape, dtype), np.empty(plan.output_shape, np.int64)
@@ -220,7 +220,7 @@ def test_plans_become_handles(dtype: Any, threads: int) -> None:
 
 
 def test_quantised_plans_become_handles() -> None:
-    """The further inputs of a quantised plan are given, and checked, when its handle is made."""
+    """The further inputs of a quantised plan are passed, and checked, when its handle is made."""
     x = np.random.default_rng(1).integers(0, 255, (2, 3, 6, 7), np.uint8)
     plan = onnxpool.QLinearAveragePool(kernel_shape=2).plan(x.shape, x.dtype)
     further = (np.float32(0.1), np.uint8(3), np.float32(0.02), np.uint8(9))
@@ -239,7 +239,7 @@ def test_quantised_plans_become_handles() -> None:
 
 
 def test_bfloat16_needs_no_import_before() -> None:
-    """A geometry of bfloat16 finds the dtype by itself."""
+    """A geometry of bfloat16 imports the dtype by itself."""
     text = "import native; print(native.shape_of(native.prepare_geometry("
     text += "native.geometry('GlobalMaxPool', (2, 3, 4), 'bfloat16'))))"
 
@@ -247,7 +247,7 @@ def test_bfloat16_needs_no_import_before() -> None:
 
 
 def test_a_missing_ml_dtypes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without ml_dtypes bfloat16 is refused with the way out."""
+    """Without ml_dtypes, bfloat16 is refused with the way out."""
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     with pytest.raises(onnxpool.PoolTypeError, match="pip install ml_dtypes"):
         native.prepare_geometry(native.geometry("GlobalMaxPool", (2, 3, 4), "bfloat16"))
@@ -258,7 +258,7 @@ def test_a_missing_ml_dtypes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_example_extension(frames: ModuleType, threads: int) -> None:
-    """An extension that cimports the functions gives the same bits, also in a team of its own."""
+    """An extension that cimports the functions gives the same bits, including in a team of its own."""
     x = np.random.default_rng(0).standard_normal((9, 3, 40, 50), np.float32)
     expected = onnxpool.max_pool(x, 4, strides=4)
     pooled = np.empty_like(expected)
@@ -273,7 +273,7 @@ def test_example_extension(frames: ModuleType, threads: int) -> None:
 
 
 def test_example_extension_in_c(tmp_path: Path) -> None:
-    """An extension in C finds the functions by the header and gives the same bits."""
+    """A C extension finds the functions through the header and gives the same bits."""
     blocks = build(Path(__file__).parent / "extension" / "blocks.c", tmp_path)
     image = np.random.default_rng(4).standard_normal((33, 41), np.float32)
     expected = onnxpool.max_pool(image[None, None], 4, strides=4)
@@ -289,7 +289,7 @@ def test_example_extension_in_c(tmp_path: Path) -> None:
 
 
 def test_runs_leave_the_gil_to_others() -> None:
-    """While a long run is on its way in one thread, another one runs Python."""
+    """While a long run is in progress in one thread, another thread runs Python."""
     x = np.zeros((64, 64, 96, 96), np.float32)
     plan = onnxpool.AveragePool(kernel_shape=7, strides=1).plan(x.shape, x.dtype)
     y = np.empty(plan.output_shape, np.float32)
@@ -309,7 +309,7 @@ def test_runs_leave_the_gil_to_others() -> None:
 
 
 def test_one_handle_for_many_threads() -> None:
-    """Threads that share a handle get the bits that one thread gets."""
+    """Threads that share a handle get the bits of a single thread."""
     random = np.random.default_rng(7)
     inputs = [random.standard_normal((2, 8, 33, 35), np.float32) for _ in range(8)]
     plan = onnxpool.LpPool(kernel_shape=3, p=3).plan(inputs[0].shape, np.float32)
@@ -331,7 +331,7 @@ def test_one_handle_for_many_threads() -> None:
 
 
 def test_numba_calls_without_the_gil() -> None:
-    """A function that Numba compiles calls the capsule's function on the data of arrays."""
+    """A function compiled by Numba calls the capsule's function on the data of arrays."""
     numba = pytest.importorskip("numba")
     address = numba.extending.get_cython_function_address("onnxpool.cython_api", "onnxpool_run")
     pointer = ctypes.c_size_t

@@ -1,4 +1,4 @@
-"""Handles of the C API: what is refused, the status of runs, and how long they live."""
+"""Handles of the C API: what is refused, the status of runs, and the lifetime of handles."""
 
 import ctypes
 import gc
@@ -18,14 +18,14 @@ from onnxpool import cython_api
 
 
 def handle_of(**fields: Any) -> int:
-    """A handle of a small MaxPool; it is left to the process."""
+    """A handle of a small MaxPool, which is never released."""
     given = native.geometry("MaxPool", (1, 1, 4), "float32", kernel_shape=(2,))
     native.fill(given, fields)
     return native.prepare_geometry(given)
 
 
 def test_runs_return_a_status() -> None:
-    """A run raises nothing: what is wrong with its arguments is its status, and nothing is written."""
+    """A run raises nothing: its status says what is wrong with its arguments, and nothing is written."""
     x, y, indices = np.arange(4, dtype=np.float32), np.full(3, 7, np.float32), np.full(3, 7)
     plain, indexed = handle_of(), handle_of(return_indices=1)
     at, to, into = x.ctypes.data, y.ctypes.data, indices.ctypes.data
@@ -61,12 +61,12 @@ print(native.run(handle, x.ctypes.data, y.ctypes.data, None, 1))
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
 def test_no_scratch_memory_is_a_status() -> None:
-    """A run that finds no scratch memory says so and goes no further."""
+    """A run that gets no scratch memory returns that status and does nothing else."""
     assert program(NO_MEMORY) == str(native.NO_MEMORY)
 
 
 def test_empty_batches_need_no_data() -> None:
-    """A handle for no images runs on NULL and does nothing."""
+    """A handle for no images accepts NULL and does nothing."""
     for shape in ((0, 3, 4), (2, 0, 4)):
         handle = handle_of(shape=shape)
         assert native.shape_of(handle) == (*shape[:2], 3)
@@ -87,7 +87,7 @@ REFUSED = {
     "ndim_without_windows": ({"ndim": 2}, "MaxPool: ndim=2 of a geometry; give 3 to 64 axes"),
     "shape": ({"shape": None}, "shape of a geometry is NULL"),
     "shape_negative": ({"shape": (1, -1, 4)}, r"shape\[1\]"),
-    "shape_too_large": ({"shape": (2**31, 2**31, 4)}, "more than an array can be"),
+    "shape_too_large": ({"shape": (2**31, 2**31, 4)}, "too large for any array"),
     "kernel_shape_missing": ({"kernel_shape": None}, "kernel_shape is not given"),
     "kernel_shape_zero": ({"kernel_shape": (0,)}, r"MaxPool-22: kernel_shape\[0\]"),
     "kernel_shape_too_large": ({"kernel_shape": (5,)}, r"kernel_shape\[0\]=5 .* axis 2 has 4"),
@@ -106,13 +106,13 @@ REFUSED = {
 
 @pytest.mark.parametrize(("fields", "message"), REFUSED.values(), ids=REFUSED)
 def test_bad_geometries_are_refused(fields: dict[str, Any], message: str) -> None:
-    """A geometry that has no meaning raises the error that Python raises, or one that names the field."""
+    """A meaningless geometry raises the error that Python raises, or one that names the field."""
     with pytest.raises(onnxpool.PoolError, match=message):
         handle_of(**fields)
 
 
 def test_powers_are_of_the_version() -> None:
-    """p is a whole number since version 2 and a float before."""
+    """p is an integer since version 2 and a float before."""
     window = {"kernel_shape": (2,), "p": 2.5}
     assert native.prepare_geometry(native.geometry("LpPool", (1, 1, 4), "float32", opset=1, **window))
     with pytest.raises(onnxpool.PoolTypeError, match="LpPool-22: p"):
@@ -122,13 +122,13 @@ def test_powers_are_of_the_version() -> None:
 
 
 def test_no_geometry_is_refused() -> None:
-    """NULL is no geometry."""
+    """NULL is not a geometry."""
     with pytest.raises(onnxpool.PoolError, match="geometry is NULL"):
         native.prepare_geometry(None)
 
 
 def test_fields_of_a_later_version() -> None:
-    """A longer geometry is taken if what this version does not know is 0, and refused if it is given."""
+    """A longer geometry is accepted if the unknown part is 0, and refused otherwise."""
 
     class Later(ctypes.Structure):
         _fields_ = (("known", native.Geometry), ("further", ctypes.c_int64))
@@ -162,7 +162,7 @@ def test_only_plans_of_windows_have_handles(thing: Any, message: str) -> None:
 
 
 def test_a_handle_outlives_what_it_was_made_of() -> None:
-    """A handle keeps its kernel until the last release, whoever forgets the plan."""
+    """A handle keeps its kernel until the last release, even if the plan is gone."""
     plan = onnxpool.AveragePool(kernel_shape=2, pads=1).plan((1, 1, 1001), "float32")
     pool = plan._row_major_pool()
     before = sys.getrefcount(pool)
@@ -180,7 +180,7 @@ def test_a_handle_outlives_what_it_was_made_of() -> None:
 
 
 def test_prepared_releases_its_handle() -> None:
-    """A `Prepared` holds one reference, and gives it back when it dies."""
+    """A `Prepared` holds one reference, and drops it when it dies."""
     pool = (plan := onnxpool.GlobalMaxPool().plan((1, 1, 777), "float32"))._row_major_pool()
     before = sys.getrefcount(pool)
     prepared = cython_api.Prepared(plan)
@@ -193,7 +193,7 @@ def test_prepared_releases_its_handle() -> None:
 
 
 def test_failed_preparations_leave_nothing() -> None:
-    """Handles that are refused leave no reference to their plan's kernel."""
+    """Handles that are refused leak no reference to the kernel of their plan."""
     pool = (plan := onnxpool.GlobalMaxPool().plan((1, 1, 778), "float32"))._row_major_pool()
     before = sys.getrefcount(pool)
     for _ in range(10):
@@ -203,7 +203,7 @@ def test_failed_preparations_leave_nothing() -> None:
 
 
 def test_nhwc_geometry_says_its_layout() -> None:
-    """NhwcMaxPool takes channels_last=0 as not given."""
+    """For NhwcMaxPool, channels_last=0 means not given."""
     given = native.geometry(NHWC_MAX, (1, 4, 5, 3), "uint8", kernel_shape=(2, 2))
 
     assert native.shape_of(native.prepare_geometry(given)) == (1, 3, 4, 3)

@@ -19,7 +19,7 @@ def ramp(tmp_path):
 
 @pytest.fixture
 def run(tmp_path, capsys):
-    """Runs the command in this process: a model and options, to the outputs and the report."""
+    """Run the command in this process on a model with options, and return the outputs and the report."""
 
     def go(model, *options, expected=OK):
         file = tmp_path / "outputs.npz"
@@ -34,7 +34,7 @@ def run(tmp_path, capsys):
 
 @pytest.fixture
 def refused(capsys):
-    """Runs the command in this process and returns the one line that it refuses with."""
+    """Run the command in this process and return the single line of its error."""
 
     def go(*arguments):
         status = command.main(["run", *arguments])

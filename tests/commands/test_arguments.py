@@ -1,4 +1,4 @@
-"""Arguments as people type them: spellings, orders and mistakes, and the completion of shells."""
+"""Arguments as people type them: spellings, orders and mistakes, and shell completion."""
 
 import io
 import itertools
@@ -72,7 +72,7 @@ TYPED = [
 
 
 def ended(words):
-    """The status that the command line ends with, what it prints, and the last line of standard error."""
+    """The exit status of the command line, its output, and the last line of standard error."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         try:
@@ -89,7 +89,7 @@ def test_what_is_typed(typed, meant):
     assert ended(["explain", *shlex.split(typed)]) == (OK, operator.plan(shape, dtype).explain(), "")
 
 
-# What is typed after `onnxpool`, and what the message has.
+# What is typed after `onnxpool`, and what the message contains.
 MISTAKES = [
     ("explain MaxPool kernel_size=3 --shape 1,3,7,7", "MaxPool: there is no argument kernel_size; give kernel_shape"),
     ("explain MaxPool kernel_shape=3 stride=2 --shape 1,3,7,7", "MaxPool: there is no argument stride; give strides"),
@@ -173,7 +173,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("typed", "message"), MISTAKES, ids=[typed for typed, _ in MISTAKES])
 def test_mistakes(typed, message, model, monkeypatch):
-    """Each mistake gets an error with a way out, in the words of Python where it has the same one."""
+    """Each mistake gets an error with a way out, in the words of Python if Python has the same error."""
     monkeypatch.chdir(model.parent)
     status, out, err = ended(shlex.split(typed))
     assert (status, out) == (CANNOT, "")
@@ -209,7 +209,7 @@ def test_a_file_before_an_operator_in_other_spelling(model, monkeypatch):
 
 
 def test_a_file_whose_name_begins_with_a_dash(model, monkeypatch):
-    """Behind -- everything is an operand."""
+    """After --, everything is an operand."""
     monkeypatch.chdir(model.parent)
     (model.parent / "-m.onnx").write_bytes(model.read_bytes())
     assert ended(["explain", "--json", "--", "-m.onnx"])[:1] == (OK,)
@@ -245,7 +245,7 @@ def test_any_order_prints_the_same(groups, model):
     ["bench", "m.onnx", "--input x=x.npy", "--shape z=1,2", "--threads 2", "--json"],
 ])
 def test_any_order_is_read_the_same(groups):
-    """Commands that tell times read the same from any order."""
+    """Commands that report times read the same in any order."""
     first, *others = groups
     read = {str(sorted(vars(arguments.read(" ".join([first, *order]).split())).items()))
             for order in itertools.permutations(others)}
@@ -253,7 +253,7 @@ def test_any_order_is_read_the_same(groups):
 
 
 def values(kind):
-    """Values of a kind of attribute, some of them wrong."""
+    """Values for a kind of attribute, some of them wrong."""
     wrong = st.sampled_from(["junk", 0, -1, 2.5, (1, 2, 3)])
     if isinstance(kind, Choice):
         return st.sampled_from(kind.values) | wrong
@@ -271,7 +271,7 @@ LISTS = ("{}".format, lambda value: f"[{value}]", lambda value: f"({value})".rep
 
 @st.composite
 def calls(draw):
-    """An operator, arguments of its class, and words that say the same."""
+    """An operator, arguments of its class, and words that mean the same."""
     name = draw(st.sampled_from(sorted(registry)))
     kinds = schemas.SCHEMAS[name].versions[-1].attributes
     ours = {"opset": st.integers(0, 25), "channels_last": st.booleans(), "return_indices": st.booleans(),
@@ -294,7 +294,7 @@ def calls(draw):
 @settings(max_examples=300, deadline=None)
 @given(calls())
 def test_answers_are_those_of_python(call):
-    """Whatever attributes are given, in whatever spelling and order: the plan or the message is that of Python."""
+    """For all attributes, in any spelling and order, the plan or the message is that of Python."""
     name, given, words = call
     try:
         expected = (OK, registry[name](**given).plan((1, 2, 5, 6), "float32").explain(), "")
@@ -304,7 +304,7 @@ def test_answers_are_those_of_python(call):
 
 
 def test_options_are_those_of_the_operators():
-    """Each argument of each class is an option of explain, in the help too."""
+    """Each argument of each class is an option of explain, and appears in its help."""
     _, commands = arguments.parser()
     text = commands["explain"].format_help()
     for cls in registry.values():
@@ -315,7 +315,7 @@ def test_options_are_those_of_the_operators():
 
 @pytest.mark.parametrize("shell", arguments.SHELLS)
 def test_completion(shell):
-    """With shtab, a script for the shell is printed that has commands and options."""
+    """With shtab, the printed shell script has commands and options."""
     pytest.importorskip("shtab")
     status, out, err = ended(["--print-completion", shell])
     assert (status, err) == (OK, "")

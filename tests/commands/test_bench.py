@@ -17,7 +17,7 @@ pytestmark = pytest.mark.smoke
 
 @pytest.fixture
 def model(tmp_path):
-    """A model with a node that both run, and one of float64 means, which onnxruntime has not."""
+    """A model with a node that both can run, and one of float64 means, for which onnxruntime has no kernel."""
     path = tmp_path / "m.onnx"
     onnx.save(parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 19]>
@@ -29,13 +29,13 @@ def model(tmp_path):
 
 
 def data_of(capsys, *arguments):
-    """The JSON of a command that ends well."""
+    """The JSON of a command that succeeds."""
     assert command.main(["bench", *arguments, "--json"]) == OK
     return json.loads(capsys.readouterr().out)
 
 
 def test_both_are_timed(capsys, model):
-    """Each node has the time of both, or the reason why there is one only."""
+    """Each node has the times of both, or the reason why there is only one."""
     first, second = data_of(capsys, model)["nodes"]
     assert (first["name"], first["operator"], first["input_shape"], first["calls"]) == ("y", "MaxPool", [1, 2, 8, 8], 1)
     assert 0 < first["seconds"] < 1
@@ -46,7 +46,7 @@ def test_both_are_timed(capsys, model):
 
 
 def test_the_table(capsys, model):
-    """The text has a row for each node, and how many times as long onnxruntime takes."""
+    """The text has a row for each node, with onnxruntime's time divided by onnxpool's."""
     assert command.main(["bench", model]) == OK
     head, first, second, summary = capsys.readouterr().out.splitlines()
     assert head.split("  ")[0] == "node"
@@ -57,7 +57,7 @@ def test_the_table(capsys, model):
 
 
 def test_threads_are_those_of_both(capsys, model, monkeypatch):
-    """--threads is what calls and sessions use."""
+    """--threads sets the number of threads of calls and sessions."""
     seen = []
     options = onnxruntime.SessionOptions
 
@@ -74,7 +74,7 @@ def test_threads_are_those_of_both(capsys, model, monkeypatch):
 
 
 def test_without_onnxruntime(capsys, model, monkeypatch):
-    """Without onnxruntime the nodes are timed alone, and the output says so."""
+    """Without onnxruntime, only onnxpool is timed, and the output says so."""
     found = importlib.util.find_spec
     monkeypatch.setattr(bench.importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else found(name))
     assert command.main(["bench", model]) == OK
@@ -85,7 +85,7 @@ def test_without_onnxruntime(capsys, model, monkeypatch):
 
 @pytest.mark.parametrize("arguments", [["none.onnx"], ["--shape", "x=1,2"], ["MODEL", "--shape", "q=1,2"]])
 def test_mistakes(capsys, model, arguments):
-    """A mistake is one line."""
+    """A mistake is reported in one line."""
     assert command.main(["bench", *(model if part == "MODEL" else part for part in arguments)]) == CANNOT
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -1,4 +1,4 @@
-"""The command ``onnxpool check``: shapes foreseen, windows, warnings, and each way to fail."""
+"""The command ``onnxpool check``: predicted shapes, windows, warnings, and each way to fail."""
 
 import json
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.smoke
 
 
 def save(path, text, change=None):
-    """Writes a model, given as onnx's text, and returns its path."""
+    """Write a model, given in onnx's text format, and return its path."""
     model = parser.parse_model(text)
     if change is not None:
         change(model)
@@ -25,7 +25,7 @@ def save(path, text, change=None):
 
 @pytest.fixture
 def check(tmp_path, capsys):
-    """Runs the command on a model, to the nodes of its JSON report and its exit status."""
+    """Run the command on a model, and return the nodes of its JSON report and its exit status."""
 
     def go(text, *options, change=None):
         status = command.main(["check", save(tmp_path / "m.onnx", text, change), "--json", *options])
@@ -38,7 +38,7 @@ def check(tmp_path, capsys):
 
 @pytest.fixture
 def refused(tmp_path, capsys):
-    """Runs the command on a model and returns the line that it refuses with."""
+    """Run the command on a model, and return the line of its error."""
 
     def go(text, *options):
         path = save(tmp_path / "m.onnx", text)
@@ -56,7 +56,7 @@ def shapes(nodes):
 
 
 def test_a_dropped_window_decides_later_shapes(check):
-    """After a window that onnx's inference keeps and no runtime makes, the shapes are the runtimes'."""
+    """After a window that onnx's inference keeps but no runtime computes, the shapes are those of the runtimes."""
     nodes, status = check("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[1, 1, 2, 2] x) => (float[a, b, c, d] y) {
@@ -79,7 +79,7 @@ def test_a_dropped_window_decides_later_shapes(check):
 
 
 def test_operators_that_onnx_does_not_infer(check):
-    """Shapes go on through the first LpPool and GlobalLpPool, and through com.microsoft's operators."""
+    """Shapes are propagated through the first LpPool and GlobalLpPool, and through operators of com.microsoft."""
     nodes, _ = check("""
         <ir_version: 8, opset_import: ["" : 1]>
         agraph (float[2, 3, 8, 9] x) => (float[a, b, c, d] y) {
@@ -103,7 +103,7 @@ def test_operators_that_onnx_does_not_infer(check):
 
 
 def test_regions_and_unpooling(check):
-    """Regions come from another input, Indices have a type of their own, and output_shape leaves sizes open."""
+    """Regions come from another input, Indices have their own type, and output_shape leaves sizes open."""
     nodes, _ = check("""
         <ir_version: 8, opset_import: ["" : 16]>
         agraph (float[N, 3, 8, 8] x, float[7, 4] r, int64[7] b, int64[4] s, float[k, 5] q)
@@ -134,7 +134,7 @@ OPEN = """
 
 
 def test_open_sizes(check, tmp_path, capsys):
-    """A size that the model leaves open is shown by name; --shape closes it: then windows and warnings are known."""
+    """A size that the model leaves open is shown by name; after --shape sets it, windows and warnings are known."""
     nodes, status = check(OPEN)
     assert shapes(nodes) == [("y", ["N", 3, "H", "W"], ["N", 3, "?", "?"]), ("g", ["N", 3, "H", "W"], ["N", 3, 1, 1]),
                              ("z", ["N", 3, 1, 1], ["N", 3, 1, 1])]
@@ -156,7 +156,7 @@ def test_open_sizes(check, tmp_path, capsys):
 
 
 def test_open_sizes_that_decide_nothing(check):
-    """An open batch, and sizes before operators that have no windows, leave nothing unchecked."""
+    """An open batch, and open sizes before operators without windows, leave nothing unchecked."""
     nodes, status = check("""
         <ir_version: 8, opset_import: ["" : 16]>
         agraph (float[N, C, 8, 8] x, float[1, 3, H, W] z, float[7, 4] r, int64[7] b)
@@ -169,7 +169,7 @@ def test_open_sizes_that_decide_nothing(check):
 
 
 def test_shapes_that_no_option_gives(check, tmp_path, capsys):
-    """Behind an operator that onnx does not know the reason is told, and no option that cannot help."""
+    """After an operator that onnx does not know, the reason is given, and no option that cannot help."""
     nodes, status = check("""
         <ir_version: 8, opset_import: ["" : 19, "custom" : 1]>
         agraph (float[1, 3, 8, 8] x) => (float[a, b, c, d] y) {
@@ -184,7 +184,7 @@ def test_shapes_that_no_option_gives(check, tmp_path, capsys):
 
 
 def test_a_dtype_that_is_not_known(check):
-    """Which dtypes a runtime lacks cannot be told then."""
+    """Which dtypes a runtime lacks is unknown in that case."""
     nodes, _ = check("""
         <ir_version: 8, opset_import: ["" : 19, "custom" : 1]>
         agraph (float[1, 3, 8, 8] x) => (float[a, b, c, d] y) {
@@ -241,7 +241,7 @@ OLD = """
     (["--ignore=old-ort-ceil", "--ignore=inference-ceil", "--runtime=onnxruntime"], []),
 ])
 def test_filters(check, options, names):
-    """Warnings are those of the runtimes and releases that are asked for, and so is the exit status."""
+    """Warnings are those of the requested runtimes and releases, and the exit status follows from them."""
     nodes, status = check(OLD, *options)
     assert [warning["name"] for warning in nodes[0]["warnings"]] == names
     assert status == (DIFFERS if names else OK)
@@ -254,7 +254,7 @@ def test_filters(check, options, names):
     ("--ignore=ort-nans", "--ignore ort-nans: there is no such warning; give one of ort-kernel, ort-rank, ort-pads"),
 ])
 def test_filters_that_are_none(refused, option, line):
-    """A runtime, a version or a warning that there is not is refused with those that there are."""
+    """An unknown runtime, version or warning is refused with a list of the known ones."""
     assert refused(OLD, option).startswith(line)
 
 
@@ -265,7 +265,7 @@ def test_a_runtime_twice(refused):
 
 
 def test_weights_need_not_be_there(check, tmp_path):
-    """Weights in a file that is gone are not needed; a small tensor in a file is read, for shapes follow from it."""
+    """Weights in a missing file are not needed; a small tensor in a file is read, because shapes depend on it."""
     def change(model):
         for name, array in (("w", np.zeros((4, 1, 17, 17), np.float32)), ("s", np.array([1, 4, 32, -1]))):
             model.graph.initializer.append(numpy_helper.from_array(array, name))
@@ -288,7 +288,7 @@ def test_weights_need_not_be_there(check, tmp_path):
 
 
 def test_attributes_of_any_kind(check, tmp_path, capsys):
-    """A tensor among the attributes is shown by its kind, as text and as JSON, and refused on one line."""
+    """A tensor among the attributes is shown by its kind, as text and as JSON, and refused in one line."""
     def change(model):
         tensor = helper.make_tensor("t", TensorProto.FLOAT, [1], [1.0])
         model.graph.node[0].attribute.append(helper.make_attribute("value", tensor))
@@ -314,7 +314,7 @@ def test_attributes_of_any_kind(check, tmp_path, capsys):
     ("x=", "--shape x=: give --shape NAME=1,3,224,224"),
 ])
 def test_shapes_that_do_not_fit(refused, option, line):
-    """A --shape that is none, names no input or contradicts the model is refused."""
+    """A malformed --shape, or one that names no input or contradicts the model, is refused."""
     assert refused(OPEN, "--shape", option) == line
 
 
@@ -342,14 +342,14 @@ def test_functions_are_looked_into(check):
 
 
 def test_a_function_of_another_opset(check):
-    """A function that cannot be inlined, since its opset is another than the model's, is listed at its own opset."""
+    """A function that cannot be inlined, because its opset differs from the model's, is listed at its own opset."""
     nodes, _ = check(FUNCTION.replace('<opset_import: ["" : 19], domain', '<opset_import: ["" : 7], domain'))
     assert [(node["operator"], node["version"], node["attributes"], node["output_shape"]) for node in nodes] == [
         ("AveragePool", 7, {"kernel_shape": "@size"}, None)]
 
 
 def test_bodies_are_looked_into(check):
-    """Nodes in the branches of an If and in a Loop see the shapes of the graph around them."""
+    """Nodes in the branches of an If and in a Loop see the shapes of the enclosing graph."""
     text = """
         <ir_version: 8, opset_import: ["" : 19]>
         agraph (float[1, 1, 8, 8] x, bool c) => (float[a, b, c, d] y, float[e, f, g, h] z) {
@@ -367,7 +367,7 @@ def test_bodies_are_looked_into(check):
 
 
 def test_refused_nodes(check, tmp_path, capsys):
-    """A node that onnxpool refuses is listed with the reason, for its attributes, its shape and its dtype."""
+    """A node that onnxpool refuses is listed with the reason: its attributes, its shape or its dtype."""
     text = """
         <ir_version: 8, opset_import: ["" : 9]>
         agraph (float[1, 1, 4, 4] x, uint8[1, 1, 4, 4] q) => (float[a, b, c, d] y, uint8[e, f, g, h] z) {
@@ -409,7 +409,7 @@ y: MaxPool-22, float64 (1,1,4) -> (1,1,2)
 
 
 def test_models_without_pooling_or_sense(check, refused, tmp_path, capsys):
-    """No pooling node is fine; a file that is no model, is missing or contradicts itself is refused in a line."""
+    """A model without pooling nodes is fine; a missing, invalid or contradictory file is refused in one line."""
     assert check("""<ir_version: 8, opset_import: ["" : 19]>
         agraph (float[1] x) => (float[1] y) { y = Relu (x) }""") == ([], OK)
     (tmp_path / "no.onnx").write_bytes(b"no model")
@@ -421,7 +421,7 @@ def test_models_without_pooling_or_sense(check, refused, tmp_path, capsys):
 
 
 def test_large_weights_are_not_copied_into_inference(check):
-    """A model with large initializers is checked, and small ones keep the values that shapes follow from."""
+    """A model with large initializers is checked, and small ones keep the values on which shapes depend."""
 
     def change(model):
         model.graph.initializer.append(helper.make_tensor("w", TensorProto.FLOAT, [64, 1, 5, 5], np.zeros(1600)))

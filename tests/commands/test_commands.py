@@ -1,4 +1,4 @@
-"""What all commands have in common: help, exit statuses, output that nobody reads; ``config`` and ``supported``."""
+"""What all commands have in common: help, exit statuses, closed outputs; and ``config`` and ``supported``."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def model(tmp_path):
 
 
 def process(*arguments, stdout=subprocess.PIPE, **variables):
-    """Runs the command line in a process of its own."""
+    """Run the command line in a process of its own."""
     return subprocess.run([sys.executable, "-W", "error", "-m", "onnxpool", *arguments], stdout=stdout,
                           stderr=subprocess.PIPE, timeout=300, env={**os.environ, **variables}, check=False)
 
@@ -53,7 +53,7 @@ def help_of(capsys, *arguments):
 
 
 def test_help_lists_the_commands(capsys):
-    """Each command is there with a line that says what it does."""
+    """Each command is listed with a line that says what it does."""
     text = help_of(capsys)
     for name in COMMANDS:
         assert re.search(rf"^    {name}\s+\w", text, re.MULTILINE)
@@ -61,7 +61,7 @@ def test_help_lists_the_commands(capsys):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_examples_in_help_can_be_parsed(capsys, name):
-    """The help of each command has examples, with options that it knows, and tells of --json."""
+    """The help of each command has examples, with options that it knows, and mentions --json."""
     text = help_of(capsys, name)
     examples = re.findall(rf"^  (onnxpool {name}\b.*?)(?:  .*)?$", text.partition("\nexamples:\n")[2], re.MULTILINE)
     assert len(examples) >= 2
@@ -72,7 +72,7 @@ def test_examples_in_help_can_be_parsed(capsys, name):
 
 
 def test_examples_in_the_documentation_can_be_parsed():
-    """The commands that the page shows have options that there are."""
+    """The commands shown on the page have options that exist."""
     examples = re.findall(r"^\$ (onnxpool .*)$", PAGE.read_text(), re.MULTILINE)
     assert len(examples) >= 4
     for example in examples:
@@ -80,7 +80,7 @@ def test_examples_in_the_documentation_can_be_parsed():
 
 
 def test_config(capsys):
-    """The text is that of show_config, the JSON that of config."""
+    """The text is that of show_config, and the JSON is that of config."""
     assert command.main(["config"]) == OK
     text = capsys.readouterr().out
     onnxpool.show_config()
@@ -90,7 +90,7 @@ def test_config(capsys):
 
 
 def test_supported(capsys):
-    """The table has a row for each version; names select; the JSON is that of supported()."""
+    """The table has a row for each version; names select rows; the JSON is that of supported()."""
     assert command.main(["supported"]) == OK
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split() == ["operator", "version", "dtypes", "attributes"]
@@ -110,7 +110,7 @@ def test_supported(capsys):
 
 @pytest.mark.parametrize("name", ["config", "supported"])
 def test_commands_that_need_no_other_package(name):
-    """What is installed can be seen without onnx."""
+    """What is installed can be shown without onnx."""
     code = ("import sys; sys.modules['onnx'] = None\n"
             f"from onnxpool.__main__ import main\nsys.exit(main([{name!r}]))")
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, timeout=300, check=False)
@@ -119,7 +119,7 @@ def test_commands_that_need_no_other_package(name):
 
 @pytest.mark.parametrize("arguments", [["check", "MODEL"], ["run", "MODEL", "--json"], ["supported"], ["config"]])
 def test_a_pipe_that_is_closed(model, arguments):
-    """A reader that ends early, such as head, ends the command without a word."""
+    """A reader that exits early, such as head, ends the command silently."""
     reading, writing = os.pipe()
     os.close(reading)
     done = process(*(model if argument == "MODEL" else argument for argument in arguments), stdout=writing)
@@ -129,21 +129,21 @@ def test_a_pipe_that_is_closed(model, arguments):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 def test_a_disk_that_is_full(model):
-    """Output that cannot be written is told on one line."""
+    """Output that cannot be written is reported in one line."""
     with open("/dev/full", "w") as full:
         done = process("check", model, stdout=full)
     assert (done.returncode, done.stderr) == (CANNOT, b"onnxpool: cannot write the output: No space left on device\n")
 
 
 def test_names_that_the_output_cannot_show(model):
-    """A terminal of ASCII gets escapes for other characters."""
+    """An ASCII terminal gets escapes for other characters."""
     done = process("check", model, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stderr) == (OK, b"")
     assert done.stdout.startswith(b"p\\xf6ol: AveragePool-19, ")
 
 
 def test_paths_of_any_bytes(model, tmp_path, capsys):
-    """A file name that is no text works, and can be named in an error."""
+    """A file name that is not valid text works, and can be named in an error."""
     path = os.fsdecode(bytes(tmp_path) + b"/\xff.onnx")
     os.rename(model, path)
     assert command.main(["check", path, "--json"]) == OK
@@ -160,14 +160,14 @@ def test_paths_of_any_bytes(model, tmp_path, capsys):
     (onnxpool.PoolError("two\nlines"), "onnxpool: two lines\n"),
 ])
 def test_errors_are_one_line(monkeypatch, capsys, error, line):
-    """Whatever a user can put right is told on one line, with exit status 2."""
+    """Whatever a user can fix is reported in one line, with exit status 2."""
     monkeypatch.setattr(supported_command, "run", mock.Mock(side_effect=error))
     assert command.main(["supported"]) == CANNOT
     assert capsys.readouterr().err == line
 
 
 def test_errors_of_the_library_are_not_hidden(monkeypatch):
-    """What no user can put right keeps its traceback."""
+    """What no user can fix keeps its traceback."""
     monkeypatch.setattr(config_command, "run", mock.Mock(side_effect=ValueError("a bug")))
     with pytest.raises(ValueError, match="a bug"):
         command.main(["config"])
@@ -178,7 +178,7 @@ def test_errors_of_the_library_are_not_hidden(monkeypatch):
     ["run", "--rtol=inf"], ["run", "--seed=-1"], ["run", "--seed=x"],
 ])
 def test_arguments_that_are_none(capsys, wrong):
-    """The command line shows its usage and ends with 2."""
+    """The command line shows its usage and exits with 2."""
     with pytest.raises(SystemExit) as end:
         command.main(wrong)
     assert end.value.code == CANNOT

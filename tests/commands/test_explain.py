@@ -22,7 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "onnx.md"
 
 @pytest.fixture
 def explained(capsys):
-    """Runs the command and returns what it prints, without the last end of line."""
+    """Run the command and return its output, without the last newline."""
 
     def go(*arguments):
         assert command.main(["explain", *arguments]) == OK
@@ -35,7 +35,7 @@ def explained(capsys):
 
 @pytest.fixture
 def model(tmp_path):
-    """A model with a node whose sizes are known, and one of which they are not."""
+    """A model with a node whose sizes are known, and one whose sizes are not."""
     path = tmp_path / "m.onnx"
     onnx.save(parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 19]>
@@ -63,7 +63,7 @@ def test_the_example_of_the_page(explained):
 
 
 def test_a_model(explained, model):
-    """Each node is shown, with its plan or the reason why there is none; a shape closes what is open."""
+    """Each node is shown, with its plan or the reason why it has none; --shape sets open sizes."""
     plan = onnxpool.AveragePool(kernel_shape=(2, 2), opset=19).plan((1, 2, 8, 8), np.float32)
     assert explained(model) == f"y: {plan.explain()}\nw: its size along axis 2 is not known"
     with_shape = json.loads(explained(model, "--shape", "z=1,2,9", "--json"))
@@ -95,7 +95,7 @@ def test_mistakes(capsys, model, arguments, message):
 
 
 def test_an_operator_needs_no_other_package():
-    """Plans of operators can be seen without onnx."""
+    """Plans of operators can be shown without onnx."""
     code = ("import sys; sys.modules['onnx'] = None\n"
             "from onnxpool.__main__ import main\n"
             "sys.exit(main(['explain', 'MaxPool', 'kernel_shape=2', '--shape', '1,1,4']))")

@@ -1,4 +1,4 @@
-"""The command line as a process: what it imports, how it ends, and how it shows progress."""
+"""The command line as a process: what it imports, how it exits, and how it shows progress."""
 
 import importlib.metadata
 import io
@@ -35,7 +35,7 @@ def test_the_library_does_not_import_onnx():
 
 
 def test_the_command_line_alone():
-    """Without a command the process shows how to use it, and it tells its version."""
+    """Without a command, the process shows its usage; it also tells its version."""
     done = process()
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("usage: onnxpool ")
@@ -50,7 +50,7 @@ def test_the_console_script():
 
 
 def test_an_interrupt(monkeypatch):
-    """Ctrl-C ends the command with the shell's status for it, not with a traceback."""
+    """Ctrl-C ends the command with the shell's status for it, without a traceback."""
     monkeypatch.setattr(models, "Model", mock.Mock(side_effect=KeyboardInterrupt))
 
     assert command.main(["run"]) == 130
@@ -61,7 +61,7 @@ def test_an_interrupt(monkeypatch):
     (True, "\ronnxpool: 2.5 s, reading m.onnx\x1b[K\ronnxpool: 4.6 s, 3 of 9 nodes done, now d (Conv)\x1b[K"),
 ])
 def test_progress(monkeypatch, terminal, shown):
-    """A terminal has one line that changes, any other stream a new line each time."""
+    """A terminal gets one line that is updated, and any other stream a new line each time."""
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: terminal)
     monkeypatch.setattr(progress.time, "monotonic", mock.Mock(side_effect=[0.0, 2.5, 4.6]))
@@ -76,7 +76,7 @@ def test_progress(monkeypatch, terminal, shown):
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_progress_of_one_long_step(monkeypatch, terminal):
-    """Lines come while a step is under way, a terminal is cleared at the end, and nothing comes after that."""
+    """Lines appear during a step, a terminal is cleared at the end, and nothing follows."""
     stream, written = io.StringIO(), threading.Event()
     monkeypatch.setattr(stream, "isatty", lambda: terminal)
     monkeypatch.setattr(stream, "flush", written.set)
@@ -93,7 +93,7 @@ def test_progress_of_one_long_step(monkeypatch, terminal):
     (False, [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]), (True, [0.2] * 7),
 ])
 def test_progress_of_long_work_fills_no_log(monkeypatch, terminal, pauses):
-    """The pauses between lines grow where each is a new line."""
+    """The pauses between lines grow if each is a new line."""
     stream, asked = io.StringIO(), []
     monkeypatch.setattr(stream, "isatty", lambda: terminal)
     line = progress.Progress(stream, "reading m.onnx")
@@ -103,13 +103,13 @@ def test_progress_of_long_work_fills_no_log(monkeypatch, terminal, pauses):
 
 
 def test_a_short_run_shows_no_progress(tmp_path, ramp, capsys):
-    """Work that ends before the first line is due leaves standard error empty."""
+    """Work that ends before the first line is due writes nothing to standard error."""
     assert command.main(["run", save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)]), ramp]) == OK
     assert capsys.readouterr().err == ""
 
 
 def test_progress_that_nobody_reads(monkeypatch):
-    """A stream that is closed does not end the work."""
+    """A closed stream does not end the work."""
     stream = io.StringIO()
     line = progress.Progress(stream, "reading m.onnx")
     stream.close()
@@ -117,7 +117,7 @@ def test_progress_that_nobody_reads(monkeypatch):
 
 
 def test_progress_goes_through_the_nodes(tmp_path):
-    """A run tells of each node before it starts, and forgets the run before it."""
+    """A run announces each node before it starts, and forgets the run before it."""
     path = save(tmp_path / "m.onnx", [node("Neg", "x", "a", name="first"), node("MaxPool", "a", **HALVES)])
     model, seen = models.Model(path), []
     model.run({"x": RAMP})

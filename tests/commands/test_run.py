@@ -32,7 +32,7 @@ def test_the_default_model_reaches_its_expected_output():
 
 
 def test_another_output_than_expected_is_exit_status_1(tmp_path, monkeypatch, capsys):
-    """A model that misses its expected output says so and exits with 1, with --json too."""
+    """A model that misses its expected output says so and exits with 1, also with --json."""
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")])
     monkeypatch.setattr(models, "example", lambda: (path, {"x": RAMP}, {"y": np.full((1, 1, 1, 1), 15, np.float32)}))
 
@@ -50,7 +50,7 @@ def test_another_output_than_expected_is_exit_status_1(tmp_path, monkeypatch, ca
     (22, [22] * 6),
 ])
 def test_every_operator_runs_at_the_version_of_the_models_opset(tmp_path, ramp, run, opset, versions):
-    """The pooling nodes of a model have its opset's versions and give the values computed by hand."""
+    """The pooling nodes of a model have the versions of its opset and return values computed by hand."""
     expected = {
         "MaxPool": [6, 8, 14, 16], "AveragePool": [3.5, 5.5, 11.5, 13.5], "LpPool": [14, 22, 46, 54],
         "GlobalMaxPool": [16], "GlobalAveragePool": [8.5], "GlobalLpPool": [136],
@@ -76,7 +76,7 @@ def test_the_attributes_are_the_nodes_own(tmp_path, ramp, run):
 
 
 def test_other_nodes_run_on_the_reference_evaluator(tmp_path, ramp, run):
-    """Nodes that do not pool are computed too, without warnings, and are not in the report; there may be no others."""
+    """Other nodes are computed too, without warnings, and are not in the report; there may be only such nodes."""
     path = save(tmp_path / "m.onnx", [node("Neg", "x", "a"), node("MaxPool", "a", "b", **HALVES), node("Neg", "b")])
     outputs, report = run(path, ramp)
 
@@ -90,7 +90,7 @@ def test_other_nodes_run_on_the_reference_evaluator(tmp_path, ramp, run):
 
 
 def test_contributed_operators(tmp_path, run):
-    """Nodes of com.microsoft run on onnxpool with all their inputs, though onnx has no schema for them."""
+    """Nodes of com.microsoft run on onnxpool with all their inputs, although onnx has no schema for them."""
     scalars = [helper.make_tensor(name, kind, [], [number])
                for name, kind, number in (("s", FLOAT, 0.5), ("z", BYTE, 1), ("t", FLOAT, 0.25), ("w", BYTE, 3))]
     nodes = [node("QLinearGlobalAveragePool", "x s z t w", "a", domain=MICROSOFT),
@@ -113,7 +113,7 @@ def test_contributed_operators(tmp_path, run):
     (True, [6, 8, 14, 16], "MaxPool", "AveragePool"), (False, [3.5, 5.5, 11.5, 13.5], "AveragePool", "MaxPool"),
 ])
 def test_the_bodies_of_nodes(tmp_path, ramp, run, capsys, take_then, numbers, taken, idle):
-    """Pooling nodes in the branches of an If run on onnxpool, and the one not taken is named as such."""
+    """Pooling nodes in the branches of an If run on onnxpool, and the branch not taken is reported as such."""
     branches = {
         side: helper.make_graph([node(operator, outputs=side, name=operator, **HALVES)], side, [], [value(side)])
         for side, operator in (("then_branch", "MaxPool"), ("else_branch", "AveragePool"))
@@ -147,7 +147,7 @@ def test_a_loop_counts_its_calls(tmp_path, ramp, run):
 
 
 def test_a_function_passes_its_attributes_on(tmp_path, ramp, run):
-    """A pooling node in a model's function gets the attributes that refer to those of the call."""
+    """A pooling node in a function of the model gets the attributes that refer to those of the call."""
     pool = node("LpPool", "a", "b", name="inner", domain="ai.onnx", strides=[2, 2])
     for name, kind in (("kernel_shape", onnx.AttributeProto.INTS), ("p", onnx.AttributeProto.INT)):
         pool.attribute.append(onnx.AttributeProto(name=name, ref_attr_name=name, type=kind))
@@ -163,7 +163,7 @@ def test_a_function_passes_its_attributes_on(tmp_path, ramp, run):
 
 
 def test_the_long_name_of_the_default_domain(tmp_path, ramp, run):
-    """A model that writes the default domain as "ai.onnx" runs, pooling nodes and others."""
+    """A model that writes the default domain as "ai.onnx" runs, with pooling nodes and others."""
     path = save(tmp_path / "m.onnx", [node("Neg", "x", "a", domain="ai.onnx"),
                                       node("MaxPool", "a", domain="ai.onnx", **HALVES)], domain="ai.onnx")
 
@@ -171,7 +171,7 @@ def test_the_long_name_of_the_default_domain(tmp_path, ramp, run):
 
 
 def test_indices_are_those_of_the_whole_tensor(tmp_path, run):
-    """A MaxPool that gives Indices counts through all channels, where onnx's own operator starts anew in each."""
+    """The Indices of MaxPool count over all channels, whereas onnx's own operator starts again in each."""
     path = save(tmp_path / "m.onnx", [node("MaxPool", outputs="y i", kernel_shape=[2, 2])],
                 [value("x", shape=[1, 2, 2, 2])], [value("y", shape=None), value("i", TensorProto.INT64, None)])
     np.save(tmp_path / "x.npy", RAMP.ravel()[:8].reshape(1, 2, 2, 2))
@@ -184,7 +184,7 @@ def test_indices_are_those_of_the_whole_tensor(tmp_path, run):
 
 
 def test_check_compares_with_onnxruntime(tmp_path, ramp, run, capsys):
-    """--check gives a difference where onnxruntime runs the node, and its reason and status 1 where it does not."""
+    """--check reports a difference if onnxruntime runs the node, and otherwise its reason, with status 1."""
     path = save(tmp_path / "m.onnx", [
         node("MaxPool", "x", "a", **HALVES), node("Cast", "x", "b", to=DOUBLE), node("AveragePool", "b", **HALVES),
     ], outputs=[value("y", DOUBLE, None), value("a", shape=None)])
@@ -205,7 +205,7 @@ def test_check_compares_with_onnxruntime(tmp_path, ramp, run, capsys):
 
 
 def dequantised(kind, operator, opset, tmp_path, further=(), **attributes):
-    """A model that pools dequantised elements, with the options that run it."""
+    """A model that pools dequantised elements, with the options for running it."""
     dtype, number = np.dtype(kind), helper.np_dtype_to_tensor_dtype(np.dtype(kind))
     nodes = [node("DequantizeLinear", "x s z", "d"), node(operator, "d", "p", **attributes), *further]
     constants = [helper.make_tensor("s", FLOAT, [], [0.5]),
@@ -218,7 +218,7 @@ def dequantised(kind, operator, opset, tmp_path, further=(), **attributes):
 
 
 def test_check_finds_what_optimisers_of_onnxruntime_refuse(tmp_path, run, capsys):
-    """A model whose nodes all agree differs as a whole, because onnxruntime rewrites it into one that it refuses."""
+    """A model whose nodes all agree can differ as a whole, because onnxruntime rewrites it into one that it refuses."""
     quantise = [node("QuantizeLinear", "p s z", "y")]
     for arguments in (("uint8", "AveragePool", 19, tmp_path, quantise), ("int8", "MaxPool", 21, tmp_path)):
         given = dequantised(*arguments, **HALVES, **({"dilations": [2, 2]} if arguments[1] == "AveragePool" else {}))
@@ -236,7 +236,7 @@ def test_check_finds_what_optimisers_of_onnxruntime_refuse(tmp_path, run, capsys
     (1, 1, None, "the whole model on onnxruntime differs by 1, optimised or not"),
 ])
 def test_check_tells_what_optimisers_change(tmp_path, ramp, monkeypatch, capsys, optimised, plain, agrees, text):
-    """Outputs that differ only after optimising are a finding; those of other nodes are not."""
+    """Outputs that differ only after optimising are a finding; differences of other nodes are not."""
     class Session(onnxruntime.InferenceSession):
         def __init__(self, model, options, **how):
             super().__init__(model, options, **how)
@@ -256,7 +256,7 @@ def test_check_tells_what_optimisers_change(tmp_path, ramp, monkeypatch, capsys,
 
 
 def test_check_shows_a_difference(tmp_path, ramp, run, monkeypatch):
-    """A node on which onnxruntime disagrees gets the largest difference; the comparison is not in the model's time."""
+    """A node with which onnxruntime disagrees gets the largest difference; the run's time excludes the comparison."""
     clock = [0.0]
 
     def tick():
@@ -278,7 +278,7 @@ def test_check_shows_a_difference(tmp_path, ramp, run, monkeypatch):
 
 
 def test_a_real_difference_is_exit_status_1(tmp_path, run, capsys):
-    """A window with NaN, of which onnxruntime loses the NaN, ends the command with 1."""
+    """A window with a NaN that onnxruntime loses makes the command exit with 1."""
     path = save(tmp_path / "m.onnx", [node("MaxPool", kernel_shape=[4, 4])])
     x = RAMP.copy()
     x[0, 0, 0, 0] = np.nan
@@ -292,7 +292,7 @@ def test_a_real_difference_is_exit_status_1(tmp_path, run, capsys):
     ([], DIFFERS), (["--atol=0.5"], OK), (["--atol=0.4"], DIFFERS), (["--rtol=0.2"], OK), (["--rtol=0.01"], DIFFERS),
 ])
 def test_tolerances(tmp_path, ramp, monkeypatch, options, status):
-    """Floats may be as far apart as --rtol and --atol say, and are by default hardly."""
+    """Floats may differ by as much as --rtol and --atol say, and by default hardly at all."""
     monkeypatch.setattr(models, "by_onnxruntime",
                         lambda *args: comparison.Rival([args[-1][0] - np.float32(0.5)], print))
     path = save(tmp_path / "m.onnx", [node("AveragePool", **HALVES)])
@@ -301,7 +301,7 @@ def test_tolerances(tmp_path, ramp, monkeypatch, options, status):
 
 
 def test_sums_that_cancel_are_not_taken_for_differences(tmp_path, run):
-    """By default what is lost of the largest input is allowed, though the result is near 0."""
+    """By default, the rounding error of the largest input is allowed, even if the result is close to 0."""
     path = save(tmp_path / "m.onnx", [node("GlobalAveragePool")], [value("x", shape=[1, 1, 3, 1])])
     np.save(tmp_path / "x.npy", np.array([1e6, 0.3, -1e6], np.float32).reshape(1, 1, 3, 1))
     option = f"--input=x={tmp_path / 'x.npy'}"
@@ -315,13 +315,13 @@ def test_sums_that_cancel_are_not_taken_for_differences(tmp_path, run):
     ([3], [4], {}, False), ([3], [4], {"atol": 1.0}, True), ([200], [201], {"rtol": 0.5}, False), ([7], [7], {}, True),
 ])
 def test_integers_are_equal_unless_atol_says_so(ours, theirs, options, agree):
-    """Quantised results agree to the integer; a relative tolerance is for floats only."""
+    """Quantised results must be equal; a relative tolerance is only for floats."""
     x, ours, theirs = (np.array(values, np.uint8) for values in ([255], ours, theirs))
     assert comparison.node_agrees(x, [ours], [theirs], comparison.Tolerance(**options)) == agree
 
 
 def test_indices_are_equal_whatever_the_tolerance():
-    """An index that is off by one is another place."""
+    """An index that is off by one is a different position."""
     x, values = np.ones(1, np.float32), np.ones(1, np.float32)
     loose = comparison.Tolerance(1.0, 9.0)
     assert comparison.node_agrees(x, [values, np.array([1000])], [values, np.array([1000])], loose)
@@ -344,7 +344,7 @@ def test_times_are_those_of_warm_calls(tmp_path, ramp, run, monkeypatch):
 
 
 def test_the_median_of_warm_calls(monkeypatch):
-    """One slow call does not decide; there are no more calls than allowed, and at least one."""
+    """One slow call does not decide; there are at most as many calls as allowed, and at least one."""
     clock, lengths = [0.0], iter([9.0, 1.0, 1.5, 2.0, 3.0])
 
     def call():
@@ -372,6 +372,6 @@ def test_check_reaches_onnxruntime_from_the_newest_opset(tmp_path, ramp, run):
     ([1], [np.nan], np.inf), ([np.inf], [np.inf], 0), ([np.inf], [-np.inf], np.inf), ([1, 2], [1], np.inf), ([], [], 0),
 ])
 def test_the_largest_difference(actual, expected, difference):
-    """NaN agrees with NaN only, and arrays of different shapes are infinitely far apart."""
+    """NaN agrees only with NaN, and arrays of different shapes are infinitely far apart."""
     assert comparison.largest_difference(np.array(actual), np.array(expected)) == difference
     assert comparison.agrees(np.array(actual), np.array(expected)) == (difference == 0)

@@ -13,7 +13,7 @@ from onnxpool.commands import OK
 
 
 def test_outputs_are_stored_under_any_name(tmp_path, ramp, run):
-    """Outputs keep their names in the file, those that numpy.savez takes for its own too."""
+    """Outputs keep their names in the file, including those that numpy.savez uses for its own parameters."""
     names = ["file", "a/b", "arr_0"]
     path = save(tmp_path / "m.onnx", [node("MaxPool", outputs=name, **HALVES) for name in names],
                 outputs=[value(name, shape=None) for name in names])
@@ -22,7 +22,7 @@ def test_outputs_are_stored_under_any_name(tmp_path, ramp, run):
 
 
 def test_inputs_in_other_forms(tmp_path, run):
-    """A bfloat16 array, of which a .npy file keeps only the size, and one in the other byte order are taken."""
+    """A bfloat16 array, of which a .npy file keeps only the size, and one in the other byte order are accepted."""
     import ml_dtypes
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool", "x", "y"), node("GlobalMaxPool", "w", "z")],
                 [value("x", BFLOAT16), value("w")], [value("y", BFLOAT16, None), value("z", shape=None)])
@@ -36,7 +36,7 @@ def test_inputs_in_other_forms(tmp_path, run):
 
 
 def test_an_initializer_is_a_default(tmp_path, ramp, run):
-    """An input that has an initializer need not be given, and may be."""
+    """An input that has an initializer may be given, but need not be."""
     default = helper.make_tensor("x", FLOAT, SHAPE, [2.0] * 16)
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")], initializer=[default])
 
@@ -53,7 +53,7 @@ def test_an_initializer_is_a_default(tmp_path, ramp, run):
               "give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
 ])
 def test_an_input_that_does_not_fit(tmp_path, refused, array, line):
-    """An array of another dtype, size or rank is refused with both."""
+    """An array of another dtype, size or rank is refused, with both named."""
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")])
     np.save(tmp_path / "x.npy", array)
 
@@ -61,7 +61,7 @@ def test_an_input_that_does_not_fit(tmp_path, refused, array, line):
 
 
 def test_inputs_that_are_not_given_are_made(tmp_path, run, capsys):
-    """Floats are normal, bytes fill their range, other integers are 0; a batch that is open is 1; seeds repeat."""
+    """Floats are normal, bytes fill their range, other integers are 0; an open batch is 1; seeds reproduce them."""
     kinds = {"x": (FLOAT, ["N", 2, 40, 40]), "b": (BYTE, [1, 1, 40, 40]), "i": (TensorProto.INT64, [7]),
              "c": (TensorProto.BOOL, [99]), "h": (BFLOAT16, [3, 4])}
     path = save(tmp_path / "m.onnx", [node("Identity", name, f"y_{name}") for name in kinds],
@@ -83,7 +83,7 @@ def test_inputs_that_are_not_given_are_made(tmp_path, run, capsys):
 
 
 def test_a_shape_for_an_input_that_is_made(tmp_path, ramp, run, refused):
-    """--shape closes open sizes; it is refused for an input that is given, is none, or cannot have that shape."""
+    """--shape sets open sizes; it is refused for a given input, an unknown one, or one that cannot have that shape."""
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")], [value("x", shape=["N", 1, "H", "W"])])
 
     assert run(path, "--shape=x=2,1,3,5")[1]["nodes"][0]["input_shape"] == [2, 1, 3, 5]
@@ -104,13 +104,13 @@ def test_a_shape_for_an_input_that_is_made(tmp_path, ramp, run, refused):
      "missing input 'x' (no tensor) of any shape, of which none can be made"),
 ])
 def test_an_input_that_cannot_be_made(tmp_path, refused, made, line):
-    """A missing input with open sizes, without numbers or too large is named with its dtype, shape and the options."""
+    """A missing input that is open, too large or has no numbers is named with its dtype, shape and the options."""
     path = save(tmp_path / "m.onnx", [node("Identity")], [made])
     assert refused(path) == f"{line}; give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."
 
 
 def test_the_bits_of_bfloat16_outputs(tmp_path, capsys):
-    """The text says how to read a dtype that a .npz file does not know."""
+    """The text says how to read a dtype that a .npz file cannot represent."""
     import ml_dtypes
     path = save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)], [value("x", BFLOAT16)], [value("y", BFLOAT16, None)])
     file = tmp_path / "y.npz"
@@ -123,7 +123,7 @@ def test_the_bits_of_bfloat16_outputs(tmp_path, capsys):
 
 
 def test_missing_weights(tmp_path, refused, capsys):
-    """Weights in a file that is not there are what is missing, not the model."""
+    """If weights are in a missing file, the error names that file, not the model."""
     tensor = numpy_helper.from_array(np.ones((1, 1, 2, 2), np.float32), "w")
     path = save(tmp_path / "m.onnx", [node("Conv", "x w")], initializer=[tensor])
     model = onnx.load(path)
@@ -147,7 +147,7 @@ def test_files_that_are_not_there(tmp_path, refused, ramp):
 
 
 def test_a_broken_model(tmp_path, refused):
-    """A file that holds no model, or only the beginning of one, is refused."""
+    """A file without a model, or with only the beginning of one, is refused."""
     path = tmp_path / "m.onnx"
     save(path, [node("GlobalMaxPool")])
     whole = path.read_bytes()
@@ -174,7 +174,7 @@ def test_a_broken_model(tmp_path, refused):
     ([node("Cast", "x", "a", to=TensorProto.BOOL), node("Neg", "a")], 22, "node 'y' (Neg): The numpy boolean negative"),
 ])
 def test_a_node_that_cannot_run(tmp_path, refused, ramp, nodes, opset, reason):
-    """What is wrong with the model is refused with its path before anything runs, what fails then with the node."""
+    """Errors in the model are reported with its path before anything runs, and later failures with the node."""
     path = save(tmp_path / "m.onnx", nodes, opset=opset, outputs=[value("y", 0, None)])
 
     assert refused(path, ramp).startswith(reason.format(path=path))
@@ -192,7 +192,7 @@ def test_a_node_that_cannot_run(tmp_path, refused, ramp, nodes, opset, reason):
     (["{model}", "--rtol=1"], "--rtol and --atol need --check: nothing else is compared"),
 ])
 def test_options_that_make_no_sense(tmp_path, refused, ramp, arguments, line):
-    """An --input that is no NAME=FILE, is double, names no input or holds no array of numbers is refused."""
+    """An --input that is not NAME=FILE, is repeated, names no input or holds no array of numbers is refused."""
     names = {name: tmp_path / f"{name}.npy" for name in ("ramp", "pickled", "model")}
     np.save(names["pickled"], np.array([{}], dtype=object), allow_pickle=True)
     save(names["model"], [node("GlobalMaxPool")])
@@ -201,7 +201,7 @@ def test_options_that_make_no_sense(tmp_path, refused, ramp, arguments, line):
 
 
 def test_an_output_that_is_no_array(tmp_path, refused, ramp, capsys):
-    """A sequence among the outputs is shown, and refused only where it should be stored."""
+    """A sequence among the outputs is shown, and refused only if it should be stored."""
     made = helper.make_tensor_sequence_value_info("y", FLOAT, None)
     path = save(tmp_path / "m.onnx", [node("MaxPool", "x", "a", **HALVES), node("SequenceConstruct", "a a")],
                 outputs=[made])

@@ -1,4 +1,4 @@
-"""The tree is what docs/architecture.md says: which modules there are, and which of them each one imports."""
+"""The tree matches docs/architecture.md: which modules exist, and which of them each one imports."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.smoke
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "onnxpool"
-WHOLE = ("commands", "dask", "kernels", "onnx", "onnxruntime", "operators")  # packages that the page has as one
+WHOLE = ("commands", "dask", "kernels", "onnx", "onnxruntime", "operators")  # packages that are one module of the page
 CYTHON = re.compile(r"^from (\.*[\w.]*) c?import (\([^)]*\)|.*)", re.MULTILINE)
 
 
@@ -22,7 +22,7 @@ def table():
 
 
 def module_of(path):
-    """The name of a file's module within the package, parts of packages that the page has as one by their name."""
+    """The name of a file's module within the package; files that the page treats as one module share a name."""
     parts = path.relative_to(PACKAGE).with_name(path.name.partition(".")[0]).parts
     if parts[0] in WHOLE:
         return parts[0]
@@ -30,7 +30,7 @@ def module_of(path):
 
 
 def imported(path):
-    """The modules of the package that a file imports, for annotations too: pairs of a base and a name in it."""
+    """The modules of the package that a file imports, including for annotations: pairs of a base and a name in it."""
     here = ("onnxpool", *path.relative_to(PACKAGE).parts[:-1])
     text = path.read_text()
     found = []
@@ -50,7 +50,7 @@ def imported(path):
 
 
 def imports():
-    """For each module of the page the modules of it that it imports."""
+    """For each module of the page, the other modules of the page that it imports."""
     files = [path for suffix in ("py", "pyx", "pxi", "pxd") for path in PACKAGE.rglob(f"*.{suffix}")]
     files.append(PACKAGE / "version.py.in")
     known = {module_of(path) for path in files}
@@ -85,7 +85,7 @@ def test_modules_import_only_what_is_below_them():
 
 
 def test_every_file_is_installed():
-    """A file that no meson.build names would be missing in the wheel."""
+    """A file that no meson.build lists would be missing from the wheel."""
     named = {build.parent / name for build in PACKAGE.rglob("meson.build")
              for name in re.findall(r"'([\w./]+\.pyi?)'", build.read_text())}
     files = {path for suffix in ("py", "pyi") for path in PACKAGE.rglob(f"*.{suffix}")}

@@ -1,4 +1,4 @@
-"""What docs/arrays.md says of scikit-image, SciPy and NumPy: each row of its table gives equal results."""
+"""The comparison with scikit-image, SciPy and NumPy in docs/arrays.md: each row of its table gives equal results."""
 
 import re
 from pathlib import Path
@@ -19,12 +19,12 @@ PAGE = (Path(__file__).parents[2] / "docs" / "arrays.md").read_text()
 
 
 def section(title: str) -> str:
-    """A part of the page."""
+    """A section of the page."""
     return PAGE.partition(f"## {title}")[2].partition("\n## ")[0]
 
 
 def dtypes(kind: int) -> list[str]:
-    """The dtypes that have maxima (1), or means (2), as the page says."""
+    """The dtypes that have maxima (1), or means (2), according to the page."""
     rows = [line.strip("|").split("|") for line in section("Dtypes").splitlines() if line.startswith("| ")]
     return [name for row in rows if row[kind].strip().startswith("yes") for name in row[0].strip().split(", ")]
 
@@ -45,7 +45,7 @@ CASES = [(*row, dtype) for row in ROWS for dtype in claimed(*row[:2])]
 
 
 def image(shape: tuple[int, ...], dtype: np.dtype[Any], special: bool, seed: int) -> Any:
-    """Random elements of a dtype; if special, with many of its extremes, zeros of both signs and so on."""
+    """Random elements of a dtype; if special, many of them are extremes, zeros of both signs and the like."""
     rng = np.random.default_rng(seed)
     if dtype.kind == "b":
         return rng.random(shape) < (0.1, 0.5, 0.9)[seed % 3]
@@ -64,7 +64,7 @@ def image(shape: tuple[int, ...], dtype: np.dtype[Any], special: bool, seed: int
 
 
 def values(code: str, x: Any) -> Any:
-    """What the code of a row gives."""
+    """The value of the code of a row."""
     h, w = x.shape[:2]
     skimage = SimpleNamespace(measure=measure)
     return eval(code, {"np": np, "x": x, "h": h, "w": w, "skimage": skimage, "block_reduce": measure.block_reduce,
@@ -73,7 +73,7 @@ def values(code: str, x: Any) -> Any:
 
 @pytest.mark.parametrize(("task", "theirs", "ours", "name"), CASES, ids=[f"{row[0]} {row[3]}" for row in CASES])
 def test_the_codes_give_equal_results(task: str, theirs: str, ours: str, name: str) -> None:
-    """Both codes of a row, on images whose sides are whole blocks; the other one in float64 as well, which is exact."""
+    """Both codes of a row, on images of whole blocks; the other package's in float64 as well, which is exact."""
     dtype = np.dtype(getattr(ml_dtypes, name, name))
     mean = "mean" in theirs or "uniform" in theirs
     for seed in range(12):
@@ -94,7 +94,7 @@ def test_the_codes_give_equal_results(task: str, theirs: str, ours: str, name: s
 @pytest.mark.parametrize(("theirs", "ours", "name"), [
     (theirs, ours, name) for _, theirs, ours, name in CASES if name in FLOATS])
 def test_nan_reaches_each_window_that_has_it(theirs: str, ours: str, name: str) -> None:
-    """NumPy's codes agree; those of SciPy, which lose NaN, are taken of its places instead."""
+    """NumPy's codes agree; for SciPy's, which lose NaN, the positions of NaN are computed instead."""
     dtype = np.dtype(getattr(ml_dtypes, name, name))
     rng = np.random.default_rng(1)
     x = rng.standard_normal((24, 36, 3) if "(4, 4, 1)" in theirs else (24, 36)).astype(dtype)
@@ -109,7 +109,7 @@ def test_nan_reaches_each_window_that_has_it(theirs: str, ours: str, name: str) 
 
 
 def test_the_tables_were_read() -> None:
-    """The page has as many rows, and names the dtypes that maxima and means are taken of."""
+    """The page has this many rows, and lists the dtypes whose maxima and means are supported."""
     assert len(ROWS) == 11
     integers = ["bool", *(f"{sign}int{bits}" for bits in (8, 16, 32) for sign in ("", "u"))]
     assert FLOATS == MEANS == ["float16", "bfloat16", "float32", "float64"]
@@ -126,7 +126,7 @@ def test_the_tables_were_read() -> None:
 
 
 def test_what_the_page_says_of_minus() -> None:
-    """Why minima of integers are not taken as those of floats are."""
+    """Why minima of integers are not computed like those of floats."""
     x = np.array([0, 1, 2], np.uint8)
     assert (-x).max() == 255
     assert onnxpool.max_pool(-x, 3, axes=0) == 255
@@ -137,7 +137,7 @@ def test_what_the_page_says_of_minus() -> None:
 
 
 def test_means_whose_sum_overflows() -> None:
-    """They are finite, but for NumPy."""
+    """They are finite, except in NumPy."""
     x = np.full(2, 3e38, np.float32)
     with np.errstate(over="ignore"):
         assert np.isinf(x.mean())
@@ -145,7 +145,7 @@ def test_means_whose_sum_overflows() -> None:
 
 
 def test_blocks_with_a_rest() -> None:
-    """`ceil_mode` takes what is there; padding that counts is the zeros of `block_reduce`."""
+    """`ceil_mode` uses only existing elements; padding that counts equals the zeros of `block_reduce`."""
     x = -np.random.default_rng(0).random((7, 10)).astype(np.float32)
     zeros = measure.block_reduce(x, (4, 4), np.mean)
     filled = onnxpool.average_pool(x, 4, strides=4, pads=(0, 0, 1, 2), count_include_pad=1, axes=(0, 1))
@@ -161,7 +161,7 @@ def test_dtypes_of_block_reduce() -> None:
 
 
 def test_running_sums() -> None:
-    """What `uniform_filter` lost is missing in all later windows."""
+    """What `uniform_filter` loses is missing from all later windows."""
     x = np.ones(20)
     x[3] = 1e17
     assert (ndimage.uniform_filter(x, 3)[5:] == 0).all()

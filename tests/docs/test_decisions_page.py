@@ -1,4 +1,4 @@
-"""The examples of docs/decisions.md hold, and each decision without one is named by a test of operators."""
+"""The examples of docs/decisions.md hold, and each decision without an example is named by a test of operators."""
 
 import re
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def aligned(*roi: float, samples: int) -> Any:
 
 
 def zeros(dtype: str) -> Any:
-    """What -0 and 0 give."""
+    """The maximum of -0 and 0."""
     return onnxpool.max_pool(row(-0.0, 0.0, dtype=dtype), 2)
 
 
@@ -51,7 +51,7 @@ CORNER[..., 0, 0, 1] = 1
 BYTES = ramp(5, dtype="uint8")
 FULL = np.full((1, 1, 2902, 2902), 255, np.uint8)
 
-# Decision, words of its example, and the calls that give the numbers in the words; None stands for a refusal.
+# Decision, words of its example, and the calls that return the numbers in these words, or are refused.
 EXAMPLES: list[tuple[str, str, Callable[[], Any]]] = [
     ("D1", "average 2.5, maximum 4, norm 5.4772", lambda: all_pools(ramp(2, 2), 3, strides=3, pads=1, ceil_mode=1)),
     ("D2", "1.5556, 3.3333, 2, 6.3333, 11, 6, 4.5, 7.5, 4",
@@ -96,7 +96,7 @@ EXAMPLES: list[tuple[str, str, Callable[[], Any]]] = [
 
 @pytest.mark.parametrize(("decision", "words", "call"), EXAMPLES, ids=[f"{row[0]} {row[1]}" for row in EXAMPLES])
 def test_an_example_holds(decision: str, words: str, call: Callable[[], Any]) -> None:
-    """The page has these words, and the call gives their numbers, signs of zeros included, or is refused."""
+    """The page has these words, and the call returns their numbers, including the signs of zeros, or is refused."""
     example = re.sub(r"\s+", " ", SECTIONS[decision].partition("* Example:")[2]).replace("2-norm", "norm")
     assert words in example
     if "refused" in words:

@@ -1,4 +1,4 @@
-"""Commands that pages show name files, options, groups and markers that there are."""
+"""Commands shown on pages use files, options, groups and markers that exist."""
 
 import re
 import shlex
@@ -40,7 +40,7 @@ IDS = [f"{page}: {' '.join(words)}" for page, words in COMMANDS]
 
 
 def script_of(given):
-    """The file that a command of Python runs; none if it runs another thing."""
+    """The file that a Python command runs; None if it runs something else."""
     if given[0] == "-m" and given[1].startswith("benchmarks"):
         module = Path(given[1].replace(".", "/"))
         return module / "__main__.py" if (ROOT / module).is_dir() else module.with_suffix(".py")
@@ -56,12 +56,12 @@ def test_pages_have_commands():
 
 @pytest.mark.parametrize(("page", "words"), COMMANDS, ids=IDS)
 def test_commands_name_what_there_is(page, words):
-    """Scripts exist and know their options; so do groups, extras, markers and the arguments of onnxpool."""
+    """Scripts exist and know their options, and so do groups, extras, markers and the arguments of onnxpool."""
     program, *given = words
     options = [word.partition("=")[0] for word in given if word.startswith("--")]
     if program == "onnxpool":
         top, commands = arguments.parser()
-        if len(given) == 1:  # what a sentence is about
+        if len(given) == 1:  # the subject of a sentence
             assert given[0] in (*commands, *top.known)
         elif given and "COMMAND" not in given:
             assert arguments.read(given)

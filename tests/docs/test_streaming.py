@@ -1,4 +1,4 @@
-"""The example that pools files larger than memory does so within a limit that the system enforces."""
+"""The example that pools files larger than memory stays within a limit that the system enforces."""
 
 import subprocess
 import sys
@@ -10,14 +10,14 @@ import pytest
 import onnxpool
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "streaming" / "pool_npy.py"
-LIMIT, SIZE = 200, 384  # MiB that the process may allocate, and of the file
+LIMIT, SIZE = 200, 384  # MiB that the process may allocate, and MiB of the file
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that is mostly a hole, with random numbers here and there."""
+    """A sparse file, with random numbers here and there."""
     path = tmp_path_factory.mktemp("streaming") / "x.npy"
     x = np.lib.format.open_memmap(path, "w+", np.float32, (SIZE, 512, 512))
     for i in range(0, SIZE, 7):
@@ -41,14 +41,14 @@ def test_a_file_larger_than_memory_is_pooled(source: Path, tmp_path: Path) -> No
 
 
 def test_a_file_larger_than_memory_is_reduced(source: Path, tmp_path: Path) -> None:
-    """Partial results become the result."""
+    """Partial results are combined to the result."""
     done = run(source, tmp_path / "y.npy", "--operator", "max", "--axes", "0", "2")
     assert done.returncode == 0, done.stderr
     assert np.array_equal(np.load(tmp_path / "y.npy"), np.load(source, mmap_mode="r").max((0, 2)))
 
 
 def test_the_limit_is_enforced(source: Path, tmp_path: Path) -> None:
-    """The process has no room for an array of that size."""
+    """The process cannot allocate an array of that size."""
     program = (f"import resource, numpy; resource.setrlimit(resource.RLIMIT_DATA, ({LIMIT << 20},) * 2); "
                f"numpy.load({str(source)!r})")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)

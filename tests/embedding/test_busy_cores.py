@@ -1,4 +1,4 @@
-"""Beside busy processes: a call that waited for a worker longer than it worked makes later ones run alone a while."""
+"""Beside busy processes, a call that waits for a worker longer than it computes makes later ones run alone."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ before = threads()
 
 
 def run(program: str) -> list[str]:
-    """What a program prints in a process of its own, whose calls nothing else has paused."""
+    """The output of a program in a process of its own, whose calls nothing else has paused."""
     done = subprocess.run([sys.executable, "-c", PROGRAM + program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -29,7 +29,7 @@ def run(program: str) -> list[str]:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are counted in /proc")
 def test_calls_run_alone_until_the_pause_is_over() -> None:
-    """A pause takes effect on calls of two threads, and ends."""
+    """A pause affects calls on two threads, and ends."""
     alone, later = run("""
 team.note(0.001, 0.050)
 for _ in range(7):
@@ -57,7 +57,7 @@ for _ in range(5):
 
 
 def test_calls_that_did_not_wait_shorten_the_next_pause() -> None:
-    """After many of them, a pause is a short one again."""
+    """After many calls without a wait, a pause is short again."""
     assert 0 < float(run("""
 team.note(0.001, 0.050)
 team.note(0.001, 0.050)
@@ -72,17 +72,17 @@ print(team.paused())
 
 @pytest.mark.parametrize(("worked", "waited"), [(0.001, 0.001), (0.050, 0.040), (0.0, 0.0001)])
 def test_a_wait_that_is_no_longer_than_the_work_pauses_nothing(worked: float, waited: float) -> None:
-    """Nor does one of less than a fifth of a millisecond."""
+    """Nor does a wait of less than a fifth of a millisecond."""
     assert float(run(f"team.note({worked}, {waited}); print(team.paused())")[0]) == 0
 
 
 def test_pauses_can_be_forbidden() -> None:
-    """As scenarios that count threads need it on a busy machine."""
+    """Scenarios that count threads need this on a busy machine."""
     assert float(run("team.allow_pauses(False); team.note(0.001, 0.050); print(team.paused())")[0]) == 0
 
 
 def test_a_wait_for_a_longer_region_pauses_nothing() -> None:
-    """Regions of an image are no equal tasks: a thread may have worked for all the time that another one waited."""
+    """Regions of an image are not equal tasks: one thread may have worked all the time that another one waited."""
     assert float(run("""
 image = np.zeros((1, 64, 256, 256), np.float32)
 regions, images = np.array([[0, 0, 80, 80], [0, 0, 250, 250]], np.float32), np.zeros(2, np.int64)

@@ -1,4 +1,4 @@
-"""What functions remember: bounded, without cycles, forgotten when asked; and what a new shape costs."""
+"""What functions cache: bounded, without cycles, and cleared on request; and what a new shape costs."""
 
 import gc
 import sys
@@ -9,7 +9,7 @@ import pytest
 from programs import program
 
 import onnxpool
-from onnxpool import base
+from onnxpool import base, keys
 
 X = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
 
@@ -34,7 +34,7 @@ print(resident() - before, gc.collect())
 
 
 def grown(call: str, calls: int) -> tuple[float, int]:
-    """How many MiB a process grows by so many calls without garbage collection, and what is then collected."""
+    """By how many MiB a process grows in this many calls without garbage collection, and what is then collected."""
     if not sys.platform.startswith("linux"):
         pytest.skip("needs /proc")
     mebibytes, collected = program(RESIDENT.format(call=call, calls=calls)).split()
@@ -42,7 +42,7 @@ def grown(call: str, calls: int) -> tuple[float, int]:
 
 
 def test_distinct_attributes_do_not_add_up():
-    """40,000 of them take the memory of those that are remembered, also where nobody collects garbage."""
+    """40,000 of them take no more memory than those in the cache, even if nobody collects garbage."""
     mebibytes, collected = grown(
         "onnxpool.max_pool(np.zeros((1, 1, 4, 4), np.float32), 2, strides=1 + i)", 40_001)
     assert mebibytes < 16
@@ -56,7 +56,7 @@ def test_distinct_shapes_do_not_add_up():
 
 
 def test_full_caches_of_the_most_axes_are_small():
-    """A plan grows with its axes, in a pool of its own too; no attribute makes it larger."""
+    """A plan, and also its pool, grows with the number of axes; no attribute makes it larger."""
     mebibytes, _ = grown(
         "onnxpool.average_pool(np.ones((2, 2) + (1,) * 62, np.float32), 2, pads=[0] * 62 + [1] * 62, "
         "strides=[1] * 61 + [1 + i])", 1_100)
@@ -64,7 +64,7 @@ def test_full_caches_of_the_most_axes_are_small():
 
 
 def test_padding_is_not_remembered():
-    """Nor is it computed for each window."""
+    """Nor is padding computed for each window."""
     mebibytes, _ = grown(
         "onnxpool.MaxPool(kernel_shape=2, pads=2**25 - i).plan((1, 1, 8), 'f4')", 1_100)
     assert mebibytes < 16
@@ -72,8 +72,8 @@ def test_padding_is_not_remembered():
 
 @pytest.mark.smoke
 def test_an_operator_does_not_keep_its_plan():
-    """A plan holds its operator, so the other way round would be a cycle."""
-    operator = onnxpool.MaxPool(kernel_shape=(3, 1))  # whose plan no other test holds
+    """A plan refers to its operator, so a reference back would be a cycle."""
+    operator = onnxpool.MaxPool(kernel_shape=(3, 1))  # whose plan no other test refers to
     operator(X)
     plan = weakref.ref(operator.plan(X.shape, X.dtype))
     assert plan() is not None
@@ -93,7 +93,7 @@ def test_an_operator_does_not_keep_its_plan():
 def test_what_is_remembered_is_forgotten_when_asked():
     onnxpool.max_pool(X, 2)
     onnxpool.clear_caches()
-    assert base._made.cache_info().currsize == base._plan.cache_info().currsize == 0
+    assert keys.remembered.cache_info().currsize == base._plan.cache_info().currsize == 0
     kept = onnxpool.MaxPool(kernel_shape=2).plan(X.shape, X.dtype)
     onnxpool.clear_caches()
     assert np.array_equal(kept(X), onnxpool.max_pool(X, 2))
@@ -114,7 +114,7 @@ def test_output_shape_makes_no_plan(operator):
 @pytest.mark.smoke
 @pytest.mark.parametrize("sizes", [(1.0, 1, 4), (True, 1, 4), ("1", 1, 4), ([1], 1, 4), (-1, 1, 4)])
 def test_a_plan_made_before_does_not_let_a_bad_shape_pass(sizes):
-    """Although 1.0 and True equal 1."""
+    """Although they equal 1.0 and True."""
     operator = onnxpool.MaxPool(kernel_shape=2)
     operator.plan((1, 1, 4), "float32")
     for ask in (operator.output_shape, lambda shape: operator.plan(shape, "float32")):
@@ -122,8 +122,8 @@ def test_a_plan_made_before_does_not_let_a_bad_shape_pass(sizes):
             ask(sizes)
 
 
-# Calls of functions that a new shape takes, which are the same on every machine. Before they were reduced, the first
-# case took 449 and the last one 893.
+# Calls of functions for a new shape, which are the same on every machine. Before this was optimised, the first case
+# took 449 and the last one 893.
 NEW_SHAPES = {
     "small": (onnxpool.MaxPool(kernel_shape=3, strides=2, pads=1), (1, 8, 14, 15), 275),
     "channels": (onnxpool.AveragePool(kernel_shape=3, pads=1), (1, 64, 14, 15), 375),
@@ -135,7 +135,7 @@ NEW_SHAPES = {
 @pytest.mark.smoke
 @pytest.mark.parametrize("case", NEW_SHAPES)
 def test_a_new_shape_takes_few_steps(case):
-    """As times vary, what is counted is calls."""
+    """Calls are counted, because times vary."""
     operator, shape, most = NEW_SHAPES[case]
     x, calls = np.ones(shape, np.float32), 0
 

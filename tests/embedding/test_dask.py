@@ -1,4 +1,4 @@
-"""Results on dask arrays are those of whole arrays, bit by bit, whatever the chunks; and graphs hold what they need."""
+"""Results on dask arrays are those of whole arrays, bit by bit, whatever the chunks; graphs contain what they need."""
 
 import math
 import os
@@ -36,7 +36,7 @@ def computed(y: Any) -> Any:
 
 
 def random_chunks(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Chunks of random sizes, now and then empty ones."""
+    """Chunks of random sizes, occasionally empty ones."""
     chunks = []
     for size in shape:
         cuts = sorted(rng.integers(0, size + 1, int(rng.choice([0, 0, 1, 2, 3]))).tolist())
@@ -45,21 +45,21 @@ def random_chunks(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[tup
 
 
 def differs(y: Any, truth: Any) -> bool:
-    """Whether a result has other bits; any NaN is as good as another."""
+    """Whether a result has different bits; every NaN is as good as another."""
     got = y if isinstance(y, tuple) else (y,)
     return any(a.dtype != b.dtype or not np.array_equal(cases_axes.bits(a), cases_axes.bits(b))
                for a, b in zip(got, truth if isinstance(truth, tuple) else (truth,), strict=True))
 
 
 def check_windows(seed: int) -> None:
-    """A random call on windows, in random chunks, with chunks of the result given or not."""
+    """A random windowed call, in random chunks, with or without chunks for the result."""
     rng = np.random.default_rng(seed)
     if seed % 2:
         call = draw_pool(SeededChoices(seed), WINDOWED[seed % 3])
         x, operator, given = call.x, call.operator, {**call.attributes, "channels_last": call.channels_last}
         given |= {} if call.opset is None else {"opset": call.opset}
     else:
-        case = next(case for case in map(cases_axes.drawn, range(seed * 1000, seed * 1000 + 99))
+        case = next(case for case in map(cases_axes.random_case, range(seed * 1000, seed * 1000 + 99))
                     if case.operator in WINDOWED)
         x, operator, given = case.x, case.operator, {**case.attributes, "axes": case.axes}
         given |= {"return_indices": True} if case.indexed else {}
@@ -80,7 +80,8 @@ def check_windows(seed: int) -> None:
 def check_whole(seed: int) -> None:
     """A random call of a global operator, in random chunks: maxima are exact, sums within the bound."""
     rng = np.random.default_rng(seed)
-    case = next(case for case in map(cases_axes.drawn, range(seed * 1000, seed * 1000 + 99)) if case.operator in WHOLE)
+    case = next(case for case in map(cases_axes.random_case, range(seed * 1000, seed * 1000 + 99))
+                if case.operator in WHOLE)
     x = np.ascontiguousarray(case.x).reshape(case.x.shape)
     truth = case.make()(x)
     d = da.from_array(x, chunks=random_chunks(rng, x.shape))
@@ -101,7 +102,7 @@ def test_chunks_do_not_change_results(check: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [check_windows, check_whole])
 def test_many_chunks_do_not_change_results(check: Any) -> None:
-    """1,000 random chunkings, as some calls are refused, and 500 of global operators."""
+    """1,000 random chunkings, some of whose calls are refused, and 500 of global operators."""
     for seed in range(1000, 2100 if check is check_windows else 1500):
         check(seed)
 
@@ -112,7 +113,7 @@ def graph_of(y: Any) -> dict[Any, Any]:
 
 
 def sources(graph: dict[Any, Any], key: Any) -> set[Any]:
-    """The chunks of the input that a task needs, itself or through others."""
+    """The chunks of the input that a task needs, directly or indirectly."""
     if key not in graph:
         return {key}
     needed = graph[key][1]
@@ -148,7 +149,7 @@ def test_tasks_take_the_chunks_that_they_need_and_no_others(given: dict[str, Any
 
 @pytest.mark.parametrize(("given", "chunks"), GEOMETRIES)
 def test_the_model_counts_what_graphs_hold(given: dict[str, Any], chunks: Any) -> None:
-    """Tasks, pools, bytes that they read, halos."""
+    """Tasks, pools, the bytes that they read, and halos."""
     x = da.zeros((*map(sum, chunks), 5), dtype=np.float32, chunks=(*chunks, (2, 3)))
     y = pools.average_pool(x, **{name: value for name, value in given.items() if name != "dilations"},
                            dilations=given.get("dilations"), axes=(0, 1))
@@ -179,7 +180,7 @@ def test_the_model_counts_what_graphs_hold(given: dict[str, Any], chunks: Any) -
 def test_the_guide_says_what_the_model_does(capsys: pytest.CaptureFixture[str]) -> None:
     """The rows of the large array in docs/scaling.md."""
     page = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text()
-    row = r"^\| ([\dx]+) \| (\d), step (\d)(, pads)? \| ([\d,]+) \| ([\d.]+) \| (\d+) \| (.*) \|$"
+    row = r"^\| ([\dx]+) \| (\d), stride (\d)(, pads)? \| ([\d,]+) \| ([\d.]+) \| (\d+) \| (.*) \|$"
     rows = re.findall(row, page, re.MULTILINE)
     assert len(rows) == 5
     for chunk, kernel, stride, pads, tasks, halo, workers, times in rows:
@@ -204,13 +205,13 @@ def test_the_model_counts_the_tasks_of_global_operators(n: int) -> None:
 
 
 def test_graphs_are_made_of_what_plans_make_known() -> None:
-    """Nothing private of plans is used."""
+    """No private name of plans is used."""
     assert re.findall(r"plan\._\w+", Path(str(pools.graphs.__file__)).read_text()) == []
 
 
 @pytest.mark.smoke
 def test_graphs_grow_with_chunks() -> None:
-    """Twice as many chunks along an axis make about twice as many tasks, whatever the operator."""
+    """Twice as many chunks along an axis lead to about twice as many tasks, whatever the operator."""
     calls = [lambda x: pools.max_pool(x, 3, pads=1, axes=(0, 1)), lambda x: pools.lp_pool(x, 4, strides=3, axes=(0, 1)),
              lambda x: pools.global_average_pool(x, axes=(0, 1))]
     for call in calls:
@@ -237,7 +238,7 @@ def test_nothing_is_computed_before_the_result_is() -> None:
 
 
 def test_equal_calls_have_equal_names() -> None:
-    """So dask computes them once. Other attributes, chunks and inputs have other names."""
+    """Dask therefore computes them once. Other attributes, chunks and inputs lead to other names."""
     x = da.zeros((40, 40), chunks=7)
     calls = [lambda: pools.max_pool(x, 3, axes=(0, 1)), lambda: pools.max_pool(x, 3, axes=(0, 1), strides=2),
              lambda: pools.max_pool(x, 3, axes=(0, 1), chunks=9), lambda: pools.max_pool(x + 1, 3, axes=(0, 1)),
@@ -248,7 +249,7 @@ def test_equal_calls_have_equal_names() -> None:
 
 
 def test_chunks_of_the_result_follow_those_of_the_input() -> None:
-    """An element's window is where the element is; windows that begin behind the input are in the last chunk."""
+    """A window is in the chunk of its element; windows that begin beyond the input are in the last chunk."""
     x = da.zeros((30,), chunks=((10, 7, 13),))
     for given, wanted in [({"kernel_shape": 3, "pads": 1}, (10, 7, 13)), ({"kernel_shape": 3}, (10, 7, 11)),
                           ({"kernel_shape": 2, "strides": 2}, (5, 4, 6)), ({"kernel_shape": 15}, (10, 6)),
@@ -260,7 +261,7 @@ def test_chunks_of_the_result_follow_those_of_the_input() -> None:
 @pytest.mark.parametrize("kind", ["mean", "norm", "small norm", "max"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_sums_of_chunks_are_within_the_bound(kind: str, dtype: str) -> None:
-    """That of `Plan.combine`, with 16 more shares."""
+    """The bound of `Plan.combine`, with 16 more shares."""
     x = np.random.default_rng(0).standard_normal((3, 90, 80)).astype(dtype)
     d = da.from_array(x, chunks=(2, 7, 9))
     given: dict[str, Any] = {"axes": (1, 2), "keepdims": False}
@@ -304,7 +305,7 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
-    """The error comes when the graph is built. It says what is wrong, and what to do."""
+    """The error is raised when the graph is built. It says what is wrong and what to do."""
     call, text, fields = REFUSED[name]
     with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError), match=text) as caught:
         call()
@@ -317,7 +318,7 @@ def test_refused(name: str) -> None:
                                   lambda x: pools.global_average_pool(x, axes=(0, 1)),
                                   lambda x: pools.global_average_pool(x.rechunk((8, 8)), axes=(0, 1))])
 def test_chunks_that_are_not_what_dask_was_told(pool: Any) -> None:
-    """Another shape or dtype, or a mask, is an error and no wrong result."""
+    """Another shape or dtype, or a mask, causes an error rather than a wrong result."""
     meta = np.empty((0, 0))
     lies = [(lambda b: b[:1], "shape"), (lambda b: np.pad(b, 1), "shape"), (lambda b: b.astype(np.float32), "dtype"),
             (lambda b: b.astype(object), "object"), (lambda b: np.ma.masked_equal(b, 0), "MaskedArray")]
@@ -336,7 +337,7 @@ def test_empty_batches() -> None:
 
 
 def test_sums_of_whole_chunks_do_not_depend_on_their_memory() -> None:
-    """They are those of the whole array in row-major order."""
+    """The results are those of the whole array in row-major order."""
     x = np.random.default_rng(0).standard_normal((4, 5, 37, 41)).astype(np.float32)
 
     def channels_last(block: Array) -> Array:
@@ -347,7 +348,7 @@ def test_sums_of_whole_chunks_do_not_depend_on_their_memory() -> None:
 
 
 def test_byte_order() -> None:
-    """Chunks in foreign byte order give results in native order."""
+    """Chunks in foreign byte order yield results in native order."""
     x = np.arange(40, dtype=">f4")
     y = computed(pools.max_pool(da.from_array(x, chunks=7), 3, axes=0))
     assert y.dtype == np.float32
@@ -364,7 +365,7 @@ def client() -> Iterator[Any]:
 
 
 def test_several_processes(client: Any) -> None:
-    """Tasks are sent to other processes, and results come back."""
+    """Tasks are sent to other processes, and results are returned."""
     x = np.random.default_rng(0).standard_normal((60, 70, 3))
     d = da.from_array(x, chunks=(13, 17, 2))
     y, indices = pools.max_pool(d, 4, strides=3, axes=(0, 1), return_indices=True)
@@ -397,10 +398,10 @@ def test_a_killed_worker(client: Any, tmp_path: Path) -> None:
     os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
     y = future.result(timeout=300)
     assert not differs(y, onnxpool.average_pool(x, 5, strides=2, pads=2, axes=(0, 1)))
-    assert len(list(tmp_path.iterdir())) > d.npartitions  # some chunks were made again
+    assert len(list(tmp_path.iterdir())) > d.npartitions  # some chunks were computed again
 
 
 def test_importing_onnxpool_does_not_import_dask() -> None:
-    """Neither the package nor the module of it."""
+    """Neither the package nor its module is changed."""
     program = "import sys, onnxpool; assert not [name for name in sys.modules if 'dask' in name]"
     assert subprocess.run([sys.executable, "-c", program], timeout=300).returncode == 0

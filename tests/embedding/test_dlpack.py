@@ -1,4 +1,4 @@
-"""Tensors of other frameworks: read in place, alive as long as their arrays, deleted once, refused in our words."""
+"""Tensors of other frameworks are read in place, kept alive by their arrays, and deleted once; errors are ours."""
 
 import gc
 import sys
@@ -26,7 +26,7 @@ BOTH = pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "le
 
 @pytest.fixture(autouse=True, scope="module")
 def only_new_garbage() -> Iterator[None]:
-    """Collections look at objects of these tests alone, which takes no time beside those of all tests before."""
+    """Makes garbage collections look only at objects of these tests, which takes little time."""
     gc.collect()
     gc.freeze()
     yield
@@ -48,7 +48,7 @@ def some(dtype: Any = np.float32, shape: tuple[int, ...] = (2, 3, 4)) -> Any:
 @BOTH
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
 def test_every_dtype_is_read_in_place(dtype: Any, versioned: bool) -> None:
-    """Each dtype that NumPy has, and bfloat16, comes with its values in the memory of the tensor."""
+    """Each dtype that NumPy has, and bfloat16, arrives with its values in the memory of the tensor."""
     x = some(dtype)
 
     y = onnxpool.from_dlpack(Producer(x, versioned=versioned))
@@ -74,7 +74,7 @@ VIEWS = {
 @BOTH
 @pytest.mark.parametrize("view", VIEWS)
 def test_strides_are_kept(view: str, versioned: bool) -> None:
-    """Tensors of any strides keep them, negative and zero ones too."""
+    """Tensors keep any strides, including negative and zero ones."""
     x = np.asarray(VIEWS[view](some()))
 
     y = onnxpool.from_dlpack(Producer(x, versioned=versioned))
@@ -85,7 +85,7 @@ def test_strides_are_kept(view: str, versioned: bool) -> None:
 
 @BOTH
 def test_no_strides_are_c_order(versioned: bool) -> None:
-    """Strides of NULL stand for C order."""
+    """Strides of NULL mean C order."""
     x = some()
 
     np.testing.assert_array_equal(onnxpool.from_dlpack(Producer(x, versioned=versioned, strides=None)), x, strict=True)
@@ -107,14 +107,14 @@ def test_byte_offset_is_added(versioned: bool) -> None:
 
 @pytest.mark.parametrize("data", [0, None], ids=["offset", "NULL"])
 def test_no_elements_need_no_data(data: Any) -> None:
-    """A tensor without elements may have no memory."""
+    """A tensor without elements need not have memory."""
     y = onnxpool.from_dlpack(Producer(np.empty((2, 0, 3), np.float16), data=data, byte_offset=1 << 40))
 
     assert (y.shape, y.dtype) == ((2, 0, 3), np.float16)
 
 
 def test_writeable_unless_the_tensor_is_not() -> None:
-    """What is written to the array arrives in the tensor, unless that is read-only or cannot tell."""
+    """What is written to the array arrives in the tensor, unless the tensor is read-only or cannot tell."""
     x = some()
     onnxpool.from_dlpack(Producer(x))[0, 0, 0] = 77
 
@@ -146,7 +146,7 @@ def test_the_tensor_lives_as_long_as_the_array(versioned: bool) -> None:
 
 @BOTH
 def test_a_capsule_can_be_read_once(versioned: bool) -> None:
-    """A capsule is taken too; it is renamed, and refused the second time."""
+    """A capsule is accepted too; it is renamed, and refused the second time."""
     producer = Producer(some(), versioned=versioned)
     capsule = producer.capsule()
     y = onnxpool.from_dlpack(capsule)
@@ -165,7 +165,7 @@ def test_a_capsule_can_be_read_once(versioned: bool) -> None:
 
 @BOTH
 def test_a_deleter_may_be_missing(versioned: bool) -> None:
-    """Without a deleter nothing is to be done."""
+    """Without a deleter, there is nothing to call."""
     y = onnxpool.from_dlpack(Producer(some(), versioned=versioned, deletes=False))
 
     assert y[0, 0, 3] == 3
@@ -173,7 +173,7 @@ def test_a_deleter_may_be_missing(versioned: bool) -> None:
 
 @BOTH
 def test_a_deleter_runs_while_an_error_is_on_its_way(versioned: bool) -> None:
-    """An array that dies with an exception in flight deletes its tensor and keeps the exception."""
+    """An array that dies while an exception propagates deletes its tensor and keeps the exception."""
     producer = Producer(some(), versioned=versioned)
 
     def fail() -> None:
@@ -215,7 +215,7 @@ WRONG = {
 @BOTH
 @pytest.mark.parametrize(("changed", "error", "message"), WRONG.values(), ids=WRONG)
 def test_what_no_array_can_be_is_refused(changed: Any, error: type[Exception], message: str, versioned: bool) -> None:
-    """A tensor that cannot be read raises a typed error, and its producer deletes it, once."""
+    """A tensor that cannot be read raises a typed error, and its producer's deleter is called once."""
     producer = Producer(some(), versioned=versioned, **changed)
 
     with pytest.raises(error, match=message):
@@ -226,7 +226,7 @@ def test_what_no_array_can_be_is_refused(changed: Any, error: type[Exception], m
 
 
 def test_a_later_major_version_is_refused() -> None:
-    """A tensor of a DLPack that may have another structure is not looked at; a later minor version is read."""
+    """A tensor of a DLPack version that may have another structure is not read; one of a later minor version is."""
     x = some()
     producer = Producer(x, version=(2, 0), data=None, ndim=-7)
     with pytest.raises(onnxpool.PoolError, match=r"of DLPack 2\.0, but only 1\.x"):
@@ -238,7 +238,7 @@ def test_a_later_major_version_is_refused() -> None:
 
 @pytest.mark.parametrize("device", [(3, 0), (11, 1)], ids=["CUDA host", "ROCm host"])
 def test_pinned_memory_is_memory_of_the_cpu(device: tuple[int, int]) -> None:
-    """Memory of the processor that a device can reach is read."""
+    """Memory of the processor that a device can access is read."""
     assert onnxpool.from_dlpack(Producer(some(), device=device)).shape == (2, 3, 4)
 
 
@@ -252,7 +252,7 @@ def test_other_devices_are_not_asked_for_a_tensor() -> None:
 
 
 def test_producers_are_asked_for_the_versioned_tensor_first() -> None:
-    """Producers that know versions get one, the others are asked without."""
+    """Producers that know versions are given one, and others are asked without."""
     new, old = Producer(some()), Producer(some(), versioned=False)
     onnxpool.from_dlpack(new)
     onnxpool.from_dlpack(old)
@@ -262,7 +262,7 @@ def test_producers_are_asked_for_the_versioned_tensor_first() -> None:
 
 
 def test_errors_of_the_producer_are_passed_on() -> None:
-    """What a producer raises arrives as it is."""
+    """An exception of the producer is passed on unchanged."""
 
     class Refusing(Producer):
         def __dlpack__(self, **given: Any) -> Any:
@@ -280,7 +280,7 @@ def test_what_is_no_tensor_is_refused(thing: Any) -> None:
 
 
 def test_what_is_no_capsule_is_refused() -> None:
-    """A `__dlpack__` that gives something else is refused, and so is a capsule of another name."""
+    """A `__dlpack__` that returns something else is refused, and so is a capsule with another name."""
 
     class Odd(Producer):
         def __dlpack__(self, **given: Any) -> Any:
@@ -296,7 +296,7 @@ def test_what_is_no_capsule_is_refused() -> None:
 
 
 def test_bfloat16_without_ml_dtypes_names_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """bfloat16 needs ml_dtypes, other dtypes do not."""
+    """bfloat16 needs ml_dtypes, and other dtypes do not."""
     x = some(ml_dtypes.bfloat16)
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     producer = Producer(x)
@@ -310,7 +310,7 @@ def test_bfloat16_without_ml_dtypes_names_the_way_out(monkeypatch: pytest.Monkey
 
 
 def test_nothing_leaks() -> None:
-    """Reading and refusing tensors leaves no reference behind."""
+    """Reading and refusing tensors leaks no references."""
     dtype = np.dtype(ml_dtypes.bfloat16)
     x = some(dtype)
     before = sys.getrefcount(dtype), sys.getrefcount(x)
@@ -327,7 +327,7 @@ def test_nothing_leaks() -> None:
 
 
 def ort_value(x: Any) -> Any:
-    """A tensor of onnxruntime, which has no bfloat16 of NumPy."""
+    """A tensor of onnxruntime, which does not support NumPy's bfloat16."""
     value = onnxruntime.OrtValue
     if x.dtype == ml_dtypes.bfloat16:
         return value.ortvalue_from_numpy_with_onnx_type(x.view(np.uint16), 16)
@@ -353,7 +353,7 @@ def test_onnxruntime_values(dtype: Any) -> None:
 
 
 def test_onnxruntime_capsules() -> None:
-    """The capsule of an OrtValue is read too."""
+    """The capsule of an OrtValue can be read too."""
     x = some(ml_dtypes.bfloat16)
     value = ort_value(x)
 
@@ -361,7 +361,7 @@ def test_onnxruntime_capsules() -> None:
 
 
 def test_numpy_arrays() -> None:
-    """An ndarray is a tensor too, and a read-only one stays so."""
+    """An ndarray is a tensor too, and a read-only one stays read-only."""
     x = some()
     x.flags.writeable = False
 

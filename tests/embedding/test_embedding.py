@@ -1,4 +1,4 @@
-"""What a host may do to a library that it embeds: each scenario in a process of its own, with a limit of time."""
+"""What a host may do to a library that it embeds: each scenario runs in a process of its own, with a time limit."""
 
 import importlib.util
 import platform
@@ -12,20 +12,20 @@ X86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="sets the con
 
 
 def scenario(theme: str, name: str, *arguments: object, **variables: str) -> None:
-    """Runs a function of a file of scenarios, which must end well."""
+    """Run a function of a file of scenarios, which must succeed."""
     run = launch(str(TESTS / "helpers" / f"scenarios_{theme}.py"), name, *map(str, arguments), **variables)
     assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("name", [name for name in dir(scenarios_forks) if name.startswith("fork_")])
 def test_forks(name: str) -> None:
-    """Children pool in parallel, their first call included, whatever ran when they were forked."""
+    """Children pool in parallel from their first call on, whatever ran when they were forked."""
     scenario("forks", name)
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_multiprocessing(method: str) -> None:
-    """Pools and executors of every start method work after a parallel call, and get operators and plans."""
+    """Pools and executors of every start method work after a parallel call, and receive operators and plans."""
     scenario("forks", "multiprocess", method)
 
 
@@ -36,7 +36,7 @@ def test_prefork_server() -> None:
 
 @pytest.mark.parametrize("turns", [400, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_many_threads(turns: int) -> None:
-    """As many mixed calls from each of 64 threads give the bits of serial ones."""
+    """Many mixed calls from each of 64 threads return the bits of serial ones."""
     scenario("threads", "many_threads", turns)
 
 
@@ -48,7 +48,7 @@ def test_many_callers_few_threads() -> None:
 @pytest.mark.smoke
 @pytest.mark.parametrize("where", ["tasks", "threads"])
 def test_limits(where: str) -> None:
-    """A limit of threads is that of one asyncio task, or of one thread."""
+    """A limit on threads applies to one asyncio task, or to one thread."""
     scenario("threads", f"limits_in_{where}")
 
 
@@ -76,7 +76,7 @@ def test_misconfigured_openmp(variable: str) -> None:
 
 
 def test_no_room_for_threads() -> None:
-    """Where the system refuses to start threads, calls are serial."""
+    """If the system refuses to start threads, calls are serial."""
     scenario("threads", "no_room_for_threads")
 
 
@@ -93,21 +93,21 @@ def test_handlers_during_a_call(team: int) -> None:
 
 
 def test_interrupt_beside_a_call() -> None:
-    """Ctrl-C does not wait for another thread's call."""
+    """Ctrl-C does not wait for the call of another thread."""
     scenario("state", "interrupt_beside_a_call")
 
 
 @X86_64
 @pytest.mark.parametrize("name", ["float_state", "workers_of_another_state"])
 def test_float_state(name: str) -> None:
-    """The caller's rounding mode, flushing of subnormals and traps neither leak in nor out."""
+    """The caller's rounding mode, flushing of subnormals and traps leak neither in nor out."""
     scenario("state", name)
 
 
 @pytest.mark.parametrize("order", ["before", "after"])
 @pytest.mark.parametrize("runtime", ["onnxruntime", "torch"])
 def test_other_runtimes(runtime: str, order: str) -> None:
-    """Other runtimes with threads of their own, imported before or after, work beside."""
+    """Other runtimes with threads of their own, imported before or after, work alongside."""
     if importlib.util.find_spec(runtime) is None:
         pytest.skip(f"{runtime} is not installed")
     first = f"import {runtime}; " if order == "before" else ""

@@ -1,4 +1,4 @@
-"""What comes from elsewhere: subclasses, tensors of other frameworks, hostile numbers, arguments of the wrong kind."""
+"""Arguments from elsewhere: subclasses, tensors of other frameworks, hostile numbers, arguments of the wrong kind."""
 
 import pickle
 import tracemalloc
@@ -40,7 +40,7 @@ def test_a_subclass_is_an_operator_of_its_own():
 
 
 def test_a_subclass_does_not_replace_an_operator():
-    """Nodes become the operators of this library, whatever else has their name."""
+    """Nodes become the operators of this library, whatever else has their names."""
     helper = pytest.importorskip("onnx.helper")
     node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])
     assert type(onnxpool.from_node(node, {"": 12})) is onnxpool.MaxPool
@@ -80,7 +80,7 @@ def test_a_value_that_no_version_takes_names_none():
     {"kernel_shape": [2] * 10**6}, {"kernel_shape": np.full(10**6, 2)}, {"kernel_shape": 2, "pads": [0] * 200},
 ])
 def test_lists_longer_than_any_array_has_axes_are_refused(attributes):
-    """They are neither kept nor printed."""
+    """Such numbers are neither stored nor printed."""
     tracemalloc.start()
     try:
         with pytest.raises(PoolError, match=r"has .* values, but no array has more than 64 axes"):
@@ -94,7 +94,7 @@ def test_lists_longer_than_any_array_has_axes_are_refused(attributes):
 @pytest.mark.parametrize("number", [10**5000, -10**5000, 10**300], ids=["beyond text", "negative", "long"])
 @pytest.mark.parametrize("name", ["kernel_shape", "strides", "pads", "ceil_mode", "p", "opset"])
 def test_numbers_of_any_length_are_refused(name, number):
-    """Also those that Python does not print, and in a message of bounded length."""
+    """This includes numbers that Python refuses to print; messages have a bounded length."""
     with pytest.raises(PoolError, match=name) as caught:
         onnxpool.LpPool(**{"kernel_shape": 2, name: number})
     assert len(str(caught.value)) < 500
@@ -120,7 +120,7 @@ class Tensor:
 
 
 class Shared(Tensor):
-    """One that can be shared."""
+    """A tensor that can be shared."""
 
     def __dlpack__(self, **_):
         raise BufferError("not here")
@@ -151,7 +151,7 @@ def test_running_out_of_memory_is_no_wrong_type():
 
 
 def ways(call, x):
-    """What the refusal of an object says to give, as Python reads it."""
+    """What the error for an object says to pass, as parsed by Python."""
     with pytest.raises(PoolTypeError) as caught:
         call(x)
     return str(caught.value).rpartition("; give ")[2]
@@ -174,7 +174,7 @@ def ways(call, x):
 ], ids=range(13))
 @pytest.mark.filterwarnings("ignore:.*deprecated:UserWarning", "ignore:Sparse:UserWarning")  # quantised tensors
 def test_the_way_out_is_right_for_tensors_of_torch(make):
-    """What the message says to give is taken, and has the numbers of the tensor."""
+    """What the message says to pass is accepted, and has the numbers of the tensor."""
     torch = pytest.importorskip("torch")
     t = torch.arange(8.0).reshape(1, 1, 8)
     x = make(t.clone(), torch)
@@ -185,7 +185,7 @@ def test_the_way_out_is_right_for_tensors_of_torch(make):
 
 
 def test_a_conjugate_is_resolved():
-    """Numbers are complex then, which no operator takes; but the way to read them is right."""
+    """The numbers are then complex, which no operator accepts; but the advice on how to read them is right."""
     torch = pytest.importorskip("torch")
     x = torch.complex(torch.ones(1, 1, 4), torch.ones(1, 1, 4)).conj()
     way = ways(lambda x: onnxpool.max_pool(x, 2), x)
@@ -207,7 +207,7 @@ def test_tensors_without_values_have_no_way():
 
 
 def test_a_negative_bit_is_not_lost():
-    """torch exports the memory of such a tensor, which has the opposite numbers."""
+    """torch exports the memory of such a tensor, which holds the negated numbers."""
     torch = pytest.importorskip("torch")
     x = torch._neg_view(torch.ones(1, 1, 4))
     with pytest.raises(PoolTypeError, match=r"negative bit .*; give x\.resolve_neg\(\)"):
@@ -233,7 +233,7 @@ class Elsewhere:
 
 @pytest.mark.parametrize("method", ["cpu", "get"])
 def test_the_way_out_is_right_for_other_devices(method):
-    """As of torch, and as of CuPy."""
+    """Such as those of torch and of CuPy."""
     x = Elsewhere(method)
     way = ways(lambda x: onnxpool.max_pool(x, 2), x)
     assert way == f"onnxpool.from_dlpack(x.{method}())"
@@ -264,7 +264,7 @@ def test_the_way_out_is_right_for_subclasses(x, way):
 
 @pytest.mark.parametrize("x", [None, "abc", ["a"], pytest.param(object(), id="object()"), [[1, 2], [3]], {}], ids=repr)
 def test_what_is_no_array_of_numbers_is_refused_by_its_type(x):
-    with pytest.raises(PoolTypeError, match=rf"X is a builtins.{type(x).__name__}, which is no array of numbers"):
+    with pytest.raises(PoolTypeError, match=rf"X is a builtins.{type(x).__name__}, which NumPy cannot read"):
         onnxpool.max_pool(x, 2)
 
 
@@ -318,7 +318,7 @@ def test_what_is_no_node_is_refused():
     ({"kernel_shape": [2, 2], "ceil_mode": 1.0}, "FLOAT .* INT;"),
 ])
 def test_attributes_of_nodes_have_the_type_of_the_schema(attributes, types):
-    """Python's arguments may be written in more ways, but a node says a type."""
+    """Python arguments can be written in several ways, but a node specifies a type."""
     helper = pytest.importorskip("onnx.helper")
     node = helper.make_node("MaxPool", ["x"], ["y"], **attributes)
     with pytest.raises(PoolTypeError, match=f"has the type {types}"):
@@ -332,10 +332,10 @@ def test_a_backend_takes_models_only():
 
 
 def test_a_pickle_of_another_version_is_refused():
-    """One with an attribute that this version does not know."""
+    """A plan with an attribute that this version does not know."""
     operator = onnxpool.MaxPool(kernel_shape=2)
     remake, (cls, keywords) = operator.__reduce__()
-    with pytest.raises(PoolTypeError, match=r"MaxPool: cannot be made again: .*shape_of_the_future"):
+    with pytest.raises(PoolTypeError, match=r"MaxPool: cannot be unpickled: .*shape_of_the_future"):
         remake(cls, (*keywords, ("shape_of_the_future", 1)))
 
 
@@ -370,7 +370,7 @@ def test_plans_are_immutable(plan):
 
 
 def test_plans_of_regions_are_explained_in_words():
-    """Not as an internal value."""
+    """The error does not mention internal values."""
     plan = onnxpool.RoiAlign(output_height=2, output_width=3, sampling_ratio=2, spatial_scale=0.25).plan(X.shape, "f4")
     assert plan.explain().geometry == (
         "for each region, corners times 0.25, less 0.5: 2 x 3 bins, the mean of 2 x 2 samples of each",)

@@ -1,4 +1,4 @@
-"""The example of a server: a real client, malformed requests, load, and its siblings for Triton and onnxruntime."""
+"""The example server: a real client, malformed requests, load, and its counterparts for Triton and onnxruntime."""
 
 import http.client
 import json
@@ -87,7 +87,7 @@ def test_health_and_metadata(client: InferenceServerClient) -> None:
 
 
 def test_configuration_and_statistics(client: InferenceServerClient) -> None:
-    """What clients of Triton, such as perf_analyzer, ask of a model."""
+    """What clients of Triton, such as perf_analyzer, request about a model."""
     config = client.get_model_config("typed_bfloat16", "1")
     assert config["max_batch_size"] == 0
     assert config["input"][0] == {"name": "x", "data_type": "TYPE_BF16", "dims": [-1, 2, -1]}
@@ -115,7 +115,7 @@ def test_configuration_and_statistics(client: InferenceServerClient) -> None:
 
 @pytest.mark.parametrize("element", ELEMENTS)
 def test_bits_are_those_of_a_direct_call(client: InferenceServerClient, element: str) -> None:
-    """Every element type goes there and back in binary."""
+    """Every element type makes the round trip in binary."""
     datatype = ELEMENTS[element]
     x = np.random.default_rng(1).integers(-100, 100, (3, 2, 9)).astype(DTYPES[datatype])
     keep = np.array([True, False, True])
@@ -138,7 +138,7 @@ def test_quantised_models(client: InferenceServerClient) -> None:
 
 @pytest.mark.parametrize("element", ["float", "double", "int8", "uint8"])
 def test_json_loses_no_bit(client: InferenceServerClient, element: str) -> None:
-    """What goes there and back as JSON is as exact as in binary."""
+    """JSON is as exact as binary, in both directions."""
     datatype = ELEMENTS[element]
     x = (np.random.default_rng(2).standard_normal((1, 2, 7)) * 40).astype(DTYPES[datatype])
     inputs = [tensor("x", x, datatype, False), tensor("keep", np.array([True]), "BOOL", False)]
@@ -153,7 +153,7 @@ def test_json_loses_no_bit(client: InferenceServerClient, element: str) -> None:
 
 @pytest.mark.parametrize("element", ["float16", "bfloat16"])
 def test_16_bit_floats_are_not_json(client: InferenceServerClient, element: str) -> None:
-    """The protocol has no JSON for them: in the request and in the response."""
+    """The protocol has no JSON for them, in the request or in the response."""
     x = np.ones((1, 2, 3), DTYPES[ELEMENTS[element]])
     inputs = [tensor("x", x, ELEMENTS[element]), tensor("keep", np.array([True]), "BOOL")]
     with pytest.raises(InferenceServerException, match=f"output 'y': {ELEMENTS[element]} has no form in JSON; ask for"):
@@ -165,7 +165,7 @@ def test_16_bit_floats_are_not_json(client: InferenceServerClient, element: str)
 
 
 def test_open_sizes_must_agree(client: InferenceServerClient) -> None:
-    """A size of one name is the same in every input."""
+    """A size of one name is the same for all inputs."""
     inputs = [tensor("x", np.ones((3, 2, 9), np.float32), "FP32"), tensor("keep", np.array([True]), "BOOL")]
     with pytest.raises(InferenceServerException, match=r"input 'keep' has shape \[1\], whose axis 0 is 1; "
                                                        "input 'x' has 3 there") as caught:
@@ -182,7 +182,7 @@ def test_open_sizes_must_agree(client: InferenceServerClient) -> None:
     ("BOOL", [1], "has 1 in data; BOOL takes true and false"),
 ])
 def test_numbers_of_json_fit_their_type(datatype: str, data: list[Any], text: str) -> None:
-    """No number is wrapped, rounded to an integer or taken for a truth value."""
+    """No number is wrapped, rounded to an integer or converted to a truth value."""
     body = malformed.listed(name="x", shape=[1], datatype=datatype, data=data)
     with pytest.raises(RequestError, match=text):
         decode(body, None, [Signature("x", datatype, (1,))], [], Limits())
@@ -207,7 +207,7 @@ def test_tensors_without_axes_or_elements(shape: list[int]) -> None:
 
 
 def test_null_is_nothing() -> None:
-    """Clients that write null for what they leave out are understood."""
+    """Clients that write null for what they omit are understood."""
     array = malformed.listed(parameters=None)
     document = {"id": None, "parameters": None, "outputs": None,
                 "inputs": [{**json.loads(array)["inputs"][0], "parameters": None}]}
@@ -222,7 +222,7 @@ def test_null_is_nothing() -> None:
 
 @pytest.mark.parametrize("request_", malformed.REQUESTS, ids=lambda request: request.kind)
 def test_malformed_requests_are_refused(url: str, request_: malformed.Malformed) -> None:
-    """Each has the status and the text that it should have."""
+    """Each gets the status and the message that it should."""
     place = urlsplit(url)
     assert load.refused((place.hostname, place.port), request_) is None
 
@@ -239,7 +239,7 @@ def test_a_body_without_a_length_is_limited_too(url: str) -> None:
 
 
 def test_a_body_that_never_comes_ends() -> None:
-    """A client that stops sending gets an answer, and its place is free again."""
+    """A client that stops sending gets an answer, and its slot is released."""
     with load.server("--seconds", "0.5") as url:
         connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
         connection.request("POST", malformed.INFER, malformed.GOOD[:10], {"Content-Length": "100"})
@@ -251,7 +251,7 @@ def test_a_body_that_never_comes_ends() -> None:
 
 
 def test_more_requests_than_the_most_are_sent_away() -> None:
-    """The limit of requests is an answer at once, not a queue; a place is free again after its request."""
+    """Requests beyond the limit are answered at once, not queued; a slot is released after its request."""
     with load.server("--requests", "1") as url:
         place = urlsplit(url)
         first, second = (http.client.HTTPConnection(place.netloc, timeout=30) for _ in range(2))
@@ -272,7 +272,7 @@ def test_more_requests_than_the_most_are_sent_away() -> None:
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, -signal.SIGTERM)])
 def test_signals_end_it_when_requests_are_answered(number: int, status: int) -> None:
-    """A request that is under way has its answer, and nothing is printed."""
+    """A request in progress gets its answer, and nothing is printed."""
     command = [sys.executable, "-W", "error", str(SERVER / "server.py"), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -293,7 +293,7 @@ def test_signals_end_it_when_requests_are_answered(number: int, status: int) -> 
 
 
 def test_a_failure_of_the_model_is_not_the_clients(tmp_path: Path) -> None:
-    """What fails inside a model is a 500 with a text for the client, and the server goes on."""
+    """A failure inside a model is a 500 with a message for the client, and the server continues."""
     proto = onnx.parser.parse_model("""
         <ir_version: 10, opset_import: ["" : 22]>
         reshaped (float[N] x) => (float[2, M] y) {
@@ -324,7 +324,7 @@ def test_models_that_the_protocol_cannot_carry(tmp_path: Path, signature: str, t
 
 
 def test_evaluators_are_not_shared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No evaluator runs in two threads at a time, and all come back, after errors too."""
+    """No evaluator runs in two threads at a time, and all are returned, even after errors."""
     onnx.save(peaks.model(), tmp_path / "peaks.onnx")
     runtime = models.Model(tmp_path / "peaks.onnx", workers=2).runtime
     used: list[Any] = []
@@ -348,7 +348,7 @@ def test_evaluators_are_not_shared(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_load_with_malformed_requests(url: str) -> None:
-    """Clients at the same time: no wrong bit, no wrong refusal, and nothing is left over."""
+    """Concurrent clients get no wrong bit and no wrong refusal, and nothing is left over."""
     report = load.run(url, seconds=2.5, clients=4, share=0.3)
     assert report["wrong"] == []
     assert report["answered"] > 30
@@ -363,7 +363,7 @@ def test_load_with_malformed_requests(url: str) -> None:
 
 
 def test_load_reports_wrong_answers(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    """The load test can fail: a direct call that differs in one bit, and a refusal of another text."""
+    """The load test can fail: for a direct call that differs in one bit, and for a refusal with another message."""
     def differing(heat: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
         outputs = direct(heat)
         outputs["energy"] = np.nextafter(outputs["energy"], np.float32(0))
@@ -380,11 +380,11 @@ def test_load_reports_wrong_answers(monkeypatch: pytest.MonkeyPatch, url: str) -
 @pytest.mark.slow
 @pytest.mark.parametrize("runtime", models.RUNTIMES)
 def test_memory_is_flat_under_long_load(runtime: str) -> None:
-    """A minute of load leaves memory and files as they were when it was warm."""
+    """After a minute of load, memory and files are as they were after the warm-up."""
     with load.server("--runtime", runtime) as url:
         report = load.run(url, seconds=60, clients=8, share=0.3)
     assert report["wrong"] == []
-    assert max(report["memory_mib"]) < report["memory_mib"][2] + 8  # the first looks are at a server that warms up
+    assert max(report["memory_mib"]) < report["memory_mib"][2] + 8  # the first samples are from the warm-up
     assert report["files_after"] <= report["files_before"] + 2
 
 
@@ -393,7 +393,7 @@ def test_memory_is_flat_under_long_load(runtime: str) -> None:
 
 @pytest.mark.parametrize("page", [SERVER / "README.md", SERVER.parent.parent / "README.md"], ids=["example", "project"])
 def test_the_request_of_the_pages(page: Path) -> None:
-    """The request that a page shows has the answer that it shows."""
+    """The request shown on a page has the answer shown there."""
     shown = re.search(r"curl -s localhost:8000(\S+) -d '(.*)'\n(.*)\n", page.read_text())
     assert shown is not None
     with load.server() as url, urllib.request.urlopen(url + shown[1], shown[2].encode(), timeout=30) as answer:
@@ -401,7 +401,7 @@ def test_the_request_of_the_pages(page: Path) -> None:
 
 
 def test_the_client_of_the_page(url: str) -> None:
-    """The example's README shows a client that runs."""
+    """The README of the example shows a client that runs."""
     shown, = re.findall(r"```python\n(.*?)```", (SERVER / "README.md").read_text(), re.DOTALL)
     names: dict[str, Any] = {}
     exec(shown.replace("localhost:8000", urlsplit(url).netloc), names)
@@ -410,7 +410,7 @@ def test_the_client_of_the_page(url: str) -> None:
 
 
 def test_the_page_names_the_options(capsys: pytest.CaptureFixture[str]) -> None:
-    """Options that the example's README speaks of exist, and each limit is among them."""
+    """Options mentioned in the README of the example exist, and each limit is among them."""
     with pytest.raises(SystemExit):
         server.arguments(["--help"])
     there = set(re.findall(r"--[\w-]+", capsys.readouterr().out))
@@ -421,7 +421,7 @@ def test_the_page_names_the_options(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("option", ["--workers", "--rank", "--seconds"])
 def test_options_are_more_than_0(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A limit of nothing is a mistake."""
+    """Limits of 0 are refused."""
     with pytest.raises(SystemExit):
         server.arguments([option, "0"])
     assert f"{option} is 0" in capsys.readouterr().err
@@ -429,7 +429,7 @@ def test_options_are_more_than_0(option: str, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("content", [None, b"", b"no model"], ids=["missing", "empty", "text"])
 def test_a_file_that_is_no_model_ends_in_one_line(content: bytes | None, tmp_path: Path) -> None:
-    """What is wrong is said without a traceback."""
+    """Mistakes are reported without a traceback."""
     path = tmp_path / "model.onnx"
     if content is not None:
         path.write_bytes(content)

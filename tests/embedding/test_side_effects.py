@@ -1,4 +1,4 @@
-"""Being a good guest in somebody else's process: imports, objects, arrays that belong to the caller."""
+"""Being a good guest in somebody else's process: imports, objects, and arrays that belong to the caller."""
 
 import copy
 import pickle
@@ -35,7 +35,7 @@ print(*sorted({name.partition('.')[0] for name in new} - set(sys.stdlib_module_n
 
 
 def test_import_brings_numpy_and_nothing_else() -> None:
-    """Importing the library imports no other package than numpy, and prints nothing."""
+    """Importing the library imports no package other than numpy, and prints nothing."""
     assert program(LOADED) == ""
 
 
@@ -58,7 +58,7 @@ def test_use_brings_nothing_else_either() -> None:
 
 # Objects
 
-# Attributes beside the smallest ones, in every form in which they can be given.
+# Attributes beyond the smallest ones, in every form in which they can be given.
 CHANGED: dict[str, dict[str, Any]] = {
     "AveragePool": {"kernel_shape": (3, 2), "pads": [1, 0, 1, 0], "count_include_pad": True, "opset": 19},
     "GlobalAveragePool": {"channels_last": True},
@@ -81,7 +81,7 @@ def inputs(name: str, shape: tuple[int, ...] = (2, 6, 7, 8), seed: int = 0) -> l
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_objects_are_values(name: str) -> None:
-    """An operator object equals and hashes like another with the same attributes, and survives repr and pickle."""
+    """An operator object equals another with the same attributes, has the same hash, and survives repr and pickle."""
     operator = build(name)
 
     for twin in (build(name), eval(repr(operator), vars(onnxpool).copy()), pickle.loads(pickle.dumps(operator))):
@@ -96,7 +96,7 @@ COPIES += [lambda one, p=p: pickle.loads(pickle.dumps(one, p)) for p in range(pi
 
 
 def test_every_operator_and_plan_is_copied_whole() -> None:
-    """Operators and plans survive every protocol of pickle, copy and deepcopy, and the copies compute the same bits."""
+    """Operators and plans survive every pickle protocol, copy and deepcopy, and the copies compute the same bits."""
     jobs = scenarios_threads.jobs()
     assert {type(operator).__name__ for operator, _ in jobs} == set(registry)
     for operator, arrays in jobs:
@@ -129,7 +129,7 @@ def test_objects_differ_by_everything_that_matters() -> None:
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_objects_are_immutable(name: str) -> None:
-    """No attribute of an operator object can be set, added or deleted, and lists given to it can change freely."""
+    """No attribute of an operator object can be set, added or deleted, and lists passed to it can change later."""
     operator = build(name)
     before = repr(operator)
     for attribute in ("opset", "kernel_shape", "channels_last", "new"):
@@ -142,7 +142,7 @@ def test_objects_are_immutable(name: str) -> None:
 
 
 def test_objects_keep_no_list_of_the_caller() -> None:
-    """Attributes are copied: a list changed afterwards changes nothing."""
+    """Attributes are copied: changing a list afterwards has no effect."""
     kernel = [2, 2]
     pads = np.array([0, 0, 0, 0])
     operator = onnxpool.MaxPool(kernel_shape=kernel, pads=pads)
@@ -155,7 +155,7 @@ def test_objects_keep_no_list_of_the_caller() -> None:
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_plans_and_output_shapes_agree_with_calls(name: str) -> None:
-    """The object, its plan and `output_shape` tell the same shape and bits."""
+    """The object, its plan and `output_shape` agree on shape and bits."""
     operator = build(name)
     arrays = inputs(name)
     expected = operator(*arrays)
@@ -164,13 +164,13 @@ def test_plans_and_output_shapes_agree_with_calls(name: str) -> None:
 
     assert plan(*arrays).tobytes() == expected.tobytes()
     assert plan(*arrays, num_threads=2).tobytes() == expected.tobytes()
-    regions = (1,) if name in REGIONS else expected.shape[:1]  # it is told for one region
+    regions = (1,) if name in REGIONS else expected.shape[:1]  # it is computed for one region
     assert operator.output_shape(arrays[0].shape) == (*regions, *expected.shape[1:])
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_plans_refuse_other_arrays(name: str) -> None:
-    """A plan refuses a shape, dtype or `out` other than its own and leaves `out` alone."""
+    """A plan refuses a shape, dtype or `out` other than its own, and leaves `out` unchanged."""
     arrays = inputs(name)
     operator = build(name)
     plan = operator.plan(arrays[0].shape, arrays[0].dtype)
@@ -194,7 +194,7 @@ def test_plans_refuse_other_arrays(name: str) -> None:
 
 
 def outs(shape: tuple[int, ...], dtype: Any) -> dict[str, NDArray[Any]]:
-    """Writeable arrays of a shape in unusual places of memory, all filled with 77."""
+    """Writeable arrays of a shape in unusual memory layouts, all filled with 77."""
     twice = tuple(2 * length for length in shape)
     room = np.full(int(np.prod(shape)) * np.dtype(dtype).itemsize + 1, 0, np.uint8)
     return {
@@ -209,7 +209,7 @@ def outs(shape: tuple[int, ...], dtype: Any) -> dict[str, NDArray[Any]]:
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_out_is_filled_and_returned(name: str) -> None:
-    """`out` of any strides and alignment is filled, returned as it is, and nothing beside it is written."""
+    """An `out` with any strides and alignment is filled and returned, and nothing next to it is written."""
     operator, arrays = build(name), inputs(name)
     expected = operator(*arrays)
 
@@ -222,7 +222,7 @@ def test_out_is_filled_and_returned(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["AveragePool", "GlobalMaxPool", "LpPool", "MaxPool", "QLinearGlobalAveragePool"])
 def test_out_may_overlap_the_input(name: str) -> None:
-    """An `out` in the memory of the input, anywhere and with any strides, holds what a separate one would."""
+    """An `out` in the memory of the input, anywhere and with any strides, gets the same values as a separate one."""
     operator, arrays = build(name), inputs(name, (2, 6, 40, 41))
     x = arrays[0]
     expected = operator(*arrays)
@@ -248,7 +248,7 @@ def test_out_may_be_the_input() -> None:
 
 
 def disguises(x: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """The same values laid out in other ways, all read-only."""
+    """The same values in other memory layouts, all read-only."""
     room = np.zeros(x.nbytes + 1, np.uint8)
     unaligned = room[1:].view(x.dtype).reshape(x.shape)
     unaligned[...] = x
@@ -270,7 +270,7 @@ def disguises(x: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.int8, np.uint8])
 def test_inputs_in_any_form_are_read_and_never_written(dtype: Any) -> None:
-    """Read-only, strided, byte-swapped and unaligned arrays give the bits of a plain one and keep their own."""
+    """Read-only, strided, byte-swapped and unaligned arrays give the bits of a plain array and stay unchanged."""
     x = (np.random.default_rng(5).standard_normal((2, 5, 9, 11)) * 20).astype(np.int8).astype(dtype)
     calls: list[Callable[..., Any]] = [onnxpool.MaxPool(kernel_shape=3, pads=1)]
     if x.dtype.itemsize > 1:
@@ -288,7 +288,7 @@ def test_inputs_in_any_form_are_read_and_never_written(dtype: Any) -> None:
 
 
 def test_results_lie_in_memory_as_x_does() -> None:
-    """Channels lie side by side where those of x do; `out` has the order that its owner gave it."""
+    """Channels are adjacent if those of x are; `out` keeps the order that its owner chose."""
     x = np.ones((2, 9, 8, 3), np.float32).transpose(0, 3, 1, 2)
     rois = np.array([[0, 0, 0, 3, 3]], np.float32)
     for y in (onnxpool.max_pool(x, 2), onnxpool.average_pool(x, 1), onnxpool.global_max_pool(x),
@@ -309,7 +309,7 @@ def test_one_value_stretched_over_an_array_is_read_in_place() -> None:
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.uint8])
 @pytest.mark.parametrize("last", [False, True])
 def test_view_of_the_other_layout_is_not_copied(last: bool, dtype: Any) -> None:
-    """A transposed view is pooled where it lies: no array of its size is allocated for it."""
+    """A transposed view is pooled in place: no array of its size is allocated for it."""
     data = np.random.default_rng(2).integers(0, 100, (2, 96, 96, 32)).astype(dtype)
     x = data if last else data.transpose(0, 3, 1, 2)
     if last:
@@ -332,7 +332,7 @@ CALLERS, ROUNDS = 16, 200
 
 
 def test_many_threads_calling_at_once_get_serial_results() -> None:
-    """Threads that share operators, plans and inputs and call at once get the bits that one thread gets."""
+    """Threads that share operators, plans and inputs and call at the same time get the bits of a single thread."""
     names = list(OPERATORS)
     shapes = [(1, 6, 7, 8), (2, 6, 9, 8), (4, 16, 80, 81)]
     jobs = [(build(name), inputs(name, shape, seed)) for name in names for seed, shape in enumerate(shapes)]

@@ -1,4 +1,4 @@
-"""How many threads run: who decides, and who is heard first."""
+"""The number of threads: what decides it, and in which order."""
 
 import math
 from functools import cache
@@ -11,13 +11,13 @@ from onnxpool import threads
 
 COUNT = "import onnxpool; print(onnxpool.get_num_threads())"
 ABSURD = 10**5
-MOST = 256  # threads that a call or a setting may ask for
+MOST = 256  # threads that a call or a setting may request
 ONE_PROCESSOR = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
 
 
 @cache
 def granted() -> int:
-    """What the machine grants a process that nobody told otherwise."""
+    """What the machine grants to a process without settings."""
     return int(program(COUNT))
 
 
@@ -33,14 +33,14 @@ def granted() -> int:
     ids=str,
 )
 def test_environment_chooses_the_thread_count(variables: dict[str, str], expected: int) -> None:
-    """ONNXPOOL_NUM_THREADS goes before OMP_NUM_THREADS, which goes before what the machine grants."""
+    """ONNXPOOL_NUM_THREADS overrides OMP_NUM_THREADS, which overrides what the machine grants."""
     assert int(program(COUNT, **variables)) == min(expected, granted())
 
 
 @pytest.mark.parametrize("value", [str(ABSURD), str(2**70), "abc", "", "0", "-3", "1.5"])
 @pytest.mark.parametrize("name", THREAD_COUNTS)
 def test_absurd_environment_is_harmless(name: str, value: str) -> None:
-    """A count beyond reason is that of processors granted, as is one that is no count; a parallel call works."""
+    """An absurd count means the processors granted, and so does anything that is not a count; a parallel call works."""
     text = COUNT + "\nimport numpy as np; onnxpool.max_pool(np.ones((4, 16, 128, 128), np.float32), 3)"
 
     assert int(program(text, **{name: value})) == granted()
@@ -48,12 +48,12 @@ def test_absurd_environment_is_harmless(name: str, value: str) -> None:
 
 @pytest.mark.parametrize("name", THREAD_COUNTS)
 def test_a_variable_counts_for_no_more_than_the_processors_granted(name: str) -> None:
-    """A process on one processor runs one thread, whatever its environment asks for."""
+    """A process on one processor runs one thread, whatever its environment says."""
     assert program(ONE_PROCESSOR + COUNT, **{name: "2"}) == "1"
 
 
 def test_absurd_arguments_are_capped() -> None:
-    """A setting or argument beyond reason is capped, and the call that it is for works."""
+    """An absurd setting or argument is capped, and its call works."""
     setting = f"onnxpool.set_num_threads({ABSURD}); assert onnxpool.get_num_threads() == {MOST}"
 
     assert int(program(TEAM.format(setting=setting, argument=ABSURD))) in (1, MOST)
@@ -84,7 +84,7 @@ def test_affinity_limits_the_thread_count() -> None:
 def test_control_groups_limit_processors(
     membership: str, files: dict[str, str], expected: float, tmp_path: Path
 ) -> None:
-    """The least quota counts of the process's group and of those around it, in both versions of control groups."""
+    """The smallest quota of the process's group and of its ancestors counts, in both versions of control groups."""
     for name, text in {**files, "membership": membership + "\n"}.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ def test_control_groups_limit_processors(
 
 
 def test_quota_becomes_whole_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part of a processor makes no thread, but there is always one."""
+    """A fraction of a processor does not add a thread, but there is always one."""
     cpus = threads.granted()
     for quota, expected in ((0.5, 1), (1.5, 1), (2.0, min(2, cpus)), (math.inf, cpus)):
         monkeypatch.setattr(threads, "quota", lambda quota=quota: quota)
@@ -145,11 +145,11 @@ assert onnxpool.get_num_threads() == 1
 
 
 def test_context_goes_before_setting_goes_before_environment() -> None:
-    """A `with` block beats the setting, in its own thread only and also when left by an exception; wrong ones fail."""
+    """A `with` block overrides the setting, only in its own thread and until it is left, even by an exception."""
     assert program(SETTINGS, ONNXPOOL_NUM_THREADS="1") == ""
 
 
-# Counts this process's threads right after a large call: a team is the number asked for, or 1.
+# Counts the threads of this process right after a large call: a team is the number requested, or 1.
 TEAM = """
 import os, numpy as np, onnxpool
 x = np.ones((8, 16, 128, 128), np.float32)
@@ -181,7 +181,7 @@ print(team() - alone + 1)
     ],
 )
 def test_the_chosen_number_of_threads_runs(setting: str, argument: int | None, expected: int) -> None:
-    """The argument of a call beats the context, that the setting, that the environment; small work stays serial."""
+    """The argument overrides the context, which overrides the setting, then the environment; small work is serial."""
     text = TEAM.format(setting=setting, argument=argument)
 
     assert int(program(text, ONNXPOOL_NUM_THREADS="1")) == expected
@@ -189,7 +189,7 @@ def test_the_chosen_number_of_threads_runs(setting: str, argument: int | None, e
 
 @pytest.mark.parametrize("shape", [(1, 17, 64, 64), (1, 3, 200, 200), (1, 1, 400, 300)])
 def test_a_team_is_one_thread_or_the_number_asked_for(shape: tuple[int, ...]) -> None:
-    """Work with fewer parts than threads were asked for changes the team to no number in between."""
+    """If there are fewer parts than threads requested, the team is not reduced to a number in between."""
     text = TEAM.format(setting=f"x = np.ones({shape}, np.float32)", argument=7)
 
     assert int(program(text)) in (1, 7)

@@ -1,4 +1,4 @@
-"""The sibling of the example server: a model for Triton's Python backend."""
+"""The counterpart of the example server: a model for Triton's Python backend."""
 
 import importlib.util
 import json
@@ -40,7 +40,7 @@ Made = Callable[[onnx.ModelProto, list[str]], Any]
 
 @pytest.fixture
 def made(triton: ModuleType, tmp_path: Path) -> Made:
-    """Makes a Triton model of an ONNX model."""
+    """Make a Triton model of an ONNX model."""
     def make(proto: onnx.ModelProto, inputs: list[str]) -> Any:
         (tmp_path / "1").mkdir()
         onnx.save(proto, tmp_path / "1/model.onnx")
@@ -53,7 +53,7 @@ def made(triton: ModuleType, tmp_path: Path) -> Made:
 
 
 def test_triton_answers_each_request(made: Made) -> None:
-    """A batch of requests, of which one is refused: the others have the bits of direct calls."""
+    """A batch of requests, one of which is refused: the others have the bits of direct calls."""
     model = made(peaks.model(), ["heat"])
     heats = [np.random.default_rng(3).standard_normal((2, 3, size, 7), np.float32) for size in (9, 2, 5)]
     asked = ["energy", "peaks", "thumbnail"]
@@ -71,7 +71,7 @@ def test_triton_answers_each_request(made: Made) -> None:
 
 
 def test_triton_carries_bfloat16(made: Made) -> None:
-    """bfloat16 comes and goes by DLPack, as NumPy cannot carry it."""
+    """bfloat16 enters and leaves through DLPack, because NumPy cannot represent it."""
     import onnxruntime
 
     model = made(typed("bfloat16"), ["x", "keep"])
@@ -87,7 +87,7 @@ def test_triton_carries_bfloat16(made: Made) -> None:
 
 
 def test_triton_fails_one_request_alone(made: Made) -> None:
-    """An input that is missing fails its request and not the batch."""
+    """A missing input fails its request but not the batch."""
     model = made(peaks.model(), ["heat"])
     heat = triton_stand_in.Tensor("heat", np.ones((1, 1, 3, 3), np.float32))
     first, second = model.execute([triton_stand_in.InferenceRequest([], ["energy"]),
@@ -97,7 +97,7 @@ def test_triton_fails_one_request_alone(made: Made) -> None:
 
 
 def test_triton_configuration_is_that_of_the_model() -> None:
-    """config.pbtxt names the inputs and outputs that the model has."""
+    """config.pbtxt names the inputs and outputs of the model."""
     text = (SERVER / "triton/peaks/config.pbtxt").read_text()
     graph = peaks.model().graph
     found = re.findall(r'name: "(\w+)" data_type: TYPE_(\w+) dims: \[ ([-\d, ]+) \]', text)

@@ -17,7 +17,7 @@ INCLUDES = (sysconfig.get_path("include"), str(Path(onnxpool.__file__).parent))
 
 
 def command(*arguments: str, folder: Path) -> None:
-    """Run a command that must end well."""
+    """Run a command that must succeed."""
     run = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
 

@@ -1,4 +1,4 @@
-"""Random calls with named axes, and what they must return: what ONNX has for arrays that were brought into order."""
+"""Random calls with named axes, and their expected results: those of ONNX for transposed arrays."""
 
 import math
 from typing import Any, NamedTuple
@@ -28,13 +28,13 @@ class Case(NamedTuple):
     x: Array
 
     def make(self) -> Any:
-        """The operator."""
+        """The operator of the call."""
         more = {"return_indices": True} if self.indexed else {} if self.keepdims else {"keepdims": False}
         return getattr(onnxpool, self.operator)(**self.attributes, axes=self.axes, **more)
 
 
 def elements(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Elements of which some are equal, and now and then some are not finite."""
+    """Random elements, some of them equal, and occasionally some that are not finite."""
     if dtype.kind in "iub":
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         return np.where(rng.random(shape) < 0.5, rng.integers(low, high + 1, shape), low).astype(dtype)
@@ -45,7 +45,7 @@ def elements(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[A
 
 
 def laid(rng: np.random.Generator, x: Array) -> Array:
-    """The same array in another memory: permuted, cropped, backwards, or as it is."""
+    """The same array in a different memory layout: permuted, cropped, reversed, or unchanged."""
     way = rng.integers(0, 5)
     if way == 0:
         order = rng.permutation(x.ndim)
@@ -60,7 +60,7 @@ def laid(rng: np.random.Generator, x: Array) -> Array:
 
 
 def attributes(rng: np.random.Generator, operator: str, sizes: list[int]) -> dict[str, Any]:
-    """Attributes of windows along axes of such sizes."""
+    """Random attributes for windows along axes of these sizes."""
     if operator in WHOLE:
         return {"p": int(rng.integers(1, 4))} if operator == "GlobalLpPool" else {}
     dilations = [int(rng.choice([1, 1, 2, 3])) for _ in sizes]
@@ -80,8 +80,8 @@ def attributes(rng: np.random.Generator, operator: str, sizes: list[int]) -> dic
     return given
 
 
-def drawn(seed: int) -> Case:
-    """The call of a seed."""
+def random_case(seed: int) -> Case:
+    """The random call of a seed."""
     rng = np.random.default_rng(seed)
     operator = str(rng.choice([*WINDOWED, *WHOLE]))
     dtype = rng.choice(np.array(MAXIMA if "Max" in operator else FLOATS, object))
@@ -109,7 +109,7 @@ def reordered(case: Case) -> tuple[tuple[int, ...], dict[str, Any]]:
 
 
 def expected(case: Case) -> tuple[Array, Array | None]:
-    """What the call must return: all other axes become images of one channel."""
+    """The expected result: the elements of all other axes become images of one channel."""
     places, given = reordered(case)
     kept = [axis for axis in range(case.x.ndim) if axis not in places]
     order = (*kept, *places)
@@ -119,7 +119,7 @@ def expected(case: Case) -> tuple[Array, Array | None]:
     whole_numbers = case.x.dtype.kind in "iub"
     wide = images.astype(np.float64) if whole_numbers else images
     y, indices = pool(wide) if case.indexed else (pool(wide), None)
-    if whole_numbers:  # windows wholly in padding have the least number
+    if whole_numbers:  # windows entirely in the padding have the smallest number
         y = np.maximum(y, 0 if case.x.dtype == bool else np.iinfo(case.x.dtype).min).astype(case.x.dtype)
 
     def restored(result: Array) -> Array:
@@ -133,14 +133,14 @@ def expected(case: Case) -> tuple[Array, Array | None]:
 
 
 def bits(x: Array) -> Array:
-    """The bits of an array, in row-major order; any NaN is as good as another."""
+    """The bits of an array in row-major order, where every NaN is as good as another."""
     x = np.ascontiguousarray(x)
     pattern = x.view(f"u{x.dtype.itemsize}")
     return pattern if x.dtype.kind in "iub" else np.where(x != x, 0, pattern)
 
 
 def difference(case: Case, y: Array, indices: Array | None, truth: Array, places: Array | None) -> str | None:
-    """What is wrong with a result, or None. Sums of whole channels may be added in another order."""
+    """What is wrong with a result, or None. Sums over whole channels may be added in another order."""
     if y.shape != truth.shape or y.dtype != truth.dtype or not y.flags.c_contiguous:
         return f"{y.dtype}{y.shape}, expected {truth.dtype}{truth.shape}"
     if places is not None and (indices is None or not np.array_equal(indices, places)):
@@ -152,7 +152,7 @@ def difference(case: Case, y: Array, indices: Array | None, truth: Array, places
     pooled = tuple(axis % case.x.ndim for axis in case.axes)
     magnitudes = np.abs(case.x.astype(np.float64)).mean(pooled, keepdims=case.keepdims)
     unit = float(ml_dtypes.finfo(y.dtype).eps)
-    with np.errstate(invalid="ignore"):  # of infinities
+    with np.errstate(invalid="ignore"):  # from infinities
         near = np.abs(y.astype(np.float64) - truth.astype(np.float64)) <= 32 * unit * np.maximum(
             magnitudes, np.abs(truth.astype(np.float64)))
     same = (y == truth) | ((y != y) & (truth != truth))

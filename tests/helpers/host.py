@@ -1,7 +1,7 @@
-"""What the scenarios share: a call that wants a team of threads, a call that takes long, children that must end well.
+"""What the scenarios share: calls that use a team of threads or take long, and children that must succeed.
 
-A scenario is a function of a file scenarios_*.py. `python FILE NAME` runs it in a process of its own, which ends with 0
-if all that its docstring says held. test_embedding.py runs them.
+A scenario is a function in a file scenarios_*.py. `python FILE NAME` runs it in a process of its own, which exits with
+0 if everything that its docstring claims is true. test_embedding.py runs them.
 """
 
 import os
@@ -17,11 +17,11 @@ import numpy as np
 import onnxpool
 from onnxpool.kernels.core import team as teams  # type: ignore[attr-defined]  # compiled, and has no stub
 
-teams.allow_pauses(False)  # busy cores would change how many threads a call takes
+teams.allow_pauses(False)  # busy cores would change how many threads a call uses
 LARGE = np.random.default_rng(3).standard_normal((8, 16, 64, 65), np.float32)  # enough for a team of threads
 SMALL = LARGE[:1, :3, :9, :8]
-LIMIT = 60  # seconds after which a child that hangs is ended
-PROMPT = 1.0  # seconds of work, of all threads, that may be done before a signal arrives
+LIMIT = 60  # seconds after which a child that hangs is killed
+PROMPT = 1.0  # seconds of work, over all threads, that may be done before a signal arrives
 
 
 def parallel(x: Any = LARGE) -> bytes:
@@ -34,32 +34,32 @@ def running() -> int:
 
 
 def parallel_call_works() -> None:
-    """The call, on two threads, gives the bits of a serial one."""
+    """A call on two threads returns the bits of a serial one."""
     serial = onnxpool.average_pool(LARGE, 3, pads=1, num_threads=1).tobytes()
     assert parallel() == serial
 
 
 def first_parallel_call_works() -> None:
-    """As `parallel_call_works`, in a process that must get a worker for it."""
+    """Like `parallel_call_works`, in a process in which the call must get a worker."""
     before = running()
     parallel_call_works()
     assert running() == before + 1, (before, running())
 
 
 def long_call(team: int, images: int = 64, out: Any = None) -> Any:
-    """A call that takes many seconds and little memory: its input is one value."""
+    """A call that takes many seconds but little memory: all elements of its input share one value."""
     x = np.broadcast_to(np.float32(3), (images, 64, 512, 512))
     return onnxpool.lp_pool(x, 8, strides=8, p=2.5, opset=1, num_threads=team, out=out)
 
 
 def long_plane(team: int) -> None:
-    """Seconds of one plane, whose windows are added tap by tap."""
+    """The time of one plane, whose windows are added tap by tap, in seconds."""
     x = np.ones((1, 1, 2000, 2000), np.uint8)
     onnxpool.qlinear_average_pool(x, 0.5, None, 0.5, None, 301, num_threads=team)
 
 
 def long_regions(team: int) -> Any:
-    """As `long_call`, of regions."""
+    """Like `long_call`, for regions."""
     x = np.broadcast_to(np.float32(3), (1, 64, 128, 128))
     rois = np.tile(np.array([[0, 0, 127, 127]], np.float32), (20000, 1))
     return onnxpool.roi_align(x, rois, np.zeros(20000, np.int64), mode="max", output_height=7, output_width=7,
@@ -67,9 +67,9 @@ def long_regions(team: int) -> Any:
 
 
 def fork(work: Callable[[], None]) -> int:
-    """A child that ends with 0 if the work was done."""
+    """A child that exits with 0 if the work was done."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of any fork of a process with threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn about forks of a process with threads
         child = os.fork()
     if child:
         return child

@@ -20,18 +20,18 @@ SHAPE = [1, 1, 4, 4]
 
 def node(operator: str, inputs: str = "x", outputs: str = "y", name: str = "", domain: str = "",
          **attributes: Any) -> onnx.NodeProto:
-    """A node; inputs and outputs are names separated by blanks."""
+    """A node; inputs and outputs are names separated by spaces."""
     return helper.make_node(operator, inputs.split(), outputs.split(), name=name, domain=domain, **attributes)
 
 
 def value(name: str, kind: int = FLOAT, shape: Any = SHAPE) -> onnx.ValueInfoProto:
-    """A graph's input or output."""
+    """An input or output of a graph."""
     return helper.make_tensor_value_info(name, kind, shape)
 
 
 def save(path: Path, nodes: Sequence[onnx.NodeProto], inputs: Any = None, outputs: Any = None, opset: int = 22,
          initializer: Sequence[Any] = (), functions: Sequence[Any] = (), domain: str = "") -> str:
-    """Writes a model and returns the path as text."""
+    """Write a model and return its path as a string."""
     graph = helper.make_graph(nodes, "graph", inputs or [value("x")], outputs or [value("y", shape=None)], initializer)
     imports = [helper.make_opsetid(domain, opset), helper.make_opsetid(MICROSOFT, 1)]
     imports += [helper.make_opsetid(f.domain, 1) for f in functions]
@@ -40,7 +40,7 @@ def save(path: Path, nodes: Sequence[onnx.NodeProto], inputs: Any = None, output
 
 
 def typed(element: str) -> onnx.ModelProto:
-    """A model of two inputs for an element type, with MaxPool and its Indices."""
+    """A model with two inputs for an element type, with MaxPool and its Indices."""
     return onnx.parser.parse_model(f"""
         <ir_version: 10, opset_import: ["" : 22]>
         typed_{element} ({element}[N, 2, L] x, bool[N] keep)
@@ -51,7 +51,7 @@ def typed(element: str) -> onnx.ModelProto:
 
 
 def process(*arguments: str, code: str | None = None, **options: Any) -> "subprocess.CompletedProcess[str]":
-    """Runs a fresh interpreter."""
+    """Run a fresh interpreter."""
     start = ["-m", "onnxpool"] if code is None else ["-c", code]
     return subprocess.run([sys.executable, "-W", "error", *start, *arguments],
                           capture_output=True, text=True, timeout=300, **options)

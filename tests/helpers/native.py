@@ -31,7 +31,7 @@ Values = POINTER(c_int64)
 
 
 class Geometry(ctypes.Structure):
-    """The layout of `onnxpool_geometry`, frozen: fields are only ever added at the end."""
+    """The layout of `onnxpool_geometry`, which is frozen: fields are only ever added at the end."""
 
     _fields_ = (
         ("size", c_int64),
@@ -66,7 +66,7 @@ assert ctypes.sizeof(Geometry) == SIZE
 
 
 def function(name: str, *signature: Any, kind: Any = ctypes.CFUNCTYPE) -> Any:
-    """A function by its capsule; those of CFUNCTYPE are called without the GIL."""
+    """A function, looked up by its capsule; those made with CFUNCTYPE are called without the GIL."""
     capsule = CAPSULES[name]
     return kind(*signature)(capsule_pointer(capsule, capsule_name(capsule)))
 
@@ -88,13 +88,13 @@ def fill(given: Geometry, fields: dict[str, Any]) -> None:
 
 
 def geometry(operation: str, shape: tuple[int, ...], dtype: str, **fields: Any) -> Geometry:
-    """A geometry in which only these are given."""
+    """A geometry in which only these fields are set."""
     given = Geometry(size=SIZE, operation=OPERATIONS[operation], dtype=DTYPES[dtype], ndim=len(shape))
     fill(given, {"shape": shape, **fields})
     return given
 
 
 def shape_of(handle: int) -> tuple[int, ...]:
-    """The shape of a handle's result."""
+    """The shape of the result of a handle."""
     sizes = (c_int64 * 64)()
     return tuple(sizes[: output_shape(handle, sizes)])

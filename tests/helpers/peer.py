@@ -1,4 +1,4 @@
-"""What onnxruntime answers for one node."""
+"""The answers of onnxruntime for single nodes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,16 +17,17 @@ onnxruntime.set_default_logger_severity(SILENT)
 
 def ask(operator: str, inputs: Sequence[NDArray[Any] | None], outputs: Sequence[str], attributes: dict[str, Any], *,
         opset: int, domain: str = "") -> Any:
-    """The outputs of one node; `outputs` are their dtypes, and an input that is None is left out."""
+    """The outputs of one node; `outputs` are their dtypes, and an input that is None is omitted."""
     names = [f"y{place}" for place in range(len(outputs))]
     return answers(operator, inputs, attributes, None, outputs=names, dtypes=outputs, opset=opset, domain=domain)
 
 
 def agreed_window(call: Call) -> bool:
-    """Whether onnxruntime does what ONNX says for a call of a windowed operator that the library accepts.
+    """Whether onnxruntime follows ONNX for a call of a windowed operator that the library accepts.
 
-    It has three spatial axes at most and no windows of pads alone; partial windows of a kernel larger than the
-    input are others (D10), and SAME_* forgets dilations and shifts windows smaller than a stride.
+    It does for at most three spatial axes if no window lies entirely in the padding, except for partial windows of
+    kernels larger than the input (D10), and for SAME_*, which ignores dilations and shifts windows smaller than a
+    stride.
     """
     spatial = call.x.shape[1:-1] if call.channels_last else call.x.shape[2:]
     kernel, strides, dilations = (
@@ -42,6 +43,6 @@ def agreed_window(call: Call) -> bool:
 
 
 def explicit(call: Call) -> dict[str, Any]:
-    """The attributes as a node has them, with a kernel size for each axis."""
+    """The attributes as in a node, with a kernel size for each axis."""
     kernel = np.broadcast_to(call.attributes["kernel_shape"], call.x.ndim - 2)
     return {**call.attributes, "kernel_shape": kernel.tolist()}

@@ -1,4 +1,4 @@
-"""Pooling nodes as onnxpool and its peers compute them, and whether their results are the same."""
+"""Pooling nodes as computed by onnxpool and its peers, and whether their results agree."""
 
 import functools
 import importlib.metadata
@@ -22,25 +22,27 @@ from onnxpool.schemas import SCHEMAS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Inputs = Sequence[Array | None]
-Results = list[Array] | None  # None: the peer has nothing to say
+Results = list[Array] | None  # None: the peer has no answer
 Run = Callable[[Inputs], Results]
 
 MICROSOFT = "com.microsoft"
 TORCH = "torch"
 PACKAGES = {ORT: "onnxruntime", OPENVINO: "openvino", TORCH: "torch", REFERENCE: "onnx", INFERENCE: "onnx"}
 
-# How far sums of a peer may be off, relative to the largest number: a few roundings of each dtype, which the reference
-# makes after every step.
+# How large the error of a peer's sums may be relative to the largest number: a few roundings of each dtype, because the
+# reference rounds after every step.
 ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-5, "float64": 1e-12}
-TINY = 0.25  # of the smallest normal number, below which peers lose digits or take 0
+TINY = 0.25  # relative to the smallest normal number, below which peers lose digits or flush to 0
+UNWRITTEN = 0x5a  # bytes of large numbers in all dtypes
+BLOCK = 8  # channels that onnxruntime's kernels take at a time, or a multiple
 MANY, LONG = 2**14, {"float16": 2e-3, "bfloat16": 0.1, "float32": 2e-3, "float64": 1e-9}  # for more elements
-ADDED = ("AveragePool", "LpPool", "GlobalAveragePool")  # where the reference adds in bfloat16
-SCALED = 1.25  # instead of TINY: it takes a norm in bfloat16 as a mean times up to 300 taps, each half a digit off
+ADDED = ("AveragePool", "LpPool", "GlobalAveragePool")  # where the reference sums in bfloat16
+SCALED = 1.25  # instead of TINY: its bfloat16 norms are means times up to 300 taps, each half a digit off
 SUMS = ("AveragePool", "LpPool", "GlobalAveragePool", "GlobalLpPool", "RoiAlign")  # the others must be equal
 
 
 class Example(NamedTuple):
-    """A node with its inputs; an input that is None is left out."""
+    """A node with its inputs; an input that is None is omitted."""
 
     operator: str
     opset: int
@@ -64,25 +66,25 @@ class Example(NamedTuple):
 
     @property
     def library(self) -> Operator:
-        """The library's operator."""
+        """The operator of the library."""
         return onnxpool.from_node(self.node, {"": self.opset, MICROSOFT: 1})
 
     @property
     def case(self) -> Case:
-        """What the table of disagreements is asked."""
+        """The query for the table of disagreements."""
         operator, x = self.library, self.x
         plan = operator.plan(x.shape, x.dtype)
         return Case(operator, sum(value is not None for value in self.inputs), x.dtype.name, x.shape,
                     plan.axes if isinstance(plan, WindowPlan) else (), plan.output_shape)
 
     def ours(self) -> list[Array]:
-        """The library's outputs."""
+        """The outputs of the library."""
         inputs: Sequence[Any] = self.inputs
         result = self.library(*inputs)
         return list(result) if isinstance(result, tuple) else [result]
 
     def shown(self) -> str:
-        """The example in words, for a failure."""
+        """The example in words, for failure messages."""
         shapes = ", ".join("none" if x is None else f"{x.dtype.name}{list(x.shape)}" for x in self.inputs)
         return f"{helper.printable_node(self.node)} at opset {self.opset} of {shapes}"
 
@@ -103,30 +105,43 @@ def model_of(example: Example) -> onnx.ModelProto:
 
 
 def fed(example: Example, inputs: Inputs) -> dict[str, Array]:
-    """The inputs by their names."""
+    """The inputs by name."""
     return {name: np.asarray(x) for name, x in zip(example.node.input, inputs, strict=True) if x is not None}
 
 
 def onnxruntime_runs(example: Example) -> Run:
-    """A session of onnxruntime."""
+    """A session of onnxruntime. Its kernels for blocked channels end the process where they compute no window."""
     import onnxruntime
     onnxruntime.set_default_logger_severity(4)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model_of(example).SerializeToString(), options,
-                                           providers=["CPUExecutionProvider"])
-    return lambda inputs: [np.asarray(y) for y in session.run(None, fed(example, inputs))]
+    levels = onnxruntime.GraphOptimizationLevel
+    sessions = []
+    blocked = example.x.ndim > 1 and example.x.shape[1] % BLOCK == 0
+    for level in (levels.ORT_DISABLE_ALL, levels.ORT_ENABLE_ALL)[not blocked:]:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level, options.intra_op_num_threads = 4, 1
+        options.graph_optimization_level = level
+        sessions.append(onnxruntime.InferenceSession(model_of(example).SerializeToString(), options,
+                                                     providers=["CPUExecutionProvider"]))
+
+    def run(inputs: Inputs) -> Results:
+        results: list[Array] = []
+        for session in sessions:
+            results = [np.asarray(y) for y in session.run(None, fed(example, inputs))]
+            if not results[0].size:
+                break
+        return results
+
+    return run
 
 
 def openvino_runs(example: Example) -> Run:
-    """A model that OpenVINO compiled for a CPU, with the digits of float32 wherever it runs."""
+    """A model compiled by OpenVINO for a CPU, with float32 precision throughout."""
     import openvino
     core = openvino.Core()
     model = core.read_model(model_of(example).SerializeToString())
     compiled = core.compile_model(model, "CPU", {
         "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1})
-    wide = example.x.dtype.name == "bfloat16"  # a dtype of ml_dtypes, of which OpenVINO takes and gives the bits
+    wide = example.x.dtype.name == "bfloat16"  # a dtype of ml_dtypes, which OpenVINO takes and returns as bits
 
     def tensor(x: Array) -> Any:
         if x.dtype == example.x.dtype and wide:
@@ -135,9 +150,14 @@ def openvino_runs(example: Example) -> Run:
         made.data[...] = x
         return made
 
+    request = compiled.create_infer_request()
+
     def run(inputs: Inputs) -> Results:
-        results = compiled([tensor(x) for x in inputs if x is not None])
-        y, *indices = (np.array(results[i]) for i in range(example.outputs))
+        results = [request.get_output_tensor(i).data for i in range(example.outputs)]
+        for result in results:
+            result.view(np.uint8)[...] = UNWRITTEN  # which a result that is not written keeps
+        request.infer([tensor(x) for x in inputs if x is not None])
+        y, *indices = map(np.array, results)
         return [y.view(example.x.dtype) if wide else y, *indices]
 
     return run
@@ -158,7 +178,7 @@ def reference_runs(example: Example) -> Run:
 
 
 def inference_runs(example: Example) -> Run:
-    """onnx's shape inference: our own results where it infers their shapes, none if it infers no shape."""
+    """onnx's shape inference: our own results if it infers their shapes, and none if it infers no shape."""
     inferred = onnx.shape_inference.infer_shapes(model_of(example), strict_mode=True, data_prop=True)
     shapes = [output.type.tensor_type.shape.dim for output in inferred.graph.output
               if output.type.tensor_type.HasField("shape")]
@@ -175,7 +195,7 @@ def inference_runs(example: Example) -> Run:
 
 
 def torch_runs(example: Example) -> Run:
-    """The function of torch for a node that has one: symmetric pads, and nothing of ONNX's own."""
+    """The function of torch for a node, if it has one: with symmetric pads, and nothing specific to ONNX."""
     import torch
     functions = torch.nn.functional
     case, given = example.case, example.attributes
@@ -211,7 +231,7 @@ def torch_runs(example: Example) -> Run:
             torch.from_numpy(x)
         try:
             result = pooled(bits)
-        except (RuntimeError, NotImplementedError):  # a kernel for the dtype is missing, or pads exceed half a window
+        except (RuntimeError, NotImplementedError):  # there is no kernel for the dtype, or pads exceed half a window
             return None
         if result is None:
             return None
@@ -235,12 +255,12 @@ def release(peer: str) -> tuple[int, ...]:
 
 
 def installed() -> list[str]:
-    """The peers that can be imported."""
+    """The peers that are installed."""
     return [peer for peer, package in PACKAGES.items() if importlib.util.find_spec(package)]
 
 
 def equal(operator: str, x: Array, ours: Array, theirs: Array) -> bool:
-    """Whether results have one shape and dtype, and are equal but for the roundings of sums."""
+    """Whether results have the same shape and dtype, and are equal except for rounding in sums."""
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return False
     if operator not in SUMS or ours.dtype.kind in "iu":
@@ -256,7 +276,7 @@ def equal(operator: str, x: Array, ours: Array, theirs: Array) -> bool:
 
 
 def agrees(example: Example, run: Run, inputs: Inputs) -> bool | None:
-    """Whether a peer gives the library's results for these inputs; None if it has nothing to say."""
+    """Whether a peer returns the library's results for these inputs; None if it has no answer."""
     ours = example._replace(inputs=inputs).ours()
     try:
         theirs = run(inputs)

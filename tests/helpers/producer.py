@@ -1,4 +1,4 @@
-"""A hand-made DLPack producer, which can export anything, right or wrong, and counts what becomes of it."""
+"""A hand-written DLPack producer, which can export anything, valid or not, and records what happens to it."""
 
 import ctypes
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
@@ -40,7 +40,7 @@ EXPORTED: dict[int, "Producer"] = {}  # producers by the address of their tensor
 
 
 def deleted(managed: int) -> None:
-    """A tensor is given back by its consumer."""
+    """Called when a tensor is returned by its consumer."""
     producer = EXPORTED.pop(managed, None)
     if producer is None:
         TWICE.append(managed)
@@ -52,7 +52,7 @@ delete = Deleter(deleted)
 
 
 def destroyed(capsule: int) -> None:
-    """What the protocol asks of a capsule's destructor: a tensor that nobody took is deleted."""
+    """The destructor that the protocol prescribes for a capsule: it deletes a tensor that nobody took."""
     name = raw_name_of(capsule)
     if not name.startswith(b"used_"):
         EXPORTED[raw_pointer_of(capsule, name)].managed.deleter(raw_pointer_of(capsule, name))
@@ -61,17 +61,17 @@ def destroyed(capsule: int) -> None:
 destroy = Destructor(destroyed)
 
 
-TWICE: list[int] = []  # what was deleted though it was deleted before
+TWICE: list[int] = []  # tensors that were deleted twice
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 CPU, CUDA = 1, 2
 READ_ONLY = 1
 
 
 class Producer:
-    """A tensor of an array's memory.
+    """A tensor in the memory of an array.
 
-    Everything that is exported can be given otherwise: `device`, `code`, `bits`, `lanes`, `shape`, `strides` (None:
-    NULL), `data`, `byte_offset`, `ndim`, `flags`, `version`. `deleted` counts the calls of the deleter.
+    Everything exported can be overridden: `device`, `code`, `bits`, `lanes`, `shape`, `strides` (None: NULL), `data`,
+    `byte_offset`, `ndim`, `flags`, `version`. `deleted` counts the calls of the deleter.
     """
 
     def __init__(self, array: NDArray[Any], *, versioned: bool = True, deletes: bool = True,

@@ -1,4 +1,4 @@
-"""Python programs in processes of their own: for what an environment variable, a limit or an import decides."""
+"""Python programs in processes of their own, for behaviour that depends on environment variables, limits or imports."""
 
 import os
 import subprocess
@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 THREAD_COUNTS = ("ONNXPOOL_NUM_THREADS", "OMP_NUM_THREADS")
-LIMIT = 300  # seconds after which a program that hangs is ended
+LIMIT = 300  # seconds after which a program that hangs is killed
 HELPERS = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 
 
 def launch(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with warnings as errors, without the caller's thread counts and with these environment variables.
+    """Run Python with warnings as errors, with these environment variables but without thread counts from the caller.
 
     The program can import the helpers of tests.
     """
@@ -28,9 +28,9 @@ def launch(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str
 
 
 def program(text: str, **variables: str) -> str:
-    """What a program prints, which must end well and write no error.
+    """The output of a program, which must succeed and print no error.
 
-    libgomp itself warns of a count that it cannot read when it is loaded, which no library can prevent.
+    When libgomp is loaded, it prints a warning about a count that it cannot parse, which no library can prevent.
     """
     run = launch("-c", text, **variables)
     errors = [line for line in run.stderr.splitlines() if line and not line.startswith("libgomp: Invalid value")]

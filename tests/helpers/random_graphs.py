@@ -1,4 +1,4 @@
-"""Small random graphs around pooling nodes: what onnxruntime's optimisers like to rewrite."""
+"""Small random graphs around pooling nodes, of the kinds that onnxruntime's optimisers rewrite."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,24 +20,24 @@ WRONG: tuple[dict[str, Any], ...] = (
 
 
 class Graph(NamedTuple):
-    """A model, what it is run on, and what was drawn."""
+    """A model, its inputs, and the random choices behind it."""
 
     model: ModelProto
     feeds: dict[str, NDArray[Any]]
     opset: int
-    quantised: bool  # whether optimisers may put an operator of com.microsoft into the place of a pool
-    constant: bool  # whether a pool can be computed before a session runs
+    quantised: bool  # whether optimisers may replace a pool by an operator of com.microsoft
+    constant: bool  # whether a pool can be evaluated before a session runs
     wrong: bool  # whether a pooling node has an attribute that does not exist
 
     def has(self, dtype: str) -> bool:
-        """Whether values of a dtype are fed, cast to, or returned."""
+        """Whether values of a dtype are inputs, outputs, or the target of a cast."""
         graph, number = self.model.graph, TYPES[dtype]
         return any(value.type.tensor_type.elem_type == number for value in (*graph.input, *graph.output)) or any(
             attribute.i == number for node in graph.node if node.op_type == "Cast" for attribute in node.attribute)
 
 
 class Drawing:
-    """A graph that grows at its end; `value` is what the next node takes."""
+    """A graph that grows at its end; `value` is the input of the next node."""
 
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)
@@ -59,7 +59,7 @@ class Drawing:
         return bool(self.random.random() < share)
 
     def values(self, shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
-        """Few digits, so that most sums are exact; often all negative, where zeros are no padding of a maximum."""
+        """Values with few digits, so that most sums are exact; often all negative, where zeros differ from padding."""
         if dtype in ("int8", "uint8"):
             return self.random.integers(0, 100, shape).astype(dtype)
         return (self.random.integers(-32, 32, shape) / 4 - (20 if self.chance(0.3) else 0)).astype(dtype)
@@ -74,7 +74,7 @@ class Drawing:
         return name
 
     def add(self, operator: str, *others: str, outputs: int = 1, name: str = "", **attributes: Any) -> None:
-        """A node on the value and others, whose first output is the next value."""
+        """A node that takes the value and others, and whose first output is the next value."""
         made = [f"v{len(self.nodes)}", f"i{len(self.nodes)}"][:outputs]
         self.nodes.append(helper.make_node(operator, [self.value, *others], made, name, **attributes))
         self.value = made[0]
@@ -112,7 +112,7 @@ class Drawing:
         return None
 
     def transposed(self) -> None:
-        """To channels last, perhaps a Relu there, and back."""
+        """To channels last, perhaps a Relu there, and back again."""
         rank = self.spatial + 2
         self.add("Transpose", perm=[0, *range(2, rank), 1])
         if self.chance(0.5):
@@ -133,7 +133,7 @@ class Drawing:
         self.add("QuantizeLinear", *self.scales)
 
     def fake_quantised(self) -> None:
-        """Q and DQ, between which optimisers move or merge pools; few digits would be rounded to another integer."""
+        """Q and DQ, between which optimisers move or merge pools; values of few digits would be rounded differently."""
         if self.dtype != "float32" or self.opset < QUANTISING or self.empty or self.half:
             return self.relu()
         self.quantised = True
@@ -161,7 +161,7 @@ class Drawing:
             self.outputs.append((self.nodes[-1].output[1], "int64"))
 
     def windows(self, operator: str) -> dict[str, Any]:
-        """Random attributes; defaults are given or left out."""
+        """Random attributes; those with default values are given or omitted."""
         def has(name: str) -> bool:
             return self.opset >= SINCE[name].get(operator, 99) and self.chance(0.4)
 
@@ -171,11 +171,11 @@ class Drawing:
             attributes["strides"] = [self.integer(1, min(side, 2)) for side in kernel]
         padding = self.random.random()
         if padding < 0.5:
-            self.empty |= self.chance(0.1) and not self.quantised  # what an empty window gives cannot be quantised
+            self.empty |= self.chance(0.1) and not self.quantised  # the result of an empty window cannot be quantised
             attributes["pads"] = [self.integer(0, side - (not self.empty)) for side in kernel * 2]
         elif padding < 0.7:
             attributes["auto_pad"] = str(self.random.choice(["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"]))
-        same = attributes.get("auto_pad", "").startswith("SAME")  # where onnxruntime leaves dilations out of pads
+        same = attributes.get("auto_pad", "").startswith("SAME")  # where onnxruntime ignores dilations in pads
         if has("dilations") and not same:
             attributes["dilations"] = [self.integer(1, 2) for _ in kernel]
         for name in ("ceil_mode", "count_include_pad", "storage_order"):
@@ -187,7 +187,7 @@ class Drawing:
 
 
 def draw(seed: int) -> Graph:
-    """The graph of a seed."""
+    """The random graph of a seed."""
     drawing = Drawing(seed)
     others: list[Callable[[], None]] = [drawing.relu, drawing.pad, drawing.pad, drawing.pad, drawing.conv, drawing.conv,
                                         drawing.transposed, drawing.cast, drawing.scaled, drawing.fake_quantised,
@@ -206,7 +206,7 @@ def draw(seed: int) -> Graph:
     some(3)
     drawing.pool()
     some(2)
-    if drawing.chance(0.25) and not drawing.whole and not drawing.empty:  # runtimes differ on NaN and -inf
+    if drawing.chance(0.25) and not drawing.whole and not drawing.empty:  # runtimes differ for NaN and -inf
         drawing.pool()
         some(1)
     drawing.outputs.insert(0, (drawing.value, drawing.dtype))

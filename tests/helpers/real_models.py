@@ -12,7 +12,7 @@ import pytest
 PACKAGE = "rapidocr-onnxruntime"
 INSTALL = "pip install --no-deps --ignore-requires-python --group models"
 
-# Model file: an input shape as in use, and the pooling nodes.
+# Model file: a realistic input shape, and the number of pooling nodes.
 MODELS: dict[str, tuple[tuple[int, ...], dict[str, int]]] = {
     "ch_PP-OCRv4_det_infer.onnx": ((2, 3, 96, 160), {"GlobalAveragePool": 10}),
     "ch_PP-OCRv4_rec_infer.onnx": ((2, 3, 48, 200), {"AveragePool": 1, "GlobalAveragePool": 2}),
@@ -21,7 +21,7 @@ MODELS: dict[str, tuple[tuple[int, ...], dict[str, int]]] = {
 
 
 def path(name: str) -> Path:
-    """The file of a model in the installed package, which is not imported."""
+    """The file of a model in the installed package, which is found without importing it."""
     try:
         files = importlib.metadata.files(PACKAGE) or []
     except importlib.metadata.PackageNotFoundError:

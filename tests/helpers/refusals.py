@@ -1,4 +1,4 @@
-"""Attributes that are refused, with the words of the refusal, for tests of texts and of fields of errors."""
+"""Attributes that are refused, with the words of the error, for tests of error messages and of the fields of errors."""
 
 import re
 from collections.abc import Callable
@@ -29,18 +29,18 @@ def board(dtype: Any = np.float32, shape: tuple[int, ...] = (1, 1, 8, 8)) -> NDA
 
 
 def says(text: str, operator: str, words: tuple[str, ...]) -> None:
-    """The text starts with operator and version, holds the words (numbers as whole numbers) and offers a way out."""
+    """The message starts with operator and version, contains the words and whole numbers, and offers a way out."""
     assert re.match(rf"{operator}-\d+: ", text), text
     body = text.partition(": ")[2]
     for word in words:
-        # An index is no value: "strides[0]" does not name the number 0.
+        # An index is not a value: "strides[0]" does not mention the number 0.
         place = body if "[" in word else re.sub(r"\[\d+\]", "", body)
         assert re.search(rf"(?<![\w.-]){re.escape(word)}(?!\w|\.\d)", place), f"{word!r} is missing in {text!r}"
     assert body.partition("; ")[2].strip(), f"no way out after a semicolon in {text!r}"
 
 
 def refused(call: Callable[..., Any], error: type[Exception], dtype: Any, shape: tuple[int, ...]) -> str:
-    """The text of the refusal of a call, made without `out` and again with one, which must stay as it was."""
+    """The message of a call that is refused, made both without `out` and with one, which must stay unchanged."""
     with pytest.raises(error) as caught:
         call()
     out = np.full(shape, CANARY, dtype)
@@ -51,14 +51,14 @@ def refused(call: Callable[..., Any], error: type[Exception], dtype: Any, shape:
 
 
 class Bad(NamedTuple):
-    """Attributes on the 8x8 board, and what the refusal says."""
+    """Attributes on the 8x8 board, and words of the error."""
 
     name: str
     attributes: dict[str, Any]
     words: tuple[str, ...]
-    axis: int | None = None  # the spatial axis that the text names
+    axis: int | None = None  # the spatial axis that the message names
     error: type[Exception] = PoolError
-    operators: tuple[str, ...] = SLIDING  # of which those take part that have the attributes
+    operators: tuple[str, ...] = SLIDING  # those of them that have the attributes take part
 
 
 TOO_BIG = 2**70
@@ -154,12 +154,12 @@ def applied(cases: list[Bad]) -> list[Any]:
 
 
 def dtypes_of(operator: str) -> list[Any]:
-    """The dtypes that the newest version of an operator takes."""
+    """The dtypes that the newest version of an operator accepts."""
     return [BY_NAME[name] for name in NEWEST[operator]["dtypes"]]
 
 
 def layouts_of(operator: str) -> tuple[bool, ...]:
-    """Channels first and last, as far as an operator knows them."""
+    """Channels first and last, if an operator has both."""
     return (True,) if operator == NHWC_MAX else (False, True)
 
 

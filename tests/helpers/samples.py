@@ -1,4 +1,4 @@
-"""Each operator once: its smallest attributes, and inputs of any dtype and shape. Tables go through them all."""
+"""Each operator once, with its smallest attributes, and inputs of any dtype and shape, for tests of all operators."""
 
 from typing import Any
 
@@ -29,12 +29,12 @@ SHAPE = (2, 3, 6, 6)
 
 
 def domain_of(operator: str) -> str:
-    """The domain that an operator is from."""
+    """The domain of an operator."""
     return "com.microsoft" if operator in CONTRIBUTED else ""
 
 
 def dtype_of(operator: str) -> str:
-    """A dtype that every version of an operator takes."""
+    """A dtype that every version of an operator accepts."""
     return "uint8" if operator in CONTRIBUTED else "float32"
 
 
@@ -65,5 +65,5 @@ def inputs(operator: str, dtype: Any = None, shape: tuple[int, ...] = SHAPE, see
 
 
 def build(operator: str, **changed: Any) -> Any:
-    """An operator with its smallest attributes, but for what is changed."""
+    """An operator with its smallest attributes, except for those that are overridden."""
     return getattr(onnxpool, operator)(**{**ATTRIBUTES[operator], **changed})

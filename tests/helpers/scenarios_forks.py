@@ -27,20 +27,20 @@ import onnxpool
 
 
 def fork_after_a_parallel_call() -> None:
-    """The child's first parallel call works, with a team; so does the parent's next one."""
+    """The child's first parallel call works, with a team, and so does the parent's next one."""
     parallel_call_works()
     ended_well(fork(first_parallel_call_works))
     first_parallel_call_works()
 
 
 def fork_before_any_call() -> None:
-    """A child of a process that never pooled pools in parallel."""
+    """A child of a process that has never pooled pools in parallel."""
     ended_well(fork(first_parallel_call_works), fork(first_parallel_call_works))
     first_parallel_call_works()
 
 
 def fork_twice() -> None:
-    """A child that pooled forks too: its child, its sibling and all of them again work in parallel."""
+    """A child that has pooled forks too: its child, its sibling and all of them afterwards pool in parallel."""
     def child() -> None:
         first_parallel_call_works()
         ended_well(fork(first_parallel_call_works))
@@ -53,7 +53,7 @@ def fork_twice() -> None:
 
 
 def fork_with_threads_in_kernels() -> None:
-    """While four threads pool without a pause, each child of a fifth pools in parallel, and the four stay right."""
+    """While four threads pool without pause, each child of a fifth pools in parallel, and the four stay right."""
     expected = parallel()
     stop = threading.Event()
 
@@ -72,7 +72,7 @@ def fork_with_threads_in_kernels() -> None:
 
 
 def fork_from_another_thread() -> None:
-    """A thread with a team of its own forks, beside the main thread's team."""
+    """A thread that has a team forks, beside the team of the main thread."""
     parallel_call_works()
 
     def work() -> None:
@@ -86,7 +86,7 @@ def fork_from_another_thread() -> None:
 
 
 def fork_in_a_handler() -> None:
-    """A handler that runs during a parallel call may fork: the child pools on one thread, and the call ends well."""
+    """A handler that runs during a parallel call may fork: the child pools on one thread, and the call succeeds."""
     children: list[int] = []
     signal.signal(signal.SIGALRM, lambda *_: children.append(fork(serial_only)))
     signal.setitimer(signal.ITIMER_REAL, 0.1)
@@ -104,7 +104,7 @@ def serial_only() -> None:
 
 
 def multiprocess(method: str) -> None:
-    """The processes of a multiprocessing pool get operators and plans, and pool in parallel."""
+    """The processes of a multiprocessing pool receive operators and plans, and pool in parallel."""
     expected = parallel()
     operator = onnxpool.AveragePool(kernel_shape=3, pads=[1, 1, 1, 1])
     plan = operator.plan(LARGE.shape, LARGE.dtype)

@@ -32,7 +32,7 @@ import onnxpool
 
 
 def interrupt(team: int) -> None:
-    """Ctrl-C ends a long call after little more work, as KeyboardInterrupt; teams and forks work afterwards."""
+    """Ctrl-C soon ends a long call with KeyboardInterrupt; teams and forks work afterwards."""
     sent: list[float] = []
 
     def press() -> None:
@@ -60,7 +60,7 @@ def interrupt(team: int) -> None:
 
 
 def handler_during_a_call(team: int) -> None:
-    """A handler that does not raise runs during the call, may pool itself, and changes no result."""
+    """A handler that does not raise runs during the call, may itself pool, and changes no result."""
     seen: list[tuple[bool, bytes]] = []
     expected, pooled = long_call(team, 2 * team), parallel()
     out = np.full_like(expected, np.nan)
@@ -72,7 +72,7 @@ def handler_during_a_call(team: int) -> None:
 
 
 def interrupt_beside_a_call() -> None:
-    """Ctrl-C reaches the main thread at once while another thread computes, and the other's result is right."""
+    """Ctrl-C reaches the main thread at once while another thread computes, and the result of that thread is right."""
     expected = long_call(2, 4).tobytes()
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(long_call, 2, 4)
@@ -88,7 +88,7 @@ def interrupt_beside_a_call() -> None:
 
 # Floating-point state
 
-DEFAULT = 0x1f80  # of the control word MXCSR
+DEFAULT = 0x1f80  # in the control word MXCSR
 STATES = {
     "default": DEFAULT,
     "flush to zero": 0x9f80,
@@ -98,7 +98,7 @@ STATES = {
     "up": 0x5f80,
     "towards zero": 0x7f80,
     "up, both": 0xdfc0,
-    "unmasked": DEFAULT & ~0x0e80,  # invalid, division by zero, overflow, underflow raise SIGFPE
+    "unmasked": DEFAULT & ~0x0e80,  # invalid, division by zero, overflow and underflow raise SIGFPE
 }
 ROUNDINGS = {0x2000: 0x400, 0x4000: 0x800, 0x6000: 0xc00}  # of MXCSR, and of the x87 control word
 MXCSR = 28  # its offset in fenv_t
@@ -113,7 +113,7 @@ def control_word() -> int:
 
 @contextmanager
 def state(word: int) -> Iterator[None]:
-    """Runs a block with a floating-point control word, which must be as it was at the end, its flags included."""
+    """Run a block with a floating-point control word, which must be unchanged at the end, including its flags."""
     before = (ctypes.c_uint8 * 32)()
     changed = (ctypes.c_uint8 * 32)()
     MATH.fegetenv(before)
@@ -131,7 +131,7 @@ def state(word: int) -> Iterator[None]:
 
 
 def delicate() -> list[tuple[Any, list[Any]]]:
-    """Calls whose results show rounding, subnormals, infinities and NaN, on one thread and on two."""
+    """Calls whose results reveal rounding, subnormals, infinities and NaN, on one thread and on two."""
     random = np.random.default_rng(7)
     x = LARGE[:2] / 3
     tiny = (x * np.float32(1e-38)).astype(np.float32)
@@ -150,7 +150,7 @@ def delicate() -> list[tuple[Any, list[Any]]]:
                [data, rois, images]) for data in (x, tiny) for mode in ("avg", "max")]
     calls.append((onnxpool.MaxRoiPool(pooled_shape=(3, 3), spatial_scale=0.7),
                   [x, np.concatenate([images.astype(np.float32)[:, None], rois], 1)]))
-    ties = (random.integers(-4, 4, (64, 16, 6, 1)) * 6 + 3).astype(np.int8)  # means of their sixths end in a half
+    ties = (random.integers(-4, 4, (64, 16, 6, 1)) * 6 + 3).astype(np.int8)  # means of sixths of these end in a half
     ties[:, :, 1:] = 0
     calls += [(onnxpool.QLinearAveragePool(kernel_shape=3), [whole, *quantised]),
               (onnxpool.QLinearAveragePool(kernel_shape=1), [whole, np.float32(0.1), 0, 0.2, 0]),
@@ -160,9 +160,9 @@ def delicate() -> list[tuple[Any, list[Any]]]:
 
 
 def float_state() -> None:
-    """Whatever control word the caller has, results have the bits of the default one, and the word stays, flags too.
+    """Whatever the caller's control word is, results have the bits of the default one, and the word and its flags stay.
 
-    So too where the workers were started under another word than they work under.
+    This also holds if workers were started under another control word than the one they work under.
     """
     calls = [(operator.plan(arrays[0].shape, arrays[0].dtype), arrays) for operator, arrays in delicate()]
     expected = [call(*arrays, num_threads=1).tobytes() for call, arrays in calls]
@@ -176,7 +176,7 @@ def float_state() -> None:
 
 
 def workers_of_another_state() -> None:
-    """Workers that were started while the caller flushed subnormals to zero keep them in a later call."""
+    """Workers started while the caller flushed subnormals to zero keep subnormals in a later call."""
     tiny = np.full(LARGE.shape, 1e-40, np.float32)
     with state(STATES["both"]):
         parallel(tiny)

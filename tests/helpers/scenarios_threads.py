@@ -18,7 +18,7 @@ import onnxpool
 
 
 def jobs() -> list[tuple[Any, list[Any]]]:
-    """An operator of every kind with its inputs; the last one is large."""
+    """One operator of every kind with its inputs; the last one is large."""
     whole = (SMALL * 40).astype(np.int8)
     return [
         (onnxpool.AveragePool(kernel_shape=3, pads=1, count_include_pad=1), [SMALL]),
@@ -40,7 +40,7 @@ def jobs() -> list[tuple[Any, list[Any]]]:
 
 
 def many_threads(turns: int) -> None:
-    """64 threads with many calls each, of all operators, share objects and arrays and get the bits of one."""
+    """64 threads that make many calls of all operators share objects and arrays, and get the bits of one thread."""
     callers, seldom = 64, 500
     operators = jobs()
     work = [(operator.plan(arrays[0].shape, arrays[0].dtype), arrays) for operator, arrays in operators] + operators
@@ -61,7 +61,7 @@ def many_threads(turns: int) -> None:
 
 
 def many_callers_few_threads() -> None:
-    """40 threads that ask for teams of 4, first in turn and then at once, have two teams between them."""
+    """40 threads that ask for teams of 4, first in turn and then at once, have only two teams between them."""
     callers, size = 40, 4
     before = running()
     start, end = threading.Barrier(callers + 1), threading.Barrier(callers + 1)
@@ -95,7 +95,7 @@ def many_callers_few_threads() -> None:
 
 
 def limits_in_tasks() -> None:
-    """A limit holds for the task that set it, for its children and `to_thread`, whatever other tasks set meanwhile."""
+    """A limit holds for the task that sets it, its children and `to_thread`, whatever other tasks set meanwhile."""
     async def task(limit: int) -> None:
         for _ in range(10):
             with onnxpool.num_threads(limit):
@@ -122,7 +122,7 @@ def limits_in_tasks() -> None:
 
 
 def limits_in_threads() -> None:
-    """A limit holds for the thread that set it, and for others only if they run in a copy of its context."""
+    """A limit holds for the thread that sets it, and for other threads only if they run in a copy of its context."""
     callers = 8
     inside = threading.Barrier(callers)
 
@@ -144,14 +144,14 @@ def limits_in_threads() -> None:
 
 
 def parallel_calls() -> None:
-    """Parallel calls have the bits of serial ones, whatever the environment says, and the process lives."""
+    """Parallel calls have the bits of serial ones whatever the environment says, and the process survives."""
     parallel_call_works()
     onnxpool.average_pool(LARGE, 3)
     ended_well(fork(parallel_call_works))
 
 
 def no_room_for_threads() -> None:
-    """Where no thread can be started calls are serial and right, and parallel again once there is room."""
+    """If no thread can be started, calls are serial and right, and later parallel again once threads can be."""
     parallel_call_works()
     before = running()
     limits = resource.getrlimit(resource.RLIMIT_AS)
@@ -199,7 +199,7 @@ def use_torch() -> Callable[[], None]:
 
 
 def beside(runtime: str, order: str) -> None:
-    """Another runtime, imported before or after and with threads of its own, and onnxpool take turns, and fork."""
+    """Another runtime, imported before or after onnxpool, and with threads of its own, alternates with it and forks."""
     prepare = {"onnxruntime": use_onnxruntime, "torch": use_torch}[runtime]
     assert (runtime in sys.modules) == (order == "before")
     if order == "after":

@@ -21,7 +21,7 @@ TYPES |= {"int64": TensorProto.INT64}
 
 def options(ops: str | Iterable[str] | None = None, *, opset: int | None = None,
             threads: int = 1) -> onnxruntime.SessionOptions:
-    """Session options, registered with unless `ops` is None."""
+    """Session options, on which onnxpool is registered unless `ops` is None."""
     made = onnxruntime.SessionOptions()
     made.log_severity_level = SILENT
     made.intra_op_num_threads = threads
@@ -57,7 +57,7 @@ def model(nodes: Sequence[Any], inputs: Iterable[Port], outputs: Iterable[Port],
 def node_model(operator: str, inputs: Sequence[Any], attributes: dict[str, Any], *, opset: int,
                outputs: Sequence[str] = ("y",), domain: str = "", dtypes: Sequence[str] | None = None,
                shape: Any = None) -> ModelProto:
-    """A model of one node on arrays of such dtypes; bfloat16, which cannot be fed, is cast from and to float32."""
+    """A model of one node on arrays of these dtypes; bfloat16 cannot be an input, so it is cast from and to float32."""
     names = [f"x{i}" if array is not None else "" for i, array in enumerate(inputs)]
     while names and not names[-1]:
         names.pop()
@@ -84,7 +84,7 @@ def node_model(operator: str, inputs: Sequence[Any], attributes: dict[str, Any],
 
 
 def feeds(inputs: Sequence[Any]) -> dict[str, NDArray[Any]]:
-    """What a model of one node is run on; onnxruntime reads no other byte order than its own."""
+    """The inputs for a model of one node; onnxruntime accepts only native byte order."""
     arrays = {f"x{i}": np.asarray(array) for i, array in enumerate(inputs) if array is not None}
     return {name: array.astype(np.float32 if array.dtype.name == "bfloat16" else array.dtype.newbyteorder("="))
             for name, array in arrays.items()}
@@ -92,13 +92,13 @@ def feeds(inputs: Sequence[Any]) -> dict[str, NDArray[Any]]:
 
 def answers(operator: str, inputs: Sequence[Any], attributes: dict[str, Any], ops: str | Iterable[str] | None, *,
             register_opset: int | None = None, **how: Any) -> Any:
-    """The outputs of one node as a session computes them, bfloat16 as float32."""
+    """The outputs of one node as computed by a session, with bfloat16 as float32."""
     made = session(node_model(operator, inputs, attributes, **how), ops, opset=register_opset)
     return made.run(None, feeds(inputs))
 
 
 def same(actual: NDArray[Any], expected: NDArray[Any]) -> None:
-    """Whether a session's output holds the very values of an array; bfloat16 comes as float32."""
+    """Whether the output of a session has exactly the values of an array; bfloat16 arrives as float32."""
     expected = expected.astype(np.float32) if expected.dtype.name == "bfloat16" else expected
     assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
     np.testing.assert_array_equal(actual, expected)
@@ -108,7 +108,7 @@ def same(actual: NDArray[Any], expected: NDArray[Any]) -> None:
 
 
 def layers() -> ModelProto:
-    """A network of convolutions and pools as onnxruntime optimises it: in blocks of channels."""
+    """A network of convolutions and pools as optimised by onnxruntime: in blocks of channels."""
     pools: dict[str, dict[str, Any]] = {
         "MaxPool": {"kernel_shape": [2, 2]}, "AveragePool": {"kernel_shape": [3, 3]}, "GlobalAveragePool": {},
     }

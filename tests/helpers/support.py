@@ -1,4 +1,4 @@
-"""What tests share: places, dtypes, layouts, instruction sets, comparisons of bits, and windows tap by tap in NumPy."""
+"""What tests share: paths, dtypes, layouts, instruction sets, comparisons of bits, and windows tap by tap in NumPy."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,41 +22,46 @@ FLOATS = [BY_NAME[name] for name in FLOAT_NAMES]
 DTYPES = [*BYTES, *FLOATS]
 LAYOUTS = {"channels first": False, "channels last": True}
 INSTRUCTION_SETS = ("baseline", "x86_v3", "x86_v4")
-FAR, FARTHEST = 15 << 19, 17 << 20  # bytes: a little more than what loops count as near, and as far
+FAR, FARTHEST = 15 << 19, 17 << 20  # bytes, slightly beyond what loops treat as near, and as far
 
 
 def to_last(x: Array, last: bool = True) -> Array:
-    """An array of channels first as one of channels last, if it shall be one."""
+    """A channels-first array, converted to channels last if `last`."""
     return np.ascontiguousarray(np.moveaxis(x, 1, -1)) if last else x
 
 
 def to_first(y: Array, last: bool = True) -> Array:
-    """The channels-first view of an array, if it is one of channels last."""
+    """The channels-first view of an array, which is channels last if `last`."""
     return np.moveaxis(y, -1, 1) if last else y
 
 
 def bits(y: Array) -> tuple[Array, Array]:
-    """The patterns of all elements as integers, with one pattern for every NaN, and where the NaNs are."""
+    """The bit patterns of all elements as integers, with 0 for every NaN, and a mask of the NaNs."""
     return np.where(y != y, 0, np.ascontiguousarray(y).view(f"u{y.itemsize}")), y != y
 
 
-def same_bits(first: Array, second: Array) -> None:
-    """Equal shapes, dtypes and bits; any NaN is as good as another."""
+def same_bits(first: Array, second: Array) -> bool:
+    """Whether two arrays have the same shape, dtype and bits, where every NaN is as good as another."""
+    return (first.shape == second.shape and first.dtype == second.dtype
+            and all(map(np.array_equal, bits(first), bits(second))))
+
+
+def assert_same_bits(first: Array, second: Array) -> None:
+    """Assert `same_bits`, and say how many elements differ."""
     assert first.dtype == second.dtype
     assert first.shape == second.shape
-    pattern = f"u{first.dtype.itemsize}"
     first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)
-    differ = (first.view(pattern) != second.view(pattern)) & ~((first != first) & (second != second))
+    differ = np.logical_or(*(one != other for one, other in zip(bits(first), bits(second), strict=True)))
     assert not differ.any(), f"{differ.sum()} of {differ.size} differ, first {first[differ][0]} and {second[differ][0]}"
 
 
-def same_values(first: Array, second: Array) -> None:
-    """Equal numbers or both NaN, whatever the sign of a zero."""
+def assert_same_values(first: Array, second: Array) -> None:
+    """Assert that numbers are equal or both NaN, whatever the sign of a zero."""
     np.testing.assert_array_equal(first.astype(np.float64), second.astype(np.float64), strict=True)
 
 
 def elements(shape: tuple[int, ...], dtype: np.dtype[Any], odd: bool = False) -> Array:
-    """Elements of the whole range of bytes; normal numbers among zeros of both signs, and some that are not finite."""
+    """Integers of the whole range, or normal numbers among zeros of both signs, some of them non-finite if `odd`."""
     rng = np.random.default_rng(11)
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
@@ -73,7 +78,7 @@ def elements(shape: tuple[int, ...], dtype: np.dtype[Any], odd: bool = False) ->
 def taps(x: Array, kernel_shape: Sequence[int], strides: Sequence[int] | None = None,
          dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, *,
          value: Any = 0) -> Iterator[Array]:
-    """For every tap of a window in order, the elements that all windows have there; `value` is in the padding."""
+    """For every tap of a window, in order, the elements that all windows have there, with `value` in the padding."""
     rank = len(kernel_shape)
     strides, dilations, pads = strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
     before = [(0, 0)] * (x.ndim - rank)
@@ -86,15 +91,15 @@ def taps(x: Array, kernel_shape: Sequence[int], strides: Sequence[int] | None = 
 
 
 def largest(parts: Iterable[Array]) -> Array:
-    """The maximum of arrays, one tap each, in their order: a NaN stays."""
+    """The elementwise maximum of arrays, one for each tap, in their order, where a NaN is kept."""
     result: Array | None = None
     for part in parts:
-        with np.errstate(invalid="ignore"):  # bfloat16 compares with a NaN
+        with np.errstate(invalid="ignore"):  # comparing bfloat16 with a NaN warns
             result = part if result is None else np.where((part > result) | (part != part), part, result)
     assert result is not None
     return result
 
 
 def least(dtype: np.dtype[Any]) -> Any:
-    """What a maximum takes from the padding."""
+    """The value that a maximum sees in the padding."""
     return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min

@@ -1,4 +1,4 @@
-"""What Triton's Python backend gives a model as ``triton_python_backend_utils``, as far as models of ours use it."""
+"""A stand-in for ``triton_python_backend_utils`` of Triton's Python backend, with what our models use of it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Tensor:
-    """A tensor; one of bfloat16 is there for DLPack alone."""
+    """A tensor; a bfloat16 one can only be read through DLPack."""
 
     def __init__(self, name: str, array: Any) -> None:
         if not isinstance(array, np.ndarray) or array.dtype.name == "bfloat16":
@@ -28,12 +28,12 @@ class Tensor:
         return self._name
 
     def as_numpy(self) -> Any:
-        """The array of a tensor that NumPy has a type for."""
+        """The array of a tensor whose type NumPy has."""
         assert isinstance(self._held, np.ndarray)
         return self._held
 
     def __dlpack__(self, stream: Any = None) -> Any:
-        """The capsule, of the protocol's first version."""
+        """The capsule, of the first version of the protocol."""
         return self._held.__dlpack__(stream=stream)
 
     def __dlpack_device__(self) -> Any:
@@ -57,7 +57,7 @@ class InferenceRequest:
         self.inputs, self.requested = inputs, requested
 
     def requested_output_names(self) -> Sequence[str]:
-        """The outputs that are asked for."""
+        """The requested outputs."""
         return self.requested
 
 
@@ -69,5 +69,5 @@ class InferenceResponse:
 
 
 def get_input_tensor_by_name(request: InferenceRequest, name: str) -> Tensor | None:
-    """An input of a request, None if it has none of that name."""
+    """An input of a request, or None if it has none of that name."""
     return next((tensor for tensor in request.inputs if tensor.name() == name), None)

@@ -1,4 +1,4 @@
-"""Strides, pads and kernels that are far larger than any array: alone and together."""
+"""Strides, pads and kernels that are far larger than any array, separately and combined."""
 
 import numpy as np
 import pytest
@@ -6,14 +6,14 @@ import pytest
 import onnxpool
 
 HUGE = 2**60
-# Windows of 3 taps: the first is far before all elements, the second on elements 0 to 2, the last far behind all.
+# Windows of 3 taps: the first is far before all elements, the second on elements 0 to 2, the last far beyond all.
 FAR = {"strides": HUGE, "pads": HUGE}
 FLOATS = {"float16": 65504, "float32": 3e38, "float64": 2.0**1023}
 SHAPES = [(1, 1, 8), (2, 3, 5), (1, 40, 5), (1, 3, 4, 70), (1, 40, 4, 6), (1, 2, 3, 3, 9)]
 
 
 def pooled(function, x, last, apart, kernel, **attributes):
-    """Results with channels first. Elements that are apart are copied together by the call."""
+    """Results with channels first. Strided elements are copied together by the call."""
     if last:
         x = np.ascontiguousarray(np.moveaxis(x, 1, -1))
     if apart:
@@ -23,7 +23,7 @@ def pooled(function, x, last, apart, kernel, **attributes):
 
 
 def at_the_middle(value, others, y):
-    """The value where a window is on elements along each axis."""
+    """The value where a window lies on elements along each axis."""
     expected = np.full_like(y, others)
     expected[(slice(None), slice(None), *[1] * (y.ndim - 2))] = value
     return expected
@@ -34,7 +34,7 @@ def at_the_middle(value, others, y):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_sums(dtype, shape, last, apart):
-    """Also of numbers whose sum is too large, which is computed again: a write behind scratch memory, once."""
+    """This includes numbers whose sum overflows and is computed again, which once wrote beyond scratch memory."""
     for value in (FLOATS[dtype], 1):
         x = np.full(shape, value, dtype)
         mean, = pooled(onnxpool.average_pool, x, last, apart, 3, **FAR)
@@ -49,7 +49,7 @@ def test_sums(dtype, shape, last, apart):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", ["uint8", "int8", *FLOATS])
 def test_maxima(dtype, shape, last, apart):
-    """The least value, and the index -1, where no element is."""
+    """The smallest value and the index -1 where there is no element."""
     x = np.full(shape, 7, dtype)
     y, indices = pooled(onnxpool.max_pool, x, last, apart, 3, return_indices=True, **FAR)
     least = np.iinfo(dtype).min if np.dtype(dtype).kind in "iu" else -np.inf
@@ -77,11 +77,11 @@ def test_quantised_means(dtype, last):
 @pytest.mark.parametrize("kernel", [(2, HUGE), (HUGE, 2), (HUGE, HUGE)])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_norms_of_kernels_that_reach_far_into_padding(dtype, kernel, last, channels):
-    """The place of an element in the tree of a sum counts taps in the padding."""
+    """The position of an element in the tree of a sum counts taps in the padding."""
     x = np.ones((1, channels, 2, 5), dtype)
     y = onnxpool.lp_pool(np.moveaxis(x, 1, -1) if last else x, kernel, auto_pad="SAME_UPPER", channels_last=last)
     y = np.moveaxis(y, -1, 1) if last else y
-    # A kernel of 2 reads one element behind its window, if there is one.
+    # A kernel of 2 reads one element beyond its window, if there is one.
     along = [np.full(n, n) if taps == HUGE else np.append(np.full(n - 1, 2), 1)
              for n, taps in zip((2, 5), kernel, strict=True)]
     expected = np.broadcast_to(np.sqrt(np.outer(*along)), y.shape)

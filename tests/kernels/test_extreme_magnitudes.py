@@ -1,6 +1,6 @@
-"""Elements of every magnitude: what is not finite makes only its own windows so, and no sum overflows or underflows.
+"""Elements of every magnitude: non-finite elements affect only their own windows, and no sum overflows or underflows.
 
-The expected values are taken with NumPy in a type whose exponents hold every power and sum of these elements.
+The expected values are computed with NumPy in a type whose range covers every power and sum of these elements.
 """
 
 import itertools
@@ -15,7 +15,7 @@ import onnxpool
 
 SHAPES = [(1, 17, 35, 35), (2, 37, 9, 12), (1, 3, 20, 70)]
 KERNELS = [(3, 1, 1), (2, 2, 0), (3, 2, 0), (13, 1, 6)]
-POWERS = [0, 2, 3, 8]  # 0 is a mean
+POWERS = [0, 2, 3, 8]  # 0 stands for a mean
 HUGE, TINY, LIMIT, ZERO = "huge", "tiny", "limit", 0.0
 MIXTURES = {"infinities": [math.inf], "infinities of both signs": [math.inf, -math.inf], "NaNs": [math.nan],
             "huge": [HUGE, HUGE, -1], "huge beside infinities": [HUGE, math.inf], "limits": [LIMIT, -1],
@@ -24,7 +24,7 @@ MIXTURES = {"infinities": [math.inf], "infinities of both signs": [math.inf, -ma
 
 def magnitude(name, dtype, taps):
     info = ml_dtypes.finfo(dtype)
-    if name == LIMIT:  # of which so many do not overflow
+    if name == LIMIT:  # this many of which do not overflow
         return float(info.max) / (2 * taps)
     return {HUGE: float(info.max), TINY: float(info.smallest_subnormal)}.get(name, name)
 
@@ -73,7 +73,7 @@ def test_elements_of_every_magnitude(p, dtype, mixture):
 
 
 def assert_close(y, expected, x, kernel):
-    """Within the error of a sum, whose terms may be larger than it, and as often infinite or NaN."""
+    """Within the error of a sum, whose terms may exceed it, and infinite or NaN equally often."""
     info = ml_dtypes.finfo(x.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         narrow = expected.astype(np.float64).astype(x.dtype)
@@ -91,7 +91,7 @@ def assert_close(y, expected, x, kernel):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("pads", [(0, 1, 0, 0), (0, 0, 0, 1), (2, 1, 0, 0)])
 def test_a_sum_that_overflows_and_cancels_has_one_sign_of_zero(dtype, pads):
-    """Padding does not change the sign, so that parts of a result have the bits of the whole."""
+    """Padding does not change the sign, so that parts of a result have the bits of the whole result."""
     top = np.finfo(dtype).max
     x = np.array([top, top, -top, -top], dtype).reshape(1, 1, 4, 1)
     y = onnxpool.AveragePool(kernel_shape=(4, 2), pads=pads)(x)
@@ -102,7 +102,7 @@ def test_a_sum_that_overflows_and_cancels_has_one_sign_of_zero(dtype, pads):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("last", [0, 1])
 def test_a_norm_of_what_underflows_is_not_zero(dtype, last):
-    """Nor is one of zeros beside it anything else, though both have powers that sum to zero."""
+    """Nor does it differ beside a window of zeros, although the powers of both sum to zero."""
     tiny = float(np.finfo(dtype).smallest_subnormal)
     x = np.zeros((1, 64, 6, 6), dtype)
     x[0, 5, 2, 2] = tiny
@@ -116,7 +116,7 @@ def test_a_norm_of_what_underflows_is_not_zero(dtype, last):
 
 @pytest.mark.parametrize(("dtype", "p"), [(np.float64, 2), (np.float64, 3), (np.float64, 0.5), (np.float32, 8)])
 def test_a_norm_of_a_nan_does_not_depend_on_what_is_beside_it(dtype, p):
-    """One that is taken again, as a huge element is in the batch, was once the input's, with its payload."""
+    """A NaN that is computed again, because of a huge element in the batch, was once the input's, with its payload."""
     x = np.ones((2, 1, 8), dtype)
     x.view(f"u{x.itemsize}")[0, 0, 0] = np.array(-np.nan, dtype).view(f"u{x.itemsize}") + 0x1234
     x[1, 0, 0] = np.finfo(dtype).max

@@ -1,4 +1,4 @@
-"""Other loops run where elements come from beyond a core's caches: the results are those of one image at a time."""
+"""Other loops run for elements from beyond a core's caches: results are those of one image at a time."""
 
 import math
 
@@ -27,13 +27,13 @@ WINDOWS = [
 
 
 def images_of(size: int, channels: int, dtype: np.dtype) -> np.ndarray:
-    """Images of 600 places that take at least so many bytes."""
+    """Images of 600 elements that take at least this many bytes."""
     images = size // (600 * channels * dtype.itemsize) + 1
     return (np.random.default_rng(channels).integers(0, 9900, (images, 600, channels)) / 100).astype(dtype)
 
 
 def compare(far: np.ndarray, channels_last: bool, attributes: dict) -> None:
-    """All images with one at a time."""
+    """All images compared with one at a time."""
     for operator in (onnxpool.MaxPool,) if far.dtype == np.uint8 else (onnxpool.MaxPool, onnxpool.AveragePool):
         pool = operator(**attributes, channels_last=channels_last)
         near = np.concatenate([pool(image[None]) for image in far])
@@ -52,7 +52,7 @@ def test_far_arrays_give_the_bits_of_single_images(dtype, channels, size):
 @pytest.mark.parametrize("size", [FAR, FARTHEST])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_far_planes_give_the_bits_of_single_images(dtype, size):
-    """Channels first, rows that do and do not fill vectors."""
+    """Channels first, with rows that do and do not fill vectors."""
     x = images_of(size, 72, dtype).reshape(-1, 9, 60, 80)
     windows = [attributes for sizes, attributes in WINDOWS if len(sizes) == 2]
     for attributes in (*windows, {"kernel_shape": [3, 2], "strides": [3, 2], "pads": [1, 0, 1, 0]}):
@@ -62,7 +62,7 @@ def test_far_planes_give_the_bits_of_single_images(dtype, size):
 
 @pytest.mark.parametrize("dtype", [np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)], ids=str)
 def test_far_views_give_the_bits_of_copies(dtype):
-    """Places that lie apart or backwards."""
+    """Strided and reversed elements."""
     x = images_of(2 * FARTHEST, 144, dtype)
     for sizes, attributes in WINDOWS:
         far = x.reshape(len(x), *sizes, 144)
@@ -73,7 +73,7 @@ def test_far_views_give_the_bits_of_copies(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_nothing_is_read_behind_far_planes(dtype):
-    """Rows that fill vectors, and rows that do not, up to a page that nobody may touch."""
+    """Rows that fill vectors, and rows that do not, up to an inaccessible page."""
     for width in (128, 131):
         shape = (FARTHEST // (50 * width * dtype.itemsize) + 1, 1, 50, width)
         slot = Slot(math.prod(shape) * dtype.itemsize // PAGE + 1)

@@ -1,4 +1,4 @@
-"""The same bits with every instruction set and whatever memory holds before, on random calls of every operator.
+"""The same bits with every instruction set and whatever memory contained before, on random calls of every operator.
 
 Run as a program, this file prints a digest of all results for each operator.
 """
@@ -19,11 +19,11 @@ import onnxpool
 pytestmark = pytest.mark.smoke
 
 CALLS = 250
-NOISE = "165"  # what glibc then fills memory with when it is given out and, inverted, when it is given back
+NOISE = "165"  # what glibc fills memory with when it is allocated and, inverted, when it is freed
 
 
 def plain(y):
-    """The bytes of a result, every NaN the same."""
+    """The bytes of a result, with one pattern for every NaN."""
     y = np.ascontiguousarray(y)
     if y.dtype.kind not in "iu":
         y[y != y] = np.nan
@@ -31,7 +31,7 @@ def plain(y):
 
 
 def digest(operator):
-    """A digest of the results of many random calls; refused calls count as such."""
+    """A digest of the results of many random calls, in which refused calls count too."""
     summary = hashlib.sha256()
     for seed in range(CALLS):
         call = draw_call(SeededChoices(seed), (operator,))
@@ -52,7 +52,7 @@ def digests():
 
 @pytest.mark.parametrize("level", INSTRUCTION_SETS)
 def test_same_bits(level):
-    """Neither the instruction set nor what fresh memory holds changes a bit; a set the processor lacks is refused."""
+    """Neither the instruction set nor the contents of fresh memory change a bit; unavailable sets are refused."""
     run = launch(__file__, ONNXPOOL_ISA=level, MALLOC_PERTURB_=NOISE)
     if level in onnxpool.kernels.available():
         assert run.returncode == 0, run.stderr

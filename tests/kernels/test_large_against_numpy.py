@@ -1,4 +1,4 @@
-"""Inputs large enough for several threads, against the same arithmetic in NumPy, whole arrays at a time."""
+"""Inputs large enough for several threads, compared with the same arithmetic in NumPy on whole arrays."""
 
 from itertools import product
 
@@ -7,11 +7,11 @@ import pytest
 from calls import THREADS
 from numpy.lib.stride_tricks import sliding_window_view
 from oracle import DTYPES
-from support import LAYOUTS, same_bits, same_values, to_first, to_last
+from support import LAYOUTS, assert_same_bits, assert_same_values, to_first, to_last
 
 import onnxpool
 
-MANY = 2**20  # bytes, above which a call may use several threads
+MANY = 2**20  # bytes from which on a call may use several threads
 SHAPES = {"many planes": (2, 70, 96, 97), "one plane": (1, 1, 1100, 1303), "few planes": (3, 2, 500, 481)}
 WINDOWS = {
     "pairs": ((2, 2), (2, 2)),
@@ -21,7 +21,7 @@ WINDOWS = {
 
 
 def data(shape, dtype):
-    """Small whole numbers, so that maxima are tied, with some NaN and zeros of both signs among floats."""
+    """Small integers, so that maxima are tied; floats with some NaN and zeros of both signs."""
     generator = np.random.default_rng(len(shape))
     x = generator.integers(-5 if dtype != "uint8" else 0, 6, shape).astype(DTYPES[dtype])
     if dtype not in ("int8", "uint8"):
@@ -31,7 +31,7 @@ def data(shape, dtype):
 
 
 def windows(x, kernel, strides):
-    """A view of all windows, each the last two axes."""
+    """A view of all windows, each of which is the last two axes."""
     return sliding_window_view(x, kernel, (2, 3))[:, :, :: strides[0], :: strides[1]]
 
 
@@ -41,7 +41,7 @@ def windows(x, kernel, strides):
     *((dtype, "overlapping") for dtype in ("float64", "float16", "uint8"))])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_indices(dtype, shape, window, channels_last):
-    """Values and indices are NumPy's first maxima, at every number of threads."""
+    """Values and indices are NumPy's first maxima, with every number of threads."""
     kernel, strides = WINDOWS[window]
     x = data(shape, dtype)
     view = windows(x, kernel, strides)
@@ -57,7 +57,7 @@ def test_indices(dtype, shape, window, channels_last):
     options = {"strides": strides, "channels_last": channels_last, "return_indices": True}
     for threads, order in zip(THREADS, (0, 1, 0, 1, 0), strict=True):
         y, indices = onnxpool.max_pool(given, kernel, **options, storage_order=order, num_threads=threads)
-        same_values(to_first(y, channels_last), values)
+        assert_same_values(to_first(y, channels_last), values)
         np.testing.assert_array_equal(to_first(indices, channels_last), turned if order else wanted)
     assert x.nbytes >= MANY
 
@@ -67,7 +67,7 @@ def test_indices(dtype, shape, window, channels_last):
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_quantised_average(dtype, shape, window, channels_last):
-    """Quantised means are those of NumPy's float32 steps in order, at every number of threads."""
+    """Quantised means are those of NumPy's float32 steps in order, with every number of threads."""
     kernel, strides = window
     limits = np.iinfo(dtype)
     x = np.random.default_rng(6).integers(limits.min, limits.max, shape, dtype, endpoint=True)
@@ -84,14 +84,14 @@ def test_quantised_average(dtype, shape, window, channels_last):
     for threads in THREADS:
         y = onnxpool.qlinear_average_pool(given, x_scale, zeros[0], y_scale, zeros[1], kernel, strides=strides,
                                           channels_last=channels_last, num_threads=threads)  # fmt: skip
-        same_bits(to_first(y, channels_last), wanted)
+        assert_same_bits(to_first(y, channels_last), wanted)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_nhwc_max_pool(dtype):
-    """Maxima of bytes are NumPy's at every number of threads."""
+    """Maxima of bytes are NumPy's with every number of threads."""
     x = data((2, 70, 96, 97), dtype)
     wanted = windows(x, (3, 2), (2, 1)).max((-2, -1))
     for threads in THREADS:
         y = onnxpool.nhwc_max_pool(to_last(x, True), (3, 2), strides=(2, 1), num_threads=threads)
-        same_bits(to_first(y, True), wanted)
+        assert_same_bits(to_first(y, True), wanted)

@@ -1,6 +1,6 @@
-"""Arrays that take more than the caches of a core, whose lines are fetched ahead, and rows that are taken in pieces.
+"""Arrays larger than the caches of a core, whose cache lines are prefetched, and rows that are processed in pieces.
 
-Expected are the bits of each image by itself, which is small, or of the same windows in another layout or in NumPy.
+The expected bits are those of each image alone, which is small, or of the same windows in another layout or in NumPy.
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ def test_maxima_of_long_rows(dtype, kernel, stride):
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(("kernel", "stride"), ROWS)
 def test_means_of_long_rows(dtype, kernel, stride):
-    """Another layout has other pieces."""
+    """The other layout is cut into other pieces."""
     x = numbers((2, 3, 70001), dtype)
     pads = (stride, stride) if stride < kernel else (0, 0)
     y = onnxpool.average_pool(x, (kernel,), strides=(stride,), pads=pads)
@@ -74,7 +74,7 @@ def test_means_of_long_rows(dtype, kernel, stride):
 @pytest.mark.parametrize("channels", [1, 3, 20, 64, 130])
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_threads_share_a_plane_to_the_same_bits(dtype, channels, channels_last):
-    """One image, whose planes are cut into segments if there are threads to share them."""
+    """One image, whose planes are cut into segments that threads can share."""
     x = numbers((1, channels, 5, (3 << 20) // (5 * channels * min(channels, 5)) + 1, min(channels, 5)), dtype)
     if channels_last:
         x = to_last(x)

@@ -1,6 +1,6 @@
 """Random pools, small ones and large ones that are cut into tiles: the same bits in both layouts and for one channel.
 
-Nothing is written behind scratch memory.
+Nothing is written beyond scratch memory.
 """
 
 import math
@@ -17,10 +17,10 @@ DTYPES = [np.dtype(t) for t in (np.int8, np.uint8, np.float16, ml_dtypes.bfloat1
 CHANNELS = (1, 3, 7, 9, 15, 17, 31, 33, 40, 63, 65, 72, 96, 129, 130, 200, 257)  # which leave tiles of few channels
 SMALL, LARGE = (1, 200_000), (300_000, 2_000_000)  # elements
 CALLS = 40  # of each size and dtype
-FENCE = 1 << 16  # bytes behind scratch memory that are watched
+FENCE = 1 << 16  # bytes beyond scratch memory that are watched
 
 
-def drawn(rng, least, most):
+def random_problem(rng, least, most):
     """A shape, channels first, and attributes."""
     while True:
         rank = int(rng.choice([1, 2, 2, 2, 3, 3, 4]))
@@ -39,7 +39,7 @@ def drawn(rng, least, most):
 
 
 def made(rng, dtype, attributes, *, last):
-    """The operator of a random reduction that takes the dtype; with `last`, for channels last."""
+    """The operator of a random reduction that accepts the dtype; for channels last if `last`."""
     kind = int(rng.integers(2 if dtype.kind in "iu" else 4))
     if kind == 1:
         return onnxpool.MaxPool(**attributes, return_indices=True, channels_last=last)
@@ -50,11 +50,11 @@ def made(rng, dtype, attributes, *, last):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("elements", [SMALL, LARGE], ids=["small", "large"])
 def test_layouts_and_single_channels_have_the_same_bits(dtype, elements):
-    """Tiles, routes and registers differ, results do not."""
+    """Tiles, routes and registers differ, but results do not."""
     rng = np.random.default_rng(20)
     kernels.pools.watch_scratch(FENCE)
     for _ in range(CALLS):
-        shape, attributes = drawn(rng, *elements)
+        shape, attributes = random_problem(rng, *elements)
         x = (rng.integers(-50, 50, shape) if dtype.kind in "iu" else rng.standard_normal(shape)).astype(dtype)
         seed, channel = int(rng.integers(1 << 30)), int(rng.integers(shape[1]))
         first, last = (made(np.random.default_rng(seed), dtype, attributes, last=last) for last in (False, True))

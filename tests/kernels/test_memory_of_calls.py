@@ -1,4 +1,4 @@
-"""What a call holds beside its arrays."""
+"""The memory that a call uses besides its arrays."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from benchmarks.memory import LARGEST, Scratch
 from benchmarks.workloads import LAYOUTS, array
 
 PROMISED = 1 << 20  # bytes for each thread
-ODD = ("float32", "bfloat16")  # dtypes that are tried with elements that are not finite too
-APART = 9973  # elements from one odd one to the next
+ODD = ("float32", "bfloat16")  # dtypes that are also tested with non-finite elements
+APART = 9973  # elements from one non-finite element to the next
 
 
 @pytest.mark.parametrize(("dtype", "odd"), [(name, odd) for name in ("float32", "bfloat16", "float64", "uint8")
@@ -17,8 +17,9 @@ APART = 9973  # elements from one odd one to the next
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("operator", LARGEST)
 def test_a_call_holds_a_mebibyte_at_most(operator: str, dtype: str, layout: str, odd: bool) -> None:
-    """Beside its input and output; divisors of many windows once took half a mebibyte more, and tiles that are taken
-    again, as infinities and NaNs make results odd, three."""
+    """Besides input and output. Divisors of many windows once took half a mebibyte more, and tiles that are computed
+    again, because infinities and NaNs make results exceptional, three mebibytes.
+    """
     scratch = Scratch()
     try:
         scratch.setup(operator, dtype, layout, "1")
@@ -38,7 +39,7 @@ def test_a_call_holds_a_mebibyte_at_most(operator: str, dtype: str, layout: str,
 @pytest.mark.parametrize("operator", [onnxpool.MaxPool, onnxpool.AveragePool])
 def test_views_of_three_axes_hold_a_mebibyte_at_most(operator, dtype: str, kernel: int, stride: int, pad: int,
                                                      apart: str) -> None:
-    """Channels last, of which every other one is given; tiles of these are copied, and once held 1.4 to 1.7 MiB."""
+    """Channels last, with every second channel: such tiles are copied, and once took 1.4 to 1.7 MiB."""
     pool = operator(kernel_shape=[kernel] * 3, strides=[stride] * 3, pads=[pad] * 6, channels_last=True)
     x = array((2, 16, 32, 32, 128), dtype)
     x = x[..., ::2] if "x" in apart else x[..., :64].copy()

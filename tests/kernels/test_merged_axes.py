@@ -1,8 +1,8 @@
-"""Axes that no window reduces are merged: the results are those of arrays whose axes cannot be, bit by bit."""
+"""Axes that no window reduces are merged: the results are those of arrays whose axes cannot be merged, bit by bit."""
 
 import numpy as np
 import pytest
-from support import BYTES, DTYPES, FLOATS, bits, elements, largest, least, same_values, taps, to_first, to_last
+from support import BYTES, DTYPES, FLOATS, assert_same_values, bits, elements, largest, least, taps, to_first, to_last
 
 import onnxpool
 
@@ -10,8 +10,8 @@ SEEDS = 20
 SCALES = (np.float32(0.037), None, np.float32(0.02), None)
 
 
-def drawn(seed):
-    """Spatial sizes and window attributes, most axes with windows of one element."""
+def random_problem(seed):
+    """Spatial sizes and window attributes, where most axes have windows of one element."""
     rng = np.random.default_rng(seed)
     rank = int(rng.integers(1, 5))
     sizes = [int(rng.choice([1, 1, 2, 3, 7, 12, 20])) for _ in range(rank)]
@@ -23,7 +23,7 @@ def drawn(seed):
 
 
 def apart(x):
-    """The same elements, of which no two lie side by side."""
+    """The same elements, no two of which are adjacent."""
     return np.repeat(x, 2, axis=-1)[..., ::2]
 
 
@@ -34,7 +34,7 @@ def test_results_are_those_of_arrays_that_cannot_be_merged(operator, dtype):
     quantised = operator.startswith("QLinear")
     ran = 0
     for seed in range(SEEDS):
-        sizes, attributes, valid = drawn(seed)
+        sizes, attributes, valid = random_problem(seed)
         if not valid:
             continue
         for last, channels in ((0, 3), (0, 40), (1, 1), (1, 33)):
@@ -48,7 +48,7 @@ def test_results_are_those_of_arrays_that_cannot_be_merged(operator, dtype):
             assert np.array_equal(bits(pool(x, *inputs, num_threads=2))[0], bits(y)[0])
             if operator == "MaxPool":
                 expected = largest(taps(to_first(x, last), **attributes, value=least(dtype)))
-                same_values(to_first(y, last), expected)
+                assert_same_values(to_first(y, last), expected)
             ran += 1
     assert ran > SEEDS
 
@@ -71,7 +71,7 @@ def test_global_pools_of_axes_of_one_element(operator, shape):
     *(("MaxPool", dtype) for dtype in DTYPES), *(("AveragePool", dtype) for dtype in FLOATS)], ids=str)
 @pytest.mark.parametrize("ceil", [0, 1])
 def test_windows_of_one_element_pick_elements(operator, dtype, ceil):
-    """In both layouts, however they lie."""
+    """In both layouts, whatever their memory layout."""
     cases = ((2, 2), (2, 70, 25, 26)), ((1, 3), (3, 5, 7, 7)), ((1, 1), (2, 3, 4, 5)), ((4, 1), (1, 1, 6, 9))
     for strides, shape in cases:
         x = elements(shape, dtype, dtype.kind not in "iu")

@@ -1,6 +1,6 @@
-"""The same bits for every thread count, instruction set, batch split, channel order and (windowed) layout.
+"""The same bits for every thread count, instruction set, batch split, channel order and (for windows) layout.
 
-Run as a program, this file prints the digests of all results and the instruction set that made them.
+Run as a program, this file prints the digests of all results and the instruction set that computed them.
 """
 
 import hashlib
@@ -35,8 +35,8 @@ DTYPES = {
 }
 WINDOWED = ("AveragePool", "LpPool", "MaxPool", "NhwcMaxPool", "QLinearAveragePool")
 
-# Channels-first. The last three are for one byte an element, narrower for wider dtypes, so that each is a little more
-# than 1 MiB and runs in parallel: many planes to share out, one, and a few.
+# Channels first. The last three are for elements of one byte, and narrower for wider dtypes, so that each is slightly
+# more than 1 MiB and runs in parallel: many planes to distribute, one, and a few.
 SHAPES = {
     "line": (3, 7, 301),
     "image": (2, 19, 37, 41),
@@ -51,7 +51,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "dilated": {"kernel_shape": 3, "dilations": 3, "auto_pad": "SAME_LOWER"},
     "wide": {"kernel_shape": 9, "pads": 4},
 }
-# Small data goes through every kind of window, large data through one each.
+# Small data is pooled with every kind of window, large data with one each.
 LARGE_KINDS = {"many_planes": ("overlapping",), "one_plane": ("wide",), "few_planes": ("dilated",)}
 EXPONENTS = (1, 2, 3, 5)
 THREADS = (1, 2, 3, 7)
@@ -68,7 +68,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 @cache
 def data(shape: str, dtype: str, salted: bool) -> NDArray[Any]:
-    """Values over six powers of ten, so that another order of summation shows; salted with NaN, infinity and -0."""
+    """Values over six powers of ten, so that a different order of summation shows, with some NaN, infinity and -0."""
     random = np.random.default_rng(len(shape))
     size = shape_of(shape, dtype_named(dtype))
     if dtype in BYTE_NAMES:
@@ -84,7 +84,7 @@ def data(shape: str, dtype: str, salted: bool) -> NDArray[Any]:
 
 
 class Call(NamedTuple):
-    """One call of an operator on the data of a shape and dtype."""
+    """One call of an operator on data of a shape and dtype."""
 
     operator: str
     shape: str
@@ -97,7 +97,7 @@ class Call(NamedTuple):
 
     @property
     def x(self) -> NDArray[Any]:
-        """The input, channels-first."""
+        """The input, channels first."""
         return data(self.shape, self.dtype, self.operator in WINDOWED)
 
     def attributes(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Call(NamedTuple):
         return attributes
 
     def __call__(self, x: NDArray[Any], num_threads: int | None = None) -> NDArray[Any]:
-        """The result for channels-first data, itself channels-first, computed in the layout of the call."""
+        """The result for channels-first data, converted to channels first, but computed in the layout of the call."""
         layout = {} if self.operator == NHWC_MAX else {"channels_last": self.last}
         operator = getattr(onnxpool, self.operator)(**layout, **self.attributes())
         inputs = [to_last(x, self.last)]
@@ -126,7 +126,7 @@ class Call(NamedTuple):
 
 
 def bits(y: NDArray[Any]) -> bytes:
-    """Dtype, shape and bits, with one bit pattern for every NaN: a payload is not promised."""
+    """Dtype, shape and bits, with one bit pattern for every NaN, because payloads are not guaranteed."""
     if y.dtype.kind != "i" and y.dtype.kind != "u":
         y = np.where(np.isnan(y), y.dtype.type(np.nan), y)
     return f"{y.dtype} {y.shape} ".encode() + y.tobytes()
@@ -147,7 +147,7 @@ def every_call() -> Iterator[Call]:
 
 
 def in_use() -> tuple[str, list[str]]:
-    """The instruction set in use and those available."""
+    """The instruction set in use, and those available."""
     found = onnxpool.config()
     return found["instruction_set"], found["available"]
 
@@ -160,7 +160,7 @@ def expected() -> dict[str, str]:
 
 @pytest.mark.parametrize("isa", [*INSTRUCTION_SETS, "x86_v9", ""])
 def test_instruction_sets_give_the_same_bits(isa: str) -> None:
-    """ONNXPOOL_ISA chooses the instruction set and changes no bit of any result; one not available is refused."""
+    """ONNXPOOL_ISA selects the instruction set and changes no bit of any result; one that is unavailable is refused."""
     program = launch(__file__, ONNXPOOL_ISA=isa)
 
     available = in_use()[1]
@@ -176,7 +176,7 @@ def test_instruction_sets_give_the_same_bits(isa: str) -> None:
 
 
 def test_results_are_many_and_differ() -> None:
-    """The digests tell results apart: a call that ignored its attributes or data would show as a repeated digest."""
+    """The digests distinguish results: a call that ignored its attributes or data would have the digest of another."""
     layouts = {name.replace("-last-", "-first-") for name in expected() if not name.startswith(NHWC_MAX)}
 
     assert len(expected()) >= 200
@@ -189,7 +189,7 @@ def test_results_are_many_and_differ() -> None:
 
 @pytest.mark.parametrize("operator", DTYPES)
 def test_thread_counts_give_the_same_bits(operator: str) -> None:
-    """The number of threads changes no bit, for data small and large, in many planes and in one."""
+    """The number of threads changes no bit, for small and large data, in many planes and in one."""
     for call in calls(operator):
         assert call.x.nbytes > 2**20 or call.shape not in LARGE_KINDS
         for threads in THREADS:
@@ -208,8 +208,9 @@ def test_batch_split_gives_the_same_bits(operator: str) -> None:
 
 @pytest.mark.parametrize("operator", DTYPES)
 def test_channel_order_gives_the_same_bits(operator: str) -> None:
-    """Permuted channels give the permuted result, bit for bit; so does each channel alone, but for sums of global pools
-    channels last, whose order is that of all channels side by side."""
+    """Permuted channels give the permuted result, bit for bit, and so does each channel alone, except for sums of
+    global pools, channels last, whose order depends on all adjacent channels.
+    """
     for call in calls(operator):
         order = np.random.default_rng(7).permutation(call.x.shape[1])
         y = call(call.x)

@@ -1,4 +1,4 @@
-"""A mean is its sum divided with one rounding, whatever instructions divide; so are norms of 16 bits rooted."""
+"""A mean is its sum divided with one rounding, whatever instructions divide, and 16-bit norms are rounded once."""
 
 import ml_dtypes
 import numpy as np
@@ -24,7 +24,7 @@ def values(dtype: str, count: int) -> np.ndarray:
 @pytest.mark.parametrize("tiny", [False, True], ids=["without tiny sums", "with tiny sums"])
 @pytest.mark.parametrize("dtype", sorted(EDGES))
 def test_one_rounding(dtype: str, tiny: bool) -> None:
-    """Windows hold one value and negative zeros, which add nothing: the mean is the value over the taps."""
+    """Windows contain one value and negative zeros, which add nothing: the mean is the value divided by the taps."""
     for taps in DIVISORS:
         x = values(dtype, 700)
         x = x if tiny else x[(x == 0) | (abs(x) > 1e-15)]
@@ -37,9 +37,9 @@ def test_one_rounding(dtype: str, tiny: bool) -> None:
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)], ids=str)
 def test_the_norm_of_one_value_is_its_magnitude(dtype):
-    """Of every value, the smallest and the largest too."""
+    """For every value, including the smallest and the largest."""
     x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
-    with np.errstate(invalid="ignore"):  # of signalling NaN
+    with np.errstate(invalid="ignore"):  # from signalling NaN
         x = x[np.isfinite(x)]
     y = onnxpool.lp_pool(x[None, None], 1)[0, 0]
     assert np.array_equal(y.view(np.uint16), x.view(np.uint16) & 0x7FFF)
@@ -48,7 +48,7 @@ def test_the_norm_of_one_value_is_its_magnitude(dtype):
 @pytest.mark.parametrize("subnormal", [False, True], ids=["normal", "subnormal"])
 @pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)], ids=str)
 def test_norms_of_16_bits_are_rounded_once(dtype, subnormal):
-    """Some of so many roots lie next to the middle of two results: what is nearer is closer to the exact root."""
+    """Some of this many roots lie close to the middle between two results: the nearer one is returned."""
     scale = float(np.uint16(25).view(dtype)) if subnormal else 1.0
     x = (scale * np.random.default_rng(0).uniform(0.5, 4, (1, 1 << 20, 2))).astype(dtype)
     y = onnxpool.lp_pool(x, 2)[0, :, 0]
@@ -61,7 +61,7 @@ def test_norms_of_16_bits_are_rounded_once(dtype, subnormal):
 
 @pytest.mark.parametrize("taps", [3, 5, 9, 25, 49, 961, 16129, 65535, 65537, 70001])
 def test_means_are_quotients_whatever_the_number_of_taps(taps):
-    """A window of one number and zeros, in every way that leads to a division."""
+    """A window of one number and zeros, on every code path that divides."""
     rng = np.random.default_rng(taps)
     values = rng.uniform(1, 2, 40 + 2**21 // taps).astype(np.float32)
     expected = values / np.float32(taps)

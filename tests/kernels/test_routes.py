@@ -1,6 +1,6 @@
-"""Routes: which one is chosen, that all give the same bits, and that sums have the order that they should.
+"""Routes: which one is chosen, that all return the same bits, and that sums have the documented order.
 
-A route is forced by `Forced.step`, and by `Forced.lanes` whether channels that lie apart are brought side by side.
+`Forced.step` forces a route, and `Forced.lanes` whether strided channels are transposed to be adjacent.
 """
 
 import functools
@@ -18,7 +18,7 @@ from guarded import Slot
 from hypothesis import given as drawing
 from hypothesis import strategies as st
 from oracle import axis_windows
-from support import bits
+from support import same_bits
 
 import onnxpool
 from onnxpool import base, cython_api, kernels, windows
@@ -35,13 +35,13 @@ KINDS = {"max": {}, "mean": {}, "mean with pads": {"count_include_pad": 1}, "nor
          "norm 3": {"p": 3}, "magnitude": {"p": 2**60}}
 PROBLEMS = 200  # of each reduction
 WAYS = (None, "apart", None, "rows backwards", "backwards")  # that arrays lie
-FENCE = 4096  # bytes behind scratch memory that are watched
+FENCE = 4096  # bytes beyond scratch memory that are watched
 MOST_WORK = 300_000  # elements, and taps of all windows of a channel
 
 
 @contextmanager
 def forced(route=None, lanes=None):
-    """Plans that are made inside take this route where it fits; none is kept."""
+    """Plans made within the block take this route if it applies; none is cached."""
     base._plan.cache_clear()
     Forced.step, Forced.lanes = route, lanes
     try:
@@ -53,14 +53,10 @@ def forced(route=None, lanes=None):
 
 @pytest.fixture(autouse=True)
 def fences():
-    """No loop writes behind its scratch memory."""
+    """No loop writes beyond its scratch memory."""
     kernels.pools.watch_scratch(FENCE)
     yield
     assert kernels.pools.watch_scratch(0) == 0
-
-
-def same_bits(y, expected):
-    return all(map(np.array_equal, bits(y), bits(expected)))
 
 
 def made(kind, attributes, last=False):
@@ -73,8 +69,8 @@ def to_last(x):
     return np.ascontiguousarray(np.moveaxis(x, 1, -1))
 
 
-def drawn(rng):
-    """A shape, channels first, and windows: short and long ones, with gaps, with windows that are in the padding."""
+def random_problem(rng):
+    """A shape, channels first, and windows: short and long, with gaps, and some that lie in the padding."""
     while True:
         rank = int(rng.choice([1, 2, 2, 2, 3, 3, 4]))
         kernel = [int(rng.choice([1, 2, 2, 3, 3, 4, 5, 8, 9, 11, 16, 21])) for _ in range(rank)]
@@ -94,7 +90,7 @@ def drawn(rng):
 
 
 def values(rng, shape, dtype, odd):
-    """Elements of many magnitudes, zeros of both signs among them, and some that are not finite or nearly not."""
+    """Elements of many magnitudes, including zeros of both signs, and some infinite, NaN or close to infinity."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
@@ -111,17 +107,18 @@ def values(rng, shape, dtype, odd):
 
 # Scratch memory, which `fences` watches
 
-TAILS = (17, 33, 34, 65, 66, 129, 257)  # channels of which few are left for a last tile
+TAILS = (17, 33, 34, 65, 66, 129, 257)  # channels that leave few for the last tile
 EXAMPLE = (2, 4, 4, 1), {"kernel_shape": (3, 5, 5, 1), "strides": (9, 9, 2, 9), "pads": (0, 0, 0, 0, 1, 5, 1, 0),
-                         "ceil_mode": 1}  # which wrote behind it for 33 channels of float64
+                         "ceil_mode": 1}  # which wrote beyond it for 33 channels of float64
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
 def test_indices_of_a_last_tile_of_few_channels(dtype, last):
-    """It may need more scratch memory than the tiles before it."""
+    """The last tile may need more scratch memory than the tiles before it."""
     rng = np.random.default_rng(31)
-    for extents, attributes in (EXAMPLE, *(((*shape[2:],), given) for shape, given in (drawn(rng) for _ in range(20)))):
+    problems = [random_problem(rng) for _ in range(20)]
+    for extents, attributes in (EXAMPLE, *(((*shape[2:],), given) for shape, given in problems)):
         for images, channels in itertools.product((1, 3), TAILS):
             x = np.zeros((images, *extents, channels) if last else (images, channels, *extents), dtype)
             onnxpool.MaxPool(**attributes, return_indices=True, channels_last=last)(x, num_threads=1)
@@ -161,7 +158,7 @@ COVERED = [((7, 7), (7, 7)), ((8, 8), (8, 8)), ((13, 13), (13, 13)), ((1, 49), (
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8"])
 @pytest.mark.parametrize(("sizes", "kernel"), COVERED)
 def test_channels_of_windows_that_cover_an_axis_are_brought_side_by_side(sizes, kernel, dtype):
-    """A plane that few windows cover is read once, so that transposing its many channels costs little."""
+    """A plane covered by few windows is read once, so transposing its many channels costs little."""
     operator = onnxpool.MaxPool if dtype == "int8" else onnxpool.AveragePool
     shape = (1, 512, *sizes)
     plan = operator(kernel_shape=kernel).plan(shape, dtype)
@@ -170,7 +167,7 @@ def test_channels_of_windows_that_cover_an_axis_are_brought_side_by_side(sizes, 
 
 
 def read_by_tiles(axis, side):
-    """The places that tiles of so many windows read, counted one by one."""
+    """The number of elements that tiles of this many windows read, counted one by one."""
     def places(windows):
         return {place for i in windows for place in range(i * axis.stride - axis.pads[0], i * axis.stride
                 - axis.pads[0] + axis.span) if 0 <= place < axis.size}
@@ -181,7 +178,7 @@ def read_by_tiles(axis, side):
 
 @drawing(st.integers(1, 60), st.integers(1, 60), st.integers(1, 9))
 def test_a_halo_is_what_tiles_read_again(size, kernel, stride):
-    """The estimate is exact up to a window at each end of a tile, and 1 where one tile has all windows."""
+    """The estimate is exact up to a window at each end of a tile, and 1 if one tile contains all windows."""
     kernel = min(size, kernel)
     axis = windows.Axis(size, (size - kernel) // stride + 1, kernel, stride)
     problem = steps.Problem("mean", (axis, axis), 1, 64, True, 4, 4, False)
@@ -193,14 +190,14 @@ def test_a_halo_is_what_tiles_read_again(size, kernel, stride):
 
 
 def test_the_table_can_be_read():
-    """Every row has its step, a file of loops, and says in words when it fits."""
+    """Every row has its step, which is a file of loops, and says in words when it applies."""
     assert {row["step"] for row in kernels.routes()} <= {name.partition("_")[0] for name in kernels.pools.unit_names()}
     assert all(row["when"] for row in kernels.routes())
     assert len(set(ROUTES)) == len(ROUTES)
 
 
 def test_explanations_say_what_is_copied_empty_or_widened(monkeypatch):
-    """A view of one element for each window is copied; nothing runs for an empty array; float64 counts all places."""
+    """A view of one element for each window is copied; nothing runs for an empty array; float64 counts all elements."""
     def route(operator, shape, dtype=np.uint8):
         return operator.plan(shape, dtype).explain().to_dict()["route"]
 
@@ -218,7 +215,7 @@ WINDOWED = [name for name in ROUTES if name not in ("whole", "indexed", "sequent
 
 
 def laid(x, way):
-    """The same array: as it is, with elements apart, so that tiles are copied, or with all axes backwards."""
+    """The same array: unchanged, strided so that tiles are copied, or with all axes reversed."""
     if way == "apart":
         return np.repeat(x, 2, axis=-1)[..., ::2]
     if way == "backwards":
@@ -229,7 +226,7 @@ def laid(x, way):
 
 
 def all_ways(kind, attributes, x, way=None):
-    """The result of every route that fits, channels first: by rows, by lanes, and of channels last; with its name."""
+    """The result of every route that applies, with its name: by rows, by lanes, and with channels last."""
     for route, (last, lanes) in itertools.product(WINDOWED, [(True, None), (False, True), (False, False)]):
         with forced(route, lanes):
             source = to_last(x) if last else x
@@ -243,7 +240,7 @@ def all_ways(kind, attributes, x, way=None):
 def test_all_routes_give_the_same_bits(kind):
     rng, ran = np.random.default_rng(len(kind)), Counter()
     for problem in range(PROBLEMS):
-        shape, attributes = drawn(rng)
+        shape, attributes = random_problem(rng)
         dtypes = DTYPES if kind == "max" else FLOATS
         dtype = dtypes[problem % len(dtypes)]
         x = values(rng, shape, dtype, odd=problem % 3 == 0)
@@ -258,7 +255,7 @@ def test_all_routes_give_the_same_bits(kind):
 
 
 def added(parts):
-    """What the positions of a kernel sum to, None in the padding: one after the other, or as a binary tree."""
+    """The sum over the positions of a kernel, where padding is None: one after the other, or as a binary tree."""
     if len(parts) <= FEW:
         present = [part for part in parts if part is not None]
         return functools.reduce(operators.add, present) if present else None
@@ -276,14 +273,14 @@ def added(parts):
 
 
 def total(x, window):
-    """The sum of a window, where its taps are given along each axis: those of the first axis are added first."""
+    """The sum of a window whose taps are given along each axis: those of the first axis are added first."""
     if not window:
         return x
     return added([None if tap is None else total(x[..., tap], window[:-1]) for tap in window[-1]])
 
 
 def windows_along(size, kernel, stride, dilation, begin, end, ceil_mode):
-    """The windows of an axis: a place for each tap, None in the padding, and how many count, without and with it."""
+    """The windows of an axis: a position for each tap, None in the padding, and the counts without and with padding."""
     known = axis_windows(size, kernel, stride, dilation, (begin, end), "NOTSET", ceil_mode)
     for out, (inside, counted) in enumerate(zip(*known, strict=True)):
         places = range(out * stride - begin, out * stride - begin + kernel * dilation, dilation)
@@ -291,7 +288,7 @@ def windows_along(size, kernel, stride, dilation, begin, end, ceil_mode):
 
 
 def expected_results(x, kind, attributes):
-    """Means and norms of sums in order, each sum and quotient and root rounded once."""
+    """Means and norms of sums in order, with each sum, quotient and root rounded once."""
     rank, pads = x.ndim - 2, attributes["pads"]
     given = [attributes[name] for name in ("kernel_shape", "strides", "dilations")]
     rows = zip(x.shape[2:], *given, pads[:rank], pads[rank:], [attributes["ceil_mode"]] * rank, strict=True)
@@ -311,13 +308,13 @@ def expected_results(x, kind, attributes):
 
 @pytest.mark.parametrize("kind", ["mean", "mean with pads", "norm 1", "norm 2"])
 def test_sums_have_the_order_of_the_oracle(kind):
-    """Taps of the first axis first, few along an axis one after the other, more as a binary tree."""
+    """Taps of the first axis come first; few along an axis are added one after the other, and more as a binary tree."""
     rng, long = np.random.default_rng(len(kind)), 0
     for problem in range(40):
-        shape, attributes = drawn(rng)
+        shape, attributes = random_problem(rng)
         if math.prod(shape[2:]) > 2500:  # takes the oracle long
             continue
-        dtypes = FLOATS if kind.startswith("mean") else FLOATS[2:]  # roots of 16 bits are rounded in another way
+        dtypes = FLOATS if kind.startswith("mean") else FLOATS[2:]  # roots of 16 bits are rounded differently
         x = values(rng, shape, dtypes[problem % len(dtypes)], odd=False)
         expected = expected_results(x, kind, attributes)
         for *way, y in all_ways(kind, attributes, x):
@@ -330,10 +327,10 @@ def test_sums_have_the_order_of_the_oracle(kind):
 
 
 def handles():
-    """Random problems with a handle of a plan that has made no pool yet."""
+    """Random problems, each with a handle of a plan that has not made a pool yet."""
     rng = np.random.default_rng(4)
     for kind, last, _ in itertools.product(("max", "mean", "norm 2"), (False, True), range(25)):
-        shape, attributes = drawn(rng)
+        shape, attributes = random_problem(rng)
         x = values(rng, shape, np.dtype(np.float32), odd=True)
         x = to_last(x) if last else x
         with forced():
@@ -349,7 +346,7 @@ def test_a_handle_gives_the_bits_of_its_plan():
 
 
 def test_a_handle_has_the_pool_of_its_plan():
-    """The C API once took pools of its own, which were up to 29 times as slow."""
+    """The C API once had pools of its own, which were up to 29 times as slow."""
     for x, plan, handle in handles():
         pools = dict(plan._pools)
         if plan.explain().to_dict()["route"] != ["copy"]:
@@ -380,7 +377,7 @@ def by_handle(plan, x):
 
 
 def by_bridge(plan, x):
-    """As a session of onnxruntime with two threads does it."""
+    """As a session of onnxruntime with two threads does."""
     with onnxpool.num_threads(2):
         parts = nodes.pieces(plan, (x,), np.empty(plan.output_shape, x.dtype))
     assert len(parts) == 2
@@ -411,14 +408,14 @@ def test_all_callers_get_their_pool_from_one_function(caller, monkeypatch):
 
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_strips_of_smaller_tiles_are_wider_and_fit(channels_last):
-    """Tiles of fewer windows than the others have wider strips; scratch memory holds these as well."""
+    """Tiles of fewer windows than the others have wider strips, for which scratch memory must also suffice."""
     x = np.arange(1100 * 1100, dtype=np.float32).reshape(1, 1, 1100, 1100)
     y = onnxpool.max_pool(x.reshape(1, 1100, 1100, 1) if channels_last else x, (9, 9), channels_last=channels_last)
     np.testing.assert_array_equal(y.reshape(1092, 1092), x[0, 0, 8:, 8:])
 
 
 def test_rows_that_are_wholly_in_the_padding_are_not_read():
-    """The only window along an axis of one element is before it: nothing in front of the array is read."""
+    """The only window along an axis of one element lies before it: nothing before the array is read."""
     x = Slot(5).hold((2, 5, 7, 5, 3, 1, 2), np.dtype(np.float64), at_end=False, fill=0)
     y = onnxpool.average_pool(x, (3, 3, 2, 1, 1), strides=(3, 2, 2, 2, 2), pads=(4, 0, 2, 1, 0, 0, 4, 0, 0, 0))
     assert np.isnan(y).all()

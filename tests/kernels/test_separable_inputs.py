@@ -1,7 +1,7 @@
-"""Large random windows over inputs that are sums of one number per axis, whose pools are known without looking at taps.
+"""Large random windows over inputs that are sums of one number per axis, whose pools follow without looking at taps.
 
-The maximum over a window is then the sum of the maxima along each axis, and the sum is made of sums along each axis.
-Results are so large that they are computed in many tiles and by several threads, in memory that holds noise before.
+The maximum over a window is then the sum of the maxima along each axis, and the sum consists of sums along each axis.
+Results are large enough for many tiles and several threads, in memory that contains noise beforehand.
 """
 
 import math
@@ -22,7 +22,7 @@ BLOCKS = (10, 40, 100, 300, 1000, 3000, 10_000, 100_000)
 
 
 class Problem:
-    """An input, its windows, and the maxima, first places, sums and counts along each of its axes."""
+    """An input, its windows, and the maxima, first positions, sums and counts along each of its axes."""
 
     def __init__(self, seed):
         choices = SeededChoices(seed)
@@ -65,7 +65,7 @@ class Problem:
 
     @staticmethod
     def spread(rows, combine):
-        """One row of numbers per axis combined into a plane."""
+        """One row of numbers per axis, combined into a plane."""
         plane = np.zeros(()) if combine is np.add else np.ones(())
         for row in rows:
             plane = combine.outer(plane, np.asarray(row, np.float64))
@@ -81,7 +81,7 @@ class Problem:
         return self.spread(self.along(len), np.multiply)
 
     def sums(self):
-        """The sum of each window: along one axis the values, along the others how often."""
+        """The sum of each window: the values along one axis, times the counts along the others."""
         counts, sums = self.along(len), self.along(np.sum)
         terms = [[*counts[:axis], sums[axis], *counts[axis + 1 :]] for axis in range(self.rank)]
         return sum(self.spread(term, np.multiply) for term in terms)
@@ -95,12 +95,12 @@ class Problem:
         return self.spread(rows, np.add).astype(np.int64)
 
     def whole(self, plane):
-        """A plane in every image and channel."""
+        """The same plane in every image and channel."""
         return np.broadcast_to(plane, (*self.planes, *plane.shape))
 
 
 def pooled(problem, function, dtype, channels_last, threads, **options):
-    """A pool, channels first, made while freed memory is full of noise."""
+    """A pool, channels first, computed while freed memory is full of noise."""
     x = problem.x(dtype, channels_last)
     noise = [np.full(size, NOISE) for size in BLOCKS]
     del noise
@@ -112,7 +112,7 @@ def pooled(problem, function, dtype, channels_last, threads, **options):
 @pytest.mark.parametrize("channels_last", [False, True], ids=["channels first", "channels last"])
 @pytest.mark.parametrize("seed", range(PROBLEMS))
 def test_separable(seed, channels_last):
-    """Maxima, their places, means and norms of large inputs are those that each axis tells."""
+    """Maxima, their positions, means and norms of large inputs follow from those along each axis."""
     problem = Problem(seed)
     dtype, byte = ("float32", "float64", "float16")[seed % 3], ("int8", "uint8")[seed % 2]
     threads = THREADS[seed % len(THREADS)]
@@ -143,7 +143,7 @@ def test_separable(seed, channels_last):
 
 @pytest.mark.parametrize("repeat", range(3))
 def test_rows_that_hold_nothing(repeat):
-    """A plane whose rows are mostly padding is computed from its input alone, whatever memory held before."""
+    """A plane whose rows are mostly padding is computed from its input alone, whatever memory contained before."""
     shape = (1, 11, 22, 1, 1, 2)
     window = {"strides": (1, 11, 1, 1), "pads": (0, 1, 4, 3, 2, 0, 0, 3), "count_include_pad": 1, "channels_last": True}
     noise = [np.full(size, NOISE) for size in BLOCKS]

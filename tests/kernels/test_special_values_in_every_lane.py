@@ -1,7 +1,7 @@
-"""NaN, infinities and zeros at every lane of a vector and at every length of what is left behind the last one.
+"""NaN, infinities and zeros in every lane of a vector, and at every length of the remainder after the last one.
 
-The expected values are taken tap by tap with NumPy, by the rule of a maximum that a NaN stays. Zeros of both signs are
-equal.
+The expected values are computed tap by tap with NumPy, by the rule that a NaN stays the maximum. Zeros of both signs
+are equal.
 """
 
 import itertools
@@ -9,7 +9,7 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from support import FLOATS, largest, same_bits, same_values, taps, to_last
+from support import FLOATS, assert_same_bits, assert_same_values, largest, taps, to_last
 
 import onnxpool
 
@@ -18,7 +18,7 @@ SPECIAL = {"nan": (np.nan, 5.0), "inf": (np.inf, 5.0), "-inf": (-np.inf, 5.0), "
 
 
 def planted(n, dtype, special):
-    """Row i of n rows: a special value at i, one below it behind, and before, negative numbers everywhere else."""
+    """Row i of n rows: a special value at i, one before it, one below it after it, and negative numbers elsewhere."""
     value, other = SPECIAL[special]
     x = np.full((n, n), -1, dtype)
     x[np.arange(n), np.arange(n)] = value
@@ -28,33 +28,33 @@ def planted(n, dtype, special):
 
 @pytest.mark.parametrize(("dtype", "special"), list(itertools.product(FLOATS, SPECIAL)), ids=str)
 def test_global_maximum_of_neighbours(dtype, special):
-    """Channels first, one axis and two, with a batch for each place."""
+    """Channels first, along one axis and two, with an image for each position."""
     for n in LENGTHS:
         x = planted(n, dtype, special)
         expected = largest(list(x.T))
-        same_values(onnxpool.global_max_pool(x[:, None])[:, 0, 0], expected)
-        same_values(onnxpool.global_max_pool(np.repeat(x[:, None, None], 3, axis=2))[:, 0, 0, 0], expected)
+        assert_same_values(onnxpool.global_max_pool(x[:, None])[:, 0, 0], expected)
+        assert_same_values(onnxpool.global_max_pool(np.repeat(x[:, None, None], 3, axis=2))[:, 0, 0, 0], expected)
         strided = np.repeat(x, 2, axis=1)[:, None, ::2]
-        same_values(onnxpool.global_max_pool(strided)[:, 0, 0], expected)
+        assert_same_values(onnxpool.global_max_pool(strided)[:, 0, 0], expected)
 
 
 @pytest.mark.parametrize(("dtype", "special"), list(itertools.product(FLOATS, SPECIAL)), ids=str)
 @pytest.mark.parametrize("channels", [2, 3, 5, 8, 15, 16, 17, 20, 31, 32, 33, 48, 63, 64, 65, 70, 130, 1100])
 def test_global_maximum_of_channels(dtype, special, channels):
-    """Channels last: in every image and channel another place is special."""
+    """Channels last: in every image and channel, another position is special."""
     for n in (1, 2, 5, 16, 17, 49, 65, 130) if channels < 40 else (1, 5, 17, 65) if channels < 1000 else (7,):
         x = np.stack([np.roll(planted(n, dtype, special), c, axis=0) for c in range(channels)], axis=-1)
         expected = largest(np.moveaxis(x, 1, 0))
-        same_values(onnxpool.global_max_pool(x, channels_last=True)[:, 0], expected)
-        same_values(onnxpool.global_max_pool(np.repeat(x, 2, axis=1)[:, ::2], channels_last=True)[:, 0], expected)
-        same_values(onnxpool.global_max_pool(np.repeat(x, 2, axis=2)[..., ::2], channels_last=True)[:, 0], expected)
+        assert_same_values(onnxpool.global_max_pool(x, channels_last=True)[:, 0], expected)
+        for strided in np.repeat(x, 2, axis=1)[:, ::2], np.repeat(x, 2, axis=2)[..., ::2]:
+            assert_same_values(onnxpool.global_max_pool(strided, channels_last=True)[:, 0], expected)
 
 
 @pytest.mark.parametrize(("dtype", "special"), list(itertools.product(FLOATS, SPECIAL)), ids=str)
 @pytest.mark.parametrize(("kernel", "stride"), [((3, 3), 1), ((3, 3), 2), ((2, 2), 2), ((1, 5), 1), ((1, 9), 3),
                                                  ((5, 1), 1), ((5, 5), 1), ((4, 2), 2), ((4, 4), 4), ((5, 5), 5)])
 def test_windows_over_channels(dtype, special, kernel, stride):
-    """Channels last: every channel is special in turn, at a place of its own in a plane of 6x9."""
+    """Channels last: every channel is special in turn, at a position of its own in a plane of 6x9."""
     for n in (1, 3, 15, 16, 17, 31, 32, 33, 64, 65):
         x = np.full((n, 6, 9, n), -1, dtype)
         value, other = SPECIAL[special]
@@ -65,9 +65,9 @@ def test_windows_over_channels(dtype, special, kernel, stride):
         taps = [x[:, r:r + (rows - 1) * stride + 1:stride, c:c + (columns - 1) * stride + 1:stride]
                 for r in range(kernel[0]) for c in range(kernel[1])]
         y = onnxpool.max_pool(x, kernel, strides=(stride, stride), channels_last=True)
-        same_values(y, largest(taps))
+        assert_same_values(y, largest(taps))
         first = onnxpool.max_pool(np.ascontiguousarray(np.moveaxis(x, -1, 1)), kernel, strides=(stride, stride))
-        same_values(np.moveaxis(first, 1, -1), largest(taps))
+        assert_same_values(np.moveaxis(first, 1, -1), largest(taps))
 
 
 ROW_WINDOWS = [((3, 3), (2, 2)), ((3, 3), (1, 1)), ((2, 2), (2, 2)), ((2, 3), (1, 3)), ((3, 1), (2, 1)),
@@ -84,31 +84,31 @@ def test_windows_over_rows(dtype, special, kernel, strides):
         for i in range(n):
             x[i, 0, i % 6, i] = value
             x[i, 0, i % 6 + 1, i - 1] = min(other, 0.0) if other else other
-        same_values(onnxpool.max_pool(x, kernel, strides=strides), largest(taps(x, kernel, strides)))
+        assert_same_values(onnxpool.max_pool(x, kernel, strides=strides), largest(taps(x, kernel, strides)))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(("kernel", "strides"), ROW_WINDOWS)
 def test_zeros_and_nans_of_rows(dtype, kernel, strides):
-    """Rows of many zeros of both signs, and of some NaNs."""
+    """Rows with many zeros of both signs, and some NaNs."""
     rng = np.random.default_rng(0)
     for n in (16, 33, 61, 130):
         for values in ((-0.0, 0.0), (-1.0, -0.0, 0.0), (-1.0, -0.0, 0.0, 0.5, np.nan), (0.0,)):
             x = rng.choice(np.array(values, dtype), (2, 3, 40, n))
-            same_values(onnxpool.max_pool(x, kernel, strides=strides), largest(taps(x, kernel, strides)))
+            assert_same_values(onnxpool.max_pool(x, kernel, strides=strides), largest(taps(x, kernel, strides)))
             pads = (kernel[0] - 1, kernel[1] - 1) * 2
             padded = np.pad(x, ((0, 0), (0, 0), (pads[0],) * 2, (pads[1],) * 2), constant_values=-np.inf)
-            same_values(onnxpool.max_pool(x, kernel, strides=strides, pads=pads),
+            assert_same_values(onnxpool.max_pool(x, kernel, strides=strides, pads=pads),
                  largest(taps(padded, kernel, strides)))
             deep = np.stack([x, x[..., ::-1]], axis=2)
             expected = largest([*taps(deep[:, :, 0], kernel, strides), *taps(deep[:, :, 1], kernel, strides)])
-            same_values(onnxpool.max_pool(deep, (2, *kernel), strides=(1, *strides))[:, :, 0], expected)
+            assert_same_values(onnxpool.max_pool(deep, (2, *kernel), strides=(1, *strides))[:, :, 0], expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("size", "stride", "pad"), [(3, 1, 1), (3, 2, 0), (2, 2, 0), (2, 1, 1)])
 def test_tiny_and_huge_means_of_rows_are_correctly_rounded(dtype, size, stride, pad):
-    """Rows whose quotients are not those of fused steps, next to rows whose are."""
+    """Rows whose quotients differ from those of fused steps, next to rows whose quotients do not."""
     info, rng = np.finfo(dtype), np.random.default_rng(0)
     scales = np.array([float(info.tiny) * 4, float(info.max) / 2, 1.0, 0.0, np.inf])
     x = (rng.uniform(1, 2, (1, 3, 70, 61)) * rng.choice(scales, (1, 3, 70, 1))).astype(dtype)
@@ -126,7 +126,7 @@ def test_tiny_and_huge_means_of_rows_are_correctly_rounded(dtype, size, stride, 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(("kernel", "strides"), ROW_WINDOWS)
 def test_rows_of_every_width(dtype, kernel, strides):
-    """Channels first: few channels and many rows, in strips, give the bits of channels last, and close to the mean."""
+    """Channels first: few channels and many rows, in strips, give the bits of channels last, close to the mean."""
     rng = np.random.default_rng(0)
     for n in (*range(3, 20, 2), 16, 31, 33, 48, 49, 56, 57, 64, 333):
         x = rng.standard_normal((2, 3, 150, n)).astype(dtype)
@@ -145,7 +145,7 @@ def test_rows_of_every_width(dtype, kernel, strides):
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_small_planes_are_taken_together(dtype, channels):
-    """Several planes at a time give the bits of each alone, up to the last, behind which nothing can be read."""
+    """Several planes at a time give the bits of each alone, up to the last, beyond which nothing can be read."""
     rng = np.random.default_rng(0)
     for size in (*((n, n) for n in (*range(3, 20), 33, 50)), (40, 3), (150, 5), (7, 2), (3, 60)):
         x = rng.standard_normal((29, channels, *size)).astype(dtype)
@@ -158,7 +158,7 @@ def test_small_planes_are_taken_together(dtype, channels):
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", *FLOATS], ids=str)
 def test_windows_whose_rows_lie_far_apart(dtype):
-    """Dilated windows of more rows than a strip holds."""
+    """Dilated windows of more rows than fit into a strip."""
     x = np.random.default_rng(0).integers(-90, 90, (2, 1, 900, 130)).astype(dtype)
     for dilations in ((400, 1), (30, 7), (2, 60)):
         y = onnxpool.max_pool(x, 3, dilations=dilations)
@@ -168,7 +168,7 @@ def test_windows_whose_rows_lie_far_apart(dtype):
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_means_of_what_is_not_finite(dtype, value):
-    """A mean is not finite exactly where a tap is not; all others are those of finite data."""
+    """A mean is not finite exactly where a tap is not finite; all others are those of finite data."""
     for n in (1, 7, 8, 15, 16, 17, 32, 33, 49, 64, 65, 96, 129):
         x = np.ones((n, n), dtype)
         x[np.arange(n), np.arange(n)] = value
@@ -186,7 +186,7 @@ def test_means_of_what_is_not_finite(dtype, value):
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("channels", [64, 80, 95, 130, 255, 256, 257, 300, 511, 528, 1100, 2050])
 def test_means_of_channels_wherever_they_lie(dtype, channels):
-    """Channels last, from every kind of address: sums are of small whole numbers, and so exact."""
+    """Channels last, at every kind of address: sums are of small integers, and therefore exact."""
     rng = np.random.default_rng(channels)
     narrow = dtype if dtype.itemsize == 8 else np.dtype(np.float32)
     for places in (1, 7, 8, 9, 16, 31, 49, 65):
@@ -204,7 +204,7 @@ def test_means_of_channels_wherever_they_lie(dtype, channels):
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(("places", "channels"), [(9000, 64), (2200, 256), (2300, 257), (2200, 300), (1200, 1000)])
 def test_means_of_channels_of_large_planes(dtype, places, channels):
-    """Too large to be read in pieces, and cut into segments for threads to share; sums are exact."""
+    """Too large to be read in pieces, and cut into segments that threads share; sums are exact."""
     narrow = dtype if dtype.itemsize == 8 else np.dtype(np.float32)
     sums = np.random.default_rng(places).integers(-3, 4, (1, places, channels))
     expected = (sums.sum(1, dtype=narrow) / narrow.type(places)).astype(dtype)
@@ -216,7 +216,7 @@ def test_means_of_channels_of_large_planes(dtype, places, channels):
 @pytest.mark.parametrize("shape", [(1, 9, 9, 2048), (1, 7, 7, 4096), (1, 25, 13441), (1, 25, 13443), (16, 272, 1100)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
 def test_global_pools_of_very_many_channels(dtype, shape):
-    """Results of more channels than are held at a time, and a last tile of few channels, once left their memory."""
+    """Results of more channels than are processed at a time, and a last tile of few channels, once overran memory."""
     x = np.random.default_rng(0).integers(0, 9, shape).astype(dtype)
     axes = tuple(range(1, x.ndim - 1))
     if dtype == np.uint8:
@@ -259,7 +259,7 @@ def test_what_is_not_finite_changes_no_other_mean(dtype, size, channels):
 @pytest.mark.parametrize("channels", [1, 3, 20])
 @pytest.mark.parametrize("last", [0, 1])
 def test_the_error_of_a_long_mean_is_that_of_few_roundings(channels, last):
-    """Sums of 2^20 and some values, added one by one, would be off by hundreds of roundings."""
+    """The sum of a little more than 2^20 values, added one by one, would be off by hundreds of roundings."""
     x = np.random.default_rng(0).uniform(0, 1, (1, channels, 1033, 1021)).astype(np.float32)
     expected = x.mean(axis=(2, 3), dtype=np.float64)
     if last:
@@ -290,7 +290,7 @@ def test_tiny_and_huge_means_are_correctly_rounded(dtype):
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 def test_quantised_sums_of_every_length(dtype):
-    """QLinearGlobalAveragePool of every number of elements and channels around those of a vector."""
+    """QLinearGlobalAveragePool for every number of elements and channels around that of a vector."""
     info, zero = np.iinfo(dtype), np.zeros((), dtype)
     rng = np.random.default_rng(1)
     for n in LENGTHS:
@@ -308,7 +308,7 @@ def test_quantised_sums_of_every_length(dtype):
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 @pytest.mark.parametrize("channels", [31, 32, 63, 64, 65, 127, 130, 1100])
 def test_quantised_sums_below_each_other(dtype, channels):
-    """Channels last: 16 bits hold no sum of more than 257 bytes."""
+    """Channels last: 16 bits cannot hold the sum of more than 257 bytes."""
     info, one, zero = np.iinfo(dtype), np.float32(1), np.zeros((), dtype)
     rng = np.random.default_rng(channels)
     for n in (1, 2, 3, 7, 8, 9, 17, 255, 256, 257, 258, 600, 5000):
@@ -322,7 +322,7 @@ def test_quantised_sums_below_each_other(dtype, channels):
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_whole_maxima_of_16_bits_that_are_taken_again(dtype):
-    """Planes with a NaN or a negative zero once were read as if they were float32."""
+    """Planes with a NaN or a negative zero were once read as if they were float32."""
     x = -np.abs(np.random.default_rng(3).standard_normal((3, 5, 9, 5), np.float32)).astype(dtype)
     x[0, :, 4, 2] = np.nan
     x[1, :, 3, 1], x[1, :, 7, 4] = -0.0, 0.0
@@ -337,7 +337,7 @@ def test_whole_maxima_of_16_bits_that_are_taken_again(dtype):
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("padded", [False, True])
 def test_both_layouts_give_the_same_means_of_special_values(dtype, kernel, stride, padded):
-    """The last axis that is reduced gives elements, unless some are not finite or tiny."""
+    """Reducing the last axis yields elements, unless some are not finite or tiny."""
     rng = np.random.default_rng(0)
     for channels in (16, 17, 64, 70):
         x = rng.standard_normal((2, channels, *(size + 3 for size in kernel))).astype(dtype)
@@ -349,4 +349,4 @@ def test_both_layouts_give_the_same_means_of_special_values(dtype, kernel, strid
             expected = onnxpool.average_pool(image, kernel, strides=stride, pads=pads)
             last = to_last(image)
             y = onnxpool.average_pool(last, kernel, strides=stride, pads=pads, channels_last=True)
-            same_bits(np.moveaxis(y, -1, 1), expected)
+            assert_same_bits(np.moveaxis(y, -1, 1), expected)

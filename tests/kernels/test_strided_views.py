@@ -1,4 +1,4 @@
-"""Views, whose rows lie apart in memory, give the bits of a copy."""
+"""Views with strided rows give the bits of a copy."""
 
 import numpy as np
 import pytest
@@ -21,9 +21,9 @@ VIEWS = {
 
 
 def pools(x, last):
-    """Pools of every family that take the dtype, with windows that share taps and that skip elements.
+    """Pools of every family that accept the dtype, with windows that share taps and that skip elements.
 
-    Global pools channels last take the order of the memory, which is that of a copy if channels lie closest.
+    Global pools, channels last, follow the order of memory, which is that of a copy if channels have the least stride.
     """
     ndim = x.ndim - 2
     for kernel, stride, dilation in ((3, 2, 1), (2, 2, 1), (3, 1, 1), (1, 1, 1), (2, 3, 1), (2, 1, 2)):
@@ -59,7 +59,7 @@ def test_a_view_gives_the_bits_of_its_copy(view, dtype, shape, last):
 @pytest.mark.parametrize("part", [np.s_[:, 2:9, 1:8], np.s_[:, 2:9], np.s_[:, :, 1:8], np.s_[..., 1:],
                                   np.s_[:, ::2, ::2], np.s_[:, ::-1], np.s_[:, :, ::-1]], ids=str)
 def test_a_part_of_a_picture_with_channels_brought_forward_is_reduced_whole(part, channels, dtype):
-    """Few channels that lie side by side, but with gaps between rows, were read as if there were none."""
+    """Few channels that are adjacent, but with gaps between rows, were once read as if there were no gaps."""
     picture = np.random.default_rng(7).standard_normal((2, 11, 13, channels)).astype(dtype)
     x = np.moveaxis(picture[part], -1, 1)
     for pool in (onnxpool.GlobalMaxPool(), onnxpool.GlobalAveragePool(), onnxpool.GlobalLpPool()):

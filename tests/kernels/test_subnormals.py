@@ -1,4 +1,4 @@
-"""Subnormals keep their value, whatever the calling thread does with them."""
+"""Subnormals keep their values, whatever the calling thread does with them."""
 
 import ctypes
 import platform
@@ -12,7 +12,7 @@ import onnxpool
 
 
 class FlushToZero:
-    """Within it the calling thread flushes subnormals to zero and takes them for zero (x86-64, glibc)."""
+    """Within the block, the calling thread flushes subnormals to zero and treats them as zero (x86-64, glibc)."""
 
     BITS = 0x8040
     EXCEPTIONS = 0x3F
@@ -48,7 +48,7 @@ class FlushToZero:
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_subnormals_whatever_the_caller_flushes(dtype, threads):
-    """Subnormals are computed as IEEE says although the caller flushes them, and the caller's state stays."""
+    """Subnormals are computed as in IEEE 754 although the caller flushes them, and the caller's state is unchanged."""
     form = FORMATS[dtype]
     whole = 4 * np.random.default_rng(7).integers(1, 9, (1, 8, 512, 512))
     x = np.ldexp(whole.astype(np.float64), -form.unit).astype(DTYPES[dtype])

@@ -1,11 +1,11 @@
-"""Windows with a tap before all elements and the next one behind them: they are as empty as those at the ends."""
+"""Windows with a tap before all elements and the next one beyond them are as empty as those at the ends."""
 
 import numpy as np
 import pytest
 
 import onnxpool
 
-# Of an axis of one element, a kernel of 2 taps 2 apart, and padding of 3: whether each window reads the element.
+# For an axis of one element, a kernel of 2 taps 2 apart, and padding of 3: whether each window reads the element.
 READS = np.array([False, True, False, True, False])
 SHAPES = [(1, 1, 1), (2, 3, 1), (1, 40, 1), (1, 3, 2, 1), (1, 40, 70, 1), (2, 1, 3, 2, 1)]
 
@@ -17,7 +17,7 @@ def windows(shape):
 
 
 def pooled(function, shape, dtype, last, **attributes):
-    """Results of ones, channels first."""
+    """Results for ones, channels first."""
     x = np.ones(shape, dtype)
     result = function(np.moveaxis(x, 1, -1) if last else x, **windows(shape), **attributes, channels_last=last)
     results = result if isinstance(result, tuple) else (result,)
@@ -28,7 +28,7 @@ def pooled(function, shape, dtype, last, **attributes):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "float16", "float32", "float64"])
 def test_maxima_have_no_index(dtype, shape, last):
-    """The least value, and the index -1."""
+    """The smallest value, and the index -1."""
     dtype = np.dtype(dtype)
     least = np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
     for storage_order in (0, 1):
@@ -43,7 +43,7 @@ def test_maxima_have_no_index(dtype, shape, last):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_sums_are_a_zero_without_a_sign(dtype, shape, last):
-    """Of means that count the padding, and of norms."""
+    """For means that count the padding, and for norms."""
     mean, = pooled(onnxpool.average_pool, shape, dtype, last, count_include_pad=1)
     norm, = pooled(onnxpool.lp_pool, shape, dtype, last, p=2)
     for y, value in ((mean, 0.5), (norm, 1)):

@@ -1,5 +1,6 @@
-"""Random windows over arrays of thousands of elements, against NumPy, tap by tap: other loops run there than over the
-few elements that the oracle can afford."""
+"""Random windows over arrays of thousands of elements, compared with NumPy tap by tap: these run other loops than the
+few elements that the oracle can afford.
+"""
 
 import ml_dtypes
 import numpy as np
@@ -12,8 +13,8 @@ SEEDS = 130
 MOST = 60_000  # elements
 
 
-def drawn(rng):
-    """A shape of channels first, and window attributes with which every window has a tap."""
+def random_problem(rng):
+    """A channels-first shape, and window attributes with which every window has a tap."""
     while True:
         rank = int(rng.choice([1, 2, 2, 2, 3, 4]))
         sizes = [int(rng.choice([1, 2, 3, 5, 8, 13, 20, 35, 56])) for _ in range(rank)]
@@ -29,7 +30,7 @@ def drawn(rng):
 
 
 def seen(x, rng):
-    """The elements as they may lie: side by side, apart, or in another order."""
+    """The elements in some memory layout: contiguous, strided, or in another order."""
     way = rng.integers(4)
     if way == 0:
         return np.repeat(x, 2, axis=-1)[..., ::2]
@@ -40,10 +41,10 @@ def seen(x, rng):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_maxima_are_those_of_numpy(dtype):
-    """In both layouts, however the elements lie."""
+    """In both layouts, whatever the memory layout."""
     rng = np.random.default_rng(DTYPES.index(dtype))
     for _ in range(SEEDS):
-        shape, attributes = drawn(rng)
+        shape, attributes = random_problem(rng)
         x = (rng.integers(-100 if dtype != "uint8" else 0, 100, shape) / (1 if dtype.kind in "iu" else 7)).astype(dtype)
         expected = np.max(list(taps(x, **attributes, value=least(dtype))), axis=0)
         for last in 0, 1:
@@ -54,11 +55,11 @@ def test_maxima_are_those_of_numpy(dtype):
 @pytest.mark.parametrize("p", [0, 1, 2])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_means_and_norms_are_those_of_numpy(dtype, p):
-    """Within the roundings of a sum, and bit by bit the same in both layouts."""
+    """Within the rounding of a sum, and bit by bit the same in both layouts."""
     rng = np.random.default_rng(10 + p)
     info = ml_dtypes.finfo(dtype)
     for _ in range(SEEDS):
-        shape, attributes = drawn(rng)
+        shape, attributes = random_problem(rng)
         x = rng.standard_normal(shape).astype(dtype)
         include = int(rng.integers(2))
         parts = [part.astype(np.float64) for part in taps(x, **attributes)]

@@ -22,8 +22,8 @@ FAMILY = {(row["operator"], row["domain"]) for row in onnxpool.supported()}
 KINDS = ("node", "real", "simple", "pytorch-converted", "pytorch-operator")
 RAMP = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
 
-# Whole models whose expected outputs onnx's ReferenceEvaluator does not reach, whoever runs their pooling nodes: it
-# takes BatchNormalization-9 for training, and Softmax-1 along the last axis.
+# Whole models for which onnx's ReferenceEvaluator misses the expected outputs, whoever runs their pooling nodes: it
+# runs BatchNormalization-9 as in training, and Softmax-1 along the last axis.
 # test_reference_evaluator.py runs them too.
 OTHERS_FAIL = {"test_densenet121", "test_squeezenet"}
 
@@ -47,12 +47,12 @@ def of_the_family():
 @pytest.fixture(scope="module")
 def cases():
     """The names of onnx's test cases of the family, by kind."""
-    with warnings.catch_warnings(action="ignore"):  # onnx's own, while it makes its cases
+    with warnings.catch_warnings(action="ignore"):  # onnx's own warnings, while it generates its cases
         return of_the_family()
 
 
 def run(names):
-    """Runs the cases of these names, all others being left out, and returns the names of those that pass."""
+    """Run only the cases with these names, and return the names of those that pass."""
     runner = Runner(backend)
     for name in names:
         runner.include(f"^{name}_cpu$")
@@ -73,7 +73,7 @@ def test_onnx_runs_its_tests_of_the_family(cases):
 
 
 def test_the_page_counts_the_cases(cases, needs_named_version):
-    """docs/onnx.md has a row for each kind of case, with how many there are and how many pass."""
+    """docs/onnx.md has a row for each kind of case, with the number of cases and of those that pass."""
     needs_named_version("onnx")
     page = (ROOT / "docs" / "onnx.md").read_text()
     rows = {kind: (len(names), len(names - OTHERS_FAIL)) for kind, names in cases.items() if names}
@@ -106,7 +106,7 @@ HALVED = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], strides=
 @pytest.mark.parametrize("form", [backend, OnnxPoolBackend])
 @pytest.mark.parametrize("inputs", [RAMP, [RAMP], (RAMP,), {"x": RAMP}])
 def test_the_forms_of_inputs_and_outputs(form, inputs):
-    """The module and the class are the same backend; inputs come alone, in order or by name, outputs have both."""
+    """The module and the class are the same backend; inputs come alone, in order or by name, and outputs allow both."""
     assert isinstance(form, ModuleType) or issubclass(form, onnx.backend.base.Backend)
     for outputs in (form.prepare(model([HALVED])).run(inputs), form.run_model(model([HALVED]), inputs),
                     form.run_node(HALVED, inputs)):
@@ -128,7 +128,7 @@ def test_devices():
 
 
 def test_what_is_compatible():
-    """A model is compatible if it can be prepared: a wrong attribute, an unknown operator, a broken graph cannot."""
+    """A model is compatible if it can be prepared, without wrong attributes, unknown operators, or a broken graph."""
     assert backend.is_compatible(model([HALVED]))
     assert backend.is_compatible(model([helper.make_node("Neg", ["x"], ["y"])]))
     for nodes in ([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], p=2)],
@@ -139,7 +139,7 @@ def test_what_is_compatible():
 
 
 def test_errors_keep_their_text():
-    """What a pooling node refuses arrives with the library's text, from the model, a node, a shape and a dtype."""
+    """Errors of a pooling node arrive with the library's message, for a model, a node, a shape and a dtype."""
     bad = helper.make_node("LpPool", ["x"], ["y"], "norm", kernel_shape=[2, 2], ceil_mode=1)
     text = "node 'norm': LpPool-11: ceil_mode=1 given, but ceil_mode exists since LpPool-18"
     with pytest.raises(NodeError, match=text):
@@ -162,7 +162,7 @@ def test_errors_keep_their_text():
     (RAMP[:, :, :3], "input 'x' is float32 (1,1,3,4), the model takes float32 (N,1,4,4)"),
 ])
 def test_inputs_that_do_not_fit(inputs, text):
-    """Inputs are refused by name with what the model takes; one with a default may be left out, or given by name."""
+    """Inputs are refused by name with what the model expects; one with a default may be omitted, or given by name."""
     weight = helper.make_tensor("w", TensorProto.FLOAT, [1], [2.0])
     made = model([helper.make_node("Mul", ["x", "w"], ["a"]), helper.make_node("GlobalMaxPool", ["a"], ["y"])],
                  [helper.make_tensor_value_info("x", 1, ["N", 1, 4, 4]), helper.make_tensor_value_info("w", 1, [1])],
@@ -176,7 +176,7 @@ def test_inputs_that_do_not_fit(inputs, text):
 
 
 def test_a_node_at_its_opset():
-    """run_node uses the opset that it is given, by default the newest; both domains, and other operators, run."""
+    """run_node uses the given opset, by default the newest; nodes of both domains, and other operators, run."""
     x = np.array([[[1, 3, 5]]], np.float32)
     align = helper.make_node("RoiAlign", ["x", "r", "b"], ["y"], sampling_ratio=1)
     inputs = [RAMP, np.float32([[0, 0, 3, 3]]), np.int64([0])]
@@ -192,7 +192,7 @@ def test_a_node_at_its_opset():
 
 
 def test_the_checker_looks_at_models_and_nodes():
-    """What onnx's checker refuses is refused, as the interface says."""
+    """What onnx's checker refuses is refused, as the interface requires."""
     with pytest.raises(onnx.checker.ValidationError):
         backend.prepare(model([helper.make_node("Neg", ["x"], ["y"], alpha=1)]))
     with pytest.raises(onnx.checker.ValidationError):

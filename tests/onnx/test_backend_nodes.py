@@ -1,4 +1,4 @@
-"""The backend tests that the onnx package carries for these operators, at every version that can express them."""
+"""The backend tests in the onnx package for these operators, at every version that can express them."""
 
 import importlib
 from pathlib import Path
@@ -15,7 +15,7 @@ from onnx.defs import get_all_schemas_with_history
 
 import onnxpool
 
-# How many cases of each operator onnx has published so far: fewer means that a test lost its data.
+# The number of cases of each operator that onnx has published so far: fewer mean that a test has lost its data.
 PUBLISHED = {"AveragePool": 20, "GlobalAveragePool": 2, "GlobalMaxPool": 2, "LpPool": 8, "MaxPool": 19}
 CONVERTED = 16
 EXACT = ("GlobalMaxPool", "MaxPool")
@@ -40,8 +40,8 @@ class Case(NamedTuple):
 def published() -> list[Case]:
     """The node tests of onnx for our operators.
 
-    The modules of onnx register their cases when imported. Its public collector would import all of them, which takes
-    seconds and raises warnings of theirs.
+    The modules of onnx register their cases when imported. onnx's public collector would import all of them, which
+    takes seconds and raises warnings.
     """
     for operator in PUBLISHED:
         importlib.import_module(f"{node_cases.__name__}.{operator.lower()}")
@@ -54,7 +54,7 @@ def published() -> list[Case]:
 
 
 def can_express(version: int, case: Case) -> bool:
-    """Whether a version of the operator has the node's outputs, attributes with their types, and dtype."""
+    """Whether a version of the operator supports the node's outputs, attributes with their types, and dtype."""
     schema = SCHEMAS[case.node.op_type, version]
     tensor = helper.tensor_dtype_to_string(helper.np_dtype_to_tensor_dtype(case.x.dtype))
     wanted = {"TensorProto.FLOAT": "tensor(float)"}.get(tensor, f"tensor({tensor.rpartition('.')[2].lower()})")
@@ -66,7 +66,7 @@ def can_express(version: int, case: Case) -> bool:
 
 
 def check(case: Case, result: Any) -> None:
-    """The results have the dtypes and shapes of the case, and its values: exactly where no arithmetic is done."""
+    """The results have the dtypes and shapes of the case, and its values: exactly if no arithmetic is involved."""
     results = result if isinstance(result, tuple) else (result,)
     for y, expected in zip(results, case.outputs, strict=True):
         if case.node.op_type in EXACT:
@@ -86,7 +86,7 @@ STAMPED = [
 
 @pytest.mark.parametrize("operator", PUBLISHED)
 def test_no_case_was_lost(operator: str) -> None:
-    """Every case of onnx is collected, and each is also run at versions before the newest where one can express it."""
+    """Every case of onnx is collected, and is also run at older versions if one can express it."""
     cases = [case.name for case in CASES if case.node.op_type == operator]
     versions = {param.values[1] for param in STAMPED if param.values[0].node.op_type == operator}
 
@@ -97,7 +97,7 @@ def test_no_case_was_lost(operator: str) -> None:
 
 @pytest.mark.parametrize(("case", "version"), STAMPED)
 def test_backend_case(case: Case, version: int) -> None:
-    """A node test of onnx gives its published values at every version of the operator that can express it."""
+    """A node test of onnx returns its published values at every version of the operator that can express it."""
     operator = onnxpool.from_node(case.node, {"": version})
 
     check(case, operator(case.x))
@@ -105,7 +105,7 @@ def test_backend_case(case: Case, version: int) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.removeprefix("test_"))
 def test_backend_case_in_the_other_layout(case: Case) -> None:
-    """A node test of onnx gives the values of its first output for channels-last data too, in a given array."""
+    """A node test of onnx returns the values of its first output for channels-last data too, in a given array."""
     attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in case.node.attribute}
     if "auto_pad" in attributes:
         attributes["auto_pad"] = attributes["auto_pad"].decode()
@@ -119,7 +119,7 @@ def test_backend_case_in_the_other_layout(case: Case) -> None:
     check(first, np.moveaxis(y, -1, 1))
 
 
-# The other operators in the converted models, for data of their input and the attribute that says which axes.
+# The other operators in the converted models, as functions of their input and the attribute that names the axes.
 RESHAPES = {"Unsqueeze": np.expand_dims, "Squeeze": np.squeeze}
 
 
@@ -141,14 +141,14 @@ MODELS = {
 
 
 def test_no_converted_model_was_lost() -> None:
-    """The pooling models exported from PyTorch that onnx ships are all there."""
+    """onnx ships all of these pooling models exported from PyTorch."""
     assert len(MODELS) >= CONVERTED
 
 
 @pytest.mark.parametrize("newer", [0, 22], ids=["as_exported", "newest"])
 @pytest.mark.parametrize("name", MODELS)
 def test_converted_model(name: str, newer: int) -> None:
-    """A pooling model exported from PyTorch gives PyTorch's values, at its own opset and at the newest version."""
+    """A pooling model exported from PyTorch returns PyTorch's values, at its own opset and at the newest version."""
     model = onnx.load(MODELS[name])
     opset = max(newer, model.opset_import[0].version)
     folders = sorted(MODELS[name].parent.glob("test_data_set_*"))

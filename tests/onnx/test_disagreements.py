@@ -1,4 +1,4 @@
-"""The table of disagreements, held against onnxruntime, OpenVINO and onnx."""
+"""The table of disagreements, tested against onnxruntime, OpenVINO and onnx."""
 
 import random
 
@@ -15,12 +15,12 @@ SEED = 44
 
 
 def rows_of(example, who=None):
-    """The rows that hold for an example, of one host or of all."""
+    """The rows that apply to an example, for one host or for all."""
     return [row.name for row in disagreements(example.case, Filter(values=True)) if who in (None, row.who)]
 
 
 def same(runtime, example):
-    """Whether a runtime gives the library's result; a refusal is a disagreement."""
+    """Whether a runtime returns the library's result; a refusal is a disagreement."""
     try:
         run = PEERS[runtime](example)
     except Exception:
@@ -87,7 +87,7 @@ FIVE, SIX, SEVEN, TWO, FOUR = (ramp(1, 1, size) for size in (5, 6, 7, 2, 4))
 PLANE, SMALL = ramp(1, 1, 4, 4), ramp(1, 1, 2, 2)
 DROPS = {"kernel_shape": [3, 3], "strides": [3, 3], "pads": [1, 1, 1, 1]}
 OVERHANGS = {"kernel_shape": [4], "strides": [4]}
-HOLE = {"kernel_shape": [2], "dilations": [3], "pads": [1, 1]}  # one window of padding only
+HOLE = {"kernel_shape": [2], "dilations": [3], "pads": [1, 1]}  # one window in the padding only
 GAP = {"kernel_shape": [2], "dilations": [2], "pads": [1, 1]}
 NAN = np.float32([[[np.nan, 1, 2, 3]]])
 HUGE = np.full((1, 1, 4), 3e38, np.float32)
@@ -97,7 +97,7 @@ LONG = np.full((1, 1, 512, 512), 0.1, np.float32)
 BYTE_ROW, ONE = ramp(1, 1, 5, dtype="uint8"), np.float32(1)
 BYTES = made("MaxPool", 12, PLANE.astype(np.int8), kernel_shape=[2, 2], strides=[2, 2])
 
-# For every row of the table a node for which it holds, and one like it for which it does not.
+# For every row of the table, a node to which it applies, and a similar one to which it does not.
 EXAMPLES = {
     "ort-kernel": (made("AveragePool", 22, FIVE.astype(float), kernel_shape=[2]),
                    made("AveragePool", 22, FIVE, kernel_shape=[2])),
@@ -174,7 +174,7 @@ EXAMPLES = {
     "openvino-indices": (made("MaxPool", 11, ramp(1, 1, 2, 3), 2, kernel_shape=[2, 2], storage_order=1),
                          made("MaxPool", 11, FIVE, 2, kernel_shape=[2], storage_order=1)),
     "openvino-roi-align": (
-        align(16), align(16, sampling_ratio=0, coordinate_transformation_mode="output_half_pixel")),
+        align(16), align(16, sampling_ratio=0)),
     "ort-nan": (made("MaxPool", 11, NAN, kernel_shape=[4]), BYTES),
     "ort-infinite": (made("GlobalMaxPool", 1, np.full((1, 1, 4), -np.inf, np.float32)), BYTES),
     "ort-norm-range": (made("LpPool", 11, np.float32([[[1e30, 1e30]]]), kernel_shape=[2]), BYTES),
@@ -205,7 +205,7 @@ EXAMPLES = {
                           made("AveragePool", 22, LONG, kernel_shape=[32, 32], strides=[512, 512])),
     "ort-regions-nan": (align_beyond(np.nan), made("GlobalAveragePool", 1, NAN)),
     "ort-inverted-regions": (align_inverted(), align_inverted(sampling_ratio=1)),
-    "openvino-inverted-regions": (align_inverted(sampling_ratio=0), align_inverted(sampling_ratio=1)),
+    "openvino-empty-regions": (align_inverted(sampling_ratio=0), align_inverted(sampling_ratio=1)),
     "ort-regions-infinite": (align_beyond(np.inf), made("GlobalAveragePool", 1, FOUR)),
     "ort-mean-range": (made("AveragePool", 11, HUGE, kernel_shape=[2]),
                        made("AveragePool", 11, HUGE, kernel_shape=[1])),
@@ -233,15 +233,15 @@ EXAMPLES = {
 
 @pytest.mark.smoke
 def test_every_warning_has_an_example():
-    """The table's names are unique, and each has its two nodes."""
+    """The names in the table are unique, and each has its two nodes."""
     assert sorted(row.name for row in DISAGREEMENTS) == sorted(EXAMPLES)
 
 
 @pytest.mark.smoke
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of onnx's own operators
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # from onnx's own operators
 @pytest.mark.parametrize("row", DISAGREEMENTS, ids=lambda row: row.name)
 def test_a_warning(row, needs_named_version):
-    """A row holds for its example and not for a node like it, and says what the host really does."""
+    """A row applies to its example and not to a similar node, and says what the host really does."""
     example, neighbour = EXAMPLES[row.name]
     assert row.name in rows_of(example), example.shown()
     assert row.name not in rows_of(neighbour), neighbour.shown()
@@ -256,7 +256,7 @@ def test_a_warning(row, needs_named_version):
 @pytest.mark.parametrize(("nodes", "seed"), [(300, SEED), pytest.param(20_000, None, marks=pytest.mark.slow)],
                          ids=["short", "long"])
 def test_the_sweep_finds_nothing(nodes, seed, needs_named_version):
-    """Where the table does not warn of random nodes, peers agree, and where it does, they differ."""
+    """If the table does not warn of a random node, peers agree, and if it does, they differ."""
     peers = [peer for peer in installed() if peer != TORCH]
     for peer in peers:
         needs_named_version(PACKAGES[peer])
@@ -270,7 +270,7 @@ def test_the_sweep_finds_nothing(nodes, seed, needs_named_version):
 
 
 def kernel_example(operator, version, dtype):
-    """A node that any kernel for the version and dtype runs."""
+    """A node that any kernel for the version and dtype can run."""
     x = ramp(1, 4, 4, 4).astype(dtype)
     window = {"kernel_shape": [2, 2]}
     rois = np.array([[0, 0, 0, 3, 3]]).astype(dtype)
@@ -287,7 +287,7 @@ def kernel_example(operator, version, dtype):
 @pytest.mark.smoke
 @pytest.mark.parametrize("operator", sorted({row["operator"] for row in onnxpool.supported()}))
 def test_the_kernels_of_onnxruntime(operator, needs_named_version):
-    """The table knows of each version and dtype whether onnxruntime has a kernel; bfloat16 has none."""
+    """The table knows for each version and dtype whether onnxruntime has a kernel; bfloat16 has none."""
     needs_named_version(PACKAGES[ORT])
     for row in onnxpool.supported():
         for dtype in row["dtypes"] if row["operator"] == operator else ():

@@ -35,7 +35,7 @@ class Pool(NamedTuple):
 
     @property
     def row(self) -> dict[str, str]:
-        """The row of the table that it belongs to."""
+        """The row of the table to which it belongs."""
         place = min(self.excess // self.stride, 2) + 1
         return TABLE[place if place > 1 or not self.attributes.get("ceil_mode") else 0]
 
@@ -63,7 +63,7 @@ class Pool(NamedTuple):
 
     @property
     def feeds(self) -> dict[str, Any]:
-        """What the model is fed with."""
+        """The inputs of the model."""
         return sessions.feeds(self.inputs)
 
 
@@ -89,7 +89,7 @@ POOLS = pools()
 
 
 def outcome(call: Any) -> str:
-    """What a call does, as the table says it."""
+    """The outcome of a call, in the words of the table."""
     try:
         result = call()
     except Exception:
@@ -98,12 +98,12 @@ def outcome(call: Any) -> str:
 
 
 def allowed(cell: str) -> set[str]:
-    """The outcomes that a cell names."""
+    """The outcomes that a cell allows."""
     return {"refuses" if word == "fails" else word for word in cell.split(" or ")}
 
 
 def inferred(model: onnx.ModelProto) -> list[int]:
-    """The number of windows that onnx infers; nothing if it infers no shape, as for LpPool-1."""
+    """The number of windows that onnx infers; None if it infers no shape, as for LpPool-1."""
     (output,) = onnx.shape_inference.infer_shapes(model).graph.output
     return [size.dim_value for size in output.type.tensor_type.shape.dim][2:]
 
@@ -119,7 +119,7 @@ def test_the_table_has_these_rows_and_columns() -> None:
 @pytest.mark.smoke
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row["kernel exceeds by"])
 def test_formula_and_onnxpool(row: dict[str, str]) -> None:
-    """The row says what the formula gives, and onnxpool follows it by every way to call."""
+    """The row states the result of the formula, and onnxpool follows it in every way of calling."""
     seen = set()
     for pool in (pool for pool in POOLS if pool.row is row):
         operator = onnxpool.from_node(pool.node, {"": pool.version, "com.microsoft": 1})
@@ -148,7 +148,7 @@ def test_formula_and_onnxpool(row: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row["kernel exceeds by"])
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of onnx's own operators
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # from onnx's own operators
 def test_what_others_do(row: dict[str, str], needs_named_version: Any) -> None:
     """onnxruntime, onnx's reference and its inference do what the row says."""
     needs_named_version("onnx")
@@ -204,13 +204,13 @@ def test_dask_and_axes() -> None:
                             "(+0+0 pads); give pads with auto_pad='NOTSET' or shrink kernel_shape"),
 ])
 def test_the_text(given: dict[str, Any], text: str) -> None:
-    """What is missing, and a way out that works: pads need another auto_pad than VALID."""
+    """The error says what is missing, and a way out that works: pads require another auto_pad than VALID."""
     with pytest.raises(onnxpool.PoolError, match=f"^{re.escape(text)}$"):
         onnxpool.average_pool(np.ones((1, 1, 2), np.float32), 3, **given)
 
 
 def test_torch_and_openvino() -> None:
-    """The columns of torch and OpenVINO, where these are installed."""
+    """The columns of torch and OpenVINO, if these are installed."""
     torch = pytest.importorskip("torch")
     for pool in POOLS:
         if pool.operator == "MaxPool" and len(set(pool.attributes.get("pads", [0]))) == 1:

@@ -11,7 +11,7 @@ from onnx import helper
 from onnx.backend.test.case import node as node_cases
 from oracle import GeometryError
 from peer import explicit
-from support import same_bits
+from support import assert_same_bits
 from truths import truths
 
 import onnxpool
@@ -33,7 +33,7 @@ def published():
 
 
 def test_every_published_case_is_here():
-    """No node test of onnx got lost."""
+    """No node test of onnx is lost."""
     counts = dict.fromkeys(PUBLISHED, 0)
     for case in published():
         counts[case.values[0].graph.node[0].op_type] += 1
@@ -42,13 +42,13 @@ def test_every_published_case_is_here():
 
 @pytest.mark.parametrize(("model", "inputs", "outputs", "tolerance"), published())
 def test_published_case(model, inputs, outputs, tolerance):
-    """A node test of onnx gives its published result, within the digits that it has."""
+    """A node test of onnx returns its published result, within its precision."""
     op = onnxpool.from_node(model.graph.node[0], {entry.domain: entry.version for entry in model.opset_import})
     np.testing.assert_allclose(op(*inputs), outputs[0], **tolerance, strict=True)
 
 
 def legal_calls(operator):
-    """Random calls that the library accepts, with attributes as nodes have them."""
+    """Random calls that the library accepts, with attributes as in nodes."""
     for seed in SEEDS:
         call = draw_call(SeededChoices(seed), (operator,))
         try:
@@ -60,7 +60,7 @@ def legal_calls(operator):
 
 @pytest.mark.parametrize("operator", FUNCTIONS)
 def test_node(operator):
-    """A node gives what the call by name gives, with as many outputs as it names."""
+    """A node returns what the call by name returns, with as many outputs as it names."""
     domain = "com.microsoft" if operator in (*QLINEAR, NHWC_MAX) else ""
     ran = 0
     for call, attributes in legal_calls(operator):
@@ -73,14 +73,14 @@ def test_node(operator):
         results = onnxpool.from_node(node, {domain: opset})(*call.inputs)
         expected = call.run(onnxpool)
         for pair in zip(results, expected, strict=True) if operator == INDICES else [(results, expected)]:
-            same_bits(*pair)
+            assert_same_bits(*pair)
         ran += 1
     assert ran > len(SEEDS) // 5
 
 
 @pytest.mark.parametrize("operator", FUNCTIONS)
 def test_object(operator):
-    """An object tells the shape of its result, survives pickling, and is equal to its like."""
+    """An object computes the shape of its result, survives pickling, and equals an object like it."""
     for call, _ in legal_calls(operator):
         options = {"return_indices": True} if operator == INDICES else {}
         options |= {} if operator == NHWC_MAX else {"channels_last": call.channels_last}

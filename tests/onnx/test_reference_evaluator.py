@@ -1,4 +1,4 @@
-"""The operators for onnx's ReferenceEvaluator: new_ops, and the Evaluator that has them everywhere."""
+"""The operators for onnx's ReferenceEvaluator: new_ops, and the Evaluator, which uses them everywhere."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +18,7 @@ from onnxpool.onnx.reference import Evaluator, NodeError, new_ops
 
 X = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-# Not squeezenet: its logits are 1e10 and apart by one rounding, of which its softmax makes 0 or 1.
+# Not squeezenet: its logits are 1e10 and one rounding apart, which its softmax turns into 0 or 1.
 NAMES = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet", "vgg19", "zfnet512")
 OCR = {"ch_PP-OCRv4_det_infer": (1, 3, 32, 64), "ch_PP-OCRv4_rec_infer": (1, 3, 48, 64),
        "ch_ppocr_mobile_v2.0_cls_infer": (1, 3, 48, 64)}
@@ -50,7 +50,7 @@ def test_every_operator_is_there_once_under_each_name():
 @pytest.mark.parametrize(("opset", "expected"), [(1, "count_include_pad exists since AveragePool-7"), (7, [1.5, 1.75]),
                                                  (21, [1.5, 1.75]), (LATEST_OPSET, [1.5, 1.75])])
 def test_a_node_has_its_opset(opset, expected):
-    """A node runs at the version of its opset: what that does not have is refused before anything runs."""
+    """A node runs at the version of its opset: what that version lacks is refused before anything runs."""
     node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2], strides=[2], pads=[0, 1],
                             count_include_pad=1)
     x = np.array([[[1, 2, 3.5]]], np.float32)
@@ -63,7 +63,7 @@ def test_a_node_has_its_opset(opset, expected):
 
 
 def test_results_are_the_librarys():
-    """Where onnx's own operators are wrong, evaluators with new_ops are not: NaN, Indices, int8, ranks, ceil_mode."""
+    """Where onnx's own operators are wrong, evaluators with new_ops are right: NaN, Indices, int8, ranks, ceil_mode."""
     nan = np.array([[[np.nan, 1, 2, 3]]], np.float32)
     small = np.array([[[[-5, -6], [-7, -8]]]], np.int8)
     node = helper.make_node
@@ -87,7 +87,7 @@ def test_results_are_the_librarys():
 
 
 def test_contributed_operators():
-    """com.microsoft's operators run, and an optional input may be left out."""
+    """Operators of com.microsoft run, and an optional input may be omitted."""
     model = parser.parse_model("""
         <ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
         agraph (uint8[1, 1, 3] x, float s, float t, uint8 w, uint8 z) => (uint8[1, 1, 2] y, uint8[1, 1, 1] m) {
@@ -112,7 +112,7 @@ FUNCTIONS = """
 
 
 def test_functions_have_their_own_opsets():
-    """The Evaluator reaches functions that call functions; a node has the opset of the function that it is in."""
+    """The Evaluator reaches functions that call functions; a node has the opset of the function that contains it."""
     model = parser.parse_model(FUNCTIONS)
     assert Evaluator(model).run(None, {"x": X})[0].ravel().tolist() == [14, 22, 46, 54]
 
@@ -122,7 +122,7 @@ def test_functions_have_their_own_opsets():
 
 
 def test_defaults_of_functions():
-    """Attributes that a call of a function leaves out have the function's defaults; the model is not changed."""
+    """Attributes that a call of a function omits have the function's defaults; the model is not changed."""
     model = parser.parse_model("""
         <ir_version: 10, opset_import: ["" : 21, "local" : 1]>
         agraph (float[1, 1, 4, 4] x) => (float[a, b, c, d] y, float[e, f, g, h] z) {
@@ -141,7 +141,7 @@ def test_defaults_of_functions():
 @pytest.mark.parametrize("imported", ["", "ai.onnx"])
 @pytest.mark.parametrize("written", ["", "ai.onnx"])
 def test_the_default_domain_under_both_names(imported, written):
-    """Nodes and imports name the default domain either way, in functions and bodies too; the model is not changed."""
+    """Nodes and imports can name the default domain either way, also in functions and bodies; models stay unchanged."""
     model = parser.parse_model(FUNCTIONS)
     branch = helper.make_graph([helper.make_node("MaxPool", ["y"], ["m"], domain=written, kernel_shape=[2, 2])],
                                "branch", [], [helper.make_tensor_value_info("m", TensorProto.FLOAT, None)])
@@ -159,7 +159,7 @@ def test_the_default_domain_under_both_names(imported, written):
 
 
 def test_what_can_be_evaluated(tmp_path):
-    """An Evaluator takes what ReferenceEvaluator takes: a path (a Path too), bytes, a model, graph, function, node."""
+    """An Evaluator accepts what ReferenceEvaluator accepts: paths as str or Path, bytes, models, graphs and so on."""
     node = helper.make_node("GlobalMaxPool", ["x"], ["y"])
     model = parser.parse_model("""
         <ir_version: 10, opset_import: ["" : 21]>
@@ -174,7 +174,7 @@ def test_what_can_be_evaluated(tmp_path):
 
 
 def test_other_new_operators_come_first():
-    """new_ops given to an Evaluator are added to the library's, and replace them."""
+    """new_ops passed to an Evaluator are added to the library's, and replace those of the same name."""
 
     class GlobalMaxPool(OpRun):
         op_domain = ""
@@ -196,7 +196,7 @@ def test_other_new_operators_come_first():
      "node 'y': MaxUnpool-22: I has dtype float32, but must be int64"),
 ])
 def test_errors_arrive_with_their_text(node, x, text):
-    """What an operator refuses arrives as it says it, with the node's name, for values and for dtypes."""
+    """Errors of an operator arrive with its message and the name of the node, for values and for dtypes."""
     for evaluator in evaluators(graph(node), opsets={"": LATEST_OPSET}):
         with pytest.raises(NodeError) as caught:
             evaluator.run(None, {"x": x})
@@ -206,7 +206,7 @@ def test_errors_arrive_with_their_text(node, x, text):
 
 
 def test_a_wrong_kind_of_attribute_arrives_with_its_text():
-    """An attribute of the wrong type is refused in words, though ReferenceEvaluator hides those of a TypeError."""
+    """An attribute of the wrong type gets a message, although ReferenceEvaluator hides those of TypeErrors."""
     node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape="two")
     for evaluate in (Evaluator, lambda *a, **k: ReferenceEvaluator(*a, new_ops=new_ops(), **k)):
         with pytest.raises(NodeError, match="node 'y': MaxPool-22: kernel_shape"):
@@ -214,7 +214,7 @@ def test_a_wrong_kind_of_attribute_arrives_with_its_text():
 
 
 def test_an_evaluator_from_many_threads():
-    """One evaluator gives the same results to threads that call it at once with different shapes."""
+    """One evaluator returns the same results to threads that call it at once with different shapes."""
     model = parser.parse_model(FUNCTIONS.replace("float[1, 1, 4, 4] x", "float[1, 1, h, w] x"))
     evaluator = Evaluator(model)
     arrays = [np.random.default_rng(i).normal(size=(1, 1, 4 + i % 7, 4 + i % 5)).astype(np.float32) for i in range(200)]
@@ -234,10 +234,10 @@ def by_onnxruntime(path, feeds):
 
 
 def check_whole_model(path, name, x, expected):
-    """Runs a model: pooling nodes agree with onnxruntime, shapes with those foreseen, outputs with what is expected.
+    """Runs a model: pooling nodes agree with onnxruntime, shapes with predictions, outputs with expectations.
 
-    Before opset 14, ReferenceEvaluator takes BatchNormalization for training and Softmax along the last axis: models
-    that have them are converted to reach their outputs.
+    Before opset 14, ReferenceEvaluator runs BatchNormalization as in training and Softmax along the last axis: models
+    that contain them are converted, so that they reach their outputs.
     """
     model = onnx.load(path)
     opsets = protos.opsets_of(model)
@@ -260,7 +260,7 @@ def check_whole_model(path, name, x, expected):
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if name == "densenet121" else [])
                                   for name in NAMES])
 def test_the_models_of_the_onnx_package(name):
-    """Whole models that onnx ships run through the Evaluator, to the outputs that come with them."""
+    """Whole models that onnx ships run through the Evaluator, and return the outputs that come with them."""
     path = LIGHT / f"light_{name}.onnx"
     given = next(value for value in protos.inputs_of(onnx.load(path).graph) if not value.optional)
     x = (np.arange(np.prod(given.shape)).reshape(given.shape) / np.prod(given.shape)).astype(np.float32)
@@ -272,7 +272,7 @@ def test_the_models_of_the_onnx_package(name):
 
 @pytest.mark.parametrize("name", OCR)
 def test_the_models_of_pp_ocr(name):
-    """The three models of PP-OCR, trained and in use, run through the Evaluator to onnxruntime's outputs."""
+    """The three models of PP-OCR, as used in production, run through the Evaluator and return onnxruntime's outputs."""
     path = real_models.path(f"{name}.onnx")
     x = np.random.default_rng(0).uniform(-1, 1, OCR[name]).astype(np.float32)
 

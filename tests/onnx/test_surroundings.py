@@ -1,4 +1,4 @@
-"""Warnings about what runtimes make of a pool and the nodes around it: where they hold, and where they do not."""
+"""Warnings about what runtimes do to a pool and the nodes around it: where they apply, and where they do not."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from onnxpool.onnx.protos import canonical
 from onnxpool.onnx.reference import Evaluator
 from onnxpool.onnx.survey import survey
 
-OLD = (1, 20)  # a release before all repairs
+OLD = (1, 20)  # a release before all fixes
 KERNEL = {"kernel_shape": [3], "strides": [2]}
 PAD, CAST = {"op": "Pad", "pads": [0, 0, 1, 0, 0, 1]}, {"op": "Cast", "to": onnx.TensorProto.FLOAT}
 Q, DQ = {"op": "QuantizeLinear"}, {"op": "DequantizeLinear"}
@@ -27,7 +27,7 @@ COUNTED = {**MEAN, "count_include_pad": 1}
 
 def graph(steps: list[dict[str, Any]], *, opset: int = 19, zero: Any = POINT, size: int = 7,
           twice: str = "") -> onnx.ModelProto:
-    """A model of nodes one after the other; `twice` names an operator whose result is an output too."""
+    """A model of consecutive nodes; `twice` names an operator whose result is an output too."""
     nodes, constants, value = [], {"s": np.float32(0.5), "z": zero, "zeros": np.float32(0)}, "x"
     others = []
     for i, step in enumerate(steps):
@@ -49,7 +49,7 @@ def graph(steps: list[dict[str, Any]], *, opset: int = 19, zero: Any = POINT, si
 
 
 def names(made: onnx.ModelProto, release: tuple[int, ...] = OLD, runtime: str = ORT) -> set[str]:
-    """The warnings that a model gets."""
+    """The warnings about a model."""
     wanted = Filter(runtimes={runtime: release})
     return {warning["name"] for site in survey(canonical(made)) for warning in check_site(site, wanted).warnings}
 
@@ -91,13 +91,13 @@ HOLDS_NOT: list[tuple[str, list[dict[str, Any]], dict[str, Any]]] = [
 
 
 def test_every_row_of_graphs_has_an_example():
-    """Those of onnxruntime are in a table, that of OpenVINO has a test of its own."""
+    """The warnings about onnxruntime are in a table, and the one about OpenVINO has a test of its own."""
     assert {row for row, _, _ in HOLDS} == {row.name for row in OF_GRAPHS if row.runtime == ORT}
 
 
 @pytest.mark.parametrize(("row", "steps", "how"), HOLDS, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_row_of_graphs_holds(row, steps, how):
-    """The warning names the pool of the graph, and only releases that have the fault."""
+    """The warning names the pool of the graph, and applies only to releases that have the bug."""
     made = graph(steps, **how)
     assert row in names(made)
     before = next(entry.before for entry in OF_GRAPHS if entry.name == row)
@@ -106,13 +106,13 @@ def test_a_row_of_graphs_holds(row, steps, how):
 
 @pytest.mark.parametrize(("rows", "steps", "how"), HOLDS_NOT, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_row_of_graphs_does_not_hold(rows, steps, how):
-    """One thing is different, and nothing is merged."""
+    """One thing differs, and nothing is merged."""
     assert not {name for name in names(graph(steps, **how)) if name.startswith(rows)}
 
 
 @pytest.mark.parametrize(("row", "steps", "how"), HOLDS, ids=lambda value: value if isinstance(value, str) else "")
 def test_onnxruntime_does_what_a_row_says(row, steps, how):
-    """The installed release refuses the graph or gives another result, if the row is about it; else it agrees."""
+    """The installed release refuses the graph or differs if the row applies to it, and otherwise agrees."""
     entry = next(entry for entry in OF_GRAPHS if entry.name == row)
     made = graph(steps, **how)
     kind = helper.tensor_dtype_to_np_dtype(made.graph.input[0].type.tensor_type.elem_type)
@@ -133,7 +133,7 @@ def test_onnxruntime_does_what_a_row_says(row, steps, how):
     except Exception:
         differs = True
     assert differs == (not entry.before or entry.before > RELEASE)
-    if made.opset_import[0].version >= 19:  # below, the reference has no Q and DQ
+    if made.opset_import[0].version >= 19:  # before that, the reference has no Q and DQ
         np.testing.assert_allclose(Evaluator(made).run(None, {"x": x})[0], plain, rtol=1e-5)
 
 
@@ -149,7 +149,7 @@ def test_openvino_pads_with_zero_instead_of_the_zero_point():
 
 
 def test_bodies_have_surroundings_of_their_own():
-    """A Pad in a branch of an If is seen there; one that a branch reads from outside is no node of the branch."""
+    """A Pad in a branch of an If is found there; one that a branch reads from outside is not a node of the branch."""
     pads = helper.make_tensor("p", onnx.TensorProto.INT64, [6], [0, 0, 1, 0, 0, 1])
     pad, pool = helper.make_node("Pad", ["x", "p"], ["z"]), helper.make_node("MaxPool", ["z"], ["b"], **KERNEL)
     output = [helper.make_tensor_value_info("b", onnx.TensorProto.FLOAT, None)]

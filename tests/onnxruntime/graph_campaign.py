@@ -2,7 +2,7 @@
 Compare sessions on many random graphs: python tests/onnxruntime/graph_campaign.py --graphs 10000 --seed 1
 
 Every graph runs through plain onnxruntime and through every way of registering, at all levels of optimisation. --only
-repeats the graph of one seed. It ends with 1 if a session computes another value, or refuses what it should run.
+repeats the graph of one seed. The exit status is 1 if a session computes another value, or refuses what it should run.
 """
 
 import argparse
@@ -42,12 +42,12 @@ WAYS: dict[str, Any] = {
     "all": {"ops": "all"}, "all, opset": {"ops": "all", "opset": True},
     "names": {"ops": ["AveragePool", "MaxPool", "GlobalMaxPool", "LpPool"]},
 }
-INVALID = ("INVALID_GRAPH", "ShapeInferenceError", "TypeInferenceError")  # what no kernel can mend
+INVALID = ("INVALID_GRAPH", "ShapeInferenceError", "TypeInferenceError")  # no kernel can help here
 RELATIVE = {"float16": 4e-3, "float32": 2e-5, "float64": 2e-5}  # some optimisers compute float64 in float32
 
 
 class Answer(NamedTuple):
-    """The outputs of a graph, or why there are none."""
+    """The outputs of a graph, or the reason why there are none."""
 
     outputs: list[NDArray[Any]] | None
     refusal: str = ""
@@ -57,7 +57,7 @@ class Answer(NamedTuple):
 
 
 def run(graph: Graph, level: str, how: dict[str, Any] | None) -> Answer:
-    """A session's answer."""
+    """The answer of a session."""
     try:
         chosen = options(None) if how is None else options(how["ops"], opset=graph.opset if "opset" in how else None)
         chosen.graph_optimization_level = LEVELS[level]
@@ -88,7 +88,7 @@ class DequantizeLinear(OpRun):  # type: ignore[misc]
 
 
 def truth(graph: Graph) -> Answer:
-    """What the operators mean."""
+    """The results that follow from the meaning of the operators."""
     try:
         with np.errstate(all="ignore"):
             outputs = Evaluator(graph.model, new_ops=[QuantizeLinear, DequantizeLinear]).run(None, graph.feeds)
@@ -98,7 +98,7 @@ def truth(graph: Graph) -> Answer:
 
 
 def close(a: NDArray[Any], b: NDArray[Any], half: bool) -> bool:
-    """Whether two outputs agree to the digits that orders of sums, and casts by optimisers, leave."""
+    """Whether two outputs agree to the digits that remain after different orders of sums, and casts by optimisers."""
     if (a.shape, a.dtype) != (b.shape, b.dtype):
         return False
     if a.dtype.kind in "iu":
@@ -109,21 +109,21 @@ def close(a: NDArray[Any], b: NDArray[Any], half: bool) -> bool:
 
 
 def agree(a: Answer, b: Answer, half: bool) -> bool:
-    """Whether two answers agree; any two refusals do."""
+    """Whether two answers agree; any two errors do."""
     if a.outputs is None or b.outputs is None:
         return a.outputs is b.outputs
     return all(close(*pair, half) for pair in zip(a.outputs, b.outputs, strict=True))
 
 
 def of_others(refusal: str, ops: Any) -> bool:
-    """Whether a refusal is about an operator that onnxpool was not asked to run."""
+    """Whether an error is about an operator that onnxpool was not asked to run."""
     about = re.search(r"(?:implementation for|kernel for|while running) (\w+)", refusal)
     claimed = [name for name in SCHEMAS if name in ops] if isinstance(ops, list) else SCHEMAS
     return about is not None and about[1] not in claimed
 
 
 def warned(graph: Graph) -> bool:
-    """Whether `onnxpool check` warns of onnxruntime, or says why it cannot."""
+    """Whether `onnxpool check` warns about onnxruntime, or says why it cannot tell."""
     release = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
     wanted = Filter(values=True, runtimes={ORT: release})
     nodes = [check_site(site, wanted) for site in survey(canonical(graph.model))]
@@ -131,7 +131,7 @@ def warned(graph: Graph) -> bool:
 
 
 class Outcome(NamedTuple):
-    """What was found on a graph: what is wrong with onnxpool, and at which levels onnxruntime contradicts itself."""
+    """The findings for a graph: what is wrong with onnxpool, and at which levels onnxruntime contradicts itself."""
 
     problems: list[str]
     kind: str
@@ -140,17 +140,17 @@ class Outcome(NamedTuple):
 
 def check(graph: Graph) -> Outcome:
     """
-    Run a graph every way.
+    Run a graph in every way.
 
-    A session that leaves nodes to onnxruntime answers as onnxruntime does at that level, or as the operators mean. One
-    that takes them answers as the operators mean. In three cases onnxruntime's answer is accepted too: it puts
-    operators of its own between Q and DQ, it computes nodes on constants itself, and it rounds float16 elsewhere in a
-    graph. What it finds invalid is refused by all.
+    A session that leaves nodes to onnxruntime must answer like onnxruntime at that level, or as the operators mean. One
+    that takes the nodes must answer as the operators mean. In three cases onnxruntime's answer is accepted too: it puts
+    operators of its own between Q and DQ, it computes nodes on constants itself, and it rounds float16 at other points
+    of a graph. A graph that onnxruntime finds invalid is refused in all ways.
     """
     half = graph.has("float16")
     expected = truth(graph)
     kind = "refused by onnxpool" if "NodeError" in expected.refusal and not graph.wrong else ""
-    # onnxruntime may end the process where a kernel does not fit
+    # onnxruntime may crash if a kernel does not fit
     plain = {level: Answer(None, "not run") if kind else run(graph, level, None) for level in LEVELS}
     invalid = any(word in plain["none"].refusal for word in INVALID)
     problems = []
@@ -171,7 +171,7 @@ def check(graph: Graph) -> Outcome:
                 problems.append(f"{way}, level {level}: {answer}")
     theirs = plain["all"]
     own = not (graph.wrong or invalid or kind or half or of_others(theirs.refusal, list(SCHEMAS)))
-    own &= not (graph.quantised and "Conv" in {node.op_type for node in graph.model.graph.node})  # rounded otherwise
+    own &= not (graph.quantised and "Conv" in {node.op_type for node in graph.model.graph.node})  # rounded differently
     if own and not agree(theirs, expected, half) and not warned(graph):
         problems.append("onnxpool check does not warn of onnxruntime")
     if problems:
@@ -183,13 +183,13 @@ def check(graph: Graph) -> Outcome:
 
 
 def work(seeds: list[int], answers: Connection) -> None:
-    """The outcomes of graphs, in a process of their own."""
+    """The outcomes of graphs, computed in a process of their own."""
     for seed in seeds:
         answers.send(check(draw(seed)))
 
 
 def outcomes(seeds: list[int]) -> Iterator[tuple[int, Outcome]]:
-    """The outcomes of graphs. Where onnxruntime ends the process, that is the outcome."""
+    """The outcomes of graphs. If onnxruntime kills the process, that is the outcome."""
     done = 0
     while done < len(seeds):
         receiver, sender = get_context("spawn").Pipe(duplex=False)

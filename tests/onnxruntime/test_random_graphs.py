@@ -1,4 +1,4 @@
-"""Random graphs give the same values, or the same refusal, whichever way sessions are made."""
+"""Random graphs give the same values, or the same error, whichever way sessions are made."""
 
 from collections import Counter
 
@@ -10,14 +10,14 @@ QUICK, LONG = 120, 3000
 
 
 def run(seeds):
-    """Graphs of which a session computes something else, and how many there are of each kind."""
+    """Graphs for which a session computes something else, and the number of graphs of each kind."""
     outcomes = {seed: check(draw(seed)) for seed in seeds}
     failures = [f"seed {seed}: {outcome.problems}" for seed, outcome in outcomes.items() if outcome.problems]
     return failures, Counter(outcome.kind for outcome in outcomes.values())
 
 
 def test_random_graphs():
-    """A few of every kind; `graph_campaign.py` runs as many as one likes."""
+    """A few graphs of every kind; `graph_campaign.py` runs any number."""
     failures, kinds = run(range(QUICK))
     assert failures == []
     assert kinds["the same"] > QUICK // 2

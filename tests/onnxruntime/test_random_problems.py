@@ -1,4 +1,4 @@
-"""Agreement with onnxruntime on random problems, inside the domain where onnxruntime does what ONNX says."""
+"""Agreement with onnxruntime on random problems, restricted to those that onnxruntime computes as ONNX says."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -16,7 +16,7 @@ import onnxpool
 
 CASES = 100
 NEVER = 99  # no opset
-RELATIVE = 1e-5  # onnxruntime sums in float32; against the mean of |x|, which cancellation does not shrink
+RELATIVE = 1e-5  # onnxruntime sums in float32; relative to the mean of |x|, which cancellation does not shrink
 
 # The opsets at which onnxruntime has a kernel.
 OPSETS = {
@@ -49,7 +49,8 @@ class Axis(NamedTuple):
 
     def agreed(self, ceil: int) -> bool:
         """Whether ONNX and onnxruntime agree: the kernel fits, and every window that starts in data or left of it
-        reads some data."""
+        reads some data.
+        """
         fits = (self.kernel - 1) * self.dilation < self.size + self.begin + self.end
         return fits and all(
             any(0 <= tap < self.size for tap in window) for window in self.windows(ceil) if window.start < self.size
@@ -61,7 +62,7 @@ def integers(random: np.random.Generator, low: int, high: int) -> int:
 
 
 def axis(random: np.random.Generator, dilated: bool, padded: bool, ceil: int) -> Axis:
-    """A random axis on which ONNX and onnxruntime agree; without explicit pads strides stay within the kernel."""
+    """A random axis on which ONNX and onnxruntime agree; without explicit pads, strides are at most the kernel."""
     while True:
         kernel = integers(random, 1, 5)
         pads = [integers(random, 0, kernel - 1) if padded else 0 for _ in range(2)]
@@ -87,7 +88,7 @@ class Problem(NamedTuple):
 
 
 def windowed(operator: str, dtype: str, seed: int) -> Problem:
-    """A random windowed problem that onnxruntime accepts and answers as ONNX says."""
+    """A random windowed problem that onnxruntime accepts and computes as ONNX says."""
     random = np.random.default_rng([seed, *operator.encode(), *dtype.encode()])
     first = {"float64": 8, "int8": 12, "uint8": 12}.get(dtype, 1)
     opset = int(random.choice([number for number in OPSETS[operator] if number >= first]))
@@ -153,7 +154,7 @@ def test_random_problem(operator: str, dtype: str, seed: int) -> None:
         if "Max" in operator:
             np.testing.assert_array_equal(y, theirs, strict=True)
             continue
-        # A norm has no cancellation: its own size is the scale. A mean's is the mean of |x| over the same windows.
+        # A norm has no cancellation: its own size is the scale. For a mean, it is the mean of |x| over its windows.
         scale = theirs if "Lp" in operator else pool(operator, abs(problem.x), *problem[1:])
         assert y.shape == theirs.shape
         assert (abs(y - theirs) <= RELATIVE * scale).all(), (problem.opset, problem.attributes, problem.x.shape)
@@ -189,7 +190,7 @@ def quantised_session(dtype: str, rank: int, last: int) -> onnxruntime.Inference
 
 
 def quantisation(random: np.random.Generator, dtype: str) -> dict[str, Any]:
-    """Scales and zero points as a quantiser might choose them, and some that make most results saturate."""
+    """Scales and zero points as a quantiser might choose them, and some with which most results saturate."""
     limits = np.iinfo(dtype)
     zeros = random.integers(limits.min, limits.max, 2, dtype, endpoint=True)
     x_scale = np.float32(np.exp(random.uniform(-8, 2)))

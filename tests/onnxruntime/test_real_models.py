@@ -1,4 +1,4 @@
-"""Every pooling node of three real models, on the data that reaches it inside the model, against onnxruntime."""
+"""Every pooling node of three real models, on the data that reaches it within the model, compared with onnxruntime."""
 
 from collections import Counter
 from typing import Any
@@ -24,7 +24,7 @@ def run(model: onnx.ModelProto, x: NDArray[Any], outputs: list[str]) -> dict[str
 
 
 def alone(node: onnx.NodeProto, model: onnx.ModelProto) -> onnx.ModelProto:
-    """A model of one node, at the opset of the model that the node is from."""
+    """A model of one node, at the opset of the model that contains the node."""
     graph = helper.make_graph(
         [node],
         "alone",
@@ -36,7 +36,7 @@ def alone(node: onnx.NodeProto, model: onnx.ModelProto) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_pooling_nodes_of_a_real_model(name: str) -> None:
-    """Every pooling node of the model gives onnxruntime's values for what the model feeds it, in both layouts."""
+    """Every pooling node of the model returns onnxruntime's values for its input in the model, in both layouts."""
     shape, counts = MODELS[name]
     model = load(name)
     nodes = [node for node in model.graph.node if "Pool" in node.op_type]

@@ -26,7 +26,7 @@ SEEDS = range(40)
 
 @pytest.mark.parametrize("operator", FUNCTIONS)
 def test_random_nodes_give_our_results_and_our_errors(operator):
-    """A node of any attributes, dtype and opset gives bit for bit what the library gives, or fails with its text."""
+    """A node with any attributes, dtype and opset returns the library's bits, or fails with its message."""
     name = operator.split()[0]
     domain = domain_of(name)
     ran = 0
@@ -39,7 +39,7 @@ def test_random_nodes_give_our_results_and_our_errors(operator):
             attributes = {**attributes, "channels_last": 1}
         opset = min(call.opset or NEWEST_OPSET, NEWEST_OPSET)
         inputs = [None if value is None else np.asarray(value) for value in call.inputs]
-        if operator == QLINEAR_AVERAGE and inputs[2] is None:  # onnxruntime refuses the node, whoever runs it
+        if operator == QLINEAR_AVERAGE and inputs[2] is None:  # onnxruntime refuses the node, with or without onnxpool
             continue
         how = {"opset": NEWEST_OPSET if domain else opset, "domain": domain}
         outputs = ("y", "i") if operator == INDICES else ("y",)
@@ -69,7 +69,7 @@ VERSIONS = [
 
 @pytest.mark.parametrize(("row", "dtype"), VERSIONS)
 def test_every_version_and_dtype(row, dtype):
-    """Every operator at every version and dtype gives the library's own results, whether the opset is given or not."""
+    """Every operator at every version and dtype returns the library's results, whether the opset is given or not."""
     operator, version, domain = row["operator"], row["version"], row["domain"]
     inputs, attributes = sample_inputs(operator, dtype), dict(ATTRIBUTES[operator])
     if "p" in attributes and version == 1:
@@ -88,7 +88,7 @@ def test_every_version_and_dtype(row, dtype):
     ("MaxRoiPool", "float32"), ("LpPool", "float64"), ("MaxUnpool", "bfloat16"), ("MaxPool", "bfloat16"),
 ])
 def test_what_onnxruntime_lacks(operator, dtype, ops):
-    """A node that onnxruntime has no kernel for runs, and gives the library's own results."""
+    """A node for which onnxruntime has no kernel runs, and returns the library's own results."""
     inputs, attributes = sample_inputs(operator, dtype), dict(ATTRIBUTES[operator])
     how = {"opset": NEWEST_OPSET}
     with pytest.raises(Exception, match=r"NOT_IMPLEMENTED|INVALID_GRAPH"):
@@ -100,7 +100,7 @@ def test_what_onnxruntime_lacks(operator, dtype, ops):
 @pytest.mark.parametrize("operator", ["AveragePool", "LpPool", "MaxPool", "GlobalAveragePool"])
 @pytest.mark.parametrize("ops", ["missing", "all"])
 def test_four_spatial_axes(operator, ops):
-    """More spatial axes than onnxruntime's kernels take are pooled too."""
+    """More spatial axes than onnxruntime's kernels support are pooled too."""
     x = data((1, 2, 3, 4, 5, 6))
     attributes = {"kernel_shape": [2] * 4} if operator[0] != "G" else {}
     with pytest.raises(Exception, match=r"Unsupported (pooling size|kernel dimension)"):
@@ -112,7 +112,7 @@ def test_four_spatial_axes(operator, ops):
 @pytest.mark.parametrize("opset", [1, 6])
 @pytest.mark.parametrize("operator", ["AveragePool", "LpPool"])
 def test_oldest_versions(operator, opset):
-    """AveragePool-1 and LpPool-1, which onnxruntime never had."""
+    """AveragePool-1 and LpPool-1 run, which onnxruntime never had."""
     x = data((1, 2, 7, 7))
     if operator == "LpPool" and opset > 1:
         opset = 1
@@ -133,7 +133,7 @@ def test_oldest_versions(operator, opset):
     ("GlobalLpPool", 13), ("RoiAlign", 16), ("MaxRoiPool", 13),
 ])
 def test_what_onnxruntime_has_stays(operator, opset):
-    """With "missing" a node that onnxruntime has a kernel for gives its bits, not ours; with "all" ours."""
+    """With "missing", a node for which onnxruntime has a kernel gives its bits, not ours; with "all", it gives ours."""
     inputs, attributes = sample_inputs(operator, "float32"), dict(ATTRIBUTES[operator])
     inputs[0] = data((2, 3, 40, 41), seed=3)
     if "kernel_shape" in attributes:
@@ -149,7 +149,7 @@ def test_what_onnxruntime_has_stays(operator, opset):
 
 @pytest.mark.parametrize("attributes", [{"ceil_mode": 1}, {"auto_pad": "SAME_UPPER"}, {"pads": [3, 3, 3, 3]}])
 def test_what_onnxruntime_is_not_trusted_with(attributes):
-    """With "missing", nodes whose size onnxruntime might see otherwise, or that it refuses, are ours."""
+    """With "missing", nodes whose size onnxruntime might compute differently, or that it refuses, run on onnxpool."""
     x = data((1, 2, 30, 31))
     attributes = {"kernel_shape": [3, 3], "strides": [2, 2], **attributes}
 
@@ -159,7 +159,7 @@ def test_what_onnxruntime_is_not_trusted_with(attributes):
 
 @pytest.mark.parametrize(("ops", "ours"), [("all", 3), (["MaxPool"], 1), ("missing", 0), (None, 0)])
 def test_optimisers_respect_the_choice(ops, ours, tmp_path):
-    """What is replaced is not put back by an optimiser, and what is not replaced is optimised as ever."""
+    """No optimiser undoes a replacement, and what is not replaced is optimised as usual."""
     path = tmp_path / "optimised.onnx"
     plain = session(layers()).run(None, {"x": data((1, 3, 32, 32))})[0]
     chosen = options(ops)
@@ -179,9 +179,9 @@ def test_optimisers_respect_the_choice(ops, ours, tmp_path):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_whole_models(name):
-    """A real model gives what it gives on onnxruntime alone, to the digits that sums in another order keep.
+    """A real model returns what onnxruntime alone returns, to the digits that remain after another order of sums.
 
-    With "missing", where onnxruntime has all it needs, it gives the very same bits.
+    With "missing", and if onnxruntime has all kernels, it returns exactly the same bits.
     """
     proto, shape = load(name), MODELS[name][0]
     plain, pooled = session(proto), session(proto, "all")
@@ -201,7 +201,7 @@ def test_whole_models(name):
 @pytest.mark.parametrize("opset", [10, 11, 13, 18, 19])
 @pytest.mark.parametrize(("shape", "pads"), [((1, 1, 2), [0, 0, 0, 0, 0, 1]), ((1, 1, 1, 2), [0] * 7 + [1])])
 def test_a_pad_before_a_mean_is_data(opset, shape, pads):
-    """Zeros that a Pad adds count, the pads of the pool do not, whichever way the library is registered."""
+    """Zeros added by a Pad count, and the pads of the pool do not, whichever way the library is registered."""
     x = np.array([2, 4], np.float32).reshape(shape)
     kernel = [1] * (x.ndim - 3) + [2]
     pool = helper.make_node("AveragePool", ["z"], ["y"], kernel_shape=kernel,
@@ -209,7 +209,7 @@ def test_a_pad_before_a_mean_is_data(opset, shape, pads):
     pad = helper.make_node("Pad", ["x", "p"], ["z"]) if opset > 10 else helper.make_node("Pad", ["x"], ["z"], pads=pads)
     proto = model([pad, pool], [("x", "float32", shape)], [("y", "float32", None)], opset,
                   constants={"p": np.array(pads)} if opset > 10 else {})
-    alone = [(None, None)] if RELEASE >= (1, 21) else []  # which older releases get wrong
+    alone = [(None, None)] if RELEASE >= (1, 21) else []  # for which older releases are wrong
     for ops, given in (*alone, ("missing", None), ("missing", opset), ("all", None), ("all", opset),
                        (["AveragePool"], opset)):
         made = session(proto, ops, **({"opset": given} if ops else {}))
@@ -217,7 +217,7 @@ def test_a_pad_before_a_mean_is_data(opset, shape, pads):
 
 
 def test_a_pad_before_a_maximum_is_data():
-    """Zeros that a Pad adds are larger than negative values. Before 1.32, onnxruntime alone takes them for padding."""
+    """Zeros added by a Pad are larger than negative values. Before 1.32, onnxruntime alone treats them as padding."""
     x = np.array([[[[-1, -2], [-3, -4]]]], np.float32)
     nodes = [helper.make_node("Pad", ["x", "p"], ["z"]),
              helper.make_node("MaxPool", ["z"], ["y"], kernel_shape=[2, 2], pads=[0, 0, 0, 0])]
@@ -242,7 +242,7 @@ def test_dilations_of_a_fused_mean_are_refused():
 
 
 def test_outputs_that_are_left_out():
-    """Indices are computed if a node names them, whatever comes last in its list."""
+    """Indices are computed if a node names them, whatever comes last in its list of outputs."""
     x = data((1, 2, 5, 5))
     expected, indices = onnxpool.max_pool(x, 2, return_indices=True)
     for outputs in (("y",), ("y", ""), ("y", "i")):
@@ -252,7 +252,7 @@ def test_outputs_that_are_left_out():
 
 
 def test_inputs_that_are_left_out():
-    """y_zero_point and output_shape may be missing. onnxruntime takes no node without x_zero_point."""
+    """y_zero_point and output_shape may be missing. onnxruntime does not accept nodes without x_zero_point."""
     x = data((1, 2, 6, 6), "uint8")
     scale = np.float32(0.5)
     node = {"attributes": {"kernel_shape": [2, 2]}, "opset": 12, "domain": "com.microsoft"}
@@ -270,7 +270,7 @@ def test_inputs_that_are_left_out():
 
 @pytest.mark.parametrize("ops", ["missing", "all"])
 def test_empty_arrays_and_changing_shapes(ops):
-    """One session takes any number of images, none too, and images of any size."""
+    """One session accepts any number of images, including none, and images of any size."""
     made = session(node_model("AveragePool", [data((1, 1, 4, 4))], {"kernel_shape": [3, 3]}, opset=19), ops)
     for shape in ((2, 3, 8, 9), (0, 3, 8, 9), (2, 3, 8, 9), (1, 0, 5, 5), (5, 1, 3, 3), (1, 2, 3, 9)):
         x = np.round(data(shape) * 9) * 9
@@ -310,14 +310,14 @@ SHAPES = [
 
 @pytest.mark.parametrize(("operator", "attributes", "shape"), SHAPES)
 def test_shapes_are_inferred(operator, attributes, shape):
-    """The shape of a result is known before a session runs, names of open sizes included."""
+    """The shape of a result is known before a session runs, including names of open sizes."""
     proto = node_model(operator, [data((1, 1, 1, 1))], attributes, opset=19, shape=shape)
     assert session(proto, "all").get_outputs()[0].shape == session(proto).get_outputs()[0].shape != []
 
 
 @pytest.mark.parametrize("shape", [None, [None, 2, 5, 5], [1, 2, "H", 5], [1, "C", None, None]])
 def test_open_sizes(shape):
-    """Sizes that are not known are open in the result too, as without the library; the session runs."""
+    """Sizes that are unknown are open in the result too, as without the library, and the session runs."""
     x = data((1, 2, 5, 5))
     proto = node_model("MaxPool", [x], {"kernel_shape": [2, 2]}, opset=12, shape=shape)
     made = session(proto, "all")

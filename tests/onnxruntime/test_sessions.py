@@ -67,7 +67,7 @@ def test_a_wrong_attribute_is_refused_when_a_session_is_made(operator, attribute
     ("LpPool", 2, {"p": 2.0}), ("LpPool", 1, {"p": 2}),
 ])
 def test_an_attribute_of_another_version_is_refused(operator, opset, attributes):
-    """The version of a node is known without its opset being given."""
+    """The version of a node is known without giving its opset."""
     proto = node_model(operator, [data((1, 1, 8, 8))], {**KERNEL, **attributes}, opset=opset)
     for ops in ("missing", "all", [operator]):
         with pytest.raises(Exception, match=f"(Unrecognized|Mismatched) attribute.*{next(iter(attributes))}"):
@@ -75,7 +75,7 @@ def test_an_attribute_of_another_version_is_refused(operator, opset, attributes)
 
 
 def test_a_session_survives_a_wrong_array():
-    """An error of a run has the text of the library; the next run is right."""
+    """An error of a run has the message of the library, and the next run is right."""
     x = data((1, 1, 5, 5))
     made = session(node_model("AveragePool", [x], {"kernel_shape": [4, 4]}, opset=19), "all")
     for wrong in (data((1, 1, 3, 5)), data((1, 1, 5)), data((1, 1, 0, 5)), data((3, 3))):
@@ -85,7 +85,7 @@ def test_a_session_survives_a_wrong_array():
 
 
 def test_values_are_checked_too():
-    """Indices and regions out of range are refused, not followed."""
+    """Indices and regions out of range are refused rather than followed."""
     indices = np.full((1, 1, 2, 2), 10**9)
     with pytest.raises(Exception, match=r"MaxUnpool-11: I.* is out of range"):
         answers("MaxUnpool", [data((1, 1, 2, 2)), indices], {"kernel_shape": [2, 2]}, "all", opset=11)
@@ -95,7 +95,7 @@ def test_values_are_checked_too():
 
 
 def test_any_exception_becomes_a_status(monkeypatch):
-    """What nobody foresaw reaches the caller as onnxruntime's exception, with its type and text."""
+    """Unexpected exceptions reach the caller as onnxruntime's exception, with their type and message."""
     made = session(node_model("GlobalMaxPool", [data((1, 1, 4, 4))], {}, opset=13), "all")
     monkeypatch.setattr(nodes, "pieces", lambda *call: 1 // 0)
     with pytest.raises(Exception, match="ZeroDivisionError: integer division"):
@@ -123,7 +123,7 @@ except KeyboardInterrupt:
 
 
 def test_an_interrupt_stays_one():
-    """Ctrl-C while a node runs ends the run; KeyboardInterrupt follows onnxruntime's exception."""
+    """Ctrl-C while a node is running ends the run; KeyboardInterrupt follows onnxruntime's exception."""
     assert program(INTERRUPTED) == "interrupted"
 
 
@@ -136,7 +136,7 @@ POOLS = ("AveragePool", "GlobalAveragePool", "LpPool", "MaxPool")
 
 @pytest.mark.parametrize("operator", [*POOLS, QLINEAR_GLOBAL, NHWC_MAX])
 def test_large_arrays_are_shared_among_threads(operator, monkeypatch):
-    """Threads of onnxruntime do parts of a call; the bits are those of one thread."""
+    """Threads of onnxruntime compute parts of a call, with the bits of one thread."""
     inputs, attributes = sample_inputs(operator), ATTRIBUTES[operator]
     inputs[0] = data((LARGE[0], *LARGE[2:], LARGE[1]) if operator == NHWC_MAX else LARGE, inputs[0].dtype)
     expected = getattr(onnxpool, operator)(**attributes)(*inputs, num_threads=1)
@@ -158,7 +158,7 @@ def test_large_arrays_are_shared_among_threads(operator, monkeypatch):
 
 
 def test_an_error_in_a_part_reaches_the_caller(monkeypatch):
-    """An error of a thread of onnxruntime ends the run, not the process, and later parts are not begun."""
+    """An error in a thread of onnxruntime ends the run, not the process, and later parts are not begun."""
     x = data((1, 8, 16, 16))
     good, later = nodes.pieces, []
 
@@ -172,7 +172,7 @@ def test_an_error_in_a_part_reaches_the_caller(monkeypatch):
         later.clear()
         with pytest.raises(Exception, match="GlobalMaxPool-1: this plan is for shape"):
             made.run(None, {"x0": x})
-    assert later == []  # on one thread parts follow each other
+    assert later == []  # on one thread, parts run one after the other
 
 
 def test_many_threads_run_one_session():
@@ -198,7 +198,7 @@ def test_many_threads_run_one_session():
 
 
 def test_sessions_are_made_while_others_run():
-    """Threads that make sessions and threads that run them do not wait for each other for ever."""
+    """Threads that create sessions and threads that run them do not deadlock."""
     x = data((2, 8, 200, 201))
     proto = node_model("AveragePool", [x], {"kernel_shape": [3, 3]}, opset=19)
     expected, running = onnxpool.average_pool(x, 3), session(proto, "all", threads=2)
@@ -227,7 +227,7 @@ print(len(os.listdir("/proc/self/task")) - before)
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_no_team_of_threads_in_a_session(threads):
-    """Running nodes starts no thread beside those of onnxruntime."""
+    """Running nodes starts no threads besides those of onnxruntime."""
     text = NO_TEAM.replace("THREADS", str(threads))
     assert program(text, ONNXPOOL_NUM_THREADS="4") == "0"
 
@@ -236,7 +236,7 @@ def test_no_team_of_threads_in_a_session(threads):
 
 
 def test_nodes_go_with_their_session():
-    """A session that is deleted leaves no node behind."""
+    """Deleting a session leaves no node behind."""
     def alive():
         gc.collect()
         return sum(type(thing) is nodes.Node for thing in gc.get_objects())
@@ -267,7 +267,7 @@ print(calls(100) - first < 32 * 1024)
 
 
 def test_memory_stays_flat():
-    """Neither results nor errors of runs are kept."""
+    """Neither results nor errors of runs are kept alive."""
     assert program(MEMORY) == "True"
 
 
@@ -295,7 +295,7 @@ print(made[1].run(None, {"x0": x})[0].shape)
 
 @pytest.mark.parametrize("end", EXITS)
 def test_a_process_ends_well(end):
-    """An interpreter that ends with sessions alive exits with 0, without a word."""
+    """An interpreter that ends while sessions are alive exits with 0, silently."""
     run = launch("-c", EXIT + EXITS[end])
     assert (run.returncode, run.stdout.strip(), run.stderr) == (0, "(1, 8, 254, 254)", "")
 
@@ -319,13 +319,13 @@ def test_operators_can_be_chosen_by_name():
     ([], "ops is empty"),
 ])
 def test_names_that_are_none(ops, text):
-    """Other names are refused, with those that there are."""
+    """Other names are refused, with a list of the known ones."""
     with pytest.raises(onnxpool.PoolError, match="register: " + text):
         register(onnxruntime.SessionOptions(), ops)
 
 
 def test_arguments_of_another_kind():
-    """Each names what it should be."""
+    """Each error says what the argument should be."""
     with pytest.raises(onnxpool.PoolTypeError, match=r"is a .*; give an onnxruntime.SessionOptions\(\)"):
         register(onnxruntime.SessionOptions)
     with pytest.raises(onnxpool.PoolTypeError, match="session_options is a dict; give an onnxruntime"):
@@ -339,7 +339,7 @@ def test_arguments_of_another_kind():
 
 
 def test_options_are_registered_with_once():
-    """A second time is refused, instead of by onnxruntime when a session is made."""
+    """The second time is refused here, rather than by onnxruntime when a session is created."""
     chosen = onnxruntime.SessionOptions()
     register(chosen, ["MaxPool"])
     with pytest.raises(onnxpool.PoolError, match="have onnxpool's operators already; make new options"):
@@ -349,7 +349,7 @@ def test_options_are_registered_with_once():
 
 @pytest.mark.parametrize(("release", "merging"), [("1.32.0", []), ("1.31.1", ["Pad_Fusion"])])
 def test_optimisers_that_replace_pools_are_switched_off(release, merging, monkeypatch):
-    """Those that are switched off already stay so; operators that no optimiser replaces switch nothing off."""
+    """Optimisers that are already switched off stay so; operators that no optimiser replaces switch nothing off."""
     monkeypatch.setattr(onnxruntime, "__version__", release)
     entry = "optimization.disable_specified_optimizers"
     for ops, replacing in (("all", ["NchwcTransformer"]), (["GlobalMaxPool"], ["NchwcTransformer"]),
@@ -361,7 +361,7 @@ def test_optimisers_that_replace_pools_are_switched_off(release, merging, monkey
 
 
 def test_a_failed_registration_leaves_options_free():
-    """Options that were refused can be used."""
+    """Options for which registering failed can still be used."""
     chosen = onnxruntime.SessionOptions()
     with pytest.raises(onnxpool.PoolError):
         register(chosen, "none")
@@ -377,7 +377,7 @@ def test_releases_that_are_too_old(version, monkeypatch):
 
 
 def test_the_library_alone_is_refused():
-    """Loaded without a choice of operators, the library says how to choose."""
+    """If it is loaded without a choice of operators, the library says how to choose."""
     from onnxpool.onnxruntime import bridge
     with pytest.raises(Exception, match=re.escape("use onnxpool.onnxruntime.register(session_options)")):
         onnxruntime.SessionOptions().register_custom_ops_library(bridge.__file__)
@@ -412,13 +412,13 @@ def recorded(proto, ops, **how):
 
 
 def who(made):
-    """The records in short."""
+    """The records in short form."""
     return [(node.name, node.operator, node.dtype, node.runs_on, node.onnxpool_calls, node.onnxruntime_calls)
             for node in made]
 
 
 def test_records_tell_who_runs_a_node():
-    """A node that onnxruntime has a kernel for is left to it with "missing", and counts where it ran."""
+    """With "missing", a node for which onnxruntime has a kernel is left to it, and counts where it ran."""
     x = data((1, 2, 6, 6))
     double = recorded(node_model("AveragePool", [x.astype(float)], {"kernel_shape": [3, 3]}, opset=19), "missing")
     theirs = recorded(node_model("LpPool", [x], {"kernel_shape": [3, 3]}, opset=18), "missing", opset=18)
@@ -435,7 +435,7 @@ def test_records_tell_who_runs_a_node():
 
 
 def test_records_are_of_their_block():
-    """Sessions made before, after, or in another thread are not in the list; a block within a block has its own."""
+    """Sessions created before, after, or in another thread are not in the list; a nested block has its own list."""
     proto = node_model("GlobalMaxPool", [data((1, 1, 4, 4))], {}, opset=13)
     session(proto, "all")
     with record_nodes() as outer:
@@ -450,7 +450,7 @@ def test_records_are_of_their_block():
 
 
 def test_records_of_sessions_that_are_not_made_are_dropped():
-    """A session that is refused leaves no record, and an error leaves the block as it was."""
+    """A session that is refused leaves no record, and an error leaves the block unchanged."""
     x = data((1, 1, 4, 4))
     wrong = node_model("AveragePool", [x], {"kernel_shape": [2, 2]}, opset=19)
     bad = helper.make_node("AveragePool", ["x0"], ["z"], name="bad", kernel_shape=[2, 2],
@@ -462,7 +462,7 @@ def test_records_of_sessions_that_are_not_made_are_dropped():
 
 
 def test_a_node_without_a_name_has_that_of_its_output():
-    """Records and errors name it so."""
+    """Records and errors use that name."""
     x = data((1, 1, 4, 4))
     proto = node_model("AveragePool", [x], {"kernel_shape": [2, 2]}, opset=19)
     proto.graph.node[0].name = ""

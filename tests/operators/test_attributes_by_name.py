@@ -15,7 +15,7 @@ GIVEN: dict[str, Any] = {
     "mode": "max", "output_height": 2, "output_width": 3, "sampling_ratio": 1,
     "coordinate_transformation_mode": "output_half_pixel",
 }
-MEANT = {"strides": 1, "pads": 0, "dilations": 1}  # what ONNX says in words, but not in its schemas
+MEANT = {"strides": 1, "pads": 0, "dilations": 1}  # stated in the text of ONNX, but not in its schemas
 ROWS = [row for row in onnxpool.supported() if set(row["attributes"]) - {"channels_last"}]
 
 
@@ -24,7 +24,7 @@ def label(row: dict[str, Any]) -> str:
 
 
 def made(row: dict[str, Any], **given: Any) -> Any:
-    """The operator at its version, with what it needs and what is given."""
+    """The operator at its version, with its required attributes and those that are given."""
     required = {name: GIVEN[name] for name, kind in row["attributes"].items() if kind["required"]}
     return getattr(onnxpool, row["operator"])(**{"opset": row["version"], **required, **given})
 
@@ -38,7 +38,7 @@ def test_given_attribute_is_read_as_given(row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=label)
 def test_attribute_that_is_not_given_has_its_default(row: dict[str, Any]) -> None:
-    """The default of the schema; one for each axis where the schema leaves that to its text."""
+    """The default according to the schema, one for each axis if the schema leaves that to its text."""
     op = made(row)
     for name, kind in row["attributes"].items():
         if not kind["required"] and name != "channels_last":
@@ -47,7 +47,7 @@ def test_attribute_that_is_not_given_has_its_default(row: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("row", ROWS, ids=label)
 def test_attribute_of_a_later_version_says_what_this_one_does(row: dict[str, Any]) -> None:
-    """Before dilations there were none; before its attribute RoiAlign did not move corners."""
+    """Before version 19 AveragePool had no dilations; before its attribute existed, RoiAlign did not move corners."""
     op = made(row)
     newest = [other["attributes"] for other in ROWS if other["operator"] == row["operator"]][-1]
     meant = {**MEANT, "coordinate_transformation_mode": "output_half_pixel"}
@@ -56,7 +56,7 @@ def test_attribute_of_a_later_version_says_what_this_one_does(row: dict[str, Any
 
 
 def test_completion_offers_attributes() -> None:
-    """`dir` lists those that the operator has, and no others."""
+    """`dir` lists the attributes that the operator has, and no others."""
     op: Any = onnxpool.AveragePool(kernel_shape=2)
     assert {"kernel_shape", "strides", "pads", "dilations", "auto_pad", "ceil_mode"} <= set(dir(op))
     assert not hasattr(op, "storage_order")
@@ -65,7 +65,7 @@ def test_completion_offers_attributes() -> None:
 
 
 def test_plans_of_all_operators_have_axes() -> None:
-    """Plans that reduce windows have one for each spatial axis, others none."""
+    """Plans that reduce windows have one value for each spatial axis, and other plans none."""
     shape = (1, 8, 8, 6)
     for name in (name for name in onnxpool.operators.__all__ if name[0].isupper()):
         row = [row for row in onnxpool.supported() if row["operator"] == name][-1]

@@ -1,11 +1,11 @@
-"""Any axes of an array are pooled: the results are those of ONNX's layout, and lie where the axes were."""
+"""Arrays are pooled along any axes: results are those of the ONNX layout, with the axes in their original places."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from cases_axes import difference, drawn, expected
+from cases_axes import difference, expected, random_case
 
 import onnxpool
 
@@ -14,7 +14,7 @@ GREY = RGB[..., 0]
 
 
 def check(seed: int) -> None:
-    case = drawn(seed)
+    case = random_case(seed)
     try:
         truth, places = expected(case)
     except onnxpool.PoolError:
@@ -36,7 +36,7 @@ def check(seed: int) -> None:
 
 @pytest.mark.smoke
 def test_results_are_those_of_arrays_in_order() -> None:
-    """Bit by bit for windows, within rounding for sums of whole axes; whatever the memory, dtype and result."""
+    """Bit by bit for windows, and within rounding for sums of whole axes, whatever the memory, dtype and result."""
     for seed in range(300):
         check(seed)
 
@@ -49,7 +49,7 @@ def test_many_results_are_those_of_arrays_in_order() -> None:
 
 
 def test_an_image_is_pooled_without_its_colours() -> None:
-    """The two ways for images: with and without an axis of colours."""
+    """The two kinds of images: with and without a colour axis."""
     assert np.array_equal(onnxpool.max_pool(RGB, 2, strides=2, axes=(0, 1)), RGB.reshape(4, 2, 5, 2, 3).max((1, 3)))
     assert np.array_equal(onnxpool.max_pool(GREY, 2, strides=2, axes=(0, 1)), GREY.reshape(4, 2, 5, 2).max((1, 3)))
     assert onnxpool.global_average_pool(RGB, axes=(0, 1), keepdims=False).tolist() == [118.5, 119.5, 120.5]
@@ -57,14 +57,14 @@ def test_an_image_is_pooled_without_its_colours() -> None:
 
 
 def test_attributes_are_in_the_order_of_axes() -> None:
-    """The first values are those of the axis that is named first."""
+    """Attribute values follow the order of `axes`."""
     y = onnxpool.average_pool(RGB, (5, 2), axes=(1, 0), strides=(5, 1), pads=(0, 1, 0, 0))
     assert np.array_equal(y, onnxpool.average_pool(RGB, (2, 5), axes=(0, 1), strides=(1, 5), pads=(1, 0, 0, 0)))
     assert y.shape == (8, 2, 3)
 
 
 def test_axes_of_onnx_are_onnx() -> None:
-    """The axes of ONNX, by their names, give the same bits."""
+    """Naming the axes of the ONNX layout gives the same bits."""
     x = np.random.default_rng(0).standard_normal((2, 20, 9, 11)).astype(np.float32)
     for pool in (onnxpool.GlobalAveragePool, onnxpool.GlobalLpPool, onnxpool.GlobalMaxPool):
         assert np.array_equal(pool(axes=(2, 3))(x), pool()(x))
@@ -75,7 +75,7 @@ def test_axes_of_onnx_are_onnx() -> None:
 
 
 def test_indices_are_places_in_x() -> None:
-    """`x.ravel()[indices]` are the maxima, in either storage order, and -1 stands for none."""
+    """`x.ravel()[indices]` gives the maxima, in either storage order, and -1 means none."""
     x = np.random.default_rng(0).standard_normal((4, 70, 6, 5))
     for axes in ((1,), (0, 2), (1, 3), (3, 0), (0, 1, 2, 3)):
         y, indices = onnxpool.max_pool(x, 3, axes=axes, return_indices=True)
@@ -88,7 +88,7 @@ def test_indices_are_places_in_x() -> None:
 
 
 def test_maxima_of_bool_are_taken_along_axes() -> None:
-    """ONNX has no bool, but calls with axes are not ONNX."""
+    """ONNX has no bool, but calls with axes are not limited to ONNX."""
     x = np.random.default_rng(0).random((6, 9, 4)) > 0.8
     assert np.array_equal(onnxpool.max_pool(x, 3, axes=(0, 1), strides=3), x.reshape(2, 3, 3, 3, 4).max((1, 3)))
     assert np.array_equal(onnxpool.global_max_pool(x, axes=(0, 2), keepdims=False), x.any((0, 2)))
@@ -98,7 +98,7 @@ def test_maxima_of_bool_are_taken_along_axes() -> None:
 
 @pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int32, np.uint32])
 def test_maxima_of_integers_are_exact(dtype: Any) -> None:
-    """They are taken a part at a time in floats that hold them, or by NumPy; so is what lies in padding."""
+    """They are converted exactly to floats, one part at a time, or pooled by NumPy, as are windows in the padding."""
     info = np.iinfo(dtype)
     x = np.random.default_rng(0).integers(info.min, info.max, (300, 4, 900), dtype=dtype, endpoint=True)
     windows = np.lib.stride_tricks.sliding_window_view(x, (5, 7), (0, 2))[::3, :, ::2]
@@ -115,7 +115,7 @@ def test_maxima_of_integers_are_exact(dtype: Any) -> None:
 
 
 def test_plans_of_integers_say_what_they_do() -> None:
-    """Windows become floats, whole axes are left to NumPy."""
+    """Windows are converted to floats, and whole axes are left to NumPy."""
     plan = onnxpool.MaxPool(kernel_shape=2, axes=0).plan((9,), "int32")
     assert "int32 becomes float64, a part at a time" in plan.explain()
     assert onnxpool.GlobalMaxPool(axes=0).plan((9,), "int32").explain().to_dict()["route"] == ["numpy"]
@@ -123,7 +123,7 @@ def test_plans_of_integers_say_what_they_do() -> None:
 
 
 def test_integers_take_little_memory() -> None:
-    """An array of integers is not converted at once."""
+    """An array of integers is not converted all at once."""
     import tracemalloc
 
     x = np.ones((2000, 3000), np.int16)
@@ -131,7 +131,7 @@ def test_integers_take_little_memory() -> None:
     plan(x)
     tracemalloc.start()
     plan(x)
-    assert tracemalloc.get_traced_memory()[1] < 3_500_000  # of which 480,000 are the result
+    assert tracemalloc.get_traced_memory()[1] < 3_500_000  # 480,000 of which are the result
     tracemalloc.stop()
 
 
@@ -165,7 +165,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, tuple[Any, ...]]] = {
 
 
 def test_errors_about_dtypes_list_those_of_calls_with_axes() -> None:
-    """Integers too, where maxima are taken of them."""
+    """This includes integers, where their maxima are supported."""
     for call, own in ((lambda: onnxpool.max_pool(RGB.astype(np.int64), 2, axes=0), True),
                       (lambda: onnxpool.global_max_pool(RGB.astype(np.uint64), axes=0), True),
                       (lambda: onnxpool.average_pool(RGB.astype(np.int64), 2, axes=0), False)):
@@ -176,7 +176,7 @@ def test_errors_about_dtypes_list_those_of_calls_with_axes() -> None:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
-    """The error says what is wrong, and what to do."""
+    """The error says what is wrong and what to do."""
     call, text, fields = REFUSED[name]
     with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError), match=text) as caught:
         call()
@@ -184,7 +184,7 @@ def test_refused(name: str) -> None:
 
 
 def test_a_wrong_layout_of_colours_gets_a_hint() -> None:
-    """An image with colours is a legal array of ONNX, of which colours are pooled; the explanation says so."""
+    """An image with colours is a legal ONNX array whose colours are pooled; the explanation says so."""
     hint = "axes=(0, 1)"
     assert hint in onnxpool.MaxPool(kernel_shape=2).plan(RGB.shape, "float32").explain()
     assert hint not in onnxpool.MaxPool(kernel_shape=2).plan((1, 1, 4), "float32").explain()
@@ -192,7 +192,7 @@ def test_a_wrong_layout_of_colours_gets_a_hint() -> None:
 
 
 def test_operators_and_plans_keep_axes() -> None:
-    """They are printed, compared, pickled and read."""
+    """Such operators and plans can be printed, compared, pickled and inspected."""
     import pickle
 
     op = onnxpool.GlobalLpPool(p=1, axes=[0, -1], keepdims=False, opset=13)
@@ -207,7 +207,7 @@ def test_operators_and_plans_keep_axes() -> None:
 
 
 def test_results_keep_apart_from_x() -> None:
-    """A result that overlaps x is right, as everywhere."""
+    """A result that overlaps x is right, as with other calls."""
     x = RGB.copy()
     truth = onnxpool.max_pool(x, 1, axes=(0, 1))
     wanted = onnxpool.average_pool(x, 3, axes=(0, 1), pads=1)

@@ -30,7 +30,7 @@ def cases(seeds: range) -> Iterator[tuple[cases_axes.Case, Any]]:
 
 
 def test_results_are_those_of_arrays_in_order() -> None:
-    """In any memory."""
+    """This holds in any memory layout."""
     count = 0
     for case, plan in cases(range(1000)):
         truth, _ = cases_axes.expected(case)
@@ -73,7 +73,7 @@ def test_large_arrays_take_no_memory_but_their_result(dtype: str) -> None:
 @pytest.mark.parametrize("pool", [onnxpool.global_average_pool, onnxpool.global_lp_pool])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_sums_of_part_of_a_batch_have_the_bits_of_the_whole(pool: Any, dtype: str) -> None:
-    """Whichever batch axis a caller splits, as long as 64 bytes of accumulators remain of those between."""
+    """Whichever batch axis a caller splits, if 64 bytes of accumulators remain of those between."""
     x = np.random.default_rng(0).standard_normal((9, 40, 9, 40)).astype(dtype)
     whole = pool(x, axes=(0, 2))
     for axis in (1, 3):

@@ -1,4 +1,4 @@
-"""The edge cases on which specification, reference and runtimes disagree, with the values onnxpool decided on."""
+"""The edge cases on which specification, reference and runtimes disagree, with the values that onnxpool decided on."""
 
 import math
 from typing import NamedTuple
@@ -25,7 +25,7 @@ VERSIONS = {
 
 
 class Case(NamedTuple):
-    """One image of one channel, and its pool at every version that knows the attributes and the dtype."""
+    """One image of one channel, and its pool at every version that has the attributes and the dtype."""
 
     name: str
     operator: str
@@ -35,13 +35,13 @@ class Case(NamedTuple):
     dtypes: tuple = FLOAT_NAMES
 
     def opsets(self):
-        """Versions that have all attributes; a fractional p exists at version 1 only."""
+        """Versions that have all attributes; only version 1 accepts a fractional p."""
         since = max((SINCE.get(self.operator, {}).get(name, 1) for name in self.attributes), default=1)
         last = 1 if isinstance(self.attributes.get("p"), float) else NEWEST
         return [version for version in VERSIONS[self.operator] if since <= version <= last]
 
     def at(self, opset):
-        """The attributes as that version spells them."""
+        """The attributes as spelt by that version."""
         given = dict(self.attributes)
         if opset == 1 and "p" in given:
             given["p"] = float(given["p"])
@@ -67,19 +67,19 @@ def shared(name, x, results, dtypes=FLOAT_NAMES, **attributes):
 
 
 def maxima(name, x, expected, dtypes=FLOAT_NAMES):
-    """A maximum over everything, as one window and as a global pool."""
+    """A maximum of all elements, as one window and as a global pool."""
     window = Case(f"{name} window", "MaxPool", x, {"kernel_shape": len(x)}, [expected], dtypes)
     return [window, Case(f"{name} global", "GlobalMaxPool", x, {}, [expected], dtypes)]
 
 
 def norms(name, x, p, expected, dtypes=FLOAT_NAMES):
-    """A norm of everything, as one window and as a global pool."""
+    """A norm of all elements, as one window and as a global pool."""
     window = Case(f"{name} window", "LpPool", x, {"kernel_shape": len(x), "p": p}, [expected], dtypes)
     return [window, Case(f"{name} global", "GlobalLpPool", x, {"p": p}, [expected], dtypes)]
 
 
 def means(name, x, expected, dtypes=FLOAT_NAMES):
-    """A mean of everything, as one window and as a global pool."""
+    """A mean of all elements, as one window and as a global pool."""
     window = Case(f"{name} window", "AveragePool", x, {"kernel_shape": len(x)}, [expected], dtypes)
     return [window, Case(f"{name} global", "GlobalAveragePool", x, {}, [expected], dtypes)]
 
@@ -88,8 +88,8 @@ ROOT = math.sqrt
 SAME_UPPER, SAME_LOWER = {"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"}
 CEIL = {"ceil_mode": 1}
 SINGLE = ("float32",)
-ROW = [2.0903, 4.6493, 1.6320, -3.2051, 4.6975, 4.7296, 3.3653, -1.5815, -2.3832]  # of ORT#16203
-PLANES = (  # of the node test averagepool_2d_ceil_last_window_starts_on_pad
+ROW = [2.0903, 4.6493, 1.6320, -3.2051, 4.6975, 4.7296, 3.3653, -1.5815, -2.3832]  # from ORT#16203
+PLANES = (  # from the node test averagepool_2d_ceil_last_window_starts_on_pad
     [[0.8580, 0.0786], [0.2692, 0.1537]],
     [[0.8816, 0.4353], [0.5772, 0.6623]],
     [[0.9067, 0.9483], [0.5970, 0.7630]],
@@ -140,7 +140,7 @@ CASES = [
             kernel_shape=3, strides=2, pads=(1,) * 6, **CEIL),
     *shared("ceil unequal strides", [[1, 3, 2, 4], [5, 7, 6, 8], [9, 11, 10, 12], [13, 15, 14, 16]],
             {"avg": [[4, 4.5, 5], [14, 14.5, 15]]}, kernel_shape=2, strides=(3, 1), **CEIL),
-    # D3, D4, D5: windows that hold nothing
+    # D3, D4, D5: windows without elements
     *shared("empty windows", count(5),
             {"avg": [NAN, 1.5, 3.5, 5, NAN], "cip": [0, 1.5, 3.5, 2.5, 0], "max": [-INF, 2, 4, 5, -INF],
              "lp": [0, ROOT(5), 5, 5, 0]}, kernel_shape=2, strides=2, pads=(2, 3)),
@@ -221,7 +221,7 @@ CASES = [
         math.ldexp(5, -FORMATS[name].unit), (name,))),
     Case("norm of a partial window", "LpPool", count(5), {"kernel_shape": 4, "strides": 4, "p": 1, **CEIL}, [10, 5]),
     Case("norm ORT LpPoolCeilMode", "LpPool", count(4), {"kernel_shape": 3, "strides": 2, "p": 1, **CEIL}, [6, 7]),
-    # Sums that leave the type's range
+    # Sums that exceed the range of the type
     *means("mean of large float16", [60000] * 4, 60000, ("float16",)),
     *means("mean of large bfloat16", [3e38] * 4, 3e38, ("bfloat16",)),
     *means("mean of large float32", [3e38] * 2, 3e38, SINGLE),
@@ -265,13 +265,13 @@ def every(cases):
 
 
 def placed(case, dtype, channels_last):
-    """The image of a case as a batch in a layout."""
+    """The image of a case, as a batch in a layout."""
     x = np.array(case.x, np.float64).astype(DTYPES[dtype])
     return x[None, ..., None] if channels_last else x[None, None]
 
 
 def agrees(y, case, dtype, channels_last):
-    """A result is the expected one: the very number for maxima, else to two units in the last place of the largest."""
+    """A result is as expected: exactly for maxima, otherwise to two units in the last place of the largest."""
     form = FORMATS.get(dtype)
     wanted = np.array(case.expected, np.float64)
     assert y.dtype == DTYPES[dtype]
@@ -295,7 +295,7 @@ def single(operator, x, attributes=None, **options):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize(("case", "opset"), every(CASES))
 def test_value(case, opset, channels_last):
-    """The library gives the decided value at every version, dtype and layout."""
+    """The library returns the decided value at every version, dtype and layout."""
     for dtype in case.legal(opset):
         y = single(
             case.operator, placed(case, dtype, channels_last), case.at(opset), opset=opset, channels_last=channels_last
@@ -306,7 +306,7 @@ def test_value(case, opset, channels_last):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
 def test_oracle_value(case, channels_last):
-    """The oracle gives the decided value too."""
+    """The oracle returns the decided value too."""
     for dtype in case.dtypes:
         inputs = [placed(case, dtype, channels_last)]
         truth = expect(case.operator, inputs, case.attributes, channels_last=channels_last)
@@ -316,7 +316,7 @@ def test_oracle_value(case, channels_last):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize(("operator", "attributes", "shape", "result"), SHAPES)
 def test_shape(operator, attributes, shape, result, channels_last):
-    """Empty batches, no channels, no spatial axis and four or five of them are all legal."""
+    """Empty batches, no channels, no spatial axis, and four or five spatial axes are all legal."""
     x = np.ones(shape, np.float32)
     y = single(operator, np.moveaxis(x, 1, -1) if channels_last else x, attributes, channels_last=channels_last)
     y = to_first(y, channels_last)
@@ -329,14 +329,14 @@ def test_shape(operator, attributes, shape, result, channels_last):
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 @pytest.mark.parametrize("operator", [f"Global{name}" for name in WINDOWED])
 def test_no_spatial_axis(operator, dtype):
-    """Over no axes a mean and a maximum are the identity and a norm is |x|."""
+    """Over no axes, a mean and a maximum are the identity, and a norm is |x|."""
     x = np.array([[1, -2, 3], [INF, NAN, -INF]]).astype(DTYPES[dtype])
     y = single(operator, x)
     np.testing.assert_array_equal(y.astype(float), np.abs(x.astype(float)) if "Lp" in operator else x.astype(float))
 
 
 def test_lp_pool_1_without_kernel_shape():
-    """LpPool-1 lists kernel_shape as optional, but nothing can be computed without it."""
+    """LpPool-1 declares kernel_shape as optional, but nothing can be computed without it."""
     with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError)):
         onnxpool.LpPool(opset=1)(np.zeros((1, 1, 3), np.float32))
 
@@ -361,7 +361,7 @@ def test_quantised(dtype, plane, numbers, result, channels_last):
     [("uint8", 255, 0, 2902), ("int8", -128, 127, 3000), ("int8", 127, -128, 3000)],
 )
 def test_quantised_sum_is_exact(dtype, value, zero_point, side, channels_last):
-    """A sum beyond 32 bits still gives the mean."""
+    """A sum beyond 32 bits still yields the mean."""
     x = np.full((1, side, side, 1) if channels_last else (1, 1, side, side), value, dtype)
     numbers = (np.float32(0.5), np.array(zero_point, dtype), np.float32(0.5), np.array(zero_point, dtype))
     y = onnxpool.qlinear_global_average_pool(x, *numbers, channels_last=channels_last)
@@ -370,7 +370,7 @@ def test_quantised_sum_is_exact(dtype, value, zero_point, side, channels_last):
 
 @pytest.mark.parametrize(("rows", "columns", "value"), [(512, 512, 1000.1), (4200, 4200, 0.1), (8193, 8192, 1.0)])
 def test_large_mean(rows, columns, value):
-    """The mean of a constant large plane is that constant, where running float32 sums lose up to 4 percent."""
+    """The mean of a constant large plane is that constant, whereas running float32 sums lose up to 4 percent."""
     x = np.broadcast_to(np.full(columns, value, np.float32), (1, 1, rows, columns))
     constant = float(x[0, 0, 0, 0])
     allowed = mean_limit(x.size) * 2.0**-24 * constant
@@ -381,7 +381,7 @@ def test_large_mean(rows, columns, value):
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 def test_nan_at_every_lane(dtype, channels_last):
-    """A NaN reaches exactly the maxima whose window holds it, at every width and position."""
+    """A NaN reaches exactly the maxima whose window contains it, at every width and position."""
     pair = {"kernel_shape": 2}
     for width in range(1, 71):
         x = np.tile(np.arange(width) % 97 - 40.0, (width, 2, 1))  # image n has its NaN at position n
@@ -391,7 +391,7 @@ def test_nan_at_every_lane(dtype, channels_last):
         x = np.ascontiguousarray(x)
         whole = np.moveaxis(single("GlobalMaxPool", x, channels_last=channels_last), -1 if channels_last else 1, 1)
         assert np.isnan(whole.astype(float)).all()
-        across = np.ascontiguousarray(np.swapaxes(x, 1, 2))  # the lanes are the other axis now
+        across = np.ascontiguousarray(np.swapaxes(x, 1, 2))  # now the other axis provides the lanes
         last = single("GlobalMaxPool", across, channels_last=not channels_last)
         assert np.isnan(last.astype(float)).all()
         if width > 1:
@@ -404,7 +404,7 @@ def test_nan_at_every_lane(dtype, channels_last):
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 def test_nan_in_every_channel(dtype, channels_last):
-    """A NaN in one channel leaves the other channels alone, for every number of channels and position."""
+    """A NaN in one channel does not affect the other channels, for every number of channels and position."""
     for channels in range(1, 71):
         x = np.tile(np.arange(3.0), (channels, channels, 1))
         x[np.arange(channels), np.arange(channels), 1] = NAN

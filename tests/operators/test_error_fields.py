@@ -1,4 +1,4 @@
-"""Errors say as data what they say in words: operator, attribute, axis and value."""
+"""Errors provide the same information as data and as text: operator, attribute, axis and value."""
 
 import pickle
 import re
@@ -30,7 +30,7 @@ def fields(error: Any) -> Fields:
 
 @pytest.mark.parametrize(("case", "operator"), applied(BAD_GEOMETRY + BAD_KINDS))
 def test_error_about_an_attribute(case: Bad, operator: str) -> None:
-    """It has the operator, an attribute that was given, the axis of the array, and the value, as its text says."""
+    """It has the operator, a given attribute, the axis of the array and the value, all named in its message."""
     attributes = {"kernel_shape": [2, 2], **case.attributes}
     for last in layouts_of(operator):
         with pytest.raises(case.error) as caught:
@@ -111,7 +111,7 @@ SPOILT = {
 
 @pytest.mark.parametrize("case", SPOILT)
 def test_error_about_an_argument(case: str) -> None:
-    """Errors about inputs, outputs and arguments have the fields that apply, None for the others."""
+    """Errors about inputs, outputs and arguments have the fields that apply, and None for the others."""
     call: Callable[[], Any]
     call, kind, expected = SPOILT[case]
     with pytest.raises(kind) as caught:
@@ -122,7 +122,7 @@ def test_error_about_an_argument(case: str) -> None:
 
 @pytest.mark.parametrize("kind", [PoolError, PoolTypeError])
 def test_fields_survive_pickling(kind: type[Exception]) -> None:
-    """An error that comes back from another process has text and fields; one made of a text alone has None."""
+    """An error that is unpickled in another process has message and fields; one made from only a message has None."""
     error = kind("text", "MaxPool-12", "pads", axis=2, value=(4, 4))  # type: ignore[call-arg]
     again = pickle.loads(pickle.dumps(error))
 

@@ -1,4 +1,4 @@
-"""What is refused among outputs, thread counts and quantisation parameters; extremes that stay bounded or finite."""
+"""Outputs, thread counts and quantisation parameters that are refused; extremes that stay bounded or finite."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,7 +22,7 @@ def board(dtype: Any = np.float32) -> NDArray[Any]:
     return np.arange(64).reshape(1, 1, 8, 8).astype(dtype)
 
 
-# Each operator on arrays of its own; `out` and `num_threads` may be given.
+# Each operator on its own arrays; `out` and `num_threads` may be given.
 CALLS: dict[str, Callable[..., Any]] = {name: partial(build(name), *inputs(name)) for name in OPERATORS}
 
 
@@ -50,7 +50,7 @@ BAD_OUT: dict[str, tuple[Callable[[NDArray[Any]], Any], type[Exception]]] = {
 @pytest.mark.parametrize("operator", CALLS)
 @pytest.mark.parametrize("bad", BAD_OUT)
 def test_bad_out_is_refused_and_left_alone(bad: str, operator: str) -> None:
-    """An `out` of another kind, dtype or shape, or one that is read-only, is refused before anything is written."""
+    """An `out` of the wrong kind, dtype or shape, or a read-only one, is refused before anything is written."""
     change, error = BAD_OUT[bad]
     out = change(np.full_like(CALLS[operator](), CANARY))
 
@@ -78,7 +78,7 @@ QLinear = tuple[Any, Any, Any, Any]  # x_scale, x_zero_point, y_scale, y_zero_po
 
 
 def pooled(dtype: Any, *, last: bool = False, out: Any = None, x: Any = None, **changed: Any) -> Any:
-    """The quantised mean of the board with scales of 1 and zero points of 0, but for what is changed."""
+    """The quantised mean of the board with scales of 1 and zero points of 0, except for what is overridden."""
     plain = {"x_scale": np.float32(1), "x_zero_point": dtype(0), "y_scale": np.float32(1), "y_zero_point": dtype(0)}
     x = board(dtype) if x is None else x
     x = np.moveaxis(x, 1, -1) if last else x
@@ -154,14 +154,14 @@ def test_parameter_may_be_a_scalar_or_an_array_of_one(name: str, dtype: Any) -> 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.int32, np.float32, np.float16, bool], ids=lambda dtype: dtype.__name__)
 def test_quantised_input_must_be_8_bits(dtype: Any) -> None:
-    """The quantised operator takes int8 and uint8, and says so."""
+    """The quantised operator accepts int8 and uint8, and says so."""
     with pytest.raises(PoolTypeError, match=r"^QLinearGlobalAveragePool-1: (?=.*\bint8, uint8\b).*; .+"):
         pooled(np.int8, x=board(dtype))
 
 
 @pytest.mark.parametrize("dtype", QUANTISED)
 def test_quantised_shapes(dtype: Any) -> None:
-    """No images or channels give an empty result; an empty spatial axis or no channel axis is refused."""
+    """No images or no channels give an empty result; an empty spatial axis or a missing channel axis is refused."""
     assert pooled(dtype, x=np.zeros((0, 2, 3, 3), dtype)).shape == (0, 2, 1, 1)
     assert pooled(dtype, x=np.zeros((2, 0, 3, 3), dtype), last=True).shape == (2, 1, 1, 0)
     for last in (False, True):
@@ -180,8 +180,8 @@ def test_quantised_layout_is_a_flag(value: Any, error: type[Exception]) -> None:
         onnxpool.QLinearGlobalAveragePool(channels_last=value)
 
 
-# Each runs in a process of its own with 4 GiB of address space and 20 s of processor time. Loops over taps and large
-# copies show.
+# Each runs in a process of its own with 4 GiB of address space and 20 s of processor time, which exposes loops over
+# taps and large copies.
 PRELUDE = """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
@@ -250,7 +250,7 @@ BOUNDED = {
 
 @pytest.mark.parametrize("case", BOUNDED)
 def test_work_is_bounded_by_the_data(case: str) -> None:
-    """Attributes of any size are answered, with a value or a refusal, in the time and space of input and output."""
+    """Attributes of any size get a result or an error, in the time and space of input and output."""
     dtypes, body = BOUNDED[case]
 
     program(PRELUDE.replace("{dtypes}", dtypes) + f"        {body}\n")
@@ -293,7 +293,7 @@ FINITE: dict[str, tuple[Callable[[NDArray[Any]], Any], NDArray[Any], float]] = {
 
 @pytest.mark.parametrize("case", FINITE)
 def test_result_that_the_dtype_can_hold_is_finite(case: str) -> None:
-    """A mean or norm inside the range of the dtype comes out right although the plain sum would leave the range."""
+    """A mean or norm within the range of the dtype is right even if the plain sum would exceed that range."""
     call, x, expected = FINITE[case]
     relative = {2: 2**-8, 4: 2**-21, 8: 2**-45}[x.dtype.itemsize]
 

@@ -1,4 +1,4 @@
-"""What is refused, with which exception and in which words; and the odd values that are not refused."""
+"""Attributes that are refused, with which exception and in which words; and unusual values that are accepted."""
 
 from collections.abc import Callable
 from functools import partial
@@ -39,7 +39,7 @@ def test_bad_attribute_is_refused(case: Bad, operator: str) -> None:
 
 @pytest.mark.parametrize("operator", ["AveragePool", "LpPool", "MaxPool"])
 def test_example_of_the_documentation(operator: str) -> None:
-    """A kernel larger than its axis is explained with attribute, span, axis, length, pads and what to do."""
+    """A kernel larger than its axis is explained with attribute, span, axis, length, pads and way out."""
     with pytest.raises(PoolError) as caught:
         getattr(onnxpool, FUNCTIONS[operator])(board(shape=(1, 1, 8, 4)), (1, 9), dilations=(1, 1), opset=21)
 
@@ -73,20 +73,20 @@ def test_global_exponent_that_is_no_norm_is_refused(value: Any) -> None:
 
 
 def test_lp_pool_1_without_a_kernel_is_refused() -> None:
-    """LpPool-1, whose kernel_shape is optional in the schema but has no meaning left out, asks for it."""
+    """LpPool-1 requires kernel_shape, which is optional in the schema but has no meaning if it is omitted."""
     with pytest.raises(PoolError, match="kernel_shape"):
         onnxpool.LpPool(opset=1)(board())
 
 
 class Good(NamedTuple):
-    """Unusual attributes on the 8x8 board that have a value; `pick` chooses from the board what max pooling gives."""
+    """Unusual but valid attributes on the 8x8 board; `pick` selects from the board what max pooling returns."""
 
     name: str
     attributes: dict[str, Any]
     pick: Callable[[NDArray[Any]], NDArray[Any]]
 
 
-ROWS = [*range(8), 5, 6, 7]  # what the bottom right tap of a 2x2 window dilated by 3 sees through 3 pads
+ROWS = [*range(8), 5, 6, 7]  # what the bottom right tap of a 2x2 window with dilation 3 sees through 3 pads
 GOOD = [
     Good("stride_beyond_any_output", {"kernel_shape": [2, 2], "strides": [2**62, 2**62]}, lambda b: b[1:2, 1:2]),
     Good("dilated_into_the_pads", {"kernel_shape": [2, 1], "dilations": [9, 1], "pads": [2, 0, 0, 0]}, lambda b: b[7:]),
@@ -113,7 +113,7 @@ GOOD = [
 
 @pytest.mark.parametrize("case", GOOD, ids=lambda case: case.name)
 def test_unusual_attribute_has_a_value(case: Good) -> None:
-    """Attributes at the edge of what is legal give the value that arithmetic gives, in every dtype of max pooling."""
+    """Attributes at the limits of what is legal give the arithmetically right value, in every dtype of max pooling."""
     for dtype in DTYPES:
         y = onnxpool.max_pool(board(dtype), **case.attributes)
 
@@ -134,7 +134,7 @@ def test_flags_take_numbers_and_bools(value: Any) -> None:
 
 @pytest.mark.parametrize("rank", [6, 12])
 def test_any_number_of_spatial_axes_is_pooled(rank: int) -> None:
-    """There is no upper limit on the rank below NumPy's."""
+    """The rank has no upper limit below NumPy's."""
     x = board(shape=(1, 1, *(2,) * (rank - 2)))
 
     assert onnxpool.max_pool(x, 2).item() == x.max()

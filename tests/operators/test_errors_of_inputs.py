@@ -1,4 +1,4 @@
-"""What is refused of inputs of every operator: axes, sizes, dtypes and kinds; and empty batches, which are not."""
+"""Inputs that every operator refuses: by axes, sizes, dtypes and kinds; and empty batches, which are accepted."""
 
 from functools import partial
 from typing import Any
@@ -20,14 +20,14 @@ DTYPES = {name: sorted({dtype for row in onnxpool.supported() if row["operator"]
 
 
 def both_layouts(operator: str, **attributes: Any) -> dict[bool, Any]:
-    """The operator channels first and last, as far as it knows them."""
+    """The operator with channels first and, if it has both layouts, channels last."""
     if operator == NHWC_MAX:
         return {True: build(operator, **attributes)}
     return {last: build(operator, channels_last=last, **attributes) for last in (False, True)}
 
 
 def laid(shape: tuple[int, ...], last: bool) -> tuple[int, ...]:
-    """A shape of channels first in a layout."""
+    """A channels-first shape in a layout."""
     return (shape[0], *shape[2:], shape[1]) if last else shape
 
 
@@ -38,7 +38,7 @@ def needed(operator: str) -> int:
 
 @pytest.mark.parametrize(("operator", "rank"), [(name, rank) for name in OPERATORS for rank in range(needed(name))])
 def test_too_few_axes_are_refused(operator: str, rank: int) -> None:
-    """Windows need a spatial axis, whole pools a batch and channels, regions two spatial axes; the rank is named."""
+    """Windows need a spatial axis, whole pools batch and channels, regions two spatial axes; errors name the rank."""
     attributes = {"kernel_shape": 2, "strides": 1} if operator in SLIDING else {}
     for op in both_layouts(operator, **attributes).values():
         with pytest.raises(PoolError) as caught:
@@ -48,7 +48,7 @@ def test_too_few_axes_are_refused(operator: str, rank: int) -> None:
 
 @pytest.mark.parametrize(("operator", "shape"), [
     (name, shape) for name in OPERATORS for shape in ((0, 1, 8, 8), (1, 0, 8, 8), (0, 0, 8, 8))
-    if shape[0] or name not in REGIONS])  # no region is in an image that is not there
+    if shape[0] or name not in REGIONS])  # no region can refer to an image that does not exist
 def test_no_images_or_no_channels_give_an_empty_result(operator: str, shape: tuple[int, ...]) -> None:
     """N = 0 and C = 0 give an empty result of the right shape, in both layouts and every dtype."""
     for last, op in both_layouts(operator).items():
@@ -63,7 +63,7 @@ def test_no_images_or_no_channels_give_an_empty_result(operator: str, shape: tup
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("shape", [(1, 2, 0, 3), (1, 1, 0, 2**59), (0, 1, 0, 3)])
 def test_empty_spatial_axis_is_refused(operator: str, shape: tuple[int, ...]) -> None:
-    """An empty spatial axis is refused by its number, whatever the padding and whatever other axes claim."""
+    """An empty spatial axis is refused by its number, whatever the padding, and whatever is wrong with other axes."""
     known = build(operator).attributes
     options = ({}, {"pads": 1}, {"auto_pad": "SAME_UPPER"}, {"ceil_mode": 1}, {"kernel_shape": 1})
     for attributes in options:
@@ -88,7 +88,7 @@ STRANGERS = [
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("dtype", STRANGERS, ids=str)
 def test_dtype_of_no_version_is_refused(operator: str, dtype: Any) -> None:
-    """A dtype that ONNX does not give the operator is refused with its name and the names of those it does."""
+    """A dtype that ONNX does not allow for the operator is refused with its name and the names of those it allows."""
     x, *further = inputs(operator)
     text = refused(partial(build(operator), np.zeros(x.shape, dtype), *further), PoolTypeError, x.dtype, x.shape)
 
@@ -99,7 +99,7 @@ def test_dtype_of_no_version_is_refused(operator: str, dtype: Any) -> None:
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_array_with_another_meaning_is_refused(operator: str) -> None:
-    """A masked array and a matrix, whose meaning would be lost silently, are refused."""
+    """A masked array and a matrix are refused, because their meaning would be silently lost."""
     x, *further = inputs(operator)
     for stranger in (np.ma.masked_array(x, mask=False), np.asmatrix(board(x.dtype, (8, 8)))):
         with pytest.raises(PoolTypeError, match=type(stranger).__name__):
@@ -109,6 +109,6 @@ def test_array_with_another_meaning_is_refused(operator: str) -> None:
 @pytest.mark.parametrize("x", [None, "text", {}, object()], ids=lambda x: type(x).__name__)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_something_that_is_no_array_is_refused(operator: str, x: Any) -> None:
-    """What is no array of numbers is refused as a wrong kind of argument, or for its missing axes."""
+    """Arguments that are not arrays of numbers are refused for their type, or for their missing axes."""
     with pytest.raises((PoolTypeError, PoolError)):
         build(operator)(x, *inputs(operator)[1:])

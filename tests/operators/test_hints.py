@@ -1,4 +1,4 @@
-"""Calls as other libraries have them: the errors say what to give instead."""
+"""Calls in the style of other libraries: the errors say what to pass instead."""
 
 import inspect
 import re
@@ -21,7 +21,7 @@ X = np.arange(64, dtype=np.float32).reshape(1, 1, 8, 8)
     ("kernel_size", "kernel_shape"), ("ceil", "ceil_mode"), ("threads", "num_threads"), ("axis", "axes"),
 ])
 def test_names_of_other_libraries(given: str, wanted: str) -> None:
-    """A name that is not ONNX's leads to the one that is."""
+    """A name from another library leads to the ONNX name."""
     with pytest.raises(PoolTypeError, match=rf"^max_pool: there is no argument {given}; give {wanted}$") as caught:
         onnxpool.max_pool(X, 2, **{given: 2})  # type: ignore[call-overload]
     assert (caught.value.operator, caught.value.attribute, caught.value.value) == ("max_pool", given, 2)
@@ -31,13 +31,13 @@ def test_names_of_other_libraries(given: str, wanted: str) -> None:
 
 
 def test_a_name_like_none() -> None:
-    """A name that is like none of them gets them all."""
+    """A name that is similar to none of the parameters gets a list of all of them."""
     with pytest.raises(PoolTypeError, match=r"^global_max_pool: there is no argument colour; it takes x, opset"):
         onnxpool.global_max_pool(X, colour=1)  # type: ignore[call-overload]
 
 
 def test_attributes_by_position() -> None:
-    """What must be named is listed."""
+    """Parameters that must be passed by name are listed."""
     with pytest.raises(PoolTypeError, match=r"^max_pool: takes 2 arguments by position, got 3; name the others: str"):
         onnxpool.max_pool(X, 2, 2)  # type: ignore[call-overload]
     with pytest.raises(PoolTypeError, match=r"^MaxPool: takes 0 arguments by position, got 1; name the others: ker"):
@@ -45,14 +45,14 @@ def test_attributes_by_position() -> None:
 
 
 def test_an_argument_that_is_missing() -> None:
-    """Python's own words, and what there is."""
+    """The message is Python's own, followed by the available parameters."""
     with pytest.raises(PoolTypeError, match=r"^max_pool: missing 1 required positional argument: 'kernel_shape'; it"):
         onnxpool.max_pool(X)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_every_function_and_class_has_hints(name: str) -> None:
-    """Signatures stay as they are written, and what the body of a call raises is left alone."""
+    """Signatures stay as written, and errors raised in the body of a call are unchanged."""
     cls = getattr(onnxpool, name)
     function = next(f for f in (getattr(onnxpool, f) for f in dir(onnxpool)) if inspect.isfunction(f)
                     and f.__name__.replace("_", "") == name.lower())
@@ -63,7 +63,7 @@ def test_every_function_and_class_has_hints(name: str) -> None:
 
 
 def test_errors_of_a_body_are_left_alone() -> None:
-    """Only what a function does not take is told anew."""
+    """Only errors about parameters that a function does not take are rewritten."""
 
     class Strange:
         def __array__(self, *arguments: Any, **named: Any) -> Any:
@@ -77,7 +77,7 @@ def test_errors_of_a_body_are_left_alone() -> None:
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_only_what_was_given_is_shown(name: str) -> None:
-    """And the opset, which decides what it means."""
+    """The opset, which decides the meaning, comes with it."""
     operator = build(name)
     shown = set(re.findall(r"(\w+)=", repr(operator)))
     assert shown == {"opset", *operator.attributes, *(["channels_last"] if operator.channels_last else [])}
@@ -85,7 +85,7 @@ def test_only_what_was_given_is_shown(name: str) -> None:
 
 
 def test_bits_of_bfloat16() -> None:
-    """Libraries without the dtype hold them as uint16."""
+    """Libraries without the dtype store such elements as uint16."""
     with pytest.raises(PoolTypeError, match=r"; bits of bfloat16 are read as x\.view\(ml_dtypes\.bfloat16\)"):
         onnxpool.max_pool(X.astype(np.uint16), 2)
     with pytest.raises(PoolTypeError, match="holds every uint16, or name"):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from calls import INDICES, SeededChoices
 from calls_family import draw_call
-from drawn import legal_call, plain_window, pools
 from hypothesis import given
 from oracle import DTYPES, GeometryError
 from oracle_indices import expect_indices
 from peer import agreed_window, ask, explicit
-from support import FLOAT_NAMES, LAYOUTS, same_bits, same_values, to_first, to_last
+from strategies import legal_call, plain_window, pools
+from support import FLOAT_NAMES, LAYOUTS, assert_same_bits, assert_same_values, to_first, to_last
 from truths import truths
 
 import onnxpool
@@ -26,7 +26,7 @@ WIDTHS = range(1, 71)
 
 
 class Case(NamedTuple):
-    """Some channels of one image, and the indices that their pool must name."""
+    """Some channels of one image, and the expected indices of their pool."""
 
     name: str
     x: list
@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 
 def peaks(shape, *places):
-    """Zeros, and a one at each of some flat places."""
+    """Zeros, with ones at some flat positions."""
     x = np.zeros(shape)
     x.reshape(-1)[list(places)] = 1
     return x.tolist()
@@ -44,7 +44,7 @@ def peaks(shape, *places):
 
 ROW = [[3, 1, 4, 1, 5]]
 COLUMN_MAJOR = {"storage_order": 1}
-WITH_INDEX = peaks((3, 8, 8), 57, 67, 136)  # of onnxruntime's MaxPool_8_With_Index
+WITH_INDEX = peaks((3, 8, 8), 57, 67, 136)  # from onnxruntime's MaxPool_8_With_Index
 PADDED = [[5]]
 
 CASES = [
@@ -98,7 +98,7 @@ def pooled(x, channels_last=False, **attributes):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_value(case, channels_last):
-    """The indices are the decided ones in every dtype and both layouts, and the oracle agrees."""
+    """The indices are as decided in every dtype and both layouts, and the oracle agrees."""
     for dtype in case.dtypes:
         x = to_last(np.array(case.x)[None].astype(DTYPES[dtype]), channels_last)
 
@@ -112,7 +112,7 @@ def test_value(case, channels_last):
 
 @pytest.mark.parametrize("dtype", ALL)
 def test_images_count_on(dtype):
-    """The second image goes on where the first ends."""
+    """The indices of the second image continue where those of the first end."""
     x = np.arange(64).reshape(2, 2, 4, 4).astype(DTYPES[dtype])
     _, indices = pooled(x, kernel_shape=4)
     assert indices.ravel().tolist() == [15, 31, 47, 63]
@@ -121,7 +121,7 @@ def test_images_count_on(dtype):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 def test_empty_window_value(dtype, channels_last):
-    """A window that holds nothing has the value -inf and the index -1."""
+    """A window without elements has the value -inf and the index -1."""
     x = to_last(np.ones((2, 3, 4)).astype(DTYPES[dtype]), channels_last)
     y, indices = (to_first(a, channels_last) for a in pooled(x, channels_last, kernel_shape=1, pads=(2, 1)))
     outside = np.array([True, True, False, False, False, False, True])
@@ -133,13 +133,13 @@ def test_empty_window_value(dtype, channels_last):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 def test_signed_zero_is_the_first(dtype, channels_last):
-    """Of zeros of both signs the first is taken, with its sign, at every number of channels and every position."""
+    """Among zeros of both signs, the first one counts, with its sign, for every number of channels and position."""
     for width in (2, 3, 8, 17, 33, 70):
         generator = np.random.default_rng(width)
         x = generator.choice([0.0, -0.0, -1.0], (2, 5, width)).astype(DTYPES[dtype])
         given = to_last(x, channels_last)
         y, indices = (to_first(a, channels_last) for a in pooled(given, channels_last, kernel_shape=2))
-        same_bits(x.reshape(-1)[indices], np.ascontiguousarray(y))
+        assert_same_bits(x.reshape(-1)[indices], np.ascontiguousarray(y))
         pair = np.stack([x[..., :-1], x[..., 1:]])
         wanted = np.arange(x.size).reshape(x.shape)[..., :-1] + (pair[1] > pair[0])
         np.testing.assert_array_equal(indices, wanted)
@@ -148,7 +148,7 @@ def test_signed_zero_is_the_first(dtype, channels_last):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 def test_nan_and_peak_at_every_lane(dtype, channels_last):
-    """A NaN, then a maximum, is found at every position of rows of every width, whichever axis the lanes are."""
+    """A NaN, or else a maximum, is found at every position of rows of every width, along whichever axis lanes run."""
     for width in WIDTHS:
         for marker in (NAN, 99.0):
             x = np.tile(np.arange(width) % 97 - 40.0, (width, 2, 1))
@@ -163,7 +163,7 @@ def test_nan_and_peak_at_every_lane(dtype, channels_last):
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 def test_ties_at_every_width(dtype, channels_last):
-    """Of equal elements the first is named at every width and number of channels."""
+    """Among equal elements, the index is that of the first one, for every width and number of channels."""
     for width in WIDTHS:
         x = to_last(np.full((1, width, 3, 3), 5).astype(DTYPES[dtype]), channels_last)
         _, indices = pooled(x, channels_last, kernel_shape=(2, 3))
@@ -174,7 +174,7 @@ def test_ties_at_every_width(dtype, channels_last):
 @pools
 @given(legal_call(operators=(INDICES,)))
 def test_indices_address_the_values(call):
-    """Taking x at the indices, read back to row-major ones, gives the values bit for bit, wherever there are any."""
+    """The elements of x at the row-major indices are the values, bit for bit, except for empty windows."""
     y, indices = call.run(onnxpool)
     x = to_first(call.x, call.channels_last)
     y, indices = (to_first(a, call.channels_last) for a in (y, indices))
@@ -183,21 +183,21 @@ def test_indices_address_the_values(call):
     flat = np.ascontiguousarray(x).reshape(-1)
     found = indices >= 0
     assert ((indices >= -1) & (indices < max(x.size, 1))).all()
-    same_bits(flat[indices[found]].astype(y.dtype), np.ascontiguousarray(y)[found])
+    assert_same_bits(flat[indices[found]].astype(y.dtype), np.ascontiguousarray(y)[found])
 
 
 @pools
 @given(legal_call(operators=(INDICES,)))
 def test_indices_change_no_value(call):
-    """The values are the same as without indices, but for the sign of a zero."""
+    """The values are the same as without indices, except for the sign of a zero."""
     options = {"channels_last": call.channels_last} | ({} if call.opset is None else {"opset": call.opset})
-    same_values(call.run(onnxpool)[0], onnxpool.max_pool(call.x, **call.attributes, **options))
+    assert_same_values(call.run(onnxpool)[0], onnxpool.max_pool(call.x, **call.attributes, **options))
 
 
 @pools
 @given(plain_window(ranks=(1, 2, 3, 4)))
 def test_storage_order_reverses_the_axes(window):
-    """Column-major indices name the same elements, counted with the first spatial axis fastest."""
+    """Column-major indices refer to the same elements, with the first spatial axis varying fastest."""
     x, kernel = window
     rows, columns = (pooled(x, kernel_shape=kernel, storage_order=order)[1] for order in (0, 1))
     image, channel, *position = np.unravel_index(rows, x.shape)
@@ -207,7 +207,7 @@ def test_storage_order_reverses_the_axes(window):
 
 @pytest.mark.parametrize("order", [0, 1])
 def test_beyond_32_bits(order):
-    """Indices beyond 2^32 are right, in an input that takes no memory."""
+    """Indices beyond 2^32 are right, for an input that takes no memory."""
     height, width = 32769, 65536
     x = np.broadcast_to(np.uint8(3), (1, 3, height, width))
     _, indices = pooled(x, kernel_shape=2, strides=(32767, 65534), storage_order=order)
@@ -220,13 +220,13 @@ def test_beyond_32_bits(order):
 @pytest.mark.parametrize("make", [lambda: onnxpool.MaxPool(kernel_shape=2, opset=1, return_indices=True),
                                   lambda: pooled(np.ones((1, 1, 4), np.float32), kernel_shape=2, opset=7)])  # fmt: skip
 def test_version_1_has_no_indices(make):
-    """MaxPool-1 has one output, which the refusal says together with the version that has two."""
+    """MaxPool-1 has one output; the error says so, and names the version that has two."""
     with pytest.raises(onnxpool.PoolError, match="MaxPool-8"):
         make()
 
 
 def test_pair_of_outputs():
-    """Both outputs can be given, also as views, also in the memory of x; anything but a pair is refused."""
+    """Both outputs can be passed, including as views and in the memory of x; anything but a pair is refused."""
     x = np.random.default_rng(5).standard_normal((2, 3, 8, 8))
     y, indices = pooled(x, kernel_shape=2)
     memory = x.copy()
@@ -234,7 +234,7 @@ def test_pair_of_outputs():
     results = onnxpool.max_pool(memory, 2, return_indices=True, out=outs)
     assert isinstance(results, tuple)
     assert all(result is out for result, out in zip(results, outs, strict=True))
-    same_bits(results[0], y)
+    assert_same_bits(results[0], y)
     np.testing.assert_array_equal(results[1], indices)
     for bad in (y, [y, indices], (y,), (y, indices, indices), (y, indices.astype(np.int32)), (indices, y)):
         with pytest.raises(onnxpool.PoolTypeError):
@@ -245,7 +245,7 @@ def test_pair_of_outputs():
 
 
 def peer_call(seed):
-    """A random call inside the domain where onnxruntime does what ONNX says; None if this seed has none."""
+    """A random call that onnxruntime computes as ONNX says; None if this seed has none."""
     call = draw_call(SeededChoices(seed), (INDICES,))
     plain = call.x.dtype.name in ("float32", "float64", "int8", "uint8")
     if not plain or not agreed_window(call) or not np.isfinite(call.x).all():
@@ -269,14 +269,14 @@ def test_onnxruntime_agrees(seeds):
         opset = min(call.opset or NEWEST_PEER_OPSET, NEWEST_PEER_OPSET)
         y, indices = ask("MaxPool", [x], [x.dtype.name, "int64"], explicit(call), opset=opset)
         ours = [np.ascontiguousarray(to_first(a, call.channels_last)) for a in call.run(onnxpool)]
-        same_values(ours[0], y)
+        assert_same_values(ours[0], y)
         np.testing.assert_array_equal(ours[1], indices, call.describe())
         ran[call.attributes.get("storage_order", 0), x.ndim - 2] += 1
     assert min(ran.values()) > 10
 
 
 def test_windows_across_more_places_than_32_bits_count(monkeypatch):
-    """They are pooled as float64, whose places have 64 bits; the limit is lowered to try it."""
+    """Such inputs are pooled as float64, with 64-bit positions; the limit is lowered to test it."""
     from onnxpool import base
     from onnxpool.planning import layout
 

@@ -1,4 +1,4 @@
-"""MaxUnpool: where values go, what is refused, and the way there and back."""
+"""MaxUnpool: where values go, what is refused, and the round trip with MaxPool."""
 
 import math
 from typing import NamedTuple
@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from calls import THREADS, UNPOOL, SeededChoices
 from calls_family import draw_call
-from drawn import plain_window, pools
 from hypothesis import assume, given
 from oracle import DTYPES, GeometryError
 from oracle_unpool import expect_unpool
 from peer import ask, explicit
-from support import FLOAT_NAMES, LAYOUTS, same_bits, same_values, to_first
+from strategies import plain_window, pools
+from support import FLOAT_NAMES, LAYOUTS, assert_same_bits, assert_same_values, to_first
 from truths import truths
 
 import onnxpool
@@ -29,7 +29,7 @@ HALVES = {"kernel_shape": 2, "strides": 2}
 
 
 class Case(NamedTuple):
-    """One image of one channel, its indices, perhaps the whole output shape, and the result."""
+    """One image of one channel, its indices, possibly the whole output shape, and the result."""
 
     name: str
     x: list
@@ -73,12 +73,12 @@ def unpooled(x, indices, attributes, output_shape=None, **options):
 
 
 def square(dtype=np.float32):
-    """The input of the tables of refusals: one plane of 2x2."""
+    """The input of the tables of errors: one plane of 2x2."""
     return np.array(SQUARE, dtype)[None, None]
 
 
 def places(values=PLACES):
-    """Indices of that input."""
+    """The indices of that input."""
     return np.array(values, np.int64)[None, None]
 
 
@@ -90,7 +90,7 @@ def last(shape):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_value(case, channels_last):
-    """Each value is put where its index says, in every version, dtype and both layouts."""
+    """Each value is stored where its index points, in every version, dtype and both layouts."""
     for dtype in FLOAT_NAMES:
         x, indices = np.array(case.x, float).astype(DTYPES[dtype]), np.array(case.indices, np.int64)
         x, indices = (a[None, ..., None] if channels_last else a[None, None] for a in (x, indices))
@@ -107,7 +107,7 @@ def test_value(case, channels_last):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("threads", THREADS)
 def test_another_plane(threads, channels_last):
-    """Indices count over all images and channels, so a value may go to another plane, at every thread count."""
+    """Indices count over all images and channels, so a value may go to another plane, with any number of threads."""
     generator = np.random.default_rng(11)
     x = generator.standard_normal((4, 6, 128, 128)).astype(np.float32)
     indices = generator.permutation(4 * 6 * 256 * 256)[: x.size].reshape(x.shape)
@@ -115,13 +115,13 @@ def test_another_plane(threads, channels_last):
     wanted.reshape(-1)[indices] = x
     moved = [np.moveaxis(a, 1, -1) if channels_last else a for a in (x, indices)]
     y = unpooled(*moved, HALVES, num_threads=threads, channels_last=channels_last)
-    same_bits(to_first(y, channels_last), wanted)
+    assert_same_bits(to_first(y, channels_last), wanted)
 
 
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("threads", THREADS)
 def test_duplicates_at_every_thread_count(threads, channels_last):
-    """Of values for one place the last in N, C, spatial order stays, in any layout and at any thread count."""
+    """If values have the same index, the last in N, C, spatial order wins, in any layout and with any threads."""
     x = np.arange(4 * 6 * 128 * 128, dtype=np.float32).reshape(4, 6, 128, 128)
     indices = np.random.default_rng(3).integers(0, 50, x.shape)
     lasting = dict(zip(indices.ravel().tolist(), x.ravel().tolist(), strict=True))
@@ -135,7 +135,7 @@ def test_duplicates_at_every_thread_count(threads, channels_last):
 @pytest.mark.parametrize("bad", [-1, 16, 2**31, 2**40, MOST, -MOST - 1])
 @pytest.mark.parametrize("threads", THREADS)
 def test_bad_index_is_refused(bad, threads):
-    """An index outside the result is refused in words that name its place and value, and nothing is written."""
+    """An index outside the result is refused in words that name its position and value, and nothing is written."""
     for spot in np.ndindex(2, 2):
         indices = places()
         indices[0, 0, *spot] = bad
@@ -150,7 +150,7 @@ def test_bad_index_is_refused(bad, threads):
 
 
 def test_bad_index_in_a_large_input():
-    """One bad index among many, wherever it is, is found before anything is written."""
+    """One bad index among many, at any position, is found before anything is written."""
     x = np.ones((2, 3, 256, 256), np.float32)
     for spot in (0, 1, 140_000, x.size - 1):
         indices = np.arange(x.size).reshape(x.shape)
@@ -162,7 +162,7 @@ def test_bad_index_in_a_large_input():
 
 
 def test_index_of_an_empty_window_is_refused():
-    """The index -1 that MaxPool gives for an empty window is no place."""
+    """The index -1 that MaxPool returns for an empty window is not a position."""
     x = np.ones((1, 1, 1, 1), np.float32)
     y, indices = onnxpool.max_pool(x, 2, dilations=2, pads=(1,) * 4, return_indices=True)
     with pytest.raises(PoolError, match="-1"):
@@ -193,7 +193,7 @@ BAD = {
 
 @pytest.mark.parametrize(("error", "arguments"), BAD.values(), ids=BAD)
 def test_refused(error, arguments):
-    """What cannot be unpooled is refused, in function and object form, and `out` stays as it was."""
+    """What cannot be unpooled is refused, by function and object alike, and `out` is unchanged."""
     x, indices, attributes, *rest = arguments
     out = np.full((1, 1, 4, 4), CANARY, x.dtype)
     with pytest.raises(error):
@@ -204,7 +204,7 @@ def test_refused(error, arguments):
 
 
 def test_too_large_for_the_machine():
-    """A result that no memory holds is an error, at once."""
+    """A result that does not fit into memory is an error, at once."""
     with pytest.raises((PoolError, MemoryError)):
         unpooled(square(), places(), HALVES, (1, 1, 2**20, 2**20))
 
@@ -220,7 +220,7 @@ def test_empty_input(shape):
 @pools
 @given(plain_window(), st.booleans())
 def test_way_there_and_back(window, channels_last):
-    """Unpooling a pool puts each maximum back where it was, and pooling that again gives the same maxima."""
+    """Unpooling a pool puts each maximum back in its place, and pooling that again gives the same maxima."""
     x, kernel = window
     x = np.abs(x) + 1
     spatial = tuple(size // length * length for size, length in zip(x.shape[2:], kernel, strict=True))
@@ -230,30 +230,30 @@ def test_way_there_and_back(window, channels_last):
     y, indices = onnxpool.max_pool(x, kernel, **options, return_indices=True)
     back = onnxpool.max_unpool(y, indices, kernel, **options)
     assert back.shape == x.shape
-    same_values(np.where(back, back, x), x)
+    assert_same_values(np.where(back, back, x), x)
     assert np.count_nonzero(back) == y.size
-    same_values(onnxpool.max_pool(back, kernel, **options), y)
+    assert_same_values(onnxpool.max_pool(back, kernel, **options), y)
 
 
 @pools
 @given(plain_window(), st.data())
 def test_way_back_from_any_pool(window, data):
-    """After a dilated, strided or overlapping pool, output_shape brings every maximum back to its place."""
+    """After a dilated, strided or overlapping pool, output_shape puts every maximum back in its place."""
     x, kernel = window
     dilations = tuple(data.draw(st.integers(1, 3)) for _ in kernel)
     strides = tuple(data.draw(st.integers(1, 3)) for _ in kernel)
     sizes = zip(x.shape[2:], kernel, dilations, strict=True)
     assume(all((length - 1) * dilation < size for size, length, dilation in sizes))
     y, indices = onnxpool.max_pool(x, kernel, dilations=dilations, strides=strides, return_indices=True)
-    # With this kernel the inferred shape, in which indices count, is the shape of x.
+    # With this kernel, the inferred shape, to which indices refer, is the shape of x.
     rows = zip(x.shape[2:], y.shape[2:], strides, strict=True)
     reach = [size - (count - 1) * stride for size, count, stride in rows]
     back = onnxpool.max_unpool(y, indices, reach, strides=strides)
     wanted = np.zeros_like(x)
     wanted.reshape(-1)[indices] = y
-    same_values(back, wanted)
+    assert_same_values(back, wanted)
     flat = back.reshape(-1)[indices]
-    same_values(flat, y)
+    assert_same_values(flat, y)
 
 
 def test_overlapping_output():
@@ -264,9 +264,9 @@ def test_overlapping_output():
     for view in (slice(None), slice(None, None, -1)):
         memory = x.copy()
         y = unpooled(memory, indices, {"kernel_shape": 1}, out=memory[..., view])
-        same_bits(np.ascontiguousarray(y), wanted)
+        assert_same_bits(np.ascontiguousarray(y), wanted)
     shared = indices.copy()
-    same_bits(unpooled(x, shared, {"kernel_shape": 1}, out=shared.view(np.float64)), wanted)
+    assert_same_bits(unpooled(x, shared, {"kernel_shape": 1}, out=shared.view(np.float64)), wanted)
 
 
 def test_onnxruntime_agrees():
@@ -283,19 +283,19 @@ def test_onnxruntime_agrees():
             continue
         attributes = explicit(call)
         if sum(attributes.get("pads", ())) and min(attributes["kernel_shape"]) <= max(attributes["pads"]):
-            continue  # onnxruntime refuses pads of the kernel's size
+            continue  # onnxruntime refuses pads as large as the kernel
         native = [a.astype(a.dtype.newbyteorder("=")) for a in call.inputs]
         native = [np.ascontiguousarray(to_first(a, call.channels_last)) for a in native]
         wanted = ask(UNPOOL, native, ["float32"], attributes, opset=min(call.opset or 22, 22))[0]
         y = call.run(onnxpool)
-        same_bits(np.ascontiguousarray(to_first(y, call.channels_last)), wanted)
+        assert_same_bits(np.ascontiguousarray(to_first(y, call.channels_last)), wanted)
         ran += 1
     assert ran > PEER_SEEDS // 20
 
 
 def test_shape_functions():
-    """The object tells the result's shape, and repeats the call that the function makes."""
+    """The object computes the shape of the result, and its call equals that of the function."""
     op = onnxpool.MaxUnpool(kernel_shape=3, strides=2, pads=1)
     assert op.output_shape((1, 2, 4, 5)) == (1, 2, *(math.prod((size - 1, 2)) + 1 for size in (4, 5)))
     x, indices = square(), places([[0, 1], [2, 3]])
-    same_bits(op(x, indices), unpooled(x, indices, {"kernel_shape": 3, "strides": 2, "pads": (1,) * 4}))
+    assert_same_bits(op(x, indices), unpooled(x, indices, {"kernel_shape": 3, "strides": 2, "pads": (1,) * 4}))

@@ -1,4 +1,4 @@
-"""Parts of results are the whole, bit by bit: any tiling, of any geometry, operator, dtype, layout and memory."""
+"""Parts have the bits of the whole result, for any tiling, geometry, operator, dtype, layout and memory."""
 
 import pickle
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from calls import POOLS, SeededChoices, draw_pool
 from numpy.typing import NDArray
+from support import same_bits
 
 import onnxpool
 
@@ -19,23 +20,18 @@ Plan = onnxpool.Plan
 
 
 def cuts(rng: np.random.Generator, size: int) -> list[slice]:
-    """An axis in a few pieces."""
+    """An axis cut into a few pieces."""
     places = rng.integers(0, size + 1, int(rng.choice([0, 0, 1, 2, 3]))).tolist()
     return [slice(*pair) for pair in pairwise(sorted({0, *places, size}))] or [slice(0, 0)]
 
 
 def tiling(rng: np.random.Generator, shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
-    """A result in pieces."""
+    """A result cut into pieces."""
     return product(*(cuts(rng, size) for size in shape))
 
 
-def same_bits(a: Array, b: Array) -> bool:
-    """Whether two arrays have the same bits; any NaN is as good as another."""
-    return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(cases_axes.bits(a), cases_axes.bits(b))
-
-
 def check_tiling(rng: np.random.Generator, plan: Plan, x: Array, further: tuple[Any, ...]) -> None:
-    """Every piece of a random tiling is that piece of the whole, in new memory or given."""
+    """Every piece of a random tiling equals that piece of the whole result, in new memory or in `out`."""
     whole = plan(x, *further)
     for slices in tiling(rng, plan.output_shape):
         part = plan.tile(slices)
@@ -53,7 +49,7 @@ def check_tiling(rng: np.random.Generator, plan: Plan, x: Array, further: tuple[
 
 
 def reads_layout(plan: Plan) -> bool:
-    """Whether the order of sums depends on how an array lies."""
+    """Whether the order of sums depends on the memory layout of the array."""
     return plan.operator.label.startswith("Global")
 
 
@@ -72,8 +68,8 @@ def check_call(seed: int) -> None:
 
 
 def check_axes(seed: int) -> None:
-    """A random call with named axes. Sums of whole axes are those of arrays in row-major order."""
-    case = cases_axes.drawn(seed)
+    """A random call with named axes. Sums over whole axes are those of arrays in row-major order."""
+    case = cases_axes.random_case(seed)
     x = np.ascontiguousarray(case.x) if case.operator in cases_axes.WHOLE else case.x
     x = x.reshape(case.x.shape)
     check_tiling(np.random.default_rng(seed), case.make().plan(x.shape, x.dtype), x, ())
@@ -82,7 +78,7 @@ def check_axes(seed: int) -> None:
 @pytest.mark.smoke
 @pytest.mark.parametrize("check", [check_call, check_axes])
 def test_tilings_are_the_whole(check: Any) -> None:
-    """Some hundred random tilings."""
+    """A few hundred random tilings."""
     for seed in range(250):
         check(seed)
 
@@ -102,7 +98,7 @@ def test_many_tilings_are_the_whole(check: Any) -> None:
 ])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_sums_of_whole_axes_keep_their_order(shape: tuple[int, ...], axes: Any, dtype: str) -> None:
-    """Whichever axes are cut, and however small: more is read than is given where that decides the order."""
+    """Whichever axes are cut, and however small: parts read more than they return if the order of sums requires it."""
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
     for op in (onnxpool.GlobalAveragePool(axes=axes), onnxpool.GlobalLpPool(axes=axes, keepdims=False)):
         plan = op.plan(shape, dtype)
@@ -115,7 +111,7 @@ def test_sums_of_whole_axes_keep_their_order(shape: tuple[int, ...], axes: Any, 
 
 
 def test_a_part_reads_no_more_than_it_needs() -> None:
-    """The elements between the first tap and the last one, and nothing of other images."""
+    """A part reads the elements between its first and its last tap, and none of other images."""
     plan = onnxpool.AveragePool(kernel_shape=3, strides=2, pads=1).plan((4, 3, 9, 9), "float32")
     assert plan.tile((slice(1, 2), slice(None), slice(1, 3))).inputs == (
         slice(1, 2), slice(0, 3), slice(1, 6), slice(0, 9))
@@ -132,7 +128,7 @@ def test_a_part_reads_no_more_than_it_needs() -> None:
     (onnxpool.GlobalAveragePool(channels_last=True).plan((2, 6, 5, 40), "float32"), [0, 1, 2, 3]),
 ], ids=str)
 def test_lines_say_what_parts_read(plan: Any, kept: list[int]) -> None:
-    """For each axis of the input, whatever the part."""
+    """It has a slice for each axis of the input, whatever the part."""
     assert [axis for axis, line in enumerate(plan.lines) if line.kept] == kept
     assert [line.size for line in plan.lines] == list(plan.shape)
     assert tuple(line.windows for line in plan.lines if line.windows) == plan.axes
@@ -146,7 +142,7 @@ def test_lines_say_what_parts_read(plan: Any, kept: list[int]) -> None:
 
 @pytest.mark.parametrize("limit", [{"n": 1}, {"n": 7}, {"n": 10**9}, {"max_bytes": 3000}, {"max_bytes": 10**9}])
 def test_tiles_cover_the_result_once(limit: dict[str, int]) -> None:
-    """In row-major order, at least as many as asked for, or none larger."""
+    """Parts come in row-major order, and there are at least `n`, or none is larger than `max_bytes`."""
     x = np.random.default_rng(0).standard_normal((3, 5, 20, 30)).astype(np.float32)
     plan = onnxpool.MaxPool(kernel_shape=3, strides=(1, 2), pads=1, return_indices=True).plan(x.shape, x.dtype)
     whole, places = plan(x)
@@ -174,7 +170,7 @@ def test_tiles_of_an_empty_result_are_none() -> None:
 
 
 def test_windows_beyond_the_input_have_parts() -> None:
-    """Windows wholly in padding, at either end, are those of the whole, divisors too."""
+    """Windows entirely in the padding, at either end, are those of the whole result, including divisors."""
     x = np.arange(1, 4, dtype=np.float32)
     for count in (0, 1):
         plan = onnxpool.AveragePool(kernel_shape=2, axes=0, pads=(4, 5), count_include_pad=count).plan((3,), "float32")
@@ -195,7 +191,7 @@ SHARES = {
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("kind", SHARES)
 def test_shares_combine_to_the_whole(kind: str, dtype: str) -> None:
-    """Maxima are the same, sums are within the bound that `combine` states."""
+    """Maxima are the same, and sums are within the bound that `combine` states."""
     cls, given = SHARES[kind]
     if dtype == "bfloat16" and "opset" in given:
         pytest.skip("version 1 has no bfloat16")
@@ -218,15 +214,15 @@ def test_shares_combine_to_the_whole(kind: str, dtype: str) -> None:
                     axes, keepdims=keepdims)
             else:
                 bound = np.abs(whole) * ((steps + len(shares)) * 2.0**-53 * max(1, 1 / plan.reduction.p) + unit)
-            with np.errstate(invalid="ignore"):  # of norms that float16 does not have
+            with np.errstate(invalid="ignore"):  # of norms that float16 cannot represent
                 error = np.abs(np.where(y == plan(x), 0, y.astype(np.float64) - whole))
-            # Both the result and the whole may be off, and are rounded.
+            # Both the combined result and the whole result have errors, and are rounded.
             assert (error <= 2 * bound + float(ml_dtypes.finfo(y.dtype).eps) * np.abs(whole)).all()
 
 
 @pytest.mark.parametrize("kind", SHARES)
 def test_shares_of_what_is_not_finite(kind: str) -> None:
-    """Infinities, NaNs, zeros and the largest numbers give what the whole gives."""
+    """Infinities, NaNs, zeros and the largest numbers give what the whole call gives."""
     cls, given = SHARES[kind]
     huge = 1.7e308 if kind in ("mean", "max", "largest") else 1.0
     x = np.array([[np.inf, 1, 2, 3], [np.inf, 1, -np.inf, 3], [0, 0, 0, 0], [huge, huge, huge, -huge],
@@ -237,7 +233,7 @@ def test_shares_of_what_is_not_finite(kind: str) -> None:
 
 
 def test_parts_and_shares_are_picklable() -> None:
-    """They can be sent to other processes."""
+    """Shares and partial results can be sent to other processes."""
     x = np.random.default_rng(0).standard_normal((9, 8, 5))
     plan = onnxpool.MaxPool(kernel_shape=2, axes=(0, 1), return_indices=True).plan(x.shape, x.dtype)
     part = plan.tile((slice(1, 4), slice(2, 5)))
@@ -287,7 +283,7 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
-    """The error says what is wrong, and what to do."""
+    """The error says what is wrong and what to do."""
     call, text, fields = REFUSED[name]
     with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError), match=text) as caught:
         call()

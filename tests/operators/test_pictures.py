@@ -1,4 +1,4 @@
-"""Pictures of plans: SVG and matplotlib draw the taps of the windows that `explain` lists, and never too much."""
+"""Pictures of plans: SVG and matplotlib show the taps of the windows that `explain` lists, but never too many."""
 
 import sys
 from typing import Any
@@ -33,13 +33,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def elements(text: str, kind: str) -> list[ElementTree.Element]:
-    """Those of an image."""
+    """The plans of an image."""
     return ElementTree.fromstring(text).findall(f"{SVG}{kind}")
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_picture_has_the_elements_and_the_taps(name: str) -> None:
-    """A square for each element, a disc for each tap inside, a ring for each other one; numbers and divisors."""
+    """A square for each element, a disc for each tap inside, a ring for each other tap; numbers and divisors."""
     plan = PLANS[name]
     text = plan.explain().svg()
     squares, discs = elements(text, "rect"), elements(text, "circle")
@@ -58,7 +58,7 @@ def test_a_picture_has_the_elements_and_the_taps(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*PLANS, *OTHERS, *HUGE])
 def test_notebooks_show_the_picture(name: str) -> None:
-    """Plans and explanations of every kind have one, and it is small."""
+    """Plans and explanations of every kind have a small picture."""
     plan = {**PLANS, **OTHERS, **HUGE}[name]
     text = plan.explain().svg()
     assert plan._repr_html_() == plan.explain()._repr_html_() == text
@@ -79,7 +79,7 @@ def test_windows_that_are_not_drawn_are_counted() -> None:
 
 @pytest.mark.parametrize("name", [*PLANS, *OTHERS, *HUGE])
 def test_matplotlib_draws_the_same(name: str) -> None:
-    """On the axes that are given, or on new ones."""
+    """The picture is drawn on the given axes, or on new ones."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     from matplotlib import pyplot

@@ -9,7 +9,7 @@ from calls import NHWC_MAX, QLINEAR_AVERAGE, SeededChoices
 from calls_family import draw_call
 from oracle import GeometryError, expect
 from peer import agreed_window, ask, explicit
-from support import BYTE_NAMES, LAYOUTS, same_bits, to_first, to_last
+from support import BYTE_NAMES, LAYOUTS, assert_same_bits, to_first, to_last
 from truths import truths
 
 import onnxpool
@@ -34,7 +34,7 @@ class Case(NamedTuple):
 UNIT = (1, 0, 1, 0)
 EDGES = {"kernel_shape": 2, "strides": 2, "pads": (2, 3)}
 CASES = [
-    # The zero point is added before rounding: a half then goes to the even sum.
+    # The zero point is added before rounding: a half then rounds to the even sum.
     *(Case(f"tie {pair} zero point {zero}", [*pair, 9], (1, 0, 1, zero), {"kernel_shape": 2, "strides": 2},
            [round(sum(pair) / 2 + zero)]) for pair in ([0, 1], [1, 2], [2, 3]) for zero in (0, 1, 2)),
     # A kernel that covers everything without pads rounds first.
@@ -79,7 +79,7 @@ def averaged(inputs, attributes, **options):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_value(case, channels_last):
-    """The quantised means are the decided ones for one and for many channels, and the oracle agrees."""
+    """The quantised means are as decided for one and for many channels, and the oracle agrees."""
     for dtype in case.dtypes:
         for channels in (1, 2, 19):
             x = np.tile(np.array(case.x, dtype), (2, channels, 1))
@@ -97,7 +97,7 @@ def test_value(case, channels_last):
 @pytest.mark.parametrize(("pads", "channels_last"), [(1, 0), (0, 1)])
 @pytest.mark.parametrize("dtype", BYTE_NAMES)
 def test_large_window(dtype, pads, channels_last):
-    """The mean of 2^24 extreme elements saturates no accumulator."""
+    """The mean of 2^24 extreme elements overflows no accumulator."""
     limits = np.iinfo(dtype)
     side = 4096
     shape = (1, side, side, 1) if channels_last else (1, 1, side, side)
@@ -138,7 +138,7 @@ BAD = {
 @pytest.mark.parametrize("kernel", [2, 8])
 @pytest.mark.parametrize(("error", "words", "place", "value"), BAD.values(), ids=BAD)
 def test_refused(error, words, place, value, kernel):
-    """A bad input is refused by name, for a window and for the whole, and `out` stays as it was."""
+    """A bad input is refused by name, for a window and for a whole plane, and `out` is unchanged."""
     inputs = list(inputs_of(board(), GOOD))
     inputs[place] = value
     out = np.full((1, 1, 9 - kernel, 9 - kernel), CANARY, inputs[0].dtype)
@@ -151,31 +151,31 @@ def test_refused(error, words, place, value, kernel):
                                         {"ceil_mode": 2}, {"kernel_shape": 9}, {"auto_pad": "SAME"}, {"opset": 2},
                                         {"auto_pad": "VALID", "pads": (1,) * 4}])  # fmt: skip
 def test_attribute_refused(attributes):
-    """Attributes that the operator lacks, and values that no window has, are refused."""
+    """Attributes that the operator lacks, and values that no window can have, are refused."""
     given = {"kernel_shape": 2, **attributes}
     with pytest.raises((PoolError, TypeError)):
         onnxpool.QLinearAveragePool(**given)(*inputs_of(board(), GOOD))
 
 
 def test_number_of_inputs():
-    """Zero points may be None, the last may be left out, scales may not; more than five inputs are too many."""
+    """Zero points may be None, and the last may be omitted; scales may not; more than five inputs are too many."""
     x, *numbers = inputs_of(board(), GOOD)
     op = onnxpool.QLinearAveragePool(kernel_shape=2)
     wanted = op(x, *numbers)
-    same_bits(op(x, *numbers[:3]), wanted)
-    same_bits(op(x, numbers[0], None, numbers[2], None), wanted)
+    assert_same_bits(op(x, *numbers[:3]), wanted)
+    assert_same_bits(op(x, numbers[0], None, numbers[2], None), wanted)
     for wrong in ((), numbers[:1], numbers[:2], (*numbers, numbers[3])):
         with pytest.raises(PoolError):
             op(x, *wrong)
 
 
 def counts_overhang(call):
-    """Whether a window beyond the padding at the end is counted, which onnxruntime divides by the full kernel (D19)."""
+    """Whether a window beyond the end padding is counted, for which onnxruntime divides by the full kernel (D19)."""
     return bool(call.attributes.get("ceil_mode")) and bool(call.attributes.get("count_include_pad"))
 
 
 def peer_call(seed, operator):
-    """A random call and its attributes, inside the domain where onnxruntime does what ONNX says."""
+    """A random call and its attributes, restricted to those that onnxruntime computes as ONNX says."""
     call = draw_call(SeededChoices(seed), (operator,))
     if not agreed_window(call) or counts_overhang(call):
         return None
@@ -190,7 +190,7 @@ def peer_call(seed, operator):
 @pytest.mark.parametrize("seeds", PEER_SEEDS)
 @pytest.mark.parametrize("operator", [QLINEAR_AVERAGE, NHWC_MAX])
 def test_onnxruntime_agrees(operator, seeds):
-    """Every value is that of onnxruntime, in both dtypes, layouts and all ranks that it has."""
+    """Every value is that of onnxruntime, in both dtypes and layouts and in all ranks that it supports."""
     values, kinds = 0, set()
     for seed in range(seeds):
         found = peer_call(seed, operator)
@@ -210,13 +210,13 @@ def test_onnxruntime_agrees(operator, seeds):
 
 @pytest.mark.parametrize("dtype", BYTE_NAMES)
 def test_nhwc_max_pool_is_max_pool(dtype):
-    """NhwcMaxPool is MaxPool of a channels-last array, and has neither indices nor floats."""
+    """NhwcMaxPool is MaxPool of a channels-last array, without indices or floats."""
     x = np.random.default_rng(4).integers(-100, 100, (2, 9, 8, 5)).astype(dtype)
     for attributes in ({}, {"strides": 2, "pads": (1, 0, 1, 1)}, {"dilations": 2, "ceil_mode": 1, "strides": 2},
                        {"auto_pad": "SAME_LOWER"}):  # fmt: skip
         wanted = onnxpool.max_pool(x, (3, 2), **attributes, channels_last=True)
-        same_bits(onnxpool.nhwc_max_pool(x, (3, 2), **attributes), wanted)
-        same_bits(onnxpool.NhwcMaxPool(kernel_shape=(3, 2), **attributes)(x), wanted)
+        assert_same_bits(onnxpool.nhwc_max_pool(x, (3, 2), **attributes), wanted)
+        assert_same_bits(onnxpool.NhwcMaxPool(kernel_shape=(3, 2), **attributes)(x), wanted)
     with pytest.raises(PoolTypeError):
         onnxpool.nhwc_max_pool(x.astype(np.float32), 2)
     for unknown in ({"storage_order": 0}, {"return_indices": True}):
@@ -228,7 +228,7 @@ def test_nhwc_max_pool_is_max_pool(dtype):
 @pytest.mark.parametrize("scales", [(1.0, 1.0), (0.05, 0.04), (1e-37, 1e-38), (1e-42, 1e-43), (5e34, 1e34), (1e36, 1.0),
                                     (1e-20, 1e-19), (0.3, 1e-30), (1e-30, 0.3)])
 def test_windows_of_every_width_and_scale_are_added_in_order(dtype, scales):
-    """Taps one by one, and quotients as divisions give them, whatever the scales."""
+    """Taps are added one by one, and quotients are those of true divisions, whatever the scales."""
     rng, info = np.random.default_rng(0), np.iinfo(dtype)
     x_scale, y_scale = np.array(scales, np.float32)
     x_zero, y_zero = (np.array(zero, dtype) for zero in (3, 5))

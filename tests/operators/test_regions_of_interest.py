@@ -1,4 +1,4 @@
-"""MaxRoiPool and RoiAlign: values, what is refused, and onnxruntime's answers."""
+"""MaxRoiPool and RoiAlign: values, what is refused, and comparison with onnxruntime."""
 
 import math
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from calls_family import draw_call
 from oracle import DTYPES, GeometryError
 from oracle_regions import expect_max_roi_pool, expect_roi_align
 from peer import REFUSALS, ask
-from support import FLOAT_NAMES, LAYOUTS, same_bits, to_first, to_last
+from support import FLOAT_NAMES, LAYOUTS, assert_same_bits, to_first, to_last
 from tolerance import judge
 from truths import truths
 
@@ -76,7 +76,7 @@ ONE = {"sampling_ratio": 1}
 
 
 def point(x, y):
-    """A region whose only sample, in half_pixel mode, lies at these coordinates."""
+    """A region whose only sample, in half_pixel mode, is at these coordinates."""
     return (x, y, x + 1, y + 1)
 
 
@@ -128,13 +128,13 @@ ALIGNED = [
 
 
 def placed(case, dtype, channels_last, channels=1):
-    """The image of a case as a batch in a layout."""
+    """The image of a case, as a batch in a layout."""
     x = np.tile(np.array(case.x, np.float64), (1, channels, 1, 1)).astype(DTYPES[dtype])
     return to_last(x, channels_last)
 
 
 def first(y, channels_last):
-    """A result as channels first, in float64."""
+    """A result with channels first, in float64."""
     return to_first(y, channels_last).astype(np.float64)
 
 
@@ -142,7 +142,7 @@ def first(y, channels_last):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("case", MAXIMA, ids=lambda case: case.name)
 def test_max_roi_pool_value(case, channels_last):
-    """The maxima of bins are the decided ones, for one and many channels, and the oracle agrees."""
+    """The maxima of bins are as decided, for one and many channels, and the oracle agrees."""
     for dtype in case.dtypes:
         for channels in (1, 3, 19):
             x = placed(case, dtype, channels_last, channels)
@@ -160,7 +160,7 @@ def test_max_roi_pool_value(case, channels_last):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("case", ALIGNED, ids=lambda case: case.name)
 def test_roi_align_value(case, channels_last):
-    """The interpolated values are the decided ones, for one and many channels, and the oracle agrees."""
+    """The interpolated values are as decided, for one and many channels, and the oracle agrees."""
     for dtype in case.dtypes:
         for channels in (1, 3, 19):
             x = placed(case, dtype, channels_last, channels)
@@ -252,7 +252,7 @@ BAD_ALIGN = {
 
 @pytest.mark.parametrize(("error", "x", "rois", "attributes"), BAD_MAX.values(), ids=BAD_MAX)
 def test_max_roi_pool_refused(error, x, rois, attributes):
-    """What MaxRoiPool cannot compute is refused, and `out` stays as it was."""
+    """What MaxRoiPool cannot compute is refused, and `out` is unchanged."""
     out = np.full((1, 1, 2, 2), CANARY, x.dtype)
     given = {"pooled_shape": (2, 2), **attributes}
     with pytest.raises(error):
@@ -264,7 +264,7 @@ def test_max_roi_pool_refused(error, x, rois, attributes):
 
 @pytest.mark.parametrize(("error", "x", "rois", "places", "attributes"), BAD_ALIGN.values(), ids=BAD_ALIGN)
 def test_roi_align_refused(error, x, rois, places, attributes):
-    """What RoiAlign cannot compute is refused, and `out` stays as it was."""
+    """What RoiAlign cannot compute is refused, and `out` is unchanged."""
     out = np.full((1, 1, 1, 1), CANARY, x.dtype)
     with pytest.raises(error):
         onnxpool.roi_align(x, rois, places, **attributes, out=out)
@@ -274,7 +274,7 @@ def test_roi_align_refused(error, x, rois, places, attributes):
 
 
 def test_one_bad_region_among_many():
-    """A bad region after many good ones is found before anything is written, and named."""
+    """A bad region after many good ones is found before anything is written, and the error names it."""
     rois = np.tile(R_ROI, (5000, 1))
     rois[4321, 0] = 7
     out = np.full((5000, 1, 2, 2), CANARY, np.float32)
@@ -305,7 +305,7 @@ def test_no_regions(channels_last):
 
 @pytest.mark.parametrize("operator", REGIONS)
 def test_regions_are_independent(operator):
-    """Every region gives the same bits alone, at every thread count and in both layouts."""
+    """Every region gives the same bits on its own, with every number of threads and in both layouts."""
     generator = np.random.default_rng(8)
     x = generator.standard_normal((3, 19, 40, 50)).astype(np.float32)
     count = 400  # enough for several threads
@@ -320,12 +320,12 @@ def test_regions_are_independent(operator):
 
     everything = run(slice(None))
     for threads in THREADS:
-        same_bits(run(slice(None), num_threads=threads), everything)
+        assert_same_bits(run(slice(None), num_threads=threads), everything)
     assert everything.nbytes > 2**20
     for k in range(0, count, 9):
-        same_bits(run(slice(k, k + 1)), everything[k : k + 1])
+        assert_same_bits(run(slice(k, k + 1)), everything[k : k + 1])
     last = run(slice(None), to_last(x), channels_last=True)
-    same_bits(np.ascontiguousarray(np.moveaxis(last, -1, 1)), everything)
+    assert_same_bits(np.ascontiguousarray(np.moveaxis(last, -1, 1)), everything)
 
 
 def test_overlapping_output():
@@ -334,17 +334,18 @@ def test_overlapping_output():
     rois = np.array([[0, 0, 0, 2, 2], [1, 1, 1, 4, 3]], np.float32)
     wanted = onnxpool.max_roi_pool(x, rois, (3, 5))
     memory = x.copy()
-    same_bits(onnxpool.max_roi_pool(memory, rois, (3, 5), out=memory), wanted)
+    assert_same_bits(onnxpool.max_roi_pool(memory, rois, (3, 5), out=memory), wanted)
     places = np.array([0, 1])
     wanted = onnxpool.roi_align(x, rois[:, 1:], places, output_height=3, output_width=5)
     memory = x.copy()
-    same_bits(onnxpool.roi_align(memory, rois[:, 1:], places, output_height=3, output_width=5, out=memory), wanted)
+    pooled = onnxpool.roi_align(memory, rois[:, 1:], places, output_height=3, output_width=5, out=memory)
+    assert_same_bits(pooled, wanted)
 
 
 @pytest.mark.parametrize("seeds", PEER_SEEDS)
 @pytest.mark.parametrize("operator", REGIONS)
 def test_onnxruntime_agrees(operator, seeds):
-    """Values are those of onnxruntime on random regions, maxima to the bit, at every opset that it runs."""
+    """Values are those of onnxruntime on random regions, with exactly equal maxima, at every opset that it supports."""
     opsets, ran = set(), 0
     for seed in range(seeds):
         call = draw_call(SeededChoices(seed), (operator,))
@@ -353,7 +354,7 @@ def test_onnxruntime_agrees(operator, seeds):
         if call.x.dtype.name not in known or call.values not in ("whole", "normal", "spread") or call.x.size == 0:
             continue
         if call.opset != opset and call.opset is not None:
-            continue  # drawn for an opset whose version onnxruntime lacks
+            continue  # generated for an opset whose version onnxruntime lacks
         try:
             truth = truths(call)[0]
         except GeometryError:
@@ -362,7 +363,7 @@ def test_onnxruntime_agrees(operator, seeds):
         inputs[0] = np.ascontiguousarray(np.moveaxis(inputs[0], -1, 1) if call.channels_last else inputs[0])
         try:
             wanted = ask(operator, inputs, [call.x.dtype.name], call.attributes, opset=opset)[0]
-        except REFUSALS:  # of an inverted region, whose number of samples is negative along one axis
+        except REFUSALS:  # for an inverted region, whose number of samples is negative along one axis
             continue
         y = call.run(onnxpool)
         for result in (y, np.moveaxis(wanted, 1, -1) if call.channels_last else wanted):

@@ -1,4 +1,4 @@
-"""The table of operators against the schemas of onnx and onnxruntime, and every refusal that follows from it."""
+"""The table of operators against the schemas of onnx and onnxruntime, and every error that follows from it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +13,7 @@ from samples import ATTRIBUTES, CONTRIBUTED, OPERATORS, build, domain_of, inputs
 from support import DTYPES
 
 import onnxpool
+from onnxpool import schemas
 
 STANDARD = tuple(name for name in OPERATORS if name not in CONTRIBUTED)
 NEWEST = 28
@@ -23,7 +24,7 @@ TYPES = {f"tensor({name})": name for name in ("bfloat16", "float16", "int8", "ui
 TYPES |= {"tensor(float)": "float32", "tensor(double)": "float64"}
 KINDS = {"FLOAT": "float", "INT": "int", "INTS": "ints", "STRING": "string"}
 
-# A legal value of each attribute for two spatial axes; `p` changes its type between versions.
+# A legal value of each attribute for two spatial axes; the type of `p` differs between versions.
 VALUES: dict[str, Any] = {
     "auto_pad": "VALID",
     "ceil_mode": 0,
@@ -46,7 +47,7 @@ P = {"int": 2, "float": 2.0}
 
 
 def default_of(attribute: Any) -> Any:
-    """The default in an onnx or onnxruntime schema as a Python value, None where there is none."""
+    """The default in an onnx or onnxruntime schema as a Python value, or None."""
     stored = getattr(attribute, "default_value", None)
     if stored is None:
         stored = AttributeProto.FromString(attribute._default_value)
@@ -90,23 +91,35 @@ ONNXRUNTIME = published(get_all_operator_schema(), "com.microsoft", CONTRIBUTED)
 SCHEMAS = {"": ONNX, "com.microsoft": ONNXRUNTIME}
 ALL = ONNX | ONNXRUNTIME
 VERSIONS = {name: sorted(version for operator, version in ALL if operator == name) for name in OPERATORS}
-# Each operator with each opset of its domain in which it is.
+# Each operator with each opset of its domain that contains it.
 AT_OPSETS = [(name, opset) for name in OPERATORS for opset in (OPSETS if name in STANDARD else (1,))
              if opset >= VERSIONS[name][0]]
 
 
 def since(operator: str, opset: int) -> int:
-    """The version of an operator that a model of an opset uses."""
+    """The version of an operator that applies to a model of an opset."""
     return max(version for version in VERSIONS[operator] if version <= opset)
 
 
 def introduced(operator: str, known: Callable[[dict[str, Any]], bool]) -> int | None:
-    """The first version of an operator whose schema has something."""
+    """The first version of an operator whose schema satisfies a condition."""
     return next((version for version in VERSIONS[operator] if known(ALL[operator, version])), None)
 
 
 def rows_of(domain: str) -> dict[tuple[str, int], dict[str, Any]]:
     return {(row["operator"], row["version"]): row for row in onnxpool.supported() if row["domain"] == domain}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_inputs_are_those_of_the_published_schema(operator: str) -> None:
+    """Their names in all versions, and which of them a node may leave out."""
+    found = [schema for schema in (*get_all_schemas_with_history(), *get_all_operator_schema())
+             if schema.name == operator and schema.domain == schemas.SCHEMAS[operator].domain]
+    assert found
+    for schema in found:
+        assert tuple(one.name for one in schema.inputs) == schemas.SCHEMAS[operator].inputs
+        optional = tuple(one.name for one in schema.inputs if str(one.option).rpartition(".")[2] == "Optional")
+        assert optional == schemas.SCHEMAS[operator].optional
 
 
 @pytest.mark.parametrize("domain", SCHEMAS, ids=["onnx", "microsoft"])
@@ -138,7 +151,7 @@ def test_the_table_is_a_copy() -> None:
 
 @pytest.mark.parametrize(("operator", "opset"), AT_OPSETS)
 def test_attributes_are_taken_or_refused_as_their_version_says(operator: str, opset: int) -> None:
-    """An attribute works from the version that has it; before, the refusal names the version that introduced it."""
+    """An attribute works from the version that introduced it; before that, the error names this version."""
     version = since(operator, opset)
     arrays = inputs(operator, shape=SHAPE)
     for name in sorted({name for one in VERSIONS[operator] for name in ALL[operator, one]["attributes"]}):
@@ -159,7 +172,7 @@ def test_attributes_are_taken_or_refused_as_their_version_says(operator: str, op
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("operator", ["GlobalLpPool", "LpPool"])
 def test_p_has_the_type_of_its_version(operator: str, opset: int) -> None:
-    """A float is refused where the version takes integers. An integer is a float too."""
+    """A float is refused where the version expects integers. An integer is accepted as a float."""
     version = since(operator, opset)
     if ALL[operator, version]["attributes"]["p"]["type"] == "float":
         assert type(build(operator, opset=opset, p=P["int"]).attributes["p"]) is float
@@ -170,7 +183,7 @@ def test_p_has_the_type_of_its_version(operator: str, opset: int) -> None:
 
 @pytest.mark.parametrize(("operator", "opset"), AT_OPSETS)
 def test_dtypes_are_taken_or_refused_as_their_version_says(operator: str, opset: int) -> None:
-    """A dtype works from the version that has it; before, the refusal names the version that introduced it."""
+    """A dtype works from the version that introduced it; before that, the error names this version."""
     version = since(operator, opset)
     for dtype in DTYPES:
         arrays = inputs(operator, dtype.name, SHAPE)
@@ -198,7 +211,7 @@ def test_an_opset_means_the_newest_version_that_is_not_newer(operator: str, opse
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("opset", [0, -1, NEWEST + 1, 2**63, 2**70])
 def test_opset_that_does_not_exist_is_refused(operator: str, opset: int) -> None:
-    """An opset below the first or above the newest known one is refused with the number and the range."""
+    """An opset below the first or above the newest known one is refused, with the number and the range."""
     with pytest.raises(onnxpool.PoolError) as caught:
         build(operator, opset=opset)
 
@@ -208,7 +221,7 @@ def test_opset_that_does_not_exist_is_refused(operator: str, opset: int) -> None
 
 @pytest.mark.parametrize("operator", [name for name in STANDARD if VERSIONS[name][0] > 1])
 def test_opset_before_the_operator_is_refused(operator: str) -> None:
-    """An opset in which ONNX had no such operator is refused with the first one that has it."""
+    """An opset in which ONNX did not have the operator is refused, with the first one that has it."""
     for opset in range(1, VERSIONS[operator][0]):
         with pytest.raises(onnxpool.PoolError, match=rf"^{operator}: .*\b{opset}\b.*\b{VERSIONS[operator][0]}\b"):
             build(operator, opset=opset)
@@ -216,7 +229,7 @@ def test_opset_before_the_operator_is_refused(operator: str) -> None:
 
 @pytest.mark.parametrize("opset", ["22", 22.0, 21.5, (22,), b"22"], ids=repr)
 def test_opset_of_another_kind_is_refused(opset: Any) -> None:
-    """An opset that is not an integer is refused as a wrong kind of value."""
+    """An opset that is not an integer is refused for its type."""
     with pytest.raises(onnxpool.PoolTypeError, match="opset"):
         build("AveragePool", opset=opset)
 
@@ -227,7 +240,7 @@ def node(operator: str, domain: str = "", **attributes: Any) -> onnx.NodeProto:
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_attribute_of_no_version_is_refused(operator: str) -> None:
-    """A node with an attribute that no version of the operator has is refused with the name of the attribute."""
+    """A node with an attribute that no version of the operator has is refused, with the name of the attribute."""
     domain = domain_of(operator)
     with pytest.raises(onnxpool.PoolError, match="foreign"):
         onnxpool.from_node(node(operator, domain, **ATTRIBUTES[operator], foreign=1), {domain: 1 if domain else 22})
@@ -247,14 +260,14 @@ def test_attribute_of_no_version_is_refused(operator: str) -> None:
     ids=["another_operator", "another_case", "another_domain", "no_opset", "nothing", "too_new", "not_standard"],
 )
 def test_node_that_is_not_ours_is_refused(operator: str, domain: str, opsets: dict[str, int]) -> None:
-    """A node of another operator, domain or unknown opset is refused with its name."""
+    """A node of another operator, domain or unknown opset is refused, with its name."""
     with pytest.raises(onnxpool.PoolError, match=operator):
         onnxpool.from_node(node(operator, domain, kernel_shape=[2]), opsets)
 
 
 @pytest.mark.parametrize("domain", ["", "ai.onnx"])
 def test_both_names_of_the_standard_domain_are_known(domain: str) -> None:
-    """The standard domain may be written as nothing or as ai.onnx, in the node and in the opsets."""
+    """The standard domain may be written as an empty string or as ai.onnx, in the node and in the opsets."""
     for key in ("", "ai.onnx"):
         operator = onnxpool.from_node(node("AveragePool", domain, kernel_shape=[2]), {key: 13})
 

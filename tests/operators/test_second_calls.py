@@ -1,4 +1,4 @@
-"""Plans remember that plain arrays need no further look: what is asked of them holds in the second call too."""
+"""Plans remember that plain arrays need no further checks; what is required of calls also holds for the second one."""
 
 import inspect
 import pickle
@@ -105,7 +105,7 @@ SCALES = (np.float32(0.05), np.uint8(3), np.float32(0.04), np.uint8(7))
 @pytest.mark.parametrize("operator", [
     onnxpool.QLinearGlobalAveragePool, lambda **given: onnxpool.QLinearAveragePool(kernel_shape=[2, 3], **given)])
 def test_a_plan_keeps_nothing_of_a_quantisation(operator, channels_last):
-    """Each call has scales and zero points of its own, and is told if they are missing or wrong."""
+    """Each call has scales and zero points of its own, and gets an error if they are missing or wrong."""
     shape = (2, 9, 9, 80) if channels_last else (2, 80, 9, 9)
     x = np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
     pool = operator(channels_last=channels_last)
@@ -125,7 +125,7 @@ def test_a_plan_keeps_nothing_of_a_quantisation(operator, channels_last):
 
 
 def test_a_dtype_that_is_only_equal_is_as_good(called):
-    """Unpickled arrays have dtypes of their own; the result's is NumPy's."""
+    """Unpickled arrays have dtype objects of their own; the dtype of the result is NumPy's."""
     plan, x, y = called
     other = pickle.loads(pickle.dumps(x))
     assert other.dtype is not x.dtype
@@ -141,7 +141,7 @@ def test_plans_say_what_they_take(called):
 
 
 def test_what_is_read_of_a_quantisation_is_read_once():
-    """Also of an array that does not go the short way; and the array is looked at before."""
+    """This also holds for an array that does not take the fast path, and the array is checked first."""
     class Scale:
         reads = 0
 

@@ -1,4 +1,4 @@
-"""What an error says to do is done, and the call works: the advice of a refusal is no dead end."""
+"""Following the advice of an error makes the call work: no advice is a dead end."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.smoke
 Given = dict[str, Any]
 RANK = 2  # of the board
 SIDES = {"pads": 2}
-SMALL = {"pads": 0}  # the least values; 1 for others
+SMALL = {"pads": 0}  # the smallest values; 1 for others
 
 
 def changed(given: Given, name: str, value: Any, place: str | None = None) -> Given:
-    """The attributes with another value, of one place if that is given; None leaves the attribute out."""
+    """The attributes with another value, at one position if that is given; None removes the attribute."""
     if place is not None:
         values = list(given[name]) if name in given else least(name)
         values[int(place)] = value
@@ -31,7 +31,7 @@ def changed(given: Given, name: str, value: Any, place: str | None = None) -> Gi
 
 
 def least(name: str) -> list[int]:
-    """The least value for each axis or side."""
+    """The smallest value for each axis or side."""
     return [SMALL.get(name, 1)] * RANK * SIDES.get(name, 1)
 
 
@@ -40,7 +40,7 @@ def other_names(given: Given, name: str, names: str) -> Iterator[Given]:
         yield changed(given, name, one)
 
 
-# What the end of a message says, and the attributes that then have to work.
+# The end of a message, and the attributes that must then work.
 WAYS: list[tuple[str, Callable[..., Iterator[Given]]]] = [
     (r": (\w+)(?:\[(\d+)\])? .*; give an int of at least (-?\d+)$",
      lambda given, name, place, value: iter([changed(given, name, int(value), place)])),
@@ -89,11 +89,11 @@ def advised(text: str, given: Given) -> list[Given]:
 
 @pytest.mark.parametrize(("case", "operator"), applied(BAD_GEOMETRY + BAD_KINDS))
 def test_the_way_out_of_a_bad_attribute_works(case: Bad, operator: str) -> None:
-    """Each way that the message names. What is wrong at another place too has a message of its own, once more."""
+    """Try each way that the message names. If something is wrong at another position too, its own message follows."""
     for last in layouts_of(operator):
         x = to_last(board(np.uint8 if operator in ("QLinearAveragePool", "NhwcMaxPool") else np.float32), last)
         open_ends = [{"kernel_shape": [2, 2], **case.attributes}]
-        for _ in range(5):  # as many places can be wrong
+        for _ in range(5):  # no more positions can be wrong
             following = []
             for given in open_ends:
                 try:
@@ -114,7 +114,7 @@ def far(row: Any) -> Any:
     return np.array([row], np.float32)
 
 
-# A call that is refused, how its message ends, and calls that follow it.
+# A call that is refused, the end of its message, and calls that follow its advice.
 CALLS: dict[str, tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = {
     "axes_empty": (partial(onnxpool.max_pool, X, 2, axes=[]), "give the number of each axis to pool",
                    [partial(onnxpool.max_pool, X, 2, axes=[2, 3])]),
@@ -166,7 +166,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = {
 
 @pytest.mark.parametrize(("call", "way", "followed"), CALLS.values(), ids=CALLS)
 def test_the_way_out_works(call: Callable[[], Any], way: str, followed: list[Callable[[], Any]]) -> None:
-    """The message ends so, and who follows it gets a result."""
+    """The message ends like this, and following it yields a result."""
     with pytest.raises((PoolError, PoolTypeError)) as caught:
         call()
     assert str(caught.value).rpartition("; ")[2] == way

@@ -1,7 +1,7 @@
 """Random calls of the library: every operator, opset, attribute, dtype, layout and kind of memory.
 
-Every choice is made through a `Choices` object, so that a seed and a property-testing framework draw the
-same calls. The simplest choice always comes first, which is where shrinking leads.
+Every choice is made through a `Choices` object, so that a seed and a property-testing framework generate the
+same calls. The simplest choice always comes first, because shrinking moves towards it.
 """
 
 import math
@@ -25,13 +25,13 @@ FUNCTIONS = {
     "MaxRoiPool": "max_roi_pool",
     "RoiAlign": "roi_align",
 }
-INDICES = "MaxPool Indices"  # the calls of MaxPool that ask for its second output
+INDICES = "MaxPool Indices"  # the calls of MaxPool that request its second output
 UNPOOL = "MaxUnpool"
 REGIONS = ("MaxRoiPool", "RoiAlign")
 QLINEAR = (QLINEAR_GLOBAL, QLINEAR_AVERAGE)
 WINDOWED = ("AveragePool", "MaxPool", "LpPool")
 SLIDING = (*WINDOWED, INDICES, QLINEAR_AVERAGE, NHWC_MAX)
-POOLS = tuple(name for name in FUNCTIONS if name not in (INDICES, UNPOOL, *REGIONS))  # one array to one array
+POOLS = tuple(name for name in FUNCTIONS if name not in (INDICES, UNPOOL, *REGIONS))  # one array in, one array out
 
 # The first opset of each attribute that not every version of its operator has.
 SINCE = {
@@ -51,18 +51,18 @@ VERSION_STARTS = (22, 1, 2, 7, 8, 9, 10, 11, 12, 16, 18, 19)
 
 MOST_ELEMENTS = 3000
 MOST_TAPS = 40_000
-SHORT_AXIS, LONG_AXIS = 9, 150  # most axes are short; a long one goes through vectors and large windows
+SHORT_AXIS, LONG_AXIS = 9, 150  # most axes are short; a long one exercises vectors and large windows
 STYLES = ("function", "object", "plan")
 THREADS = (None, 1, 2, 3, 7)
 AUTO_PADS = ("NOTSET", "", "VALID", "SAME_UPPER", "SAME_LOWER")
-JUNK = 0x7E  # a byte that gives a large or NaN element in every dtype
+JUNK = 0x7E  # a byte that makes a large or NaN element in every dtype
 
 
 class Choices:
-    """A source of choices: subclasses say how a whole number is drawn."""
+    """A source of choices: subclasses define how an integer is chosen."""
 
     def integer(self, low, high):
-        """A whole number from low to high, both included."""
+        """An integer from low to high, both included."""
         raise NotImplementedError
 
     def pick(self, options):
@@ -70,12 +70,12 @@ class Choices:
         return options[self.integer(0, len(options) - 1)]
 
     def chance(self, percent):
-        """True that often."""
+        """True with this probability, in percent."""
         return self.integer(0, 99) >= 100 - percent
 
 
 class SeededChoices(Choices):
-    """Choices that follow from a seed."""
+    """Choices determined by a seed."""
 
     def __init__(self, seed):
         self.generator = np.random.default_rng(seed)
@@ -86,7 +86,7 @@ class SeededChoices(Choices):
 
 @dataclass(frozen=True)
 class Call:
-    """One call of the library: what is computed, and how it is asked for."""
+    """One call of the library: what is computed, and how it is called."""
 
     operator: str
     opset: int | None
@@ -102,7 +102,7 @@ class Call:
 
     @property
     def inputs(self):
-        """The operator's inputs in ONNX order."""
+        """The inputs of the operator in ONNX order."""
         return (self.x, *self.further)
 
     def run(self, library, out=None):
@@ -125,7 +125,7 @@ class Call:
         return made(*self.inputs, **options)
 
     def describe(self):
-        """Everything about the call but the values of x."""
+        """Everything about the call except the values of x."""
         given = {"opset": self.opset, **self.attributes, "channels_last": self.channels_last}
         given |= {"out": self.out, "num_threads": self.num_threads}
         arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
@@ -148,7 +148,7 @@ def draw_opset(choices, operator):
 
 
 def draw_dtype(choices, operator, opset):
-    """A dtype that this version of the operator allows."""
+    """A dtype that this version of the operator accepts."""
     if operator in (*QLINEAR, NHWC_MAX):
         return DTYPES[choices.pick(("uint8", "int8"))]
     names = ["float32", "float64", "float16"]
@@ -160,7 +160,7 @@ def draw_dtype(choices, operator, opset):
 
 
 def draw_p(choices, opset):
-    """The exponent of a norm: a float at version 1, a whole number later; None is not given."""
+    """The exponent of a norm: a float at version 1, an integer later; None means not given."""
     if opset is not None and opset < INTEGER_P_SINCE:
         return choices.pick((None, 2.0, 1.0, 1.5, 3.0, math.inf, 0.5, 2.5))
     return choices.pick((None, 2, 1, 3, 4, 5, 7, 1000))
@@ -182,7 +182,7 @@ def draw_shape(choices, operator, channels_last):
 
 
 def draw_axis(choices, size, dilated):
-    """Kernel, stride, dilation and pads of one axis, mostly but not always legal."""
+    """Kernel, stride, dilation and pads of one axis, usually but not always legal."""
     kernel = choices.integer(1, size + 2 if choices.chance(15) else min(size + 1, 6))
     if choices.chance(2):
         kernel = choices.pick((9, 64, 1280))
@@ -239,7 +239,7 @@ def draw_attributes(choices, operator, opset, spatial):
 
 
 def taps_bound(attributes, spatial):
-    """An upper bound of the taps of one plane (of its windows inside the input)."""
+    """An upper bound on the number of taps of one plane (of its windows, inside the input)."""
     kernel = attributes["kernel_shape"]
     kernel = (kernel,) * len(spatial) if isinstance(kernel, int) else kernel
     strides = attributes.get("strides", (1,) * len(spatial))
@@ -258,7 +258,7 @@ def largest(form):
 
 
 def special_values(form):
-    """Values on the edges of a float format."""
+    """Values at the limits of a float format."""
     tiny = math.ldexp(1.0, -form.unit)
     normal = math.ldexp(1.0, form.precision - 1 - form.unit)
     huge = largest(form)
@@ -266,7 +266,7 @@ def special_values(form):
 
 
 def draw_values(choices, dtype, shape):
-    """An array of one kind of values, and the name of the kind."""
+    """An array with one kind of values, and the name of the kind."""
     generator = np.random.default_rng(choices.integer(0, 2**32 - 1))
     if dtype.name not in FORMATS:
         limits = np.iinfo(dtype)
@@ -304,7 +304,7 @@ def draw_values(choices, dtype, shape):
 
 
 def junk(shape, dtype):
-    """An array full of values that nobody should read."""
+    """An array filled with values that nobody should read."""
     size = math.prod(shape) * dtype.itemsize
     return np.full(size, JUNK, np.uint8).view(dtype).reshape(shape)
 
@@ -316,7 +316,7 @@ def gapped(shape, dtype):
 
 
 def layouts(x, channels_last):
-    """The same array in every kind of memory: name to a function that makes the view."""
+    """The same array in every kind of memory: a dict from names to functions that make the view."""
     to, fro = ((1, -1), (-1, 1)) if not channels_last else ((-1, 1), (1, -1))
     backwards = (slice(None, None, -1),) * x.ndim
 
@@ -372,7 +372,7 @@ def draw_quantisation(choices, dtype, optional):
 
 
 def draw_pool(choices, operator):
-    """One call of a pool, legal by its version's attributes and dtypes; its geometry may be one to refuse."""
+    """One call of a pool whose attributes and dtypes are legal for its version; its geometry may have to be refused."""
     opset = draw_opset(choices, operator)
     dtype = draw_dtype(choices, operator, opset)
     channels_last = operator == NHWC_MAX or choices.chance(50)
@@ -401,7 +401,7 @@ def draw_pool(choices, operator):
 
 
 def make_out(kind, shape, dtype):
-    """The array for a result that a call asks for, and the whole memory it lies in."""
+    """The array that a call passes for a result, and the whole memory around it."""
     if kind == "absent":
         return None, None
     if kind == "strided":

@@ -1,4 +1,4 @@
-"""Random calls of the operators that take further arrays: MaxUnpool, MaxRoiPool and RoiAlign."""
+"""Random calls of the operators with further input arrays: MaxUnpool, MaxRoiPool and RoiAlign."""
 
 import math
 
@@ -24,7 +24,7 @@ from oracle_unpool import inferred
 
 MOST_CELLS = 4000  # of one result
 MOST_SAMPLES = 6000  # of one call of RoiAlign
-MOST_BINS = 60  # so many that floor and ceil of float32 products decide which elements a bin holds
+MOST_BINS = 60  # enough that floor and ceil of float32 products decide which elements a bin contains
 BAD_PLACES = (-1, -2, 2**31, 2**40, 2**63 - 1, -(2**63))
 SCALES = (1.0, 0.5, 0.0625, 0.1, 2.0, 1 / 3)
 
@@ -37,12 +37,12 @@ def draw_memory(choices, array, channels_last=False):
 
 
 def rounded(number, dtype):
-    """An attribute in the precision of coordinates, which float64 data would otherwise see unrounded."""
+    """An attribute in the precision of coordinates, which calls on float64 data would otherwise see unrounded."""
     return number if dtype.name != "float64" else float(np.float32(number))
 
 
 def assemble(choices, operator, opset, attributes, x, values, channels_last, further):
-    """A call of these arguments, in some memory, style and number of threads."""
+    """A call with these arguments, in some memory, style and number of threads."""
     ways = layouts(x, channels_last)
     memory = choices.pick(tuple(ways)) if choices.chance(70) else "C"
     return Call(
@@ -64,7 +64,7 @@ def assemble(choices, operator, opset, attributes, x, values, channels_last, fur
 
 
 def draw_places(choices, shape, size):
-    """Indices of some shape into a tensor of `size` elements: distinct, repeated, all the same, or one bad one."""
+    """Indices of some shape into a tensor of `size` elements: distinct, repeated, all equal, or with one bad index."""
     generator = np.random.default_rng(choices.integer(0, 2**32 - 1))
     count = math.prod(shape)
     kind = choices.pick(("distinct", "any", "one", "near", "bad"))
@@ -85,7 +85,7 @@ def draw_places(choices, shape, size):
 
 
 def draw_output_shape(choices, inner, channels_last):
-    """The shape of the result, mostly at least as large as the inferred one."""
+    """The shape of the result, usually at least as large as the inferred one."""
     shape = list(inner)
     for axis in range(2, len(shape)):
         shape[axis] += choices.pick((0, 1, 2, 5))
@@ -97,7 +97,7 @@ def draw_output_shape(choices, inner, channels_last):
 
 
 def draw_unpool(choices, operator):
-    """One call of MaxUnpool; its geometry and its indices may be some to refuse."""
+    """One call of MaxUnpool; its geometry and its indices may have to be refused."""
     opset = draw_opset(choices, operator)
     dtype = draw_dtype(choices, operator, opset)
     channels_last = choices.chance(50)
@@ -139,7 +139,7 @@ def draw_image(choices, dtype, channels_last):
 
 
 def draw_corners(choices, generator, count, size, scale):
-    """x1, y1, x2, y2 of some regions: inside, across the edge, outside, inverted, whole numbers and halves."""
+    """x1, y1, x2, y2 of some regions: inside, across the edge, outside, inverted, at integers and at halves."""
     height, width = size
     reach = np.array([width, height, width, height]) / scale
     kind = choices.pick(("inside", "around", "whole", "half", "tiny", "outside", "inverted", "edge", "far"))
@@ -166,7 +166,7 @@ def draw_corners(choices, generator, count, size, scale):
 
 
 def draw_rois(choices, dtype, images, size, scale, batch_first):
-    """Regions in the data's dtype, with the number of their image first if asked for; and these numbers."""
+    """Regions in the dtype of the data, preceded by the number of their image if requested; and these numbers."""
     generator = np.random.default_rng(choices.integer(0, 2**32 - 1))
     count = 0 if choices.chance(5) else choices.integer(1, 5)
     corners = draw_corners(choices, generator, count, size, scale)
@@ -174,7 +174,7 @@ def draw_rois(choices, dtype, images, size, scale, batch_first):
     if count and choices.chance(4):
         places[generator.integers(count)] = choices.pick((images, -1))
     rows = np.concatenate([places[:, None], corners], 1) if batch_first else corners
-    with np.errstate(over="ignore"):  # far ones, which are then infinite
+    with np.errstate(over="ignore"):  # far regions, whose corners then become infinite
         rows = rows.astype(dtype)
     if count and choices.chance(3):
         rows[generator.integers(count), -1] = choices.pick((math.nan, math.inf, -math.inf))
@@ -182,7 +182,7 @@ def draw_rois(choices, dtype, images, size, scale, batch_first):
 
 
 def draw_roi_align_attributes(choices, opset, dtype, scale, widest, channels):
-    """Attributes of RoiAlign whose call stays small."""
+    """Attributes of RoiAlign that keep the call small."""
     pooled = [choices.integer(1, 5) for _ in range(2)]
     given = {}
     if choices.chance(90):
@@ -203,7 +203,7 @@ def draw_roi_align_attributes(choices, opset, dtype, scale, widest, channels):
 
 
 def draw_regions(choices, operator):
-    """One call on regions of interest; a few of them are some to refuse."""
+    """One call on regions of interest; a few of them have to be refused."""
     opset = draw_opset(choices, operator)
     dtype = draw_dtype(choices, operator, opset)
     channels_last = choices.chance(50)
@@ -229,6 +229,6 @@ WEIGHTED = (*WINDOWED, *WINDOWED, *FUNCTIONS, INDICES, QLINEAR_AVERAGE)
 
 
 def draw_call(choices, operators=WEIGHTED):
-    """One call of one of the operators."""
+    """One call of one of these operators."""
     operator = choices.pick(operators)
     return DRAWERS.get(operator, draw_pool)(choices, operator)

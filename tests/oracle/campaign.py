@@ -1,6 +1,6 @@
 """Compare the library with the oracle on many random calls: python tests/oracle/campaign.py --calls 20000 --seed 1
 
-Every call follows from a seed of its own, which a mismatch prints: --only SEED makes that call again.
+Every call has a seed of its own, which a mismatch prints: --only SEED repeats that call.
 """
 
 import argparse
@@ -25,7 +25,7 @@ MOST_REPORTS = 20
 
 
 class Outcome(NamedTuple):
-    """How one call went: the worst error in units of the bound, whether it had to be refused, what is wrong."""
+    """The outcome of one call: the worst error in units of the bound, whether it had to be refused, what is wrong."""
 
     worst: float = 0.0
     refused: bool = False
@@ -60,7 +60,7 @@ def contents(call):
 
 
 def check_result(truth, y, out, memory):
-    """Compare one result with the truth, and look at the memory around it."""
+    """Compare one result with the truth, and check the memory around it."""
     if out is not None and y is not out:
         return Outcome(math.inf, problem="did not return out itself")
     if not isinstance(y, np.ndarray):
@@ -74,7 +74,7 @@ def check_result(truth, y, out, memory):
 
 
 def check_refusal(call, reason, before):
-    """Make a call that does not fit its input; the library must say so."""
+    """Make a call that does not fit its input; the library must refuse it."""
     try:
         y = call.run(onnxpool)
     except onnxpool.PoolError:
@@ -86,7 +86,7 @@ def check_refusal(call, reason, before):
 
 
 class Report:
-    """Counts of what was called and how far results were off."""
+    """Counts of calls, and of the errors of their results."""
 
     def __init__(self):
         self.calls = 0

@@ -1,8 +1,8 @@
 """Make many calls with something wrong in them: python tests/oracle/corruption.py --calls 10000 --seed 1
 
-Each must end in a PoolError, a PoolTypeError or a result of the right shape. Inputs are write-protected, and they and
-the results lie against pages that nobody may touch, so that a wrong access ends the process and says where. Every call
-follows from a seed of its own: --only SEED makes that call again.
+Each must end in a PoolError, a PoolTypeError or a result of the right shape. Inputs are write-protected, and inputs
+and results lie next to inaccessible pages, so that a wrong access kills the process and reports where. Every call has
+a seed of its own: --only SEED repeats that call.
 """
 
 import argparse
@@ -26,8 +26,8 @@ from shapes import result_shapes
 import onnxpool
 
 SLOTS = [Slot(64) for _ in range(8)]
-MOST_SECONDS = 20  # of one call, which is then taken to hang
-MOST_BYTES = 3 * 2**30  # of address space, so that a result of billions of elements is a MemoryError
+MOST_SECONDS = 20  # seconds of one call, after which it is considered to hang
+MOST_BYTES = 3 * 2**30  # of address space, so that a result of billions of elements raises MemoryError
 HUGE_RESULT = 2**29
 MOST_REPORTS = 20
 
@@ -44,7 +44,7 @@ LAYOUTS = (2, -1, "x", None, 0.5, math.nan)
 
 
 def own_attributes(name):
-    """The attributes of ONNX that the operator's function takes."""
+    """The ONNX attributes that the function of the operator accepts."""
     parameters = inspect.signature(getattr(onnxpool, FUNCTIONS[name])).parameters.values()
     inputs = {"x", "indices", "rois", "batch_indices", "output_shape", "x_scale", "y_scale"}
     inputs |= {"x_zero_point", "y_zero_point", "out", "num_threads", "opset", "channels_last", "return_indices", "axes",
@@ -52,11 +52,11 @@ def own_attributes(name):
     return [parameter.name for parameter in parameters if parameter.name not in inputs]
 
 
-# Corruptions: of a call, one thing changed
+# Corruptions: each changes one thing about a call
 
 
 def bad_attribute(choices, call):
-    """An attribute with another value altogether."""
+    """An attribute with an entirely different value."""
     names = own_attributes(call.operator)
     if not names:
         return bad_option(choices, call)
@@ -67,7 +67,7 @@ def bad_attribute(choices, call):
 
 
 def bad_element(choices, call):
-    """An attribute with one element changed, too many or too few."""
+    """An attribute with one element changed, added or removed."""
     lists = [name for name, value in call.attributes.items() if isinstance(value, (tuple, list)) and value]
     if not lists:
         return bad_attribute(choices, call)
@@ -85,13 +85,13 @@ def bad_element(choices, call):
 
 
 def far_windows(choices, call):
-    """Windows that lie far apart, far before and far behind all elements, or reach there: valid together, or not."""
+    """Windows that lie far apart, or far before or beyond all elements, or reach there; in combination valid or not."""
     names = own_attributes(call.operator)
     shape = getattr(call.x, "shape", ())
     if call.operator == UNPOOL or "kernel_shape" not in names or len(shape) < 3:
         return bad_attribute(choices, call)
-    drawn = {"kernel_shape": (1, 2, 3, 2**40, 2**60), "dilations": (1, 1, 2, 2**31, 2**58)}
-    given = {name: [choices.pick(drawn[name]) for _ in shape[2:]] for name in drawn if name in names}
+    candidates = {"kernel_shape": (1, 2, 3, 2**40, 2**60), "dilations": (1, 1, 2, 2**31, 2**58)}
+    given = {name: [choices.pick(candidates[name]) for _ in shape[2:]] for name in candidates if name in names}
     given["strides"] = [choices.pick((1, 2, 2**31, 2**45, 2**60)) for _ in shape[2:]]
     given["pads"] = [stride * choices.pick((0, 1, 2)) for stride in given["strides"] * 2]
     if choices.chance(30):
@@ -101,20 +101,20 @@ def far_windows(choices, call):
 
 
 def with_input(call, place, value):
-    """The call with one input exchanged."""
+    """The call with one input replaced."""
     inputs = list(call.inputs)
     inputs[place] = value
     return replace(call, x=inputs[0], further=tuple(inputs[1:]))
 
 
 def pick_input(choices, call):
-    """The place of an input that is an array, mostly a further one."""
+    """The position of an input that is an array, usually not the first one."""
     places = [place for place, value in enumerate(call.inputs) if isinstance(value, np.ndarray)]
     return choices.pick(places[1:] if len(places) > 1 and choices.chance(80) else places) if places else None
 
 
 def bad_value(choices, call):
-    """A value in an input that is no index, no image, no coordinate or no scale."""
+    """A bad value in an input: not an index, an image, a coordinate or a scale."""
     place = pick_input(choices, call)
     if place is None or call.inputs[place].size == 0 or call.inputs[place].dtype.kind not in "iufV":
         return bad_attribute(choices, call)
@@ -132,7 +132,7 @@ def bad_value(choices, call):
 
 
 def bad_shape(choices, call):
-    """An input of another shape."""
+    """An input with another shape."""
     place = pick_input(choices, call)
     if place is None:
         return bad_attribute(choices, call)
@@ -149,7 +149,7 @@ def bad_shape(choices, call):
 
 
 def bad_dtype(choices, call):
-    """An input of another dtype."""
+    """An input with another dtype."""
     place = pick_input(choices, call)
     if place is None:
         return bad_attribute(choices, call)
@@ -158,7 +158,7 @@ def bad_dtype(choices, call):
 
 
 def bad_kind(choices, call):
-    """An input that is missing, one too many, or no array."""
+    """An input that is missing, superfluous, or not an array."""
     kind = choices.pick(("none", "list", "masked", "fewer", "more"))
     if kind == "fewer" and call.further:
         return replace(call, further=call.further[:-1], style="object")
@@ -178,7 +178,7 @@ def bad_option(choices, call):
 
 
 def bad_out(choices, call):
-    """Something else to store the result in."""
+    """Something unsuitable to store the result in."""
     return replace(call, out=choices.integer(0, len(OUTS) - 1))
 
 
@@ -199,7 +199,7 @@ def draw_corrupted(choices, operators):
 
 
 def guarded(choices, call):
-    """The call with its arrays moved against forbidden pages, and the slots that hold them."""
+    """The call with its arrays moved next to inaccessible pages, and the slots that hold them."""
     used, inputs = [], []
     for value in call.inputs:
         plain = isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray) and not value.dtype.hasobject
@@ -239,7 +239,7 @@ def expected_shapes(call):
 
 
 def attempt(choices, call):
-    """Make the call; what is wrong with how it ends, and the name of how it ends."""
+    """Make the call; return what is wrong with its outcome, and the name of the outcome."""
     shapes = expected_shapes(call)
     call, slots = guarded(choices, call)
     out, out_slots = make_outs(choices, call, shapes)
@@ -287,7 +287,7 @@ def describe(call):
 
 
 def main(arguments=None):
-    """Run the calls; the exit status is 1 if any of them ends in another way."""
+    """Run the calls; the exit status is 1 if any of them ends in a different way."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=int(time.time()))

@@ -1,4 +1,4 @@
-"""Memory between pages that nobody may touch: reading or writing one byte too far ends the process."""
+"""Memory between inaccessible pages: reading or writing one byte too far kills the process."""
 
 import ctypes
 import math
@@ -15,7 +15,7 @@ libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
 class Slot:
-    """Some pages of memory, with a forbidden page before and after them."""
+    """Some pages of memory, with an inaccessible page before and after them."""
 
     def __init__(self, pages):
         self.size = pages * PAGE
@@ -27,7 +27,7 @@ class Slot:
         self.place = slice(0, 0)
 
     def protect(self, offset, size, access):
-        """Say what may be done to some pages."""
+        """Set what is allowed on some pages."""
         if libc.mprotect(self.address + offset, size, access):
             raise OSError(ctypes.get_errno(), "mprotect")
 
@@ -49,7 +49,7 @@ class Slot:
         self.protect(PAGE, self.size, READ_WRITE)
 
     def untouched(self, *, array_too):
-        """Whether the canaries around the array, and perhaps in it, are all there."""
+        """Whether the canaries around the array, and perhaps in it, are intact."""
         around = self.inside[max(0, self.place.start - PAGE) : self.place.start]
         behind = self.inside[self.place.stop : self.place.stop + PAGE]
         own = self.inside[self.place] if array_too else self.inside[:0]

@@ -1,6 +1,6 @@
 """What every pooling operator must return: plain loops over windows and exact arithmetic.
 
-Nothing here shares code with the library. A float is held as a whole number of its type's smallest
+Nothing here shares code with the library. A float is represented as a multiple of its type's smallest
 subnormal, so sums are Python integers and exact; powers and roots are decimals of 40 digits.
 """
 
@@ -31,14 +31,14 @@ DECIMALS = decimal.Context(prec=40, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN
 
 
 class Format(NamedTuple):
-    """A binary floating-point format: its smallest subnormal is 2**-unit, finite values lie below 2**top."""
+    """A binary floating-point format: its smallest subnormal is 2**-unit, finite values are below 2**top."""
 
     unit: int
     precision: int
     top: int
 
     def units(self, value):
-        """A finite value as a whole number of smallest subnormals."""
+        """A finite value as a multiple of the smallest subnormal."""
         numerator, denominator = value.as_integer_ratio()
         return numerator * ((1 << self.unit) // denominator)
 
@@ -67,7 +67,7 @@ class Axis(NamedTuple):
 
 
 def placement(size, span, stride, pads, auto_pad, ceil_mode):
-    """The padding at the begin and at the end of an axis, and the number of windows that span `span`."""
+    """The padding at the beginning and at the end of an axis, and the number of windows that span `span`."""
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         count = -(-size // stride)
         needed = max(0, (count - 1) * stride + span - size)
@@ -99,7 +99,7 @@ def axis_windows(size, kernel, stride, dilation, pads, auto_pad, ceil_mode):
 
 
 def per_axis(value, rank, default):
-    """An attribute as one number per axis: absent is the default, a single number stands for every axis."""
+    """An attribute as one number per axis: None means the default, and a single number applies to every axis."""
     if value is None:
         return (default,) * rank
     return (value,) * rank if isinstance(value, int) else tuple(value)
@@ -129,7 +129,7 @@ def axes_of(operator, spatial, attributes):
 
 
 def flat_windows(axes, spatial):
-    """Per output in row-major order, the positions of its taps in the flattened plane, row-major too."""
+    """For each output in row-major order, the positions of its taps in the flattened plane, also in row-major order."""
     windows = []
     for window in product(*(axis.taps for axis in axes)):
         flat = [0]
@@ -140,7 +140,7 @@ def flat_windows(axes, spatial):
 
 
 def divisors(axes, windows, count_include_pad):
-    """Per output, what its sum is divided by; 0 says that the window holds nothing."""
+    """For each output, the divisor of its sum; 0 means that the window contains nothing."""
     if not count_include_pad:
         return [len(window) for window in windows]
     return [math.prod(counts) for counts in product(*(axis.counted for axis in axes))]
@@ -178,7 +178,7 @@ def maxima(plane, windows, nothing):
 
 
 def means(plane, windows, counts, form):
-    """The mean of each window: NaN of nothing, a plain float where infinities or NaN take part."""
+    """The mean of each window: NaN if it is empty, a plain float if infinities or NaN take part."""
     exact = [form.units(v) if math.isfinite(v) else None for v in plane]
     cells = []
     for window, count in zip(windows, counts, strict=True):
@@ -194,7 +194,7 @@ def means(plane, windows, counts, form):
 
 
 def norms(plane, windows, p, form):
-    """(sum |x|**p) ** (1/p) of each window; p = inf is the largest |x|; 0 of nothing."""
+    """(sum |x|**p) ** (1/p) of each window; for p = inf the largest |x|; 0 if the window is empty."""
     with decimal.localcontext(DECIMALS) as context:
         exponent = context.create_decimal(p)
         sizes = [context.create_decimal(form.units(abs(v))) if math.isfinite(v) else None for v in plane]
@@ -221,7 +221,7 @@ def root(total, p):
 
 
 def quantised_mean(plane, x_scale, x_zero_point, y_scale, y_zero_point, limits):
-    """The quantised global mean of a plane: an exact integer sum, then float32 step by step."""
+    """The quantised global mean of a plane: an exact integer sum, followed by float32 steps."""
     total = sum(plane) - x_zero_point * len(plane)
     scale = np.float32(x_scale) / (np.float32(y_scale) * np.float32(len(plane)))
     value = np.float32(total) * scale
@@ -244,7 +244,7 @@ def quantised_means(plane, windows, counts, x_scale, x_zero_point, y_scale, y_ze
 
 
 def covers_all(attributes, spatial):
-    """Whether the one window is the whole input, without any padding."""
+    """Whether there is one window, which covers the whole input without any padding."""
     rank = len(spatial)
     if per_axis(attributes["kernel_shape"], rank, None) != tuple(spatial):
         return False
@@ -273,7 +273,7 @@ class Truth:
     p: float | None = None
 
     def cells_of(self, y):
-        """A result flattened in the order of the cells."""
+        """A result, flattened in the order of the cells."""
         return (np.moveaxis(y, -1, 1) if self.channels_last else y).reshape(-1)
 
     def result(self):
@@ -299,12 +299,12 @@ def as_number(cell, name):
 
 
 def native(dtype):
-    """The dtype in this machine's byte order (bfloat16 knows no other)."""
+    """The dtype in the byte order of this machine (bfloat16 has no other)."""
     return dtype if dtype.name == "bfloat16" else dtype.newbyteorder("=")
 
 
 def expect(operator, inputs, attributes=None, *, channels_last=False):
-    """The truth about one call; raises GeometryError where the library must refuse."""
+    """The truth about one call; raises GeometryError if the library must refuse it."""
     x, *quantisation = inputs
     attributes = attributes or {}
     if x.ndim < 2:

@@ -1,15 +1,15 @@
-"""Which elements MaxPool must name in its second output: plain loops over windows."""
+"""Which elements MaxPool must point to in its second output: plain loops over windows."""
 
 import math
 
 import numpy as np
 from oracle import GeometryError, Truth, axes_of, flat_windows
 
-NOTHING = -1  # what an empty window names
+NOTHING = -1  # the index of an empty window
 
 
 def first_maximum(plane, window):
-    """The place of the first NaN of a window, else of its first maximal element; both in the window's order."""
+    """The position of the first NaN of a window, or else of its first maximal element, in the order of the window."""
     for place in window:
         if plane[place] != plane[place]:
             return place
@@ -17,7 +17,7 @@ def first_maximum(plane, window):
 
 
 def column_major(place, spatial):
-    """The place of the same element if the first axis of its plane changed fastest."""
+    """The position of the same element if the first axis of its plane varied fastest."""
     columns, step = 0, math.prod(spatial)
     for size in reversed(spatial):
         step //= size
@@ -27,7 +27,7 @@ def column_major(place, spatial):
 
 
 def expect_indices(x, attributes, *, channels_last=False):
-    """The truth about the indices of one call; raises GeometryError where the library must refuse."""
+    """The truth about the indices of one call; raises GeometryError if the library must refuse it."""
     if x.ndim < 3:
         raise GeometryError("no spatial axis")
     first = np.moveaxis(x, -1, 1) if channels_last else x

@@ -1,7 +1,7 @@
 """What the operators on regions of interest must return: plain loops over regions, bins and samples.
 
-Coordinates take the steps that onnxruntime takes, each rounded to float32 (float64 for float64 data), because they
-decide which elements belong to a bin; values are Python numbers.
+Coordinates are computed in the same steps as in onnxruntime, each rounded to float32 (float64 for float64 data),
+because they decide which elements belong to a bin; values are Python numbers.
 """
 
 import math
@@ -14,11 +14,11 @@ from oracle import GeometryError, Truth, maxima, native
 
 MOST_SAMPLES = 2**22
 MOST_REACH = 2**31  # of corners and sides that are rounded to elements
-SPARE = 64  # the bits of the exponent range that sums may need beyond float64
+SPARE = 64  # the bits of exponent range that sums may need beyond float64
 
 
 class Sample(NamedTuple):
-    """An interpolated value, the largest finite magnitude of the elements that it was made of, and its samples."""
+    """An interpolated value, the largest finite magnitude among the elements it was computed from, and its samples."""
 
     value: float
     magnitude: float
@@ -26,12 +26,12 @@ class Sample(NamedTuple):
 
 
 def coordinate_type(dtype):
-    """The float type that coordinates are computed in."""
+    """The float type in which coordinates are computed."""
     return np.float64 if dtype.name == "float64" else np.float32
 
 
 def planes_of(x, channels_last):
-    """Per image and channel, the rows of a plane as lists of numbers."""
+    """For each image and channel, the rows of the plane as lists of numbers."""
     if x.ndim != 4:
         raise GeometryError("x must have two spatial axes")
     first = np.moveaxis(x, -1, 1) if channels_last else x
@@ -46,13 +46,13 @@ def region_shape(x, regions, pooled, channels_last):
 
 
 def check_finite(rois):
-    """Refuse coordinates that are no numbers."""
+    """Refuse coordinates that are not numbers."""
     if not np.isfinite(rois.astype(np.float64)).all():
         raise GeometryError("rois must be finite")
 
 
 def scaled(corners, scale, limit):
-    """Corners times the scale; refuses what is not below the limit, corners and sides alike."""
+    """Corners times the scale; refuses corners and sides that are not below the limit."""
     with np.errstate(over="ignore", invalid="ignore"):
         left, top, right, bottom = places = corners * scale
         if not all(abs(place) < limit for place in (*places, right - left, bottom - top)):
@@ -64,13 +64,13 @@ def scaled(corners, scale, limit):
 
 
 def round_away(value):
-    """The nearest whole number; a half goes away from zero."""
+    """The nearest integer; halves are rounded away from zero."""
     whole = math.trunc(value)
     return whole + int(math.copysign(1, value)) if abs(value - whole) >= 0.5 else whole
 
 
 def bins(begin, end, count, size, real):
-    """Per bin of an axis, the positions that it holds."""
+    """For each bin of an axis, the positions in it."""
     length = max(end - begin + 1, 1)
     step = real(length) / real(count)
     rows = []
@@ -82,7 +82,7 @@ def bins(begin, end, count, size, real):
 
 
 def expect_max_roi_pool(inputs, attributes, *, channels_last=False):
-    """The truth about one call; raises GeometryError where the library must refuse."""
+    """The truth about one call; raises GeometryError if the library must refuse it."""
     x, rois = inputs
     images, (height, width) = planes_of(x, channels_last)
     check_finite(rois)
@@ -107,7 +107,7 @@ def expect_max_roi_pool(inputs, attributes, *, channels_last=False):
 
 
 class Line(NamedTuple):
-    """Where a sample lies along one axis: between two positions, with a weight for each."""
+    """The position of a sample along one axis: between two elements, with a weight for each."""
 
     low: int
     high: int
@@ -116,7 +116,7 @@ class Line(NamedTuple):
 
 
 def line(position, size):
-    """Where a coordinate lies on an axis; None if it is outside."""
+    """The position of a coordinate on an axis; None if it is outside."""
     if position < -1 or position > size:
         return None
     position = max(float(position), 0.0)
@@ -127,7 +127,7 @@ def line(position, size):
 
 
 def grid(begin, end, count, sampling_ratio, half_pixel, real):
-    """The samples per bin of an axis, the begin of the region and the length of a bin."""
+    """The number of samples per bin of an axis, the beginning of the region, and the length of a bin."""
     length = end - begin
     if not half_pixel:
         length = max(length, real(1))
@@ -136,11 +136,11 @@ def grid(begin, end, count, sampling_ratio, half_pixel, real):
 
 
 def samples(axis, count, size, real):
-    """Per bin of an axis, where its samples lie."""
+    """For each bin of an axis, the positions of its samples."""
     per_bin, begin, step = axis
     with np.errstate(over="ignore"):
         ways = [real(k + 0.5) * step / real(per_bin) for k in range(per_bin)]
-    # One that overflows on its way, though it is no longer than the bin.
+    # A product that overflows on the way, although it is no longer than the bin.
     ways = [way if np.isfinite(way) else real(k + 0.5) / real(per_bin) * step for k, way in enumerate(ways)]
     return [[line(begin + real(place) * step + way, size) for way in ways] for place in range(count)]
 
@@ -157,20 +157,20 @@ def products(plane, vertical, horizontal):
 
 
 def mean(values, count):
-    """The exact sum over a count, rounded twice; infinities and NaN as IEEE says."""
+    """The exact sum divided by a count, rounded twice; infinities and NaN follow IEEE rules."""
     special = [value for value in values if not math.isfinite(value)]
     if special:
         return sum(special)
     try:
         return math.fsum(values) / count
-    except OverflowError:  # on the way; the mean itself exceeds the largest number at most by its rounding
+    except OverflowError:  # intermediate result; the mean itself exceeds the largest number at most by its rounding
         value = math.fsum(math.ldexp(value, -SPARE) for value in values) / count
         reach = math.ldexp(sys.float_info.max, -SPARE)
         return math.ldexp(min(max(value, -reach), reach), SPARE)
 
 
 def bin_value(plane, rows, columns, mode):
-    """The mean of the samples of a bin; or the maximum of their weighted elements, where NaN wins."""
+    """The mean of the samples of a bin, or the maximum of their weighted elements, where NaN wins."""
     values, magnitude = [], 0.0
     for vertical, horizontal in product(rows, columns):
         if vertical is None or horizontal is None:
@@ -187,7 +187,7 @@ def bin_value(plane, rows, columns, mode):
 
 
 def expect_roi_align(inputs, attributes, opset, *, channels_last=False):
-    """The truth about one call; raises GeometryError where the library must refuse."""
+    """The truth about one call; raises GeometryError if the library must refuse it."""
     x, rois, batch_indices = inputs
     images, (height, width) = planes_of(x, channels_last)
     check_finite(rois)

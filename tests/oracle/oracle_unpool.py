@@ -1,4 +1,4 @@
-"""What MaxUnpool must return: one plain loop that puts each value where its index says."""
+"""What MaxUnpool must return: one plain loop that puts each value where its index points."""
 
 import math
 
@@ -7,7 +7,7 @@ from oracle import GeometryError, Truth, native, per_axis
 
 
 def inferred(spatial, attributes):
-    """The spatial shape in which indices count."""
+    """The spatial shape to which indices refer."""
     rank = len(spatial)
     kernel = per_axis(attributes["kernel_shape"], rank, None)
     strides = per_axis(attributes.get("strides"), rank, 1)
@@ -17,7 +17,7 @@ def inferred(spatial, attributes):
 
 
 def expect_unpool(inputs, attributes, *, channels_last=False):
-    """The truth about one call; raises GeometryError where the library must refuse."""
+    """The truth about one call; raises GeometryError if the library must refuse it."""
     x, indices, *rest = inputs
     if x.ndim < 3 or 0 in (x.shape[1:-1] if channels_last else x.shape[2:]):
         raise GeometryError("no spatial axis, or an empty one")

@@ -1,4 +1,4 @@
-"""The shape that a call's results have, by arithmetic alone, however absurd its attributes are."""
+"""The shapes of a call's results, by arithmetic alone, however absurd its attributes are."""
 
 import math
 from operator import index
@@ -17,12 +17,12 @@ def require(condition, reason):
 
 
 def check_places(places, count):
-    """Refuse numbers that are no index below a count."""
+    """Refuse numbers that are not indices below a count."""
     require(places.size == 0 or (places.min() >= 0 and places.max() < count), "a bad index")
 
 
 def check_quantisation(x, further):
-    """Refuse scales that are no scales."""
+    """Refuse scales that are not valid."""
     for scale in (further[0], further[2]):
         require(np.asarray(scale).dtype.kind == "f", "a scale that is no float")
         number = np.asarray(scale).astype(np.float32)
@@ -91,7 +91,7 @@ def region_shape(call, first):
 
 
 def result_shapes(call):
-    """The shape of each result; raises GeometryError, or some other error, where the call has to be refused."""
+    """The shape of each result; raises GeometryError, or another error, if the call has to be refused."""
     x = call.x
     require(x.ndim >= 2, "no batch and channel axes")
     first = (x.shape[0], x.shape[-1], *x.shape[1:-1]) if call.channels_last else x.shape

@@ -1,4 +1,4 @@
-"""Nothing that is passed to the library, and nobody who changes it meanwhile, makes it crash, hang or stray."""
+"""Nothing that is passed to the library, or changed while it runs, makes it crash, hang or access other memory."""
 
 import signal
 import sys
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 ENDINGS = ("PoolError", "PoolTypeError", "result")
 NEW = ("MaxPool Indices", "MaxUnpool", "QLinearAveragePool", "NhwcMaxPool", "MaxRoiPool", "RoiAlign")
 
-# Inputs that a second thread keeps changing from good to bad, against pages that nobody may touch.
+# Inputs next to inaccessible pages that a second thread keeps changing from good to bad.
 UNSTEADY = """
 import faulthandler
 import itertools
@@ -107,25 +107,25 @@ def test_corrupted_calls(level):
 @pytest.mark.slow
 @pytest.mark.parametrize("operator", NEW)
 def test_many_corrupted_calls(operator):
-    """Ten thousand calls of each operator that takes or gives places, scales or regions end well."""
+    """Ten thousand calls of each operator with positions, scales or regions as inputs or outputs end well."""
     corrupted(10_000, 7, operator)
 
 
 def test_inputs_that_change_meanwhile():
-    """Indices and regions that another thread changes during the call never lead outside the result."""
+    """Indices and regions that another thread changes during the call never lead to accesses outside the result."""
     assert program(UNSTEADY) == "True"
 
 
 @pytest.mark.parametrize(("at_end", "offset"), [(True, 64), (False, -1)])
 def test_guard_pages_guard(at_end, offset):
-    """Reading one byte beyond an array of these tests ends the process."""
+    """Reading one byte beyond an array of these tests kills the process."""
     run = launch("-c", STRAY.format(at_end=at_end, offset=offset))
     assert run.returncode == -signal.SIGSEGV, (run.returncode, sys.platform)
 
 
 @pytest.mark.parametrize("at_end", [True, False])
 def test_canaries_tell(at_end):
-    """A byte written next to an array, or in it, is noticed."""
+    """A byte written next to an array, or in it, is detected."""
     slot = Slot(2)
     array = slot.hold((5, 7), np.dtype(np.uint8), at_end)
     assert slot.untouched(array_too=True)

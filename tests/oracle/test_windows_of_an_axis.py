@@ -1,4 +1,4 @@
-"""The windows of an axis are computed one by one: they are those of plain loops, and nothing is stored for a window."""
+"""The windows of an axis are computed on demand: they equal those of plain loops, and none of them is stored."""
 
 import tracemalloc
 
@@ -11,11 +11,11 @@ from onnxpool.windows import Asked, Axis, resolve_axis
 
 pytestmark = pytest.mark.smoke
 
-SMALL = 100_000  # bytes, far below one for each window
+SMALL = 100_000  # bytes, far fewer than one per window
 PADDED = 2**25  # elements of padding
 
 
-def drawn(rng):
+def random_axis(rng):
     """An axis whose windows may lie in the padding, or skip the whole input; and its windows by plain loops."""
     while True:
         size, kernel = int(rng.choice([1, 2, 3, 5, 9, 17])), int(rng.choice([1, 2, 3, 4, 9, 20]))
@@ -33,7 +33,7 @@ def drawn(rng):
 def test_windows_are_those_of_plain_loops():
     rng, around = np.random.default_rng(0), 0
     for _ in range(4000):
-        axis, taps, divisors = drawn(rng)
+        axis, taps, divisors = random_axis(rng)
         windows = [axis.window(i) for i in range(axis.out)]
         assert [list(range(w.first, w.first + w.taps * axis.dilation, axis.dilation)) for w in windows] == taps, axis
         assert [window.divisor for window in windows] == list(divisors), axis
@@ -47,7 +47,7 @@ def test_windows_are_those_of_plain_loops():
 
 
 def test_windows_are_counted_without_a_look_at_each():
-    """Whatever their number, also where their taps are farther apart than the input is long."""
+    """Counting works for any number of windows, even if their taps are farther apart than the input is long."""
     axis = Axis(5, out=2**60, kernel=2**40, stride=7, dilation=7, pads=(7 * 2**50 + 1, 0))
     assert axis.empty == axis.out
     assert axis.unread == axis.size
@@ -79,7 +79,7 @@ def test_nothing_is_stored_for_a_window_in_the_padding(operator, channels_last):
 
 
 def test_shapes_that_no_array_has_are_explained():
-    """Without a route, as there is nothing to run."""
+    """Such a plan has no route, because there is nothing to run."""
     plan = onnxpool.MaxPool(kernel_shape=2).plan((2**60, 2**60, 5), np.float32)
     assert plan.explain().to_dict()["route"] == []
 
@@ -93,7 +93,7 @@ def test_more_windows_in_the_padding_than_the_limit_are_refused(monkeypatch):
 @pytest.mark.parametrize("pads", [(2**20, 0), (0, 2**20)])
 @pytest.mark.parametrize("shape", [(1, 1, 9), (1, 9, 1), (1, 9, 70)])
 def test_tiles_may_lie_wholly_in_the_padding(shape, pads):
-    """Before the first element or behind the last one."""
+    """Whether they lie before the first element or beyond the last one."""
     last = shape[1] == 9
     x = np.ones(shape, np.uint8)
     y = onnxpool.max_pool(x, 2, pads=pads, channels_last=last)

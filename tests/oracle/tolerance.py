@@ -1,4 +1,4 @@
-"""Whether a result agrees with the truth: the one place that says how far each operator may be off."""
+"""Whether a result agrees with the truth: the only place that defines how large the error of each operator may be."""
 
 import decimal
 import math
@@ -11,28 +11,28 @@ from oracle_regions import Sample
 # Errors of means are compared in units of 2**-(bits of the accumulator + FRACTION).
 FRACTION = 20
 
-# The float type that sums are kept in, as (bits of the significand, exponent of its smallest subnormal).
+# The float type in which sums are kept, as (bits of the significand, exponent of its smallest subnormal).
 ACCUMULATORS = {"float16": (24, 149), "bfloat16": (24, 149), "float32": (24, 149), "float64": (53, 1074)}
 
-# How far an interpolated value may be off, relative to the largest element that it is made of.
+# The error allowed for an interpolated value, relative to the largest element it was computed from.
 INTERPOLATION = {"float16": 1e-6, "bfloat16": 1e-6, "float32": 1e-6, "float64": 1e-14}
-OVERFLOWING = ("float64",)  # the dtypes whose sums of samples may leave the range of the accumulator
+OVERFLOWING = ("float64",)  # dtypes whose sums of samples may exceed the range of the accumulator
 
 
 class Verdict(NamedTuple):
-    """How a result compares: the worst error in units of what is allowed, and a description of a mismatch."""
+    """The outcome of a comparison: the worst error in units of the bound, and a description of a mismatch."""
 
     worst: float
     problem: str | None
 
 
 def mean_limit(taps):
-    """How far a mean of so many taps may be off, in units of u * mean|x|."""
+    """The error allowed for a mean of this many taps, in units of u * mean|x|."""
     return 2 * math.log2(taps) + 4 if taps else 0
 
 
 def norm_limit(dtype_name, p, taps):
-    """How far a p-norm of so many taps may be off, in ulps of the result."""
+    """The error allowed for a p-norm of this many taps, in ulps of the result."""
     if math.isinf(p):
         return 0
     if dtype_name == "float64":
@@ -46,7 +46,7 @@ def same_number(value, expected):
 
 
 def mean_error(value, mean, name):
-    """The error of a finite mean in units of the bound; a result that is not finite is infinitely wrong."""
+    """The error of a finite mean in units of the bound; a non-finite result is infinitely wrong."""
     if not math.isfinite(value):
         return math.inf
     form = FORMATS[name]
@@ -66,12 +66,12 @@ def mean_error(value, mean, name):
 
 
 def ratio(error, allowed):
-    """The quotient of two whole numbers, however large."""
+    """The quotient of two integers of any size."""
     return math.inf if error >> 1000 > allowed else error / allowed
 
 
 def norm_error(value, norm, name, p):
-    """The error of a norm in units of the bound; an infinity stands for the first number beyond the finite ones."""
+    """The error of a norm in units of the bound; infinity stands for the first number beyond the finite ones."""
     if math.isnan(value) or math.copysign(1, value) < 0:
         return math.inf
     form = FORMATS[name]
@@ -89,7 +89,7 @@ def norm_error(value, norm, name, p):
 
 
 def sample_error(value, sample, name):
-    """The error of an interpolated value in units of the bound; infinities and NaN must be as they are."""
+    """The error of an interpolated value in units of the bound; infinities and NaN must match exactly."""
     if same_number(value, sample.value):
         return 0.0
     form = FORMATS[name]

@@ -1,4 +1,4 @@
-"""What any random call must return."""
+"""The expected results of any random call."""
 
 from calls import INDICES, UNPOOL
 from oracle import expect
@@ -8,7 +8,7 @@ from oracle_unpool import expect_unpool
 
 
 def truths(call):
-    """The truth about each output of a call; raises GeometryError where the library must refuse."""
+    """The truth about each output of a call; raises GeometryError if the library must refuse it."""
     layout = {"channels_last": call.channels_last}
     if call.operator == INDICES:
         values = expect("MaxPool", call.inputs, call.attributes, **layout)

@@ -1,4 +1,4 @@
-"""The benchmarks run, on arrays so small that it takes no time."""
+"""The benchmarks run, on arrays so small that this takes almost no time."""
 
 import inspect
 import json
@@ -21,7 +21,7 @@ KINDS = ("time_", "peakmem_", "track_")
 
 
 def shrunk(work: Workload) -> Workload:
-    """The same windows on few images and channels, and on no more than two windows and a rest of each axis."""
+    """The same windows on few images and channels, with at most two windows and a remainder along each axis."""
     n, channels, *spatial = work.shape
     axes = len(spatial)
     kernel = work.attributes.get("kernel_shape", [3] * axes)
@@ -42,7 +42,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def benchmarks_of(module: ModuleType) -> list[tuple[type, str]]:
-    """Each class with each of its benchmarks, as asv finds them."""
+    """Each class with its benchmarks, as asv finds them."""
     return [(cls, name) for cls_name, cls in vars(module).items()
             if inspect.isclass(cls) and cls.__module__ == module.__name__ and not cls_name.startswith("_")
             for name in dir(cls) if name.startswith(KINDS)]
@@ -68,7 +68,7 @@ def test_a_benchmark_runs_with_all_its_parameters(cls: type, name: str) -> None:
 
 
 def test_every_workload_is_in_a_benchmark_and_in_one_group() -> None:
-    """No workload is only written down."""
+    """Every workload is used."""
     timed = [name for cls, _ in benchmarks_of(pooling) for name in cls.params[0]]  # type: ignore[attr-defined]
     assert sorted(timed) == sorted(WORKLOADS)
     assert sorted(name for group in workloads.GROUPS.values() for name in group) == sorted(WORKLOADS)
@@ -77,7 +77,7 @@ def test_every_workload_is_in_a_benchmark_and_in_one_group() -> None:
 @pytest.mark.parametrize("memory", ["", "transposed", "sliced", "stepped"])
 @pytest.mark.parametrize("layout", workloads.LAYOUTS)
 def test_values_do_not_depend_on_memory(layout: str, memory: str) -> None:
-    """An input laid in another way has the same values, and lies there so."""
+    """An input in another memory layout has the same values, and really has that layout."""
     x = workloads.array((2, 3, 4, 5), "float32")
     laid = workloads.lay(x, layout, memory)
     np.testing.assert_array_equal(laid, x if layout == "first" else np.moveaxis(x, 1, -1))
@@ -88,7 +88,7 @@ def test_values_do_not_depend_on_memory(layout: str, memory: str) -> None:
 
 @pytest.mark.parametrize("peer", PEERS)
 def test_a_peer_agrees(peer: str) -> None:
-    """Where another library has a workload, it gives our results: the race compares the same work."""
+    """If another library supports a workload, it returns our results: the race compares the same work."""
     if reason := missing(peer):
         pytest.skip(reason)
     races, ran = race.Races([peer], rounds.QUICK), 0
@@ -102,7 +102,7 @@ def test_a_peer_agrees(peer: str) -> None:
 
 
 def test_an_answer_that_is_wrong_disagrees() -> None:
-    """A peer that computes something else takes no part."""
+    """A peer that computes something else does not take part."""
     problem = Problem.of("avg31x31s1", Call("avg31x31s1", "float32", "first", "1"), "first")
     assert problem.agrees(problem.answer * np.float32(1.000001))
     assert not problem.agrees(problem.answer * np.float32(1.001))
@@ -126,7 +126,7 @@ def test_the_race_writes_what_it_measured(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_chance_makes_pools_that_run(dtype: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Random pools are as large as they may be, have room for their windows, and are shown with the worst first."""
+    """Random pools are within their limits of size, have room for their windows, and are shown with the worst first."""
     rng = np.random.default_rng(1)
     made = [work for work in (chance.pool(rng, dtype) for _ in range(60)) if work is not None]
     assert len(made) > 10
@@ -142,7 +142,7 @@ def test_chance_makes_pools_that_run(dtype: str, capsys: pytest.CaptureFixture[s
 
 
 def row(**rounds_of: list[float]) -> report.Row:
-    """A row with such times."""
+    """A row with these times."""
     return report.Row("tiny_max2x2", "float32", "first", 1, 1000, {"copy": [0.5], **rounds_of}, {})
 
 
@@ -155,7 +155,7 @@ def test_a_row_is_read_against_the_fastest_peer() -> None:
 
 
 def test_a_close_or_unsure_race_goes_on() -> None:
-    """It ends when all leaders' times are confirmed and far apart."""
+    """The race ends when the times of all leaders are confirmed and far apart."""
     sure = [1.0, 1.01]
     assert rounds.undecided({"onnxpool": sure, "copy": sure, "torch": [3.0, 3.0]}) == []
     assert rounds.undecided({"onnxpool": [1.0, 1.2], "copy": sure, "torch": [3.0, 3.0], "onednn": [9.0]}) == [

@@ -1,11 +1,11 @@
-"""What is installed, as data and as text."""
+"""The installation, as data and as text."""
 
 import onnxpool
 from onnxpool import kernels
 
 
 def test_config_is_what_show_config_prints(capsys):
-    """Every value of the dict is in the text, and is what the library itself goes by."""
+    """Every value of the dict is in the text, and is the one that the library itself uses."""
     found = onnxpool.config()
     onnxpool.show_config()
     lines = capsys.readouterr().out.splitlines()
@@ -21,7 +21,7 @@ def test_config_is_what_show_config_prints(capsys):
 
 
 def test_config_tells_the_threads_of_the_caller():
-    """The number is that of the place where it is asked for, and the dict is the caller's own."""
+    """The number of threads is that of the context in which it is asked for, and the dict belongs to the caller."""
     with onnxpool.num_threads(3):
         found = onnxpool.config()
     assert found["threads"] == 3
@@ -31,7 +31,7 @@ def test_config_tells_the_threads_of_the_caller():
 
 
 def test_no_module_hides_the_function():
-    """Importing every module of the package leaves `onnxpool.config` the function."""
+    """After importing every module of the package, `onnxpool.config` is still the function."""
     import importlib
     import pkgutil
 

@@ -1,4 +1,4 @@
-"""The C headers give no warning with what Meson's warning_level=3 asks for. What Cython writes is not looked at."""
+"""The C headers compile without warnings at Meson's warning_level=3. Code written by Cython is not included."""
 
 import functools
 import shutil
@@ -13,12 +13,12 @@ import pytest
 SOURCES = Path(__file__).parents[2] / "src" / "onnxpool"
 KERNELS = SOURCES / "kernels"
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-function", "-fsyntax-only",
-          "-xc", "-"]  # a file calls some functions of a header
-MADE = tempfile.TemporaryDirectory()  # headers that the build makes
+          "-xc", "-"]  # a file calls only some functions of a header
+MADE = tempfile.TemporaryDirectory()  # headers that the build generates
 PLACES = ["-isystem", sysconfig.get_path("include"), *(f"-I{place}" for place in
           (SOURCES, KERNELS / "core", KERNELS / "other", MADE.name))]
 LEVELS = ["x86-64", pytest.param("x86-64-v3", marks=pytest.mark.slow), "x86-64-v4"]
-# Headers of loops read which unit they are compiled for. Those of indexed and sequential units have lines.h in common.
+# Headers of loops check which unit they are compiled for. Those of indexed and sequential units share lines.h.
 UNITS = ["max int8", "mean float32", "norm float16", "long_quantised_mean uint8", "magnitude float64", "wide bfloat16",
          "indexed_max float32", "mean_in_order uint8"]
 OF_UNITS = {"element", "extremes", "indexed", "leaves", "lines", "sequential"}
@@ -33,14 +33,14 @@ def source(*headers: str) -> str:
 
 @functools.cache
 def make_headers() -> None:
-    """Writes the headers that the build makes of Python's tables."""
+    """Write the headers that the build generates from Python's tables."""
     command = [sys.executable, SOURCES.parents[1] / "tools" / "list_units.py", "limits"]
     made = subprocess.run(command, capture_output=True, check=True)
     (Path(MADE.name) / "shared_limits.h").write_bytes(made.stdout)
 
 
 def warnings(compiler: str, level: str, text: str, *options: str) -> str:
-    """What a compiler says of a C file that must pass."""
+    """What a compiler prints for a C file that must compile."""
     make_headers()
     return subprocess.run([compiler, f"-march={level}", *PLACES, *options, *STRICT], input=text, text=True,
                           capture_output=True, check=False).stderr

@@ -1,4 +1,4 @@
-"""What a release consists of agrees with itself: files, versions, addresses, and the links between pages."""
+"""The parts of a release agree with each other: files, versions, addresses, and the links between pages."""
 
 import re
 import subprocess
@@ -36,7 +36,7 @@ def test_links_lead_to_files(page: Path) -> None:
 
 
 def test_links_of_the_readme_work_on_a_package_index() -> None:
-    """The README has whole addresses only."""
+    """The README has only absolute links."""
     links = re.findall(r"\]\(([^)\s]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(links) > 5
     assert [link for link in links if not link.startswith("https://")] == []
@@ -51,7 +51,7 @@ def test_addresses_of_files_lead_to_files(page: Path) -> None:
 
 
 def test_one_address_everywhere() -> None:
-    """Metadata, citation and pages name one home."""
+    """Metadata, citation and pages name the same home page."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert [url for url in project["urls"].values() if not url.startswith(HOME)] == []
     assert f"\nrepository-code: {HOME}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ def test_one_address_everywhere() -> None:
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_workflows_name_what_there_is(workflow: Path) -> None:
-    """Files, folders and groups of packages that a workflow names exist, and each action is named by a commit."""
+    """Files, folders and dependency groups that a workflow names exist, and each action is pinned to a commit."""
     text = workflow.read_text(encoding="utf-8")
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
     files = re.findall(r"(?<![\w/])(?:\./)?((?:tests|tools|\.ci|\.github)/[\w./-]+\w)", text)
@@ -72,7 +72,7 @@ def test_workflows_name_what_there_is(workflow: Path) -> None:
 
 
 def release_notes(tag: str) -> "subprocess.CompletedProcess[str]":
-    """What tools/release_notes.py says of a tag."""
+    """The output of tools/release_notes.py for a tag."""
     tool = ROOT / "tools" / "release_notes.py"
     return subprocess.run([sys.executable, str(tool), tag], capture_output=True, text=True, check=False)
 

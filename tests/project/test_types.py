@@ -1,4 +1,4 @@
-"""Types as users meet them: snippets under mypy --strict, and stubs that say what compiled modules have."""
+"""Types as users meet them: snippets under mypy --strict, and stubs that match compiled modules."""
 
 import inspect
 import os
@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import onnxpool
-from onnxpool import options
 from onnxpool.operators import __all__ as operators
 
 pytest.importorskip("mypy")
@@ -31,7 +30,7 @@ sys.exit(stubtest.main())
 
 
 def run(*command: str, **environment: str) -> str:
-    """What a command of this interpreter prints; it must end well."""
+    """The output of a command of this interpreter, which must succeed."""
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=HERE / "snippets",
                           env={**os.environ, **environment})
     assert done.returncode == 0, done.stdout + done.stderr
@@ -45,11 +44,11 @@ def test_snippet_passes_strict_checks(name: str, tmp_path: Path) -> None:
 
 
 def test_stubs_say_what_modules_have(tmp_path: Path) -> None:
-    """Each hand-written stub agrees with its compiled module. It need not list what is internal to that."""
+    """Each hand-written stub agrees with its compiled module. It need not list internal names of that module."""
     assert len(STUBS) >= 8
     config = tmp_path / "mypy.ini"
     config.write_text(f"[mypy]\ncache_dir = {tmp_path}\n")
-    # mypy looks into the interpreter's own directories itself, and refuses to be told of them
+    # mypy searches the interpreter's own directories itself, and refuses to be given them
     places = {} if PACKAGE.parent in map(Path, site.getsitepackages()) else {"MYPYPATH": str(PACKAGE.parent)}
     out = run("-c", STUBTEST, "--ignore-missing-stub", "--ignore-disjoint-bases", f"--mypy-config-file={config}",
               *STUBS, **places)
@@ -58,13 +57,10 @@ def test_stubs_say_what_modules_have(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name in operators if name.islower()])
 def test_overloads_take_what_the_function_takes(name: str) -> None:
-    """Every signature that type checkers see has the parameters of the function, with their kinds."""
+    """Every signature that type checkers see has the parameters of the function, with their kinds and order."""
     function = getattr(onnxpool, name)
     overloads = typing.get_overloads(function)
     assert len(overloads) >= 3
-    for overload in overloads:
-        seen = dict(inspect.signature(overload).parameters)
-        keys = seen.pop("options").annotation.removeprefix("Unpack[").removesuffix("]")
-        shown = {key: parameter.kind for key, parameter in seen.items()}
-        shown |= dict.fromkeys(getattr(options, keys).__annotations__, inspect.Parameter.KEYWORD_ONLY)
-        assert shown == {key: parameter.kind for key, parameter in inspect.signature(function).parameters.items()}
+    for signature in map(inspect.signature, overloads):
+        shown = [(key, parameter.kind) for key, parameter in signature.parameters.items()]
+        assert shown == [(key, parameter.kind) for key, parameter in inspect.signature(function).parameters.items()]

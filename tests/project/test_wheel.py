@@ -1,6 +1,6 @@
 """What a wheel must do on any platform.
 
-These tests need NumPy and pytest alone. A release runs them on every wheel.
+These tests need only NumPy and pytest. A release runs them on every wheel.
 """
 
 import importlib.metadata
@@ -37,13 +37,13 @@ print(hashlib.sha256(b"".join(results)).hexdigest())
 
 
 def elements(shape, dtype):
-    """Small integers in no order, of any sign that the dtype has."""
+    """Small integers in no particular order, of any sign that the dtype has."""
     values = np.random.default_rng(1).integers(0 if dtype == np.uint8 else -9, 10, shape)
     return values.astype(dtype)
 
 
 def expected(x, kernel, stride, reduce):
-    """Windows of two axes without padding, one after the other."""
+    """Windows along two axes without padding, one after the other."""
     rows, columns = ((size - kernel) // stride + 1 for size in x.shape[2:])
     y = np.empty((*x.shape[:2], rows, columns))
     for n, c, i, j in itertools.product(*map(range, y.shape)):
@@ -53,7 +53,7 @@ def expected(x, kernel, stride, reduce):
 
 
 def run(*arguments, **environment):
-    """What a new interpreter prints; it must end well."""
+    """The output of a new interpreter, which must succeed."""
     result = subprocess.run([sys.executable, *arguments], env=os.environ | environment, capture_output=True, text=True,
                             check=False)
     assert result.returncode == 0, result.stderr
@@ -88,7 +88,7 @@ def test_global_pools(dtype):
 
 
 def test_indices_and_unpooling():
-    """MaxUnpool puts maxima back to where they were."""
+    """MaxUnpool puts maxima back in their places."""
     x = np.random.default_rng(2).permutation(96).astype(np.float32).reshape(1, 2, 6, 8)
     y, indices = onnxpool.max_pool(x, 2, strides=2, return_indices=True)
     np.testing.assert_array_equal(x.ravel()[indices], y)
@@ -97,7 +97,7 @@ def test_indices_and_unpooling():
 
 
 def test_regions():
-    """A region of one plane's size, pooled to one element, has its maximum; a constant stays one."""
+    """A region as large as a plane, pooled to one element, has its maximum; a constant remains one."""
     x = elements((1, 2, 4, 4), np.float32)
     rois = np.array([[0, 0, 0, 3, 3]], np.float32)
     np.testing.assert_array_equal(onnxpool.max_roi_pool(x, rois, 1)[0, :, 0, 0], x.max((0, 2, 3)))
@@ -107,7 +107,7 @@ def test_regions():
 
 
 def test_quantised_averages():
-    """With scales of 1 and zero points of 0 these are means, rounded."""
+    """With scales of 1 and zero points of 0, these are rounded means."""
     x = elements((1, 3, 4, 4), np.int8)
     one, zero = np.float32(1), np.int8(0)
     y = onnxpool.qlinear_global_average_pool(x, one, zero, one, zero)
@@ -117,14 +117,14 @@ def test_quantised_averages():
 
 
 def test_threads_give_the_same_bits():
-    """A call on two threads gives the bits of one."""
+    """A call on two threads gives the bits of one thread."""
     x = np.random.default_rng(3).standard_normal((1, 16, 256, 256)).astype(np.float32)
     one, two = (onnxpool.average_pool(x, 3, strides=2, num_threads=threads) for threads in (1, 2))
     assert one.tobytes() == two.tobytes()
 
 
 def test_every_instruction_set_gives_the_same_bits():
-    """Each instruction set that is built and runs here can be chosen, and none changes a result."""
+    """Each instruction set that is built and supported here can be selected, and none changes a result."""
     digests = {isa: run("-c", DIGEST, ONNXPOOL_ISA=isa) for isa in kernels.available()}
     assert len(set(digests.values())) == 1, digests
 
@@ -136,13 +136,13 @@ def test_errors_name_the_operator():
 
 
 def test_the_version_is_that_of_the_distribution():
-    """The metadata, the module and the command line tell one version."""
+    """The metadata, the module and the command line report the same version."""
     assert importlib.metadata.version("onnxpool") == onnxpool.__version__
     assert run("-m", "onnxpool", "--version") == f"onnxpool {onnxpool.__version__}"
 
 
 def test_what_is_installed_beside_the_code():
-    """Types, the headers for C and Cython, and the licence come with it."""
+    """Types, the headers for C and Cython, and the licence are included."""
     folder = Path(onnxpool.__file__).parent
     for name in ("py.typed", "onnxpool.h", "cython_api.pxd", "cython_api.pyi"):
         assert (folder / name).is_file(), name

@@ -1,4 +1,4 @@
-"""The arguments of the command line, with its help."""
+"""The arguments of the command line, and its help."""
 
 import argparse
 import math
@@ -149,7 +149,7 @@ exit status:
 
 
 def tolerance(text: str) -> float:
-    """A number that is not negative."""
+    """A non-negative number."""
     try:
         value = float(text)
     except ValueError:
@@ -191,11 +191,11 @@ METAVARS = {"ints": "N,N,...", "int": "N", "float": "NUMBER", "string": "NAME", 
             "opset": "N"}
 OF_CALLS = {"axes": "the axes to pool (default: the spatial ones)", "channels_last": "X is (N, *spatial, C)",
             "keepdims": "whether pooled axes stay", "opset": "the opset (default: the newest)",
-            "return_indices": "Indices too"}  # ONNX says what its attributes are
+            "return_indices": "Indices too"}  # ONNX defines its attributes
 
 
 def settings() -> dict[str, str]:
-    """What the classes of operators take, and the kind of each: that of an attribute, or flag, or empty."""
+    """The arguments of the operator classes, and the kind of each: that of the attribute, "flag", or ""."""
     found: dict[str, str] = {}
     for operator, cls in registry.items():
         kinds = SCHEMAS[operator].versions[-1].attributes
@@ -206,7 +206,7 @@ def settings() -> dict[str, str]:
 
 
 def setting(name: str, text: str) -> tuple[str, str]:
-    """An attribute with the text of its value."""
+    """An attribute with its value as text."""
     return name, text
 
 
@@ -262,7 +262,7 @@ def add_supported(supported: Parser) -> None:
 
 
 def parser() -> tuple[Parser, dict[str, Parser]]:
-    """The command line, and each command of it."""
+    """The command line, and each of its commands."""
     top = Parser("onnxpool", description=DESCRIPTION, epilog=END.strip())
     top.add_argument("--version", action="version", version=f"onnxpool {__version__}")
     top.add_argument("--print-completion", choices=SHELLS, metavar="SHELL",
@@ -288,7 +288,7 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
 
 
 def read(words: Sequence[str]) -> argparse.Namespace:
-    """The arguments that the words are: a command, before which options may stand, and what belongs to it."""
+    """The arguments given by these words: a command, which options may precede, and what belongs to it."""
     top, commands = parser()
     first = next(iter(words), "")
     place = next((i for i, word in enumerate(words) if word.lower() in commands), None)

@@ -1,4 +1,4 @@
-"""``onnxpool bench``: a model's pooling nodes timed warm, on onnxruntime too."""
+"""``onnxpool bench``: warm times of a model's pooling nodes, on onnxruntime too."""
 
 import argparse
 import importlib.util
@@ -19,12 +19,12 @@ RIVAL = "onnxruntime"
 
 
 def times(node: models.NodeRun) -> float | None:
-    """How many times as long onnxruntime takes."""
+    """onnxruntime's time divided by onnxpool's."""
     return None if node.onnxruntime_seconds is None else node.onnxruntime_seconds / node.warm_seconds
 
 
 def cells(node: models.NodeRun) -> list[str]:
-    """A node's row of the table."""
+    """The row of a node in the table."""
     theirs, ratio = node.onnxruntime_seconds, times(node)
     return [node.name, f"{node.operator}-{node.version}", attributes_text(node.attributes) or "-",
             shape_text(node.input_shape), node.dtype, str(node.calls), f"{1e6 * node.warm_seconds:.1f}",
@@ -32,7 +32,7 @@ def cells(node: models.NodeRun) -> list[str]:
 
 
 def row(node: models.NodeRun) -> dict[str, Any]:
-    """A node as JSON has it."""
+    """A node as JSON."""
     return {"name": node.name, "operator": node.operator, "version": node.version, "attributes": node.attributes,
             "input_shape": node.input_shape, "dtype": node.dtype, "calls": node.calls, "seconds": node.warm_seconds,
             "onnxruntime_seconds": node.onnxruntime_seconds, "remark": node.remark}

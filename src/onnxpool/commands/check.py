@@ -1,4 +1,4 @@
-"""``onnxpool check``: the windows of a model's pooling nodes, and where runtimes are known to disagree on them."""
+"""``onnxpool check``: the windows of a model's pooling nodes, and where runtimes are known to disagree about them."""
 
 import argparse
 import sys
@@ -32,7 +32,7 @@ def lines(node: NodeCheck) -> list[str]:
 
 
 def show(checked: ModelCheck, counts: dict[str, int]) -> None:
-    """Prints the nodes and the summary."""
+    """Print the nodes and the summary."""
     for node in checked.nodes:
         print("\n".join(lines(node)))
     print(", ".join([counted(len(checked.nodes), "pooling node"), counted(counts["warnings"], "warning"),

@@ -1,4 +1,4 @@
-"""``onnxpool --print-completion``: what completes the command line in a shell."""
+"""``onnxpool --print-completion``: scripts that complete the command line in a shell."""
 
 import argparse
 

@@ -17,8 +17,8 @@ from .operators import is_path, operator_of, unknown
 from .text import items, json_text, sizes
 
 MISTAKES: tuple[type[Exception], ...] = (PoolError, PoolTypeError)
-SHORTEST = 4  # letters of a dtype's name: codes such as B and b are shorter, and have a case
-OF_PLANS = ("shape", "dtype")  # what a plan takes beside its operator
+SHORTEST = 4  # letters of a dtype's name: codes such as B and b are shorter, and case matters
+OF_PLANS = ("shape", "dtype")  # arguments of a plan besides its operator
 WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
 
 
@@ -31,7 +31,7 @@ def number_of(text: str) -> Any:
 
 
 def value_of(operator: str, name: str, text: str) -> Any:
-    """The value of an attribute, as Python has it; what is wrong with it is for the operator to say."""
+    """The value of an attribute in Python; the operator reports mistakes in it."""
     attribute = SCHEMAS[operator].versions[-1].attributes.get(name)
     choices = attribute.values if isinstance(attribute, Choice) else ()
     words = {**WORDS, **{choice.lower(): choice for choice in choices}}
@@ -42,7 +42,7 @@ def value_of(operator: str, name: str, text: str) -> Any:
 
 
 def named(items: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """Attributes that no operator has, which are no options therefore."""
+    """Attributes that no operator has, and which are therefore not options."""
     for item in items:
         name, equals, text = item.partition("=")
         if not equals:
@@ -77,7 +77,7 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
 
 
 def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]:
-    """The name of each pooling node of a model, its plan, and why it has none."""
+    """For each pooling node of a model its name, its plan, and the reason if it has none."""
     from ..onnx.protos import InputError, ModelError, load, title
     from ..onnx.survey import survey
     from .options import SHAPE, read_shapes

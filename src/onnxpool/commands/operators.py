@@ -8,7 +8,7 @@ from ..schemas import SCHEMAS
 
 
 def bare(name: str) -> str:
-    """A name without what spellings differ in: MaxPool and max_pool are maxpool."""
+    """A name without differences in spelling: MaxPool and max_pool both become maxpool."""
     return re.sub(r"[\W_]", "", name).lower()
 
 
@@ -16,7 +16,7 @@ NAMES = {bare(name): name for name in SCHEMAS}
 
 
 def operator_of(text: str) -> str | None:
-    """The operator of that name in any spelling, with its domain or without."""
+    """The operator with that name in any spelling, with its domain or without."""
     domain, _, name = text.rpartition(":")
     found = NAMES.get(bare(name))
     return found if found and domain.lower().strip(":") in ("", SCHEMAS[found].domain or "ai.onnx") else None
@@ -28,8 +28,8 @@ def is_path(text: str) -> bool:
 
 
 def unknown(text: str, fault: str, way: str) -> PoolError:
-    """The error for a name that no operator has; `way` says what to give if the name is like none."""
-    from difflib import get_close_matches  # which is needed here only
+    """The error for a name that no operator has; `way` says what to give if no name is similar."""
+    from difflib import get_close_matches  # which only this needs
 
     near = get_close_matches(bare(text.rpartition(":")[2]), NAMES, 1)
     return PoolError(f"{text} is {fault}; {f'did you mean {NAMES[near[0]]}?' if near else way}", attribute="operator",

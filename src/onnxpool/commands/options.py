@@ -1,4 +1,4 @@
-"""Options of the form NAME=VALUE, read and checked."""
+"""Options of the form NAME=VALUE, parsed and checked."""
 
 import os
 from collections.abc import Iterable
@@ -12,13 +12,13 @@ SHAPE = "--shape NAME=SIZE,SIZE,..."
 
 
 def enter(option: str, item: str, name: str, known: Iterable[str]) -> None:
-    """Refuses a name that is given twice."""
+    """Refuse a name that is given twice."""
     if name in known:
         raise ModelError(f"{option} {item}: {name!r} is given twice")
 
 
 def read_model(text: str) -> str:
-    """The path of a model, which is no operator."""
+    """The path of a model, which must not name an operator."""
     operator = None if os.path.exists(text) else operator_of(text)
     if operator is not None:
         raise ModelError(f"{text} is an operator; give an ONNX file, or see onnxpool explain {operator}")
@@ -26,7 +26,7 @@ def read_model(text: str) -> str:
 
 
 def read_files(items: Iterable[str]) -> dict[str, str]:
-    """The files that --input gives."""
+    """The files given by --input."""
     files: dict[str, str] = {}
     for item in items:
         name, _, file = item.partition("=")
@@ -38,7 +38,7 @@ def read_files(items: Iterable[str]) -> dict[str, str]:
 
 
 def read_shapes(items: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """The shapes that --shape gives."""
+    """The shapes given by --shape."""
     shapes: dict[str, tuple[int, ...]] = {}
     for item in items:
         name, _, text = item.rpartition("=")
@@ -54,7 +54,7 @@ def read_shapes(items: Iterable[str]) -> dict[str, tuple[int, ...]]:
 
 
 def read_runtimes(items: Iterable[str]) -> dict[str, tuple[int, ...]] | None:
-    """The runtimes that --runtime gives, each with its release; None for all."""
+    """The runtimes given by --runtime, each with its release; None for all."""
     runtimes: dict[str, tuple[int, ...]] = {}
     for item in items:
         name, given, version = item.partition("=")
@@ -69,7 +69,7 @@ def read_runtimes(items: Iterable[str]) -> dict[str, tuple[int, ...]] | None:
 
 
 def read_ignored(names: Iterable[str]) -> set[str]:
-    """The warnings that --ignore gives."""
+    """The warnings given by --ignore."""
     ignored, known = set(names), [row.name for row in TABLE]
     for name in ignored:
         if name not in known:

@@ -1,4 +1,4 @@
-"""Arguments as people type them: in any order, in any case, with a hint for a word that is misspelt."""
+"""Arguments as people type them: in any order, in any case, with a hint for a misspelt word."""
 
 import argparse
 import os
@@ -13,7 +13,7 @@ SWITCHED = ("true", "false")
 
 
 def option_name(text: str) -> str:
-    """An option or attribute as the command line names it: --kernel-shape for Kernel_Shape."""
+    """An option or attribute as spelt on the command line: --kernel-shape for Kernel_Shape."""
     return f"--{text.lstrip('-').lower().replace('_', '-')}"
 
 
@@ -21,8 +21,9 @@ class Parser(argparse.ArgumentParser):
     """
     A parser of options and operands in any order.
 
-    argparse assigns operands in runs between options, and takes -2,-1 for an option. So words are put into order first:
-    options, each in one word with its value, then operands. NAME=VALUE is an option too, if there is one of that name.
+    argparse assigns operands in runs between options, and takes -2,-1 for an option. Words are therefore reordered
+    first: options, each in one word with its value, then operands. NAME=VALUE is an option too, if there is one of that
+    name.
 
     Attributes
     ----------
@@ -37,18 +38,18 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **texts)
 
     def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
-        """Adds an option or operand."""
+        """Add an option or operand."""
         return self.learn(super().add_argument(*args, **kwargs))
 
     def learn(self, action: argparse.Action) -> argparse.Action:
-        """Notes an option or operand, which may be one of a group."""
+        """Register an option or operand, which may be part of a group."""
         self.known.update(dict.fromkeys(action.option_strings, action))
         if not action.option_strings:
             self.operands.append(action)
         return action
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
-        """The arguments that the words are; it ends the process with a message if they are none."""
+        """The arguments given by the words; the process exits with a message if they are not valid."""
         args, extra = self.parse_known_args(self.ordered(words))
         if extra:
             name, equals, _ = extra[-1].partition("=")
@@ -57,10 +58,10 @@ class Parser(argparse.ArgumentParser):
         return args
 
     def ordered(self, words: Sequence[str]) -> list[str]:
-        """The words as argparse reads them on every path: options with their values, then operands."""
+        """The words in an order that argparse parses reliably: options with their values, then operands."""
         options: list[str] = []
         operands: list[str] = []
-        unfinished: list[str] | None = None  # the list whose last word has a value that numbers may continue
+        unfinished: list[str] | None = None  # the list whose last word has a value that further numbers may continue
         position = 0
         while position < len(words):
             word = words[position]
@@ -94,7 +95,7 @@ class Parser(argparse.ArgumentParser):
         return [*options, *(["--"] if any(is_option(word) for word in operands) else []), *operands]
 
     def option(self, typed: str) -> str:
-        """The option that is meant: by its name in any case, or by a beginning that no other one has."""
+        """The option that is meant: by its name in any case, or by an unambiguous prefix."""
         if typed in self.known:
             return typed
         name = option_name(typed)
@@ -106,19 +107,19 @@ class Parser(argparse.ArgumentParser):
         return found[0]
 
     def unknown(self, typed: str) -> str:
-        """What to say of an option that there is not."""
+        """The message for an option that does not exist."""
         names = {option[2:].replace("-", "_"): option for option in self.known if option.startswith("--")}
         near = likely(option_name(typed)[2:].replace("-", "_"), names)
         way = f"did you mean {names[near]}?" if near else f"{self.prog} --help shows those that there are"
         return f"there is no option {typed}; {way}"
 
     def error(self, message: str) -> NoReturn:
-        """Ends the process with the usage and a message on one line."""
+        """Exit with the usage and a message on one line."""
         super().error(" ".join(message.splitlines()))
 
 
 def is_option(word: str) -> bool:
-    """Whether a word is no value and no operand."""
+    """Whether a word is neither a value nor an operand."""
     return word.startswith("-") and word != "-" and NUMBERS.fullmatch(word) is None
 
 

@@ -14,14 +14,15 @@ class Progress:
     """
     What is being done, and for how long, on a stream that a person may watch.
 
-    A terminal has one line that changes. Any other stream gets lines after 2, 4, 8, ... and then every 60 seconds. A
-    thread writes them, so that one long step is seen too. Work that is done before the first line is due shows none.
+    A terminal shows one line that is updated. Any other stream gets lines after 2, 4, 8, ... and then every 60 seconds.
+    A thread writes them, so that a single long step is visible too. Work that ends before the first line is due writes
+    nothing.
 
     Parameters
     ----------
     stream : text stream
     doing : str
-        What is being done before nodes are.
+        What is being done before the first node.
     every : float, optional
         Seconds until the first line.
     """
@@ -48,7 +49,7 @@ class Progress:
             self.write("\r\x1b[K")
 
     def watch(self) -> None:
-        """Writes lines until the work ends."""
+        """Write lines until the work ends."""
         pause = self.every
         while not self.ended.wait(pause):
             self.show()
@@ -56,7 +57,7 @@ class Progress:
                 pause = min(2 * pause, LONGEST_PAUSE)
 
     def show(self) -> None:
-        """Writes a line."""
+        """Write a line."""
         text = f"onnxpool: {time.monotonic() - self.start:.1f} s, {self.doing}"
         if self.terminal:
             self.write(f"\r{text[:shutil.get_terminal_size().columns - 1]}\x1b[K")
@@ -64,6 +65,6 @@ class Progress:
             self.write(f"{text}\n")
 
     def write(self, text: str) -> None:
-        """Writes to the stream, if anybody still reads it."""
+        """Write to the stream, if anybody still reads it."""
         with suppress(OSError, ValueError):
             print(text, end="", file=self.stream, flush=True)

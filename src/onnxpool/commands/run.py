@@ -22,7 +22,7 @@ NUMBERS = [False] * 6 + [True] * 3
 
 class Outcome(NamedTuple):
     """
-    A run, and what was compared.
+    A run, and its comparisons.
 
     Attributes
     ----------
@@ -30,16 +30,16 @@ class Outcome(NamedTuple):
         The model.
     done : Run
     made : dict of str to ndarray
-        Inputs that were made, from `seed`.
+        Inputs that were generated, from `seed`.
     seed : int
     check : Tolerance, optional
-        If pooling nodes were compared with onnxruntime.
+        Given if pooling nodes were compared with onnxruntime.
     expected : tuple of float
         rtol and atol for the expected output.
     far : float, optional
-        The largest difference to the expected output, if there is one.
+        The largest difference from the expected output, if there is one.
     reached : bool
-        Whether that is within the tolerances.
+        Whether it is within the tolerances.
     """
 
     path: str
@@ -61,12 +61,12 @@ class Outcome(NamedTuple):
 
     @property
     def pooling_seconds(self) -> float:
-        """Of all calls, when warm."""
+        """The time of all calls, when warm."""
         return sum(node.calls * node.warm_seconds for node in self.done.nodes)
 
 
 def prepare(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The model, inputs and expected outputs of ``run``, with its options checked."""
+    """The model, inputs and expected outputs for ``run``, after checking its options."""
     if not args.check and (args.rtol, args.atol) != (None, None) and args.model is not None:
         raise ModelError("--rtol and --atol need --check: nothing else is compared")
     if args.output and not os.path.isdir(os.path.dirname(args.output) or "."):
@@ -75,7 +75,7 @@ def prepare(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, An
 
 
 def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The model that is given, or the default one: its path, inputs, and the outputs expected of it."""
+    """The given model, or the default one: its path, inputs, and expected outputs."""
     if args.model is None:
         if args.input or args.shape:
             raise ModelError(f"--{'input' if args.input else 'shape'} needs a MODEL: the default model brings its own "
@@ -87,7 +87,7 @@ def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any
 
 def executed(args: argparse.Namespace, path: str, inputs: dict[str, Any], *, check: Tolerance | None = None,
              beside: bool = False) -> tuple[models.Run, dict[str, Array]]:
-    """A run of a model, with the inputs that were made for it."""
+    """A run of a model, with the inputs that were generated for it."""
     shapes = read_shapes(args.shape)
     with Progress(sys.stderr, f"reading {path}") as progress:
         try:
@@ -119,12 +119,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def described(value: Any) -> dict[str, Any]:
-    """An input or output as JSON has it."""
+    """An input or output as JSON."""
     return {"dtype": str(value.dtype), "shape": value.shape} if hasattr(value, "dtype") else {"length": len(value)}
 
 
 def report(outcome: Outcome) -> dict[str, Any]:
-    """A run as JSON has it."""
+    """A run as JSON."""
     done, check = outcome.done, outcome.check
     result = {
         "model": outcome.path,
@@ -147,7 +147,7 @@ def report(outcome: Outcome) -> dict[str, Any]:
 
 
 def cells(node: models.NodeRun, check: bool) -> list[str]:
-    """A node's row of the table."""
+    """The row of a node in the table."""
     row = [
         node.name,
         f"{node.operator}-{node.version}",
@@ -174,7 +174,7 @@ def whole_text(whole: Whole) -> str:
 
 
 def show(outcome: Outcome, *, stored: str | None) -> None:
-    """Prints the table and the summary."""
+    """Print the table and the summary."""
     done, check = outcome.done, outcome.check
     if done.nodes:
         differs = [] if check is None else ["onnxruntime differs by"]
@@ -198,6 +198,6 @@ def show(outcome: Outcome, *, stored: str | None) -> None:
               f"({'within' if outcome.reached else 'NOT within'} "
               f"rtol {outcome.expected[0]:g}, atol {outcome.expected[1]:g})")
     for name, y in done.outputs.items() if stored else ():
-        if y.dtype.isbuiltin == 2:  # of a package other than NumPy
+        if y.dtype.isbuiltin == 2:  # from a package other than NumPy
             print(f"output {name!r} is {y.dtype.name}, of which {stored} keeps the bits: "
                   f"read it with .view(ml_dtypes.{y.dtype.name})")

@@ -1,4 +1,4 @@
-"""Values as the commands read and print them."""
+"""Values as the commands parse and print them."""
 
 import json
 import math
@@ -11,7 +11,7 @@ CROSSED = re.compile(r"-?\d+(x-?\d+)+", re.IGNORECASE)
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: no tuples, infinity and NaN as text, and of other things their kind."""
+    """A value for JSON: without tuples, with infinity and NaN as text, and with other objects as their kind."""
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -46,7 +46,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def items(text: str) -> list[str] | None:
-    """The items of a list such as 3,3 or [3, 3] or (3, 3) or 3x3 or 3 3; None if the text is no list."""
+    """The items of a list such as 3,3 or [3, 3] or (3, 3) or 3x3 or 3 3; None if the text is not a list."""
     body = text.strip()
     if not body:
         return None
@@ -54,7 +54,7 @@ def items(text: str) -> list[str] | None:
     if enclosed:
         body = body[1:-1].strip()
     found = body.lower().split("x") if CROSSED.fullmatch(body) else SEPARATOR.split(body)
-    if found[-1] == "":  # behind a last comma, or of an empty list
+    if found[-1] == "":  # after a last comma, or of an empty list
         found.pop()
     return found if enclosed or found != [body] else None
 
@@ -69,7 +69,7 @@ def sizes(text: str) -> tuple[int, ...]:
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Rows of texts as lines: columns have one width and two blanks between them; `right` says which are numbers."""
+    """Rows of texts as lines: columns are aligned and separated by two spaces; `right` says which are numbers."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(text.rjust(width) if number else text.ljust(width)
                       for text, width, number in zip(row, widths, right, strict=True)).rstrip() for row in rows]

@@ -5,12 +5,10 @@
 
 import importlib
 import os
-from typing import TYPE_CHECKING
+from typing import Any
 
-from ..planning.steps import table
 from . import cpu
 from . import pool as pools
-from .other.unpool import unpool as unpool
 from .pool import RUN_POOL as RUN_POOL
 from .pool import PlainCall as PlainCall
 from .pool import PlainPool as PlainPool
@@ -30,11 +28,14 @@ def choose() -> str:
 
 
 isa = choose()
-pools.use(importlib.import_module(f"{__name__}.units_{isa}").UNITS)
-if TYPE_CHECKING:
-    from .other.regions import pool_regions as pool_regions
-else:
-    pool_regions = importlib.import_module(f"{__name__}.other.regions_{isa}").pool_regions
+
+
+def compiled(name: str) -> Any:
+    """A module that is built once for each instruction set, as it is built for the one in use."""
+    return importlib.import_module(f"{__name__}.{name}_{isa}")
+
+
+pools.use(compiled("units").UNITS)
 
 
 def routes() -> list[dict[str, str]]:
@@ -52,4 +53,6 @@ def routes() -> list[dict[str, str]]:
     >>> onnxpool.kernels.routes()[0]
     {'name': 'whole', 'step': 'whole', 'when': 'one window is all of a channel'}
     """
+    from ..planning.steps import table
+
     return table()

@@ -6,10 +6,11 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset, strcmp
 
-from .core.boxes cimport CopyStep, extremes_of
+from .core.boxes cimport CopyStep
+from .core.extremes cimport extremes_of
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
+from .core.interrupts cimport Interrupts, raised_by_handler
 from .core.job cimport MOST_AXES, Axis, Step, Tile
-from .core.signals cimport Interrupts, raised_by_handler
 from .core.tasks cimport (
     FRONT,
     Array,
@@ -168,14 +169,14 @@ cdef class Pool:
     ----------
     setup : onnxpool.planning.layout.Setup
     """
-    cdef Job[2] jobs                 # and one that computes doubtful results again
+    cdef Job[2] jobs                 # and one that computes suspect results again
     cdef Py_ssize_t* numbers         # the arrays of both
     cdef Axis* axes
     cdef readonly object setup
     cdef double p, low, high
     cdef int outer                   # dimensions of groups
     cdef int[MOST_AXES + 2] x_axis, y_axis  # the axes of arrays that dimensions are, or -1
-    cdef bint careful
+    cdef bint divides, careful
 
     def __cinit__(self, setup):
         cdef int rank = len(setup.axes), i
@@ -189,7 +190,7 @@ cdef class Pool:
         if self.axes == NULL or self.numbers == NULL:
             raise MemoryError("onnxpool: no memory for a pool")
         memset(self.jobs, 0, sizeof(self.jobs))
-        self.p, self.low, self.high = setup.p, setup.low, setup.high
+        self.p, self.divides, self.low, self.high = setup.p, setup.divides, setup.low, setup.high
         self._set_axes()
         for i, stage in enumerate(setup.stages):
             job = &self.jobs[i]
@@ -331,7 +332,7 @@ cdef class Pool:
             call.indices_apart = self._describe(&call.indices, &operands.indices, self.y_axis, 0)
         call.rule, call.signals = operands.rule, signals
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
-        call.rule.careful = self.careful
+        call.rule.divides, call.rule.careful = self.divides, self.careful
         room = job.groups * job.items * job.lanes * job.itemsize
         for a in range(job.rank):
             room *= job.axis[a].size

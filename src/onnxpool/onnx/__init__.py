@@ -1,1 +1,1 @@
-"""What needs the onnx package. Importing onnxpool does not import it."""
+"""Everything that needs the onnx package. Importing onnxpool does not import it."""

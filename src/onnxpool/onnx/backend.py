@@ -1,7 +1,7 @@
 """
 A backend as ``onnx.backend.base`` defines it: pooling nodes on onnxpool, the others on onnx's ReferenceEvaluator.
 
-The module itself is a backend too, as is usual: ``import onnxpool.onnx.backend as backend; backend.prepare(model)``.
+As usual, the module itself is a backend too: ``import onnxpool.onnx.backend as backend; backend.prepare(model)``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from .reference import Evaluator
 
 
 class PreparedModel(BackendRep):
-    """A model that is ready to run, as often as wanted and from any thread; `inputs` are those that it takes."""
+    """A model that is ready to run, any number of times and from any thread; `inputs` are those that it expects."""
 
     def __init__(self, evaluator: Evaluator, inputs: Sequence[Input]) -> None:
         self._evaluator = evaluator
@@ -33,7 +33,7 @@ class PreparedModel(BackendRep):
         Parameters
         ----------
         inputs : mapping of str to ndarray, sequence of ndarray, or ndarray
-            A sequence holds an array for each input that has no default, in the order of the model.
+            A sequence has an array for each input without a default, in the order of the model.
 
         Returns
         -------
@@ -45,7 +45,7 @@ class PreparedModel(BackendRep):
         InputError
             If an input is missing or does not fit.
         NodeError
-            If a pooling node refuses what reaches it.
+            If a pooling node refuses its input.
         """
         if not isinstance(inputs, Mapping):
             names = [value.name for value in self.inputs if not value.optional]
@@ -86,10 +86,10 @@ class OnnxPoolBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether `prepare` takes the model."""
+        """Whether `prepare` accepts the model."""
         try:
             cls.prepare(model, device, **kwargs)
-        except Exception:  # the onnx package has no common base of what it raises
+        except Exception:  # the exceptions of the onnx package have no common base
             return False
         return True
 
@@ -103,7 +103,7 @@ class OnnxPoolBackend(Backend):
         model : ModelProto
         device : str
         **kwargs
-            Are not used; onnx's test runner gives its own to every backend.
+            Ignored; onnx's test runner passes its own to every backend.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class OnnxPoolBackend(Backend):
         NodeError
             If the attributes of a pooling node are not allowed.
         ModelError
-            If the device is not supported, or `model` is no ModelProto.
+            If the device is not supported, or `model` is not a ModelProto.
         """
         cls._check_device(device)
         if not isinstance(model, onnx.ModelProto):
@@ -136,10 +136,10 @@ class OnnxPoolBackend(Backend):
         ----------
         node : NodeProto
         inputs : mapping of str to ndarray, sequence of ndarray, or ndarray
-            A sequence holds an array for each input that the node names, in order.
+            A sequence has an array for each input that the node names, in order.
         device : str
         outputs_info : sequence, optional
-            Is not used.
+            Ignored.
         **kwargs
             ``opset_version`` is the opset of the default domain, by default the newest known.
 

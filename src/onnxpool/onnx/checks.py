@@ -1,4 +1,4 @@
-"""Checking a model: its pooling nodes, with their windows and where runtimes are known to disagree on them."""
+"""Checking a model: its pooling nodes, with their windows, and where runtimes are known to disagree about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class NodeCheck:
     operator, domain, version : str, str, int
         The version is None if the opset has none.
     attributes : dict
-        Those that the node gives.
+        Those that are given in the node.
     dtype : str, optional
     input_shape, output_shape : tuple of int or str, optional
         Sizes that the model leaves open are names or "?".
@@ -36,9 +36,9 @@ class NodeCheck:
     geometry : list of str
         The windows in words.
     error : str
-        Why onnxpool refuses the node.
+        The reason why onnxpool refuses the node, or "".
     unchecked : str
-        Why the node is not fully checked; then there can be more warnings.
+        The reason why the node is not fully checked, or ""; if it is not, there can be more warnings.
     warnings : list of dict
         With the ``name`` of the disagreement, its ``runtime``, ``who`` (the runtime and its releases) and the ``text``.
     """
@@ -59,14 +59,14 @@ class NodeCheck:
 
 
 class ModelCheck(NamedTuple):
-    """The result of `check_model`: the pooling nodes, and the inputs of which sizes are still open."""
+    """The result of `check_model`: the pooling nodes, and the inputs whose sizes are still open."""
 
     nodes: list[NodeCheck]
     open_inputs: list[str]
 
 
 def attributes_of(site: Site) -> dict[str, Any]:
-    """The attributes that a node gives; those that refer to a function's are @NAME."""
+    """The attributes that a node has; those that refer to a function's are @NAME."""
     if site.operator is not None:
         return site.operator.attributes
     given = {}
@@ -77,12 +77,12 @@ def attributes_of(site: Site) -> dict[str, Any]:
 
 
 def warning(row: Disagreement) -> dict[str, str]:
-    """A row of the table as JSON has it."""
+    """A row of the table for JSON."""
     return {"name": row.name, "runtime": row.runtime, "who": row.who, "text": row.text}
 
 
 def check_site(site: Site, wanted: Filter) -> NodeCheck:
-    """What is known of a node, and the disagreements that hold for it."""
+    """What is known of a node, and the disagreements that apply to it."""
     operator, plan = site.operator, site.plan
     dtype = None if site.dtype is None else site.dtype.name
     windows = plan.axes if isinstance(plan, WindowPlan) else ()
@@ -105,7 +105,7 @@ def is_open(value: Input) -> bool:
 
 
 def open_inputs(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
-    """The names of inputs of which neither the model nor `shapes` says all sizes."""
+    """The names of inputs whose sizes are not all known from the model or `shapes`."""
     return [value.name for value in inputs_of(graph)
             if value.dtype is not None and not value.optional and value.name not in shapes and is_open(value)]
 
@@ -113,15 +113,15 @@ def open_inputs(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -
 def check_model(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None = None,
                 wanted: Filter = COMMON) -> ModelCheck:
     """
-    Check the pooling nodes of a model without running it. Weights in other files need not be there.
+    Check the pooling nodes of a model without running it. Weights stored in other files need not be present.
 
     Parameters
     ----------
     path : path_like
     shapes : mapping of str to tuple of int, optional
-        Sizes for inputs that leave some open.
+        Sizes for inputs that have open ones.
     wanted : Filter
-        Which warnings are wanted; by default those of all runtimes that ordinary values show.
+        Which warnings are selected; by default those of all runtimes that ordinary values reveal.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def check_model(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None =
     Raises
     ------
     ModelError
-        If the file cannot be read, or the model is not consistent; `InputError` if a shape does not fit.
+        If the file cannot be read, or the model is inconsistent; `InputError` if a shape does not fit.
     """
     model = load(path, weights=False)
     try:

@@ -1,4 +1,4 @@
-"""How far results are from what others compute: the largest difference, and whether it is within tolerances."""
+"""How results differ from those of others: the largest difference, and whether it is within tolerances."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,21 +11,21 @@ from ..dtypes import DTYPES, FLOATS
 from ..threads import get_num_threads
 from .protos import Array, one_line
 
-RTOL, ATOL = 1e-3, 1e-7  # what the onnx package allows its models
-ROUNDING = 1e-6  # of the largest input: what sums in float32 lose where their terms cancel
-LAYERS = 1e-4  # of the largest output: what the roundings of many layers add up to,
-COARSE = 8  # or as many times half a unit in the last place of a dtype of few digits
+RTOL, ATOL = 1e-3, 1e-7  # the tolerances of the onnx package for its models
+ROUNDING = 1e-6  # of the largest input: what float32 sums lose where their terms cancel
+LAYERS = 1e-4  # of the largest output: what rounding in many layers adds up to,
+COARSE = 8  # or this many times half a unit in the last place, for dtypes of few digits
 
 
 class Tolerance(NamedTuple):
-    """How far results may be apart: `atol` + `rtol` * abs(expected). Without `atol` it depends on what is compared."""
+    """How far results may differ: `atol` + `rtol` * abs(expected). The default of `atol` depends on the comparison."""
 
     rtol: float = RTOL
     atol: float | None = None
 
 
 def distance(actual: Array, expected: Array) -> Array:
-    """The absolute differences of two arrays of one shape: NaN agrees with NaN, and nothing else is near it."""
+    """The absolute differences of two arrays of the same shape: 0 for two NaNs, infinity for a NaN and a number."""
     a, b = actual.astype(np.float64), expected.astype(np.float64)
     with np.errstate(all="ignore"):
         apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
@@ -38,7 +38,7 @@ def largest_difference(actual: Array, expected: Array) -> float:
 
 
 def agrees(actual: Array, expected: Array, rtol: float = RTOL, atol: float = ATOL) -> bool:
-    """Whether two arrays have one shape, and each element is within the tolerances of the expected one."""
+    """Whether two arrays have the same shape, and each element is within the tolerances of the expected one."""
     if actual.shape != expected.shape:
         return False
     size = np.where(np.isfinite(expected), np.abs(expected), 0).astype(np.float64)
@@ -64,12 +64,12 @@ class Whole(NamedTuple):
     Attributes
     ----------
     agrees : bool, optional
-        True if all its outputs are within the tolerances. False if only its optimisers are the reason that they are
-        not, or that it cannot run the model. None if they are not.
+        True if all its outputs are within the tolerances. False if its optimisers are the only reason why they are
+        not, or why it cannot run the model. None if there is another reason.
     difference : float, optional
-        The largest one of an output.
+        The largest difference of an output.
     remark : str
-        Why there is no difference, or where it comes from.
+        The reason why there is no difference, or the cause of the difference.
     """
 
     agrees: bool | None
@@ -78,7 +78,7 @@ class Whole(NamedTuple):
 
 
 def output_agrees(ours: Array, theirs: Array, tolerance: Tolerance) -> bool:
-    """Whether an output of a whole model agrees: 8-bit integers may be a step apart, wider ones may not."""
+    """Whether an output of a whole model agrees: 8-bit integers may differ by one, and wider ones must be equal."""
     if ours.dtype.kind in "iu":
         return agrees(ours, theirs, 0.0, (ours.dtype.itemsize == 1) if tolerance.atol is None else tolerance.atol)
     if ours.dtype.name not in FLOATS:
@@ -94,15 +94,15 @@ def compare_whole(model: bytes | str, feeds: Mapping[str, Any], outputs: Mapping
     """
     Run a whole model on onnxruntime, and compare its outputs.
 
-    Optimisers may merge other nodes into pools, which shows in no node alone. If the outputs differ, or the model is
-    refused, a session without optimisers tells whether they are the reason.
+    Optimisers may merge other nodes into pools, which no node alone reveals. If the outputs differ, or the model is
+    refused, a session without optimisers shows whether they are the cause.
     """
     import onnxruntime
 
     ours, levels = [np.asarray(value) for value in outputs.values()], onnxruntime.GraphOptimizationLevel
 
     def run(level: Any) -> list[Array] | str:
-        """The outputs, or what onnxruntime has against the model."""
+        """The outputs, or the reason why onnxruntime refuses the model."""
         options = session_options()
         options.graph_optimization_level = level
         try:
@@ -129,7 +129,7 @@ def compare_whole(model: bytes | str, feeds: Mapping[str, Any], outputs: Mapping
 
 
 class Rival(NamedTuple):
-    """The outputs of one node as onnxruntime computes them, and what computes them again."""
+    """The outputs of one node as computed by onnxruntime, and a function that computes them again."""
 
     outputs: list[Array]
     again: Callable[[], Any]
@@ -140,12 +140,12 @@ def by_onnxruntime(node: onnx.NodeProto, opsets: Mapping[str, int], version: int
     """One node in a session of onnxruntime, at the model's opset or at the operator's own version."""
     try:
         return run_node(node, opsets[node.domain], inputs, outputs)
-    except Exception:  # an opset newer than onnxruntime, say: the operator may be older
+    except Exception:  # for example an opset newer than onnxruntime: the operator may be older
         return run_node(node, version, inputs, outputs)
 
 
 def session_options() -> Any:
-    """Options of a silent session with as many threads as calls use here."""
+    """Options of a silent session with as many threads as onnxpool's calls use."""
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4

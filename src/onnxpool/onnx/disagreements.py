@@ -1,11 +1,11 @@
 """
 Where runtimes are known to disagree with onnxpool, or cannot run a node: a table of conditions and warnings.
 
-onnxpool's own answers, with the reasons, are in docs/decisions.md. The rows say what onnx 1.23.2, onnxruntime 1.32.0
-and OpenVINO 2026.4.1 do on a CPU: `tools/sweep_disagreements.py` draws random nodes for each of them, and finds nodes
+onnxpool's own answers, with the reasons, are in docs/decisions.md. The rows describe onnx 1.23.2, onnxruntime 1.32.0
+and OpenVINO 2026.4.1 on a CPU: `tools/sweep_disagreements.py` generates random nodes for each of them, and finds nodes
 that the table misses, or warns of without need.
 
-Where a runtime has a rule of its own, such as its pads for SAME_*, a row computes it and compares with ours.
+If a runtime has a rule of its own, such as its pads for SAME_*, a row computes it and compares it with ours.
 """
 
 import itertools
@@ -31,7 +31,7 @@ POOLS, QUANTISED, REGIONS = AVERAGE + MAXIMUM + NORM, QLINEAR + NHWC, ROI_MAXIMU
 GLOBAL = GLOBAL_AVERAGE + GLOBAL_MAXIMUM + GLOBAL_NORM
 EVERY = POOLS + QUANTISED + GLOBAL + REGIONS + QUANTISED_GLOBAL + UNPOOL
 
-# What onnxruntime 1.31 and 1.32 have kernels for on a CPU. An operator is in the first table if a version has no
+# The kernels of onnxruntime 1.31 and 1.32 on a CPU. An operator is in the first table if it has a version without a
 # kernel, and in the last one if its dtypes are not these floats. float16 is cast to float32, which the first opsets
 # refuse.
 ORT_VERSIONS = {"AveragePool": (7, 99), "LpPool": (2, 99), "GlobalLpPool": (2, 21), "MaxRoiPool": (1, 21),
@@ -42,15 +42,15 @@ ORT_DTYPES = {"MaxPool": (*ORT_FLOATS, "float64", *BYTES), "RoiAlign": (*ORT_FLO
               **dict.fromkeys(QUANTISED + QUANTISED_GLOBAL, BYTES)}
 ORT_CASTS_SINCE, ORT_DOUBLE_MAXIMUM_SINCE = 6, 8
 
-LONG_SUM = 2**18  # elements: a float32 sum of more, added one after another, can be off by more than 0.2 %
-LARGEST_BFLOAT16_COUNT = 256  # beyond which a sum of ones in bfloat16 does not grow
-MOST_WINDOWS = 2**12  # that are looked at one by one, which is enough unless pads are a thousand times the kernel
-RANKS_OF_ORT = NHWC + QUANTISED_GLOBAL  # operators of which onnxruntime takes any number of spatial axes
+LONG_SUM = 2**18  # elements: the error of a float32 sum of more, added one after another, can exceed 0.2 %
+LARGEST_BFLOAT16_COUNT = 256  # beyond which a bfloat16 sum of ones does not grow
+MOST_WINDOWS = 2**12  # that are checked one by one, which is enough unless pads are a thousand times the kernel
+RANKS_OF_ORT = NHWC + QUANTISED_GLOBAL  # operators for which onnxruntime accepts any number of spatial axes
 LARGEST_INT32, LARGEST_BYTE = 2**31 - 1, 255
 
 
 def overhang(axis: Axis) -> int:
-    """How many elements beyond input and padding the last window reaches."""
+    """How many elements the last window reaches beyond input and padding."""
     return (axis.out - 1) * axis.stride + axis.span - axis.size - sum(axis.pads)
 
 
@@ -60,7 +60,7 @@ def room(axis: Axis) -> int:
 
 
 def makes_others(axis: Axis, out: int, pads: tuple[int, int]) -> bool:
-    """Whether so many windows and such pads, which may be negative, hold other elements or have other divisors."""
+    """Whether this many windows with these pads, perhaps negative, contain other elements or have other divisors."""
     other = Axis(axis.size, out, axis.kernel, axis.stride, axis.dilation, pads, axis.counts_pads)
     return out != axis.out or any(axis.window(index) != other.window(index)
                                   for index in (*range(min(out, MOST_WINDOWS)), out - 1))
@@ -72,7 +72,7 @@ def starts_later(axis: Axis) -> bool:
 
 
 def most_taps(axis: Axis) -> int:
-    """The most taps that a window has inside the input."""
+    """The largest number of taps that a window has inside the input."""
     if axis.begin < axis.end:
         return axis.kernel
     return max((axis.window(index).taps for index in range(min(axis.out, MOST_WINDOWS))), default=0)
@@ -91,8 +91,8 @@ class Case(NamedTuple):
     inputs: int
     dtype: str | None = None
     shape: tuple[int | str, ...] | None = None
-    axes: tuple[Axis, ...] = ()  # of its windows; none if a size is open
-    output: tuple[int, ...] = ()  # the shape that follows from these sizes; none if one is open
+    axes: tuple[Axis, ...] = ()  # of its windows; None if a size is open
+    output: tuple[int, ...] = ()  # the shape that follows from these sizes; None if one is open
     around: Surroundings = NOTHING
 
     @property
@@ -144,35 +144,35 @@ class Case(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Whether a window holds padding only."""
+        """Whether a window lies entirely in the padding."""
         return any(axis.empty for axis in self.axes)
 
     @property
     def drops(self) -> bool:
-        """Whether ceil_mode would have one window more, if that did not start in the padding."""
+        """Whether ceil_mode would add a window if that did not start in the padding."""
         return self.ceil and any(ceil_div(room(axis), axis.stride) + 1 > axis.out for axis in self.axes)
 
     def overhangs(self, least: int = 1) -> bool:
-        """Whether ceil_mode has a window that reaches so far beyond input and padding."""
+        """Whether ceil_mode has a window that reaches this far beyond input and padding."""
         return self.ceil and any(overhang(axis) >= least for axis in self.axes)
 
     def negative(self, least: int = 1) -> bool:
-        """Whether SAME_* would need pads of less than zero, by so much on both sides together."""
+        """Whether SAME_* would need negative pads of this total size."""
         return self.same and any(overhang(axis) <= -least for axis in self.axes)
 
     @property
     def unit(self) -> bool:
-        """Whether strides and dilations are 1, for which the reference has a way of its own."""
+        """Whether strides and dilations are 1, for which the reference has a separate implementation."""
         return bool(self.axes) and all(axis.stride == axis.dilation == 1 for axis in self.axes)
 
     @property
     def taps(self) -> int:
-        """The elements of a window."""
+        """The number of elements of a window."""
         return math.prod(axis.kernel for axis in self.axes)
 
     @property
     def most(self) -> int:
-        """The most elements of the input that a window has."""
+        """The largest number of input elements in a window."""
         return math.prod(map(most_taps, self.axes))
 
     @property
@@ -182,7 +182,7 @@ class Case(NamedTuple):
 
     @property
     def channels(self) -> int | str | None:
-        """The size of the channel axis of an array whose channels come first."""
+        """The size of the channel axis of a channels-first array."""
         return None if self.shape is None else self.shape[1]
 
     @property
@@ -193,17 +193,17 @@ class Case(NamedTuple):
 
     @property
     def sums_samples(self) -> bool:
-        """Whether a mean of more than one sample may be taken of a region."""
+        """Whether the mean over a region may be taken over more than one sample."""
         given = self.operator.attributes
         return not (given.get("mode") == "max" or given.get("sampling_ratio") == 1)
 
     def long_sum(self, lanes: int) -> bool:
-        """Whether a sum in float32, kept in so many parts, can be off by more than 0.2 %."""
+        """Whether the error of a sum in float32, split into this many parts, can exceed 0.2 %."""
         return self.taps >= LONG_SUM * lanes and self.dtype in ORT_FLOATS
 
 
 def overhangs_input(case: Case) -> bool:
-    """Whether ceil_mode has a window that holds elements of the input and reaches beyond the padding."""
+    """Whether ceil_mode has a window that contains elements of the input and reaches beyond the padding."""
     def reaches(axis: Axis) -> bool:
         last = axis.size + sum(axis.pads) - axis.span  # where a window may begin, counted with the padding
         return any(index * axis.stride > last and axis.window(index).taps
@@ -230,7 +230,7 @@ def ort_refuses_rank(case: Case) -> bool:
 
 
 def ort_refuses_negative(case: Case) -> bool:
-    """Whether the kernel that onnxruntime takes for the node refuses negative pads."""
+    """Whether the kernel that onnxruntime uses for the node refuses negative pads."""
     if case.name in AVERAGE:
         strict = case.version < 19 and not (case.ceil and case.has("count_include_pad"))
     else:
@@ -244,7 +244,7 @@ def truncated(a: int, b: int) -> int:
 
 
 def ort_moves_windows(axis: Axis, mode: str, ceil: bool) -> bool:
-    """Whether the pads that onnxruntime computes for SAME_*, which may be negative, make other windows than ours."""
+    """Whether the pads that onnxruntime computes for SAME_*, which may be negative, lead to other windows than ours."""
     needed = (ceil_div(axis.size, axis.stride) - 1) * axis.stride + axis.kernel - axis.size
     head = truncated(needed + (mode == "SAME_LOWER"), 2)
     room = axis.size + needed - axis.span
@@ -255,7 +255,7 @@ def ort_moves_windows(axis: Axis, mode: str, ceil: bool) -> bool:
 
 
 def ort_moves(case: Case) -> bool:
-    """Whether onnxruntime makes other windows for SAME_*."""
+    """Whether onnxruntime has other windows for SAME_*."""
     return case.same and any(ort_moves_windows(axis, case.mode, case.ceil) for axis in case.axes)
 
 
@@ -277,17 +277,17 @@ def ort_starts_finite(case: Case) -> bool:
 
 
 def ort_reads_rows(case: Case) -> bool:
-    """Whether onnxruntime's loop for rows of windows without padding runs, whose maximum starts with an element."""
+    """Whether onnxruntime runs its loop for rows of windows without padding, whose maximum starts with an element."""
     return all(axis.stride <= 2 and (axis.begin, axis.end) == (0, axis.out) for axis in case.axes[-1:])
 
 
 def ort_drops_nan(case: Case) -> bool:
-    """Whether it shows that onnxruntime's maximum of two numbers is the second one if one is NaN."""
+    """Whether the node reveals that onnxruntime's maximum of two numbers is the second one if one is NaN."""
     if case.most > 1:
         return case.dtype not in BYTES
     vectors = case.rank == 3 and ort_reads_rows(case) and all(axis.size % 4 == 0 for axis in case.axes[-1:])
     if case.name in MAXIMUM and vectors:
-        return False  # vectors of 4 start with an element, their remainder does not
+        return False  # vectors of 4 start with an element, but their remainder does not
     return case.most > 0 and ort_starts_finite(case) and not ort_blocked(case)
 
 
@@ -298,25 +298,25 @@ def pads_reach_kernel(case: Case) -> bool:
 
 
 def orders_differ(case: Case) -> bool:
-    """Whether a window has an element that has another place in column-major than in row-major order."""
+    """Whether a window has an element whose column-major position differs from its row-major one."""
     sizes = [axis.size for axis in case.axes]
     return any(math.prod(sizes[:i]) != math.prod(sizes[i + 1:]) and leaves_first(axis)
                for i, axis in enumerate(case.axes))
 
 
 def openvino_transposes(case: Case) -> bool:
-    """Whether it shows that OpenVINO transposes the tensor of Indices, but counts them in row-major order."""
+    """Whether the node reveals that OpenVINO transposes the tensor of Indices, but counts them in row-major order."""
     if not (case.operator.return_indices and case.has("storage_order")):
         return False
     outs = [axis.out for axis in case.axes]
     windows = [repr(axis) for axis in case.axes]
-    if case.most == 1 and windows == windows[::-1]:  # the places that windows have are exchanged with the axes
+    if case.most == 1 and windows == windows[::-1]:  # the positions of windows are permuted with the axes
         return False
     return orders_differ(case) or outs != outs[::-1] or sum(out > 1 for out in outs) > 1
 
 
 def openvino_truncates(case: Case) -> bool:
-    """Whether OpenVINO's arithmetic of a quantised mean shows, or that it takes the channels of channels_last first."""
+    """Whether OpenVINO's arithmetic of a quantised mean shows, or that it treats channels_last as channels first."""
     return case.most > 0 or (case.operator.channels_last and case.shape is not None and len(set(case.shape[1:])) > 1)
 
 
@@ -325,28 +325,20 @@ def openvino_stays_first(case: Case) -> bool:
     return case.operator.return_indices and any(map(starts_later, case.axes)) and case.most > 0
 
 
-def openvino_samples(case: Case) -> bool:
-    """Whether OpenVINO takes another number of samples of a region than its size asks for."""
-    given = case.operator.attributes
-    if "sampling_ratio" not in given:
-        return True
-    return shrinks_regions(case) and not (given.get("mode") == "max" and case.pointlike)
-
-
 def shrinks_regions(case: Case) -> bool:
-    """Whether a region may have no samples, because its size asks for as many and is not at least 1."""
+    """Whether a region may have no samples, because its size sets their number and is not at least 1."""
     whole = case.operator.attributes.get("coordinate_transformation_mode") == "output_half_pixel" or case.version < 16
     return not case.has("sampling_ratio") and not whole
 
 
 def reference_leaves_range(case: Case) -> bool:
-    """Whether the reference takes powers that leave the range of the dtype; a float p makes float16 float32."""
+    """Whether the reference computes powers outside the range of the dtype; a float p turns float16 into float32."""
     wide = case.dtype == "float16" and case.version == 1 and "p" in case.operator.attributes
     return case.p != 1 and case.most > 0 and not wide
 
 
 def reference_stalls(case: Case) -> bool:
-    """Whether the reference is off by more than 10 % for equal numbers, because it adds in bfloat16."""
+    """Whether the reference has an error above 10 % for equal numbers, because it sums in bfloat16."""
     if case.dtype != "bfloat16":
         return False
     if case.name in NORM:
@@ -356,10 +348,10 @@ def reference_stalls(case: Case) -> bool:
 
 
 def reference_counts_otherwise(case: Case) -> bool:
-    """Whether it shows how the reference counts Indices in its way for unit strides."""
+    """Whether the node reveals how the reference counts Indices in its implementation for unit strides."""
     if not (case.operator.return_indices and case.unit) or case.shape is None:
         return False
-    shifted = case.same and any(axis.pads[0] for axis in case.axes)  # it takes the pads of NOTSET
+    shifted = case.same and any(axis.pads[0] for axis in case.axes)  # it uses the pads of NOTSET
     if shifted or case.shape[:2] != (1, 1) or (case.has("storage_order") and orders_differ(case)):
         return True
     sizes, kernel, outs = zip(*((axis.size, axis.kernel, axis.out) for axis in case.axes), strict=True)
@@ -370,7 +362,7 @@ def reference_counts_otherwise(case: Case) -> bool:
 
 
 def place(coordinates: Iterable[int], sizes: Iterable[int]) -> int:
-    """The place of an element in row-major order."""
+    """The position of an element in row-major order."""
     number = 0
     for coordinate, size in zip(coordinates, sizes, strict=True):
         number = number * size + coordinate
@@ -378,7 +370,7 @@ def place(coordinates: Iterable[int], sizes: Iterable[int]) -> int:
 
 
 def digits(number: int, sizes: Sequence[int]) -> list[int]:
-    """The coordinates of a place, of which the first one may be too large."""
+    """The coordinates of a position, of which the first one may be too large."""
     found: list[int] = []
     for size in reversed(sizes[1:]):
         number, digit = divmod(number, size)
@@ -387,7 +379,7 @@ def digits(number: int, sizes: Sequence[int]) -> list[int]:
 
 
 def reference_drops_nan(case: Case) -> bool:
-    """Whether it shows that the reference takes NaN for padding, which it leaves out of a window."""
+    """Whether the node reveals that the reference treats NaN as padding, and leaves it out of windows."""
     if case.name in MAXIMUM:
         return case.dtype not in BYTES and (case.most > 1 or case.unit)
     if case.name in AVERAGE:
@@ -396,7 +388,7 @@ def reference_drops_nan(case: Case) -> bool:
 
 
 def inference_ignores_mode(case: Case) -> bool:
-    """Whether it shows that onnx's inference takes pads that are given, though all are 0, instead of auto_pad."""
+    """Whether the node reveals that onnx's inference uses given pads, even if all are 0, instead of auto_pad."""
     def differs(axis: Axis) -> bool:
         free = axis.size - axis.span
         if case.ceil and case.version < 22:
@@ -410,12 +402,12 @@ def inference_ignores_mode(case: Case) -> bool:
 
 
 def reference_counts_pads(case: Case) -> bool:
-    """Whether it shows that the reference counts padding at version 1."""
+    """Whether the node reveals that the reference counts padding at version 1."""
     return case.version == 1 and not all((axis.begin, axis.end) == (0, axis.out) for axis in case.axes)
 
 
 def reference_loses_pads(case: Case) -> bool:
-    """Whether the reference's way for unit strides, which takes pads as top, bottom, left, right, goes wrong."""
+    """Whether the reference's implementation for unit strides, which expects other orders of pads, is wrong."""
     if case.rank != 2:
         return case.unit and (case.same or case.padded)
     swapped = not case.same and case.unit and case.axes[1].pads[0] != case.axes[0].pads[1]
@@ -423,15 +415,15 @@ def reference_loses_pads(case: Case) -> bool:
 
 
 def reference_pads_lower(case: Case) -> bool:
-    """Whether it shows that the reference takes SAME_LOWER for SAME_UPPER of a size rounded down."""
+    """Whether the node reveals that the reference treats SAME_LOWER as SAME_UPPER with a size rounded down."""
     return case.mode == "SAME_LOWER" and not case.unit and any(
         axis.size % axis.stride or makes_others(axis, axis.out, (axis.pads[1], axis.pads[0])) for axis in case.axes)
 
 
 def reference_axis(axis: Axis, mode: str) -> tuple[int, Axis]:
-    """How many windows of a mean or norm the reference computes, others being 0, and which ones."""
+    """How many windows of a mean or norm the reference computes, with 0 for the others, and which ones."""
     cut, out = 0, axis.out
-    if mode == "NOTSET":  # half of what overhangs becomes padding before the input, and its end is cut
+    if mode == "NOTSET":  # half of the overhang becomes padding before the input, and the input's end is cut off
         extra = max(0, overhang(axis))
         head, tail, padding = axis.pads[0] + extra // 2, axis.pads[1] - extra // 2, sum(axis.pads) + extra
         cut, tail = max(0, -tail), max(0, tail)
@@ -446,7 +438,7 @@ def reference_axis(axis: Axis, mode: str) -> tuple[int, Axis]:
 
 
 def reference_moves(case: Case) -> bool:
-    """Whether the reference makes other windows of a mean or norm, or fails."""
+    """Whether the reference has other windows for a mean or norm, or fails."""
     theirs = [reference_axis(axis, case.mode) for axis in case.axes]
     pairs = list(zip(case.axes, theirs, strict=True))
     if any(min(other.pads) < 0 or count > axis.out or other.out != axis.out for axis, (count, other) in pairs):
@@ -458,14 +450,14 @@ def reference_moves(case: Case) -> bool:
 
 
 def reference_moves_windows(axis: Axis, count: int, other: Axis, norm: bool) -> bool:
-    """Whether the reference's windows of an axis differ, of which it computes so many."""
+    """Whether the reference's windows along an axis differ, of which it computes this many."""
     whole = Axis(other.size, other.out, other.kernel, other.stride, other.dilation, other.pads, True)
 
     def same(index: int) -> bool:
         ours, theirs = axis.window(index), other.window(index)
         if index >= count:
             return not ours.taps and (norm or axis.counts_pads)
-        if norm:  # the mean with padding times the kernel
+        if norm:  # the mean with padding, times the kernel
             return ours[:2] == theirs[:2] and (not ours.taps or whole.window(index).divisor == axis.kernel)
         return ours == theirs
 
@@ -473,7 +465,7 @@ def reference_moves_windows(axis: Axis, count: int, other: Axis, norm: bool) -> 
 
 
 def ort_merges(case: Case) -> bool:
-    """Whether onnxruntime merges the Pad before a pool into its pads. Into a mean it does so where pads count."""
+    """Whether onnxruntime merges the Pad before a pool into its pads, which it does for a mean if pads count."""
     own = any(case.operator.attributes.get("pads", ()))
     counts = case.name in MAXIMUM or case.has("count_include_pad") or not own
     return bool(case.around.zeros) and case.mode == "NOTSET" and not case.operator.return_indices and counts
@@ -487,14 +479,14 @@ def ort_merged_pads(case: Case) -> tuple[int, ...]:
 
 
 def ort_refuses_merged(case: Case) -> bool:
-    """Whether merged pads reach the kernel, which onnxruntime refuses."""
+    """Whether merged pads are as large as the kernel, which onnxruntime refuses."""
     return ort_merges(case) and not pads_reach_kernel(case) and any(
         pad >= taps for pad, taps in zip(ort_merged_pads(case), case.operator.attributes["kernel_shape"] * 2,
                                          strict=True))
 
 
 def ort_merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
-    """The windows of each axis, and those that onnxruntime makes of merged pads; empty if it does not merge them."""
+    """The windows of each axis, and those of onnxruntime with merged pads; empty if it does not merge them."""
     if not case.axes or not ort_merges(case) or ort_refuses_merged(case):
         return []
     zeros, rank = case.around.zeros, len(case.axes)
@@ -510,12 +502,12 @@ def ort_merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
 
 
 def ort_drops_merged(case: Case) -> bool:
-    """Whether windows of ceil_mode start in what was a zero, and are dropped once it is padding."""
+    """Whether windows of ceil_mode start in zeros of the Pad, and are dropped once these are padding."""
     return any(ours.out != theirs.out for ours, theirs in ort_merged_axes(case))
 
 
 def ort_forgets_zeros(case: Case) -> bool:
-    """Whether a window has a zero of the Pad before it, which is padding once they are merged, and other elements."""
+    """Whether a window has a zero of the Pad before it, which becomes padding by merging, and other elements."""
     def reads_zero(ours: Axis, theirs: Axis) -> bool:
         return any(ours.window(i).taps != theirs.window(i).taps for i in range(min(ours.out, MOST_WINDOWS)))
 
@@ -523,7 +515,7 @@ def ort_forgets_zeros(case: Case) -> bool:
 
 
 def ort_fuses(case: Case) -> bool:
-    """Whether onnxruntime puts QLinearAveragePool in place of a mean between DequantizeLinear and QuantizeLinear."""
+    """Whether onnxruntime replaces a mean between DequantizeLinear and QuantizeLinear by QLinearAveragePool."""
     before, after = case.around.before, case.around.after
     if before is None or after is None or case.around.readers != 1:
         return False
@@ -532,7 +524,7 @@ def ort_fuses(case: Case) -> bool:
 
 
 def openvino_pools_quantised(case: Case) -> bool:
-    """Whether OpenVINO pools 8-bit elements of a zero point that is not 0, with windows in padding that counts."""
+    """Whether OpenVINO pools 8-bit elements with a non-zero zero point, and windows in padding that counts."""
     before = case.around.before
     if before is None or before.zero_point == 0 or not (before.paired or case.around.after is not None):
         return False
@@ -542,19 +534,19 @@ def openvino_pools_quantised(case: Case) -> bool:
 
 
 class Disagreement(NamedTuple):
-    """A row: where the condition holds for one of the operators, the runtime does what the text says."""
+    """A row: if the condition holds for one of the operators, the runtime does what the text says."""
 
     name: str
     runtime: str
     operators: tuple[str, ...]
     holds: Callable[[Case], bool]
     text: str
-    values: str = ""  # the unusual values that alone show it; empty if ordinary ones do
-    before: tuple[int, ...] = ()  # the release that mended it
+    values: str = ""  # the unusual values that alone reveal it; empty if ordinary ones do
+    before: tuple[int, ...] = ()  # the release that fixed it
 
     @property
     def who(self) -> str:
-        """The runtime, and its releases if they are not all."""
+        """The runtime, with its releases if it is not all of them."""
         return f"{self.runtime} before {'.'.join(map(str, self.before))}" if self.before else self.runtime
 
 
@@ -741,8 +733,12 @@ DISAGREEMENTS = (
         "openvino-indices", OPENVINO, MAXIMUM, openvino_transposes,
         "exchanges the axes of Indices for storage_order=1, instead of counting in that order"),
     Disagreement(
-        "openvino-roi-align", OPENVINO, ALIGN, openvino_samples,
-        "takes another number of samples where sampling_ratio is left out, or 0 with half_pixel"),
+        "openvino-roi-align", OPENVINO, ALIGN, lambda case: "sampling_ratio" not in case.operator.attributes,
+        "takes another number of samples where sampling_ratio is left out"),
+    Disagreement(
+        "openvino-empty-regions", OPENVINO, ALIGN,
+        lambda case: shrinks_regions(case) and "sampling_ratio" in case.operator.attributes,
+        "returns whatever memory holds for a region without samples, whose size is 0 or less"),
     Disagreement(
         "openvino-roi-maximum", OPENVINO, ALIGN,
         lambda case: case.operator.attributes.get("mode") == "max" and not case.pointlike,
@@ -834,15 +830,12 @@ DISAGREEMENTS = (
         "openvino-regions-infinite", OPENVINO, ALIGN, lambda case: True,
         "returns NaN for samples beyond an image whose first element is infinite", values="infinity"),
     Disagreement(
-        "openvino-inverted-regions", OPENVINO, ALIGN, shrinks_regions,
-        "takes a sample of a region that ends before it begins", values="inverted"),
-    Disagreement(
         "openvino-regions-range", OPENVINO, ALIGN, lambda case: case.sums_samples and case.dtype != "float16",
         "returns inf where a sum leaves the range of float32, though the mean does not", values="range"),
 )
 
 
-# What optimisers of runtimes make of a pool and the nodes around it: no node alone shows it.
+# What optimisers of runtimes do to a pool and the nodes around it, which no node alone reveals.
 OF_GRAPHS = (
     Disagreement(
         "ort-merged-pads", ORT, AVERAGE + MAXIMUM, ort_refuses_merged,
@@ -884,16 +877,16 @@ TABLE = (*DISAGREEMENTS, *OF_GRAPHS)
 
 class Filter(NamedTuple):
     """
-    Which rows are wanted.
+    Which rows are selected.
 
     Attributes
     ----------
     values : bool
-        Whether those that only unusual values show are wanted too.
+        Whether rows that only unusual values reveal are selected too.
     runtimes : mapping of str to tuple of int, optional
-        The runtimes, as the rows name them, each with its release, which is empty for any. None stands for all.
+        The runtimes, as named in the rows, each with its release, which is empty for any. None means all runtimes.
     ignored : collection of str
-        Names of rows that are not wanted.
+        Names of rows that are not selected.
     """
 
     values: bool = False
@@ -901,7 +894,7 @@ class Filter(NamedTuple):
     ignored: Collection[str] = ()
 
     def wants(self, row: Disagreement) -> bool:
-        """Whether a row is wanted."""
+        """Whether a row is selected."""
         if row.name in self.ignored or (row.values and not self.values):
             return False
         if self.runtimes is None:
@@ -914,5 +907,5 @@ COMMON = Filter()
 
 
 def disagreements(case: Case, wanted: Filter = COMMON) -> list[Disagreement]:
-    """The rows of the table that hold for a node."""
+    """The rows of the table that apply to a node."""
     return [row for row in TABLE if case.name in row.operators and wanted.wants(row) and row.holds(case)]

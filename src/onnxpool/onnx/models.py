@@ -35,9 +35,9 @@ from .protos import (
 )
 from .reference import Evaluator, PoolingNode, subclasses
 
-Progress = Callable[[int, int, str], None]  # nodes done, nodes in all, the node that starts now
+Progress = Callable[[int, int, str], None]  # number of finished nodes, number of all nodes, the node that starts now
 
-MOST_REPEATS, MOST_SECONDS = 25, 0.2  # of a node's calls that are timed
+MOST_REPEATS, MOST_SECONDS = 25, 0.2  # calls of a node that are timed
 
 
 @dataclass
@@ -52,23 +52,23 @@ class NodeRun:
     operator, version : str, int
         The ONNX operator and its version, such as AveragePool and 19.
     attributes : dict
-        Those that the node gives.
+        Those that are given in the node.
     input_shape, output_shape : tuple of int
     dtype : str
     calls : int
         More than 1 in the body of a loop or of a function.
     first_seconds : float
-        Of the first call, which resolves windows, makes a plan and starts threads.
+        The time of the first call, which resolves windows, makes a plan and starts threads.
     warm_seconds : float
-        Of a later call: the median of up to 25 repetitions that the run adds for this.
+        The time of a later call: the median of up to 25 repetitions made only for this.
     difference : float, optional
-        The largest difference to onnxruntime, if that was asked for and onnxruntime can run the node.
+        The largest difference from onnxruntime, if requested and if onnxruntime can run the node.
     agrees : bool, optional
-        Whether onnxruntime runs the node and all its results are within the tolerances, if that was asked for.
+        Whether onnxruntime runs the node and all its results are within the tolerances, if requested.
     remark : str
-        Why there is no difference or time of onnxruntime, or what the difference does not say.
+        The reason why there is no difference or time of onnxruntime, or a note about the difference.
     onnxruntime_seconds : float, optional
-        Of a warm call on onnxruntime, if that was asked for and onnxruntime can run the node.
+        The time of a warm call on onnxruntime, if requested and if onnxruntime can run the node.
     """
 
     name: str
@@ -93,13 +93,13 @@ class Run(NamedTuple):
 
     Attributes
     ----------
-    outputs : dict of str to ndarray, or what else the model returns
+    outputs : dict of str to ndarray, or to whatever the model returns
     nodes : list of NodeRun
     idle : list of str
-        The pooling nodes that were not reached, as in a branch not taken.
+        The pooling nodes that did not run, for example in a branch not taken.
     seconds : float
     whole : Whole, optional
-        The comparison of the whole model with onnxruntime, if that was asked for.
+        The comparison of the whole model with onnxruntime, if requested.
     """
 
     outputs: dict[str, Any]
@@ -110,14 +110,14 @@ class Run(NamedTuple):
 
 
 class Journal:
-    """What the pooling nodes of one model did in its latest run; `aside` is time that does not belong to the model."""
+    """What the pooling nodes of one model did in its latest run; `aside` is time that does not count for the model."""
 
     def __init__(self) -> None:
         self.nodes: list[JournalledNode] = []
         self.begin(None, beside=False)
 
     def begin(self, tolerance: Tolerance | None, *, beside: bool) -> None:
-        """Forgets the previous run; with a tolerance, nodes are compared with onnxruntime. `beside` times it too."""
+        """Forget the previous run; with a tolerance, nodes are compared with onnxruntime. `beside` times it too."""
         self.tolerance, self.beside, self.aside = tolerance, beside, 0.0
         self.runs: dict[Any, NodeRun] = {}
 
@@ -130,7 +130,7 @@ class Journal:
 
 
 class JournalledNode(PoolingNode):
-    """A pooling node that tells a journal what it does: subclasses say which operator, and the journal."""
+    """A pooling node that reports to a journal: subclasses determine the operator and the journal."""
 
     journal: ClassVar[Journal]
 
@@ -160,7 +160,7 @@ class JournalledNode(PoolingNode):
 
 
 def evaluator_class(journal: Journal) -> type[Evaluator]:
-    """An Evaluator whose pooling nodes keep a journal."""
+    """An Evaluator whose pooling nodes report to a journal."""
     kept = type("KeptNode", (JournalledNode,), {"journal": journal, "__module__": __name__})
     return type("KeptEvaluator", (Evaluator,), {"pooling": subclasses(kept)})
 
@@ -178,10 +178,10 @@ def warm_seconds(call: Callable[[], Any]) -> float:
 
 def rival_of(entry: NodeRun, node: onnx.NodeProto, opsets: Mapping[str, int], inputs: Sequence[Any],
              outputs: Sequence[Array]) -> Rival | None:
-    """The node on onnxruntime; None, and an entry that says why, if onnxruntime cannot run it."""
+    """The node on onnxruntime; None, and a remark in the entry, if onnxruntime cannot run it."""
     try:
         return by_onnxruntime(node, opsets, entry.version, inputs, outputs)
-    except Exception as error:  # whatever onnxruntime has against the node is the answer
+    except Exception as error:  # whatever onnxruntime says about the node is the remark
         entry.agrees = False
         entry.remark = f"onnxruntime cannot run it: {one_line(error)}"
         return None
@@ -189,7 +189,7 @@ def rival_of(entry: NodeRun, node: onnx.NodeProto, opsets: Mapping[str, int], in
 
 def compare(entry: NodeRun, theirs: Sequence[Array], tolerance: Tolerance, inputs: Sequence[Any],
             outputs: Sequence[Array]) -> None:
-    """Enters how far onnxruntime's outputs are from a node's."""
+    """Record how far onnxruntime's outputs are from those of a node."""
     differences = [largest_difference(y, t) for y, t in zip(outputs, theirs, strict=False)]
     agree = node_agrees(np.asarray(inputs[0]), outputs, theirs, tolerance)
     if theirs[0].shape != outputs[0].shape:
@@ -216,7 +216,7 @@ class Model:
     Raises
     ------
     ModelError
-        If the file cannot be read, or is no valid model.
+        If the file cannot be read, or is not a valid model.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -230,13 +230,13 @@ class Model:
             self._evaluator = evaluator_class(self._journal)(proto)
         except ModelError as error:
             raise ModelError(f"{path}: {error}") from error
-        except Exception as error:  # the onnx package has no common base of what it raises
+        except Exception as error:  # the exceptions of the onnx package have no common base
             raise ModelError(f"{path}: {one_line(error)}") from error
         for done, node in enumerate(self._evaluator.rt_nodes_):
             setattr(node, "run", self._watched(node, done, len(self._evaluator.rt_nodes_)))  # noqa: B010
 
     def _watched(self, node: OpRun, done: int, count: int) -> Callable[..., Any]:
-        """The run method of a node, telling the progress and naming the node in errors."""
+        """The run method of a node, which also reports progress and names the node in errors."""
         run: Callable[..., Any] = node.run
 
         def watched(*args: Any, **kwargs: Any) -> Any:
@@ -246,7 +246,7 @@ class Model:
                 return run(*args, **kwargs)
             except ModelError:
                 raise
-            except Exception as error:  # an operator of the ReferenceEvaluator raises anything
+            except Exception as error:  # operators of the ReferenceEvaluator may raise anything
                 raise ModelError(f"node {title(node.onnx_node)!r} ({node.op_type}): {one_line(error)}") from error
 
         return watched
@@ -265,7 +265,7 @@ class Model:
         beside : bool
             Whether onnxruntime is timed on every pooling node too.
         progress : callable, optional
-            Called before each node with the nodes done, the nodes in all, and what the node is.
+            Called before each node with the number of finished nodes, the number of all nodes, and a description.
 
         Returns
         -------
@@ -286,7 +286,7 @@ class Model:
         self._progress = progress
         start = perf_counter()
         try:
-            with np.errstate(all="ignore"):  # a model may divide by zero; numpy would warn of it on stderr
+            with np.errstate(all="ignore"):  # a model may divide by zero, of which numpy would warn on stderr
                 values = self._evaluator.run(None, feeds)
         except ModelError:
             raise
@@ -307,12 +307,12 @@ def read_array(path: str | Path) -> Array:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or one_line(error)}") from error
-    except Exception as error:  # numpy parses the header with Python's own parser, which raises many things
+    except Exception as error:  # numpy parses the header with Python's own parser, which raises many kinds of errors
         raise ModelError(f"{path} is not a .npy file: {one_line(error)}") from error
 
 
 def write_arrays(path: str | Path, arrays: Mapping[str, Any]) -> None:
-    """Stores arrays in a .npz file under any names: numpy.savez has names of its own, such as "file"."""
+    """Store arrays in a .npz file under any names: numpy.savez reserves some, such as "file"."""
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.dtype.hasobject:
             raise ModelError(f"cannot write output {name!r} to {path}: it is no array of numbers")
@@ -326,7 +326,7 @@ def write_arrays(path: str | Path, arrays: Mapping[str, Any]) -> None:
 
 
 def example() -> tuple[Path, dict[str, Array], dict[str, Array]]:
-    """The ResNet-50 that the onnx package ships: the model file, its inputs and the outputs expected of it."""
+    """The ResNet-50 that the onnx package ships: the model file, its inputs and its expected outputs."""
     path = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light" / "light_resnet50.onnx"
     graph = load(path).graph
     tensor = onnx.TensorProto()

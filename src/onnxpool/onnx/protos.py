@@ -1,4 +1,4 @@
-"""ONNX protos: read from files, walked, and brought into the form that onnx's own ReferenceEvaluator knows."""
+"""ONNX protos: read from files, traversed, and converted to the form that onnx's own ReferenceEvaluator supports."""
 
 import os
 import re
@@ -18,20 +18,20 @@ Shape = tuple[int | str, ...]  # a size that a model leaves open is a name or "?
 Proto = TypeVar("Proto")
 
 LONG_NAME = "ai.onnx"  # of the default domain, which is "" everywhere else
-LARGEST_KEPT = 1024  # elements of an initializer that inference may need the values of, such as a shape
-LONGEST_REASON = 300  # characters of somebody else's error message
+LARGEST_KEPT = 1024  # elements of an initializer whose values inference may need, such as a shape
+LONGEST_REASON = 300  # characters of an error message from elsewhere
 
 
 class ModelError(ValueError):
-    """A model, file or input that cannot be used; its text is one line."""
+    """A model, file or input that cannot be used; its message is one line."""
 
 
 class InputError(ModelError):
-    """An input that is missing, unknown, or unlike what the model takes."""
+    """An input that is missing, unknown, or different from what the model expects."""
 
 
 class Input(NamedTuple):
-    """An input of a model: `dtype` is None if it is no tensor, `shape` if it may be any."""
+    """An input of a model: `dtype` is None if it is not a tensor, and `shape` if it may have any."""
 
     name: str
     dtype: np.dtype[Any] | None
@@ -43,7 +43,7 @@ class Input(NamedTuple):
         return f"{kind} of any shape" if self.shape is None else f"{kind} {shape_text(self.shape)}"
 
     def accept(self, value: Any) -> Any:
-        """The value as the model takes it, or an error."""
+        """The value in the form that the model expects, or an error."""
         if self.dtype is None:
             return value
         array = np.asarray(value)
@@ -62,7 +62,7 @@ class Input(NamedTuple):
 
 
 def accept_inputs(inputs: Iterable[Input], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given, each as the model takes it; inputs that have a default may be left out."""
+    """The given values in the form that the model expects; inputs that have a default may be omitted."""
     known = {value.name: value for value in inputs}
     for name in given:
         if name not in known:
@@ -74,7 +74,7 @@ def accept_inputs(inputs: Iterable[Input], given: Mapping[str, Any]) -> dict[str
 
 
 def title(node: onnx.NodeProto) -> str:
-    """How to name a node to a reader: it need not have a name, but has an output."""
+    """A name for a node in messages: it need not have a name, but has an output."""
     return node.name or next(filter(None, node.output), node.op_type)
 
 
@@ -84,7 +84,7 @@ def shape_text(shape: Sequence[int | str]) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """What an error of another package says, on one line that is not too long."""
+    """The message of another package's error, shortened to one line of bounded length."""
     if type(error) is TypeError and error.__cause__ is not None:
         error = error.__cause__  # OpRun and ReferenceEvaluator hide the reason there
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : ", "", " ".join(str(error).split()))
@@ -127,13 +127,13 @@ def imports_of(proto: Any) -> Iterator[onnx.OperatorSetIdProto]:
 
 
 def domains_of(proto: Any) -> Iterator[Any]:
-    """Whatever has a domain: every node, and every opset import."""
+    """Everything that has a domain: every node, and every opset import."""
     yield from nodes_of(proto)
     yield from imports_of(proto)
 
 
 def sort_functions(model: onnx.ModelProto) -> None:
-    """Puts functions after those that they call."""
+    """Put functions after those that they call."""
     functions = {(f.domain, f.name): f for f in model.functions}
     calls = {key: {(node.domain, node.op_type) for node in nodes_of(f)} & functions.keys()
              for key, f in functions.items()}
@@ -148,7 +148,7 @@ def sort_functions(model: onnx.ModelProto) -> None:
 
 
 def give_defaults(model: onnx.ModelProto) -> None:
-    """Writes the defaults of functions' attributes into the nodes that call them."""
+    """Write the default values of functions' attributes into the nodes that call them."""
     functions = {(f.domain, f.name): f for f in model.functions}
     for node in nodes_of(model):
         function = functions.get((node.domain, node.op_type))
@@ -161,7 +161,7 @@ def give_defaults(model: onnx.ModelProto) -> None:
 
 
 def canonical(proto: Proto) -> Proto:
-    """The same model, graph, function or node in what ReferenceEvaluator knows; a copy if it is not already.
+    """The same model, graph, function or node in a form that ReferenceEvaluator supports; a copy unless it is already.
 
     It knows neither the domain "ai.onnx" nor defaults of functions' attributes, nor functions that come after those
     that call them.
@@ -182,7 +182,7 @@ def canonical(proto: Proto) -> Proto:
 
 
 def unlinked(node: onnx.NodeProto, values: Mapping[str, Any]) -> onnx.NodeProto:
-    """A node of a function with the attributes that refer to the function's replaced by their values."""
+    """A node of a function, with references to the function's attributes replaced by their values."""
     result = onnx.NodeProto()
     result.CopyFrom(node)
     for attribute in result.attribute:
@@ -193,12 +193,12 @@ def unlinked(node: onnx.NodeProto, values: Mapping[str, Any]) -> onnx.NodeProto:
 
 
 def load(path: str | Path, *, weights: bool = True) -> onnx.ModelProto:
-    """The model in a file. Without `weights`, those in other files are left there, but for small ones."""
+    """The model in a file. Without `weights`, tensors stored in other files are not read, except for small ones."""
     try:
         model = onnx.load(str(path), load_external_data=False)
     except OSError as error:
         raise ModelError(f"cannot read the model {path}: {error.strerror or one_line(error)}") from error
-    except Exception as error:  # what a parser raises depends on the file format and the protobuf version
+    except Exception as error:  # the exceptions of a parser depend on the file format and the protobuf version
         raise ModelError(f"{path} is not an ONNX model: {one_line(error)}") from error
     if not model.HasField("graph") or not model.opset_import:
         raise ModelError(f"{path} is not an ONNX model: it has no graph or no opset")
@@ -211,14 +211,14 @@ def load(path: str | Path, *, weights: bool = True) -> onnx.ModelProto:
     else:
         for tensor in model.graph.initializer:
             if external_data_helper.uses_external_data(tensor) and not is_large(tensor):
-                with suppress(Exception):  # as above; it may be a shape that other shapes follow from
+                with suppress(Exception):  # as above; shapes may depend on it
                     external_data_helper.load_external_data_for_tensor(tensor, folder)
                     tensor.data_location = onnx.TensorProto.DEFAULT
     return canonical(model)
 
 
 def is_large(tensor: onnx.TensorProto) -> bool:
-    """Whether a tensor has more elements than any shape."""
+    """Whether a tensor has too many elements for a shape."""
     return bool(np.prod(tensor.dims, dtype=float) > LARGEST_KEPT)
 
 
@@ -233,7 +233,7 @@ def constants_of(graph: onnx.GraphProto) -> set[str]:
 
 
 def check_wiring(graph: onnx.GraphProto) -> None:
-    """Refuses a graph that reads what nothing writes: better before a long run than at its end."""
+    """Refuse a graph that reads what nothing writes: better before a long run than at its end."""
     known = constants_of(graph) | {value.name for value in graph.input}
     for node in graph.node:
         for name in node.input:
@@ -246,7 +246,7 @@ def check_wiring(graph: onnx.GraphProto) -> None:
 
 
 def tensor_of(value: onnx.TypeProto) -> tuple[np.dtype[Any] | None, Shape | None]:
-    """The dtype and shape of a type, each None if the type does not say."""
+    """The dtype and shape of a type, each None if the type does not define it."""
     tensor = value.tensor_type
     shape = None
     if tensor.HasField("shape"):

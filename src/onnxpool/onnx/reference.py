@@ -1,4 +1,4 @@
-"""The pooling operators for onnx's ReferenceEvaluator, and an evaluator that has them everywhere."""
+"""The pooling operators for onnx's ReferenceEvaluator, and an evaluator that uses them everywhere."""
 
 import os
 from collections.abc import Sequence
@@ -17,25 +17,25 @@ from .protos import LONG_NAME, Array, ModelError, canonical, title, unlinked
 
 class NodeError(PoolError, ModelError):
     """
-    A pooling node that is refused, when it is made or when it is run; its text names the node.
+    Raised when a pooling node is refused, on creation or when it runs; the message names the node.
 
-    An error of a dtype is one too, though it is no TypeError: ReferenceEvaluator hides the text of those. The
-    operator's own error is its ``__cause__``.
+    Errors about dtypes are NodeError too, rather than TypeError, because ReferenceEvaluator hides the message of a
+    TypeError. The operator's own error is the ``__cause__``.
     """
 
 
 class PoolingNode(OpRun):
-    """A pooling node of a ReferenceEvaluator; the name and `op_domain` of a subclass say which operator."""
+    """A pooling node of a ReferenceEvaluator; the name and `op_domain` of a subclass determine the operator."""
 
-    op_schema = None  # else onnx adds the defaults of the newest version to the node's own attributes
+    op_schema = None  # otherwise onnx adds the defaults of the newest version to the node's own attributes
 
     def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any], schema: Any = None) -> None:
         super().__init__(onnx_node, run_params, schema)
-        # Wrong attributes are refused before anything runs, unless a function's caller gives them.
+        # Wrong attributes are refused before anything runs, unless they come from the caller of a function.
         self._operator = None if self.has_linked_attribute else self._made(onnx_node)
 
     def _made(self, node: onnx.NodeProto) -> Any:
-        """The operator of the node, at the opset of the graph or function that the node is in."""
+        """The operator of the node, at the opset of the graph or function that contains the node."""
         try:
             return onnxpool.from_node(node, self.run_params["opsets"])
         except (PoolError, PoolTypeError) as error:
@@ -65,11 +65,11 @@ def subclasses(base: type[PoolingNode]) -> list[type[OpRun]]:
 
 def new_ops() -> list[type[OpRun]]:
     """
-    List the pooling operators as ``onnx.reference.ReferenceEvaluator`` takes them.
+    List the pooling operators in the form that ``onnx.reference.ReferenceEvaluator`` accepts.
 
     They are the operators of the default domain at every opset up to 28, and those of com.microsoft. Each node runs at
-    the version that the opset imports of its graph or function give. ReferenceEvaluator hands its `new_ops` to the
-    bodies of If, Loop and Scan, but not to model-local functions. `Evaluator` reaches these too.
+    the version that follows from the opset imports of its graph or function. ReferenceEvaluator passes its `new_ops` to
+    the bodies of If, Loop and Scan, but not to model-local functions. `Evaluator` covers these too.
 
     Returns
     -------
@@ -91,10 +91,10 @@ def new_ops() -> list[type[OpRun]]:
 
 class Evaluator(ReferenceEvaluator):
     """
-    A ReferenceEvaluator whose pooling nodes run on onnxpool, those in model-local functions too.
+    A ReferenceEvaluator whose pooling nodes run on onnxpool, including those in model-local functions.
 
-    The default domain may be named "ai.onnx", and attributes of functions may have defaults, neither of which
-    ReferenceEvaluator knows.
+    The default domain may be named "ai.onnx", and attributes of functions may have defaults. ReferenceEvaluator
+    supports neither.
 
     Parameters
     ----------
@@ -105,9 +105,9 @@ class Evaluator(ReferenceEvaluator):
         Functions that a GraphProto calls.
     verbose : int
     new_ops : list of type, optional
-        Further operators; they come before those of onnxpool.
+        Further operators, which take precedence over those of onnxpool.
     **options
-        What else the installed ReferenceEvaluator takes.
+        Further options of the installed ReferenceEvaluator.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from onnx import external_data_helper, numpy_helper
 
 from .protos import bodies
 
-PAD_BY_INPUTS = 11  # the first opset whose Pad takes its pads as an input
+PAD_BY_INPUTS = 11  # the first opset whose Pad has its pads as an input
 
 
 class Quantised(NamedTuple):
@@ -21,11 +21,11 @@ class Quantised(NamedTuple):
     Attributes
     ----------
     signed : bool
-        Whether it is of int8.
+        Whether its dtype is int8.
     zero_point : int, optional
-        None if it is not one constant.
+        None if it is not a single constant.
     paired : bool
-        Whether the other one of Q and DQ is on its far side, and nothing else.
+        Whether its other neighbour is the counterpart (Q or DQ), and nothing else.
     """
 
     signed: bool
@@ -35,19 +35,19 @@ class Quantised(NamedTuple):
 
 class Surroundings(NamedTuple):
     """
-    What is around a pooling node.
+    The surroundings of a pooling node.
 
     Attributes
     ----------
     zeros : tuple of int
-        The zeros that a Pad alone adds before each spatial axis of X, and then after each. Empty if there is no such
-        Pad, or something else reads its result.
+        The zeros that a Pad adds before each spatial axis of X, and then after each. Empty if there is no such Pad, or
+        if something else reads its result.
     before : Quantised, optional
         The DequantizeLinear that X comes from.
     after : Quantised, optional
         A QuantizeLinear that reads the result.
     readers : int
-        How often the result is read, as an output of the graph too.
+        How often the result is read, including as an output of the graph.
     """
 
     zeros: tuple[int, ...] = ()
@@ -60,7 +60,7 @@ NOTHING = Surroundings()
 
 
 class Wiring:
-    """Who writes and who reads the values of a graph or function."""
+    """Which nodes write and read the values of a graph or function."""
 
     def __init__(self, graph: Any, opset: int) -> None:
         self.opset = opset
@@ -75,7 +75,7 @@ class Wiring:
         self._constants = {tensor.name: tensor for tensor in getattr(graph, "initializer", ())}
 
     def constant(self, name: str) -> NDArray[Any] | None:
-        """The value of a constant; None if it is none, or its value was not read."""
+        """The value of a constant; None if it is not a constant, or its value was not read."""
         tensor, writer = self._constants.get(name), self._writers.get(name)
         if tensor is None and writer is not None and writer.op_type == "Constant":
             tensor = next((attribute.t for attribute in writer.attribute if attribute.name == "value"), None)
@@ -84,7 +84,7 @@ class Wiring:
         return numpy_helper.to_array(tensor)
 
     def around(self, node: onnx.NodeProto) -> Surroundings:
-        """What is around a node."""
+        """The surroundings of a node."""
         before = self._writers.get(node.input[0]) if node.input else None
         after = next((reader for reader in self._readers.get(node.output[0], ())
                       if reader.op_type == "QuantizeLinear"), None)
@@ -98,7 +98,7 @@ class Wiring:
         return Surroundings(self._zeros(node), dequantised, requantised, self._uses[node.output[0]])
 
     def _quantised(self, node: onnx.NodeProto, paired: bool) -> Quantised:
-        """A QuantizeLinear or DequantizeLinear, whose zero point is by default the 0 of uint8."""
+        """A QuantizeLinear or DequantizeLinear, whose zero point defaults to the 0 of uint8."""
         name = node.input[2] if len(node.input) > 2 else ""
         point = self.constant(name) if name else np.zeros((), np.uint8)
         if point is None:
@@ -106,7 +106,7 @@ class Wiring:
         return Quantised(point.dtype == np.int8, int(point.item()) if point.size == 1 else None, paired)
 
     def _zeros(self, node: onnx.NodeProto) -> tuple[int, ...]:
-        """The zeros that a Pad adds, with a Cast behind it or not."""
+        """The zeros that a Pad adds, whether or not a Cast follows it."""
         name = node.input[0] if node.input else ""
         pad = self._alone(name)
         if pad is not None and pad.op_type == "Cast" and self.opset >= PAD_BY_INPUTS:

@@ -1,8 +1,8 @@
 """
 What reaches the pooling nodes of a model: dtypes and shapes, inferred without running it.
 
-onnxpool infers pooling nodes, and onnx the others. onnx's inference of pooling keeps windows that no runtime makes. It
-knows neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
+onnxpool infers pooling nodes, and onnx the others. onnx's inference of pooling keeps windows that no runtime computes,
+and supports neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,9 +33,9 @@ from .protos import (
 )
 from .surroundings import Surroundings, Wiring
 
-OPAQUE = "onnxpool.survey"  # a domain of which onnx knows nothing
+OPAQUE = "onnxpool.survey"  # a domain unknown to onnx
 FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
-WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # sizes decide nothing that is warned of
+WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # warnings do not depend on sizes
 
 Scope = dict[str, onnx.TypeProto]
 
@@ -53,16 +53,16 @@ class Site:
     version : int, optional
         The operator's version; None if the opset has none.
     operator : Operator, optional
-        None if onnxpool refuses the node, or if attributes come from a function's caller.
+        None if onnxpool refuses the node, or if attributes come from the caller of a function.
     dtype : dtype, optional
     shape, output_shape : tuple of int or str, optional
         None if the number of axes is not known; sizes that are not known are names or "?".
     plan : Plan, optional
         None if a size that decides the windows is not known.
     error : str
-        Why onnxpool refuses the node.
+        The reason why onnxpool refuses the node, or "".
     unknown : str
-        Why it is not known which windows the node has.
+        The reason why the windows of the node are not known.
     """
 
     node: onnx.NodeProto
@@ -88,7 +88,7 @@ class Site:
             self.error = one_line(error)
 
     def reach(self, inputs: Sequence[tuple[np.dtype[Any] | None, Shape | None]]) -> None:
-        """Enters what follows from the dtypes and shapes of the inputs."""
+        """Derive what follows from the dtypes and shapes of the inputs."""
         self.dtype, self.shape = inputs[0]
         operator, shape = self.operator, self.shape
         if operator is None or shape is None:
@@ -99,7 +99,7 @@ class Site:
         decisive = open_sizes if self.node.op_type not in WITHOUT_WINDOWS else []
         self.unknown = f"its size along axis {' and '.join(map(str, decisive))} is not known" if decisive else ""
         windowed = "kernel_shape" in operator._version.attributes
-        whole = tuple(size if isinstance(size, int) else 1 for size in shape)  # those that are open decide nothing
+        whole = tuple(size if isinstance(size, int) else 1 for size in shape)  # open sizes decide nothing
         if not open_sizes or not windowed:
             try:
                 plan = operator.plan(whole, self.dtype or operator._version.dtypes[0])
@@ -107,7 +107,7 @@ class Site:
                 self.error = one_line(error)
                 return
             self.plan = None if open_sizes else plan
-            if not isinstance(plan, UnpoolPlan) or not "".join(self.node.input[2:]):  # else values give the shape
+            if not isinstance(plan, UnpoolPlan) or not "".join(self.node.input[2:]):  # otherwise values set it
                 output = list(plan.output_shape)
         if self.dtype is None and not self.unknown:
             self.unknown = "its dtype is not known"
@@ -125,9 +125,9 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
     Parameters
     ----------
     model : ModelProto
-        In its canonical form; it is not changed. Model-local functions are looked at where they are called.
+        In its canonical form; it is not changed. Model-local functions are inspected where they are called.
     shapes : mapping of str to tuple of int, optional
-        Sizes for inputs that leave some open.
+        Sizes for inputs that have open ones.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
     Raises
     ------
     ModelError
-        If the model is not consistent; `InputError` if there is no such input, or it has another shape.
+        If the model is inconsistent; `InputError` if there is no such input, or it has another shape.
     """
     try:
         work = inliner.inline_local_functions(without_weights(model))
@@ -164,12 +164,12 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
 
 
 def without_values(tensor: onnx.TensorProto) -> bool:
-    """Whether inference does without the values of an initializer: they are many, or in a file that was not read."""
+    """Whether inference can do without the values of an initializer: they are many, or in a file that was not read."""
     return is_large(tensor) or external_data_helper.uses_external_data(tensor)
 
 
 def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy in which inputs stand for large initializers: inference is done more than once."""
+    """A copy in which inputs replace large initializers, because inference is run more than once."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     graph = copy.graph
@@ -184,7 +184,7 @@ def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def give_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Closes the open sizes of inputs."""
+    """Set the open sizes of inputs."""
     inputs = {value.name: value for value in graph.input}
     for name, sizes in shapes.items():
         if name not in inputs:
@@ -199,7 +199,7 @@ def give_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -
 
 
 def hide(model: onnx.ModelProto) -> list[Site]:
-    """Puts the pooling nodes into a domain that onnx's inference leaves alone, and returns their sites."""
+    """Move the pooling nodes to a domain that onnx's inference ignores, and return their sites."""
     sites: list[Site] = []
     for part in (model.graph, *model.functions):
         hide_in(part, opsets_of(part if isinstance(part, onnx.FunctionProto) else model), sites)
@@ -209,7 +209,7 @@ def hide(model: onnx.ModelProto) -> list[Site]:
 
 
 def hide_in(graph: onnx.GraphProto | onnx.FunctionProto, opsets: Mapping[str, int], sites: list[Site]) -> None:
-    """Hides the pooling nodes of a graph and its bodies."""
+    """Hide the pooling nodes of a graph and its bodies."""
     wiring = Wiring(graph, opsets.get("", 1))
     for node in graph.node:
         if (node.op_type, node.domain) in FAMILY:
@@ -223,7 +223,7 @@ def hide_in(graph: onnx.GraphProto | onnx.FunctionProto, opsets: Mapping[str, in
 
 
 def hidden(graph: onnx.GraphProto, outer: Scope) -> Iterator[tuple[int, Scope, onnx.GraphProto, onnx.NodeProto]]:
-    """The pooling nodes of a graph and its bodies, with the types that are known where they are."""
+    """The pooling nodes of a graph and its bodies, with the types that are known at that point."""
     scope = dict(outer)
     for tensor in graph.initializer:
         scope[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
@@ -237,7 +237,7 @@ def hidden(graph: onnx.GraphProto, outer: Scope) -> Iterator[tuple[int, Scope, o
 
 
 def declare(graph: onnx.GraphProto, scope: Scope, node: onnx.NodeProto, site: Site) -> None:
-    """Tells the graph what type the outputs of a pooling node have, whatever was declared."""
+    """Set the type of a pooling node's outputs in the graph, whatever was declared."""
     if site.output_shape is None or site.dtype is None:
         return
     sizes = [size if size != "?" else None for size in site.output_shape]

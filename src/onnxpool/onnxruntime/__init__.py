@@ -13,8 +13,8 @@ from .nodes import NodeRecord
 
 __all__ = ["NodeRecord", "record_nodes", "register"]
 
-OLDEST = (1, 19)  # the release since which it runs with NumPy 2
-MARK = "onnxpool.operators"  # the entry of session options that says what was registered
+OLDEST = (1, 19)  # the first release that runs with NumPy 2
+MARK = "onnxpool.operators"  # the entry of session options that records what was registered
 SWITCHED_OFF = "optimization.disable_specified_optimizers"  # onnxruntime's own entry
 
 _turn = threading.Lock()
@@ -24,12 +24,12 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     """
     Let sessions of onnxruntime run pooling nodes on onnxpool.
 
-    Every element type of an operator comes with it: float16, bfloat16, float32 and float64, or int8 and uint8.
+    An operator is registered with all its element types: float16, bfloat16, float32 and float64, or int8 and uint8.
 
     Parameters
     ----------
     session_options : onnxruntime.SessionOptions
-        The sessions made with them run on onnxpool. They can be registered with once.
+        Sessions created with these options run pooling nodes on onnxpool. Options can be registered with only once.
     ops : {"missing", "all"} or names of operators, optional
         "missing", the default, takes the nodes of the main domain for which onnxruntime has no kernel of that version,
         element type or rank. The other nodes stay with onnxruntime. "all" takes every pooling node of the main domain.
@@ -44,14 +44,14 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     ImportError
         If onnxruntime is older than 1.19.
     PoolError
-        If a name is no operator, or the options have been registered with before.
+        If a name is not an operator, or if the options have been registered with before.
     PoolTypeError
-        If an argument is of another kind.
+        If an argument has the wrong type.
 
     Notes
     -----
-    Nodes keep the schemas of onnxruntime, so that its checks, default values, shape inference and optimisers see what
-    they always see. Two optimisers are switched off in these options: NchwcTransformer, if it would replace an operator
+    Nodes keep the schemas of onnxruntime, so that its checks, default values, shape inference and optimisers work as
+    they always do. Two optimisers are switched off in these options: NchwcTransformer, if it would replace an operator
     that "all" or names choose, and Pad_Fusion before onnxruntime 1.32, where it changes the results of pools.
 
     Examples
@@ -90,15 +90,15 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
 @contextmanager
 def record_nodes() -> Iterator[list[NodeRecord]]:
     """
-    Tell which nodes of the sessions made in a ``with`` block run on onnxpool.
+    Record which nodes of the sessions created in a ``with`` block run on onnxpool.
 
-    The list is complete after the block. The records count further calls as long as their session lives. Pooling nodes
-    that are not among them run on onnxruntime, without onnxpool being asked.
+    The list is complete when the block ends. The records count further calls for as long as their session lives.
+    Pooling nodes that are not among them run on onnxruntime, without onnxpool having been asked.
 
     Returns
     -------
     context manager
-        It gives a list of `NodeRecord`, for the sessions that this thread or task makes.
+        It yields a list of `NodeRecord`, for the sessions that this thread or task creates.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def release_of_onnxruntime() -> tuple[int, ...]:
 
 
 def switch_off(session_options: Any, optimisers: Iterable[str]) -> None:
-    """Switches off optimisers of the sessions, besides those that are switched off already."""
+    """Switch off optimisers of the sessions, besides those that are already switched off."""
     before = entry(session_options, SWITCHED_OFF) or ""
     names = dict.fromkeys([*filter(None, before.split(";")), *optimisers])
     if names:
@@ -142,7 +142,7 @@ def switch_off(session_options: Any, optimisers: Iterable[str]) -> None:
 
 
 def entry(session_options: Any, name: str) -> str | None:
-    """An entry of session options; None if there is none."""
+    """An entry of session options; None if it does not exist."""
     try:
         return str(session_options.get_session_config_entry(name))
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""The part of onnxruntime's C ABI that is used here, as of its API version 17.
+"""The part of onnxruntime's C ABI that is used here, according to its API version 17.
 
 Handles are opaque. OrtApi is a table of function pointers. Later versions only add to it, so the number of a slot never
 changes. Nor does the order of the members of OrtCustomOp. Both are those of onnxruntime's public header
@@ -41,7 +41,7 @@ cdef extern from * nogil:
         pass
 
 cdef enum:
-    API_VERSION = 17  # of onnxruntime 1.17, the first whose custom operators can say from which opset on they are
+    API_VERSION = 17  # of onnxruntime 1.17, the first whose custom operators can state the opset that introduced them
 
 cdef enum:  # OrtErrorCode
     FAIL = 1

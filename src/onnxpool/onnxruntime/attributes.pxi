@@ -1,13 +1,13 @@
-# What onnxruntime says of a node.
+# What onnxruntime says about a node.
 
 cdef class NodeInfo:
-    """A node as onnxruntime describes it."""
+    """A node as described by onnxruntime."""
 
     cdef OrtApi api
     cdef const OrtKernelInfo* info
 
     cdef object value(self, bytes name, str type):
-        """An attribute of a type, or None if the node does not give it."""
+        """An attribute of a type, or None if the node does not have it."""
         cdef float real = 0
         cdef int64_t integer = 0
         cdef size_t size = 0
@@ -20,7 +20,7 @@ cdef class NodeInfo:
         return self.integers(name, size) if worked(self.api, get_ints(self.api, self.info, name, NULL, &size)) else None
 
     cdef list input_dtypes(self):
-        """The dtype of each input; None for one that is left out."""
+        """The dtype of each input; None for one that is omitted."""
         cdef size_t count = 0
         check(self.api, get_node_input_count(self.api, self.info, &count))
         return [self.input_dtype(i) for i in range(count)]

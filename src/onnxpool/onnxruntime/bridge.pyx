@@ -1,4 +1,4 @@
-"""The custom operators that onnxruntime calls: each callback finds its `nodes.Kind` or `nodes.Node` and asks it."""
+"""The custom operators that onnxruntime calls: each callback delegates to its `nodes.Kind` or `nodes.Node`."""
 from cpython cimport array
 from cpython.exc cimport PyErr_SetInterrupt
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject, PyTypeObject
@@ -86,7 +86,7 @@ cdef enum:
     MOST_ATTRIBUTES = 16
 
 
-# Errors cross the border as statuses, either way.
+# Errors cross the boundary as statuses, in both directions.
 
 cdef OrtStatus* refusal(OrtApi api, BaseException error, str where="") noexcept:
     """An exception as a status."""
@@ -95,12 +95,12 @@ cdef OrtStatus* refusal(OrtApi api, BaseException error, str where="") noexcept:
     cdef OrtStatus* status = create_status(api, INVALID_ARGUMENT if ours else FAIL,
                                            (where + text).encode(errors="replace"))
     if isinstance(error, KeyboardInterrupt):
-        PyErr_SetInterrupt()  # at last: it is raised again where Python code runs next, which is our caller's
+        PyErr_SetInterrupt()  # finally: it is raised again when Python code runs next, which is our caller's
     return status
 
 
 cdef int check(OrtApi api, OrtStatus* status) except -1:
-    """Raises what a status says."""
+    """Raise the error that a status describes."""
     if status == NULL:
         return 0
     text = get_error_message(api, status).decode(errors="replace")
@@ -109,17 +109,17 @@ cdef int check(OrtApi api, OrtStatus* status) except -1:
 
 
 cdef bint worked(OrtApi api, OrtStatus* status) noexcept:
-    """Whether a question had an answer."""
+    """Whether a query had an answer."""
     if status == NULL:
         return True
     release_status(api, status)
     return False
 
 
-# What an operator is
+# Description of an operator
 
 cdef struct Operator:
-    OrtCustomOp slots  # first: onnxruntime hands back a pointer to it
+    OrtCustomOp slots  # first: onnxruntime passes a pointer to it back
     OrtApi api
     PyObject* kind
     const char* name
@@ -143,17 +143,17 @@ cdef int get_version(const OrtCustomOp* op) noexcept nogil:
     return (<const Operator*>op).version
 
 
-# Registering a custom operator adds a schema and a kernel, of which only the kernel is wanted: a node is to keep the
-# schema of ONNX or onnxruntime, with its defaults, its checks and the version by which optimisers know it. onnxruntime
-# makes the schema from the first custom operator of a name, so that one has a version that no model reaches. The others
-# are kernels, each for one version. They declare no inputs or outputs: onnxruntime would look up their types by names
-# that only the unused schema has. Such kernels take every type.
+# Registering a custom operator adds a schema and a kernel, but only the kernel is wanted: a node is to keep the schema
+# of ONNX or onnxruntime, with its defaults, its checks and the version by which optimisers know it. onnxruntime makes
+# the schema from the first custom operator with a name, so this first one has a version that no model reaches. The
+# others are kernels, each for one version. They declare no inputs or outputs, because onnxruntime would look up their
+# types by names that only the unused schema has. Such kernels accept every type.
 cdef enum:
     UNREACHED = 1000  # the last version that onnxruntime gives to the domains of custom operators
 
 
 cdef Operator* new_operator(OrtApi api, str name, int version, kind) except NULL:
-    """The description of an operator; it is never freed, as sessions may live as long as the process."""
+    """The description of an operator; it is never freed, because sessions may live as long as the process."""
     cdef Operator* op = <Operator*>calloc(1, sizeof(Operator))
     if op == NULL:
         raise MemoryError
@@ -174,17 +174,17 @@ cdef Operator* new_operator(OrtApi api, str name, int version, kind) except NULL
     return op
 
 
-# How onnxruntime learns of it
+# Registration with onnxruntime
 
 wanted = None  # the kinds of operators to register, while `onnxpool.onnxruntime.register` does it
-cdef dict domains = {}  # api, kinds -> the domains made of them; kept for good, like the operators
+cdef dict domains = {}  # api, kinds -> the domains made of them; never freed, like the operators
 
 
 cdef public void* RegisterCustomOps(void* options, const void* base) noexcept with gil:
-    """What onnxruntime looks for in a library of custom operators, which this module is."""
+    """The entry point that onnxruntime looks up in a library of custom operators, which this module is."""
     cdef OrtApi api = (<const OrtApiBase*>base).GetApi(API_VERSION)
     if api == NULL or wanted is None:
-        api = (<const OrtApiBase*>base).GetApi(1)  # in any release a status can be made
+        api = (<const OrtApiBase*>base).GetApi(1)  # every release can create a status
         return refusal(api, PoolError("use onnxpool.onnxruntime.register(session_options)"))
     try:
         key = <uintptr_t>api, tuple(wanted)

@@ -1,4 +1,4 @@
-# A node of a session: how it is made, called and forgotten.
+# A node of a session: how it is created, called and freed.
 
 cdef class Kernel:
     """A node, and the functions that its calls use."""
@@ -6,14 +6,14 @@ cdef class Kernel:
     cdef OrtApi api
     cdef object node
     cdef object record
-    cdef OrtOp* theirs  # onnxruntime's own operator, where that is preferred and exists
+    cdef OrtOp* theirs  # onnxruntime's own operator, if it is preferred and exists
 
     def __dealloc__(self):
         if self.theirs != NULL:
             release_op(self.api, self.theirs)
 
     cdef object input(self, OrtKernelContext* context, size_t index, const OrtValue** out):
-        """An input as an array on its memory; None if the node leaves it out."""
+        """An input as an array on its memory; None if the node omits it."""
         cdef const OrtValue* value = NULL
         cdef OrtTensorTypeAndShapeInfo* info = NULL
         cdef int64_t[MOST_AXES] sizes
@@ -33,7 +33,7 @@ cdef class Kernel:
         return self.array(<OrtValue*>value, sizes, rank, self.node.input_dtypes[index], cnp.NPY_ARRAY_C_CONTIGUOUS)
 
     cdef object output(self, OrtKernelContext* context, size_t index, tuple shape, OrtValue** out):
-        """An output of a shape, made by onnxruntime, as an array on its memory."""
+        """An output of a shape, allocated by onnxruntime, as an array on its memory."""
         cdef int64_t[MOST_AXES] sizes
         for i in range(len(shape)):
             sizes[i] = shape[i]
@@ -55,7 +55,7 @@ cdef class Kernel:
 
 
 cdef OrtStatus* create(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* info, void** out) noexcept with gil:
-    """A node of a session is made."""
+    """Called when a node of a session is created."""
     cdef NodeInfo node
     cdef Kernel kernel
     where = ""
@@ -79,7 +79,7 @@ cdef OrtStatus* create(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* i
 
 
 cdef OrtOp* their_operator(OrtApi api, const OrtKernelInfo* info, node) except? NULL:
-    """onnxruntime's own operator for a node; NULL if it has none of that version and element type."""
+    """onnxruntime's own operator for a node; NULL if it has none for that version and element type."""
     cdef OrtOp* made = NULL
     cdef OrtOpAttr* attributes[MOST_ATTRIBUTES]
     cdef const char* constraints[MOST_PORTS]
@@ -125,7 +125,7 @@ cdef OrtOpAttr* new_attribute(OrtApi api, bytes name, value) except NULL:
 
 
 cdef void destroy(void* kernel) noexcept nogil:
-    """A session is gone. If Python is gone too, so is the node."""
+    """Called when a session is gone. If Python is gone too, so is the node."""
     if Py_IsInitialized():
         forget(kernel)
 
@@ -136,7 +136,7 @@ cdef void forget(void* kernel) noexcept with gil:
 
 
 cdef OrtStatus* compute(void* state, OrtKernelContext* context) noexcept with gil:
-    """A node runs."""
+    """Called to run a node."""
     cdef Kernel kernel = <Kernel>state
     try:
         run(kernel, context)
@@ -186,7 +186,7 @@ cdef int call(tuple piece) except -1:
 
 
 cdef void call_piece(void* work, size_t index) noexcept with gil:
-    """A thread of onnxruntime does a part of a call; an error takes its place, and parts not begun are dropped."""
+    """Called in a thread of onnxruntime for a part of a call; an error replaces it, and parts not begun are dropped."""
     cdef list pieces = <list>work
     piece = pieces[index]
     if piece is None:

@@ -20,17 +20,17 @@ from ..windows import ceil_div
 DType = np.dtype[Any]
 Piece = tuple[Plan, tuple[Array | None, ...], Any]  # a plan, its inputs, its output
 
-ELEMENTS = {dtype.onnx: name for name, dtype in DTYPES.items()}  # by the numbers of ONNX, which onnxruntime has too
+ELEMENTS = {dtype.onnx: name for name, dtype in DTYPES.items()}  # by the numbers of ONNX, which onnxruntime uses too
 
-# How onnxruntime's kernels name element types, if not just T that of X; of MaxPool since Indices exist.
+# Names of element types in onnxruntime's kernels, if there are others than T for X; for MaxPool since it has Indices.
 CONSTRAINTS = {"MaxPool": ("T", "I"), "RoiAlign": ("T1", "T2")}
 INDEXED = 8
 
-# An optimiser of onnxruntime that puts kernels of its own in place of these operators, where elements are float32.
+# An optimiser of onnxruntime that replaces these operators by kernels of its own if elements are float32.
 BLOCKING, BLOCKED = "NchwcTransformer", {"AveragePool", "MaxPool", "GlobalAveragePool", "GlobalMaxPool"}
 
-# One that merges a Pad into the pool behind it. Before this release it did so where zeros are no padding, as for a
-# maximum, and where the window of a mean that overhangs is lost.
+# An optimiser that merges a Pad into the pool that follows. Before this release, it did so even if zeros are not
+# padding, as for a maximum, and if the window of a mean that overhangs is lost.
 MERGING, MENDED = "Pad_Fusion", (1, 32)
 
 
@@ -52,7 +52,7 @@ class Kind(NamedTuple):
     operator : str
     since : int
     delegates : bool
-        Whether nodes run on onnxruntime's own kernel where it has one.
+        Whether nodes run on onnxruntime's own kernel if it has one.
     """
 
     operator: str
@@ -66,11 +66,11 @@ class Kind(NamedTuple):
 
     @property
     def attributes(self) -> dict[str, str]:
-        """The types of the attributes that the version has."""
+        """The types of the attributes of the version."""
         return {name: kind.type for name, kind in resolve(self.operator, self.since).attributes.items()}
 
     def node(self, given: dict[str, Any], inputs: list[DType | None], indices: bool) -> "Node":
-        """A node that has these attributes and inputs of these dtypes; None stands for an input left out."""
+        """A node with these attributes and inputs of these dtypes; None stands for an omitted input."""
         cls: Callable[..., Operator] = registry[self.operator]
         keywords = {**given, "return_indices": True} if indices else given
         return Node(cls(**keywords, opset=self.since), inputs, self.delegates)
@@ -82,7 +82,7 @@ def dtype(element: int) -> DType:
 
 
 def chosen(ops: object) -> list[str]:
-    """The operators that a user asks for."""
+    """The operators that a user selects."""
     if ops in ("missing", "all"):
         return [name for name, schema in SCHEMAS.items() if schema.domain == ""]
     names = [ops] if isinstance(ops, str) else ops
@@ -101,7 +101,7 @@ def chosen(ops: object) -> list[str]:
 
 
 def unwanted(operators: Iterable[str], delegates: bool, release: tuple[int, ...]) -> list[str]:
-    """The optimisers that would take nodes away which onnxpool is to run, or change what pools mean."""
+    """The optimisers that would replace nodes chosen for onnxpool, or change the meaning of pools."""
     replaced = not delegates and not BLOCKED.isdisjoint(operators)
     return [BLOCKING] * replaced + [MERGING] * (release < MENDED)
 
@@ -122,7 +122,7 @@ class Node:
     input_dtypes, output_dtypes : list of dtype
         None stands for an input left out.
     theirs : Theirs, optional
-        onnxruntime's own operator, if that is preferred and surely computes a result of the same shape.
+        onnxruntime's own operator, if that is preferred and certain to compute a result of the same shape.
     """
 
     __slots__ = ("_plan", "input_dtypes", "operator", "output_dtypes", "theirs")
@@ -136,13 +136,13 @@ class Node:
 
     @property
     def dtype(self) -> DType:
-        """That of X."""
+        """The dtype of X."""
         x = self.input_dtypes[0]
         assert x is not None
         return x
 
     def plan(self, x: Array) -> Plan:
-        """The plan for an array; that of the latest shape is kept."""
+        """The plan for an array; the latest one is kept."""
         plan = self._plan
         if plan is None or plan.shape != x.shape:
             plan = self._plan = self.operator.plan(x.shape, x.dtype)
@@ -152,7 +152,7 @@ class Node:
 @dataclass(slots=True)
 class NodeRecord:
     """
-    A node of a session, and who runs it.
+    A node of a session, and what runs it.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class NodeRecord:
     dtype : str
         Of X.
     runs_on : str
-        "onnxpool"; or "onnxruntime" if its own kernel is asked first, and onnxpool where that fails.
+        "onnxpool"; or "onnxruntime" if its own kernel is tried first, and onnxpool only if that fails.
     onnxpool_calls, onnxruntime_calls : int
         How often each has run the node.
     """
@@ -173,14 +173,14 @@ class NodeRecord:
     runs_on: str
     onnxpool_calls: int = 0
     onnxruntime_calls: int = 0
-    alive: bool = field(default=True, repr=False)  # whether a session has the node: optimisers make nodes for a while
+    alive: bool = field(default=True, repr=False)  # whether a session has the node: optimisers create temporary nodes
 
 
 records: ContextVar[list[NodeRecord] | None] = ContextVar("onnxpool.onnxruntime.records", default=None)
 
 
 def record(name: str, node: Node, left: bool) -> NodeRecord:
-    """The record of a new node, which `record_nodes` gets to see; `left` says that onnxruntime has a kernel for it."""
+    """The record of a new node, which `record_nodes` lists; `left` says that onnxruntime has a kernel for it."""
     made = NodeRecord(name, type(node.operator).__name__, node.dtype.name,
                       "onnxruntime" if left else "onnxpool")
     seen = records.get()
@@ -193,8 +193,8 @@ def theirs(operator: Operator, x: DType) -> Theirs | None:
     """
     onnxruntime's own operator for the same node.
 
-    It writes into an output of the size that we allocate. Its releases differ in the sizes of ceil_mode, auto_pad and
-    MaxUnpool, so it is not trusted with these.
+    It writes into an output that we allocate. Releases of onnxruntime differ in the output sizes for ceil_mode,
+    auto_pad and MaxUnpool, so it is not used for these.
     """
     name = type(operator).__name__
     values = {key: operator._value(key) for key in operator._version.attributes}
@@ -210,9 +210,9 @@ def theirs(operator: Operator, x: DType) -> Theirs | None:
 
 def pieces(plan: Plan, inputs: tuple[Array | None, ...], out: Any) -> list[Piece]:
     """
-    A call, as calls that threads of onnxruntime can make at the same time, each on one thread.
+    A call, split into calls that threads of onnxruntime can make at the same time, each on one thread.
 
-    Images, and planes of images, are pooled apart without a change of the result's bits.
+    Images, and planes of images, can be pooled separately without changing the bits of the result.
     """
     x, *others = inputs
     assert x is not None

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -53,6 +54,7 @@ class Setup(NamedTuple):
     itemsize: int
     digits: int  # of a float
     p: float
+    divides: bool  # whether totals are divided
     low: float
     high: float
     least: float  # magnitudes of elements between which no sum leaves its range
@@ -68,8 +70,9 @@ def kind_of(request: Request) -> str:
     name = request.reduction.name
     if name == "norm" and math.isinf(request.reduction.p):
         return "magnitude"
-    many = math.prod(axis.most for axis in request.axes) > MOST_TAPS_OF_BYTES
-    return "long_quantised_mean" if name == "quantised_mean" and many else name
+    if name == "quantised_mean" and math.prod(axis.most for axis in request.axes) > MOST_TAPS_OF_BYTES:
+        return "long_quantised_mean"
+    return name
 
 
 def memory_order(x: NDArray[Any], channel: int) -> tuple[int, ...] | None:
@@ -138,7 +141,8 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     return Setup(axes=problem.axes, sizes=sizes, items=problem.items, lanes=problem.lanes,
                  x=tuple(dim.x for dim in form.dims), y=tuple(dim.y for dim in form.dims),
                  places=tuple(dim.place for dim in form.dims), itemsize=problem.itemsize,
-                 digits=DTYPES[dtype].digits, p=reduction.p, low=low, high=high, least=least, largest=largest,
+                 digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean",
+                 low=low, high=high, least=least, largest=largest,
                  indexed=reduction.name == "indexed_max", copy=steps.unit_of(*steps.COPY), route=step.name,
                  stages=stages_of(problem, step, math.prod(sizes), dtype, ranges.retries(reduction, dtype), contiguous))
 
@@ -156,7 +160,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
     # A thread may take MOST bytes. Of these, what scratch memory leaves is free for elements.
     free = 0 if problem.planar or (step.copies_in_room and not stays) else tiles.MOST - room
 
-    def volume(tile: Tile, step: Step, unit: str) -> int:
+    def volume(step: Step, unit: str, tile: Tile) -> int:
         scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, problem.lanes)
         held = tiles.results(tile) if stays else tiles.elements(axes, tile)
         near = tiles.reused(axes, tile) if stays and step.rereads else 0
@@ -164,7 +168,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
 
     def stage(step: Step, reduction: str, room: int, within: Tile | None = None, **limits: Any) -> tuple[Stage, Tile]:
         unit = steps.unit_of(step.name, reduction, dtype)
-        tile = tiles.cut(axes, extents, lambda tile: volume(tile, step, unit), room, work, within, **limits)
+        tile = tiles.cut(axes, extents, partial(volume, step, unit), room, work, within, **limits)
         return Stage(unit, step.by_axis, step.gathers and not problem.planar, *tile), tile
 
     work = tiles.Work(axes, by_axis=stays and step.by_axis, rows=problem.planar)

@@ -252,7 +252,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any]) -> Plan:
         request = self.request._replace(shape=shape, windows=tuple(sorted(windows.items())), dtype=dtype)
-        return WindowPlan(self.operator, request, self._optional_zeros, joins=self.reduction.whole and request.channel is None)
+        joins = self.reduction.whole and request.channel is None
+        return WindowPlan(self.operator, request, self._optional_zeros, joins)
 
     # How it runs
 

@@ -1,7 +1,7 @@
 """Regions: the plan of MaxRoiPool and RoiAlign, which pool parts of images that a second input names."""
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,11 @@ from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..windows import check_sizes
 from .layout import memory_order
+
+if TYPE_CHECKING:
+    from ..kernels.other.regions import pool_regions
+else:
+    pool_regions = kernels.compiled("other.regions").pool_regions
 
 MOST_REACH = 2.0**31  # of a corner or side that is rounded to elements: operators hold these in 32 bits
 MOST_SAMPLES = 2**22  # of one region: sampling_ratio 0 takes their number from the data
@@ -67,7 +72,7 @@ class RegionPlan(Plan):
         y = allocate(label, shape, self.dtype, memory_order(x, last)) if out is None or overlapping else out
         if y.size:
             team = threads.team(num_threads, y.nbytes * 4)
-            kernels.pool_regions(self.regions, x, y, corners, images, grid, last, team)
+            pool_regions(self.regions, x, y, corners, images, grid, last, team)
         return delivered(y, out)
 
     @property

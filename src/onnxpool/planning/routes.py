@@ -15,7 +15,7 @@ class Choice(NamedTuple):
 
     problem: Problem
     step: Step
-    cost: float  # for each register full of results
+    cost: float  # for each register full of results; 0 if no other step fits
 
 
 def moved(problem: Problem) -> float:
@@ -45,9 +45,12 @@ class Forced:
 
 def choose(problem: Problem) -> Choice:
     """The first step that fits, or a later one that is clearly cheaper."""
-    fitting = [step for step in STEPS if step.fits(problem)]
+    reduction = problem.reduction
+    fitting = [step for step in STEPS if reduction in step.reductions and step.fits(problem)]
     if Forced.step is not None:
         fitting = [step for step in fitting if step.name == Forced.step] or fitting
+    if len(fitting) == 1:
+        return Choice(problem, fitting[0], 0.0)
     chosen, least = fitting[0], fitting[0].cost(problem)
     for step in fitting[1:]:
         cost = step.cost(problem)

@@ -55,8 +55,8 @@ class Step(NamedTuple):
         Bytes that a tile holds.
     whole : bool
         Whether it takes whole channels, rather than windows.
-    bounded : callable
-        Whether it fits a problem of these reductions.
+    bounded : callable, optional
+        Whether it fits a problem of these reductions. Without it, it fits all of them.
     work : callable
         What it does for each register full of results.
     costs : mapping
@@ -84,7 +84,7 @@ class Step(NamedTuple):
     reductions: tuple[str, ...]
     room: int
     whole: bool = False
-    bounded: Callable[[Problem], bool] = lambda problem: True
+    bounded: Callable[[Problem], bool] | None = None
     work: Callable[[Problem], Work] = lambda problem: {}
     costs: Mapping[str, float] = {}
     is_near: Callable[[Problem], bool] | None = None
@@ -98,7 +98,8 @@ class Step(NamedTuple):
 
     def fits(self, problem: Problem) -> bool:
         """Whether the step can solve the problem."""
-        return problem.whole == self.whole and problem.reduction in self.reductions and self.bounded(problem)
+        return (problem.whole == self.whole and problem.reduction in self.reductions
+                and (self.bounded is None or self.bounded(problem)))
 
     def cost(self, problem: Problem) -> float:
         """Nanoseconds for each register full of results."""
@@ -204,7 +205,11 @@ VIEW = "copy"  # the route of results that are elements of X, which NumPy copies
 
 def retry_of(step: Step, problem: Problem) -> Step:
     """The step that computes suspect results of a step again."""
-    return next((other for other in STEPS if other.name == step.retry and other.fits(problem)), step)
+    if step.retry is not None:
+        for other in STEPS:
+            if other.name == step.retry and other.fits(problem):
+                return other
+    return step
 
 
 def unit_of(step: str, reduction: str, dtype: str) -> str:

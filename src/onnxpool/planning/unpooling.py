@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, threads
+from .. import threads
 from ..arrays import Array, allocate, as_array, check_out, delivered
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
+from ..kernels.other.unpool import unpool
 from ..windows import check_sizes, per_axis, with_spatial
 
 MOST_WINDOWS = 2**40  # of a result: no machine has the memory for more
@@ -68,7 +69,7 @@ class UnpoolPlan(Plan):
         if out is None or not out.flags.carray or out.dtype != self.dtype or any(
                 np.may_share_memory(out, array) for array in (x, indices)):
             y = allocate(label, shape, self.dtype)
-        bad = kernels.unpool(x, indices, y, self.addressed, self.channels_last, team)
+        bad = unpool(x, indices, y, self.addressed, self.channels_last, team)
         if bad >= 0:
             raise self._bad_index(indices, bad)
         return delivered(y, out)

@@ -11,7 +11,7 @@ x: NDArray[np.float32] = np.zeros((1, 3, 8, 8), np.float32)
 
 
 class Layer:
-    """A layer holds an operator, and a plan for its shape."""
+    """A layer that holds an operator, and a plan for its shape."""
 
     def __init__(self, op: onnxpool.Operator, shape: tuple[int, ...]) -> None:
         self.op = op

@@ -17,9 +17,3 @@ cdef extern from "boxes.h" nogil:
     ctypedef void (*CopyStep)(const Copy* copy) noexcept
     void copy_each(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride, Py_ssize_t n,
                    Py_ssize_t itemsize, bint swapped) noexcept
-
-cdef extern from "extremes.h" nogil:
-    ctypedef struct Extremes:
-        pass
-    Extremes extremes_of(int digits, double least, double largest) noexcept
-    bint has_extreme(const Copy* copy, const char* x, int axis, const Extremes* extremes) noexcept

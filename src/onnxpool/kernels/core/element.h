@@ -353,14 +353,14 @@ INLINE void vec_split(vec_t *first, vec_t *second) { (void)first, (void)second; 
 INLINE void vec_split_three(vec_t *first, vec_t *second, vec_t *third) { (void)first, (void)second, (void)third; }
 RARE vec_t vec_load(const elem_t *x, const Rule *rule) {
     const double value = value_of(*x);
-    return rule->p ? wide_power(value, rule->p) : wide(value, 0);
+    return rule->divides ? wide(value, 0) : wide_power(value, rule->p);
 }
 RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
     (void)inverse, (void)watch;
     const double there = value_of(*y);
-    if (isfinite(there) && !(rule->p && there == 0))
+    if (isfinite(there) && (rule->divides || there != 0))
         return;
-    if (!rule->p)
+    if (rule->divides)
         *y = element_of(ldexp(total.value / ldexp(count.value, (int)count.exponent), bounded(total.exponent)));
     else if (total.value == total.value) /* it is one NaN already */
         *y = element_of(root(total.value + 0.0, total.exponent, rule->p)); /* no norm is -0 */

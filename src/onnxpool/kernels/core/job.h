@@ -69,7 +69,8 @@ static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
 
 /* Parameters of a reduction. */
 typedef struct {
-    double p;                                  /* of the Lp norm; 0 for a mean */
+    double p;                                  /* of the Lp norm */
+    int divides;                               /* whether totals are divided, as those of a mean */
     double low, high;                          /* totals of p-th powers in this range lost nothing */
     /* Of quantised means; where the sum is of integers, the bias is of all taps, and the range is less the zero point: */
     int64_t bias;                              /* the zero point of x */

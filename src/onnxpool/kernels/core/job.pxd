@@ -22,7 +22,7 @@ cdef extern from "job.h" nogil:
         double p, low, high
         int64_t bias
         float scale, y_scale, lowest, highest
-        int zero, careful
+        int divides, zero, careful
 
     ctypedef struct Tile:
         const Axis* axis

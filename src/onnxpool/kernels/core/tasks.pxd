@@ -2,9 +2,10 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from .boxes cimport MOST_COPIED, Copy, CopyStep, Extremes, has_extreme
+from .boxes cimport MOST_COPIED, Copy, CopyStep
+from .extremes cimport Extremes, has_extreme
+from .interrupts cimport Interrupts, interrupted
 from .job cimport MOST_AXES, Axis, Rule, Scratch, Step, Tile, elements_of
-from .signals cimport Interrupts, interrupted
 
 cdef enum:
     FRONT = 256  # bytes before a copy: four of the longest registers, as loads of phases begin before a row
@@ -29,8 +30,8 @@ cdef struct Job:
     Py_ssize_t tasks
     Py_ssize_t x_room, y_room, index_room  # bytes of the copies of a tile, where elements or results are apart
     Py_ssize_t scratch                   # bytes that its step needs
-    const Job* retry                     # computes doubtful results again; or NULL
-    Extremes extremes                    # of elements without which no result is doubtful
+    const Job* retry                     # computes suspect results again; or NULL
+    Extremes extremes                    # of elements without which no result is wrong
     bint retries                         # whether this is such a job, whose step looks at the results that are there
 
 cdef struct Array:
@@ -220,7 +221,7 @@ cdef inline void set_tile(Tile* tile, const Job* job, const Part* part, const Ca
     tile.rule, tile.far = &call.rule, call.far
 
 
-cdef inline bint is_doubtful(const Job* job, const Call* call, const Part* part) noexcept nogil:
+cdef inline bint has_cause(const Job* job, const Call* call, const Part* part) noexcept nogil:
     """Whether a tile has elements that may have taken a sum out of its range: infinite ones have not."""
     cdef Copy copy
     cdef Py_ssize_t[MOST_AXES + 1] strides
@@ -229,7 +230,7 @@ cdef inline bint is_doubtful(const Job* job, const Call* call, const Part* part)
 
 
 cdef inline void run_part(const Job* job, const Call* call, const Part* part, char* memory) noexcept nogil:
-    """A tile, again with divisions if quotients may be wrong, and results that are doubtful even so by another job."""
+    """A tile, again with divisions if quotients may be wrong, and results that are suspect even so by another job."""
     cdef Tile tile
     cdef Copy copy, indices
     cdef Rule careful
@@ -247,7 +248,7 @@ cdef inline void run_part(const Job* job, const Call* call, const Part* part, ch
         tile.base_item, tile.base_lane = job.item_place, job.lane_place
         tile.base = offset_of(job, part.group, job.outer_place) + part.item * tile.base_item + part.lane * tile.base_lane
     job.step(&tile)
-    if tile.suspect and call.rule.p == 0 and not call.rule.careful:  # norms divide by nothing
+    if tile.suspect and call.rule.divides and not call.rule.careful:
         careful, tile.suspect = call.rule, 0
         careful.careful, tile.rule = 1, &careful
         job.step(&tile)
@@ -255,7 +256,7 @@ cdef inline void run_part(const Job* job, const Call* call, const Part* part, ch
         job.copy(&copy)
     if call.indices.data != NULL and call.indices_apart:
         job.copy(&indices)
-    if tile.suspect and job.retry != NULL and is_doubtful(job, call, part):
+    if tile.suspect and job.retry != NULL and has_cause(job, call, part):
         retry_part(job.retry, call, part, memory)
 
 

@@ -14,7 +14,7 @@ cimport numpy as cnp
 
 from .rows cimport PLAIN, Format, Images, read_row, write_row
 from ..core.floats cimport enter_default_floats, float_state, leave_default_floats
-from ..core.signals cimport Interrupts, interrupted, raised_by_handler
+from ..core.interrupts cimport Interrupts, interrupted, raised_by_handler
 from ..core.team cimport Team, enter_team, leave_team
 
 from ...dtypes import DTYPES

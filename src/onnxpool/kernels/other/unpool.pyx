@@ -10,7 +10,7 @@ from libc.string cimport memset
 cimport numpy as cnp
 
 from ..core.job cimport MOST_AXES
-from ..core.signals cimport Interrupts, interrupted, raised_by_handler
+from ..core.interrupts cimport Interrupts, interrupted, raised_by_handler
 from ..core.team cimport Team, end_task, enter_team, leave_team
 
 cnp.import_array()

@@ -1,8 +1,8 @@
 """
-A model of Triton's Python backend: the ``model.onnx`` beside this file, its pooling nodes on onnxpool.
+A model for Triton's Python backend: the ``model.onnx`` next to this file, with its pooling nodes on onnxpool.
 
-Nothing here is of one model: its inputs and outputs are those of config.pbtxt, whose parameter ``threads`` is how many
-threads pool for each instance. Triton gives every instance a process of its own.
+Nothing here is specific to one model: its inputs and outputs are those of config.pbtxt, whose parameter ``threads`` is
+the number of threads that pool for each instance. Triton gives every instance a process of its own.
 """
 
 import json
@@ -15,11 +15,11 @@ import triton_python_backend_utils as pb_utils
 import onnxpool
 from onnxpool.onnx.reference import Evaluator, NodeError
 
-BFLOAT16 = 16  # onnx.TensorProto's number
+BFLOAT16 = 16  # the number in onnx.TensorProto
 
 
 class TritonPythonModel:
-    """What Triton calls."""
+    """The class that Triton calls."""
 
     def initialize(self, args: dict[str, str]) -> None:
         """Load the model."""
@@ -29,13 +29,13 @@ class TritonPythonModel:
         self.evaluator = Evaluator(Path(args["model_repository"], args["model_version"], "model.onnx"))
 
     def execute(self, requests: list[Any]) -> list[Any]:
-        """Answer requests, each with its outputs or an error of its own."""
+        """Answer requests, each with its outputs or its own error."""
         with onnxpool.num_threads(self.threads):
             return [self.answer(request) for request in requests]
 
     def answer(self, request: Any) -> Any:
         """The response to one request."""
-        # from_dlpack reads Triton's memory where it is, bfloat16 too, which as_numpy does not; none is kept.
+        # from_dlpack reads Triton's memory in place, even bfloat16, which as_numpy cannot; no reference to it is kept.
         tensors = {name: pb_utils.get_input_tensor_by_name(request, name) for name in self.inputs}
         try:
             feeds = {name: onnxpool.from_dlpack(tensor) for name, tensor in tensors.items() if tensor is not None}
@@ -44,13 +44,13 @@ class TritonPythonModel:
             outputs = [made(name, array) for name, array in zip(names, arrays, strict=True)]
         except NodeError as error:
             return failed(str(error), pb_utils.TritonError.INVALID_ARG)
-        except Exception as error:  # one raised here would fail every request of the batch
+        except Exception as error:  # an exception would fail every request of the batch
             return failed(f"{type(error).__name__}: {error}", pb_utils.TritonError.INTERNAL)
         return pb_utils.InferenceResponse(output_tensors=outputs)
 
 
 def made(name: str, array: np.ndarray) -> Any:
-    """An output tensor; NumPy cannot hand over bfloat16, an OrtValue can."""
+    """An output tensor; NumPy cannot export bfloat16, but an OrtValue can."""
     array = np.ascontiguousarray(array).reshape(np.shape(array))
     if array.dtype.name != "bfloat16":
         return pb_utils.Tensor(name, array)

@@ -1,7 +1,7 @@
-"""Windows of many taps that share most of them, in every way in which their tables are laid out.
+"""Windows of many taps, most of which they share with their neighbours.
 
-Expected are the bits of a row or a column by itself, which is too narrow to be transposed or cut into slices, and for
-maxima what NumPy finds. Kernels have all bits set, one, and some; pads leave windows of every number of taps.
+The expected bits are those of a single row or column, which is too narrow to be transposed or cut into slices, and for
+maxima those of NumPy. Kernels have all bits set, one, or some; pads leave windows of every number of taps.
 """
 
 import itertools
@@ -17,7 +17,7 @@ DTYPES = [np.dtype(np.uint8), *FLOATS]
 # channels, height, width
 SHAPES = [(1, 70, 45), (3, 66, 40), (5, 17, 64), (40, 33, 70), (2, 3, 1100), (2, 1100, 3)]
 WINDOWS = [(31, 1, 1), (16, 1, 1), (21, 1, 2), (9, 2, 1), (12, 5, 1)]  # taps, stride, dilation
-# Windows along one axis that reach over no more than twice its length.
+# Windows along one axis that extend over at most twice its length.
 LINES = [(shape, window, axis) for shape, window, axis in itertools.product(SHAPES, WINDOWS, (0, 1))
          if window[0] * window[2] <= 2 * shape[1 + axis]]
 
@@ -59,7 +59,7 @@ def test_lines_give_the_same_bits_alone(dtype, shape, window, axis):
 @pytest.mark.parametrize("channels_last", [False, True])
 @pytest.mark.parametrize("side", [31, 64, 127])
 def test_maxima_of_large_windows(dtype, channels_last, side):
-    """Also of tiles that are cut so that they take little memory."""
+    """This includes tiles that are cut to use little memory."""
     x = numbers((2, 33, 70, 81), dtype)
     pad = side // 2
     least = 0 if dtype == np.uint8 else -np.inf
@@ -75,7 +75,7 @@ def test_maxima_of_large_windows(dtype, channels_last, side):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_last_nan_of_a_long_window(dtype, order):
-    """As in short windows, whose taps overlap nowhere."""
+    """The same NaN is returned as from short windows, whose taps overlap nowhere."""
     bits = np.uint32 if dtype == np.float32 else np.uint64
     x = numbers((1, 1, 20, 60), np.dtype(dtype))
     payload = np.arange(1, 41, dtype=bits)[::order]
@@ -107,7 +107,7 @@ def test_means_of_large_windows(dtype, channels_last, side):
 @pytest.mark.parametrize(("taps", "stride"), [(10, 5), (9, 3), (16, 2), (25, 5), (24, 8), (49, 7), (64, 8), (66, 6)])
 @pytest.mark.parametrize("pad", [0, 4])
 def test_means_of_whole_steps(dtype, taps, stride, pad):
-    """Windows along one axis that are whole steps give the same bits over channels side by side as over rows."""
+    """Windows along one axis whose stride divides the taps give the same bits over adjacent channels as over rows."""
     for channels, windows in ((16, 1), (17, 40), (32, 9), (40, 3), (64, 70), (100, 21)):
         x = numbers((2, channels, taps + stride * (windows - 1) + 1), dtype)
         x[0, 1, 3] = np.inf
@@ -144,7 +144,7 @@ LONG = [  # spatial shape, kernel, strides, dilations, pads, ceil_mode
 @pytest.mark.parametrize("geometry", LONG, ids=str)
 @pytest.mark.parametrize("odd", [None, "elements", "sums"])
 def test_channels_of_long_windows_give_the_same_bits_alone(dtype, geometry, odd):
-    """Several vectors of channels at a time, of a row or of neighbouring rows, from elements and to elements."""
+    """Several vectors of channels at a time, of one row or of neighbouring rows, to and from strided elements."""
     spatial, *given, ceil_mode = geometry
     attributes = dict(zip(("kernel_shape", "strides", "dilations", "pads"), given, strict=True), ceil_mode=ceil_mode)
     names = [onnxpool.MaxPool] if dtype.kind in "iu" else [onnxpool.MaxPool, onnxpool.AveragePool, onnxpool.LpPool]
@@ -169,7 +169,7 @@ def test_channels_of_long_windows_give_the_same_bits_alone(dtype, geometry, odd)
 @pytest.mark.parametrize("channels_last", [False, True])
 @pytest.mark.parametrize("operator", [onnxpool.MaxPool, onnxpool.AveragePool, onnxpool.LpPool])
 def test_many_long_windows_without_a_tap(operator, channels_last):
-    """Also where a tile has no other: once, channels last, such tiles were not written."""
+    """This includes tiles of nothing else, which, channels last, were once not written."""
     x = np.ones((1, 20000, 16) if channels_last else (1, 16, 20000), np.float32)
     out = np.full((1, 21992, 16) if channels_last else (1, 16, 21992), 5, np.float32)
     operator(kernel_shape=[9], pads=[2000, 0], channels_last=channels_last)(x, out=out)
@@ -185,7 +185,7 @@ def test_many_long_windows_without_a_tap(operator, channels_last):
     ((12, 2, 10, 3), (10, 1, 11, 2), (1, 1, 2, 1), (5, 0, 3, 0, 4, 0, 6, 1)),
 ])
 def test_many_taps_along_two_axes_before_short_rows(pool, extents, kernel, strides, pads):
-    """Rows in the padding of the second axis overwrote what the next window of the first axis had in its first rows."""
+    """Rows in the padding of the second axis once overwrote the first rows of the next window of the first axis."""
     x = np.random.default_rng(9).integers(-9, 9, (2, 3, *extents)).astype(np.float32)
     y = getattr(onnxpool, pool)(x, kernel_shape=kernel, strides=strides, pads=pads, num_threads=1)
     reduce = np.mean if pool == "average_pool" else np.max
@@ -201,7 +201,7 @@ def test_many_taps_along_two_axes_before_short_rows(pool, extents, kernel, strid
     ((90, 64), (25, 2), (1, 2)), ((90, 40), (13, 3), (1, 3)),
 ])
 def test_many_rows_of_many_taps_along_two_axes(dtype, size, kernel, strides):
-    """Some rows at a time are reduced in place. What a vector wrote behind them was in the next ones."""
+    """Some rows at a time are reduced in place. What a vector wrote beyond them once ended up in the next ones."""
     x = np.random.default_rng(0).integers(0, 100, (1, 2, *size)).astype(dtype)
     windows = np.lib.stride_tricks.sliding_window_view(x, kernel, axis=(2, 3))[:, :, :: strides[0], :: strides[1]]
     y = onnxpool.max_pool(x, kernel_shape=kernel, strides=strides, num_threads=1)

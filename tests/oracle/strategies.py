@@ -1,4 +1,4 @@
-"""Calls that hypothesis draws, and shrinks."""
+"""Hypothesis strategies for calls, which hypothesis can shrink."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ pools = settings(
 
 
 class DrawnChoices(Choices):
-    """Choices that hypothesis makes, and shrinks."""
+    """Choices made by hypothesis, which can shrink them."""
 
     def __init__(self, draw):
         self.draw = draw
@@ -44,7 +44,7 @@ def legal_call(draw, operators=POOLS):
 
 @st.composite
 def plain_window(draw, ranks=(1, 2, 3), dtypes=("float32", "float64")):
-    """An input of small whole numbers and a kernel that fits it, channels first."""
+    """An input of small integers and a kernel that fits it, channels first."""
     rank = draw(st.sampled_from(ranks))
     spatial = tuple(draw(st.integers(1, 9)) for _ in range(rank))
     kernel = tuple(draw(st.integers(1, size)) for size in spatial)

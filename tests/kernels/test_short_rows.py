@@ -1,11 +1,11 @@
-"""Planes of short rows, which are taken as one long row: step 1, one to three axes, channels first.
+"""Windows of stride 1 over planes of short rows, channels first, along one to three axes.
 
-Maxima are expected tap by tap; every result bit by bit as channels last, where other loops run.
+Maxima are expected tap by tap, and every result bit by bit as with channels last, where other loops run.
 """
 
 import numpy as np
 import pytest
-from support import DTYPES, FLOATS, bits, elements, largest, least, same_values, taps, to_first, to_last
+from support import DTYPES, FLOATS, assert_same_values, bits, elements, largest, least, taps, to_first, to_last
 
 import onnxpool
 
@@ -30,7 +30,7 @@ GEOMETRIES = [  # spatial shape, kernel, dilations, pads
 
 
 def layouts(x):
-    """The same elements where they lie together, apart, in reverse, and off the lines of the cache."""
+    """The same elements contiguous, strided, reversed, and not aligned to cache lines."""
     yield x
     for step in 2, -1:
         apart = np.zeros((*x.shape[:-1], 2 * x.shape[-1]), x.dtype)[..., ::step][..., :x.shape[-1]]
@@ -46,7 +46,7 @@ def layouts(x):
 @pytest.mark.parametrize("geometry", GEOMETRIES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_maxima_are_those_of_numpy(dtype, geometry, odd):
-    """Wherever elements lie, and into an `out` with gaps."""
+    """Whatever the memory layout, and into an `out` with gaps."""
     spatial, kernel, dilations, pads = geometry
     for images, channels in ((1, 1), (3, 5), (1, 40), (2, 300)):
         if channels > 40 and (odd or np.prod(spatial) > 400):
@@ -56,7 +56,7 @@ def test_maxima_are_those_of_numpy(dtype, geometry, odd):
         attributes = {"kernel_shape": kernel, "dilations": dilations, "pads": pads}
         for source in layouts(x):
             y = onnxpool.MaxPool(**attributes)(source)
-            same_values(y, expected)
+            assert_same_values(y, expected)
         out = np.zeros((*expected.shape[:-1], expected.shape[-1] + 3), dtype)[..., 1:-2]
         assert np.array_equal(bits(onnxpool.MaxPool(**attributes)(x, out=out)), bits(y))
 
@@ -66,7 +66,7 @@ def test_maxima_are_those_of_numpy(dtype, geometry, odd):
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("operator", [onnxpool.AveragePool, onnxpool.LpPool])
 def test_sums_have_the_bits_of_channels_last(operator, dtype, geometry, odd):
-    """Also where some overflow, so that planes are taken again."""
+    """This includes sums that overflow, so that planes are computed again."""
     spatial, kernel, dilations, pads = geometry
     options = [{"count_include_pad": 0}, {"count_include_pad": 1}] if operator is onnxpool.AveragePool else [{}]
     for images, channels in ((1, 1), (3, 5), (1, 130)):
@@ -81,12 +81,12 @@ def test_sums_have_the_bits_of_channels_last(operator, dtype, geometry, odd):
 
 
 def test_planes_of_every_width():
-    """From rows that are too short to be taken so to rows that are too long."""
+    """Rows of every width, from shorter than a vector to many vectors."""
     for width in (*range(1, 40), *range(60, 68), *range(124, 132)):
         for dtype in np.dtype(np.float32), np.dtype(np.uint8):
             x = elements((2, 17, 6, width), dtype, False)
             y = onnxpool.max_pool(x, (3, 3), pads=[1] * 4)
-            same_values(y, largest(taps(x, (3, 3), pads=[1] * 4, value=least(dtype))))
+            assert_same_values(y, largest(taps(x, (3, 3), pads=[1] * 4, value=least(dtype))))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -98,9 +98,9 @@ def test_planes_of_every_width():
     ((3, 20, 12), (1, 1, 2), (3, 20, 1), (0, 0, 0, 0, 0, 0)),
 ], ids=str)
 def test_an_axis_of_one_window_that_does_not_reach_all_of_it(dtype, spatial, kernel, strides, pads):
-    """A window of one tap was once taken as one of eight."""
+    """A window of one tap was once treated as one of eight."""
     for images, channels in ((2, 1), (1, 40)):
         x = elements((images, channels, *spatial), dtype, False)
         expected = largest(taps(x, kernel, strides, pads=pads, value=least(dtype)))
         for source in layouts(x):
-            same_values(onnxpool.MaxPool(kernel_shape=kernel, strides=strides, pads=pads)(source), expected)
+            assert_same_values(onnxpool.MaxPool(kernel_shape=kernel, strides=strides, pads=pads)(source), expected)

@@ -1,4 +1,4 @@
-"""Small windows of two axes over rows of every length, channels first: vectors of columns that stay in registers."""
+"""Small windows along two axes over rows of every length, channels first."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,8 @@ LENGTHS = [*range(7, 70), 95, 96, 97, 112, 127, 128, 129]
 HEIGHT = 6
 
 
-def drawn(rng: np.random.Generator, length: int) -> dict:
-    """Windows of a row of so many elements, each with a tap; of every other draw as many as there are elements."""
+def random_attributes(rng: np.random.Generator, length: int) -> dict:
+    """Random windows, each with a tap on an element; half of them yield one result per element if the stride is 1."""
     kernel, strides = rng.integers(2, 4, 2), rng.integers(1, 3, 2)
     dilations = np.array([1, 1 if strides[1] == 2 else rng.integers(1, 4)])
     spans = (kernel - 1) * dilations
@@ -24,11 +24,11 @@ def drawn(rng: np.random.Generator, length: int) -> dict:
 
 def of_every_length() -> list[tuple[int, dict]]:
     rng = np.random.default_rng(0)
-    return [(length, drawn(rng, length)) for length in LENGTHS for _ in range(6)]
+    return [(length, random_attributes(rng, length)) for length in LENGTHS for _ in range(6)]
 
 
 def both_layouts(operator: type, x: np.ndarray, attributes: dict) -> np.ndarray:
-    """The result of channels first, whose bits are those of channels last."""
+    """The result with channels first, whose bits are those with channels last."""
     y = operator(**attributes)(x)
     last = operator(**attributes, channels_last=True)(to_last(x))
     assert np.array_equal(bits(y), bits(np.ascontiguousarray(np.moveaxis(last, -1, 1)))), (x.shape, attributes)
@@ -37,17 +37,17 @@ def both_layouts(operator: type, x: np.ndarray, attributes: dict) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_maxima_are_those_of_numpy(dtype: np.dtype) -> None:
-    """At every length of a row."""
+    """For every length of a row."""
     for length, attributes in of_every_length():
         x = np.random.default_rng(length).integers(0, 99, (1, 3, HEIGHT, length)).astype(dtype)
-        expected = np.max(list(taps(x, **attributes)), axis=0)  # no element is less
+        expected = np.max(list(taps(x, **attributes)), axis=0)  # no element is smaller
         assert np.array_equal(onnxpool.MaxPool(**attributes)(x), expected), (length, attributes)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("count_include_pad", [0, 1])
 def test_means_of_whole_numbers_are_exact(dtype: type, count_include_pad: int) -> None:
-    """At every length of a row, with and without pads in the divisor."""
+    """For every length of a row, with and without pads in the divisor."""
     for length, attributes in of_every_length():
         x = np.random.default_rng(length).integers(-99, 99, (1, 3, HEIGHT, length)).astype(np.float64)
         counts = np.sum(list(taps(np.ones_like(x), **attributes, value=count_include_pad)), axis=0)
@@ -76,7 +76,7 @@ def test_odd_elements_of_rows(dtype: np.dtype) -> None:
 @pytest.mark.parametrize("size", [FAR, FARTHEST])
 @pytest.mark.parametrize(("kernel", "stride"), [(2, 2), (3, 2), (2, 3), (3, 1)])
 def test_long_rows_from_afar(size: int, kernel: int, stride: int) -> None:
-    """Rows that are touched in the order of memory."""
+    """Rows that are prefetched in the order of memory."""
     x = np.random.default_rng(0).standard_normal((1, size // (30 * 301 * 4) + 1, 30, 301)).astype(np.float32)
     for operator in onnxpool.MaxPool, onnxpool.AveragePool:
         pool = operator(kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[kernel // 2, 1] * 2)

@@ -1,0 +1,300 @@
+"""What operators do: the public classes in `__init__.py`, which are generated, inherit from the classes here.
+
+Planning is imported by the first plan, so that importing onnxpool stays cheap: see `base.importing`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
+
+from .. import schemas
+from ..arrays import dtype_name
+from ..base import Operator
+from ..dtypes import MAXIMA
+from ..errors import PoolError, PoolTypeError
+from ..windows import check_lengths, per_axis, resolve, whole_windows, with_spatial
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..arrays import Array, T
+    from ..execution import Plan
+    from ..planning.regions import Regions
+    from ..planning.request import Reduction
+    from ..windows import Axis
+
+V = TypeVar("V")
+Sizes = int | tuple[int, ...]  # an attribute for every axis, or for each, as operators keep it
+INFINITE_P = 2.0**52  # and above: the p-th root of the number of taps is 1, so the norm is the largest magnitude
+
+
+class Named(Generic[V]):
+    """An attribute of an operator that is read by its name: as given, or what it means to leave it out."""
+
+    __slots__ = ("name",)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, operator: None, owner: type) -> Named[V]: ...
+
+    @overload
+    def __get__(self, operator: object, owner: type) -> V: ...
+
+    def __get__(self, operator: Any, owner: type) -> Any:
+        return self if operator is None else operator._value(self.name)
+
+
+class OneResult(Operator):
+    """An operator that returns one array, which type checkers then know."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(self, x: NDArray[T], *inputs: ArrayLike | None, out: None = None,
+                     num_threads: int | None = None) -> NDArray[T]: ...
+
+        @overload
+        def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                     num_threads: int | None = None) -> Array: ...
+
+        def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                     num_threads: int | None = None) -> Any: ...
+
+
+def checked_axes(label: str, axes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The numbers of axes in an array of that shape, from 0 on."""
+    places: list[int] = []
+    for i, axis in enumerate(axes):
+        if not -len(shape) <= axis < len(shape):
+            room = f"give {-len(shape)} to {len(shape) - 1}" if shape else "give an array with axes"
+            raise PoolError(f"{label}: axes[{i}]={axis}, but X has {len(shape)} axes, shape {shape}; {room}", label,
+                            "axes", axis=axis, value=axis)
+        if axis % len(shape) in places:
+            raise PoolError(f"{label}: axes={axes} names axis {axis % len(shape)} twice; name each axis once", label,
+                            "axes", axis=axis % len(shape), value=axis)
+        places.append(axis % len(shape))
+    return tuple(places)
+
+
+class Reducing(OneResult):
+    """An operator that reduces windows."""
+
+    __slots__ = ()
+
+    reduces: ClassVar[str]
+
+    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+        """What such windows become."""
+        from ..planning.request import Reduction
+
+        return Reduction(self.reduces, whole=not self.windowed)
+
+    def _pooled(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Which axes of an array are pooled, in the order of attributes."""
+        if self.axes is not None:
+            return checked_axes(self.label, self.axes, shape)
+        sizes, first = self._spatial(shape)
+        return tuple(range(first, first + len(sizes)))
+
+    def _windows(self, shape: tuple[int, ...]) -> dict[int, Axis]:
+        """The windows of each pooled axis, in the order of the array."""
+        places = self._pooled(shape)
+        sizes = tuple(shape[axis] for axis in places)
+        try:
+            axes = (resolve(self.label, self.attributes, sizes, places) if self.windowed
+                    else whole_windows(self.label, sizes, places))
+        except PoolError as error:
+            from ..explain import looks_coloured
+
+            if not self._schema.axes or self.axes is not None or not looks_coloured(shape):
+                raise
+            raise PoolError(f"{error}, or name the pooled axes, such as axes=(0, 1) of (H, W, {shape[-1]})", self.label,
+                            error.attribute, axis=error.axis, value=error.value) from None
+        windows = zip(places, axes, strict=True)
+        return dict(windows if self.axes is None else sorted(windows))
+
+    def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        windows = self._windows(shape)
+        sizes = (windows[i].out if i in windows else size for i, size in enumerate(shape))
+        return tuple(size for i, size in enumerate(sizes) if self.keepdims or i not in windows)
+
+    def _check_rank(self, shape: tuple[int, ...]) -> None:
+        if self.axes is not None:
+            return
+        try:
+            super()._check_rank(shape)
+        except PoolError as error:
+            if not self._schema.axes or not shape:
+                raise
+            raise PoolError(f"{error}, or name the pooled axes, such as axes={tuple(range(len(shape)))}", self.label,
+                            error.attribute, value=error.value) from None
+
+    def _check_dtype(self, dtype: np.dtype[Any]) -> None:
+        name = dtype_name(dtype)
+        more = () if self.axes is None else self._dtypes_along_axes()
+        try:
+            schemas.check_dtype(self._version, name, more)
+        except PoolTypeError as error:
+            if self.axes is not None or name not in self._dtypes_along_axes():
+                raise
+            raise PoolTypeError(f"{error}, or name the pooled axes: with axes= maxima of {name} are taken", self.label,
+                                error.attribute, value=error.value) from None
+
+    def _dtypes_along_axes(self) -> tuple[str, ...]:
+        """The dtypes that are taken besides those of ONNX if the pooled axes are named."""
+        return ()
+
+    def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
+        from ..planning.plan import WindowPlan
+        from ..planning.request import Request
+
+        windows = tuple(self._windows(shape).items())
+        channel = len(shape) - 1 if self.channels_last and len(shape) > 2 else 1
+        request = Request(
+            shape=shape, dtype=dtype, windows=windows, reduction=self._reduction(tuple(axis for _, axis in windows)),
+            channel=channel if self.axes is None and self.keepdims else None, keepdims=self.keepdims)
+        return WindowPlan(self, request, "x_zero_point" in self._schema.optional)
+
+
+class Whole(Reducing):
+    """A global operator: one window holds all elements of the pooled axes."""
+
+    __slots__ = ()
+    windowed = False
+
+
+class Mean(Reducing):
+    """An operator that takes means."""
+
+    __slots__ = ()
+    reduces = "mean"
+
+
+class Maximum(Reducing):
+    """An operator that takes maxima."""
+
+    __slots__ = ()
+    reduces = "max"
+
+    def _dtypes_along_axes(self) -> tuple[str, ...]:
+        return tuple(MAXIMA) if self._schema.axes else ()
+
+
+class MaximumAndIndex(Maximum):
+    """An operator that takes maxima, and can return their indices too."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
+                     num_threads: int | None = None) -> Array | Any: ...  # a tuple with Indices
+
+    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+        from ..planning.request import Reduction
+
+        return Reduction("indexed_max" if self.return_indices else "max",
+                         column_major=bool(self.attributes.get("storage_order")))
+
+
+class Norm(Reducing):
+    """An operator that takes Lp norms."""
+
+    __slots__ = ()
+
+    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+        """The norm, or the largest magnitude."""
+        from ..planning.request import Reduction
+
+        p = float(self._value("p"))
+        return Reduction("norm", p=p if p < INFINITE_P else math.inf, whole=not self.windowed)
+
+
+class QuantisedMean(Reducing):
+    """An operator that takes means of quantised elements, as onnxruntime does."""
+
+    __slots__ = ()
+    quantised = True
+
+    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+        """A sum of integers if one window is the whole input, else of real values in order."""
+        from ..planning.request import Reduction
+
+        whole = all(axis.kernel == axis.size and axis.pads == (0, 0) for axis in axes)
+        return Reduction("quantised_mean" if whole else "mean_in_order", whole=whole)
+
+
+class OnRegions(OneResult):
+    """An operator that pools regions of images."""
+
+    __slots__ = ()
+
+    def _regions(self) -> Regions:
+        """How regions are cut, and what of them is taken."""
+        raise NotImplementedError(f"{self.label} has no regions")
+
+    def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the result for one region."""
+        from ..planning.regions import check_planes
+
+        check_planes(self.label, shape, self.channels_last)
+        return with_spatial((1, *shape[1:]), self._regions().pooled, self.channels_last)
+
+    def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
+        from ..planning.regions import RegionPlan
+
+        return RegionPlan(self, shape, dtype, regions=self._regions(), output_shape=self._output_shape(shape))
+
+
+class MaximumOfBins(OnRegions):
+    """An operator that takes the maximum of each bin of a region."""
+
+    __slots__ = ()
+
+    def _check(self) -> None:
+        check_lengths(self.label, self.attributes, 2)
+
+    def _regions(self) -> Regions:
+        from ..planning.regions import Regions
+
+        height, width = per_axis(self.label, self.attributes, "pooled_shape", 2)
+        return Regions("roi_max", (height, width), scale=self._value("spatial_scale"))
+
+
+class SamplesOfBins(OnRegions):
+    """An operator that takes means or maxima of samples, which lie between the elements of a region."""
+
+    __slots__ = ()
+
+    def _regions(self) -> Regions:
+        from ..planning.regions import Regions
+
+        half_pixel = self._value("coordinate_transformation_mode") == "half_pixel"
+        return Regions(
+            f"align_{self._value('mode')}", (self._value("output_height"), self._value("output_width")),
+            scale=self._value("spatial_scale"), sampling=self._value("sampling_ratio"),
+            offset=0.5 if half_pixel else 0.0, at_least_one=not half_pixel)
+
+
+class Scatter(OneResult):
+    """An operator that stores values at the positions that indices name."""
+
+    __slots__ = ()
+
+    def _addressed(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The spatial shape that indices address."""
+        from ..planning.unpooling import inferred_sizes
+
+        return inferred_sizes(self.label, self.attributes, *self._spatial(shape))
+
+    def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return with_spatial(shape, self._addressed(shape), self.channels_last)
+
+    def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
+        from ..planning.unpooling import UnpoolPlan
+
+        return UnpoolPlan(self, shape, dtype, addressed=self._addressed(shape))

@@ -1,0 +1,105 @@
+"""Importing the library: what it loads, what comes with the first plan, and forks in between."""
+
+import platform
+import sys
+
+import pytest
+from programs import launch, program
+
+pytestmark = pytest.mark.smoke
+
+AFTER_IMPORT = """
+import sys, numpy
+before = set(sys.modules)
+import onnxpool
+print(*sorted(set(sys.modules) - before))
+"""
+
+AFTER_A_CALL = """
+import sys, numpy
+x = numpy.ones((1, 1, 8, 8), numpy.float32)
+before = set(sys.modules)
+import onnxpool
+onnxpool.average_pool(x, 2)
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_import_loads_only_what_a_first_call_needs() -> None:
+    """Neither other packages, nor what plans, pictures or some public names need."""
+    imported, called = (set(program(text).split()) for text in (AFTER_IMPORT, AFTER_A_CALL))
+    assert imported <= called
+    assert "onnxpool.kernels" in imported
+    others = {name for name in imported if name.partition(".")[0] in {"numpy", *sys.stdlib_module_names}}
+    assert others <= {"__future__", "_bisect", "bisect"}
+    later = {"about", "dlpack", "explain", "parts", "pictures", "places", "planning", "version"}
+    assert imported.isdisjoint(f"onnxpool.{name}" for name in later)
+    rare = {"about", "dlpack", "planning.axes", "planning.regions", "planning.staged", "planning.unpooling"}
+    assert called.isdisjoint(f"onnxpool.{name}" for name in rare)
+
+
+def test_every_public_name_is_there_at_once() -> None:
+    """Names whose modules are imported later are read, listed and imported as others are."""
+    assert program("""
+import onnxpool
+from onnxpool import *
+from onnxpool import Part, config
+names = [name for name in onnxpool.__all__ if getattr(onnxpool, name).__doc__]
+assert sorted(names) == sorted(onnxpool.__all__) == dir(onnxpool)
+assert Part is onnxpool.parts.Part and config is onnxpool.about.config
+try:
+    onnxpool.nothing
+except AttributeError as error:
+    print(error)
+""") == "module 'onnxpool' has no attribute 'nothing'"
+
+
+IN_A_STATE = """
+import hashlib, sys
+from scenarios_state import STATES, delicate, state
+calls = [(operator, arrays) for operator, arrays in delicate() if "Roi" not in repr(operator)]  # no float attribute
+with state(STATES[sys.argv[1]]):
+    results = [operator(*arrays) for operator, arrays in calls]
+    shapes = [operator.output_shape(arrays[0].shape) for operator, arrays in calls]
+print(hashlib.sha256(b"".join(y.tobytes() for y in results)).hexdigest(), shapes)
+"""
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the control word is that of x86")
+def test_first_plans_do_not_see_the_floating_point_state_of_the_caller() -> None:
+    """Constants of modules that the first plan imports are computed under the default one, and flags stay."""
+    found = {name: launch("-c", IN_A_STATE, name) for name in ("default", "up, both", "unmasked")}
+    assert {name: (done.returncode, done.stderr) for name, done in found.items()} == dict.fromkeys(found, (0, ""))
+    assert len({done.stdout for done in found.values()}) == 1
+
+
+FORKED = """
+import os, signal, sys, threading, time
+import numpy as np, onnxpool
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "onnxpool.planning.plan":
+            begun.set()
+            time.sleep(0.5)
+
+begun = threading.Event()
+sys.meta_path.insert(0, Slow())
+x = np.ones((1, 1, 8, 8), np.float32)
+thread = threading.Thread(target=onnxpool.average_pool, args=(x, 2))
+thread.start()
+begun.wait()
+child = os.fork()
+if not child:
+    signal.alarm(20)
+    onnxpool.average_pool(x, 2)
+    os._exit(0)
+thread.join()
+print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="there is no fork")
+def test_fork_while_a_thread_makes_the_first_plan() -> None:
+    """The child does not wait for the import that the other thread had begun."""
+    assert program(FORKED) == "0"

@@ -1,0 +1,104 @@
+"""The public functions and classes are committed as `tools/generate_api.py` writes them."""
+
+import ast
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import onnxpool
+import onnxpool.dask
+from onnxpool.operators import __all__ as operators
+from tools import api_texts as texts
+
+ROOT = Path(__file__).parents[2]
+GENERATOR = "tools/generate_api.py"
+# The last two are written.
+READ = ("limits.py", "dtypes.py", "errors.py", "attributes.py", "schemas.py", "operators/__init__.py",
+        "dask/__init__.py")
+FILES = [f"src/onnxpool/{name}" for name in READ] + [GENERATOR, "tools/api_texts.py"]
+
+
+def generate(root: Path, *options: str) -> tuple[int, str]:
+    """How the generator of a tree ends, and what it prints."""
+    done = subprocess.run([sys.executable, "-B", GENERATOR, *options], cwd=root, capture_output=True, text=True,
+                          check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_committed_source_is_what_is_generated() -> None:
+    """If it is not, the message says what to run."""
+    assert generate(ROOT, "--check") == (0, "")
+
+
+def changed(path: Path, before: str, after: str) -> None:
+    """Changes one place of a file."""
+    text = path.read_text()
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, after))
+
+
+def test_an_attribute_is_a_fact_and_a_text(tmp_path: Path) -> None:
+    """With a row in the table of versions and a text, a new attribute is in signatures, classes and docstrings."""
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    changed(tmp_path / "src/onnxpool/schemas.py", 'since(19, {"dilations": PER_AXIS}),',
+            'since(19, {"dilations": PER_AXIS, "rounding": Choice("nearest", "down")}),')
+    changed(tmp_path / "tools/api_texts.py", '    "count_include_pad": ',
+            '    "rounding": "How quotients are rounded.",\n    "count_include_pad": ')
+
+    status, out = generate(tmp_path, "--check")
+    assert status == 1
+    assert out.splitlines() == [f"src/onnxpool/{name} is stale; run: python {GENERATOR}" for name in READ[-2:]]
+    assert generate(tmp_path)[0] == 0
+    assert generate(tmp_path, "--check") == (0, "")
+
+    for name in READ[-2:]:
+        written = (tmp_path / "src/onnxpool" / name).read_text()
+        tree = ast.parse(written)
+        taking = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+                  and "rounding" in {argument.arg for argument in node.args.kwonlyargs}}
+        assert taking == {"average_pool", *(["__init__"] if name.startswith("operators") else [])}
+        assert "rounding: Rounding | None = None" in " ".join(written.split())
+        assert re.search(r'    rounding : {"nearest", "down"}, default: "nearest"\n'
+                         r"        How quotients are rounded. Since version 19.\n", written)
+    written = (tmp_path / "src/onnxpool" / READ[-2]).read_text()
+    assert '    Rounding = Literal["nearest", "down"]\n' in written
+    assert "    rounding: Named[str] = Named()\n" in written
+
+
+def calls_of_made(module: Any) -> list[tuple[str, dict[str, str]]]:
+    """For each call of `made` in a module the class and the keywords."""
+    tree = ast.parse(inspect.getsource(module))
+    return [(ast.unparse(node.args[0]), {keyword.arg or "": ast.unparse(keyword.value) for keyword in node.keywords})
+            for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "made"]
+
+
+@pytest.mark.parametrize("module", [onnxpool.operators, onnxpool.dask], ids=lambda module: module.__name__)
+def test_functions_pass_on_every_argument_of_their_class(module: Any) -> None:
+    """Each by its own name. The layout of NhwcMaxPool is not an argument of its function."""
+    calls = calls_of_made(module)
+    assert len(calls) == len([name for name in module.__all__ if name.islower()])
+    for name, given in calls:
+        taken = set(getattr(onnxpool, name).__init__.__kwdefaults__)
+        assert given == {name: name for name in taken - ({"channels_last"} if name == "NhwcMaxPool" else set())}
+
+
+def test_every_text_is_used() -> None:
+    """No text is left over, and docstrings in the source are those that Python has."""
+    public = [getattr(onnxpool, name) for name in operators]
+    public += [getattr(onnxpool.dask, name) for name in onnxpool.dask.__all__]
+    everything = " ".join(" ".join((one.__doc__ or "").split()) for one in public)
+    for text in (*texts.NOTES.values(), *texts.ATTRIBUTES.values()):
+        assert " ".join(text.split()) in everything
+    for name in (*texts.ATTRIBUTES, *texts.PARAMETERS):
+        assert f" {name} : " in everything
+    assert set(texts.OPERATORS) == {name for name in operators if not name.islower()}
+    for kind in texts.RESULTS.values():
+        assert f"ndarray {kind} " in everything

@@ -1,0 +1,519 @@
+"""Texts of the public API: what docstrings say of operators, parameters and results.
+
+`generate_api.py` writes docstrings from these texts. Facts are not among them: types, defaults, versions and dtypes
+come from `schemas.py`. Paragraphs are wrapped anew; indented lines stay as they are.
+"""
+
+from typing import NamedTuple
+
+LAYOUT = "(N, C, *spatial), or (N, *spatial, C) if `channels_last`"
+IMAGES = "(N, C, H, W), or (N, H, W, C) if `channels_last`"
+PER_AXIS = "int or sequence of int"
+X = "Input X, which is not changed: {dtypes}."
+
+# Attributes of ONNX, in the order of signatures. Their types, defaults and versions are those of the table of schemas.
+ATTRIBUTES = {
+    "kernel_shape": "Number of taps of a window along each spatial axis. An int applies to every axis.",
+    "pooled_shape": "Number of bins along the height and the width. An int applies to both.",
+    "p": "Order of the norm: a float above 0 in version 1, an int of at least 1 since version 2.",
+    "mode": "How the samples of a bin are combined.",
+    "output_height": "Number of bins along the height.",
+    "output_width": "Number of bins along the width.",
+    "sampling_ratio": "Number of samples of a bin along each axis. With 0, about one sample is taken for each element.",
+    "strides": "Distance between neighbouring windows along each axis, in elements. The default does not depend on "
+               "the kernel, so windows overlap.",
+    "pads": "Padding: the beginning of each spatial axis, then the end of each. An int applies to every side.",
+    "dilations": "Distance between neighbouring taps of a window along each axis, in elements.",
+    "auto_pad": "Rule that computes the padding in place of `pads`.",
+    "ceil_mode": "Whether the number of windows is rounded up, so that the last one may lie only partly inside the "
+                 "input.",
+    "count_include_pad": "Whether the divisor counts padding.",
+    "storage_order": "Whether Indices are counted column by column within the last two axes.",
+    "spatial_scale": "Factor that turns corners into positions in `x`.",
+    "coordinate_transformation_mode":
+        '"half_pixel" shifts corners by half an element, so that the centres of elements lie between whole numbers. '
+        '"output_half_pixel" does not, as in version 10.',
+}
+
+# Inputs, and parameters that ONNX does not have: type and text.
+PARAMETERS = {
+    "x": (f"array_like of shape {LAYOUT}", X),
+    "x_scale": ("float32 scalar or float", "Real value of one unit of `x`; finite and above 0."),
+    "x_zero_point": ("scalar of the dtype of `x`, or int", "Value of `x` that represents real 0."),
+    "y_scale": ("float32 scalar or float", "Real value of one unit of the result; finite and above 0."),
+    "y_zero_point": ("scalar of the dtype of `x`, or int", "Value of the result that represents real 0."),
+    "indices": ("int64 array_like of the shape of `x`",
+                "Input I: flat positions in the result, in the order of N, C and the spatial axes. Where several are "
+                "equal, the last one wins."),
+    "output_shape": ("int64 array_like, optional",
+                     "Shape of the result, if it is to be larger than the shape that `indices` address. Values then "
+                     "lie in its leading corner."),
+    "rois": ("array_like of shape (R, 4)",
+             "Regions, with the dtype of `x`. Each row holds the corners x1, y1, x2, y2."),
+    "batch_indices": ("int64 array_like of shape (R,)", "For each region, the number of its image in `x`."),
+    "return_indices": ("bool, default: False", "Whether to return Indices as well."),
+    "opset": ("int, optional",
+              "Opset of the model{domain}. Default is the newest one that this release knows, {latest}."),
+    "channels_last": ("bool, default: False", "Whether the channels of `x` and of the result are their last axis."),
+    "axes": (f"{PER_AXIS}, optional",
+             "Axes to pool in place of the spatial axes. Attribute values follow their order. Negative numbers count "
+             "from the end. All other axes are batch axes."),
+    "keepdims": ("bool, default: True", "Whether the result keeps pooled axes with size 1, as ONNX has it."),
+    "out": ("ndarray, optional",
+            "Array of the shape and dtype of the result, in which it is stored and which is returned. It may overlap "
+            "the inputs."),
+    "num_threads": ("int, optional",
+                    "Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than "
+                    "512 KiB run single-threaded."),
+}
+
+# Where one operator differs: its attributes and parameters, with type and text.
+SPECIAL = {
+    ("MaxPool", "out"): ("ndarray, or tuple of two with Indices, optional",
+                         "Arrays in which the results are stored, and which are returned. Either of two may be None. "
+                         "They may overlap `x`, but not each other."),
+    ("MaxRoiPool", "x"): (f"array_like of shape {IMAGES}", X),
+    ("MaxRoiPool", "rois"): ("array_like of shape (R, 5)",
+                             "Regions, with the dtype of `x`. Each row holds the number of an image in `x` and the "
+                             "corners x1, y1, x2, y2."),
+    ("NhwcMaxPool", "x"): ("array_like of shape (N, *spatial, C)", X),
+    ("NhwcMaxPool", "channels_last"): ("bool, default: True", "False is refused."),
+    ("RoiAlign", "x"): (f"array_like of shape {IMAGES}", X),
+}
+
+# Where functions on dask arrays differ.
+OF_DASK = {
+    "x": (f"dask.array.Array of shape {LAYOUT}; any shape with `axes`",
+          "Input X, in chunks of any known sizes: {dtypes}."),
+    "chunks": ("int, tuple, dict or str, optional",
+               "Chunks of the result, in any form that dask accepts. By default they follow the chunks of `x`."),
+    "num_threads": ("int, default: 1",
+                    "Upper limit on the threads of each task. The default is 1 because schedulers run several tasks "
+                    "at once."),
+}
+
+RESULTS = {  # the shape of the result, after "ndarray"
+    "windows": "of shape (N, C, *out), or (N, *out, C) if `channels_last`",
+    "any_windows": "of the shape of `x`, except for the number of windows along pooled axes",
+    "nhwc": "of shape (N, *out, C)",
+    "any_whole": "of the shape of `x`, with size 1 along pooled axes, or without these axes",
+    "whole": "of shape (N, C, *ones), or (N, *ones, C) if `channels_last`",
+    "unpooled": "of the shape that `indices` address, or of `output_shape`",
+    "bins": "of shape (R, C, *bins), or (R, *bins, C) if `channels_last`",
+}
+RESULT = "Result Y, with the dtype of `x` in native byte order."
+
+REFUSED = {
+    "PoolError": "If the version does not allow an attribute, a shape or a value.",
+    "PoolTypeError": "If the version does not allow a dtype or a kind of argument.",
+}
+
+NOTES = {
+    "size": """\
+An axis of ``size`` elements, padded by ``begin`` and ``end``, has this many windows::
+
+    span = (kernel - 1) * dilation + 1
+    out = floor((size + begin + end - span) / stride) + 1
+
+With ``ceil_mode=1``, the quotient is rounded up, and a last window that would start in the padding at the end is
+dropped. An axis without a window is an error.""",
+    "undilated": "The operator has no `dilations`: ``dilation`` is 1.",
+    "strides": """\
+`strides` default to 1, as in ONNX. PyTorch and Keras default to the kernel: for windows of 2 that do not overlap, pass
+``strides=2``.""",
+    "pads": """\
+`pads` lists the beginnings of all axes before the ends. For images, ``pads=(1, 0, 2, 0)`` adds 1 row at the top, 2 rows
+at the bottom, and no columns. ``pads=1`` adds 1 on every side.""",
+    "auto_pad": """\
+"NOTSET" uses `pads`, and "VALID" pads nothing. "SAME_UPPER" and "SAME_LOWER" make ``out = ceil(size / stride)`` by
+padding with ``max(0, (out - 1) * stride + span - size)`` elements, half of them on each side. If that number is odd,
+the extra element goes to the end with "SAME_UPPER" and to the beginning with "SAME_LOWER". `pads` other than 0 are
+refused unless `auto_pad` is "NOTSET".""",
+    "axes": """\
+ONNX has no `axes`. With them, axes of the result are in the order of `x`, the result is C-contiguous, and
+`channels_last` must be left out.""",
+    "divisor": """\
+The sum over a window is divided by the number of its taps inside the input. With ``count_include_pad=1``, taps in the
+padding count too, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count.""",
+    "sums": """\
+float16, bfloat16 and float32 are summed in float32, and float64 in float64. Each result is rounded once to the dtype of
+`x`, to the nearest value. A sum may exceed the range of the dtype if the mean does not.""",
+    "powers": """\
+The norm is ``sum(abs(x) ** p) ** (1 / p)``. Powers are summed in float64. Each result is rounded once to the dtype of
+`x`, to the nearest value. A sum of powers may exceed the range of the dtype if the norm does not.""",
+    "integers": """\
+With `axes`, bool, int8, uint8, int16, uint16, int32 and uint32 are accepted too; their maxima are exact.""",
+    "maxima": """\
+A maximum is an element of `x`, bit for bit. NaN is larger than any number. Indices name the first of equal maxima.""",
+    "nan": "A window that contains a NaN has NaN as its result.",
+    "empty_mean": "The mean of a window entirely in padding is NaN, or 0 with ``count_include_pad=1``.",
+    "empty_maximum": "The maximum of a window entirely in padding is -inf, or the smallest integer of the dtype.",
+    "empty_norm": "Padding adds nothing to a norm. The norm of a window entirely in padding is 0.",
+    "quantised": """\
+An element represents the real value ``(x - x_zero_point) * x_scale``. The mean of a window is divided by `y_scale`,
+rounded to the nearest integer with ties to even, and clipped to the range of the dtype.""",
+    "lazy_windows": """\
+The function only builds the graph; dask computes the result later. Whatever the chunks, the result is bit-identical to
+that of the whole array.
+
+Window i belongs to element ``i * stride``, and to the chunk of the result that corresponds to that element's chunk.""",
+    "lazy_whole": """\
+The function only builds the graph; dask computes the result later. If chunks cut pooled axes or channels, each chunk
+gives a partial result, and these are combined: maxima are exact, and sums are within the bound of
+`onnxpool.Plan.combine`, with 16 more shares than there are. Otherwise the result is bit-identical to that of the whole
+array in row-major order.""",
+}
+WINDOWS = ("size", "strides", "pads", "auto_pad")
+
+SUMMARY_OF_CLASS = "Operator {operator} of {domain}, with its attributes."
+ABOUT_CLASS = """\
+Attributes are checked once, when the operator is made. It is immutable, hashable and picklable, and any thread may
+call it."""
+NOTES_OF_CLASS = """\
+The notes of `{function}` apply here too [1]_. Attributes can be read by name. Call the operator as ``op({inputs})``:
+see `Operator`."""
+SHORT_OF_CLASS = "Object whose attributes are checked once."
+SHORT_OF_DASK = "The same for NumPy arrays, with more notes."
+ABOUT_DASK = """\
+Functions of onnxpool on dask arrays. Importing onnxpool does not import this module.
+
+Each function takes the parameters of its namesake in `onnxpool`, except `out`. It only builds a graph, which dask
+computes later."""
+
+
+class OfDask(NamedTuple):
+    """What is said of a function on dask arrays."""
+
+    note: str  # a key of NOTES
+    example: str
+    returns: str = ""
+
+
+class Texts(NamedTuple):
+    """What is said of an operator, and the hand-written classes whose behaviour it has."""
+
+    bases: tuple[str, ...]
+    summary: str  # of the function
+    short: str  # for the section See Also of others
+    result: str  # a key of RESULTS
+    notes: tuple[str, ...]  # keys of NOTES
+    see: tuple[str, ...]
+    example: str
+    example_of_class: str
+    own_notes: str = ""
+    returns: str = ""  # in place of the usual section
+    inputs: tuple[str, ...] = ()  # names of the inputs after `x`, if they are not those of ONNX
+    last: tuple[str, ...] = ()  # inputs that follow the required attributes, as they may be left out
+    dask: OfDask | None = None
+
+
+OPERATORS = {
+    "AveragePool": Texts(
+        bases=("Mean",),
+        summary="Average each window of the spatial axes.",
+        short="Mean of each window.",
+        result="any_windows",
+        notes=(*WINDOWS, "axes", "divisor", "empty_mean", "nan", "sums"),
+        see=("max_pool", "lp_pool", "global_average_pool", "qlinear_average_pool"),
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.array([[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]], np.float32)
+>>> onnxpool.average_pool(x, (2, 2)).tolist()
+[[[[3.0, 4.0], [6.0, 7.0]]]]
+
+Padding does not count towards the divisor unless `count_include_pad` is 1:
+
+>>> onnxpool.average_pool(x, 2, strides=2, pads=(1, 1, 0, 0)).tolist()
+[[[[1.0, 2.5], [5.5, 7.0]]]]
+>>> onnxpool.average_pool(x, 2, strides=2, pads=(1, 1, 0, 0), count_include_pad=1).tolist()
+[[[[0.25, 1.25], [2.75, 7.0]]]]""",
+        example_of_class="""\
+>>> import onnxpool
+>>> op = onnxpool.AveragePool(kernel_shape=(3, 3), strides=2, pads=1)
+>>> op.output_shape((1, 64, 112, 112))
+(1, 64, 56, 56)
+>>> op.count_include_pad
+0""",
+        dask=OfDask("lazy_windows", """\
+>>> import dask.array as da, onnxpool.dask
+>>> x = da.arange(12, chunks=5, dtype="float32")
+>>> y = onnxpool.dask.average_pool(x, 4, strides=2, axes=0)
+>>> y.chunks
+((3, 2),)
+>>> y.compute().tolist()
+[1.5, 3.5, 5.5, 7.5, 9.5]"""),
+    ),
+    "MaxPool": Texts(
+        bases=("MaximumAndIndex",),
+        summary="Take the maximum of each window of the spatial axes.",
+        short="Maximum of each window, and its position.",
+        result="any_windows",
+        notes=(*WINDOWS, "axes", "integers", "maxima", "empty_maximum"),
+        see=("max_unpool", "average_pool", "global_max_pool", "nhwc_max_pool"),
+        own_notes="""\
+Indices count all elements of `x` in the order of N, C and the spatial axes, even with `channels_last`. With `axes`,
+they follow the order of the axes of `x`: the maxima are ``x.ravel()[indices]``, or ``x.ravel(order="F")[indices]`` with
+``storage_order=1``. The index of a window entirely in padding is -1.""",
+        returns="""\
+y : ndarray {shape}
+    Maxima, with the dtype of `x` in native byte order.
+indices : int64 ndarray of the shape of `y`
+    Position of each maximum in `x`. Returned only with `return_indices`.""",
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.array([[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]], np.float32)
+>>> onnxpool.max_pool(x, 2).tolist()
+[[[[5.0, 6.0], [8.0, 9.0]]]]
+>>> onnxpool.max_pool(x, 2, return_indices=True)[1].tolist()
+[[[[4, 5], [7, 8]]]]
+
+With ``ceil_mode=1``, a window at the end may lie only partly inside:
+
+>>> onnxpool.max_pool(x, 2, strides=2, ceil_mode=1).tolist()
+[[[[5.0, 6.0], [8.0, 9.0]]]]
+
+`axes` names the pooled axes of an array without images and channels:
+
+>>> onnxpool.max_pool(x[0, 0], 2, axes=(0, 1)).tolist()
+[[5.0, 6.0], [8.0, 9.0]]""",
+        example_of_class="""\
+>>> import numpy as np, onnxpool
+>>> op = onnxpool.MaxPool(kernel_shape=2, return_indices=True)
+>>> y, indices = op(np.array([[[1, 5, 2]]], np.float32))
+>>> y.tolist(), indices.tolist()
+([[[5.0, 5.0]]], [[[1, 1]]])
+>>> op.strides
+1""",
+        dask=OfDask("lazy_windows", """\
+>>> import dask.array as da, onnxpool.dask
+>>> x = da.arange(12, chunks=5, dtype="float32")
+>>> y, indices = onnxpool.dask.max_pool(x, 4, strides=4, axes=0, return_indices=True)
+>>> y.compute().tolist(), indices.compute().tolist()
+([3.0, 7.0, 11.0], [3, 7, 11])""", returns="""\
+y : dask.array.Array {shape}
+    Maxima, with the dtype of `x` in native byte order.
+indices : dask.array.Array of int64, of the shape of `y`
+    Position of each maximum in the whole of `x`. Returned only with `return_indices`."""),
+    ),
+    "LpPool": Texts(
+        bases=("Norm",),
+        summary="Take the Lp norm of each window of the spatial axes.",
+        short="Lp norm of each window.",
+        result="any_windows",
+        notes=("powers", *WINDOWS, "axes", "empty_norm", "nan"),
+        see=("average_pool", "max_pool", "global_lp_pool"),
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.array([[[3, -4, 0]]], np.float32)
+>>> onnxpool.lp_pool(x, 2).tolist()
+[[[5.0, 4.0]]]""",
+        example_of_class="""\
+>>> import onnxpool
+>>> op = onnxpool.LpPool(kernel_shape=2, opset=11)
+>>> op.p, op.version
+(2, 11)""",
+        dask=OfDask("lazy_windows", """\
+>>> import dask.array as da, numpy as np, onnxpool.dask
+>>> x = da.from_array(np.array([3, -4, 0], np.float32), chunks=1)
+>>> onnxpool.dask.lp_pool(x, 2, axes=0).compute().tolist()
+[5.0, 4.0]"""),
+    ),
+    "NhwcMaxPool": Texts(
+        bases=("Maximum",),
+        summary="Take the maximum of each window of the spatial axes of an 8-bit array with its channels last.",
+        short="Maximum of each window of 8-bit arrays with their channels last.",
+        result="nhwc",
+        notes=(*WINDOWS, "maxima", "empty_maximum"),
+        see=("max_pool",),
+        example="""\
+>>> import numpy as np, onnxpool
+>>> onnxpool.nhwc_max_pool(np.array([[[1], [3], [2]]], np.uint8), 2).tolist()
+[[[3], [3]]]""",
+        example_of_class="""\
+>>> import onnxpool
+>>> onnxpool.NhwcMaxPool(kernel_shape=2, strides=2).output_shape((1, 8, 8, 3))
+(1, 4, 4, 3)""",
+    ),
+    "GlobalAveragePool": Texts(
+        bases=("Whole", "Mean"),
+        summary="Average all spatial elements of each channel.",
+        short="Mean of each channel.",
+        result="any_whole",
+        notes=("axes", "nan", "sums"),
+        see=("average_pool", "global_max_pool", "global_lp_pool", "qlinear_global_average_pool"),
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.array([[[[1, 2], [3, 6]]]], np.float32)
+>>> onnxpool.global_average_pool(x).tolist()
+[[[[3.0]]]]
+
+`axes` names the pooled axes, and ``keepdims=False`` drops them:
+
+>>> onnxpool.global_average_pool(x[0, 0], axes=1, keepdims=False).tolist()
+[1.5, 4.5]""",
+        example_of_class="""\
+>>> import numpy as np, onnxpool
+>>> op = onnxpool.GlobalAveragePool(channels_last=True)
+>>> op(np.full((1, 2, 2, 3), 0.5, np.float32)).tolist()
+[[[[0.5, 0.5, 0.5]]]]""",
+        dask=OfDask("lazy_whole", """\
+>>> import dask.array as da, onnxpool.dask
+>>> x = da.arange(12, chunks=5, dtype="float32")
+>>> float(onnxpool.dask.global_average_pool(x, axes=0, keepdims=False).compute())
+5.5"""),
+    ),
+    "GlobalMaxPool": Texts(
+        bases=("Whole", "Maximum"),
+        summary="Take the maximum of all spatial elements of each channel.",
+        short="Maximum of each channel.",
+        result="any_whole",
+        notes=("axes", "integers", "maxima"),
+        see=("max_pool", "global_average_pool", "global_lp_pool"),
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.array([[[[1, 2], [3, 6]]]], np.float32)
+>>> onnxpool.global_max_pool(x).tolist()
+[[[[6.0]]]]""",
+        example_of_class="""\
+>>> import numpy as np, onnxpool
+>>> op = onnxpool.GlobalMaxPool(channels_last=True)
+>>> op(np.full((1, 2, 2, 3), 0.5, np.float32)).tolist()
+[[[[0.5, 0.5, 0.5]]]]""",
+        dask=OfDask("lazy_whole", """\
+>>> import dask.array as da, onnxpool.dask
+>>> x = da.arange(12, chunks=5, dtype="float32")
+>>> float(onnxpool.dask.global_max_pool(x, axes=0, keepdims=False).compute())
+11.0"""),
+    ),
+    "GlobalLpPool": Texts(
+        bases=("Whole", "Norm"),
+        summary="Take the Lp norm of all spatial elements of each channel.",
+        short="Lp norm of each channel.",
+        result="any_whole",
+        notes=("axes", "powers", "nan"),
+        see=("lp_pool", "global_average_pool", "global_max_pool"),
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.array([[[[3, 0], [0, -4]]]], np.float32)
+>>> onnxpool.global_lp_pool(x).tolist()
+[[[[5.0]]]]""",
+        example_of_class="""\
+>>> import numpy as np, onnxpool
+>>> op = onnxpool.GlobalLpPool(channels_last=True)
+>>> op(np.full((1, 2, 2, 3), 0.5, np.float32)).tolist()
+[[[[1.0, 1.0, 1.0]]]]""",
+        dask=OfDask("lazy_whole", """\
+>>> import dask.array as da, numpy as np, onnxpool.dask
+>>> x = da.from_array(np.array([3, 0, -4], np.float32), chunks=1)
+>>> float(onnxpool.dask.global_lp_pool(x, axes=0, keepdims=False).compute())
+5.0"""),
+    ),
+    "QLinearAveragePool": Texts(
+        bases=("QuantisedMean",),
+        summary="Average each window of the spatial axes of a quantised array.",
+        short="Mean of each window of a quantised array.",
+        result="windows",
+        notes=("size", "undilated", *WINDOWS[1:], "divisor", "quantised"),
+        see=("average_pool", "qlinear_global_average_pool"),
+        own_notes="""\
+Results are bit-exact with onnxruntime, except for windows that reach beyond the padding at the end, whose divisor is
+that of AveragePool. Real values are added in float32, in the order of the taps. The result for a window entirely in
+padding is the zero point of the result.""",
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.array([[[10, 20, 40]]], np.uint8)
+>>> onnxpool.qlinear_average_pool(x, 0.5, 0, 0.25, 0, 2).tolist()
+[[[30, 60]]]""",
+        example_of_class="""\
+>>> import onnxpool
+>>> onnxpool.QLinearAveragePool(kernel_shape=3, auto_pad="SAME_UPPER").output_shape((1, 8, 7, 7))
+(1, 8, 7, 7)""",
+    ),
+    "QLinearGlobalAveragePool": Texts(
+        bases=("Whole", "QuantisedMean"),
+        summary="Average all spatial elements of each channel of a quantised array.",
+        short="Mean of each channel of a quantised array.",
+        result="whole",
+        notes=("quantised",),
+        see=("qlinear_average_pool", "global_average_pool"),
+        own_notes="""\
+Results are bit-exact with onnxruntime wherever its 32-bit sum does not overflow. The sum here is exact.""",
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.array([[[[10, 20], [30, 40]]]], np.uint8)
+>>> onnxpool.qlinear_global_average_pool(x, 0.5, 0, 0.25, 0).tolist()
+[[[[50]]]]""",
+        example_of_class="""\
+>>> import numpy as np, onnxpool
+>>> op = onnxpool.QLinearGlobalAveragePool(channels_last=1)
+>>> op(np.full((1, 2, 2, 3), 7, np.uint8), 1.0, 0, 0.5, 1).tolist()
+[[[[15, 15, 15]]]]""",
+    ),
+    "MaxUnpool": Texts(
+        bases=("Scatter",),
+        summary="Scatter values back to the positions recorded by `max_pool`.",
+        short="Inverse of `max_pool`, which scatters values back to their positions.",
+        result="unpooled",
+        notes=(),
+        see=("max_pool",),
+        inputs=("indices", "output_shape"),
+        last=("output_shape",),
+        own_notes="""\
+All other positions are 0. `kernel_shape`, `strides` and `pads` are those of the call of `max_pool`. An axis of ``size``
+elements of `x` becomes one of ``(size - 1) * stride + kernel - begin - end``.""",
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.array([[[1, 5, 2, 4]]], np.float32)
+>>> y, indices = onnxpool.max_pool(x, 2, strides=2, return_indices=True)
+>>> onnxpool.max_unpool(y, indices, 2, strides=2).tolist()
+[[[0.0, 5.0, 0.0, 4.0]]]""",
+        example_of_class="""\
+>>> import onnxpool
+>>> onnxpool.MaxUnpool(kernel_shape=2, strides=2).output_shape((1, 3, 4, 4))
+(1, 3, 8, 8)""",
+    ),
+    "MaxRoiPool": Texts(
+        bases=("MaximumOfBins",),
+        summary="Take the maximum of each bin of regions of images.",
+        short="Maximum of each bin of regions.",
+        result="bins",
+        notes=(),
+        see=("roi_align", "max_pool"),
+        own_notes="""\
+Corners are multiplied by `spatial_scale` and rounded; a region includes both of its corners. A bin outside its image
+gives 0. A bin that contains a NaN gives NaN. A region with a corner or a side of 2^31 or more is an error.""",
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
+>>> onnxpool.max_roi_pool(x, np.array([[0, 0, 0, 3, 3]], np.float32), (2, 2)).tolist()
+[[[[6.0, 8.0], [14.0, 16.0]]]]""",
+        example_of_class="""\
+>>> import onnxpool
+>>> op = onnxpool.MaxRoiPool(pooled_shape=(7, 7))
+>>> op.spatial_scale
+1.0""",
+    ),
+    "RoiAlign": Texts(
+        bases=("SamplesOfBins",),
+        summary="Average interpolated samples of each bin of regions of images, or take their maximum.",
+        short="Mean or maximum of interpolated samples of each bin of regions.",
+        result="bins",
+        notes=(),
+        see=("max_roi_pool", "average_pool"),
+        own_notes="""\
+A sample is the bilinear interpolation of the four elements around it. With ``mode="max"``, the result is the largest
+weighted element of all samples, not the largest sample. A region takes at most 2^22 samples. Its corners and sides must
+be finite in the arithmetic of coordinates, which is float64 for float64, and float32 for other dtypes.""",
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
+>>> rois, images = np.array([[0, 0, 3, 3]], np.float32), np.array([0])
+>>> onnxpool.roi_align(x, rois, images, output_height=2, output_width=2, opset=10).tolist()
+[[[[4.75, 6.25], [10.75, 12.25]]]]""",
+        example_of_class="""\
+>>> import onnxpool
+>>> op = onnxpool.RoiAlign(output_height=7, output_width=7, opset=10)
+>>> op.coordinate_transformation_mode
+'output_half_pixel'""",
+    ),
+}

@@ -1,0 +1,440 @@
+"""
+Write the public functions and classes of operators: `src/onnxpool/operators/__init__.py` and `dask/__init__.py`.
+
+Run it after a change in `schemas.py` or `api_texts.py`, as python tools/generate_api.py, and commit what it writes.
+With --check it writes nothing, and ends with 1 if the committed files are not those that it would write.
+"""
+
+import argparse
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import api_texts as texts
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "onnxpool"
+
+
+def facts() -> tuple[ModuleType, ModuleType]:
+    """The modules `schemas` and `attributes` of the source tree, which need no compiled module."""
+    package = ModuleType("onnxpool")
+    package.__path__ = [str(PACKAGE)]
+    sys.modules["onnxpool"] = package
+    from onnxpool import attributes, schemas
+
+    return schemas, attributes
+
+
+schemas, attributes = facts()
+
+WIDTH = 120
+COMMAND = f"python tools/{Path(__file__).name}"
+OURS = ("return_indices", "opset", "channels_last", "axes", "keepdims", "out", "num_threads")  # in signatures
+OF_CALLS = ("out", "num_threads")  # which the constructors of classes do not have
+ANNOTATIONS = {"x": "ArrayLike", "opset": "int | None = None", "return_indices": "bool = False",
+               "axes": "Ints | None = None", "keepdims": "bool = True", "num_threads": "int | None = None"}
+
+
+# Python source
+
+
+def filled(head: str, items: Sequence[str], tail: str, indent: int = 0) -> str:
+    """A call or signature that will be indented, continued on lines that begin where its first argument does."""
+    margin = " " * len(head)
+    lines = [head]
+    for item in (*(f"{item}," for item in items[:-1]), items[-1] + tail):
+        if lines[-1] in (head, margin):
+            lines[-1] += item
+        elif len(lines[-1]) + 1 + len(item) <= WIDTH - indent:
+            lines[-1] += f" {item}"
+        else:
+            lines.append(margin + item)
+    return "\n".join(lines)
+
+
+def indented(text: str) -> str:
+    return textwrap.indent(text, "    ")
+
+
+def alias(name: str) -> str:
+    """The name of the type of an attribute that is one of a few strings."""
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+class Parameter(NamedTuple):
+    """A parameter as signatures and docstrings have it."""
+
+    name: str
+    annotation: str  # with the default
+    kind: str  # in docstrings
+    text: str
+
+    @property
+    def declared(self) -> str:
+        return f"{self.name}: {self.annotation}"
+
+    @property
+    def entry(self) -> str:
+        return f"{self.name} : {self.kind}\n{indented(paragraph(self.text, 4))}"
+
+
+# Docstrings
+
+
+def paragraph(text: str, margin: int = 0) -> str:
+    """Text on lines that fit into a docstring of a module's member; literals stay on one line."""
+    kept = re.sub(r"``.*?``", lambda literal: literal[0].replace(" ", "\0"), " ".join(text.split()))
+    lines = textwrap.fill(kept, WIDTH - 4 - margin, break_long_words=False, break_on_hyphens=False)
+    return lines.replace("\0", " ")
+
+
+def wrapped(text: str) -> str:
+    """Paragraphs, of which those with indented lines stay as they are."""
+    parts = text.split("\n\n")
+    return "\n\n".join(part if "\n    " in f"\n{part}" else paragraph(part) for part in parts)
+
+
+def section(title: str, body: str) -> str:
+    return f"{title}\n{'-' * len(title)}\n{body}"
+
+
+def docstring(*parts: str) -> str:
+    """The literal of a docstring, whose sections these are."""
+    text = "\n\n".join(filter(None, parts))
+    return f'{"r" if chr(92) in text else ""}"""\n{text}\n"""'
+
+
+def listed(words: Iterable[object], last: str = "and") -> str:
+    """Words in a row: 1, 7 and 22."""
+    *first, end = map(str, words)
+    return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def dtypes_of(schema: Any) -> str:
+    """The dtypes of all versions in words."""
+    seen: tuple[str, ...] = ()
+    parts = []
+    for version in schema.versions:
+        added = [name for name in version.dtypes if name not in seen]
+        if added:
+            names = listed(added, "or")
+            parts.append(names if not seen else f"{names} since version {version.since}")
+        seen = version.dtypes
+    return "; ".join(parts)
+
+
+class Operator:
+    """An operator with all that is written of it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.schema = schemas.SCHEMAS[name]
+        self.texts = texts.OPERATORS[name]
+        self.newest = self.schema.versions[-1]
+        self.function = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+        known = [attribute for attribute in self.newest.attributes if attribute != "channels_last"]
+        if missing := set(known).difference(texts.ATTRIBUTES):
+            raise SystemExit(f"no text of {', '.join(sorted(missing))} of {name}: add it to ATTRIBUTES in api_texts.py")
+        self.attributes = sorted(known, key=list(texts.ATTRIBUTES).index)
+        self.required = [one for one in self.attributes if self.newest.attributes[one].required]
+        self.whole = "Whole" in self.texts.bases
+        inputs = self.texts.inputs or self.schema.inputs[1:]
+        self.inputs = [one for one in inputs if one not in self.texts.last]
+
+    def kinds(self, name: str) -> list[Any]:
+        """What an attribute is in the versions that have it."""
+        return [version.attributes[name] for version in self.schema.versions if name in version.attributes]
+
+    @property
+    def ours(self) -> list[str]:
+        """The parameters that ONNX does not have."""
+        left_out = {"axes": not self.schema.axes, "keepdims": not (self.schema.axes and self.whole),
+                    "return_indices": self.newest.outputs < 2}
+        return [name for name in OURS if not left_out.get(name)]
+
+    # Types
+
+    def python_type(self, name: str, given: bool) -> str:
+        """The type of an attribute as it is given, or as it is read."""
+        kinds = self.kinds(name)
+        if isinstance(kinds[-1], attributes.Ints):
+            return "Ints" if given else "Sizes"
+        if isinstance(kinds[-1], attributes.Choice):
+            return alias(name) if given else "str"
+        return "float" if any(isinstance(kind, attributes.Float) for kind in kinds) else "int"
+
+    def literal(self, name: str) -> str:
+        """The type of an attribute that is one of a few strings."""
+        kind = self.newest.attributes[name]
+        return f"Literal[{', '.join(map(quoted, (*kind.values, *([''] if kind.blank else []))))}]"
+
+    def kind(self, name: str) -> str:
+        """The type of an attribute in docstrings, with its default."""
+        kinds = self.kinds(name)
+        newest = kinds[-1]
+        if isinstance(newest, attributes.Ints):
+            text = "int or two ints" if name == "pooled_shape" else texts.PER_AXIS
+        elif isinstance(newest, attributes.Choice):
+            text = f"{{{', '.join(map(quoted, newest.values))}}}"
+        elif isinstance(newest, attributes.Flag):
+            text = "{0, 1}"
+        else:
+            text = " or ".join(sorted({kind.type for kind in kinds}, reverse=True))
+        if newest.required:
+            return text
+        return f"{text}, default: {quoted(newest.implied)}"
+
+    def parameter(self, name: str, given: Mapping[str, tuple[str, str]] | None = None,
+                  required: bool = False) -> Parameter:
+        """A parameter of the function or class; `given` says otherwise of some."""
+        known = name in self.newest.attributes
+        kind, text = (given or {}).get(name) or texts.SPECIAL.get((self.name, name)) or (
+            (self.kind(name), texts.ATTRIBUTES[name]) if name in self.attributes else texts.PARAMETERS[name])
+        annotation = ANNOTATIONS.get(name, "ArrayLike")
+        if name == "channels_last":
+            default = 0 if known else self.schema.channels_last
+            annotation = f"{type(default).__name__} = {default}"
+            kind = self.kind(name) if known else kind
+        elif name in self.attributes:
+            annotation = self.python_type(name, given=True) + ("" if required else " | None = None")
+        elif name in self.texts.last:
+            annotation = "ArrayLike | None = None"
+        elif name in self.schema.optional:
+            annotation = "ArrayLike | None"
+            text += " None means 0."
+        elif name == "out":
+            both = "return_indices" in self.ours
+            annotation = f"Array | {'tuple[Array | None, Array | None] | ' if both else ''}None = None"
+        if name == "x" and self.schema.axes and not given:
+            kind += "; any shape with `axes`"
+        text = text.format(dtypes=dtypes_of(self.schema), latest=schemas.LATEST[self.schema.domain],
+                           domain=f" in the domain {self.schema.domain}" if self.schema.domain else "")
+        first = schemas.introduced(self.name, name)
+        if first and first > self.schema.versions[0].since:
+            text += f" Since version {first}."
+        return Parameter(name, annotation, kind, text)
+
+    # The class
+
+    @property
+    def constructor(self) -> list[Parameter]:
+        return [self.parameter(name) for name in (*self.attributes, *(one for one in self.ours if one not in OF_CALLS))]
+
+    def class_source(self) -> str:
+        inputs = ", ".join((*self.schema.inputs, "out=None", "num_threads=None"))
+        doc = docstring(
+            texts.SUMMARY_OF_CLASS.format(operator=self.name, domain=self.schema.domain or "ONNX"),
+            wrapped(texts.ABOUT_CLASS),
+            section("Parameters", "\n".join(one.entry for one in self.constructor)),
+            self.refused(),
+            see_also({self.function: self.texts.short}),
+            section("Notes", wrapped(texts.NOTES_OF_CLASS.format(function=self.function, inputs=inputs))),
+            self.references(),
+            section("Examples", self.texts.example_of_class),
+        )
+        named = "".join(f"{name}: Named[{self.python_type(name, given=False)}] = Named()\n" for name in self.attributes)
+        init = filled("def __init__(", ["self", "*", *(one.declared for one in self.constructor)], ") -> None:", 4)
+        names = [*(name for name in self.ours if name not in OF_CALLS), *self.attributes]
+        body = filled("self._set(", [f"{name}={name}" for name in names], ")", 8)
+        methods = f"{init}\n{indented(body)}"
+        parts = "\n\n".join(filter(None, (doc, "__slots__ = ()", named.rstrip(), methods)))
+        return f"@registered\nclass {self.name}({', '.join(self.texts.bases)}):\n{indented(parts)}"
+
+    # The function
+
+    def arguments(self, given: Mapping[str, tuple[str, str]] | None = None) -> list[Parameter | None]:
+        """The parameters of the function, with None where those begin that must be named."""
+        placed = [self.parameter(name, given) for name in ("x", *self.inputs)]
+        placed += [self.parameter(name, required=True) for name in self.required]
+        placed += [self.parameter(name) for name in self.texts.last]
+        optional = [name for name in self.attributes if name not in self.required]
+        fixed = ("channels_last",) if self.schema.channels_last else ()
+        return [*placed, None, *(self.parameter(name, given) for name in (*optional, *self.ours) if name not in fixed)]
+
+    def signature(self, parameters: Iterable[Parameter | None], result: str, **instead: str) -> str:
+        """The head of the function, with other annotations of some parameters."""
+        declared = ["*" if one is None else f"{one.name}: {instead.get(one.name, one.annotation)}"
+                    for one in parameters]
+        return filled(f"def {self.function}(", declared, f") -> {result}:")
+
+    def overloads(self) -> Iterable[str]:
+        """What type checkers read: an array keeps its dtype, `out` has that of the result."""
+        pairs = [("NDArray[T]", "None = None", "NDArray[T]"), ("ArrayLike", "NDArray[T]", "NDArray[T]"),
+                 ("ArrayLike", "None = None", "Array")]
+        both = "return_indices" in self.ours
+        for x, out, result in pairs:
+            yield self.overload(result, x=x, out=out, **({"return_indices": "Literal[False] = False"} if both else {}))
+        if both:
+            indices = "NDArray[np.int64]"
+            for x, values in (("NDArray[T]", "NDArray[T]"), ("ArrayLike", "Array")):
+                yield self.overload(f"tuple[{values}, {indices}]", x=x, return_indices="Literal[True]",
+                                    out=f"tuple[{values} | None, {indices} | None] | None = None")
+            yield self.overload(f"Array | tuple[Array, {indices}]", return_indices="bool", out="Any = None")
+
+    def overload(self, result: str, **instead: str) -> str:
+        return f"@overload\n{self.signature(self.arguments(), result, **instead)} ..."
+
+    def function_source(self) -> str:
+        parameters = self.arguments()
+        versions = [version.since for version in self.schema.versions]
+        about = (f"This is {self.schema.domain or 'ONNX'} {self.name} [1]_, version{'s' if len(versions) > 1 else ''} "
+                 f"{listed(versions)}.")
+        shape = texts.RESULTS[self.texts.result]
+        doc = docstring(
+            self.texts.summary,
+            section("Parameters", "\n".join(one.entry for one in parameters if one)),
+            section("Returns", self.texts.returns.format(shape=shape) or
+                    f"ndarray {shape}\n{indented(texts.RESULT)}"),
+            self.refused(),
+            see_also({self.name: texts.SHORT_OF_CLASS,
+                      **{name: OPERATORS[name].texts.short for name in self.texts.see}}),
+            section("Notes", "\n\n".join(wrapped(text) for text in (
+                about, self.texts.own_notes, *(texts.NOTES[name] for name in self.texts.notes)) if text)),
+            self.references(),
+            section("Examples", self.texts.example),
+        )
+        result = "Any" if "return_indices" in self.ours else "Array"
+        inputs = ["x", *self.inputs, *self.texts.last, "out=out", "num_threads=num_threads"]
+        source = f"@hinted\n{self.signature(parameters, result)}\n{indented(doc)}\n{indented(self.made(parameters))}"
+        return "\n\n\n".join((*self.overloads(), f"{source}\n{indented(filled('return op(', inputs, ')', 4))}"))
+
+    def made(self, parameters: Iterable[Parameter | None]) -> str:
+        """The operator of a call."""
+        taken = {one.name for one in self.constructor}
+        names = [one.name for one in parameters if one and one.name in taken]
+        return filled("op = made(", [self.name, *(f"{name}={name}" for name in names)], ")", 4)
+
+    # The function on dask arrays
+
+    def dask_source(self) -> str:
+        assert self.texts.dask
+        chunks = () if self.whole else (Parameter("chunks", "Any = None", *texts.OF_DASK["chunks"]),)
+        parameters: list[Parameter | None] = []
+        for one in self.arguments(texts.OF_DASK):
+            if one is None or one.name != "out":
+                parameters.append(one)
+            else:
+                parameters.extend(chunks)
+        shape = texts.RESULTS[self.texts.result]
+        doc = docstring(
+            f"{self.texts.summary.removesuffix('.')} of a dask array.",
+            section("Parameters", "\n".join(one.entry for one in parameters if one)),
+            section("Returns", self.texts.dask.returns.format(shape=shape) or
+                    f"dask.array.Array {shape}\n{indented(texts.RESULT)}"),
+            self.refused(),
+            see_also({f"onnxpool.{self.function}": texts.SHORT_OF_DASK}),
+            section("Notes", wrapped(texts.NOTES[self.texts.dask.note])),
+            section("Examples", self.texts.dask.example),
+        )
+        signature = self.signature(parameters, "Any", x="Any", num_threads="int | None = 1")
+        body = f"return pooled(x, op, {'chunks' if chunks else 'None'}, num_threads)"
+        return "\n".join(("@hinted", signature, indented(doc), indented(self.made(parameters)), indented(body)))
+
+    # What docstrings share
+
+    def refused(self) -> str:
+        return section("Raises", "\n".join(f"{name}\n{indented(text)}" for name, text in texts.REFUSED.items()))
+
+    def references(self) -> str:
+        """The page that defines the operator."""
+        link = f"ONNX operators, {self.name}: https://onnx.ai/onnx/operators/onnx__{self.name}.html"
+        if self.schema.domain:
+            link = (f"onnxruntime, contributed operators, {self.name}: https://github.com/microsoft/onnxruntime/blob/"
+                    f"main/docs/ContribOperators.md#{self.schema.domain}.{self.name}")
+        return section("References", f".. [1] {link}")
+
+
+def quoted(value: object) -> str:
+    """A value as source and docstrings have it."""
+    return f'"{value}"' if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def see_also(others: Mapping[str, str]) -> str:
+    return section("See Also", "\n".join(f"{name} : {text}" for name, text in others.items()))
+
+
+OPERATORS = {one.function: one for one in map(Operator, texts.OPERATORS)}
+
+
+# Files
+
+
+def generated(about: str, *parts: str) -> str:
+    """A module with these parts."""
+    head = f'# Generated by {COMMAND} from schemas.py and tools/api_texts.py: change these, and run it.\n"""{about}"""'
+    return "\n\n".join((head, "from __future__ import annotations", *parts)) + "\n"
+
+
+def names(exported: Iterable[str]) -> str:
+    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(exported)) + "]"
+
+
+def imported(module: str, members: Iterable[str]) -> str:
+    """An import of a module beside the generated one."""
+    line = f"from .{module} import {', '.join(sorted(members))}"
+    if len(line) <= WIDTH:
+        return line
+    return "\n".join((f"from .{module} import (", *(f"    {name}," for name in sorted(members)), ")"))
+
+
+def choices(operators: Iterable[Operator]) -> dict[str, str]:
+    """The attributes that are one of a few strings, by the name of their type."""
+    return {alias(name): one.literal(name) for one in operators for name in one.attributes
+            if isinstance(one.newest.attributes[name], attributes.Choice)}
+
+
+def operators_source() -> str:
+    needed = {"Named", *(base for one in OPERATORS.values() for base in one.texts.bases)}
+    literals = "\n".join(f"    {name} = {values}" for name, values in sorted(choices(OPERATORS.values()).items()))
+    imports = "\n".join((
+        "from typing import TYPE_CHECKING, Any, Literal, overload", "",
+        "from ..base import registered", "from ..hints import hinted", "from ..keys import made",
+        imported("behaviour", needed),
+        "", "if TYPE_CHECKING:",
+        "    import numpy as np", "    from numpy.typing import ArrayLike, NDArray", "",
+        "    from ..arrays import Array, T", "    from ..base import Ints", "    from .behaviour import Sizes", "",
+        literals))
+    exported = [name for one in OPERATORS.values() for name in (one.name, one.function)]
+    body = "\n\n\n".join(source for one in OPERATORS.values() for source in (one.class_source(), one.function_source()))
+    about = "One function and one class for each ONNX operator: signature, docstring, one call."
+    return generated(about, imports, f"{names(exported)}\n\n\n{body}")
+
+
+def dask_source() -> str:
+    operators = [one for one in OPERATORS.values() if one.texts.dask]
+    types = indented(imported(".operators", choices(operators)))
+    imports = "\n".join((
+        "from typing import TYPE_CHECKING, Any", "", "from ..hints import hinted", "from ..keys import made",
+        imported(".operators", (one.name for one in operators)), "from .graphs import pooled", "",
+        "if TYPE_CHECKING:", "    from ..base import Ints", types))
+    body = "\n\n\n".join(one.dask_source() for one in operators)
+    about = f"\n{wrapped(texts.ABOUT_DASK)}\n"
+    return generated(about, imports, f"{names(one.function for one in operators)}\n\n\n{body}")
+
+
+def sources() -> dict[Path, str]:
+    """The generated files."""
+    return {PACKAGE / "operators" / "__init__.py": operators_source(),
+            PACKAGE / "dask" / "__init__.py": dask_source()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; end with 1 if a file is stale")
+    check = parser.parse_args().check
+    stale = [(path, text) for path, text in sources().items()
+             if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path, text in stale:
+        print(f"{path.relative_to(ROOT)} is stale; run: {COMMAND}" if check else f"wrote {path.relative_to(ROOT)}")
+        if not check:
+            path.write_text(text, encoding="utf-8")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
