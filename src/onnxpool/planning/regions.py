@@ -69,7 +69,7 @@ class RegionPlan(Plan):
             check_out(label, out, shape, self.dtype)
         last = self.channels_last
         overlapping = out is not None and np.may_share_memory(x, out)
-        y = allocate(label, shape, self.dtype, memory_order(x, last)) if out is None or overlapping else out
+        y = allocate(label, shape, self.dtype, memory_order(x, 3 if last else 1)) if out is None or overlapping else out
         if y.size:
             team = threads.team(num_threads, y.nbytes * 4)
             pool_regions(self.regions, x, y, corners, images, grid, last, team)
