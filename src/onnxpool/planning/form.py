@@ -63,13 +63,12 @@ ONE = Dim(1)
 POINT = Dim(1, windows=Axis(1, out=1, kernel=1))
 
 
-def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]) -> list[Dim]:
+def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], alone: bool = False) -> list[Dim]:
     """
     The dimensions of arrays with these strides, slowest first; results are one array, or two with indices.
 
     Neighbouring axes become one if every array steps from one to the next as along a single axis, and either no windows
-    lie along them or one window covers both. The number of lanes can show in the sum of a whole channel. The dimension
-    before a pooled one may become lanes, so it is left alone there: else the size of a batch would show.
+    lie along them or one window covers both. If `alone`, the dimension before a pooled one is one axis, and stays so.
     """
     along, places = dict(request.windows), request.places
     kept = {axis: place for place, axis in enumerate(request.kept)}
@@ -93,41 +92,45 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
                     continue
             elif (last.windows is None and follows and all(y[own] == last.size * y[last.y] for y in results)
                     and dim.place == last.size * last.place
-                    and not (whole and len(dims) > 1 and dims[-2].windows is not None)):
+                    and not (alone and len(dims) > 1 and dims[-2].windows is not None)):
                 dims[-1] = last._replace(size=size * last.size)
                 continue
         dims.append(dim)
     return dims[::-1]
 
 
-def form_of(dims: Sequence[Dim], lane: Dim, apart: bool, whole: bool) -> Form:
-    """The form with these lanes. The largest other dimension without windows is that of items."""
+def form_of(dims: Sequence[Dim], x: Sequence[int], lane: Dim, apart: bool, whole: bool) -> Form:
+    """The form with these lanes. Of the other dimensions without windows the closest one is that of items."""
     axes = tuple(dim for dim in dims if dim.windows is not None)
     rest = [dim for dim in dims if dim.windows is None and dim is not lane]
     if not axes and not whole and lane is ONE and rest:  # the elements of the fastest dimension are windows
         dim = rest.pop()
         axes = (dim._replace(windows=Axis(dim.size, out=dim.size, kernel=1)),)
-    item = max(reversed(rest), key=lambda dim: dim.size, default=ONE)
+    item = min(reversed(rest), key=lambda dim: abs(x[dim.x]), default=ONE)
     return Form(tuple(dim for dim in rest if dim is not item), item, axes or (POINT,), lane, apart)
 
 
-def forms_of(request: Request, dims: Sequence[Dim], x: Sequence[int], contiguous: bool, least: int) -> list[Form]:
+def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
+             least: int) -> list[Form]:
     """
     The forms that a problem can have; if there are two, costs decide: rows, and lanes that are brought together.
 
     Parameters
     ----------
     request : Request
-    dims : sequence of Dim
     x : sequence of int
         The strides of X.
+    results : sequence of sequence of int
+        Those of the result, and of its indices if there are any.
     contiguous : bool
         Whether X is in row-major order, without gaps.
     least : int
         Lanes that fill a register.
     """
     whole = request.reduction.whole
-    rows = form_of(dims, ONE, False, whole)
+    rows = form_of(dims_of(request, x, results), x, ONE, False, whole)
+    # The number of lanes can show in the sum of a whole channel. So lanes are one axis, lest the size of a batch shows.
+    dims = dims_of(request, x, results, alone=whole)
     pooled = [dim for dim in dims if dim.windows is not None]
     behind = pooled[-1].x if pooled else -1
     # The first axis of an array of whole channels is its batch, whose size must not show in a result. Elements that
@@ -140,7 +143,7 @@ def forms_of(request: Request, dims: Sequence[Dim], x: Sequence[int], contiguous
         # Few lanes of a whole channel must have no gaps between them, unless they are the last axes of the array.
         packed = len(pooled) == 1 and x[pooled[0].x] == lane.size * x[lane.x] == lane.size * request.dtype.itemsize
         inside = not whole or lane.size >= least or lane.x > behind or packed
-        return [form_of(dims, lane, False, whole) if inside else rows]
+        return [form_of(dims, x, lane, False, whole) if inside else rows]
     if lane.size < least or not (whole or contiguous):
         return [rows]
-    return [rows, form_of(dims, lane, True, whole)]
+    return [rows, form_of(dims, x, lane, True, whole)]

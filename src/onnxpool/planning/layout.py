@@ -14,7 +14,7 @@ from ..kernels import pool as pools
 from ..limits import FEW
 from ..windows import Axis
 from . import ranges, routes, steps, tiles
-from .form import Form, dims_of, forms_of
+from .form import Form, forms_of
 from .reductions import KINDS
 from .request import Request
 from .steps import Problem, Step
@@ -131,7 +131,7 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     if counts_beyond(request):
         raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
                         f"indices; give float64", "MaxPool", "X", value=dtype)
-    forms = forms_of(request, dims_of(request, x, results), x, contiguous, VECTOR // request.dtype.itemsize)
+    forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
     problems = [problem_of(request, form) for form in forms]
     choice = routes.choose(problems[0]) if len(problems) == 1 else routes.choose_between(*problems)
     problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
