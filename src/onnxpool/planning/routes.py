@@ -1,4 +1,4 @@
-"""Routes: which step solves a problem, and whether channels that lie apart are brought side by side for it."""
+"""Routes: which step solves a problem, and whether strided channels are made adjacent for it."""
 
 from typing import NamedTuple
 
