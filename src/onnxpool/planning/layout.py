@@ -35,7 +35,7 @@ class Stage(NamedTuple):
 
     unit: str
     by_axis: bool  # whether rows must be contiguous
-    gathers: bool  # whether it reads elements that lie apart by itself
+    gathers: bool  # whether it reads strided elements itself
     items: int
     windows: tuple[int, ...]
     lanes: int

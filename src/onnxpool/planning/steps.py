@@ -33,7 +33,7 @@ class Problem(NamedTuple):
     axes: tuple[Axis, ...]
     items: int
     lanes: int  # that lie side by side, or are brought there
-    planar: bool  # whether lanes are channels that lie apart
+    planar: bool  # whether lanes are strided channels
     itemsize: int
     acc_bytes: int  # of an accumulator
     whole: bool  # whether the operator has one window, that is all of a channel
@@ -62,13 +62,13 @@ class Step(NamedTuple):
     costs : mapping
         Nanoseconds for each unit of work, on AMD Zen 3. `tools/measure_routes.py` measures and prints them.
     is_near : callable, optional
-        Whether channels that lie apart had better be brought side by side. Without it costs decide.
+        Whether strided channels should be made adjacent. Without it, costs decide.
     least_lanes : int
         Bytes of lanes below which a tile is not cut.
     in_place : bool
         Whether elements that are contiguous stay where they are.
     gathers : bool
-        Whether it reads elements that lie apart by itself, so that all stay where they are.
+        Whether it reads strided elements itself, so that all stay where they are.
     copies_in_room : bool
         Whether copied elements count in the room of a tile, and not only beyond it.
     rereads : bool

@@ -25,7 +25,7 @@ cdef struct Job:
     Py_ssize_t* place                    # axes,
     Py_ssize_t item_place, lane_place    # items and lanes
     bint rows                            # whether the step takes rows that lie in one piece
-    bint gathers                         # whether it reads elements that lie apart by itself
+    bint gathers                         # whether it reads strided elements itself
     Py_ssize_t itemsize
     Py_ssize_t tasks
     Py_ssize_t x_room, y_room, index_room  # bytes of the copies of a tile, where elements or results are apart
