@@ -307,11 +307,6 @@ cdef class Pool:
                 apart = True
         if places > 1 and array.axis[last] != packed:
             apart = True
-        a = last
-        while job.gathers and places and a > 0 and not apart:  # few lanes of a whole channel: all lines are one
-            packed *= job.axis[a].size
-            a -= 1
-            apart = job.axis[a].size > 1 and array.axis[a] != packed
         return apart
 
     cdef bint run_operands(self, const Operands* operands, int threads, Interrupts* signals) noexcept nogil:

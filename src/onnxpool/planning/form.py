@@ -68,17 +68,21 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
     The dimensions of arrays with these strides, slowest first; results are one array, or two with indices.
 
     Neighbouring axes become one if every array steps from one to the next as along a single axis, and either no windows
-    lie along them or one window covers both. If `alone`, the dimension before a pooled one is one axis, and stays so.
+    lie along them or one window covers both. Pooled axes with another one between them stay apart, even if it has one
+    element: the size of a batch must not show in a sum. If `alone`, the dimension before a pooled one is one axis, and
+    stays so.
     """
     along, places = dict(request.windows), request.places
     kept = {axis: place for place, axis in enumerate(request.kept)}
     whole = request.reduction.whole
     dims: list[Dim] = []  # fastest first
+    between = False  # whether an axis of one element lies between the last dimension and the axis
     for axis in range(len(request.shape) - 1, -1, -1):
         size, windows = request.shape[axis], along.get(axis)
         if windows is not None and is_kept(windows):
             windows = None
         if size == 1 and windows is None:
+            between |= axis not in along
             continue
         own = kept.get(axis, -1)
         dim = Dim(size, axis, own, places[axis], windows)
@@ -86,7 +90,7 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
             last = dims[-1]
             follows = x[axis] == last.size * x[last.x]
             if windows is not None:
-                if whole and last.windows is not None and follows:
+                if whole and last.windows is not None and follows and not between:
                     size *= last.size
                     dims[-1] = last._replace(size=size, windows=Axis(size, out=1, kernel=size))
                     continue
@@ -96,6 +100,7 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
                 dims[-1] = last._replace(size=size * last.size)
                 continue
         dims.append(dim)
+        between = False
     return dims[::-1]
 
 

@@ -1,12 +1,16 @@
 """whole: one window that is all of a channel.
 
-Places are taken in row-major order, and reduced as a binary tree whose leaves are rows. A row is one place. Where
-places have few lanes, it is as many neighbours along the last axis as fill ROW bytes of accumulators. These are
-reduced last. So the order of a sum does not depend on the register.
+Places are reduced as a binary tree whose leaves are rows, in row-major order. A row is one place if its lanes fill ROW
+bytes of accumulators. Otherwise it is as many neighbours along the only axis as do, or all places along the last one of
+several axes. The places of a row are reduced last: the first half of them with the second one, until one is left. So
+the order of a sum does not depend on the register.
 
 Rows are read 4, 8 or 16 at a time (a leaf), which stay in registers until they are one. In memory each full part of the
 tree has a row of accumulators. There the values of a row begin at multiples of LANES. If the last vector would not be
 full, it holds the last LANES values of the row. The vector before it holds some of these as well.
+
+Where items follow each other along the last axis, as batch axes between pooled ones do, rows of several items are one
+long row, so that memory is read in long runs.
 """
 from ..core.element cimport (
     LANES,
@@ -31,6 +35,7 @@ from ..core.element cimport (
     write,
 )
 from ..core.boxes cimport copy_each
+from ..core.cursor cimport advance
 from ..core.job cimport MOST_AXES, Rule, Tile, fetch
 from ..core.leaves cimport FULL, MOST_LEVEL, ROW, leaf_t, leaf_widen, load_rows, reduce_rows
 
@@ -38,34 +43,56 @@ cdef enum:
     AHEAD = 8192          # bytes from what is read to what is fetched,
     LEAST = 256           # if rows have so many bytes at least,
     LARGEST = 1024        # and these at most
-    BASKET = 16           # items whose neighbours are joined together
+    BASKET = 16           # items at most whose neighbours are joined together
+    LONG = 2048           # values at most of a row, and of rows of several items that are reduced together
+    TOGETHER = 8          # rows that are copied before they are planted
 
 cdef struct Tree:
     # Of rows that have been planted.
-    Py_ssize_t group, values, pitch      # places of a row, its values, and values from row to row of the stack
+    Py_ssize_t group, width              # places of a row, and its values
+    Py_ssize_t items, values             # that are reduced together, and values of a row of all of them
+    Py_ssize_t pitch                     # values from row to row of the stack
     Py_ssize_t rows                      # that have been planted
     Py_ssize_t ahead                     # values from what is read to what is fetched, or 0
     acc_t* stack                         # a finished part for each bit of `rows`
-    char* together                       # elements of eight rows
+    char* together                       # elements of TOGETHER rows
     acc_t* basket                        # rows of items, whose neighbours are joined together; of groups only
-    Py_ssize_t full, rest                # rows of an item that is one line, and values of one more that is not full
+    Py_ssize_t held, basket_pitch        # rows of the basket, and values from one to the next
     const elem_t* limit                  # where the last vector of all items begins; or NULL
     const Rule* rule
 
 
-cdef Tree tree_of(const Tile* tile) noexcept nogil:
+cdef inline Py_ssize_t parts(Py_ssize_t whole, Py_ssize_t part) noexcept nogil:
+    return (whole + part - 1) // part
+
+
+cdef Py_ssize_t group_of(const Tile* tile) noexcept nogil:
+    """The places of a row. Where they are some of the last axis, all rows have about as many."""
+    cdef Py_ssize_t n = tile.axis[tile.rank - 1].size
+    if tile.all_lanes >= FULL:
+        return 1
+    if tile.rank == 1:
+        return parts(FULL, tile.all_lanes)
+    return parts(n, parts(n * tile.all_lanes, LONG))
+
+
+cdef Tree tree_of(const Tile* tile, Py_ssize_t items) noexcept nogil:
+    """A tree of so many items at a time."""
     cdef Tree tree
     cdef Py_ssize_t row
-    tree.group = 1 if tile.all_lanes >= FULL else (FULL + tile.all_lanes - 1) // tile.all_lanes
-    tree.values = tree.group * tile.lanes
-    tree.pitch = (tree.values + LANES - 1) // LANES * LANES + 4 * LANES
+    tree.group = group_of(tile)
+    tree.width = tree.group * tile.lanes
+    tree.items, tree.values = items, items * tree.width
+    tree.pitch = parts(tree.values, LANES) * LANES + 4 * LANES
     tree.rows, tree.rule, tree.ahead, tree.limit = 0, tile.rule, 0, NULL
     row = tree.values * sizeof(elem_t)
     if tile.far and LEAST <= row <= LARGEST:
         tree.ahead = AHEAD // <Py_ssize_t> sizeof(elem_t)
+    tree.held = max(1, min(BASKET, LONG // tree.width)) if tree.group > 1 else 0
+    tree.basket_pitch = parts(tree.width + tile.lanes + LANES, LANES) * LANES
     tree.together = tile.scratch
-    tree.basket = <acc_t*> (tree.together + (8 * tree.pitch * sizeof(elem_t) + ROW - 1) // ROW * ROW)
-    tree.stack = tree.basket + (BASKET * tree.pitch if tree.group > 1 else 0)
+    tree.basket = <acc_t*> (tree.together + parts(TOGETHER * tree.pitch * sizeof(elem_t), ROW) * ROW)
+    tree.stack = tree.basket + tree.held * tree.basket_pitch
     return tree
 
 
@@ -151,25 +178,25 @@ cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
     tree.rows += 1
 
 
-cdef void reduce_line(const Tree* tree, const elem_t* x, acc_t* y) noexcept nogil:
-    """The total of each value of a row."""
+cdef void reduce_line(const Tree* tree, const elem_t* x, Py_ssize_t rows, Py_ssize_t n, acc_t* y) noexcept nogil:
+    """The total of each value of so many rows in one piece, and of one of which only n values are there."""
     cdef Rule rule = tree.rule[0]  # a copy, which no store changes
-    cdef const elem_t* rest = x + tree.full * tree.values
+    cdef const elem_t* rest = x + rows * tree.values
     cdef Py_ssize_t i = 0, first
     cdef Pair pair
     cdef vec_t v
     while i + 2 * LANES <= tree.values:
-        if tree.rest:
-            pair.a = load_rest(tree, rest + i, tree.rest - i)
-            pair.b = load_rest(tree, rest + i + LANES, tree.rest - i - LANES)
-        reduce_rows(&pair, tree.rest > 0, x + i, tree.full, tree.values, &rule)
+        if n:
+            pair.a = load_rest(tree, rest + i, n - i)
+            pair.b = load_rest(tree, rest + i + LANES, n - i - LANES)
+        reduce_rows(&pair, n > 0, x + i, rows, tree.values, &rule)
         write(y + i, &pair)
         i += 2 * LANES
     while i < tree.values:
         first = min(i, max(0, tree.values - LANES))
-        if tree.rest:
-            v = load_rest(tree, rest + first, tree.rest - first)
-        reduce_rows(&v, tree.rest > 0, x + first, tree.full, tree.values, &rule)
+        if n:
+            v = load_rest(tree, rest + first, n - first)
+        reduce_rows(&v, n > 0, x + first, rows, tree.values, &rule)
         write(y + first, &v)
         i += LANES
 
@@ -206,11 +233,11 @@ cdef acc_t* harvest(Tree* tree) noexcept nogil:
 
 cdef void collect(const Tree* tree, const acc_t* total, acc_t* y, Py_ssize_t lanes) noexcept nogil:
     """A row into the basket. The first half of its neighbours is joined with the second one, if they are even."""
-    cdef Py_ssize_t half = tree.group // 2 * lanes, i = 0
+    cdef Py_ssize_t i = 0
     if tree.group % 2 == 0:
-        join_values(y, total, total + half, half)
+        join_values(y, total, total + tree.width // 2, tree.width // 2)
         return
-    while i < tree.values:
+    while i < tree.width:
         vec_write(y + i, vec_read(total + i))
         i += LANES
 
@@ -218,23 +245,19 @@ cdef void collect(const Tree* tree, const acc_t* total, acc_t* y, Py_ssize_t lan
 cdef void join_neighbours(const Tree* tree, Py_ssize_t items, Py_ssize_t lanes) noexcept nogil:
     """The total of each lane of the items in the basket: neighbours of a row, half and half. Each step takes all items
     before the next one, which would wait for it."""
-    cdef Py_ssize_t group = tree.group if tree.group % 2 else tree.group // 2, pitch = tree.pitch, k, g, i
+    cdef Py_ssize_t group = tree.group if tree.group % 2 else tree.group // 2, pitch = tree.basket_pitch, k, i
     cdef acc_t* row
-    cdef vec_t v, later
-    while group % 2 == 0:
-        group //= 2
+    cdef vec_t none = vec_none()
+    while group > 1:
+        for k in range(items if group % 2 else 0):  # one more neighbour, which changes nothing
+            i = 0
+            while i < lanes:
+                write(tree.basket + k * pitch + group * lanes + i, &none)
+                i += LANES
+        group = parts(group, 2)
         for k in range(items):
             row = tree.basket + k * pitch
             join_values(row, row, row + group * lanes, group * lanes)
-    for k in range(items if group > 1 else 0):
-        i = 0
-        while i < lanes:  # what a vector writes behind the lanes has been read by then
-            read(&v, tree.basket + k * pitch + i)
-            for g in range(1, group):
-                read(&later, tree.basket + k * pitch + g * lanes + i)
-                join(&v, &later)
-            write(tree.basket + k * pitch + i, &v)
-            i += LANES
 
 
 cdef void put_together(const Tile* tile, const char* x, char* y, Py_ssize_t places) noexcept nogil:
@@ -248,57 +271,53 @@ cdef void put_together(const Tile* tile, const char* x, char* y, Py_ssize_t plac
             copy_each(x + i * step, tile.x_lane, y + i * tile.lanes * size, size, tile.lanes, size, tile.swapped)
 
 
-cdef void plant_places(const Tile* tile, Tree* tree, const elem_t* x, Py_ssize_t places) noexcept nogil:
-    """Places that lie side by side; a row that is not full must be the last one."""
-    cdef Py_ssize_t rows = places // tree.group
-    plant(tree, x, tree.values, rows)
-    if places % tree.group:
-        plant_part(tree, x + rows * tree.values, places % tree.group * tile.lanes)
-
-
-cdef Py_ssize_t plant_line(const Tile* tile, Tree* tree, const char* x, Py_ssize_t n,
-                           Py_ssize_t waiting) noexcept nogil:
-    """A line of places. Those that lie apart are put behind others that wait for it; how many then wait."""
-    cdef Py_ssize_t places, size = sizeof(elem_t)
-    cdef Py_ssize_t step = tile.x_stride[tile.rank - 1]
-    if not tile.apart:
-        plant(tree, <const elem_t*> x, step, n)
-        return 0
-    while n:
-        places = min(n, 8 * tree.group - waiting)
-        put_together(tile, x, tree.together + waiting * tile.lanes * size, places)
-        x, n, waiting = x + places * step, n - places, waiting + places
-        if waiting == 8 * tree.group:
-            plant_places(tile, tree, <const elem_t*> tree.together, waiting)
+cdef Py_ssize_t plant_copied(const Tile* tile, Tree* tree, const char* x, Py_ssize_t stride, Py_ssize_t rows,
+                             Py_ssize_t rest, Py_ssize_t waiting) noexcept nogil:
+    """A run of rows, and `rest` places of one more. They are copied behind rows that wait to be planted with them. How
+    many then wait."""
+    cdef Py_ssize_t n, size = tree.values * sizeof(elem_t)
+    cdef bint adjacent = stride == tree.group * tile.x_stride[tile.rank - 1]
+    while rows or rest:
+        if waiting == TOGETHER or not rows:
+            plant(tree, <const elem_t*> tree.together, tree.values, waiting)
             waiting = 0
+        if not rows:
+            put_together(tile, x, tree.together, rest)
+            plant_part(tree, <const elem_t*> tree.together, rest * tile.lanes)
+            return 0
+        n = min(rows, TOGETHER - waiting) if adjacent else 1
+        put_together(tile, x, tree.together + waiting * size, n * tree.group)
+        x, rows, waiting = x + n * stride, rows - n, waiting + n
     return waiting
 
 
-cdef void pool_item(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
-    """All places of an item, as few lines as can be."""
-    cdef int last = tile.rank - 1, lines = last, a
-    cdef Py_ssize_t unit = 1 if tile.apart else sizeof(elem_t), n = tile.axis[last].size, waiting = 0
-    cdef Py_ssize_t[MOST_AXES] at
-    while lines and tile.x_stride[lines - 1] == n * tile.x_stride[last]:
-        lines -= 1
-        n *= tile.axis[lines].size
-    for a in range(lines):
-        at[a] = 0
+cdef void pool_items(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
+    """All places of the items that are reduced together, in runs of rows that are equally far from each other."""
+    cdef int last = tile.rank - 1, along = last, a
+    cdef Py_ssize_t unit = 1 if tile.apart else sizeof(elem_t), waiting = 0
+    cdef Py_ssize_t rows = tile.axis[last].size // tree.group, rest = tile.axis[last].size % tree.group
+    cdef Py_ssize_t stride = tree.group * tile.x_stride[last]
+    cdef Py_ssize_t[MOST_AXES] at, zero, sizes
+    if rows == 1 and not rest and last:  # a run goes along the axis before the last one
+        along = last - 1
+        rows, stride = tile.axis[along].size, tile.x_stride[along]
+    for a in range(along):
+        at[a], zero[a], sizes[a] = 0, 0, tile.axis[a].size
+    tree.rows = 0
     while True:
-        waiting = plant_line(tile, tree, x, n, waiting)
-        a = lines - 1
-        while a >= 0:
-            at[a] += 1
-            x += tile.x_stride[a] * unit
-            if at[a] < tile.axis[a].size:
-                break
-            x -= at[a] * tile.x_stride[a] * unit
-            at[a] = 0
-            a -= 1
+        if tile.apart:
+            waiting = plant_copied(tile, tree, x, stride, rows, rest, waiting)
+        else:
+            plant(tree, <const elem_t*> x, stride, rows)
+            if rest:
+                plant_part(tree, <const elem_t*> x + rows * stride, rest * tile.lanes)
+        a = advance(at, zero, sizes, along)
         if a < 0:
             break
-    if waiting:
-        plant_places(tile, tree, <const elem_t*> tree.together, waiting)
+        x += tile.x_stride[a] * unit
+        for last in range(a + 1, along):
+            x -= (sizes[last] - 1) * tile.x_stride[last] * unit
+    plant(tree, <const elem_t*> tree.together, tree.values, waiting)
 
 
 cdef void finish_values(const Tile* tile, const acc_t* total, elem_t* y, Py_ssize_t n, double count,
@@ -313,53 +332,69 @@ cdef void finish_values(const Tile* tile, const acc_t* total, elem_t* y, Py_ssiz
 
 cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t items, double count,
                        watch_t* watch) noexcept nogil:
-    """The results of items whose rows have few lanes."""
+    """The results of items whose rows have several places."""
     cdef Py_ssize_t k
     join_neighbours(tree, items, tile.lanes)
     if tile.lanes == tile.y_item == 1:  # they are one line
         for k in range(1, items):
-            tree.basket[k] = tree.basket[k * tree.pitch]
+            tree.basket[k] = tree.basket[k * tree.basket_pitch]
         finish_values(tile, tree.basket, y, items, count, watch)
         return
     for k in range(items):
-        finish_values(tile, tree.basket + k * tree.pitch, y + k * tile.y_item, tile.lanes, count, watch)
+        finish_values(tile, tree.basket + k * tree.basket_pitch, y + k * tile.y_item, tile.lanes, count, watch)
+
+
+cdef inline bint follow(const Tile* tile) noexcept nogil:
+    """Whether rows of items are one long row."""
+    cdef int last = tile.rank - 1
+    cdef Py_ssize_t n = tile.axis[last].size
+    return tile.rank > 1 and not tile.apart and tile.x_item == n * tile.x_stride[last] and group_of(tile) == n
+
+
+cdef Py_ssize_t most_items(const Tile* tile) noexcept nogil:
+    """Of which rows are reduced together."""
+    return max(1, LONG // (group_of(tile) * tile.lanes))
 
 
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef watch_t watch = watch_nothing()
-    cdef Tree tree = tree_of(tile)
-    cdef Py_ssize_t item, waiting = 0, unit = 1 if tile.apart else sizeof(elem_t), places = 1
+    cdef Tree tree = tree_of(tile, min(tile.items, most_items(tile)) if follow(tile) else 1)
+    cdef Py_ssize_t item = 0, k, waiting = 0, unit = 1 if tile.apart else sizeof(elem_t), places = 1
     cdef elem_t* y = <elem_t*> tile.y
     cdef const char* x
     cdef acc_t* total = tree.stack
+    cdef bint line = tile.rank == 1 and tree.group > 1 and not tile.apart
     cdef int a
     for a in range(tile.rank):
         places *= tile.axis[a].size
-    tree.full, tree.rest = places // tree.group, places % tree.group * tile.lanes
-    if tile.x_item >= 0 and not tile.apart:
+    if line and tile.x_item >= 0:
         tree.limit = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
-    for item in range(tile.items):
+    while item < tile.items:
         x = tile.x + item * tile.x_item * unit
-        if tree.group > 1 and not tile.apart:  # then places are in one piece
-            reduce_line(&tree, <const elem_t*> x, total)
+        tree.items = min(tree.items, tile.items - item)
+        tree.values = tree.items * tree.width
+        if line:
+            reduce_line(&tree, <const elem_t*> x, places // tree.group, places % tree.group * tile.lanes, total)
         else:
-            tree.rows = 0
-            pool_item(tile, &tree, x)
+            pool_items(tile, &tree, x)
             total = harvest(&tree)
         if tree.group == 1:
             finish_values(tile, total, y + item * tile.y_item, tile.lanes, places, &watch)
-            continue
-        collect(&tree, total, tree.basket + waiting * tree.pitch, tile.lanes)
-        waiting += 1
-        if waiting == BASKET or item == tile.items - 1:
-            empty_basket(tile, &tree, y + (item + 1 - waiting) * tile.y_item, waiting, places, &watch)
-            waiting = 0
+        for k in range(tree.items if tree.group > 1 else 0):
+            if waiting == tree.held:
+                empty_basket(tile, &tree, y + (item + k - waiting) * tile.y_item, waiting, places, &watch)
+                waiting = 0
+            collect(&tree, total + k * tree.width, tree.basket + waiting * tree.basket_pitch, tile.lanes)
+            waiting += 1
+        item += tree.items
+    if waiting:
+        empty_basket(tile, &tree, y + (item - waiting) * tile.y_item, waiting, places, &watch)
     tile.suspect |= watch_suspects(&watch)
 
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
     """Bytes of scratch memory: a row for each bit of the number of rows, and one more."""
-    cdef Tree tree = tree_of(tile)
+    cdef Tree tree = tree_of(tile, most_items(tile) if tile.rank > 1 else 1)
     cdef Py_ssize_t levels = 2, places = 1
     cdef int a
     for a in range(tile.rank):
