@@ -87,7 +87,7 @@ cdef set_axis(Axis* axis, source):
     axis.begin, axis.end, axis.counts_pads = source.begin, source.end, source.counts_pads
 
 
-def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes):
+def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, int joined):
     """The bytes of scratch memory that a step takes for a tile of so many windows and lanes, as some of all."""
     cdef Axis[MOST_AXES] all_axes
     cdef Py_ssize_t[MOST_AXES] zero, end
@@ -98,7 +98,7 @@ def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes):
         set_axis(&all_axes[a], source)
         zero[a], end[a] = 0, windows[a]
     tile.axis, tile.rank, tile.items, tile.lanes, tile.begin, tile.end = all_axes, len(axes), 1, lanes, zero, end
-    tile.all_lanes, tile.most_lanes = max(1, all_lanes), lanes
+    tile.joined, tile.all_lanes, tile.most_lanes = joined, max(1, all_lanes), lanes
     return unit_of(unit).scratch(&tile)
 
 
@@ -194,7 +194,7 @@ cdef class Pool:
         self._set_axes()
         for i, stage in enumerate(setup.stages):
             job = &self.jobs[i]
-            job.axis, job.rank = self.axes, rank
+            job.axis, job.rank, job.joined = self.axes, rank, setup.joined
             job.outer, job.outer_size, job.outer_place = self.outer, self.numbers, self.numbers + self.outer
             job.place, job.tile = job.outer_place + self.outer, job.outer_place + self.outer + (1 + i) * rank
             self._set_job(job, stage, i == 1)
@@ -243,7 +243,7 @@ cdef class Pool:
         job.tasks = count_parts(job, &whole) * job.groups
         memset(&tile, 0, sizeof(Tile))
         tile.axis, tile.rank, tile.items, tile.lanes = job.axis, job.rank, job.tile_items, job.tile_lanes
-        tile.all_lanes, tile.most_lanes = max(1, job.lanes), job.tile_lanes
+        tile.joined, tile.all_lanes, tile.most_lanes = job.joined, max(1, job.lanes), job.tile_lanes
         tile.begin, tile.end = zero, job.tile
         elements = results = job.tile_items * job.tile_lanes
         for a in range(job.rank):
@@ -305,7 +305,7 @@ cdef class Pool:
             array.axis[a] = stride_of(source, axis[self.outer + 1 + a], packed)
             if array.axis[a] % source.itemsize:
                 apart = True
-        if places > 1 and array.axis[last] != packed:
+        if places > 1 and (array.axis[last] != packed or job.gathers and job.joined > 1):
             apart = True
         return apart
 

@@ -58,6 +58,15 @@ class Form(NamedTuple):
         """All of them, slowest first."""
         return (*self.groups, self.item, *self.axes, self.lane)
 
+    def joined(self, pooled: Sequence[int]) -> int:
+        """How many axes at the end are one in the order of sums: those without any other axis of the array between."""
+        count = 1
+        for before, after in zip(self.axes[-2::-1], self.axes[:0:-1], strict=True):
+            if not all(axis in pooled for axis in range(before.x + 1, after.x)):
+                break
+            count += 1
+        return count
+
 
 ONE = Dim(1)
 POINT = Dim(1, windows=Axis(1, out=1, kernel=1))
@@ -76,13 +85,11 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
     kept = {axis: place for place, axis in enumerate(request.kept)}
     whole = request.reduction.whole
     dims: list[Dim] = []  # fastest first
-    between = False  # whether an axis of one element lies between the last dimension and the axis
     for axis in range(len(request.shape) - 1, -1, -1):
         size, windows = request.shape[axis], along.get(axis)
         if windows is not None and is_kept(windows):
             windows = None
         if size == 1 and windows is None:
-            between |= axis not in along
             continue
         own = kept.get(axis, -1)
         dim = Dim(size, axis, own, places[axis], windows)
@@ -90,7 +97,7 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
             last = dims[-1]
             follows = x[axis] == last.size * x[last.x]
             if windows is not None:
-                if whole and last.windows is not None and follows and not between:
+                if whole and last.windows is not None and follows and all(own in along for own in range(axis + 1, last.x)):
                     size *= last.size
                     dims[-1] = last._replace(size=size, windows=Axis(size, out=1, kernel=size))
                     continue
@@ -100,7 +107,6 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
                 dims[-1] = last._replace(size=size * last.size)
                 continue
         dims.append(dim)
-        between = False
     return dims[::-1]
 
 

@@ -45,6 +45,7 @@ class Setup(NamedTuple):
     """What a pool is made of: the same for all callers."""
 
     axes: tuple[Axis, ...]
+    joined: int  # axes at the end that are one in the order of sums, with gaps between
     sizes: tuple[int, ...]  # of groups,
     items: int
     lanes: int
@@ -109,7 +110,7 @@ def problem_of(request: Request, form: Form) -> Problem:
     """What a step is chosen for."""
     name, itemsize = kind_of(request), request.dtype.itemsize
     axes = tuple(dim.windows for dim in form.axes if dim.windows is not None)
-    return Problem(reduction=name, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
+    return Problem(reduction=name, axes=axes, joined=form.joined(request.pooled), items=form.item.size, lanes=form.lane.size, planar=form.apart,
                    itemsize=itemsize, acc_bytes=max(itemsize, KINDS[name].acc_bytes), whole=request.reduction.whole)
 
 
@@ -138,7 +139,7 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     sizes = tuple(dim.size for dim in form.groups)
     low, high = ranges.safe_range(reduction, dtype)
     least, largest = ranges.harmless(reduction, dtype, math.prod(axis.most for axis in problem.axes))
-    return Setup(axes=problem.axes, sizes=sizes, items=problem.items, lanes=problem.lanes,
+    return Setup(axes=problem.axes, joined=problem.joined, sizes=sizes, items=problem.items, lanes=problem.lanes,
                  x=tuple(dim.x for dim in form.dims), y=tuple(dim.y for dim in form.dims),
                  places=tuple(dim.place for dim in form.dims), itemsize=problem.itemsize,
                  digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean",
@@ -161,7 +162,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
     free = 0 if problem.planar or (step.copies_in_room and not stays) else tiles.MOST - room
 
     def volume(step: Step, unit: str, tile: Tile) -> int:
-        scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, problem.lanes)
+        scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, problem.lanes, problem.joined)
         held = tiles.results(tile) if stays else tiles.elements(axes, tile)
         near = tiles.reused(axes, tile) if stays and step.rereads else 0
         return scratch + max(near * problem.itemsize, held * problem.itemsize - free)

@@ -31,6 +31,7 @@ class Problem(NamedTuple):
 
     reduction: str
     axes: tuple[Axis, ...]
+    joined: int  # of these, at the end, that are one in the order of sums
     items: int
     lanes: int  # that lie side by side, or are brought there
     planar: bool  # whether lanes are strided channels

@@ -26,7 +26,7 @@ cdef extern from "job.h" nogil:
 
     ctypedef struct Tile:
         const Axis* axis
-        int rank
+        int rank, joined
         Py_ssize_t items, lanes, all_lanes, most_lanes
         const char* x
         char* y

@@ -15,7 +15,7 @@ cdef struct Job:
     Step step
     CopyStep copy
     Axis* axis
-    int rank
+    int rank, joined
     Py_ssize_t groups, items, lanes
     Py_ssize_t tile_items, tile_lanes
     Py_ssize_t* tile                     # windows of a tile along each axis
@@ -215,7 +215,7 @@ cdef inline char* target_of(Copy* copy, const Job* job, const Part* part, const 
 cdef inline void set_tile(Tile* tile, const Job* job, const Part* part, const Call* call) noexcept nogil:
     memset(tile, 0, sizeof(Tile))
     tile.axis, tile.rank, tile.items, tile.lanes = job.axis, job.rank, part.items, part.lanes
-    tile.all_lanes, tile.most_lanes = job.lanes, job.tile_lanes
+    tile.joined, tile.all_lanes, tile.most_lanes = job.joined, job.lanes, job.tile_lanes
     tile.begin = &part.begin[0]
     tile.end = &part.end[0]
     tile.rule, tile.far = &call.rule, call.far

@@ -66,13 +66,23 @@ cdef inline Py_ssize_t parts(Py_ssize_t whole, Py_ssize_t part) noexcept nogil:
     return (whole + part - 1) // part
 
 
+cdef Py_ssize_t places_of(const Tile* tile, int axes) noexcept nogil:
+    """The places of so many axes at the end."""
+    cdef Py_ssize_t places = 1
+    cdef int a
+    for a in range(tile.rank - axes, tile.rank):
+        places *= tile.axis[a].size
+    return places
+
+
 cdef Py_ssize_t group_of(const Tile* tile) noexcept nogil:
     """The places of a row. Where they are some of the last axis, all rows have about as many."""
-    cdef Py_ssize_t n = tile.axis[tile.rank - 1].size
+    cdef Py_ssize_t n
     if tile.all_lanes >= FULL:
         return 1
-    if tile.rank == 1:
+    if tile.rank == tile.joined:
         return parts(FULL, tile.all_lanes)
+    n = places_of(tile, tile.joined)
     return parts(n, parts(n * tile.all_lanes, LONG))
 
 
@@ -271,53 +281,64 @@ cdef void put_together(const Tile* tile, const char* x, char* y, Py_ssize_t plac
             copy_each(x + i * step, tile.x_lane, y + i * tile.lanes * size, size, tile.lanes, size, tile.swapped)
 
 
-cdef Py_ssize_t plant_copied(const Tile* tile, Tree* tree, const char* x, Py_ssize_t stride, Py_ssize_t rows,
-                             Py_ssize_t rest, Py_ssize_t waiting) noexcept nogil:
-    """A run of rows, and `rest` places of one more. They are copied behind rows that wait to be planted with them. How
-    many then wait."""
-    cdef Py_ssize_t n, size = tree.values * sizeof(elem_t)
-    cdef bint adjacent = stride == tree.group * tile.x_stride[tile.rank - 1]
-    while rows or rest:
-        if waiting == TOGETHER or not rows:
-            plant(tree, <const elem_t*> tree.together, tree.values, waiting)
+cdef void plant_places(Tree* tree, const elem_t* x, Py_ssize_t places, Py_ssize_t lanes) noexcept nogil:
+    """Places that lie side by side; a row that is not full comes last."""
+    cdef Py_ssize_t rows = places // tree.group
+    plant(tree, x, tree.values, rows)
+    if places % tree.group:
+        plant_part(tree, x + rows * tree.values, places % tree.group * lanes)
+
+
+cdef Py_ssize_t plant_copied(const Tile* tile, Tree* tree, const char* x, Py_ssize_t n,
+                             Py_ssize_t waiting) noexcept nogil:
+    """Places of a line, copied behind others that wait to be planted with them; how many then wait."""
+    cdef Py_ssize_t places, size = tile.lanes * sizeof(elem_t)
+    while n:
+        if waiting == TOGETHER * tree.group:
+            plant_places(tree, <const elem_t*> tree.together, waiting, tile.lanes)
             waiting = 0
-        if not rows:
-            put_together(tile, x, tree.together, rest)
-            plant_part(tree, <const elem_t*> tree.together, rest * tile.lanes)
-            return 0
-        n = min(rows, TOGETHER - waiting) if adjacent else 1
-        put_together(tile, x, tree.together + waiting * size, n * tree.group)
-        x, rows, waiting = x + n * stride, rows - n, waiting + n
+        places = min(n, TOGETHER * tree.group - waiting)
+        put_together(tile, x, tree.together + waiting * size, places)
+        x, n, waiting = x + places * tile.x_stride[tile.rank - 1], n - places, waiting + places
     return waiting
 
 
+cdef void plant_lines(const Tile* tile, Tree* tree, const elem_t* x, Py_ssize_t lines) noexcept nogil:
+    """Lines along the last axis, of which one that is a row has the others behind it."""
+    cdef int last = tile.rank - 1
+    cdef Py_ssize_t n = tile.axis[last].size, rows = n // tree.group, i
+    cdef Py_ssize_t step = tile.x_stride[last - 1] if last else 0
+    if n == tree.group:
+        plant(tree, x, step, lines)
+        return
+    for i in range(lines):
+        plant(tree, x + i * step, tree.group * tile.x_stride[last], rows)
+        if n % tree.group:
+            plant_part(tree, x + i * step + rows * tree.group * tile.x_stride[last], n % tree.group * tile.lanes)
+
+
 cdef void pool_items(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
-    """All places of the items that are reduced together, in runs of rows that are equally far from each other."""
-    cdef int last = tile.rank - 1, along = last, a
+    """All places of the items that are reduced together."""
+    cdef int last = tile.rank - 1, along = last if tile.apart or not last else last - 1, a, b
     cdef Py_ssize_t unit = 1 if tile.apart else sizeof(elem_t), waiting = 0
-    cdef Py_ssize_t rows = tile.axis[last].size // tree.group, rest = tile.axis[last].size % tree.group
-    cdef Py_ssize_t stride = tree.group * tile.x_stride[last]
     cdef Py_ssize_t[MOST_AXES] at, zero, sizes
-    if rows == 1 and not rest and last:  # a run goes along the axis before the last one
-        along = last - 1
-        rows, stride = tile.axis[along].size, tile.x_stride[along]
     for a in range(along):
         at[a], zero[a], sizes[a] = 0, 0, tile.axis[a].size
-    tree.rows = 0
-    while True:
+    tree.rows, a = 0, 0
+    while a >= 0:
         if tile.apart:
-            waiting = plant_copied(tile, tree, x, stride, rows, rest, waiting)
+            waiting = plant_copied(tile, tree, x, tile.axis[last].size, waiting)
         else:
-            plant(tree, <const elem_t*> x, stride, rows)
-            if rest:
-                plant_part(tree, <const elem_t*> x + rows * stride, rest * tile.lanes)
+            plant_lines(tile, tree, <const elem_t*> x, tile.axis[along].size if last else 1)
         a = advance(at, zero, sizes, along)
-        if a < 0:
-            break
-        x += tile.x_stride[a] * unit
-        for last in range(a + 1, along):
-            x -= (sizes[last] - 1) * tile.x_stride[last] * unit
-    plant(tree, <const elem_t*> tree.together, tree.values, waiting)
+        if waiting % tree.group and a < tile.rank - tile.joined:  # no row goes on behind these axes
+            plant_places(tree, <const elem_t*> tree.together, waiting, tile.lanes)
+            waiting = 0
+        if a >= 0:
+            x += tile.x_stride[a] * unit
+        for b in range(a + 1, along):
+            x -= (sizes[b] - 1) * tile.x_stride[b] * unit
+    plant(tree, <const elem_t*> tree.together, tree.values, waiting // tree.group)
 
 
 cdef void finish_values(const Tile* tile, const acc_t* total, elem_t* y, Py_ssize_t n, double count,
@@ -348,7 +369,7 @@ cdef inline bint follow(const Tile* tile) noexcept nogil:
     """Whether rows of items are one long row."""
     cdef int last = tile.rank - 1
     cdef Py_ssize_t n = tile.axis[last].size
-    return tile.rank > 1 and not tile.apart and tile.x_item == n * tile.x_stride[last] and group_of(tile) == n
+    return tile.rank > tile.joined and not tile.apart and tile.x_item == n * tile.x_stride[last] and group_of(tile) == n
 
 
 cdef Py_ssize_t most_items(const Tile* tile) noexcept nogil:
@@ -359,14 +380,12 @@ cdef Py_ssize_t most_items(const Tile* tile) noexcept nogil:
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef watch_t watch = watch_nothing()
     cdef Tree tree = tree_of(tile, min(tile.items, most_items(tile)) if follow(tile) else 1)
-    cdef Py_ssize_t item = 0, k, waiting = 0, unit = 1 if tile.apart else sizeof(elem_t), places = 1
+    cdef Py_ssize_t item = 0, k, waiting = 0, unit = 1 if tile.apart else sizeof(elem_t)
+    cdef Py_ssize_t places = places_of(tile, tile.rank)
     cdef elem_t* y = <elem_t*> tile.y
     cdef const char* x
     cdef acc_t* total = tree.stack
     cdef bint line = tile.rank == 1 and tree.group > 1 and not tile.apart
-    cdef int a
-    for a in range(tile.rank):
-        places *= tile.axis[a].size
     if line and tile.x_item >= 0:
         tree.limit = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
     while item < tile.items:
@@ -394,11 +413,8 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
     """Bytes of scratch memory: a row for each bit of the number of rows, and one more."""
-    cdef Tree tree = tree_of(tile, most_items(tile) if tile.rank > 1 else 1)
-    cdef Py_ssize_t levels = 2, places = 1
-    cdef int a
-    for a in range(tile.rank):
-        places *= tile.axis[a].size
+    cdef Tree tree = tree_of(tile, most_items(tile) if tile.rank > tile.joined else 1)
+    cdef Py_ssize_t levels = 2, places = places_of(tile, tile.rank)
     while places >> (levels - 2):
         levels += 1
     return <char*> (tree.stack + levels * tree.pitch) - tile.scratch

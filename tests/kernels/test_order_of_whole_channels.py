@@ -1,0 +1,86 @@
+"""The documented order of sums over whole axes: a tree over rows of places, whose neighbours come last."""
+
+import math
+
+import numpy as np
+import pytest
+
+import onnxpool
+from onnxpool import base
+from onnxpool.planning.routes import Forced
+
+ROW = 64  # bytes of accumulators
+LONG = 2048  # values at most of a row
+
+
+@pytest.fixture(autouse=True)
+def _by_rows():
+    """Channels stay where they are, so that their number is that of neighbours in memory."""
+    base._plan.cache_clear()
+    Forced.lanes = False
+    yield
+    Forced.lanes = None
+    base._plan.cache_clear()
+
+
+def tree(rows):
+    """The sum of rows: the largest full tree that is not all of them, and the rest."""
+    if len(rows) == 1:
+        return rows[0]
+    first = 1 << (len(rows) - 1).bit_length() - 1
+    return tree(rows[:first]) + tree(rows[first:])
+
+
+def folded(row):
+    """The sum of places: the first half with the second one, until one is left."""
+    while len(row) > 1:
+        half = (len(row) + 1) // 2
+        row = np.concatenate([row[:len(row) - half] + row[half:], row[len(row) - half:half]])
+    return row[0]
+
+
+def ordered_sum(x, alone, full):
+    """Of x[place, place of the last axis, lane]: the last axis is joined with those before it unless it is alone."""
+    lanes = x.shape[2]
+    if not alone:
+        x = x.reshape(1, -1, lanes)
+    n = x.shape[1]
+    group = 1 if lanes >= full else math.ceil(n / math.ceil(n * lanes / LONG)) if alone else math.ceil(full / lanes)
+    rows = []
+    for line in x:
+        line = np.concatenate([line, np.zeros((-n % group, lanes), x.dtype)])
+        rows += list(line.reshape(-1, group, lanes))
+    return folded(tree(rows))
+
+
+def random_case(rng):
+    """An array, its pooled axes, and whether a batch axis, perhaps of one element, lies before the last of them."""
+    batch, between = (int(n) for n in rng.integers(1, 6, 2))
+    early = int(rng.choice([2, 3, 7, 16, 33, 100]))
+    last = int(rng.choice([2, 5, 16, 49, 200, 1000, 5000]))
+    lanes = int(rng.choice([1, 1, 1, 2, 3, 5, 7, 8, 15, 16, 20]))
+    alone = bool(rng.integers(2))
+    shape = (batch, early, between, last, lanes) if alone else (batch * between, early, last, lanes)
+    return shape, (1, 3) if alone else (1, 2), alone
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_means_of_whole_axes_have_the_documented_order(dtype):
+    """Whether other axes lie between them or not, in order, as a view and byte-swapped."""
+    rng, full, seen = np.random.default_rng(45), ROW // np.dtype(dtype).itemsize, 0
+    for _ in range(150):
+        shape, axes, alone = random_case(rng)
+        if math.prod(shape) > 300_000:
+            continue
+        x = rng.standard_normal(shape).astype(dtype)
+        moved = np.moveaxis(x, axes, (-3, -2)).reshape(-1, shape[axes[0]], shape[axes[1]], shape[-1])
+        total = np.array([ordered_sum(own, alone, full) for own in moved])
+        expected = total / dtype(shape[axes[0]] * shape[axes[1]])
+        wide = np.empty((*shape[:-2], shape[-2] + 3, shape[-1]), dtype)[..., 1:-2, :]
+        wide[...] = x
+        for given in (x, x.byteswap().view(x.dtype.newbyteorder()), wide, wide[::-1]):
+            y = onnxpool.global_average_pool(given, axes=axes, keepdims=False)
+            y = y[::-1] if given.strides[0] < 0 else y
+            assert np.array_equal(y.reshape(expected.shape), expected), (shape, axes, given.strides)
+        seen += alone
+    assert seen > 30
