@@ -133,7 +133,7 @@ class Plan:
 
     def explain(self) -> Explanation:
         """
-        Describe what the plan does: pads, windows, divisors, and the route of the kernels.
+        Describe what the plan does: pads, windows, divisors, and the form and route of arrays in row-major order.
 
         Returns
         -------
@@ -147,6 +147,7 @@ class Plan:
         AveragePool-22, float32 (1, 1, 4) -> (1, 1, 4)
         axis 2: kernel 3, stride 1, dilation 1, pads 1+1, 4 -> 4
           windows 0-1, 0-2, 1-3, 2-3, divided by 2, 3, 3, 2
+        form: groups 1, items 1, axes 4, lanes 1
         route: passes
         """
         from .explain import explain

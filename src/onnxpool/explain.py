@@ -73,8 +73,9 @@ class Explanation(str):
         Returns
         -------
         dict
-            ``operator``, ``dtype``, ``shape`` and ``output_shape``. Plans that reduce windows have ``axes`` too, and as
-            ``route`` the names of the steps that reduce arrays in row-major order: see `onnxpool.kernels.routes`.
+            ``operator``, ``dtype``, ``shape`` and ``output_shape``. Plans that reduce windows also have ``axes``, and
+            two entries about arrays in row-major order: ``form``, the few dimensions that the loops see, or None if no
+            loop runs; and ``route``, the names of the steps, as `onnxpool.kernels.routes` lists them.
 
         Examples
         --------
@@ -88,16 +89,17 @@ class Explanation(str):
 
 def explain(label: str, dtype: str, shape: Sequence[int], output_shape: Sequence[int], geometry: Sequence[str],
             axes: Sequence[tuple[int, Axis]] | None = None, divided: bool = False,
-            route: Sequence[str] = ()) -> Explanation:
-    """What all plans say of themselves, and what those that reduce windows say besides: numbered axes, the route."""
+            route: Sequence[str] = (), form: dict[str, Any] | None = None) -> Explanation:
+    """What all plans say of themselves, and what those that reduce windows add: numbered axes, form and route."""
     heading = f"{label}, {dtype} {shape} -> {output_shape}"
     lines = [heading, *geometry]
     facts: dict[str, Any] = {"operator": label, "dtype": dtype, "shape": list(shape),
                              "output_shape": list(output_shape)}
     if axes is None:
         return Explanation("\n".join(lines), facts, geometry)
+    lines += [form_line(form)] if form else []
     lines.append(f"route: {', '.join(route) or 'none'}")
-    facts |= {"axes": [axis_facts(axis, number) for number, axis in axes], "route": list(route)}
+    facts |= {"axes": [axis_facts(axis, number) for number, axis in axes], "form": form, "route": list(route)}
     return Explanation("\n".join(lines), facts, geometry, Picture((heading,), tuple(axes), divided))
 
 
@@ -110,6 +112,13 @@ def axis_facts(axis: Axis, number: int) -> dict[str, Any]:
     """The windows of an axis as numbers; `number` is its place in the shape."""
     return {"axis": number, "size": axis.size, "out": axis.out, "kernel": axis.kernel, "stride": axis.stride,
             "dilation": axis.dilation, "pads": list(axis.pads), "empty": axis.empty}
+
+
+def form_line(form: dict[str, Any]) -> str:
+    """The normal form of an array in words."""
+    groups, axes = ("x".join(map(str, form[name])) or "1" for name in ("groups", "axes"))
+    adjacent = ", made adjacent" if form["made_adjacent"] else ""
+    return f"form: groups {groups}, items {form['items']}, axes {axes}, lanes {form['lanes']}{adjacent}"
 
 
 def taps_text(axis: Axis, index: int) -> str:

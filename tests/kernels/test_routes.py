@@ -163,7 +163,7 @@ def test_channels_of_windows_that_cover_an_axis_are_brought_side_by_side(sizes, 
     shape = (1, 512, *sizes)
     plan = operator(kernel_shape=kernel).plan(shape, dtype)
     plan(np.ones(shape, dtype))
-    assert [pool.setup.lanes for pool in plan._pools.values()] == [512]
+    assert [pool.setup.form.lane.size for pool in plan._pools.values()] == [512]
 
 
 @pytest.mark.parametrize(("size", "dilation", "pads", "stride"), [(6, 1, 200, 400), (16, 300, 300, 3)])
@@ -172,7 +172,7 @@ def test_channels_are_made_adjacent_where_one_step_fits(size, dilation, pads, st
     operator = onnxpool.MaxPool(kernel_shape=2, dilations=dilation, pads=pads, strides=stride)
     plan = operator.plan((1, 64, size, size), np.float32)
     plan(np.ones(plan.shape, np.float32))
-    assert [(pool.setup.route, pool.setup.lanes) for pool in plan._pools.values()] == [("direct", 64)]
+    assert [(pool.setup.route, pool.setup.form.lane.size) for pool in plan._pools.values()] == [("direct", 64)]
 
 
 def read_by_tiles(axis, side):

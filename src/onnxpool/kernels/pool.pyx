@@ -184,7 +184,7 @@ cdef class Pool:
         if rank > MOST_AXES:
             raise ValueError(f"onnxpool: {rank} axes, at most {MOST_AXES}")
         self.setup = setup
-        self.outer = len(setup.sizes)
+        self.outer = len(setup.form.groups)
         self.axes = <Axis*> calloc(rank, sizeof(Axis))
         self.numbers = <Py_ssize_t*> calloc(2 * self.outer + 3 * rank, sizeof(Py_ssize_t))
         if self.axes == NULL or self.numbers == NULL:
@@ -206,36 +206,36 @@ cdef class Pool:
         free(self.numbers)
 
     cdef _set_axes(self):
-        cdef Py_ssize_t a, n = len(self.setup.places)
+        cdef Py_ssize_t a
         self.careful = False
         divisor = 1
         for a, source in enumerate(self.setup.axes):
             set_axis(&self.axes[a], source)
             divisor *= source.kernel
         self.careful = divisor > 65536  # beyond which one correction of a quotient may not be enough
-        for a in range(self.outer):
-            self.numbers[a], self.numbers[self.outer + a] = self.setup.sizes[a], self.setup.places[a]
-        for a in range(n):
-            self.x_axis[a], self.y_axis[a] = self.setup.x[a], self.setup.y[a]
-        for a in range(n - self.outer - 2):
-            self.numbers[2 * self.outer + a] = self.setup.places[self.outer + 1 + a]
+        for a, dim in enumerate(self.setup.form.dims):
+            self.x_axis[a], self.y_axis[a] = dim.x, dim.y
+        for a, dim in enumerate(self.setup.form.groups):
+            self.numbers[a], self.numbers[self.outer + a] = dim.size, dim.place
+        for a, dim in enumerate(self.setup.form.axes):
+            self.numbers[2 * self.outer + a] = dim.place
 
     cdef _set_job(self, Job* job, stage, bint retries):
         cdef Tile tile
         cdef Part whole
         cdef Py_ssize_t elements, results, a, span
         cdef Py_ssize_t[MOST_AXES] zero
-        setup = self.setup
+        setup, form = self.setup, self.setup.form
         cdef const Unit* unit = unit_of(stage.unit)
         job.step, job.copy = <Step> unit.run, <CopyStep> unit_of(setup.copy).run
         job.itemsize, job.retries = setup.itemsize, retries
         if len(setup.stages) > 1:
             job.extremes = extremes_of(setup.digits, setup.least, setup.largest)
         job.rows, job.gathers = stage.by_axis, stage.gathers
-        job.groups, job.items, job.lanes = 1, setup.items, setup.lanes
+        job.groups, job.items, job.lanes = 1, form.item.size, form.lane.size
         for a in range(self.outer):
             job.groups *= job.outer_size[a]
-        job.item_place, job.lane_place = setup.places[self.outer], setup.places[self.outer + job.rank + 1]
+        job.item_place, job.lane_place = form.item.place, form.lane.place
         job.tile_items, job.tile_lanes = stage.items, stage.lanes
         for a in range(job.rank):
             job.tile[a], zero[a] = stage.windows[a], 0
@@ -320,7 +320,8 @@ cdef class Pool:
         cdef bint few = job.lanes * job.itemsize < LINE  # few lanes are read as rows
         cdef int a
         cdef const Axis* last = &job.axis[job.rank - 1]
-        call.apart = self._describe(&call.x, &operands.x, self.x_axis, last.size if few and (job.rows or job.gathers) else 0)
+        call.apart = self._describe(&call.x, &operands.x, self.x_axis,
+                                    last.size if few and (job.rows or job.gathers) else 0)
         call.y_apart = self._describe(&call.y, &operands.y, self.y_axis, last.out if few and job.rows else 0)
         call.indices.data, call.indices_apart = NULL, False
         if operands.indices.data != NULL:

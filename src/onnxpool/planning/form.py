@@ -1,8 +1,8 @@
 """The normal form of a problem: as few dimensions as its arrays allow, each with its part in the loops."""
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Container, Sequence
+from typing import Any, NamedTuple
 
 from ..windows import Axis
 from .request import Request, is_kept
@@ -58,11 +58,16 @@ class Form(NamedTuple):
         """All of them, slowest first."""
         return (*self.groups, self.item, *self.axes, self.lane)
 
-    def joined(self, pooled: Sequence[int]) -> int:
-        """How many axes at the end are one in the order of sums: those without any other axis of the array between."""
+    def to_dict(self) -> dict[str, Any]:
+        """The sizes, for `explain`."""
+        return {"groups": [dim.size for dim in self.groups], "items": self.item.size,
+                "axes": [dim.size for dim in self.axes], "lanes": self.lane.size, "made_adjacent": self.apart}
+
+    def joined(self, pooled: Container[int]) -> int:
+        """How many axes at the end are one in the order of sums."""
         count = 1
         for before, after in zip(self.axes[-2::-1], self.axes[:0:-1], strict=True):
-            if not all(axis in pooled for axis in range(before.x + 1, after.x)):
+            if not are_one(before.x, after.x, pooled):
                 break
             count += 1
         return count
@@ -72,14 +77,21 @@ ONE = Dim(1)
 POINT = Dim(1, windows=Axis(1, out=1, kernel=1))
 
 
+def are_one(axis: int, other: int, pooled: Container[int]) -> bool:
+    """
+    Whether two pooled axes are one in the order of sums: no other axis lies between them.
+
+    Such an axis counts even if it has one element, as the size of a batch must not show in a sum.
+    """
+    return all(between in pooled for between in range(axis + 1, other))
+
+
 def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], alone: bool = False) -> list[Dim]:
     """
     The dimensions of arrays with these strides, slowest first; results are one array, or two with indices.
 
     Neighbouring axes become one if every array steps from one to the next as along a single axis, and either no windows
-    lie along them or one window covers both. Pooled axes with another one between them stay apart, even if it has one
-    element: the size of a batch must not show in a sum. If `alone`, the dimension before a pooled one is one axis, and
-    stays so.
+    lie along them or one window covers both. If `alone`, the dimension before a pooled one is one axis, and stays so.
     """
     along, places = dict(request.windows), request.places
     kept = {axis: place for place, axis in enumerate(request.kept)}
@@ -97,7 +109,7 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
             last = dims[-1]
             follows = x[axis] == last.size * x[last.x]
             if windows is not None:
-                if whole and last.windows is not None and follows and all(own in along for own in range(axis + 1, last.x)):
+                if whole and last.windows is not None and follows and are_one(axis, last.x, along):
                     size *= last.size
                     dims[-1] = last._replace(size=size, windows=Axis(size, out=1, kernel=size))
                     continue

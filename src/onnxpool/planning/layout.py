@@ -46,12 +46,7 @@ class Setup(NamedTuple):
 
     axes: tuple[Axis, ...]
     joined: int  # axes at the end that are one in the order of sums, with gaps between
-    sizes: tuple[int, ...]  # of groups,
-    items: int
-    lanes: int
-    x: tuple[int, ...]  # the axes of X whose strides the dimensions of the form have, slowest first; -1 is none
-    y: tuple[int, ...]  # and those of the result
-    places: tuple[int, ...]  # what one more along each adds to an index
+    form: Form
     itemsize: int
     digits: int  # of a float
     p: float
@@ -110,8 +105,9 @@ def problem_of(request: Request, form: Form) -> Problem:
     """What a step is chosen for."""
     name, itemsize = kind_of(request), request.dtype.itemsize
     axes = tuple(dim.windows for dim in form.axes if dim.windows is not None)
-    return Problem(reduction=name, axes=axes, joined=form.joined(request.pooled), items=form.item.size, lanes=form.lane.size, planar=form.apart,
-                   itemsize=itemsize, acc_bytes=max(itemsize, KINDS[name].acc_bytes), whole=request.reduction.whole)
+    return Problem(reduction=name, axes=axes, joined=form.joined(request.pooled), items=form.item.size,
+                   lanes=form.lane.size, planar=form.apart, itemsize=itemsize,
+                   acc_bytes=max(itemsize, KINDS[name].acc_bytes), whole=request.reduction.whole)
 
 
 def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> Setup:
@@ -136,16 +132,14 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     problems = [problem_of(request, form) for form in forms]
     choice = routes.choose(problems[0]) if len(problems) == 1 else routes.choose_between(*problems)
     problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
-    sizes = tuple(dim.size for dim in form.groups)
     low, high = ranges.safe_range(reduction, dtype)
     least, largest = ranges.harmless(reduction, dtype, math.prod(axis.most for axis in problem.axes))
-    return Setup(axes=problem.axes, joined=problem.joined, sizes=sizes, items=problem.items, lanes=problem.lanes,
-                 x=tuple(dim.x for dim in form.dims), y=tuple(dim.y for dim in form.dims),
-                 places=tuple(dim.place for dim in form.dims), itemsize=problem.itemsize,
-                 digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean",
-                 low=low, high=high, least=least, largest=largest,
-                 indexed=reduction.name == "indexed_max", copy=steps.unit_of(*steps.COPY), route=step.name,
-                 stages=stages_of(problem, step, math.prod(sizes), dtype, ranges.retries(reduction, dtype), contiguous))
+    groups = math.prod(dim.size for dim in form.groups)
+    return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
+                 digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean", low=low, high=high,
+                 least=least, largest=largest, indexed=reduction.name == "indexed_max",
+                 copy=steps.unit_of(*steps.COPY), route=step.name,
+                 stages=stages_of(problem, step, groups, dtype, ranges.retries(reduction, dtype), contiguous))
 
 
 def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bool,

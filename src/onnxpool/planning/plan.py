@@ -50,7 +50,7 @@ class Reducing(Cuttable):
         """Tell what the plan does, as `Plan.explain`."""
         return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry(),
                        axes=list(zip(self._places(), self.axes, strict=True)), divided=self._divided,
-                       route=self._route())
+                       route=self._route(), form=self._form())
 
     @property
     def _divided(self) -> bool:
@@ -68,6 +68,10 @@ class Reducing(Cuttable):
     def _route(self) -> list[str]:
         """The names of the steps that reduce arrays in row-major order."""
         raise NotImplementedError(f"{self.label} has no route")
+
+    def _form(self) -> dict[str, Any] | None:
+        """The normal form of arrays in row-major order, if a step reduces them."""
+        return None
 
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
         """Reduces an array, which is not empty, into results that it does not overlap."""
@@ -210,15 +214,25 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     # What a plan says
 
+    def _runs(self) -> bool:
+        """Whether there can be arrays that have elements."""
+        return 0 not in self.shape and can_be(self.shape, self.dtype) and can_be(self.output_shape, self.dtype)
+
     def _route(self) -> list[str]:
         """The names of the steps that reduce arrays in row-major order."""
-        if 0 in self.shape or not (can_be(self.shape, self.dtype) and can_be(self.output_shape, self.dtype)):
+        if not self._runs():
             return []
         if self._by_numpy:
             return ["numpy"]
         if self._picked is not None:
             return [table.VIEW]
         return [(self._wide or self)._row_major_pool().setup.route]
+
+    def _form(self) -> dict[str, Any] | None:
+        """The normal form of arrays in row-major order, if a step reduces them."""
+        if not self._runs() or self._by_numpy or self._picked is not None:
+            return None
+        return (self._wide or self)._row_major_pool().setup.form.to_dict()
 
     def _geometry(self) -> list[str]:
         lines = super()._geometry()

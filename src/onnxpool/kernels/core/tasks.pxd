@@ -246,7 +246,8 @@ cdef inline void run_part(const Job* job, const Call* call, const Part* part, ch
         tile.indices = target_of(&indices, job, part, &call.indices, call.indices_apart, index_stride, places)
         tile.index_stride, tile.index_item, tile.pace = index_stride, index_stride[job.rank], job.place
         tile.base_item, tile.base_lane = job.item_place, job.lane_place
-        tile.base = offset_of(job, part.group, job.outer_place) + part.item * tile.base_item + part.lane * tile.base_lane
+        tile.base = (offset_of(job, part.group, job.outer_place) + part.item * tile.base_item
+                     + part.lane * tile.base_lane)
     job.step(&tile)
     if tile.suspect and call.rule.divides and not call.rule.careful:
         careful, tile.suspect = call.rule, 0
