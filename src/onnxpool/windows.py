@@ -172,7 +172,7 @@ def check_sizes(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> No
 def whole_windows(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> tuple[Axis, ...]:
     """One window for all of every axis."""
     check_sizes(label, sizes, places)
-    return tuple(Axis(size, out=1, kernel=size) for size in sizes)
+    return tuple([Axis(size, out=1, kernel=size) for size in sizes])
 
 
 class Asked(NamedTuple):
@@ -248,8 +248,8 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...],
     if mode != "NOTSET" and any(pads):
         raise PoolError(f"{label}: pads={pads} given together with auto_pad={mode}; "
                         f"leave pads out or give auto_pad='NOTSET'", label, "pads", value=pads)
-    return tuple(
+    return tuple([
         resolve_axis(label, i, places[i], sizes[i], Asked(
             kernel[i], strides[i], dilations[i], (pads[i], pads[i + rank]), mode, bool(attributes.get("ceil_mode")),
             bool(attributes.get("count_include_pad"))))
-        for i in range(rank))
+        for i in range(rank)])

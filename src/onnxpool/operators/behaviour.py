@@ -104,7 +104,7 @@ class Reducing(OneResult):
     def _windows(self, shape: tuple[int, ...]) -> dict[int, Axis]:
         """The windows of each pooled axis, in the order of the array."""
         places = self._pooled(shape)
-        sizes = tuple(shape[axis] for axis in places)
+        sizes = tuple([shape[axis] for axis in places])
         try:
             axes = (resolve(self.label, self.attributes, sizes, places) if self.windowed
                     else whole_windows(self.label, sizes, places))
@@ -156,7 +156,7 @@ class Reducing(OneResult):
         windows = tuple(self._windows(shape).items())
         channel = len(shape) - 1 if self.channels_last and len(shape) > 2 else 1
         request = Request(
-            shape=shape, dtype=dtype, windows=windows, reduction=self._reduction(tuple(axis for _, axis in windows)),
+            shape=shape, dtype=dtype, windows=windows, reduction=self._reduction(tuple([axis for _, axis in windows])),
             channel=channel if self.axes is None and self.keepdims else None, keepdims=self.keepdims)
         return WindowPlan(self, request, "x_zero_point" in self._schema.optional)
 

@@ -1,4 +1,4 @@
-"""Combining: partial results of shares become the result of the whole."""
+"""Combining the partial results of shares into the result of the whole."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from .request import Reduction
 
 
 def ratio(a: Array, b: Array) -> Array:
-    """a / b, where both are at least 0 and b is at least a; of zeros and of infinities it is 1 or 0."""
+    """a / b for 0 <= a <= b. Where b is 0 or infinite, it is 1 if a equals b, and otherwise 0."""
     plain = (b > 0) & np.isfinite(b)
     return np.where(plain, a / np.where(plain, b, 1), a == b)
 
 
 class Total:
     """
-    What is known of a result after some of the shares.
+    The result of the shares added so far.
 
-    Maxima are exact. Means are added in float64 with the weights of their shares. Norms are added as powers of what
-    they are of the largest norm, so that no sum overflows.
+    Maxima are exact. Means are added in float64, weighted by the sizes of their shares. Norms are scaled by the largest
+    norm before their powers are added, so that no sum overflows.
     """
 
     def __init__(self, reduction: Reduction, taps: int) -> None:
@@ -28,7 +28,7 @@ class Total:
         self.scale: Array | None = None  # the largest norm
 
     def add(self, value: Array, taps: int) -> None:
-        """Takes one more share into account."""
+        """Add the partial result of one share."""
         self.seen += taps
         if self.reduction.name != "max":
             value = value.astype(np.float64)
@@ -50,7 +50,7 @@ class Total:
         self.scale = scale
 
     def result(self, dtype: np.dtype[Any]) -> Array | None:
-        """The result, if there was a share."""
+        """The result, or None without any share."""
         value = self.value
         with np.errstate(all="ignore"):
             if value is not None and self.scale is not None:

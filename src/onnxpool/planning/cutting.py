@@ -19,19 +19,19 @@ INDEX_BYTES = 8
 
 
 class Line(NamedTuple):
-    """How results along one axis of an array are read."""
+    """How results depend on elements along one axis of an array."""
 
     size: int  # of the array
-    windows: Axis | None  # None if each place has a result of its own
-    least: int  # places that must be read together, so that sums keep their order
+    windows: Axis | None  # None if each element has a result of its own
+    least: int  # elements that must be read together, so that sums keep their order
     kept: bool  # whether the result has the axis
 
     def read_by(self, places: int) -> int:
-        """How many places so many results read."""
+        """The number of elements that so many results read."""
         return self.windows.read_by(places) if self.windows else max(self.least, places)
 
     def part(self, begin: int, end: int) -> tuple[int, int, Axis | None]:
-        """Which places the results [begin, end) read, and the windows on these."""
+        """The range of elements that the results [begin, end) read, and their windows within it."""
         if self.windows is not None:
             low, windows = self.windows.part(begin, end)
             return low, low + windows.size, windows
@@ -48,23 +48,23 @@ class Cuttable(Plan):
     reduction: Reduction
 
     def _places(self) -> Sequence[int]:
-        """Which axes of the array have windows."""
+        """The pooled axes of the array."""
         raise NotImplementedError(f"{self.label} has no windows")
 
     def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any]) -> Plan:
-        """A plan for other windows of an array of that shape."""
+        """A plan with these windows for an array of another shape."""
         raise NotImplementedError(f"{self.label} has no parts")
 
     def _cropped(self, plan: Plan, crop: tuple[slice, ...]) -> Plan:
-        """A plan for some results of another plan."""
+        """A plan that returns some results of another plan."""
         raise NotImplementedError(f"{self.label} has no parts")
 
     def _numbering(self) -> tuple[int, ...]:
-        """The axes of an array in the order in which indices count them, slowest first."""
+        """The axes of an array in the order of flat indices, slowest first."""
         raise NotImplementedError(f"{self.label} has no indices")
 
     def _least(self, axis: int) -> int:
-        """How many places along an axis must be read together, so that sums keep their order."""
+        """The number of elements along an axis that must be read together, so that sums keep their order."""
         return 1
 
     def _result_axes(self) -> list[int]:
@@ -73,13 +73,13 @@ class Cuttable(Plan):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """How results along each axis of an array are read."""
+        """How results depend on elements along each axis of the array."""
         along, kept = dict(zip(self._places(), self.axes, strict=True)), self._result_axes()
         return tuple(Line(size, along.get(axis), self._least(axis), axis in kept)
                      for axis, size in enumerate(self.shape))
 
     def _part(self, ranges: Sequence[Range], known: dict[Any, Plan] | None = None) -> Part:
-        """A part; plans of equal ones are shared in `known`."""
+        """A part. Parts of equal shape share a plan through `known`."""
         wanted = iter(ranges)
         lows, sizes, windows, crop = [], [], {}, []
         for axis, line in enumerate(self.lines):
@@ -125,7 +125,7 @@ class Cuttable(Plan):
         return (self._part(ranges, known) for ranges in grid(self.output_shape, blocks))
 
     def share(self, slices: Sequence[slice]) -> Share:
-        """A share of the input of a global operator."""
+        """A share of a global operator's input."""
         sizes = tuple(cut.stop - cut.start for cut in slices)
         places = self._places()
         windows = whole_windows(self.label, tuple(sizes[axis] for axis in places), places)
@@ -134,7 +134,7 @@ class Cuttable(Plan):
         return Share(self, plan, tuple(slices), tuple(slice(0, size) for size in self.output_shape))
 
     def _wide_dtype(self) -> str | None:
-        """The dtype of partial results, if not that of the array."""
+        """The dtype of partial results, where it differs from the array's."""
         return None if self.reduction.name == "max" else DTYPES[dtype_name(self.dtype)].wide
 
     def _shares(self, limit: Limit) -> Iterator[Share]:

@@ -83,7 +83,7 @@ def are_one(axis: int, other: int, pooled: Container[int]) -> bool:
 
     Such an axis counts even if it has one element, as the size of a batch must not show in a sum.
     """
-    return all(between in pooled for between in range(axis + 1, other))
+    return other == axis + 1 or all(between in pooled for between in range(axis + 1, other))
 
 
 def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], alone: bool = False) -> list[Dim]:
@@ -124,13 +124,13 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
 
 def form_of(dims: Sequence[Dim], x: Sequence[int], lane: Dim, apart: bool, whole: bool) -> Form:
     """The form with these lanes. Of the other dimensions without windows the closest one is that of items."""
-    axes = tuple(dim for dim in dims if dim.windows is not None)
+    axes = tuple([dim for dim in dims if dim.windows is not None])
     rest = [dim for dim in dims if dim.windows is None and dim is not lane]
     if not axes and not whole and lane is ONE and rest:  # the elements of the fastest dimension are windows
         dim = rest.pop()
         axes = (dim._replace(windows=Axis(dim.size, out=dim.size, kernel=1)),)
     item = min(reversed(rest), key=lambda dim: abs(x[dim.x]), default=ONE)
-    return Form(tuple(dim for dim in rest if dim is not item), item, axes or (POINT,), lane, apart)
+    return Form(tuple([dim for dim in rest if dim is not item]), item, axes or (POINT,), lane, apart)
 
 
 def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
@@ -150,15 +150,16 @@ def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     least : int
         Lanes that fill a register.
     """
-    whole = request.reduction.whole
-    rows = form_of(dims_of(request, x, results), x, ONE, False, whole)
-    # The number of lanes can show in the sum of a whole channel. So lanes are one axis, lest the size of a batch shows.
-    dims = dims_of(request, x, results, alone=whole)
+    whole, dims = request.reduction.whole, dims_of(request, x, results)
+    rows = form_of(dims, x, ONE, False, whole)
+    # The number of lanes can show in a sum of a whole channel. So they are one axis, lest the size of a batch shows.
+    if whole and any(dim.windows is None and dim.size > request.shape[dim.x] for dim in dims):
+        dims = dims_of(request, x, results, alone=True)
     pooled = [dim for dim in dims if dim.windows is not None]
     behind = pooled[-1].x if pooled else -1
     # The first axis of an array of whole channels is its batch, whose size must not show in a result. Elements that
     # are repeated are no lanes, unless they are along the last axes.
-    free = (dim for dim in dims if dim.windows is None and not (whole and dim.x == 0) and (x[dim.x] or dim.x > behind))
+    free = [dim for dim in dims if dim.windows is None and not (whole and dim.x == 0) and (x[dim.x] or dim.x > behind)]
     lane = min(free, key=lambda dim: abs(x[dim.x]), default=None)
     if lane is None:
         return [rows]

@@ -1,4 +1,4 @@
-"""Layout: what the pool of a request is made of, for arrays of some strides. All callers ask `setup_of`."""
+"""Layout: from a request and the strides of its arrays to the setup of a pool. `setup_of` is the only way there."""
 
 import math
 from collections.abc import Sequence
@@ -20,18 +20,19 @@ from .request import Request
 from .steps import Problem, Step
 from .tiles import Tile
 
-MOST_PLACES = 1 << 30  # from the first tap of a window to its last one, which 32 bits can count
+MOST_PLACES = 1 << 30  # from the first tap of a window to the last one that 32 bits can count
 MOST_TAPS_OF_BYTES = 2**31 // 256  # whose sum is sure to fit into 32 bits
 VECTOR = 64  # bytes of the widest register
-# The others were measured on Zen 3 with one thread, by time against half and twice the value:
-PLANAR_LANES = {1: 64, 2: 128, 4: 32, 8: 16}  # that are brought side by side together, of so many bytes: 1.0-1.8
-PLANAR_ROOM = 1 << 17  # bytes of a tile of these: 1.04, 1.00
-LINE_ROOM = 1 << 16  # bytes of a tile with more than FEW taps along its only axis, which has no halo: 1.10, 1.05
-LONG_ROOM = 900_000  # bytes of a tile with more than FEW taps along an axis, or of a retry: 1.09 against 1 << 19
+# Byte budgets of tiles and the lanes made adjacent at a time, by itemsize. Each was measured on Zen 3 with one thread
+# against half and twice its value; the figures are the times of those relative to it.
+PLANAR_LANES = {1: 64, 2: 128, 4: 32, 8: 16}  # 1.0 to 1.8
+PLANAR_ROOM = 1 << 17  # 1.04, 1.00
+LINE_ROOM = 1 << 16  # of more than FEW taps along the only axis, where tiles have no halo: 1.10, 1.05
+LONG_ROOM = 900_000  # of more than FEW taps along an axis, and of retries: 1.09 for 1 << 19
 
 
 class Stage(NamedTuple):
-    """A step of a unit, and the tiles that it takes."""
+    """A unit and the extents of its tiles."""
 
     unit: str
     by_axis: bool  # whether rows must be contiguous
@@ -42,27 +43,27 @@ class Stage(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """What a pool is made of: the same for all callers."""
+    """All that a pool is made of."""
 
     axes: tuple[Axis, ...]
-    joined: int  # axes at the end that are one in the order of sums, with gaps between
+    joined: int  # trailing axes that count as one in the order of sums, although there are gaps between them
     form: Form
     itemsize: int
-    digits: int  # of a float
+    digits: int  # of a float's significand
     p: float
     divides: bool  # whether totals are divided
-    low: float
+    low: float  # the safe range of totals
     high: float
-    least: float  # magnitudes of elements between which no sum leaves its range
+    least: float  # magnitudes of elements between which no sum leaves that range
     largest: float
     indexed: bool
-    copy: str  # the unit that copies elements together
+    copy: str  # the unit that copies strided elements
     route: str
-    stages: tuple[Stage, ...]  # and one that computes suspect results again
+    stages: tuple[Stage, ...]  # one, or two if a second one may have to recompute suspect results
 
 
 def kind_of(request: Request) -> str:
-    """The name of the loops' reduction in the table of reductions."""
+    """The request's reduction in the table of reductions."""
     name = request.reduction.name
     if name == "norm" and math.isinf(request.reduction.p):
         return "magnitude"
@@ -73,9 +74,9 @@ def kind_of(request: Request) -> str:
 
 def memory_order(x: NDArray[Any], channel: int) -> tuple[int, ...] | None:
     """
-    The axes of a result, slowest in memory first: channels where x has them, the others as they are.
+    The axes of a result in memory order, slowest first: channels are where x has them, and other axes keep their order.
 
-    None is row-major order, which that of x is where it has no gaps.
+    None stands for row-major order, the order of any contiguous x.
     """
     if x.flags.c_contiguous:
         return None
@@ -89,7 +90,7 @@ def memory_order(x: NDArray[Any], channel: int) -> tuple[int, ...] | None:
 
 
 def counts_beyond(request: Request) -> bool:
-    """Whether places of a window need 64 bits, which only float64 has."""
+    """Whether the indices within a window need 64 bits, which only the loops of float64 have."""
     if request.reduction.name != "indexed_max" or dtype_name(request.dtype) == "float64":
         return False
     across = 0
@@ -102,17 +103,17 @@ def counts_beyond(request: Request) -> bool:
 
 
 def problem_of(request: Request, form: Form) -> Problem:
-    """What a step is chosen for."""
+    """The problem that a step is chosen for."""
     name, itemsize = kind_of(request), request.dtype.itemsize
-    axes = tuple(dim.windows for dim in form.axes if dim.windows is not None)
-    return Problem(reduction=name, axes=axes, joined=form.joined(request.pooled), items=form.item.size,
+    axes = tuple([dim.windows for dim in form.axes if dim.windows is not None])
+    return Problem(reduction=name, axes=axes, joined=form.joined(request.pooled) if request.reduction.whole else 1, items=form.item.size,
                    lanes=form.lane.size, planar=form.apart, itemsize=itemsize,
                    acc_bytes=max(itemsize, KINDS[name].acc_bytes), whole=request.reduction.whole)
 
 
 def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> Setup:
     """
-    What the pool of a request is made of: the one function that all callers ask.
+    Everything that a pool for this request and these strides is made of.
 
     Parameters
     ----------
@@ -133,8 +134,8 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     choice = routes.choose(problems[0]) if len(problems) == 1 else routes.choose_between(*problems)
     problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
     low, high = ranges.safe_range(reduction, dtype)
-    least, largest = ranges.harmless(reduction, dtype, math.prod(axis.most for axis in problem.axes))
-    groups = math.prod(dim.size for dim in form.groups)
+    least, largest = ranges.harmless(reduction, dtype, math.prod([axis.most for axis in problem.axes]))
+    groups = math.prod([dim.size for dim in form.groups])
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
                  digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean", low=low, high=high,
                  least=least, largest=largest, indexed=reduction.name == "indexed_max",
@@ -144,15 +145,15 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
 
 def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bool,
               contiguous: bool) -> tuple[Stage, ...]:
-    """A step for a problem, and one for retries if there are any, with the tiles of each."""
+    """The chosen step with its tiles, and one for retries if results may have to be computed again."""
     axes, extents = problem.axes, (groups, problem.items, problem.lanes)
     most = PLANAR_LANES[problem.itemsize] if problem.planar else 1 << 62
     room = PLANAR_ROOM if problem.planar else step.room
-    if any(axis.most > FEW for axis in axes):
+    if max([axis.most for axis in axes]) > FEW:
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
-    # Elements that lie apart are copied, and results. Others stay where they are: some of them are read again soon.
+    # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
     stays = not problem.planar and step.in_place and (step.gathers or contiguous)
-    # A thread may take MOST bytes. Of these, what scratch memory leaves is free for elements.
+    # A thread may take MOST bytes: what remains beside scratch memory is free for copied elements.
     free = 0 if problem.planar or (step.copies_in_room and not stays) else tiles.MOST - room
 
     def volume(step: Step, unit: str, tile: Tile) -> int:

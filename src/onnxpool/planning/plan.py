@@ -1,4 +1,4 @@
-"""Plans: what an operator that reduces windows does with arrays of one shape and dtype."""
+"""The plan of operators that reduce windows, for arrays of one shape and dtype."""
 
 import math
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from ..execution import Plan
 from ..explain import Explanation, axis_lines, explain, looks_coloured
 from ..parts import Limit, Partial
 from ..places import row_major
-from ..windows import Axis
+from ..windows import Axis, ceil_div
 from . import layout, quantisation
 from . import steps as table
 from .combining import Total
@@ -22,32 +22,32 @@ from .cutting import Cuttable
 from .request import Reduction, Request, picked
 
 INDEX = np.dtype(np.int64)
-MOST_POOLS = 16  # that a plan keeps, of arrays with different strides
-CONVERTED = 1 << 20  # bytes of integers and their maxima that become floats at a time, unless one window has more
-LANES = 64  # values side by side that fill the accumulators of a row, whatever the dtype
+MOST_POOLS = 16  # that a plan keeps for arrays of different strides
+CONVERTED = 1 << 20  # bytes of integers and their maxima that are converted to floats at a time, if a window allows
+FULL_ROW = 64  # values that fill the accumulators of a row for every dtype
 Strides = tuple[int, ...]
-QUANTISED = ("quantised_mean", "mean_in_order")  # reductions whose further inputs say what elements stand for
+QUANTISED = ("quantised_mean", "mean_in_order")  # reductions with scales and zero points
 
 
 def is_plain(x: Array) -> bool:
-    """Whether an array lies as kernels take it without a further look."""
+    """Whether kernels take an array as it is."""
     return x.flags.c_contiguous and x.flags.aligned
 
 
 def steps(x: Array) -> Strides:
-    """The strides of an array; those of axes of one element say nothing."""
-    return tuple(stride * (size > 1) for size, stride in zip(x.shape, x.strides, strict=True))
+    """The strides of an array, with 0 for axes of one element, whose stride is arbitrary."""
+    return tuple([stride * (size > 1) for size, stride in zip(x.shape, x.strides, strict=True)])
 
 
 class Reducing(Cuttable):
-    """A plan that reduces windows: what such plans do with arrays, whatever these are seen as."""
+    """What the plans of parts and of whole arrays share."""
 
     __slots__ = ()
 
     _quantised = False
 
     def explain(self) -> Explanation:
-        """Tell what the plan does, as `Plan.explain`."""
+        """As `Plan.explain`, with form and route."""
         return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry(),
                        axes=list(zip(self._places(), self.axes, strict=True)), divided=self._divided,
                        route=self._route(), form=self._form())
@@ -74,11 +74,11 @@ class Reducing(Cuttable):
         return None
 
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
-        """Reduces an array, which is not empty, into results that it does not overlap."""
+        """Reduce an array, which is not empty, into arrays that do not overlap it."""
         raise NotImplementedError(f"{self.label} does not run")
 
     def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
-        """A call on any arrays."""
+        """Run on arrays of any strides and byte order."""
         x = self._checked(x)
         rule = self._rule(inputs) if inputs or self._quantised else None
         team = threads.team(num_threads, x.nbytes)
@@ -89,15 +89,15 @@ class Reducing(Cuttable):
         if x.size:
             self._reduce(x, y, indices, rule, team)
             if indices is None and is_plain(x) and is_plain(y):
-                self._remember()
+                self._remember(x, y)
         y = delivered(y, y_out)
         return y if indices is None else (y, delivered(indices, indices_out))
 
-    def _remember(self) -> None:
-        """Keeps what runs further calls on plain arrays, if the plan has such."""
+    def _remember(self, x: Array, y: Array) -> None:
+        """Keep the pool of these arrays for later calls on plain ones."""
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
-        """What the further inputs ask of a kernel."""
+        """The parameters that the inputs after X set for a kernel."""
         self._no_inputs(inputs)
         return None
 
@@ -119,11 +119,11 @@ class Reducing(Cuttable):
         return result
 
     def _order(self, x: Array) -> tuple[int, ...] | None:
-        """The axes of a result, slowest in memory first; None is row-major order."""
+        """The axes of a result in memory order, slowest first. None stands for row-major order."""
         return None
 
     def _out_pair(self, out: Any) -> tuple[Array | None, Array | None]:
-        """The arrays that were given for a maximum and its indices, each None if it was not."""
+        """The arrays given for maxima and for indices, each None by default."""
         if out is None:
             return None, None
         if not isinstance(out, tuple) or len(out) != 2:
@@ -137,7 +137,7 @@ class Reducing(Cuttable):
         return out
 
     def _result(self, x: Array, out: Array | None, dtype: np.dtype[Any]) -> Array:
-        """Where a kernel stores a result: in the array that was given, unless it overlaps x."""
+        """The array in which a kernel stores a result: the given one, unless it overlaps x."""
         if out is not None:
             check_out(self.label, out, self.output_shape, dtype)
             if not np.may_share_memory(x, out):
@@ -146,7 +146,7 @@ class Reducing(Cuttable):
 
 
 class Cropped(Reducing):
-    """A plan for some of another plan's results, of a part that must be read with more than it gives."""
+    """A plan for some results of another plan, where a part must read more elements than its own results need."""
 
     __slots__ = ("_crop", "_inner", "axes", "output_shape", "reduction")
 
@@ -158,7 +158,7 @@ class Cropped(Reducing):
                          output_shape=tuple(cut.stop - cut.start for cut in crop), _inner=inner, _crop=crop)
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
-        """Run the plan and take the results."""
+        """Run the inner plan and select the results."""
         return self._call(x, inputs, out, num_threads)
 
     def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
@@ -175,7 +175,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
     Attributes
     ----------
     request : Request
-        What is asked of the loops, with the two values that follow.
+        What the loops are asked for. It holds the next two values as well.
     axes : tuple of Axis
         The windows of each pooled axis, in the order of the array.
     reduction : Reduction
@@ -190,11 +190,11 @@ class WindowPlan(kernels.PlainCall, Reducing):
     reduction: Reduction
     output_shape: tuple[int, ...]
     _bytes: int  # of X
-    _joins: bool  # whether gaps in X are closed first, as the number of lanes decides the order of sums
-    _picked: tuple[slice | int, ...] | None  # the elements that are the results
-    _wide: "WindowPlan | None"  # for a dtype that holds the integers, or places of larger windows
-    _plain: list[kernels.PlainPool]  # what runs plain arrays without a further look, once it is made
-    _pools: dict[tuple[Strides, tuple[Strides, ...], bool], kernels.Pool]  # by strides, and whether X has no gaps
+    _joins: bool  # whether X is made contiguous first, because its strides would change the order of sums
+    _picked: tuple[slice | int, ...] | None  # the index of the results in X, if they are elements
+    _wide: "WindowPlan | None"  # for the dtype to which elements are converted, if any
+    _plain: list[kernels.PlainPool]  # runs plain arrays without further checks, once it exists
+    _pools: dict[tuple[Strides, tuple[Strides, ...], bool], kernels.Pool]  # by strides, and whether X is contiguous
     _quantised: bool
     _optional_zeros: bool  # whether zero points may be left out
 
@@ -219,7 +219,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         return 0 not in self.shape and can_be(self.shape, self.dtype) and can_be(self.output_shape, self.dtype)
 
     def _route(self) -> list[str]:
-        """The names of the steps that reduce arrays in row-major order."""
+        """The names of the steps that reduce row-major arrays."""
         if not self._runs():
             return []
         if self._by_numpy:
@@ -254,7 +254,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         return list(self.request.kept)
 
     def _least(self, axis: int) -> int:
-        """Lanes of whole channels must stay together where their number decides the order of sums."""
+        """All lanes of a whole channel, where their number decides the order of sums."""
         batch = [own for own in range(len(self.shape)) if own not in self.request.pooled and self.shape[own] > 1]
         reduced = [own for own, windows in self.request.windows if windows.size > 1]
         if not self.reduction.whole or not reduced or axis not in batch or axis == 0:
@@ -262,7 +262,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if batch[-1] < reduced[-1]:
             return self.shape[axis] if axis == batch[-1] else 1
         behind = math.prod(self.shape[axis + 1:])
-        return min(self.shape[axis], -(-LANES // max(1, behind))) if axis > reduced[-1] else 1
+        return min(self.shape[axis], ceil_div(FULL_ROW, max(1, behind))) if axis > reduced[-1] else 1
 
     def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any]) -> Plan:
         request = self.request._replace(shape=shape, windows=tuple(sorted(windows.items())), dtype=dtype)
@@ -273,7 +273,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     @property
     def _by_numpy(self) -> bool:
-        """Whether NumPy takes the maxima of whole axes of integers that no loop reads."""
+        """Whether NumPy reduces whole axes, of integers for which there are no loops."""
         return self._wide is not None and not self.operator.windowed
 
     def _team(self, num_threads: int | None) -> int:
@@ -297,7 +297,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
             self._pool(x, y, indices).run(x, y, team, rule, indices)
 
     def _convert(self, wide: "WindowPlan", x: Array, y: Array, indices: Array | None, team: int) -> None:
-        """Maxima of elements that become wider ones, a part at a time."""
+        """Reduce elements that are converted to a wider dtype, part by part."""
         least = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf  # of windows wholly in padding
         for part in wide._parts(Limit(None, CONVERTED, strict=False)):
             result = part(x[part.inputs].astype(wide.dtype), num_threads=team)
@@ -315,12 +315,12 @@ class WindowPlan(kernels.PlainCall, Reducing):
             return given.whole(self.label, math.prod(axis.kernel for axis in self.axes))
 
     def _pool(self, x: Array, y: Array, indices: Array | None) -> kernels.Pool:
-        """The pool for arrays that lie like these: all callers ask it."""
+        """The pool for arrays of these strides."""
         results = (y,) if indices is None else (y, indices)
         return self._pool_for(steps(x), tuple(map(steps, results)), x.flags.c_contiguous and x.dtype.isnative)
 
     def _row_major_pool(self) -> kernels.Pool:
-        """The pool for arrays in row-major order."""
+        """The pool for row-major arrays."""
         itemsize = self.request.dtype.itemsize
         x, y, indices = (tuple(step * size * (n > 1) for step, n in zip(row_major(shape), shape, strict=True))
                          for shape, size in ((self.shape, itemsize), (self.output_shape, itemsize),
@@ -337,8 +337,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
             self._pools[x, results, contiguous] = pool
         return pool
 
-    def _remember(self) -> None:
+    def _remember(self, x: Array, y: Array) -> None:
         if not self._plain and self._picked is None and self._wide is None:
             self._plain.append(kernels.PlainPool(
-                self._row_major_pool(), x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype,
+                self._pool(x, y, None), x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype,
                 quantised=self._quantised, serial=self._bytes < threads.SERIAL_BYTES))

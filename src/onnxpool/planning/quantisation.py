@@ -1,4 +1,4 @@
-"""The scales and zero points of quantised operators, checked, as the numbers a kernel takes."""
+"""Quantisation: checks scales and zero points, and turns them into the parameters of a kernel."""
 
 import math
 from functools import lru_cache
@@ -16,7 +16,7 @@ LIMITS = {np.dtype(name): np.iinfo(name) for name in BYTES}
 
 
 def scalar(label: str, name: str, value: Any) -> np.ndarray[Any, Any]:
-    """An input that holds one value."""
+    """An input that must hold a single value."""
     if value is None:
         raise PoolError(f"{label}: {name} is not given; it is required", label, name)
     array = as_array(label, value, name)
@@ -27,7 +27,7 @@ def scalar(label: str, name: str, value: Any) -> np.ndarray[Any, Any]:
 
 
 def scale(label: str, name: str, value: Any) -> np.float32:
-    """A scale: a float32, or a Python float that becomes one."""
+    """A scale: a float32, or a Python float that is rounded to one."""
     if type(value) is np.float32:
         number = value
     else:
@@ -44,7 +44,7 @@ def scale(label: str, name: str, value: Any) -> np.float32:
 
 
 def zero_point(label: str, name: str, value: Any, dtype: np.dtype[Any]) -> int:
-    """A zero point: of the data's dtype, or a Python int in its range."""
+    """A zero point: a value of the data's dtype, or a Python int within its range."""
     array = scalar(label, name, value)
     if array.dtype != dtype:
         if not is_integer(value) or isinstance(value, np.generic):
@@ -59,20 +59,20 @@ def zero_point(label: str, name: str, value: Any, dtype: np.dtype[Any]) -> int:
 
 @lru_cache(maxsize=256)
 def ratio_of(x_scale: np.float32, y_scale: np.float32, taps: int) -> np.float32:
-    """What turns an integer sum into steps of y, in float32 and in the order of onnxruntime."""
+    """The factor from an integer sum to steps of y, in float32 and in onnxruntime's order of operations."""
     with np.errstate(all="ignore"):
         return np.float32(x_scale / np.float32(y_scale * np.float32(taps)))
 
 
 class Rule(NamedTuple):
-    """What a kernel does with a sum."""
+    """How a kernel turns a sum into a byte."""
 
-    bias: int  # the zero point of x, times taps if the sum is of integers
-    scale: float  # what one unit of the sum is worth
+    bias: int  # the zero point of x, times the number of taps if integers are summed
+    scale: float  # the value of one unit of the sum
     y_scale: float
-    lowest: float  # of y, less its zero point if the sum is of integers
+    lowest: float  # value of y, minus its zero point if integers are summed
     highest: float
-    zero: int  # point of y
+    zero: int  # the zero point of y
 
 
 class Quantisation(NamedTuple):
@@ -86,7 +86,7 @@ class Quantisation(NamedTuple):
     high: int
 
     def whole(self, label: str, taps: int) -> Rule:
-        """What the mean of an integer sum of `taps` values takes, as onnxruntime's QLinearGlobalAveragePool has it."""
+        """The rule for means of whole channels, by integer sums as in onnxruntime's QLinearGlobalAveragePool."""
         ratio = ratio_of(self.x_scale, self.y_scale, taps)
         if not 0 < float(ratio) < math.inf:
             raise PoolError(f"{label}: x_scale={self.x_scale} over y_scale={self.y_scale} times {taps} taps is {ratio} "
@@ -96,13 +96,13 @@ class Quantisation(NamedTuple):
                     highest=float(self.high - self.y_zero), zero=self.y_zero)
 
     def in_order(self) -> Rule:
-        """What the mean of a float32 sum of real values takes, as onnxruntime's QLinearAveragePool computes it."""
+        """The rule for means of windows, by float32 sums as in onnxruntime's QLinearAveragePool."""
         return Rule(bias=self.x_zero, scale=float(self.x_scale), y_scale=float(self.y_scale), lowest=float(self.low),
                     highest=float(self.high), zero=self.y_zero)
 
 
 def read(label: str, dtype: np.dtype[Any], inputs: tuple[Any, ...], optional: bool) -> Quantisation:
-    """The quantisation that the inputs after X say; `optional` zero points are 0 where they are missing."""
+    """Reads the inputs after X. If zero points are `optional`, a missing one is 0."""
     if optional and len(inputs) == len(NAMES) - 1:
         inputs = (*inputs, None)
     if len(inputs) != len(NAMES):

@@ -1,4 +1,4 @@
-"""Ranges: which sums are sure to be right, and which results may have to be computed again."""
+"""Ranges: which sums are certain to be right, and which results may have to be computed again."""
 
 import math
 import sys
@@ -6,12 +6,12 @@ import sys
 from ..dtypes import DTYPES
 from .request import Reduction
 
-SAFE = 960  # a double holds sums of powers of two from -SAFE to SAFE without loss, up to 2^63 of them
+SAFE = 960  # a double holds any sum of up to 2^63 numbers between 2^-SAFE and 2^SAFE without overflow or underflow
 MOST_FLOAT, MOST_DOUBLE = (2 - 2**-23) * 2.0**127, sys.float_info.max
 
 
 def safe_range(reduction: Reduction, dtype: str) -> tuple[float, float]:
-    """The sums of p-th powers that are sure to have neither overflowed nor lost digits to an underflow."""
+    """The range within which a sum of p-th powers has certainly neither overflowed nor underflowed."""
     low, high = DTYPES[dtype].exponents
     if reduction.p * max(-low, high) <= SAFE:
         return 0.0, math.inf
@@ -19,14 +19,14 @@ def safe_range(reduction: Reduction, dtype: str) -> tuple[float, float]:
 
 
 def retries(reduction: Reduction, dtype: str) -> bool:
-    """Whether results may have to be computed again, as a sum may have left its range."""
+    """Whether a sum may leave its range, so that results have to be computed again."""
     if reduction.name == "mean":
         return dtype != "float16"
     return reduction.name == "norm" and reduction.p < math.inf and safe_range(reduction, dtype)[1] < math.inf
 
 
 def harmless(reduction: Reduction, dtype: str, taps: int) -> tuple[float, float]:
-    """Magnitudes between which elements never take a sum of so many taps out of its range."""
+    """The range of magnitudes whose sums, of so many taps, never leave the safe range."""
     taps = max(taps, 1)
     if reduction.name != "norm":
         return 0.0, (MOST_DOUBLE if dtype == "float64" else MOST_FLOAT) / (2 * taps)

@@ -1,4 +1,4 @@
-"""THE TABLE of reductions: what the loops make of a window. The build compiles a step for each reduction and dtype."""
+"""THE TABLE of reductions. The build compiles each step for every reduction and dtype that it takes."""
 
 from typing import NamedTuple
 
@@ -12,15 +12,15 @@ class Kind(NamedTuple):
     Attributes
     ----------
     name : str
-        The headers see it as REDUCTION_name.
+        The headers see it as the macro REDUCTION_name.
     dtypes : tuple of str
-        Those that it is compiled for.
+        The dtypes that it is compiled for.
     acc_bytes : int
-        The bytes of an accumulator, at least those of an element.
+        Bytes of an accumulator. It has at least those of an element.
     ordered : bool
         Whether the order of taps shows in a result.
     rare : bool
-        Whether it is compiled once, for speed on no instruction set in particular.
+        Whether it runs so seldom that it is compiled only once, without an instruction set.
     """
 
     name: str
@@ -35,7 +35,7 @@ KINDS = {kind.name: kind for kind in (
     Kind("magnitude", FLOATS, ordered=False, rare=True),  # the norm of infinite p
     Kind("mean", FLOATS, acc_bytes=4),
     Kind("norm", FLOATS, acc_bytes=8),
-    Kind("wide", FLOATS, acc_bytes=16, rare=True),  # a mean or norm again, as doubles with an exponent of their own
+    Kind("wide", FLOATS, acc_bytes=16, rare=True),  # means and norms again, as doubles with a separate exponent
     Kind("indexed_max", LOOPS, acc_bytes=8),
     Kind("mean_in_order", BYTES, acc_bytes=4),  # of quantised windows, whose sum is taken in row-major order
     Kind("quantised_mean", BYTES, acc_bytes=4),  # of whole quantised channels,

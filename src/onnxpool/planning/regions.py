@@ -1,4 +1,4 @@
-"""Regions: the plan of MaxRoiPool and RoiAlign, which pool parts of images that a second input names."""
+"""The plan of MaxRoiPool and RoiAlign, which pool regions of images given by a second input."""
 
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 else:
     pool_regions = kernels.compiled("other.regions").pool_regions
 
-MOST_REACH = 2.0**31  # of a corner or side that is rounded to elements: operators hold these in 32 bits
-MOST_SAMPLES = 2**22  # of one region: sampling_ratio 0 takes their number from the data
+MOST_REACH = 2.0**31  # magnitude of a corner or side in elements, which 32 bits must hold after rounding
+MOST_SAMPLES = 2**22  # of one region, whose number the data decides where sampling_ratio is 0
 
 
 class Regions(NamedTuple):
-    """How regions are cut, and what of them is taken."""
+    """How regions are divided into bins, and what a bin becomes."""
 
     kind: str
     pooled: tuple[int, int]
@@ -33,7 +33,7 @@ class Regions(NamedTuple):
 
 
 class RegionPlan(Plan):
-    """The plan of an operator on regions; `regions` is how they are cut."""
+    """The plan of an operator on regions."""
 
     __slots__ = ("output_shape", "regions")
 
@@ -80,14 +80,14 @@ class RegionPlan(Plan):
         return self.regions.kind != "roi_max"
 
     def _further(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The inputs after X, as many as there must be."""
+        """The inputs after X, whose number is checked."""
         if len(inputs) != 1 + self._align:
             raise PoolError(f"{self.label}: takes X, rois{' and batch_indices' if self._align else ''}, got "
                             f"{1 + len(inputs)} inputs; give all of them", self.label, value=1 + len(inputs))
         return inputs
 
     def _rois(self, given: Any) -> Array:
-        """The regions, copied so that nobody changes them once they are checked."""
+        """The regions, as a copy that cannot change after it has been checked."""
         label, columns = self.label, 4 if self._align else 5
         rois = as_array(label, given, "rois")
         if rois.dtype.newbyteorder("=") != self.dtype:
@@ -127,9 +127,9 @@ class RegionPlan(Plan):
         return self._check_images(np.array(images, np.int64), "batch_indices[{}]")
 
     def _check_reach(self, corners: Array) -> None:
-        """Refuses a region whose scaled corners or sides leave the numbers that they are computed in."""
+        """Refuse regions whose scaled corners or sides exceed the type that they are computed in."""
         real, scale, most = corners.dtype, self.regions.scale, math.inf if self._align else MOST_REACH
-        if 4 * float(np.abs(corners).max(initial=0)) * scale < MOST_REACH:  # a look that takes less time
+        if 4 * float(np.abs(corners).max(initial=0)) * scale < MOST_REACH:  # the cheap check that nearly all regions pass
             return
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = corners * real.type(scale)
@@ -143,7 +143,7 @@ class RegionPlan(Plan):
                             value=tuple(corners[row].tolist()))
 
     def _check_samples(self, corners: Array) -> int:
-        """The most samples of a bin along an axis; refuses a region that has too many in all."""
+        """The maximum number of samples of a bin along an axis. Refuses regions with too many of them."""
         pooled = np.array(self.regions.pooled, np.float64)
         with np.errstate(over="ignore"):
             sizes = (corners[:, [3, 2]].astype(np.float64) - corners[:, [1, 0]]) * self.regions.scale
@@ -166,7 +166,7 @@ class RegionPlan(Plan):
 
 
 def check_planes(label: str, shape: tuple[int, ...], channels_last: bool) -> None:
-    """Refuses arrays that are not images."""
+    """Refuse arrays that are not batches of images."""
     if len(shape) != 4:
         raise PoolError(f"{label}: X has {len(shape)} axes, shape {shape}, but takes 4; "
                         f"give {'(N, H, W, C)' if channels_last else '(N, C, H, W)'}", label, "X", value=shape)

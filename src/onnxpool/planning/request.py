@@ -1,4 +1,4 @@
-"""Requests: what is asked of a plan, whatever the arrays look like in memory."""
+"""Requests: what a plan is asked for, independent of how arrays lie in memory."""
 
 import math
 from typing import Any, NamedTuple
@@ -10,11 +10,11 @@ from ..windows import Axis
 
 
 class Reduction(NamedTuple):
-    """What a window becomes."""
+    """The function that turns a window into a result, with its parameters."""
 
     name: str  # max, indexed_max, mean, norm, quantised_mean, mean_in_order
     p: float = 0.0  # of a norm
-    whole: bool = False  # whether the operator has one window, that is all of a channel
+    whole: bool = False  # whether the operator has a single window, which covers the pooled axes
     column_major: bool = False  # whether indices count the first axis fastest
 
 
@@ -30,7 +30,7 @@ class Request(NamedTuple):
         The pooled axes, in ascending order, and the windows along each.
     reduction : Reduction
     channel : int, optional
-        The axis of channels in the layouts of ONNX, whose indices count channels before the pooled axes.
+        The channel axis of ONNX's layouts, whose indices count channels before the pooled axes.
     keepdims : bool
         Whether the result has the pooled axes.
     """
@@ -45,24 +45,27 @@ class Request(NamedTuple):
     @property
     def axes(self) -> tuple[Axis, ...]:
         """The windows along each pooled axis."""
-        return tuple(windows for _, windows in self.windows)
+        return tuple([windows for _, windows in self.windows])
 
     @property
     def pooled(self) -> tuple[int, ...]:
         """The pooled axes."""
-        return tuple(axis for axis, _ in self.windows)
+        return tuple([axis for axis, _ in self.windows])
 
     @property
     def kept(self) -> tuple[int, ...]:
         """The axes that the result has."""
-        pooled = () if self.keepdims else self.pooled
-        return tuple(axis for axis in range(len(self.shape)) if axis not in pooled)
+        axes = range(len(self.shape))
+        if self.keepdims:
+            return tuple(axes)
+        pooled = self.pooled
+        return tuple([axis for axis in axes if axis not in pooled])
 
     @property
     def output_shape(self) -> tuple[int, ...]:
         """The shape of the result."""
         along = dict(self.windows)
-        return tuple(along[axis].out if axis in along else self.shape[axis] for axis in self.kept)
+        return tuple([along[axis].out if axis in along else self.shape[axis] for axis in self.kept])
 
     @property
     def nbytes(self) -> int:
@@ -80,18 +83,21 @@ class Request(NamedTuple):
 
     @property
     def places(self) -> tuple[int, ...]:
-        """What one more along each axis adds to an index."""
-        steps = dict(zip(self.order, row_major([self.shape[axis] for axis in self.order]), strict=True))
-        return tuple(steps[axis] for axis in range(len(self.shape)))
+        """What one more along each axis adds to an index; 0 if there are no indices."""
+        if self.reduction.name != "indexed_max":
+            return (0,) * len(self.shape)
+        order = self.order
+        steps = dict(zip(order, row_major([self.shape[axis] for axis in order]), strict=True))
+        return tuple([steps[axis] for axis in range(len(self.shape))])
 
 
 def is_kept(axis: Axis) -> bool:
-    """Whether each element is a window of its own."""
+    """Whether every element is a window by itself."""
     return axis.kernel == 1 and axis.out == axis.size and axis.pads == (0, 0)
 
 
 def picked(request: Request) -> tuple[slice | int, ...] | None:
-    """Which elements the results are, if every window has one and the reduction leaves it as it is."""
+    """The index of the results in X, if every window has a single element that the reduction does not change."""
     if request.reduction.name not in ("max", "mean") or not request.windows:
         return None
     index: list[slice | int] = [slice(None)] * len(request.shape)

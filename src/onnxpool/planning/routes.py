@@ -1,13 +1,13 @@
-"""Routes: which step solves a problem, and whether strided channels are made adjacent for it."""
+"""Routes: choosing the step that solves a problem, and whether strided channels are made adjacent for it."""
 
 from typing import NamedTuple
 
 from .steps import MOVES, STEPS, Problem, Step
 
-MOVED = 1.78  # nanoseconds for each register full of elements that is brought side by side, as the costs of steps
-CLEARLY = 0.93  # of the cost of the step before, which a later one must beat: 0.994 of the time, from memory 0.98
-LEAST = min(step.costs["results"] for step in STEPS if step.costs)  # that any window costs
-TILE = 512  # places of a tile whose channels are brought side by side
+MOVED = 1.78  # nanoseconds to make one register of elements adjacent; fitted with the costs of steps
+CLEARLY = 0.93  # of an earlier step's cost, which a later step must beat; takes 0.994 of the time, 0.98 from memory
+LEAST = min(step.costs["results"] for step in STEPS if step.costs)  # cost of any window
+TILE = 512  # places of a tile whose channels are made adjacent
 
 
 class Choice(NamedTuple):
@@ -19,7 +19,7 @@ class Choice(NamedTuple):
 
 
 def moved(problem: Problem) -> float:
-    """Registers full of elements and results that are moved for each of results."""
+    """The registers of elements and results that are moved per register of results."""
     amount = 1.0
     for axis in problem.axes:
         amount *= min(axis.size, (axis.out - 1) * axis.stride + axis.span) / (axis.out or 1)
@@ -27,7 +27,7 @@ def moved(problem: Problem) -> float:
 
 
 def halo(problem: Problem) -> float:
-    """How many times the tiles together read each place, if channels are brought side by side tile by tile."""
+    """How often tiles read each place on average, if channels are made adjacent tile by tile."""
     side = round(TILE ** (1 / len(problem.axes)))  # windows of a tile along each axis
     times = 1.0
     for axis in problem.axes:
@@ -37,14 +37,14 @@ def halo(problem: Problem) -> float:
 
 
 class Forced:
-    """For tests and measurements: a step that is taken wherever it fits, and whether rows or lanes are."""
+    """For tests and measurements: forces a step wherever it fits, and rows or lanes."""
 
     step: str | None = None
     lanes: bool | None = None
 
 
 def choose(problem: Problem) -> Choice:
-    """The first step that fits, or a later one that is clearly cheaper."""
+    """The first step that fits, unless a later one is clearly cheaper."""
     reduction = problem.reduction
     fitting = [step for step in STEPS if reduction in step.reductions and step.fits(problem)]
     if Forced.step is not None:
@@ -60,14 +60,14 @@ def choose(problem: Problem) -> Choice:
 
 
 def choose_between(rows: Problem, lanes: Problem) -> Choice:
-    """The cheaper one of two: reducing items row by row, or bringing lanes that lie apart side by side."""
+    """The cheaper of two forms: reducing items row by row, or making strided lanes adjacent."""
     if Forced.lanes is not None:
         return choose(lanes if Forced.lanes else rows)
     by_rows = choose(rows)
     if by_rows.step.is_near is not None:
         return choose(lanes) if by_rows.step.is_near(lanes) else by_rows
     times, moving = halo(lanes), MOVED * moved(lanes)
-    if times * (moving + LEAST) >= by_rows.cost:  # whatever lanes gain
+    if times * (moving + LEAST) >= by_rows.cost:  # not even free reductions would pay for the copies
         return by_rows
     by_lanes = choose(lanes)
     return by_lanes if times * (by_lanes.cost + moving) < by_rows.cost else by_rows

@@ -31,13 +31,13 @@ class Problem(NamedTuple):
 
     reduction: str
     axes: tuple[Axis, ...]
-    joined: int  # of these, at the end, that are one in the order of sums
     items: int
     lanes: int  # that lie side by side, or are brought there
     planar: bool  # whether lanes are strided channels
     itemsize: int
     acc_bytes: int  # of an accumulator
     whole: bool  # whether the operator has one window, that is all of a channel
+    joined: int = 1  # axes at the end that count as one in the order of sums
 
 
 class Step(NamedTuple):

@@ -1,6 +1,6 @@
 """Tiles: how many windows of each axis, items and lanes a step takes at a time.
 
-A tile never changes a bit of a result. It decides what is in the caches together, and what threads can share.
+Tiles never change a bit of a result. They decide what shares the caches, and what threads can divide among themselves.
 """
 
 import math
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from ..windows import Axis, ceil_div
 
-MOST = 1_000_000  # bytes of memory of a thread; a larger tile is cut at any cost, as about 1 MiB is promised
-TASKS = 16  # that a large problem is cut into at least, so that up to 8 threads share them evenly; not measured
+MOST = 1_000_000  # bytes per thread; a larger tile is cut whatever it costs, because callers are promised about 1 MiB
+TASKS = 16  # of a large problem, at least, so that up to 8 threads share them evenly; not measured
 # Measured on Zen 3 with one thread:
-LARGE = 1 << 18  # elements in and out of a large problem; from half of it on: 1.7 times the time of one tile
-AGAIN = 1.6  # how much more work two half tiles may be than a whole one, unless memory does not suffice
-LANES = 1.2  # how much more work it is to halve lanes, while they fill cache lines; else 2
+LARGE = 1 << 18  # elements read and written by a large problem; with half of that, 1.7 times the time of a single tile
+MOST_EXTRA = 1.6  # by which two half tiles may exceed the work of a whole one, unless memory demands more
+HALVED_LANES = 1.2  # work of halving lanes that fill cache lines; otherwise 2
 
 
 class Tile(NamedTuple):
@@ -26,45 +26,45 @@ class Tile(NamedTuple):
 
 
 def places(axes: Sequence[Axis], windows: Sequence[int]) -> int:
-    """The places that windows read."""
-    return math.prod(axis.read_by(count) for axis, count in zip(axes, windows, strict=True))
+    """The number of places that the windows read."""
+    return math.prod([axis.read_by(count) for axis, count in zip(axes, windows, strict=True)])
 
 
 def results(tile: Tile) -> int:
-    """The results of a tile."""
+    """The number of results of a tile."""
     return math.prod(tile.windows) * tile.lanes * tile.items
 
 
 def elements(axes: Sequence[Axis], tile: Tile) -> int:
-    """The elements that a tile reads, and the results that it has."""
+    """The number of elements and results of a tile."""
     return places(axes, tile.windows) * tile.lanes * tile.items + results(tile)
 
 
 def reused(axes: Sequence[Axis], tile: Tile) -> int:
-    """The elements that a row of windows reads, of which the next row reads some again."""
+    """The number of elements that a row of windows reads, some of which the next row reads again."""
     return places(axes, (1, *tile.windows[1:])) * tile.lanes
 
 
 def count(axes: Sequence[Axis], items: int, lanes: int, tile: Tile) -> int:
-    """How many tiles there are."""
-    tiles = -(-items // tile.items) * -(-lanes // tile.lanes)
+    """The number of tiles."""
+    tiles = ceil_div(items, tile.items) * ceil_div(lanes, tile.lanes)
     for axis, windows in zip(axes, tile.windows, strict=True):
-        tiles *= -(-axis.out // windows)
+        tiles *= ceil_div(axis.out, windows)
     return tiles
 
 
 class Work:
     """
-    How much work windows are: the places that they read.
+    The work of computing windows, measured as the places that they read.
 
     Parameters
     ----------
     axes : sequence of Axis
     by_axis : bool
-        Whether elements that stay where they are are reduced one axis after the other, the first one first. Each pass
-        reads padding too, and leaves results.
+        Whether elements that stay in place are reduced one axis after the other, starting with the first. Each pass
+        also reads padding, and writes its results.
     rows : bool
-        Whether rows stay whole as long as there are several: a transposition reads their places one after the other.
+        Whether rows stay whole while there are several of them, because a transposition reads their places in order.
     """
 
     __slots__ = ("axes", "by_axis", "rows")
@@ -73,7 +73,7 @@ class Work:
         self.axes, self.by_axis, self.rows = axes, by_axis, rows
 
     def halves(self, windows: Sequence[int]) -> list[float]:
-        """How much more work two halves are than the whole, for each axis along which windows are halved."""
+        """The work of two halves relative to the whole, for each axis along which windows can be halved."""
         more = self._of_passes(windows) if self.by_axis else [
             2 * axis.read_by((count + 1) // 2) / axis.read_by(count)
             for axis, count in zip(self.axes, windows, strict=True)]
@@ -94,12 +94,12 @@ class Work:
 
 
 def padded(axis: Axis, windows: int) -> int:
-    """The places of an axis that so many windows read, with padding."""
+    """The number of places that so many windows of an axis read, including padding."""
     return (windows - 1) * axis.stride + axis.span
 
 
 def passed(read: Sequence[int], windows: Sequence[int]) -> int:
-    """What passes read and leave."""
+    """The number of places that all passes read and write."""
     total = places = math.prod(read)
     for size, count in zip(read, windows, strict=True):
         places = places // size * count
@@ -108,13 +108,13 @@ def passed(read: Sequence[int], windows: Sequence[int]) -> int:
 
 
 def halved(tile: Tile, work: Work, least: int, grain: int) -> tuple[float, Tile]:
-    """The tile halved where that adds least work, and how much more work it is: infinite if it is one."""
+    """The tile halved where that adds the least work, and the factor by which work grows; inf if it is one."""
     items, windows, lanes = tile
     if items > 1:
         return 1, Tile((items + 1) // 2, windows, lanes)
     ways = work.halves(windows)
     more = min(ways, default=math.inf)
-    by_lanes = LANES if lanes >= 2 * least else 2 if lanes > 1 else math.inf
+    by_lanes = HALVED_LANES if lanes >= 2 * least else 2 if lanes > 1 else math.inf
     if by_lanes < more:
         half = ceil_div(lanes, 2 * grain) * grain if lanes >= 2 * least else ceil_div(lanes, 2)
         return by_lanes, Tile(items, windows, half)
@@ -133,22 +133,22 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
     ----------
     axes : sequence of Axis
     extents : (int, int, int)
-        Groups, items and lanes.
+        Numbers of groups, items and lanes.
     volume : callable
-        The bytes that a tile holds.
+        Returns the bytes that a tile takes.
     room : int
-        The most bytes of a tile.
+        The byte budget of a tile.
     work : Work
-        How much work windows are.
+        The work of computing windows.
     within : Tile, optional
-        A larger tile, which is cut.
+        A larger tile to cut. Default is the whole problem.
     lane_values : (int, int), optional
-        Lanes below which a tile is not cut, and the most that it has.
+        Minimum lanes of a tile that is cut, and maximum lanes of any tile.
     grain : int, optional
-        Lanes of a tile are a multiple of it, but for the last tile.
+        The lanes of every tile but the last are a multiple of it.
     """
     groups, items, lanes = extents
-    tile = within or Tile(items, tuple(axis.out for axis in axes), min(lanes, lane_values[1]))
+    tile = within or Tile(items, tuple([axis.out for axis in axes]), min(lanes, lane_values[1]))
     large = within is None and elements(axes, Tile(items, tile.windows, lanes)) * groups >= LARGE
     tasks = TASKS if large else 1
     if large:  # items are always halved first
@@ -160,14 +160,14 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
             return tile
         more, smaller = halved(tile, work, lane_values[0], grain)
         fits = volume(smaller)
-        if not ((wanted and more <= AGAIN) or held > max(MOST, fits)):
+        if not ((wanted and more <= MOST_EXTRA) or held > max(MOST, fits)):
             return tile
         tile, held = smaller, fits
 
 
 def fewer(items: int, tasks: int, each: int) -> int:
-    """Items of a tile, halved until there are as many tasks, of which each item has some."""
+    """Items of a tile, halved until there are enough tasks; `each` is the number of tasks per tile of items."""
     part = items
-    while part > 1 and -(-items // part) * each < tasks:
+    while part > 1 and ceil_div(items, part) * each < tasks:
         part = (part + 1) // 2
     return part

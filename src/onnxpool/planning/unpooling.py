@@ -1,4 +1,4 @@
-"""Unpooling: the plan of MaxUnpool, which puts maxima back where indices say they came from."""
+"""The plan of MaxUnpool, which scatters maxima back to the positions that indices give."""
 
 import math
 from typing import Any
@@ -12,7 +12,7 @@ from ..execution import Plan
 from ..kernels.other.unpool import unpool
 from ..windows import check_sizes, per_axis, with_spatial
 
-MOST_WINDOWS = 2**40  # of a result: no machine has the memory for more
+MOST_WINDOWS = 2**40  # elements of a result; no machine has the memory for more
 
 
 def inferred_sizes(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], first: int) -> tuple[int, ...]:
@@ -50,7 +50,7 @@ class UnpoolPlan(Plan):
         return [f"indices address {self.addressed}"]
 
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
-        """The shape that is given, or else the one that indices address."""
+        """The given shape, or by default the one that indices address."""
         if len(inputs) not in (1, 2):
             raise PoolError(f"{self.label}: takes X, I and output_shape, got {1 + len(inputs)} inputs; "
                             f"give two or three", self.label, value=1 + len(inputs))
@@ -86,7 +86,7 @@ class UnpoolPlan(Plan):
         return np.require(indices, np.int64, ["C", "A"])
 
     def _stored_shape(self, given: Any) -> tuple[int, ...]:
-        """The shape of the result: as given, but not smaller than what indices address."""
+        """The shape of the result: the given one, which must not be smaller than what indices address."""
         label = self.label
         if given is None:
             return self.output_shape
