@@ -106,9 +106,10 @@ def problem_of(request: Request, form: Form) -> Problem:
     """The problem that a step is chosen for."""
     name, itemsize = kind_of(request), request.dtype.itemsize
     axes = tuple([dim.windows for dim in form.axes if dim.windows is not None])
-    return Problem(reduction=name, axes=axes, joined=form.joined(request.pooled) if request.reduction.whole else 1, items=form.item.size,
-                   lanes=form.lane.size, planar=form.apart, itemsize=itemsize,
-                   acc_bytes=max(itemsize, KINDS[name].acc_bytes), whole=request.reduction.whole)
+    whole = request.reduction.whole
+    return Problem(reduction=name, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
+                   itemsize=itemsize, acc_bytes=max(itemsize, KINDS[name].acc_bytes), whole=whole,
+                   joined=form.joined(request.pooled) if whole else 1)
 
 
 def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> Setup:

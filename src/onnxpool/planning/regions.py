@@ -129,7 +129,7 @@ class RegionPlan(Plan):
     def _check_reach(self, corners: Array) -> None:
         """Refuse regions whose scaled corners or sides exceed the type that they are computed in."""
         real, scale, most = corners.dtype, self.regions.scale, math.inf if self._align else MOST_REACH
-        if 4 * float(np.abs(corners).max(initial=0)) * scale < MOST_REACH:  # the cheap check that nearly all regions pass
+        if 4 * float(np.abs(corners).max(initial=0)) * scale < MOST_REACH:  # cheap, and nearly always enough
             return
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = corners * real.type(scale)
@@ -143,7 +143,7 @@ class RegionPlan(Plan):
                             value=tuple(corners[row].tolist()))
 
     def _check_samples(self, corners: Array) -> int:
-        """The maximum number of samples of a bin along an axis. Refuses regions with too many of them."""
+        """The maximum number of samples of a bin along an axis. Refuses regions that have too many."""
         pooled = np.array(self.regions.pooled, np.float64)
         with np.errstate(over="ignore"):
             sizes = (corners[:, [3, 2]].astype(np.float64) - corners[:, [1, 0]]) * self.regions.scale
