@@ -11,26 +11,13 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import api_texts as texts
+from uncompiled import PACKAGE, module
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "onnxpool"
-
-
-def facts() -> tuple[ModuleType, ModuleType]:
-    """The modules `schemas` and `attributes` of the source tree, which need no compiled module."""
-    package = ModuleType("onnxpool")
-    package.__path__ = [str(PACKAGE)]
-    sys.modules["onnxpool"] = package
-    from onnxpool import attributes, schemas
-
-    return schemas, attributes
-
-
-schemas, attributes = facts()
+attributes, schemas = module("attributes"), module("schemas")
 
 WIDTH = 120
 COMMAND = f"python tools/{Path(__file__).name}"
