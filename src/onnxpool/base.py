@@ -1,10 +1,10 @@
-"""What all operators share: attributes checked once, plans made and kept, nodes read."""
+"""What all operators share: attributes checked once, plans made and kept."""
 
 from __future__ import annotations
 
 import os
 from _thread import RLock  # threading takes a millisecond to import
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 from weakref import ref
@@ -13,7 +13,7 @@ import numpy as np
 
 from . import schemas, windows
 from .arrays import as_array, dtype_name, dtype_of, native
-from .attributes import Axes, Flag, integer, shown
+from .attributes import Axes, Flag, integer
 from .errors import Place, PoolError, PoolTypeError
 from .hints import hinted
 from .kernels.cpu import DefaultFloats
@@ -371,79 +371,6 @@ def clear_caches() -> None:
 
     for cache in (remembered, _plan, dtype_name, ratio_of):
         cache.cache_clear()
-
-
-def from_node(node: Any, opsets: dict[str, int]) -> Operator:
-    """
-    Make the operator of an ONNX node.
-
-    Parameters
-    ----------
-    node : onnx.NodeProto
-        Node with its domain; ``"ai.onnx"`` is the same as ``""``.
-    opsets : dict of str to int
-        Opset imports of the model, such as ``{"": 19, "com.microsoft": 1}``.
-
-    Returns
-    -------
-    Operator
-        Takes the inputs of the node, in ONNX order.
-
-    Raises
-    ------
-    PoolError
-        If the operator is unknown, its domain is not imported, or its version does not allow an attribute.
-    PoolTypeError
-        If an attribute does not have the type that the version prescribes.
-
-    See Also
-    --------
-    Operator : Class of the result.
-    supported : Lists operators and versions.
-
-    Examples
-    --------
-    >>> import onnx.helper, onnxpool
-    >>> node = onnx.helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])
-    >>> onnxpool.from_node(node, {"": 12})
-    MaxPool(kernel_shape=(2, 2), opset=12)
-    """
-    import onnx
-
-    if not isinstance(node, onnx.NodeProto):
-        raise PoolTypeError(f"from_node: node is a {type(node).__name__}; give a NodeProto, such as one of "
-                            f"model.graph.node", attribute="node", value=type(node).__name__)
-    if not isinstance(opsets, Mapping):
-        raise PoolTypeError(f"from_node: opsets is a {type(opsets).__name__}; give a dict such as {{'': 19}}, of a "
-                            f"model {{entry.domain: entry.version for entry in model.opset_import}}",
-                            attribute="opsets", value=opsets)
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    schema = schemas.SCHEMAS.get(node.op_type)
-    if schema is None or schema.domain != domain:
-        known = ", ".join(f"{s.domain + ':' if s.domain else ''}{name}" for name, s in schemas.SCHEMAS.items())
-        raise PoolError(f"{domain + ':' if domain else ''}{node.op_type} is not a pooling operator of onnxpool; "
-                        f"it has {known}", node.op_type)
-    imported = {"" if name == "ai.onnx" else name: opset for name, opset in opsets.items()}
-    if domain not in imported:
-        raise PoolError(f"{node.op_type}: domain {domain!r} is not among the model's opset imports {opsets}; "
-                        f"add it with a version", node.op_type, "domain", value=domain)
-    given = {attribute.name: value_of(attribute) for attribute in node.attribute}
-    version = schemas.resolve(node.op_type, imported[domain])
-    for attribute in node.attribute:
-        kind, found = version.attributes.get(attribute.name), onnx.AttributeProto.AttributeType.Name(attribute.type)
-        if kind is not None and kind.type != found.lower():
-            raise PoolTypeError(f"{version.label}: {attribute.name}={shown(given[attribute.name])} has the type "
-                                f"{found} in the node, but must have {kind.type.upper()}; make it one", version.label,
-                                attribute.name, value=given[attribute.name])
-    return by_name(node.op_type, imported[domain], given, return_indices=any(node.output[1:]))
-
-
-def value_of(attribute: Any) -> Any:
-    """The value of a node's attribute."""
-    from onnx.helper import get_attribute_value
-
-    value = get_attribute_value(attribute)
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def by_name(name: str, opset: int | None, given: dict[str, Any], channels_last: bool | int = False,

@@ -92,6 +92,12 @@ def one_line(error: BaseException) -> str:
     return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "..."
 
 
+def value_of(attribute: onnx.AttributeProto) -> Any:
+    """The value of a node's attribute, with bytes decoded."""
+    value = helper.get_attribute_value(attribute)
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
 def bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
     """The graphs among a node's attributes, such as the branches of an If."""
     for attribute in node.attribute:

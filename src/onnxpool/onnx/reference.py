@@ -8,10 +8,10 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-import onnxpool
 from onnxpool.errors import PoolError, PoolTypeError
 from onnxpool.schemas import SCHEMAS
 
+from .nodes import from_node
 from .protos import LONG_NAME, Array, ModelError, canonical, title, unlinked
 
 
@@ -37,7 +37,7 @@ class PoolingNode(OpRun):
     def _made(self, node: onnx.NodeProto) -> Any:
         """The operator of the node, at the opset of the graph or function that contains the node."""
         try:
-            return onnxpool.from_node(node, self.run_params["opsets"])
+            return from_node(node, self.run_params["opsets"])
         except (PoolError, PoolTypeError) as error:
             raise NodeError(f"node {title(node)!r}: {error}") from error
 

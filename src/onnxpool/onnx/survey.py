@@ -13,13 +13,13 @@ import numpy as np
 import onnx
 from onnx import external_data_helper, helper, inliner
 
-import onnxpool
 from onnxpool.base import Operator
 from onnxpool.errors import PoolError, PoolTypeError
 from onnxpool.execution import Plan
 from onnxpool.planning.unpooling import UnpoolPlan
 from onnxpool.schemas import SCHEMAS, resolve
 
+from .nodes import from_node
 from .protos import (
     InputError,
     ModelError,
@@ -83,7 +83,7 @@ class Site:
             if any(attribute.ref_attr_name for attribute in self.node.attribute):
                 self.unknown = "its attributes come from the caller of a function of another opset"
             else:
-                self.operator = onnxpool.from_node(self.node, dict(self.opsets))
+                self.operator = from_node(self.node, dict(self.opsets))
         except (PoolError, PoolTypeError) as error:
             self.error = one_line(error)
 
