@@ -15,6 +15,7 @@ from . import schemas, windows
 from .arrays import as_array, dtype_name, dtype_of, native
 from .attributes import Axes, Flag, integer
 from .errors import Place, PoolError, PoolTypeError
+from .frozen import Frozen
 from .hints import hinted
 from .kernels.cpu import DefaultFloats
 from .keys import MOST_KEPT, remembered
@@ -36,7 +37,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=importing.acquire, after_in_parent=importing.release, after_in_child=importing.release)
 
 
-class Operator:
+class Operator(Frozen):
     """
     ONNX operator with checked attributes: immutable, hashable, picklable and thread-safe.
 
@@ -123,10 +124,8 @@ class Operator:
         keeps = bool(Flag().check(Place(version.label, "keepdims"), keepdims))
         schemas.check_outputs(version, 1 + indices)
         resolved = schemas.LATEST[schema.domain] if opset is None else int(opset)
-        for key, value in (("_given", tuple(checked.items())), ("_version", version), ("channels_last", last),
-                           ("opset", resolved), ("return_indices", indices), ("axes", pooled), ("keepdims", keeps),
-                           ("_recent", no_plan)):
-            object.__setattr__(self, key, value)
+        self._freeze(_given=tuple(checked.items()), _version=version, channels_last=last, opset=resolved,
+                     return_indices=indices, axes=pooled, keepdims=keeps, _recent=no_plan)
         self._check()
 
     def _check(self) -> None:
@@ -188,12 +187,6 @@ class Operator:
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
         """The plan for a checked shape and dtype."""
         raise NotImplementedError(f"{self.label} has no plan")
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{self.label} is immutable: cannot set {name}; make a new operator")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{self.label} is immutable: cannot delete {name}")
 
     def _keywords(self) -> dict[str, Any]:
         """The arguments that make an equal operator."""
@@ -312,7 +305,7 @@ class Operator:
         plan = self._recent()
         if plan is None or plan.dtype is not x.dtype or plan.shape != x.shape:
             plan = _plan(self, x.shape, native(x.dtype))
-            object.__setattr__(self, "_recent", ref(plan))
+            self._freeze(_recent=ref(plan))
         return plan(x, *inputs, out=out, num_threads=num_threads)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .arrays import as_array, native
 from .errors import PoolError, PoolTypeError
+from .frozen import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from .windows import Axis
 
 
-class Plan:
+class Plan(Frozen):
     """
     Operator prepared for one shape and dtype, whose calls have the least overhead.
 
@@ -78,15 +79,8 @@ class Plan:
 
     def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], **resolved: Any) -> None:
         last = operator.channels_last and len(shape) > 2
-        for name, value in {"operator": operator, "label": operator.label, "channels_last": last, "shape": shape,
-                            "dtype": dtype, **resolved}.items():
-            object.__setattr__(self, name, value)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a plan is immutable: cannot set {name}; make a new plan")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a plan is immutable: cannot delete {name}")
+        self._freeze(operator=operator, label=operator.label, channels_last=last, shape=shape, dtype=dtype)
+        self._freeze(**resolved)
 
     def _key(self) -> tuple[Any, ...]:
         return self.operator, self.shape, self.dtype

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .attributes import integer, shown
 from .errors import Place, PoolError, PoolTypeError
+from .frozen import Frozen
 from .places import renumber
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Range = tuple[int, int]  # from one place to that behind the last one
 
 
-class Part:
+class Part(Frozen):
     """
     Part of a result: the slices of the input that it needs, and the plan that computes it.
 
@@ -81,13 +82,8 @@ class Part:
 
     def __init__(self, whole: Any, plan: Any, inputs: tuple[slice, ...], outputs: tuple[slice, ...],
                  renumbering: Any = None) -> None:
-        for name, value in {"_whole": whole, "_plan": plan, "inputs": inputs, "outputs": outputs,
-                            "shape": plan.shape, "output_shape": plan.output_shape, "dtype": whole.dtype,
-                            "_renumbering": renumbering}.items():
-            object.__setattr__(self, name, value)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a part is immutable: cannot set {name}; make a new part")
+        self._freeze(_whole=whole, _plan=plan, inputs=inputs, outputs=outputs, shape=plan.shape,
+                     output_shape=plan.output_shape, dtype=whole.dtype, _renumbering=renumbering)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._whole, "tile", tuple((cut.start, cut.stop) for cut in self.outputs))

@@ -246,8 +246,10 @@ def test_parts_and_shares_are_picklable() -> None:
     assert np.array_equal(again(x[share.inputs]).value, share(x[share.inputs]).value)
     assert repr(part) == ("<part of MaxPool(kernel_shape=2, opset=28, return_indices=True, axes=(0, 1))"
                           ".plan((9, 8, 5), 'float64'): [1:4, 2:5, 0:5] from [1:5, 2:6, 0:5]>")
-    with pytest.raises(AttributeError, match="immutable"):
+    with pytest.raises(AttributeError, match="immutable: cannot set inputs; make a new one"):
         part.inputs = ()
+    with pytest.raises(AttributeError, match="immutable: cannot delete inputs"):
+        del part.inputs
 
 
 PLAN = onnxpool.MaxPool(kernel_shape=2, axes=0).plan((9, 4), "float32")
