@@ -1,8 +1,9 @@
-"""For the build: lists the units that are compiled, or writes the numbers of `limits.py` as C.
+"""List the units to compile, or print the constants of `limits.py` as C, for the build.
 
     python tools/list_units.py [limits]
 
-A line has the step, reduction and dtype of a unit, and whether each instruction set has it or all have it in common.
+Each line has the step, reduction and dtype of a unit, then "each" if the unit is compiled for every instruction set, or
+"common" if all instruction sets share it.
 """
 
 import sys

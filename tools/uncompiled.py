@@ -1,4 +1,4 @@
-"""Imports pure Python modules of the source tree, before or without a build of the compiled ones."""
+"""Import pure Python modules from the source tree, without building the compiled ones."""
 
 import importlib
 import sys

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import kernels as kernels  # which refuses a processor or setting that it does not know
+from . import kernels as kernels  # refuses unsupported processors and settings
 from .base import Operator, clear_caches, importing
 from .errors import PoolError, PoolTypeError
 from .execution import Plan
@@ -39,7 +39,7 @@ __all__ = [
     "supported",
 ]
 
-# Names that no call of an operator needs, and their modules, which are imported when the name is first read.
+# Names that no call of an operator needs. Their modules are imported when the name is first read.
 _LATER = {"Part": "parts", "Partial": "parts", "Share": "parts", "__version__": "version", "config": "about",
           "from_dlpack": "dlpack", "from_node": "onnx.nodes", "show_config": "about"}
 

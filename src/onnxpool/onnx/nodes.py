@@ -1,4 +1,4 @@
-"""Operators of ONNX nodes. `onnxpool.from_node` exists without the onnx package, so only its calls import onnx."""
+"""Operators of ONNX nodes. Only calls import the onnx package, because `onnxpool.from_node` must exist without it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     Parameters
     ----------
     node : onnx.NodeProto
-        Node with its domain; ``"ai.onnx"`` is the same as ``""``.
+        Node. The domain ``"ai.onnx"`` is the same as ``""``.
     opsets : dict of str to int
-        Opset imports of the model, such as ``{"": 19, "com.microsoft": 1}``.
+        Opset imports of the model, for example ``{"": 19, "com.microsoft": 1}``.
 
     Returns
     -------
     Operator
-        Takes the inputs of the node, in ONNX order.
+        Operator with the attributes of the node. Call it with the inputs of the node.
 
     Raises
     ------
@@ -54,11 +54,11 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     from .protos import LONG_NAME, value_of
 
     if not isinstance(node, onnx.NodeProto):
-        raise PoolTypeError(f"from_node: node is a {type(node).__name__}; give a NodeProto, such as one of "
-                            f"model.graph.node", attribute="node", value=type(node).__name__)
+        raise PoolTypeError(f"from_node: node is a {type(node).__name__}; give a NodeProto, such as an item "
+                            f"of model.graph.node", attribute="node", value=type(node).__name__)
     if not isinstance(opsets, Mapping):
-        raise PoolTypeError(f"from_node: opsets is a {type(opsets).__name__}; give a dict such as {{'': 19}}, of a "
-                            f"model {{entry.domain: entry.version for entry in model.opset_import}}",
+        raise PoolTypeError(f"from_node: opsets is a {type(opsets).__name__}; give a dict such as {{'': 19}}, or for "
+                            f"a model {{entry.domain: entry.version for entry in model.opset_import}}",
                             attribute="opsets", value=opsets)
     domain = "" if node.domain == LONG_NAME else node.domain
     schema = SCHEMAS.get(node.op_type)
@@ -75,7 +75,7 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     for attribute in node.attribute:
         kind, found = version.attributes.get(attribute.name), onnx.AttributeProto.AttributeType.Name(attribute.type)
         if kind is not None and kind.type != found.lower():
-            raise PoolTypeError(f"{version.label}: {attribute.name}={shown(given[attribute.name])} has the type "
-                                f"{found} in the node, but must have {kind.type.upper()}; make it one", version.label,
-                                attribute.name, value=given[attribute.name])
+            raise PoolTypeError(f"{version.label}: {attribute.name}={shown(given[attribute.name])} has type "
+                                f"{found} in the node, but must have type {kind.type.upper()}; change it",
+                                version.label, attribute.name, value=given[attribute.name])
     return by_name(node.op_type, imported[domain], given, return_indices=any(node.output[1:]))
