@@ -96,7 +96,7 @@ class Operator(Frozen):
 
     _given: tuple[tuple[str, Any], ...]
     _version: schemas.Version
-    _recent: Callable[[], Plan | None]  # a weak reference to the last call's plan, which refers to the operator
+    _recent: Callable[[], Plan | None]  # a weak reference to the last call's plan, which holds the operator
     axes: tuple[int, ...] | None
     channels_last: bool
     keepdims: bool

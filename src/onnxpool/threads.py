@@ -9,7 +9,7 @@ from .attributes import integer
 from .errors import Place
 from .limits import MOST_THREADS
 
-SERIAL_BYTES = 1 << 19  # of arrays; below, a second thread gains nothing (measured: 0.97x at 512 KiB, 1.7x at 1 MiB)
+SERIAL_BYTES = 1 << 19  # of X; below, a second thread gains nothing (measured: 0.97x at 512 KiB, 1.7x at 1 MiB)
 
 _scoped: ContextVar[int | None] = ContextVar("onnxpool.num_threads", default=None)
 _setting: int | None = None
@@ -173,6 +173,6 @@ def num_threads(n: int) -> AbstractContextManager[int]:
 
 
 def team(asked: object, size: int) -> int:
-    """The number of threads of a call on arrays of `size` bytes: 1 if they are small, else the requested number."""
+    """The number of threads of a call on `size` bytes: 1 if they are few, else the requested number."""
     threads = get_num_threads() if asked is None else _checked(asked)
     return threads if size >= SERIAL_BYTES else 1
