@@ -1,7 +1,7 @@
-"""Texts of the public API: what docstrings say of operators, parameters and results.
+"""Texts of the public API: descriptions of operators, parameters and results for docstrings.
 
-`generate_api.py` writes docstrings from these texts. Facts are not among them: types, defaults, versions and dtypes
-come from `schemas.py`. Paragraphs are wrapped anew; indented lines stay as they are.
+`generate_api.py` writes docstrings from these texts. Types, defaults, versions and dtypes come from `schemas.py`
+instead. Paragraphs are rewrapped, except for indented lines.
 """
 
 from typing import NamedTuple
@@ -19,23 +19,23 @@ ATTRIBUTES = {
     "mode": "How the samples of a bin are combined.",
     "output_height": "Number of bins along the height.",
     "output_width": "Number of bins along the width.",
-    "sampling_ratio": "Number of samples of a bin along each axis. With 0, about one sample is taken for each element.",
+    "sampling_ratio": "Number of samples of a bin along each axis. 0 means about one sample per element.",
     "strides": "Distance between neighbouring windows along each axis, in elements. The default does not depend on "
-               "the kernel, so windows overlap.",
-    "pads": "Padding: the beginning of each spatial axis, then the end of each. An int applies to every side.",
+               "the kernel, so windows overlap by default.",
+    "pads": "Padding at the beginning of each spatial axis, then at the end of each. An int applies to every side.",
     "dilations": "Distance between neighbouring taps of a window along each axis, in elements.",
-    "auto_pad": "Rule that computes the padding in place of `pads`.",
-    "ceil_mode": "Whether the number of windows is rounded up, so that the last one may lie only partly inside the "
+    "auto_pad": "Rule that computes the padding, instead of `pads`.",
+    "ceil_mode": "Whether to round the number of windows up, so that the last one may lie only partly inside the "
                  "input.",
     "count_include_pad": "Whether the divisor counts padding.",
-    "storage_order": "Whether Indices are counted column by column within the last two axes.",
-    "spatial_scale": "Factor that turns corners into positions in `x`.",
+    "storage_order": "Whether Indices count the last two axes in column-major order.",
+    "spatial_scale": "Factor that converts the coordinates of corners to positions in `x`.",
     "coordinate_transformation_mode":
-        '"half_pixel" shifts corners by half an element, so that the centres of elements lie between whole numbers. '
-        '"output_half_pixel" does not, as in version 10.',
+        '"half_pixel" shifts corners by half an element, because the centres of elements lie between whole numbers. '
+        '"output_half_pixel" does not shift them, as in version 10.',
 }
 
-# Inputs, and parameters that ONNX does not have: type and text.
+# Inputs, and parameters that are not ONNX attributes: type and text.
 PARAMETERS = {
     "x": (f"array_like of shape {LAYOUT}", X),
     "x_scale": ("float32 scalar or float", "Real value of one unit of `x`; finite and above 0."),
@@ -43,58 +43,58 @@ PARAMETERS = {
     "y_scale": ("float32 scalar or float", "Real value of one unit of the result; finite and above 0."),
     "y_zero_point": ("scalar of the dtype of `x`, or int", "Value of the result that represents real 0."),
     "indices": ("int64 array_like of the shape of `x`",
-                "Input I: flat positions in the result, in the order of N, C and the spatial axes. Where several are "
-                "equal, the last one wins."),
+                "Input I: flat positions in the result, in the order of N, C and the spatial axes. If several "
+                "values have the same position, the last one wins."),
     "output_shape": ("int64 array_like, optional",
-                     "Shape of the result, if it is to be larger than the shape that `indices` address. Values then "
-                     "lie in its leading corner."),
+                     "Shape of the result, if it should be larger than the shape that `indices` address. Values then "
+                     "fill the corner at the beginning of all axes."),
     "rois": ("array_like of shape (R, 4)",
-             "Regions, with the dtype of `x`. Each row holds the corners x1, y1, x2, y2."),
+             "Regions, with the dtype of `x`. Each row has the coordinates x1, y1, x2, y2 of two corners."),
     "batch_indices": ("int64 array_like of shape (R,)", "For each region, the number of its image in `x`."),
     "return_indices": ("bool, default: False", "Whether to return Indices as well."),
     "opset": ("int, optional",
-              "Opset of the model{domain}. Default is the newest one that this release knows, {latest}."),
-    "channels_last": ("bool, default: False", "Whether the channels of `x` and of the result are their last axis."),
+              "Opset of the model{domain}. Default is {latest}, the newest one that this release knows."),
+    "channels_last": ("bool, default: False", "Whether channels are the last axis of `x` and of the result."),
     "axes": (f"{PER_AXIS}, optional",
-             "Axes to pool in place of the spatial axes. Attribute values follow their order. Negative numbers count "
-             "from the end. All other axes are batch axes."),
-    "keepdims": ("bool, default: True", "Whether the result keeps pooled axes with size 1, as ONNX has it."),
+             "Axes to pool, instead of the spatial axes. Attribute values follow the order of `axes`. Negative numbers "
+             "count from the end. All other axes are batch axes."),
+    "keepdims": ("bool, default: True", "Whether the result keeps pooled axes with size 1, as in ONNX."),
     "out": ("ndarray, optional",
-            "Array of the shape and dtype of the result, in which it is stored and which is returned. It may overlap "
-            "the inputs."),
+            "Array that receives the result and is returned. It must have the shape and dtype of the result, and may "
+            "overlap the inputs."),
     "num_threads": ("int, optional",
                     "Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than "
                     "512 KiB run single-threaded."),
 }
 
-# Where one operator differs: its attributes and parameters, with type and text.
+# Exceptions for one operator: types and texts of attributes and parameters.
 SPECIAL = {
     ("MaxPool", "out"): ("ndarray, or tuple of two with Indices, optional",
-                         "Arrays in which the results are stored, and which are returned. Either of two may be None. "
-                         "They may overlap `x`, but not each other."),
+                         "Arrays that receive the results and are returned. In a tuple, either may be None. They may "
+                         "overlap `x`, but not each other."),
     ("MaxRoiPool", "x"): (f"array_like of shape {IMAGES}", X),
     ("MaxRoiPool", "rois"): ("array_like of shape (R, 5)",
-                             "Regions, with the dtype of `x`. Each row holds the number of an image in `x` and the "
-                             "corners x1, y1, x2, y2."),
+                             "Regions, with the dtype of `x`. Each row has the number of an image in `x` and the "
+                             "coordinates x1, y1, x2, y2 of two corners."),
     ("NhwcMaxPool", "x"): ("array_like of shape (N, *spatial, C)", X),
     ("NhwcMaxPool", "channels_last"): ("bool, default: True", "False is refused."),
     ("RoiAlign", "x"): (f"array_like of shape {IMAGES}", X),
 }
 
-# Where functions on dask arrays differ.
+# Exceptions for functions on dask arrays.
 OF_DASK = {
     "x": (f"dask.array.Array of shape {LAYOUT}; any shape with `axes`",
           "Input X, in chunks of any known sizes: {dtypes}."),
     "chunks": ("int, tuple, dict or str, optional",
-               "Chunks of the result, in any form that dask accepts. By default they follow the chunks of `x`."),
+               "Chunks of the result, in any form that dask accepts. By default, they follow the chunks of `x`."),
     "num_threads": ("int, default: 1",
                     "Upper limit on the threads of each task. The default is 1 because schedulers run several tasks "
                     "at once."),
 }
 
-RESULTS = {  # the shape of the result, after "ndarray"
+RESULTS = {  # shapes of results, which follow "ndarray"
     "windows": "of shape (N, C, *out), or (N, *out, C) if `channels_last`",
-    "any_windows": "of the shape of `x`, except for the number of windows along pooled axes",
+    "any_windows": "of the shape of `x`, with the number of windows as the size of pooled axes",
     "nhwc": "of shape (N, *out, C)",
     "any_whole": "of the shape of `x`, with size 1 along pooled axes, or without these axes",
     "whole": "of shape (N, C, *ones), or (N, *ones, C) if `channels_last`",
@@ -110,42 +110,43 @@ REFUSED = {
 
 NOTES = {
     "size": """\
-An axis of ``size`` elements, padded by ``begin`` and ``end``, has this many windows::
+The number of windows ``out`` along an axis of ``size`` elements, padded by ``begin`` and ``end``, is::
 
     span = (kernel - 1) * dilation + 1
     out = floor((size + begin + end - span) / stride) + 1
 
 With ``ceil_mode=1``, the quotient is rounded up, and a last window that would start in the padding at the end is
 dropped. An axis without a window is an error.""",
-    "undilated": "The operator has no `dilations`: ``dilation`` is 1.",
+    "undilated": "The operator has no `dilations`, so ``dilation`` is 1.",
     "strides": """\
-`strides` default to 1, as in ONNX. PyTorch and Keras default to the kernel: for windows of 2 that do not overlap, pass
-``strides=2``.""",
+As in ONNX, `strides` defaults to 1. In PyTorch and Keras, it defaults to the kernel size. For windows of 2 that do not
+overlap, pass ``strides=2``.""",
     "pads": """\
 `pads` lists the beginnings of all axes before the ends. For images, ``pads=(1, 0, 2, 0)`` adds 1 row at the top, 2 rows
 at the bottom, and no columns. ``pads=1`` adds 1 on every side.""",
     "auto_pad": """\
-"NOTSET" uses `pads`, and "VALID" pads nothing. "SAME_UPPER" and "SAME_LOWER" make ``out = ceil(size / stride)`` by
-padding with ``max(0, (out - 1) * stride + span - size)`` elements, half of them on each side. If that number is odd,
-the extra element goes to the end with "SAME_UPPER" and to the beginning with "SAME_LOWER". `pads` other than 0 are
+"NOTSET" uses `pads`, and "VALID" means no padding. "SAME_UPPER" and "SAME_LOWER" make ``out = ceil(size / stride)`` by
+adding ``max(0, (out - 1) * stride + span - size)`` elements of padding, half of them on each side. If that number is
+odd, the extra element goes to the end with "SAME_UPPER", and to the beginning with "SAME_LOWER". Nonzero `pads` are
 refused unless `auto_pad` is "NOTSET".""",
     "axes": """\
-ONNX has no `axes`. With them, axes of the result are in the order of `x`, the result is C-contiguous, and
+`axes` is not part of ONNX. With `axes`, the axes of the result follow the order of `x`, the result is C-contiguous, and
 `channels_last` must be left out.""",
     "divisor": """\
 The sum over a window is divided by the number of its taps inside the input. With ``count_include_pad=1``, taps in the
-padding count too, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count.""",
+padding also count, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count.""",
     "sums": """\
-float16, bfloat16 and float32 are summed in float32, and float64 in float64. Each result is rounded once to the dtype of
-`x`, to the nearest value. A sum may exceed the range of the dtype if the mean does not.""",
+float16, bfloat16 and float32 are summed in float32, and float64 in float64. Each result is rounded once, to the nearest
+value of the dtype of `x`. A sum may exceed the range of the dtype if the mean does not.""",
     "powers": """\
-The norm is ``sum(abs(x) ** p) ** (1 / p)``. Powers are summed in float64. Each result is rounded once to the dtype of
-`x`, to the nearest value. A sum of powers may exceed the range of the dtype if the norm does not.""",
+The norm is ``sum(abs(x) ** p) ** (1 / p)``. Powers are summed in float64. Each result is rounded once, to the nearest
+value of the dtype of `x`. A sum of powers may exceed the range of the dtype if the norm does not.""",
     "integers": """\
-With `axes`, bool, int8, uint8, int16, uint16, int32 and uint32 are accepted too; their maxima are exact.""",
+With `axes`, the dtypes bool, int8, uint8, int16, uint16, int32 and uint32 are accepted too. Their maxima are exact.""",
     "maxima": """\
-A maximum is an element of `x`, bit for bit. NaN is larger than any number. Indices name the first of equal maxima.""",
-    "nan": "A window that contains a NaN has NaN as its result.",
+A maximum is bit-identical to an element of `x`. NaN counts as larger than any number. Indices give the first of equal
+maxima.""",
+    "nan": "The result for a window that contains a NaN is NaN.",
     "empty_mean": "The mean of a window entirely in padding is NaN, or 0 with ``count_include_pad=1``.",
     "empty_maximum": "The maximum of a window entirely in padding is -inf, or the smallest integer of the dtype.",
     "empty_norm": "Padding adds nothing to a norm. The norm of a window entirely in padding is 0.",
@@ -153,36 +154,36 @@ A maximum is an element of `x`, bit for bit. NaN is larger than any number. Indi
 An element represents the real value ``(x - x_zero_point) * x_scale``. The mean of a window is divided by `y_scale`,
 rounded to the nearest integer with ties to even, and clipped to the range of the dtype.""",
     "lazy_windows": """\
-The function only builds the graph; dask computes the result later. Whatever the chunks, the result is bit-identical to
+The function only builds a graph, and dask computes the result later. With any chunks, the result is bit-identical to
 that of the whole array.
 
-Window i belongs to element ``i * stride``, and to the chunk of the result that corresponds to that element's chunk.""",
+By default, window i belongs to the chunk of the result that corresponds to the chunk of element ``i * stride``.""",
     "lazy_whole": """\
-The function only builds the graph; dask computes the result later. If chunks cut pooled axes or channels, each chunk
-gives a partial result, and these are combined: maxima are exact, and sums are within the bound of
-`onnxpool.Plan.combine`, with 16 more shares than there are. Otherwise the result is bit-identical to that of the whole
-array in row-major order.""",
+The function only builds a graph, and dask computes the result later. If chunks divide pooled axes or channels, each
+chunk yields a partial result, and these are combined. Maxima are then exact, and the errors of means and norms are
+within the bound of `onnxpool.Plan.combine` for 16 more shares than there are chunks. Otherwise, the result is
+bit-identical to that of the whole array in row-major order.""",
 }
 WINDOWS = ("size", "strides", "pads", "auto_pad")
 
 SUMMARY_OF_CLASS = "Operator {operator} of {domain}, with its attributes."
 ABOUT_CLASS = """\
-Attributes are checked once, when the operator is made. It is immutable, hashable and picklable, and any thread may
-call it."""
+Attributes are checked once, when the operator is created. Operators are immutable, hashable, picklable and
+thread-safe."""
 NOTES_OF_CLASS = """\
-The notes of `{function}` apply here too [1]_. Attributes can be read by name. Call the operator as ``op({inputs})``:
-see `Operator`."""
+The notes of `{function}` also apply here [1]_. Attributes can be read by name. Call the operator as ``op({inputs})``.
+See `Operator` for the methods."""
 SHORT_OF_CLASS = "Object whose attributes are checked once."
-SHORT_OF_DASK = "The same for NumPy arrays, with more notes."
+SHORT_OF_DASK = "Same function for NumPy arrays, with more notes."
 ABOUT_DASK = """\
 Functions of onnxpool on dask arrays. Importing onnxpool does not import this module.
 
-Each function takes the parameters of its namesake in `onnxpool`, except `out`. It only builds a graph, which dask
+Each function has the parameters of its namesake in `onnxpool`, except `out`. It only builds a graph, which dask
 computes later."""
 
 
 class OfDask(NamedTuple):
-    """What is said of a function on dask arrays."""
+    """Texts about a function on dask arrays."""
 
     note: str  # a key of NOTES
     example: str
@@ -190,20 +191,20 @@ class OfDask(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """What is said of an operator, and the hand-written classes whose behaviour it has."""
+    """Texts about an operator, and the hand-written classes whose behaviour it inherits."""
 
     bases: tuple[str, ...]
     summary: str  # of the function
-    short: str  # for the section See Also of others
+    short: str  # for the See Also sections of others
     result: str  # a key of RESULTS
     notes: tuple[str, ...]  # keys of NOTES
     see: tuple[str, ...]
     example: str
     example_of_class: str
     own_notes: str = ""
-    returns: str = ""  # in place of the usual section
-    inputs: tuple[str, ...] = ()  # names of the inputs after `x`, if they are not those of ONNX
-    last: tuple[str, ...] = ()  # inputs that follow the required attributes, as they may be left out
+    returns: str = ""  # replaces the usual section
+    inputs: tuple[str, ...] = ()  # names of the inputs after `x`, if they differ from ONNX
+    last: tuple[str, ...] = ()  # optional inputs, which follow the required attributes
     dask: OfDask | None = None
 
 
@@ -272,7 +273,7 @@ With ``ceil_mode=1``, a window at the end may lie only partly inside:
 >>> onnxpool.max_pool(x, 2, strides=2, ceil_mode=1).tolist()
 [[[[5.0, 6.0], [8.0, 9.0]]]]
 
-`axes` names the pooled axes of an array without images and channels:
+`axes` selects the pooled axes of an array that has no image and channel axes:
 
 >>> onnxpool.max_pool(x[0, 0], 2, axes=(0, 1)).tolist()
 [[5.0, 6.0], [8.0, 9.0]]""",
@@ -320,8 +321,8 @@ indices : dask.array.Array of int64, of the shape of `y`
     ),
     "NhwcMaxPool": Texts(
         bases=("Maximum",),
-        summary="Take the maximum of each window of the spatial axes of an 8-bit array with its channels last.",
-        short="Maximum of each window of 8-bit arrays with their channels last.",
+        summary="Take the maximum of each window of the spatial axes of an 8-bit array with channels last.",
+        short="Maximum of each window of 8-bit arrays with channels last.",
         result="nhwc",
         notes=(*WINDOWS, "maxima", "empty_maximum"),
         see=("max_pool",),
@@ -347,7 +348,7 @@ indices : dask.array.Array of int64, of the shape of `y`
 >>> onnxpool.global_average_pool(x).tolist()
 [[[[3.0]]]]
 
-`axes` names the pooled axes, and ``keepdims=False`` drops them:
+`axes` selects the axes to pool, and ``keepdims=False`` drops them:
 
 >>> onnxpool.global_average_pool(x[0, 0], axes=1, keepdims=False).tolist()
 [1.5, 4.5]""",
@@ -416,9 +417,9 @@ indices : dask.array.Array of int64, of the shape of `y`
         notes=("size", "undilated", *WINDOWS[1:], "divisor", "quantised"),
         see=("average_pool", "qlinear_global_average_pool"),
         own_notes="""\
-Results are bit-exact with onnxruntime, except for windows that reach beyond the padding at the end, whose divisor is
-that of AveragePool. Real values are added in float32, in the order of the taps. The result for a window entirely in
-padding is the zero point of the result.""",
+Results are bit-identical to those of onnxruntime, except for windows that reach beyond the padding at the end. Their
+divisor is that of AveragePool. Real values are added in float32, in the order of the taps. The result for a window
+entirely in padding is `y_zero_point`.""",
         example="""\
 >>> import numpy as np, onnxpool
 >>> x = np.array([[[10, 20, 40]]], np.uint8)
@@ -437,7 +438,7 @@ padding is the zero point of the result.""",
         notes=("quantised",),
         see=("qlinear_average_pool", "global_average_pool"),
         own_notes="""\
-Results are bit-exact with onnxruntime wherever its 32-bit sum does not overflow. The sum here is exact.""",
+Results are bit-identical to those of onnxruntime, unless its 32-bit sum overflows. Here, sums are exact.""",
         example="""\
 >>> import numpy as np, onnxpool
 >>> x = np.array([[[[10, 20], [30, 40]]]], np.uint8)
@@ -459,8 +460,8 @@ Results are bit-exact with onnxruntime wherever its 32-bit sum does not overflow
         inputs=("indices", "output_shape"),
         last=("output_shape",),
         own_notes="""\
-All other positions are 0. `kernel_shape`, `strides` and `pads` are those of the call of `max_pool`. An axis of ``size``
-elements of `x` becomes one of ``(size - 1) * stride + kernel - begin - end``.""",
+All other positions are 0. Pass the `kernel_shape`, `strides` and `pads` that were passed to `max_pool`. An axis of `x`
+with ``size`` elements becomes one with ``(size - 1) * stride + kernel - begin - end``.""",
         example="""\
 >>> import numpy as np, onnxpool
 >>> x = np.array([[[1, 5, 2, 4]]], np.float32)
@@ -480,8 +481,9 @@ elements of `x` becomes one of ``(size - 1) * stride + kernel - begin - end``.""
         notes=(),
         see=("roi_align", "max_pool"),
         own_notes="""\
-Corners are multiplied by `spatial_scale` and rounded; a region includes both of its corners. A bin outside its image
-gives 0. A bin that contains a NaN gives NaN. A region with a corner or a side of 2^31 or more is an error.""",
+Corners are multiplied by `spatial_scale` and rounded. A region includes both of its corners. The maximum of a bin is 0
+if the bin lies outside the image, and NaN if it contains a NaN. A coordinate or a side of a region must be less than
+2^31.""",
         example="""\
 >>> import numpy as np, onnxpool
 >>> x = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
@@ -501,9 +503,9 @@ gives 0. A bin that contains a NaN gives NaN. A region with a corner or a side o
         notes=(),
         see=("max_roi_pool", "average_pool"),
         own_notes="""\
-A sample is the bilinear interpolation of the four elements around it. With ``mode="max"``, the result is the largest
-weighted element of all samples, not the largest sample. A region takes at most 2^22 samples. Its corners and sides must
-be finite in the arithmetic of coordinates, which is float64 for float64, and float32 for other dtypes.""",
+A sample is interpolated bilinearly from the four elements around it. With ``mode="max"``, the result is not the largest
+sample but the largest weighted element of all samples. A region may have at most 2^22 samples. Coordinates are computed
+in float64 for float64, and in float32 for other dtypes. The corners and sides of regions must be finite there.""",
         example="""\
 >>> import numpy as np, onnxpool
 >>> x = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)

@@ -1,8 +1,8 @@
 """
 Write the public functions and classes of operators: `src/onnxpool/operators/__init__.py` and `dask/__init__.py`.
 
-Run it after a change in `schemas.py` or `api_texts.py`, as python tools/generate_api.py, and commit what it writes.
-With --check it writes nothing, and ends with 1 if the committed files are not those that it would write.
+After a change in `schemas.py` or `api_texts.py`, run python tools/generate_api.py and commit the files that it writes.
+With --check, it writes nothing, and exits with 1 if the committed files are stale.
 """
 
 import argparse
@@ -11,26 +11,13 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import api_texts as texts
+from uncompiled import PACKAGE, module
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "onnxpool"
-
-
-def facts() -> tuple[ModuleType, ModuleType]:
-    """The modules `schemas` and `attributes` of the source tree, which need no compiled module."""
-    package = ModuleType("onnxpool")
-    package.__path__ = [str(PACKAGE)]
-    sys.modules["onnxpool"] = package
-    from onnxpool import attributes, schemas
-
-    return schemas, attributes
-
-
-schemas, attributes = facts()
+attributes, schemas = module("attributes"), module("schemas")
 
 WIDTH = 120
 COMMAND = f"python tools/{Path(__file__).name}"
@@ -44,7 +31,7 @@ ANNOTATIONS = {"x": "ArrayLike", "opset": "int | None = None", "return_indices":
 
 
 def filled(head: str, items: Sequence[str], tail: str, indent: int = 0) -> str:
-    """A call or signature that will be indented, continued on lines that begin where its first argument does."""
+    """A call or signature, with continuation lines aligned to the first argument."""
     margin = " " * len(head)
     lines = [head]
     for item in (*(f"{item}," for item in items[:-1]), items[-1] + tail):
@@ -62,16 +49,16 @@ def indented(text: str) -> str:
 
 
 def alias(name: str) -> str:
-    """The name of the type of an attribute that is one of a few strings."""
+    """The name of the type of an attribute with a fixed set of strings."""
     return "".join(word.capitalize() for word in name.split("_"))
 
 
 class Parameter(NamedTuple):
-    """A parameter as signatures and docstrings have it."""
+    """A parameter in signatures and docstrings."""
 
     name: str
-    annotation: str  # with the default
-    kind: str  # in docstrings
+    annotation: str  # includes the default
+    kind: str  # the type in docstrings
     text: str
 
     @property
@@ -87,14 +74,14 @@ class Parameter(NamedTuple):
 
 
 def paragraph(text: str, margin: int = 0) -> str:
-    """Text on lines that fit into a docstring of a module's member; literals stay on one line."""
+    """Text wrapped for the docstring of a function or class. Literals are not broken."""
     kept = re.sub(r"``.*?``", lambda literal: literal[0].replace(" ", "\0"), " ".join(text.split()))
     lines = textwrap.fill(kept, WIDTH - 4 - margin, break_long_words=False, break_on_hyphens=False)
     return lines.replace("\0", " ")
 
 
 def wrapped(text: str) -> str:
-    """Paragraphs, of which those with indented lines stay as they are."""
+    """Wrapped paragraphs, except for those with indented lines."""
     parts = text.split("\n\n")
     return "\n\n".join(part if "\n    " in f"\n{part}" else paragraph(part) for part in parts)
 
@@ -104,19 +91,19 @@ def section(title: str, body: str) -> str:
 
 
 def docstring(*parts: str) -> str:
-    """The literal of a docstring, whose sections these are."""
+    """The source of a docstring with these sections."""
     text = "\n\n".join(filter(None, parts))
     return f'{"r" if chr(92) in text else ""}"""\n{text}\n"""'
 
 
 def listed(words: Iterable[object], last: str = "and") -> str:
-    """Words in a row: 1, 7 and 22."""
+    """Words as an enumeration: 1, 7 and 22."""
     *first, end = map(str, words)
     return f"{', '.join(first)} {last} {end}" if first else end
 
 
 def dtypes_of(schema: Any) -> str:
-    """The dtypes of all versions in words."""
+    """The dtypes of all versions as text."""
     seen: tuple[str, ...] = ()
     parts = []
     for version in schema.versions:
@@ -129,7 +116,7 @@ def dtypes_of(schema: Any) -> str:
 
 
 class Operator:
-    """An operator with all that is written of it."""
+    """An operator, with the source that is generated for it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -147,12 +134,12 @@ class Operator:
         self.inputs = [one for one in inputs if one not in self.texts.last]
 
     def kinds(self, name: str) -> list[Any]:
-        """What an attribute is in the versions that have it."""
+        """The kinds of an attribute in the versions that have it."""
         return [version.attributes[name] for version in self.schema.versions if name in version.attributes]
 
     @property
     def ours(self) -> list[str]:
-        """The parameters that ONNX does not have."""
+        """The parameters that are not part of ONNX."""
         left_out = {"axes": not self.schema.axes, "keepdims": not (self.schema.axes and self.whole),
                     "return_indices": self.newest.outputs < 2}
         return [name for name in OURS if not left_out.get(name)]
@@ -160,7 +147,7 @@ class Operator:
     # Types
 
     def python_type(self, name: str, given: bool) -> str:
-        """The type of an attribute as it is given, or as it is read."""
+        """The Python type of an attribute, when given or when read."""
         kinds = self.kinds(name)
         if isinstance(kinds[-1], attributes.Ints):
             return "Ints" if given else "Sizes"
@@ -169,7 +156,7 @@ class Operator:
         return "float" if any(isinstance(kind, attributes.Float) for kind in kinds) else "int"
 
     def literal(self, name: str) -> str:
-        """The type of an attribute that is one of a few strings."""
+        """The type of an attribute with a fixed set of strings."""
         kind = self.newest.attributes[name]
         return f"Literal[{', '.join(map(quoted, (*kind.values, *([''] if kind.blank else []))))}]"
 
@@ -191,7 +178,7 @@ class Operator:
 
     def parameter(self, name: str, given: Mapping[str, tuple[str, str]] | None = None,
                   required: bool = False) -> Parameter:
-        """A parameter of the function or class; `given` says otherwise of some."""
+        """A parameter of the function or class. `given` overrides the type and text of some."""
         known = name in self.newest.attributes
         kind, text = (given or {}).get(name) or texts.SPECIAL.get((self.name, name)) or (
             (self.kind(name), texts.ATTRIBUTES[name]) if name in self.attributes else texts.PARAMETERS[name])
@@ -248,7 +235,7 @@ class Operator:
     # The function
 
     def arguments(self, given: Mapping[str, tuple[str, str]] | None = None) -> list[Parameter | None]:
-        """The parameters of the function, with None where those begin that must be named."""
+        """The parameters of the function. None marks the beginning of keyword-only ones."""
         placed = [self.parameter(name, given) for name in ("x", *self.inputs)]
         placed += [self.parameter(name, required=True) for name in self.required]
         placed += [self.parameter(name) for name in self.texts.last]
@@ -257,13 +244,13 @@ class Operator:
         return [*placed, None, *(self.parameter(name, given) for name in (*optional, *self.ours) if name not in fixed)]
 
     def signature(self, parameters: Iterable[Parameter | None], result: str, **instead: str) -> str:
-        """The head of the function, with other annotations of some parameters."""
+        """The signature of the function. `instead` overrides the annotations of some parameters."""
         declared = ["*" if one is None else f"{one.name}: {instead.get(one.name, one.annotation)}"
                     for one in parameters]
         return filled(f"def {self.function}(", declared, f") -> {result}:")
 
     def overloads(self) -> Iterable[str]:
-        """What type checkers read: an array keeps its dtype, `out` has that of the result."""
+        """Overloads for type checkers: arrays keep their dtype, and `out` has that of the result."""
         pairs = [("NDArray[T]", "None = None", "NDArray[T]"), ("ArrayLike", "NDArray[T]", "NDArray[T]"),
                  ("ArrayLike", "None = None", "Array")]
         both = "return_indices" in self.ours
@@ -304,7 +291,7 @@ class Operator:
         return "\n\n\n".join((*self.overloads(), f"{source}\n{indented(filled('return op(', inputs, ')', 4))}"))
 
     def made(self, parameters: Iterable[Parameter | None]) -> str:
-        """The operator of a call."""
+        """The statement that makes the operator of a call."""
         taken = {one.name for one in self.constructor}
         names = [one.name for one in parameters if one and one.name in taken]
         return filled("op = made(", [self.name, *(f"{name}={name}" for name in names)], ")", 4)
@@ -335,13 +322,13 @@ class Operator:
         body = f"return pooled(x, op, {'chunks' if chunks else 'None'}, num_threads)"
         return "\n".join(("@hinted", signature, indented(doc), indented(self.made(parameters)), indented(body)))
 
-    # What docstrings share
+    # Sections that docstrings share
 
     def refused(self) -> str:
         return section("Raises", "\n".join(f"{name}\n{indented(text)}" for name, text in texts.REFUSED.items()))
 
     def references(self) -> str:
-        """The page that defines the operator."""
+        """The link to the definition of the operator."""
         link = f"ONNX operators, {self.name}: https://onnx.ai/onnx/operators/onnx__{self.name}.html"
         if self.schema.domain:
             link = (f"onnxruntime, contributed operators, {self.name}: https://github.com/microsoft/onnxruntime/blob/"
@@ -350,7 +337,7 @@ class Operator:
 
 
 def quoted(value: object) -> str:
-    """A value as source and docstrings have it."""
+    """A value in source and docstrings."""
     return f'"{value}"' if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -366,7 +353,7 @@ OPERATORS = {one.function: one for one in map(Operator, texts.OPERATORS)}
 
 def generated(about: str, *parts: str) -> str:
     """A module with these parts."""
-    head = f'# Generated by {COMMAND} from schemas.py and tools/api_texts.py: change these, and run it.\n"""{about}"""'
+    head = f'# Generated by {COMMAND} from schemas.py and tools/api_texts.py. Edit those instead.\n"""{about}"""'
     return "\n\n".join((head, "from __future__ import annotations", *parts)) + "\n"
 
 
@@ -375,7 +362,7 @@ def names(exported: Iterable[str]) -> str:
 
 
 def imported(module: str, members: Iterable[str]) -> str:
-    """An import of a module beside the generated one."""
+    """The source of an import of a neighbouring module."""
     line = f"from .{module} import {', '.join(sorted(members))}"
     if len(line) <= WIDTH:
         return line
@@ -383,7 +370,7 @@ def imported(module: str, members: Iterable[str]) -> str:
 
 
 def choices(operators: Iterable[Operator]) -> dict[str, str]:
-    """The attributes that are one of a few strings, by the name of their type."""
+    """The attributes with a fixed set of strings, by the name of their type."""
     return {alias(name): one.literal(name) for one in operators for name in one.attributes
             if isinstance(one.newest.attributes[name], attributes.Choice)}
 
@@ -401,7 +388,7 @@ def operators_source() -> str:
         literals))
     exported = [name for one in OPERATORS.values() for name in (one.name, one.function)]
     body = "\n\n\n".join(source for one in OPERATORS.values() for source in (one.class_source(), one.function_source()))
-    about = "One function and one class for each ONNX operator: signature, docstring, one call."
+    about = "A function and a class for each ONNX operator."
     return generated(about, imports, f"{names(exported)}\n\n\n{body}")
 
 

@@ -1,24 +1,19 @@
-"""For the build: lists the units that are compiled, or writes the numbers of `limits.py` as C.
+"""List the units to compile, or print the constants of `limits.py` as C, for the build.
 
     python tools/list_units.py [limits]
 
-A line has the step, reduction and dtype of a unit, and whether each instruction set has it or all have it in common.
+Each line has the step, reduction and dtype of a unit, then "each" if the unit is compiled for every instruction set, or
+"common" if all instruction sets share it.
 """
 
-import importlib
 import sys
-import types
-from pathlib import Path
 
-# The package without its __init__, which needs the extensions that are about to be built.
-package = types.ModuleType("onnxpool")
-package.__path__ = [str(Path(__file__).parents[1] / "src" / "onnxpool")]
-sys.modules["onnxpool"] = package
+from uncompiled import module
 
 if sys.argv[1:] == ["limits"]:
-    for name, value in vars(importlib.import_module("onnxpool.limits")).items():
+    for name, value in vars(module("limits")).items():
         if name.isupper():
             print(f"#define ONNXPOOL_{name} {value}")
 else:
-    for *unit, rare in importlib.import_module("onnxpool.planning.steps").units():
+    for *unit, rare in module("planning.steps").units():
         print(*unit, "common" if rare else "each")

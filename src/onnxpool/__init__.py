@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import kernels as kernels  # which refuses a processor or setting that it does not know
-from .base import Operator, clear_caches, from_node
+from . import kernels as kernels  # refuses unsupported processors and settings
+from .base import Operator, clear_caches, importing
 from .errors import PoolError, PoolTypeError
 from .execution import Plan
 from .operators import *  # noqa: F403
@@ -14,6 +14,7 @@ from .threads import get_num_threads, num_threads, set_num_threads
 if TYPE_CHECKING:
     from .about import config, show_config
     from .dlpack import from_dlpack
+    from .onnx.nodes import from_node
     from .parts import Part, Partial, Share
     from .version import __version__
 
@@ -38,9 +39,9 @@ __all__ = [
     "supported",
 ]
 
-# Names that no call of an operator needs, and the modules that have them: these are imported when they are asked for.
+# Names that no call of an operator needs. Their modules are imported when the name is first read.
 _LATER = {"Part": "parts", "Partial": "parts", "Share": "parts", "__version__": "version", "config": "about",
-          "from_dlpack": "dlpack", "show_config": "about"}
+          "from_dlpack": "dlpack", "from_node": "onnx.nodes", "show_config": "about"}
 
 
 def __getattr__(name: str) -> Any:
@@ -48,7 +49,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    with importing:
+        value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
     return value
 
 

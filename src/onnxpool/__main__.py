@@ -17,21 +17,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments, by default those of the process.
+        Arguments. Default is those of the process.
 
     Returns
     -------
     int
-        The exit status.
+        Exit status.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # names in a model may be any text
+            stream.reconfigure(errors="backslashreplace")  # names in a model can contain any character
     try:
         status = run(argv)
         sys.stdout.flush()
         return status
-    except BrokenPipeError:  # who read the output has seen enough
+    except BrokenPipeError:  # the reader of the output has left
         silence()
         return UNREAD
     except OSError as error:
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(argv: Sequence[str] | None) -> int:
-    """Run a command; what a user can put right is told in a line."""
+    """Run a command. An error that the user can correct is printed as one line."""
     args = read(sys.argv[1:] if argv is None else argv)
     try:
         command = importlib.import_module(f".commands.{args.command}", __package__)
@@ -58,13 +58,13 @@ def run(argv: Sequence[str] | None) -> int:
 
 
 def refuse(reason: str) -> int:
-    """Tells on one line why the command cannot do its work."""
+    """Print on one line why the command failed."""
     print(f"onnxpool: {' '.join(reason.splitlines())}", file=sys.stderr)
     return CANNOT
 
 
 def silence() -> None:
-    """Leaves standard output alone, so that Python does not fail on it once more at its end."""
+    """Discard standard output, so that Python does not fail again when it exits."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

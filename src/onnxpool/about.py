@@ -1,4 +1,4 @@
-"""What is installed: version, instruction sets, OpenMP, threads."""
+"""The installation: version, instruction sets, OpenMP and threads."""
 
 from typing import TypedDict
 
@@ -8,21 +8,21 @@ from .version import __version__
 
 class Config(TypedDict):
     """
-    What `config` returns.
+    Result of `config`.
 
     Attributes
     ----------
     version : str
     instruction_set : str
-        The one in use.
+        Instruction set in use.
     available : list of str
-        Those that this processor and this build both have.
+        Instruction sets that this build contains and this processor supports.
     openmp : int
-        The version of OpenMP that the kernels were built with, such as 201511; 0 for serial kernels.
+        OpenMP version that the kernels were built with, such as 201511, or 0 for serial kernels.
     threads : int
-        What a call uses here that is not told otherwise.
+        Default number of threads of a call.
     granted : int
-        The processors that this process may use.
+        Number of processors that this process may use.
     """
 
     version: str
@@ -35,18 +35,18 @@ class Config(TypedDict):
 
 def config() -> Config:
     """
-    Return the version, the instruction sets, OpenMP and the threads, as `show_config` prints them.
+    Return the version, the instruction sets, the OpenMP version and the number of threads.
 
     Returns
     -------
     dict
-        With the keys ``version``, ``instruction_set``, ``available``, ``openmp``, ``threads`` and ``granted``.
-        ``openmp`` is 0 if the kernels are serial.
+        Values of ``version``, ``instruction_set``, ``available``, ``openmp``, ``threads`` and ``granted``. ``openmp``
+        is 0 if the kernels are serial.
 
     See Also
     --------
     show_config : Prints the same.
-    supported : The operators and versions that are known.
+    supported : Lists the operators and their versions.
 
     Examples
     --------
@@ -69,9 +69,7 @@ def config() -> Config:
 
 def show_config() -> None:
     """
-    Print the version, the instruction set in use and those available, OpenMP, and the threads.
-
-    `config` returns the same as data.
+    Print the version, the instruction sets, the OpenMP version and the number of threads.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Arrays: what is taken and given: inputs are checked, results allocated, dtypes known by their names."""
+"""Arrays: checks of inputs and outputs, allocation of results, and dtypes by name."""
 
 import math
 import os
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 else:  # numpy.typing takes a millisecond to import
     Array = np.ndarray
 T = TypeVar("T", bound=np.generic)
-CPU = {1: "CPU", 3: "CUDA host", 11: "ROCm host"}  # devices of DLPack whose memory is that of the processor
+CPU = {1: "CPU", 3: "CUDA host", 11: "ROCm host"}  # DLPack devices whose memory the CPU can read
 
 
 def as_array(label: str, x: object, name: str = "X") -> Array:
-    """An input as an ndarray; masks would be lost silently and a matrix changes its rank, so they are refused."""
+    """An input as an ndarray. Masked arrays are refused because the mask would be lost, and matrices are always 2-D."""
     if type(x) is np.ndarray:
         return x
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         way = "x.filled(...)" if isinstance(x, np.ma.MaskedArray) else "numpy.array(x, subok=False)"
-        raise PoolTypeError(f"{label}: {name} is a {type(x).__name__}, whose meaning pooling would lose; "
+        raise PoolTypeError(f"{label}: {name} is a {type(x).__name__}, which is not supported; "
                             f"give an ndarray, such as {way}", label, name, value=type(x).__name__)
     try:
         array = np.asarray(x)
     except MemoryError:
         raise
-    except Exception as error:  # whatever the type that it is of raises
+    except Exception as error:  # conversions of other types can raise anything
         raise unreadable(label, x, name, str(error)) from None
     if array.dtype.kind in "OSU":
         raise unreadable(label, x, name, f"it becomes an array of dtype {array.dtype}")
     return array
 
 
-# What a tensor says of itself that keeps others from reading its memory, and the method that gives one they can read.
+# Properties of tensors that keep NumPy from reading their memory, and the method that returns a readable tensor.
 CHANGES: tuple[tuple[Callable[[Any], Any], str], ...] = (
     (lambda x: x.requires_grad, "detach"),
     (lambda x: "strided" not in str(x.layout), "to_dense"),
@@ -57,17 +57,17 @@ CHANGES: tuple[tuple[Callable[[Any], Any], str], ...] = (
 
 
 def says(x: Any, question: Callable[[Any], Any]) -> bool:
-    """Whether a tensor of any framework says so; what it does not know, it does not say."""
+    """Whether a tensor has a property; False if its framework does not know the property."""
     try:
         return bool(question(x))
-    except Exception:  # whatever the type that it is of raises
+    except Exception:  # attributes of other types can raise anything
         return False
 
 
 def readable(x: object) -> str:
-    """What to give instead of an object that NumPy cannot read."""
+    """The expression that turns an object NumPy cannot read into one that it can."""
     if says(x, lambda x: x.is_meta) or says(x, lambda x: x.fake_mode):
-        return "a tensor with values, which this one does not have"
+        return "a tensor that has values"
     if says(x, lambda x: x.is_nested):
         return "one of its tensors, or all of them padded to one shape"
     changed = "x" + "".join(f".{method}()" for question, method in CHANGES
@@ -79,39 +79,39 @@ def readable(x: object) -> str:
 
 
 def unreadable(label: str, x: object, name: str, reason: str) -> PoolTypeError:
-    """The error for what NumPy cannot make an array of numbers of, with the way out."""
+    """The error for an object that NumPy cannot convert to an array of numbers."""
     return PoolTypeError(f"{label}: {name} is a {type(x).__module__}.{type(x).__qualname__}, which NumPy cannot "
-                         f"read as an array of numbers: {reason}; give {readable(x)}", label, name,
+                         f"convert to an array of numbers: {reason}; give {readable(x)}", label, name,
                          value=type(x).__name__)
 
 
 @lru_cache(maxsize=64)
 def dtype_name(dtype: np.dtype[Any]) -> str:
-    """The name of a dtype, which takes NumPy some microseconds."""
+    """The name of a dtype, cached because NumPy takes microseconds to compute it."""
     return dtype.name
 
 
 def native(dtype: "DTypeLike") -> np.dtype[Any]:
-    """The dtype in native byte order: what results have."""
+    """The dtype in native byte order, which all results have."""
     resolved = np.dtype(dtype)
     return resolved if resolved.isnative else resolved.newbyteorder("=")
 
 
 def dtype_of(label: str, dtype: Any) -> np.dtype[Any]:
-    """The dtype that somebody names, in native byte order."""
+    """The dtype that a caller passed, in native byte order."""
     if isinstance(dtype, str) and dtype in DTYPES:
         return dtype_named(dtype)
     if dtype is None:
-        raise PoolTypeError(f"{label}: dtype is None, which NumPy takes for float64; give one such as 'float32'")
+        raise PoolTypeError(f"{label}: dtype is None, which NumPy reads as float64; give one such as 'float32'")
     try:
         return native(dtype)
-    except Exception as error:  # NumPy has many
-        raise PoolTypeError(f"{label}: dtype must be one of NumPy's, got {dtype!r} of type {type(dtype).__name__}: "
+    except Exception as error:  # NumPy raises many kinds
+        raise PoolTypeError(f"{label}: dtype must be a NumPy dtype, got {dtype!r} of type {type(dtype).__name__}: "
                             f"{error}; give one such as 'float32'", label, "dtype", value=dtype) from None
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The dtype of that name. The package of those that NumPy does not have is imported only when one is asked for."""
+    """The dtype of a name. ml_dtypes is imported only for dtypes that NumPy does not have."""
     if DTYPES[name].numpy:
         return np.dtype(name)
     try:
@@ -124,7 +124,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 
 def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Refuses an `out` that is not exactly the result's array."""
+    """Refuse an `out` that does not have exactly the shape and dtype of the result."""
     if type(out) is not np.ndarray and (not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray)):
         raise PoolTypeError(f"{label}: out is a {type(out).__name__}; give an ndarray of shape {shape}", label, "out",
                             value=type(out).__name__)
@@ -141,14 +141,14 @@ def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[A
 
 @lru_cache(maxsize=1)
 def machine_memory() -> int:
-    """The bytes of this machine's memory."""
+    """The size of this machine's memory in bytes."""
     if not hasattr(os, "sysconf"):
         return 2**62
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def can_be(shape: Sequence[int], dtype: np.dtype[Any]) -> bool:
-    """Whether an array can have this shape, whatever the machine's memory."""
+    """Whether NumPy can represent an array of this shape, regardless of the memory available."""
     return math.prod(filter(None, shape)) * dtype.itemsize <= sys.maxsize
 
 
@@ -156,11 +156,11 @@ def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tu
     """An array for a result; `order` lists its axes from the slowest in memory to the fastest."""
     needed = math.prod(shape) * dtype.itemsize
     if (not needed or needed > sys.maxsize) and not can_be(shape, dtype):
-        raise PoolError(f"{label}: a result of shape {shape} is too large for any array; shrink pads or the output's "
+        raise PoolError(f"{label}: a result of shape {shape} is too large for any array; reduce pads or the output "
                         f"shape", label, value=shape)
     if needed > machine_memory():
         raise PoolError(f"{label}: the result of shape {shape} takes {needed} bytes, but this machine has "
-                        f"{machine_memory()}; shrink pads or the output's shape, or pass out=", label, value=shape)
+                        f"{machine_memory()}; reduce pads or the output shape, or pass out=", label, value=shape)
     if order is None or order == tuple(range(len(shape))):
         return np.empty(shape, dtype)
     places = sorted(range(len(order)), key=order.__getitem__)
@@ -169,7 +169,7 @@ def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tu
 
 
 def delivered(result: Array, out: Array | None) -> Array:
-    """The result, in `out` if that was given."""
+    """The result, copied to `out` if that was given."""
     if out is None or out is result:
         return result
     np.copyto(out, result)

@@ -1,4 +1,4 @@
-"""Kinds of attribute: each checks a value, names its ONNX type and describes what it takes."""
+"""Kinds of attribute. Each knows its ONNX type, checks values, and describes the values it accepts."""
 
 import math
 import numbers
@@ -13,26 +13,26 @@ from .limits import MOST_AXES
 
 INT64_MAX = 2**63 - 1
 FLOAT32_MAX = (2 - 2.0**-23) * 2.0**127
-SIDES = {"kernel_shape": 1, "pooled_shape": 1, "strides": 1, "dilations": 1, "pads": 2}  # values for each axis
-MOST_SHOWN = 200  # characters of a value in a message
+SIDES = {"kernel_shape": 1, "pooled_shape": 1, "strides": 1, "dilations": 1, "pads": 2}  # values per axis
+MOST_SHOWN = 200  # characters of a value that messages quote
 
 
 def is_integer(value: object) -> bool:
-    """Whether a value is an integer, which a bool is not."""
+    """Whether a value is an integer. A bool does not count as one."""
     return type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)))
 
 
 def shown(value: object) -> str:
-    """A value for a message, of bounded length."""
+    """A value as quoted in messages, shortened if long."""
     try:
         text = repr(value)
-    except ValueError:  # an integer of more digits than Python prints
-        return f"one with more than {MOST_SHOWN} digits"
+    except ValueError:  # an integer with more digits than Python prints
+        return f"an integer of more than {MOST_SHOWN} digits"
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
 def integer(where: Place, value: Any, minimum: int) -> int:
-    """A value as an int in [minimum, 2^63 - 1]."""
+    """A value as an int, if it is an integer in [minimum, 2^63 - 1]."""
     if not is_integer(value):
         raise PoolTypeError(f"{where} must be an integer, got {shown(value)} of type {type(value).__name__}; "
                             f"give an int of at least {minimum}", *where.names, value=value)
@@ -44,7 +44,7 @@ def integer(where: Place, value: Any, minimum: int) -> int:
 
 
 class Attribute:
-    """A kind of attribute: its ONNX type, its default, whether it must be given."""
+    """A kind of attribute, with its ONNX type, its default, and whether it is required."""
 
     __slots__ = ("default", "required")
     type: ClassVar[str]
@@ -57,16 +57,16 @@ class Attribute:
 
     @property
     def implied(self) -> Any:
-        """What it means to leave the attribute out."""
+        """The value of an attribute that is left out."""
         return self.default
 
     def check(self, where: Place, value: Any) -> Any:
-        """The value as operators keep it; an error that begins with `where` if it is not allowed."""
-        raise AssertionError(f"{type(self).__name__} does not say what it takes")
+        """The value in the form that operators store. If it is not allowed, the error begins with `where`."""
+        raise NotImplementedError(f"{type(self).__name__} has no check")
 
 
 class Ints(Attribute):
-    """One integer for each spatial axis, or two for its sides; a single integer stands for all."""
+    """One integer per spatial axis, or two for its two sides. A single integer applies to all."""
 
     __slots__ = ("minimum", "omitted")
     type = "ints"
@@ -74,16 +74,16 @@ class Ints(Attribute):
     def __init__(self, minimum: int, required: bool = False, omitted: int | None = None) -> None:
         super().__init__(required=required)
         self.minimum = minimum
-        self.omitted = omitted  # schemas have no default of sequences, only a text
+        self.omitted = omitted  # ONNX schemas describe defaults of sequences only in words
 
     @property
     def implied(self) -> int | None:
-        """What it means to leave the attribute out."""
+        """The value of an attribute that is left out."""
         return self.omitted
 
     def way(self, where: Place) -> str:
-        """What to give instead of what is no sequence of that length."""
-        each = ("one int for each spatial axis", "two ints for each spatial axis, all beginnings before all ends")
+        """The end of a message about a value that is not such a sequence: what to give instead."""
+        each = ("one int for each spatial axis", "two ints for each spatial axis, all beginnings first")
         rest = "" if self.omitted is None else f", or leave {where.attribute} out"
         return f"give {each[SIDES[where.attribute] - 1]}{rest}"
 
@@ -105,7 +105,7 @@ class Ints(Attribute):
 
 
 class Axes(Ints):
-    """Axes of an array, which count from its end if negative."""
+    """Axes of an array. Negative numbers count from its end."""
 
     __slots__ = ()
 
@@ -113,7 +113,7 @@ class Axes(Ints):
         super().__init__(minimum=-MOST_AXES)
 
     def way(self, where: Place) -> str:
-        """What to give instead of what is no sequence of axes."""
+        """The end of a message about a value that is not a sequence of axes: what to give instead."""
         return "give the number of each axis to pool"
 
     def check(self, where: Place, value: Any) -> tuple[int, ...]:
@@ -123,7 +123,7 @@ class Axes(Ints):
 
 
 class Flag(Attribute):
-    """0 or 1; the bools stand for them."""
+    """0 or 1, also given as a bool."""
 
     __slots__ = ()
     type = "int"
@@ -157,7 +157,7 @@ class Int(Attribute):
 
 
 class Float(Attribute):
-    """A float above 0; infinity is one unless there is a limit."""
+    """A float above 0. Infinity is allowed unless there is a limit."""
 
     __slots__ = ("limit",)
     type = "float"
@@ -173,7 +173,7 @@ class Float(Attribute):
                                 f"give a float above 0, such as {self.default}", *where.names, value=value)
         try:
             number = float(value)
-        except OverflowError:  # an integer
+        except OverflowError:  # a huge integer
             number = math.inf if value > 0 else -math.inf
         limit = min(self.limit, sys.float_info.max) if is_integer(value) else self.limit
         if not 0 < number <= limit:
@@ -184,7 +184,7 @@ class Float(Attribute):
 
 
 class Choice(Attribute):
-    """One of a few strings; if `blank`, the empty string stands for the first."""
+    """One of a few strings. If `blank`, the empty string means the first one."""
 
     __slots__ = ("blank", "values")
     type = "string"
@@ -195,7 +195,7 @@ class Choice(Attribute):
         self.blank = blank
 
     def check(self, where: Place, value: Any) -> str:
-        """The value, or what the empty string stands for."""
+        """The value, with the empty string replaced."""
         if not isinstance(value, str):
             raise PoolTypeError(f"{where} must be a str, got {shown(value)} of type {type(value).__name__}; "
                                 f"give one of {', '.join(self.values)}", *where.names, value=value)

@@ -1,10 +1,10 @@
-"""What all operators share: attributes checked once, plans made and kept, nodes read."""
+"""The base of all operators: attributes are checked once, and plans are cached."""
 
 from __future__ import annotations
 
 import os
 from _thread import RLock  # threading takes a millisecond to import
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 from weakref import ref
@@ -13,8 +13,9 @@ import numpy as np
 
 from . import schemas, windows
 from .arrays import as_array, dtype_name, dtype_of, native
-from .attributes import Axes, Flag, integer, shown
+from .attributes import Axes, Flag, integer
 from .errors import Place, PoolError, PoolTypeError
+from .frozen import Frozen
 from .hints import hinted
 from .kernels.cpu import DefaultFloats
 from .keys import MOST_KEPT, remembered
@@ -27,16 +28,17 @@ if TYPE_CHECKING:
     from .arrays import Array, T
     from .execution import Plan
 
-Ints = int | Sequence[int]  # an attribute for every axis, or for each
+Ints = int | Sequence[int]  # one value for all axes, or one per axis
 
-# Held where operators may import planning, and during forks: a child that is forked while another thread imports a
-# module would wait for that import forever. Such imports compute constants, so they need default floats too.
+# Held during imports that calls trigger, and during forks. Otherwise, a child process forked while another thread
+# imports a module would wait for that import forever. Modules compute constants when they are imported, which is why
+# operators import them in the default floating-point state.
 importing = RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=importing.acquire, after_in_parent=importing.release, after_in_child=importing.release)
 
 
-class Operator:
+class Operator(Frozen):
     """
     ONNX operator with checked attributes: immutable, hashable, picklable and thread-safe.
 
@@ -46,17 +48,17 @@ class Operator:
     Attributes
     ----------
     attributes : dict
-        Attributes that were given, by ONNX name.
+        Given attributes, by ONNX name.
     opset : int
-        Opset that was given, by default the newest known.
+        Given opset, by default the newest one that this release knows.
     version : int
         Version of the operator in that opset.
     channels_last : bool
         Whether arrays are (N, *spatial, C) instead of (N, C, *spatial).
     return_indices : bool
-        Whether calls return Indices as well, which only MaxPool can.
+        Whether calls return Indices as well. Only MaxPool has them.
     axes : tuple of int, or None
-        Pooled axes that were given, or None for the spatial axes of ONNX.
+        Given axes to pool, or None for the spatial axes of ONNX.
     keepdims : bool
         Whether the result keeps pooled axes. Only global operators can drop them.
     label : str
@@ -69,8 +71,8 @@ class Operator:
 
     Notes
     -----
-    Every attribute of ONNX can also be read by its name. Attributes that were not given have their defaults: 1 for each
-    of `strides` and `dilations`, 0 for each of `pads`.
+    Every ONNX attribute can also be read by its name. Attributes that were not given have their defaults: `strides` and
+    `dilations` are 1, `pads` are 0.
 
     Examples
     --------
@@ -90,11 +92,11 @@ class Operator:
 
     windowed: ClassVar[bool] = True
     quantised: ClassVar[bool] = False
-    _schema: ClassVar[schemas.Schema]  # its rows in the table, which subclasses share
+    _schema: ClassVar[schemas.Schema]  # the operator's rows in the table of versions
 
     _given: tuple[tuple[str, Any], ...]
     _version: schemas.Version
-    _recent: Callable[[], Plan | None]  # the plan of the last call, which holds the operator and so must not be held
+    _recent: Callable[[], Plan | None]  # a weak reference to the last call's plan, which holds the operator
     axes: tuple[int, ...] | None
     channels_last: bool
     keepdims: bool
@@ -103,13 +105,13 @@ class Operator:
 
     def _set(self, opset: int | None, channels_last: bool | int, *, return_indices: bool = False,
              axes: Ints | None = None, keepdims: bool = True, **given: Any) -> None:
-        """What every constructor ends in."""
+        """Check and store the arguments of a constructor."""
         schema = self._schema
         version = schemas.resolve(schema.operator, opset)
         checked = schemas.check_attributes(version, given)
         pooled = None if axes is None else Axes().check(Place(version.label, "axes"), axes)
         if pooled is not None and channels_last:
-            raise PoolError(f"{version.label}: axes={pooled} given together with channels_last; axes selects the "
+            raise PoolError(f"{version.label}: axes={pooled} given together with channels_last; axes names the "
                             f"pooled axes in any layout, so leave channels_last out", version.label, "axes",
                             value=pooled)
         sides = checked.get("kernel_shape") if pooled is None else pooled
@@ -117,28 +119,26 @@ class Operator:
             windows.check_lengths(version.label, checked, len(sides))
         last = bool(Flag().check(Place(version.label, "channels_last"), channels_last))
         if schema.channels_last and not last:
-            raise PoolError(f"{version.label}: channels_last=False, but its arrays are (N, *spatial, C); use MaxPool",
-                            version.label, "channels_last", value=False)
+            raise PoolError(f"{version.label}: channels_last=False, but this operator takes (N, *spatial, C); use "
+                            f"MaxPool", version.label, "channels_last", value=False)
         indices = bool(Flag().check(Place(version.label, "return_indices"), return_indices))
         keeps = bool(Flag().check(Place(version.label, "keepdims"), keepdims))
         schemas.check_outputs(version, 1 + indices)
         resolved = schemas.LATEST[schema.domain] if opset is None else int(opset)
-        for key, value in (("_given", tuple(checked.items())), ("_version", version), ("channels_last", last),
-                           ("opset", resolved), ("return_indices", indices), ("axes", pooled), ("keepdims", keeps),
-                           ("_recent", no_plan)):
-            object.__setattr__(self, key, value)
+        self._freeze(_given=tuple(checked.items()), _version=version, channels_last=last, opset=resolved,
+                     return_indices=indices, axes=pooled, keepdims=keeps, _recent=no_plan)
         self._check()
 
     def _check(self) -> None:
-        """Refuses attributes that are allowed one by one, but not by what the operator does."""
+        """Refuse attributes that are valid one by one but not together."""
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes that were given, by ONNX name."""
+        """The given attributes, by ONNX name."""
         return dict(self._given)
 
     def _value(self, attribute: str) -> Any:
-        """What an attribute is: as given, or by default, or what a version does that has it not yet."""
+        """The value of an attribute: as given, by default, or as implied by a version that lacks the attribute."""
         version = self._version
         if attribute in version.fixed:
             return version.fixed[attribute]
@@ -156,29 +156,29 @@ class Operator:
         return self._version.label
 
     def _spatial(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-        """The sizes of the spatial axes, and which axis is the first of them."""
+        """The sizes of the spatial axes, and the number of the first one."""
         first = 1 if self.channels_last and len(shape) > 2 else 2
         return shape[first:first + len(shape) - 2], first
 
     def _checked_shape(self, shape: Any) -> tuple[int, ...]:
-        """A shape that somebody gives, as X has it."""
+        """A shape that a caller passed, as a tuple."""
         try:
             sizes = tuple(shape)
         except TypeError:
             raise PoolTypeError(f"{self.label}: shape must be a sequence of integers, got {shape!r} of type "
-                                f"{type(shape).__name__}; give that of X, such as (1, 3, 224, 224)",
+                                f"{type(shape).__name__}; give the shape of X, such as (1, 3, 224, 224)",
                                 self.label, "shape", value=shape) from None
         return tuple(integer(Place(self.label, "shape", i), size, 0) for i, size in enumerate(sizes))
 
     def _check_rank(self, shape: tuple[int, ...]) -> None:
-        """Refuses a shape that has too few axes."""
+        """Refuse a shape that has too few axes."""
         least = 3 if self.windowed else 2
         if len(shape) < least:
-            raise PoolError(f"{self.label}: X has {len(shape)} axes, shape {shape}, but needs at least {least}; "
+            raise PoolError(f"{self.label}: X has {len(shape)} axes (shape {shape}), but needs at least {least}; "
                             f"give (N, C{', *spatial' if least == 3 else ''})", self.label, "X", value=shape)
 
     def _check_dtype(self, dtype: np.dtype[Any]) -> None:
-        """Refuses a dtype that the version does not have."""
+        """Refuse a dtype that the version does not allow."""
         schemas.check_dtype(self._version, dtype_name(dtype))
 
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -189,14 +189,8 @@ class Operator:
         """The plan for a checked shape and dtype."""
         raise NotImplementedError(f"{self.label} has no plan")
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{self.label} is immutable: cannot set {name}; make a new operator")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{self.label} is immutable: cannot delete {name}")
-
     def _keywords(self) -> dict[str, Any]:
-        """The arguments that make an equal operator."""
+        """The constructor arguments of an equal operator."""
         keywords = {**self.attributes, "opset": self.opset}
         for name, value, omitted in (("channels_last", self.channels_last, False),
                                      ("return_indices", self.return_indices, False), ("axes", self.axes, None),
@@ -227,19 +221,19 @@ class Operator:
         Parameters
         ----------
         shape : sequence of int
-            (N, C, *spatial), or (N, *spatial, C) if `channels_last`; any shape with axes.
+            Shape of X: (N, C, *spatial), or (N, *spatial, C) if `channels_last`. With axes, any shape.
         dtype : dtype_like
-            A dtype that the operator's version allows.
+            Dtype of X, which the operator's version must allow.
 
         Returns
         -------
         Plan
-            Pools arrays of this shape and dtype.
+            Plan that pools arrays of this shape and dtype.
 
         Raises
         ------
         PoolError
-            If the shape has too few axes, an empty spatial axis, or no room for a window.
+            If the shape has too few axes or an empty spatial axis, or if no window fits.
         PoolTypeError
             If the version does not allow the dtype.
         """
@@ -257,12 +251,12 @@ class Operator:
         Returns
         -------
         tuple of int
-            Shape of the result; that for one region if the operator pools regions.
+            Shape of the result. For operators that pool regions, shape of the result for one region.
 
         Raises
         ------
         PoolError
-            As `plan`.
+            For the same reasons as in `plan`.
         """
         sizes = self._checked_shape(shape)
         self._check_rank(sizes)
@@ -289,7 +283,7 @@ class Operator:
         *inputs : array_like
             Further inputs of the operator, in ONNX order.
         out : ndarray, optional
-            Array in which the result is stored, and which is returned. A tuple of two for MaxPool with Indices.
+            Array that receives the result and is returned. A tuple of two for MaxPool with Indices.
         num_threads : int, optional
             Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
             single-threaded.
@@ -312,16 +306,16 @@ class Operator:
         plan = self._recent()
         if plan is None or plan.dtype is not x.dtype or plan.shape != x.shape:
             plan = _plan(self, x.shape, native(x.dtype))
-            object.__setattr__(self, "_recent", ref(plan))
+            self._freeze(_recent=ref(plan))
         return plan(x, *inputs, out=out, num_threads=num_threads)
 
 
 Kind = TypeVar("Kind", bound=type[Operator])
-registry: dict[str, type[Operator]] = {}  # the operators of this library, by name
+registry: dict[str, type[Operator]] = {}  # operator classes by name
 
 
 def registered(cls: Kind) -> Kind:
-    """An operator's class, named as its rows in the table: what nodes of that name become."""
+    """Register the class of an operator, which has the name of its rows in the table of versions."""
     cls._schema = schemas.SCHEMAS[cls.__name__]
     cls.__init__ = hinted(cls.__init__, cls.__name__)  # type: ignore[method-assign]
     registry[cls.__name__] = cls
@@ -329,14 +323,14 @@ def registered(cls: Kind) -> Kind:
 
 
 def no_plan() -> None:
-    """The recent plan of an operator that has none."""
+    """The recent plan of an operator that has not been called."""
 
 
 def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Operator:
     try:
         return cls(**dict(keywords))
     except TypeError as error:
-        if isinstance(error, PoolTypeError) and error.attribute in (cls.__init__.__kwdefaults__ or ()):  # of a value
+        if isinstance(error, PoolTypeError) and error.attribute in (cls.__init__.__kwdefaults__ or ()):  # about a value
             raise
         raise PoolTypeError(f"{cls.__name__}: cannot be unpickled: {error}; pickle and load it with the same version "
                             f"of onnxpool") from None
@@ -344,7 +338,7 @@ def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Opera
 
 @lru_cache(maxsize=MOST_KEPT)
 def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
-    """The plan of an operator; the same object for the same question."""
+    """The plan of an operator for a shape and dtype, cached."""
     with importing, DefaultFloats():
         operator._check_dtype(dtype)
         operator._check_rank(shape)
@@ -353,14 +347,14 @@ def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> P
 
 def clear_caches() -> None:
     """
-    Drop the operators and plans that onnxpool keeps for later calls, and free their memory.
+    Clear the caches of operators and plans, and free their memory.
 
-    Objects that are still referenced elsewhere stay valid. Later calls create what they need again.
+    Operators and plans in use elsewhere stay valid. Later calls create the operators and plans they need again.
 
     See Also
     --------
-    Operator : Kept for each set of arguments of a function.
-    Plan : Kept for each operator, shape and dtype.
+    Operator : Cached for each set of arguments of a function.
+    Plan : Cached for each operator, shape and dtype.
 
     Examples
     --------
@@ -373,82 +367,9 @@ def clear_caches() -> None:
         cache.cache_clear()
 
 
-def from_node(node: Any, opsets: dict[str, int]) -> Operator:
-    """
-    Make the operator of an ONNX node.
-
-    Parameters
-    ----------
-    node : onnx.NodeProto
-        Node with its domain; ``"ai.onnx"`` is the same as ``""``.
-    opsets : dict of str to int
-        Opset imports of the model, such as ``{"": 19, "com.microsoft": 1}``.
-
-    Returns
-    -------
-    Operator
-        Takes the inputs of the node, in ONNX order.
-
-    Raises
-    ------
-    PoolError
-        If the operator is unknown, its domain is not imported, or its version does not allow an attribute.
-    PoolTypeError
-        If an attribute does not have the type that the version prescribes.
-
-    See Also
-    --------
-    Operator : Class of the result.
-    supported : Lists operators and versions.
-
-    Examples
-    --------
-    >>> import onnx.helper, onnxpool
-    >>> node = onnx.helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])
-    >>> onnxpool.from_node(node, {"": 12})
-    MaxPool(kernel_shape=(2, 2), opset=12)
-    """
-    import onnx
-
-    if not isinstance(node, onnx.NodeProto):
-        raise PoolTypeError(f"from_node: node is a {type(node).__name__}; give a NodeProto, such as one of "
-                            f"model.graph.node", attribute="node", value=type(node).__name__)
-    if not isinstance(opsets, Mapping):
-        raise PoolTypeError(f"from_node: opsets is a {type(opsets).__name__}; give a dict such as {{'': 19}}, of a "
-                            f"model {{entry.domain: entry.version for entry in model.opset_import}}",
-                            attribute="opsets", value=opsets)
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    schema = schemas.SCHEMAS.get(node.op_type)
-    if schema is None or schema.domain != domain:
-        known = ", ".join(f"{s.domain + ':' if s.domain else ''}{name}" for name, s in schemas.SCHEMAS.items())
-        raise PoolError(f"{domain + ':' if domain else ''}{node.op_type} is not a pooling operator of onnxpool; "
-                        f"it has {known}", node.op_type)
-    imported = {"" if name == "ai.onnx" else name: opset for name, opset in opsets.items()}
-    if domain not in imported:
-        raise PoolError(f"{node.op_type}: domain {domain!r} is not among the model's opset imports {opsets}; "
-                        f"add it with a version", node.op_type, "domain", value=domain)
-    given = {attribute.name: value_of(attribute) for attribute in node.attribute}
-    version = schemas.resolve(node.op_type, imported[domain])
-    for attribute in node.attribute:
-        kind, found = version.attributes.get(attribute.name), onnx.AttributeProto.AttributeType.Name(attribute.type)
-        if kind is not None and kind.type != found.lower():
-            raise PoolTypeError(f"{version.label}: {attribute.name}={shown(given[attribute.name])} has the type "
-                                f"{found} in the node, but must have {kind.type.upper()}; make it one", version.label,
-                                attribute.name, value=given[attribute.name])
-    return by_name(node.op_type, imported[domain], given, return_indices=any(node.output[1:]))
-
-
-def value_of(attribute: Any) -> Any:
-    """The value of a node's attribute."""
-    from onnx.helper import get_attribute_value
-
-    value = get_attribute_value(attribute)
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
-
-
 def by_name(name: str, opset: int | None, given: dict[str, Any], channels_last: bool | int = False,
             return_indices: bool | int = False) -> Operator:
-    """The operator of that name, with what its version does not have refused."""
+    """The operator with this name and these attributes, which its version must have."""
     version = schemas.resolve(name, opset)
     schemas.check_attributes(version, given)
     schemas.check_outputs(version, 1 + bool(return_indices))

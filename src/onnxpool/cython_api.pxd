@@ -1,6 +1,6 @@
-"""onnxpool's kernels on raw pointers, without the GIL: docs/c-api.md.
+"""onnxpool's kernels on raw pointers and without the GIL. See docs/c-api.md.
 
-This file is an ABI, to which things are only ever added: no name, signature, value or field changes or is removed.
+This file defines an ABI that is only ever extended: no name, signature, value or field changes or disappears.
 """
 from libc.stdint cimport int32_t, int64_t
 
@@ -44,12 +44,12 @@ cdef enum:
     ONNXPOOL_NO_MEMORY = 4     # no scratch memory
 
 
-# A number that is 0 and a pointer that is NULL count as not given.
+# Fields that are 0 or NULL count as not given.
 cdef struct onnxpool_geometry:
-    int64_t size               # sizeof(onnxpool_geometry), which tells which fields the caller knows
+    int64_t size               # sizeof(onnxpool_geometry), which identifies the fields that the caller knows
     int32_t operation          # an operator
     int32_t dtype
-    int32_t opset              # 0: the newest
+    int32_t opset              # 0 for the newest
     int32_t ndim               # number of axes of X: N, C and the spatial axes
     int32_t channels_last
     int32_t return_indices
@@ -63,7 +63,7 @@ cdef struct onnxpool_geometry:
     const int64_t* strides       # ndim - 2 values
     const int64_t* pads          # 2 (ndim - 2) values
     const int64_t* dilations     # ndim - 2 values
-    const int64_t* x_strides     # in bytes, ndim values; NULL: C order
+    const int64_t* x_strides     # in bytes, ndim values; NULL for C order
     const int64_t* y_strides
     const int64_t* indices_strides
     float x_scale
@@ -77,21 +77,21 @@ cdef struct onnxpool_handle
 
 cdef int onnxpool_abi_version() noexcept nogil
 
-# These need the GIL, and set a Python exception if the result is NULL. A new handle has one reference.
-# `inputs`: a sequence of the inputs of a quantised operator after X; otherwise None.
+# These functions need the GIL. If they return NULL, a Python exception is set. A new handle has one reference.
+# `inputs` is a sequence of the inputs after X for a quantised operator, and None for others.
 cdef onnxpool_handle* onnxpool_prepare(object plan, object inputs) except NULL
 cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* geometry) except NULL
 
-# Add a reference, and drop one. The last release takes the GIL for a moment.
+# Add or drop a reference. Dropping the last one briefly takes the GIL.
 cdef void onnxpool_retain(onnxpool_handle* handle) noexcept nogil
 cdef void onnxpool_release(onnxpool_handle* handle) noexcept nogil
 
-# Returns the number of axes of the result, and stores its shape (at most 64 values) unless `shape` is NULL.
+# Return the number of axes of the result, and store its shape (at most 64 values) unless `shape` is NULL.
 cdef int onnxpool_output_shape(const onnxpool_handle* handle, int64_t* shape) noexcept nogil
 
-# Pools x into y (and indices). 1 thread is serial, and 0 means the number in force when the handle was made.
+# Pool x into y, and store indices if there are any. 0 threads means the default when the handle was made.
 cdef int onnxpool_run(const onnxpool_handle* handle, const void* x, void* y, int64_t* indices,
                       int threads) noexcept nogil
 
-# Describes the status of a run in English.
+# Describe the status of a run.
 cdef const char* onnxpool_message(int status) noexcept nogil

@@ -1,4 +1,4 @@
-"""Pooling without the GIL, for Cython, C, Numba and ctypes: `cython_api.pxd` and docs/c-api.md say how."""
+"""Pooling without the GIL, for Cython, C, Numba and ctypes. See `cython_api.pxd` and docs/c-api.md."""
 import math
 
 import numpy as np
@@ -30,7 +30,7 @@ cdef extern from *:
 
 __all__ = ["Prepared"]
 
-MOST_SIZE = 4096  # of a geometry that is not garbage
+MOST_SIZE = 4096  # of a geometry; a larger size field is garbage
 
 OPERATIONS = {
     ONNXPOOL_AVERAGE_POOL: "AveragePool",
@@ -62,17 +62,17 @@ cdef struct onnxpool_handle:
     int64_t references
     PyObject* pool             # held until the last release
     bint empty, indexed
-    int threads, most_threads  # in force when it was made; the most that a run can have
+    int threads, most_threads  # default when the handle was made, and maximum of a run
     int ndim
     int64_t shape[MOST_AXES]    # of the result
-    Operands operands          # without their data
+    Operands operands          # without data pointers
     Strides strides
 
 
 def memory_of(str label, str name, tuple shape, dtype, strides=None):
-    """An array without memory behind it, of which only the shape and strides may be used."""
+    """An array without memory, of which only the shape and strides may be used."""
     if not can_be(shape, dtype):
-        raise PoolError(f"{label}: {name} of shape {shape} is too large for any array; shrink it")
+        raise PoolError(f"{label}: {name} of shape {shape} is too large for any array; reduce it")
     if strides is None:
         strides = [dtype.itemsize * math.prod(shape[axis + 1:]) for axis in range(len(shape))]
     return np.lib.stride_tricks.as_strided(np.empty((), dtype), shape, strides)
@@ -90,8 +90,8 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     cdef onnxpool_handle* handle
     if not isinstance(plan, WindowPlan) or plan.request.channel is None:
         if isinstance(plan, Plan):
-            raise PoolTypeError(f"{plan.label}: its inputs are checked in Python, so it has no handle; call the plan")
-        raise PoolTypeError(f"onnxpool: a handle is made of an operator's plan, got {type(plan).__name__}; "
+            raise PoolTypeError(f"{plan.label}: its inputs are checked in Python, so there is no handle; call the plan")
+        raise PoolTypeError(f"onnxpool: a handle needs the plan of an operator, got {type(plan).__name__}; "
                             f"give onnxpool.MaxPool(...).plan(shape, dtype)")
     rule = plan._rule(inputs)
     x = memory_of(plan.label, "X", plan.shape, plan.dtype, x_strides)
@@ -119,19 +119,19 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
 
 
 cdef tuple values(const int64_t* source, Py_ssize_t count):
-    """This many integers, or None if they are not given."""
+    """An array of integers as a tuple, or None if it is NULL."""
     return None if source == NULL else tuple([source[i] for i in range(count)])
 
 
 def named(dict names, str field, code):
     if code not in names:
         known = ", ".join(f"{number} ({name})" for number, name in names.items())
-        raise PoolError(f"onnxpool: {field}={code} of a geometry is not known; give {known}")
+        raise PoolError(f"onnxpool: {field}={code} of a geometry is unknown; give {known}")
     return names[code]
 
 
 cdef onnxpool_geometry known_part(const onnxpool_geometry* given) except *:
-    """A geometry with the fields that this version knows; fields of later versions must not be set."""
+    """The fields of a geometry that this version knows. Fields of later versions must be 0."""
     cdef onnxpool_geometry geometry
     cdef Py_ssize_t byte
     if not sizeof(onnxpool_geometry) <= given.size <= MOST_SIZE:
@@ -139,8 +139,8 @@ cdef onnxpool_geometry known_part(const onnxpool_geometry* given) except *:
                         f"bytes; set every field to 0 and size to sizeof(onnxpool_geometry)")
     for byte in range(<Py_ssize_t> sizeof(onnxpool_geometry), given.size):
         if (<const char*> given)[byte]:
-            raise PoolError(f"onnxpool: byte {byte} of a geometry is given, but this version knows only "
-                            f"{sizeof(onnxpool_geometry)} bytes; set the others to 0 or take a later onnxpool")
+            raise PoolError(f"onnxpool: byte {byte} of a geometry is set, but this version knows only "
+                            f"{sizeof(onnxpool_geometry)} bytes; set the others to 0 or install a newer onnxpool")
     memcpy(&geometry, given, sizeof(onnxpool_geometry))
     return geometry
 
@@ -235,31 +235,31 @@ cdef const char* onnxpool_message(int status) noexcept nogil:
     if status == ONNXPOOL_NULL_POINTER:
         return "a handle or array is NULL"
     if status == ONNXPOOL_BAD_INDICES:
-        return "indices are NULL, or are given though the handle makes none"
+        return "indices are NULL although the handle returns them, or are given although it does not"
     if status == ONNXPOOL_BAD_THREADS:
-        return "fewer than 0 threads"
+        return "the number of threads is negative"
     if status == ONNXPOOL_NO_MEMORY:
         return "no scratch memory"
-    return "no status of this version"
+    return "unknown status"
 
 
 cdef class Prepared:
     """
-    A handle for code that runs without the GIL, released with this object.
+    Handle for code that runs without the GIL. It is released together with this object.
 
     Parameters
     ----------
     plan : Plan
-        Of an operator that reduces windows; arrays are in C order.
+        Plan of an operator that reduces windows. Arrays must be in C order.
     *inputs
-        The inputs of a quantised operator after X.
+        Inputs of a quantised operator after X.
 
     Raises
     ------
     PoolError
-        For a scale or zero point that the operator does not allow.
+        If the operator does not allow a scale or zero point.
     PoolTypeError
-        If `plan` is no such plan.
+        If `plan` is not such a plan.
 
     Examples
     --------
@@ -278,11 +278,11 @@ cdef class Prepared:
 
     @property
     def address(self):
-        """The handle, as an int for Numba and ctypes; it is valid for as long as this object lives."""
+        """The handle as an int, for Numba and ctypes. It is valid as long as this object exists."""
         return <uintptr_t> self.handle
 
     @property
     def route(self):
-        """The names of the steps that it runs, as in `plan.explain()`."""
+        """The names of the steps that the handle runs, as in `plan.explain()`."""
         pool = <object> self.handle.pool
         return [] if pool is None else [pool.setup.route]

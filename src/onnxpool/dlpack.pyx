@@ -1,4 +1,4 @@
-"""Arrays of other frameworks as NumPy arrays, through the DLPack protocol: without a copy, and including bfloat16.
+"""Tensors of other frameworks as NumPy arrays, including bfloat16, through the DLPack protocol and without a copy.
 
 The structures are those of DLPack 1.x (dmlc/dlpack, include/dlpack/dlpack.h).
 """
@@ -35,7 +35,7 @@ cdef struct DLTensor:
     uint8_t code, bits
     uint16_t lanes
     int64_t* shape
-    int64_t* strides  # in elements; NULL: C order
+    int64_t* strides  # in elements; NULL for C order
     uint64_t byte_offset
 
 cdef struct DLManagedTensor:
@@ -51,18 +51,18 @@ cdef struct DLManagedTensorVersioned:
     DLTensor tensor
 
 cdef uint64_t READ_ONLY = 1
-VERSION = (1, 0)  # the newest that is requested; minor versions only add to it
+VERSION = (1, 0)  # the newest version that is requested; minor versions are backward compatible
 OTHER = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 13: "CUDA managed", 14: "oneAPI",
          15: "WebGPU", 16: "Hexagon", 17: "MAIA"}
 KINDS = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")  # by their codes
 BITS = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64), "bfloat": (16,), "complex": (64, 128),
         "bool": (8,)}
 
-cdef char[16] nowhere  # the memory of arrays without elements
+cdef char[16] nowhere  # memory of arrays without elements
 
 
 cdef class Owner:
-    """Keeps the memory of an array alive, and finally calls the producer's deleter, once."""
+    """The owner of an array's memory. It calls the producer's deleter once, when it is deallocated."""
 
     cdef DLManagedTensor* legacy
     cdef DLManagedTensorVersioned* versioned
@@ -77,8 +77,8 @@ cdef class Owner:
 def check_device(int kind, obj=None):
     if kind not in CPU:
         way = next((f", by .{method}()" for method in ("get", "cpu") if hasattr(obj, method)), "")
-        raise PoolTypeError(f"from_dlpack: the tensor is on device {OTHER.get(kind, 'type')} ({kind}), but only memory "
-                            f"of the CPU can be read; move it there{way}")
+        raise PoolTypeError(f"from_dlpack: the tensor is on device {OTHER.get(kind, 'type')} ({kind}), but only CPU "
+                            f"memory can be read; move it there{way}")
 
 
 cdef element_of(const DLTensor* tensor):
@@ -88,22 +88,22 @@ cdef element_of(const DLTensor* tensor):
         raise PoolTypeError(f"from_dlpack: the tensor has vectors of {tensor.lanes} lanes as elements, but NumPy has "
                             f"only scalars; export it with 1 lane")
     if tensor.bits not in BITS.get(kind, ()):
-        raise PoolTypeError(f"from_dlpack: the tensor has elements of {kind} with {tensor.bits} bits, which NumPy has "
-                            f"not; cast it, such as to float32")
+        raise PoolTypeError(f"from_dlpack: the tensor has elements of {kind} with {tensor.bits} bits, which NumPy "
+                            f"does not have; cast it, for example to float32")
     if kind == "bfloat":
         return dtype_named("bfloat16")
     return np.dtype("bool" if kind == "bool" else f"{kind}{tensor.bits}")
 
 
 cdef tuple extents(const DLTensor* tensor, object itemsize):
-    """Shape and strides in bytes, with which NumPy can address every element; computed in Python integers."""
+    """Shape and strides in bytes, checked in Python integers to be addressable by NumPy."""
     if not 0 <= tensor.ndim <= MOST_AXES:
         raise PoolError(f"from_dlpack: the tensor has {tensor.ndim} axes, but an array has 0 to {MOST_AXES}")
     if tensor.ndim and tensor.shape == NULL:
         raise PoolError(f"from_dlpack: the tensor has {tensor.ndim} axes, but no shape")
     shape = [tensor.shape[axis] for axis in range(tensor.ndim)]
     if min(shape, default=0) < 0:
-        raise PoolError(f"from_dlpack: the tensor has shape {tuple(shape)}, but no size is below 0")
+        raise PoolError(f"from_dlpack: the tensor has shape {tuple(shape)}, but sizes cannot be negative")
     if tensor.strides == NULL:
         strides = [itemsize * math.prod(shape[axis + 1:]) for axis in range(tensor.ndim)]
     else:
@@ -111,7 +111,7 @@ cdef tuple extents(const DLTensor* tensor, object itemsize):
     reach = sum(max(size - 1, 0) * abs(step) for size, step in zip(shape, strides)) + itemsize
     if max(reach, itemsize * math.prod(max(size, 1) for size in shape), *map(abs, strides), 0) > sys.maxsize:
         raise PoolError(f"from_dlpack: the tensor has shape {tuple(shape)} and strides {tuple(strides)} in bytes, "
-                        f"more than an array can reach")
+                        f"which exceed the address space")
     return tuple(shape), tuple(strides)
 
 
@@ -140,7 +140,7 @@ cdef cnp.ndarray array_of(const DLTensor* tensor, Owner owner, bint writeable):
 
 
 cdef consume(capsule):
-    """The array of a capsule. The producer keeps the capsule until nothing can fail any more."""
+    """The array of a capsule. The capsule is marked as used only once nothing can fail."""
     cdef Owner owner = Owner()
     cdef DLManagedTensor* legacy
     cdef DLManagedTensorVersioned* versioned
@@ -148,7 +148,7 @@ cdef consume(capsule):
         versioned = <DLManagedTensorVersioned*> PyCapsule_GetPointer(capsule, "dltensor_versioned")
         if versioned.major != VERSION[0]:
             raise PoolError(f"from_dlpack: the tensor is of DLPack {versioned.major}.{versioned.minor}, but only "
-                            f"{VERSION[0]}.x is known; export it with max_version={VERSION}")
+                            f"{VERSION[0]}.x is supported; export it with max_version={VERSION}")
         array = array_of(&versioned.tensor, owner, not versioned.flags & READ_ONLY)
         PyCapsule_SetName(capsule, "used_dltensor_versioned")
         owner.versioned = versioned
@@ -160,7 +160,7 @@ cdef consume(capsule):
         owner.legacy = legacy
         return array
     if not PyCapsule_CheckExact(capsule):
-        raise PoolTypeError(f"from_dlpack: __dlpack__ gave a {type(capsule).__name__}, but must give a capsule")
+        raise PoolTypeError(f"from_dlpack: __dlpack__ returned a {type(capsule).__name__}, but must return a capsule")
     name = PyCapsule_GetName(capsule)
     label = "none" if name == NULL else (<bytes> name).decode(errors="replace")
     raise PoolError(f"from_dlpack: the capsule has the name {label}, but must have dltensor or dltensor_versioned; "
@@ -174,8 +174,8 @@ def from_dlpack(obj):
     Parameters
     ----------
     obj : object with ``__dlpack__`` and ``__dlpack_device__``, or DLPack capsule
-        For example a torch.Tensor, a jax.Array or an onnxruntime.OrtValue, in CPU memory. Its memory lives as long as
-        the array.
+        For example a torch.Tensor, a jax.Array or an onnxruntime.OrtValue, in CPU memory. Its memory stays alive as
+        long as the array.
 
     Returns
     -------
@@ -203,15 +203,15 @@ def from_dlpack(obj):
     True
     """
     if PyCapsule_CheckExact(obj):
-        return consume(obj)  # the caller holds it
+        return consume(obj)  # the caller keeps a reference
     for method in ("__dlpack__", "__dlpack_device__"):
         if not hasattr(obj, method):
-            raise PoolTypeError(f"from_dlpack: a {type(obj).__name__} has no {method}; give a tensor that follows "
-                                f"DLPack, or np.asarray(...) of what does not")
+            raise PoolTypeError(f"from_dlpack: a {type(obj).__name__} has no {method}; give a tensor that supports "
+                                f"DLPack, or np.asarray(...) of the object")
     check_device(obj.__dlpack_device__()[0], obj)
-    if says(obj, lambda x: x.is_neg()):  # torch exports the memory nevertheless
-        raise PoolTypeError("from_dlpack: the tensor has its negative bit set, so its memory has other numbers; give "
-                            "x.resolve_neg()")
+    if says(obj, lambda x: x.is_neg()):  # torch exports the memory regardless
+        raise PoolTypeError("from_dlpack: the tensor has its negative bit set, so its memory holds negated "
+                            "numbers; give x.resolve_neg()")
     try:
         capsule = obj.__dlpack__(max_version=VERSION)
     except TypeError:  # a producer older than DLPack 1.0

@@ -1,6 +1,6 @@
-"""THE TABLE of dtypes: what each one is in memory, in a sum, in ONNX and in DLPack. Only headers know more of them.
+"""THE TABLE of dtypes: sizes, formats and ONNX numbers, and how operators treat them. C headers define the rest.
 
-The build reads this table too, so it imports nothing but the standard library.
+The build reads this table too, so this module imports only the standard library.
 """
 
 from typing import NamedTuple
@@ -8,27 +8,27 @@ from typing import NamedTuple
 
 class Dtype(NamedTuple):
     """
-    A dtype of arrays that some operator takes.
+    Dtype of arrays that operators accept or return.
 
     Attributes
     ----------
     name : str
     onnx : int
-        Its number in ONNX. `onnxpool.h` has the same numbers.
+        Number of the dtype in ONNX, and in `onnxpool.h`.
     itemsize : int
-        Bytes of an element.
+        Size of an element in bytes.
     digits, exponent_bits : int
-        Binary digits of the significand of a float, the hidden one included, and bits of its exponent. 0 for integers.
+        Number of bits of the significand, including the hidden bit, and of the exponent. 0 for integers.
     loops : bool
-        Whether the compiled loops read and write it.
+        Whether compiled loops read and write the dtype.
     numpy : bool
-        Whether NumPy has it. `ml_dtypes` has the others.
+        Whether NumPy has the dtype. Otherwise `ml_dtypes` has it.
     wide : str, optional
-        The dtype of partial results, if its own has too few digits for results that are combined later.
+        Dtype of partial results, if this one is too coarse for results that will be combined.
     exact : str, optional
-        A float dtype that holds all values of an integer dtype.
+        Float dtype that represents all values of this integer dtype.
     maxima : str, optional
-        The dtype in which the loops compare its elements, if not its own.
+        Dtype in which loops compare elements, if it is not this one.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Dtype(NamedTuple):
 
     @property
     def exponents(self) -> tuple[int, int]:
-        """The powers of two between which the magnitudes of a float lie; subnormal numbers count."""
+        """The powers of two that bound the magnitudes of a float, including subnormal numbers."""
         bias = (1 << self.exponent_bits >> 1) - 1
         return (2 - bias - self.digits, bias + 1) if self.digits else (0, 0)
 
@@ -56,18 +56,18 @@ TABLE = (
     Dtype("float64", 11, 8, digits=53, exponent_bits=11),
     Dtype("int8", 3, 1, exact="float32"),
     Dtype("uint8", 2, 1, exact="float32"),
-    # Maxima along named axes take these:
+    # Only accepted for maxima along given axes:
     Dtype("bool", 9, 1, loops=False, exact="float32", maxima="uint8"),
     Dtype("int16", 5, 2, loops=False, exact="float32", maxima="float32"),
     Dtype("uint16", 4, 2, loops=False, exact="float32", maxima="float32"),
     Dtype("int32", 6, 4, loops=False, exact="float64", maxima="float64"),
     Dtype("uint32", 12, 4, loops=False, exact="float64", maxima="float64"),
-    # Indices have this one, and pooled arrays never:
+    # Only for Indices:
     Dtype("int64", 7, 8, loops=False),
 )
 DTYPES = {dtype.name: dtype for dtype in TABLE}
 FLOATS = tuple(dtype.name for dtype in TABLE if dtype.digits)
 BYTES = tuple(dtype.name for dtype in TABLE if dtype.loops and not dtype.digits)
 LOOPS = (*BYTES, *FLOATS)
-MAXIMA = {dtype.name: dtype.maxima or dtype.name for dtype in TABLE if dtype.exact}  # of integers, along named axes
+MAXIMA = {dtype.name: dtype.maxima or dtype.name for dtype in TABLE if dtype.exact}  # for integers along given axes
 EXACT = {dtype.name: dtype.exact for dtype in TABLE if dtype.exact}

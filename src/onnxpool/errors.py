@@ -1,10 +1,10 @@
-"""What onnxpool raises."""
+"""The exceptions that onnxpool raises."""
 
 from typing import Any, NamedTuple
 
 
 class Refusal(Exception):  # noqa: N818
-    """What an error is about, beside its text."""
+    """Base of errors, with the subject of the error as fields."""
 
     operator: str | None
     attribute: str | None
@@ -14,7 +14,7 @@ class Refusal(Exception):  # noqa: N818
     def __init__(self, message: str = "", operator: str | None = None, attribute: str | None = None, *,
                  axis: int | None = None, value: Any = None) -> None:
         super().__init__(message)
-        self.operator = operator.partition("-")[0] if operator else None  # of a label such as AveragePool-19
+        self.operator = operator.partition("-")[0] if operator else None  # without the version of a label
         self.attribute = attribute
         self.axis = axis
         self.value = value
@@ -22,37 +22,38 @@ class Refusal(Exception):  # noqa: N818
 
 class PoolError(Refusal, ValueError):
     """
-    An attribute, shape or value that the operator's version does not allow, or that has no result.
+    Error for an attribute, shape or value that the operator's version does not allow, or that has no result.
 
-    The text names the operator with its version, the attribute, the axis, the value, the limit and the way out.
+    The message names the operator with its version, the attribute, the axis, the value and the limit, and says what to
+    do instead.
 
     Parameters
     ----------
     message : str
-        The text.
+        Message.
     operator : str, optional
-        The operator, or its label.
+        Name of the operator, or its label with the version.
     attribute : str, optional
-        The attribute, input or argument.
+        Name of the attribute, input or argument.
     axis : int, optional
-        The axis of the array.
+        Axis of the array.
     value : object, optional
-        What was refused.
+        Value that was refused.
 
     Attributes
     ----------
     operator : str or None
-        The ONNX name of the operator, such as ``"AveragePool"``. None if the error is about no operator.
+        ONNX name of the operator, such as ``"AveragePool"``. None if the error does not concern an operator.
     attribute : str or None
-        The attribute, input or argument that was refused, such as ``"strides"``, ``"X"`` or ``"out"``.
+        Attribute, input or argument that was refused, such as ``"strides"``, ``"X"`` or ``"out"``.
     axis : int or None
-        The axis of the array. None if the error is about no axis, or was found before an array was seen.
+        Axis of the array. None if the error does not concern an axis, or was found before an array was seen.
     value : object
-        What was refused: one number of a sequence, a shape, a dtype's name. None if nothing was given.
+        Value that was refused: one number of a sequence, a shape, or the name of a dtype. None if nothing was given.
 
     See Also
     --------
-    PoolTypeError : The error for a dtype or a kind of argument.
+    PoolTypeError : Error for a dtype or a kind of argument.
 
     Examples
     --------
@@ -67,26 +68,26 @@ class PoolError(Refusal, ValueError):
 
 class PoolTypeError(Refusal, TypeError):
     """
-    A dtype, or a kind of argument, that the operator's version does not allow.
+    Error for a dtype or a kind of argument that the operator's version does not allow.
 
     It has the attributes of `PoolError`.
 
     Parameters
     ----------
     message : str
-        The text.
+        Message.
     operator : str, optional
-        The operator, or its label.
+        Name of the operator, or its label with the version.
     attribute : str, optional
-        The attribute, input or argument.
+        Name of the attribute, input or argument.
     axis : int, optional
-        The axis of the array.
+        Axis of the array.
     value : object, optional
-        What was refused.
+        Value that was refused.
 
     See Also
     --------
-    PoolError : The error for an attribute, a shape or a value; it lists the attributes of both.
+    PoolError : Error for an attribute, a shape or a value. It describes the attributes of both errors.
 
     Examples
     --------
@@ -100,11 +101,11 @@ class PoolTypeError(Refusal, TypeError):
 
 
 class Place(NamedTuple):
-    """An attribute or argument that is checked: what the text of its error begins with."""
+    """The attribute or argument being checked. As a string, it is the beginning of an error message."""
 
-    operator: str | None  # or its label
+    operator: str | None  # name or label
     attribute: str
-    position: int | None = None  # of one of its values
+    position: int | None = None  # of one value of a sequence
 
     def __str__(self) -> str:
         text = f"{self.operator or 'onnxpool'}: {self.attribute}"
@@ -112,5 +113,5 @@ class Place(NamedTuple):
 
     @property
     def names(self) -> tuple[str | None, str]:
-        """What an error takes after its text."""
+        """The arguments of an error that follow its message."""
         return self.operator, self.attribute

@@ -1,4 +1,4 @@
-"""Execution: what every plan is: immutable, explained, cut into parts, called."""
+"""The base of all plans: they are immutable, and can be called, explained, and cut into parts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .arrays import as_array, native
 from .errors import PoolError, PoolTypeError
+from .frozen import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from .windows import Axis
 
 
-class Plan:
+class Plan(Frozen):
     """
-    Operator prepared for one shape and dtype, whose calls have the least overhead.
+    Operator prepared for one shape and dtype. Calls of plans have the least overhead.
 
     Create plans with the method `plan` of an operator, not with this class. Plans are immutable and picklable, and any
     thread may call them. Two plans are equal if their operators, shapes and dtypes are.
@@ -40,15 +41,15 @@ class Plan:
     Attributes
     ----------
     operator : Operator
-        Operator that made the plan. The plan uses it only to be printed and pickled.
+        Operator that made the plan. The plan uses it only for `repr` and pickling.
     shape : tuple of int
-        Only shape of X that the plan accepts.
+        Shape of X. The plan accepts no other.
     dtype : numpy.dtype
-        Only dtype of X that the plan accepts, in native byte order.
+        Dtype of X, in native byte order. The plan accepts no other.
     output_shape : tuple of int
-        Shape of the result, or of the result for one region.
+        Shape of the result. For operators that pool regions, shape of the result for one region.
     axes : tuple of Axis
-        Windows of each spatial axis; empty for operators without windows.
+        Windows along each spatial axis, or an empty tuple for operators without windows.
     channels_last : bool
         Whether arrays are (N, *spatial, C).
     label : str
@@ -78,15 +79,8 @@ class Plan:
 
     def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], **resolved: Any) -> None:
         last = operator.channels_last and len(shape) > 2
-        for name, value in {"operator": operator, "label": operator.label, "channels_last": last, "shape": shape,
-                            "dtype": dtype, **resolved}.items():
-            object.__setattr__(self, name, value)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a plan is immutable: cannot set {name}; make a new plan")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a plan is immutable: cannot delete {name}")
+        self._freeze(operator=operator, label=operator.label, channels_last=last, shape=shape, dtype=dtype)
+        self._freeze(**resolved)
 
     def _key(self) -> tuple[Any, ...]:
         return self.operator, self.shape, self.dtype
@@ -105,7 +99,7 @@ class Plan:
 
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
         """
-        Return the shape of the result, which may depend on the values of further inputs.
+        Return the shape of the result, which can depend on the values of further inputs.
 
         Parameters
         ----------
@@ -115,12 +109,12 @@ class Plan:
         Returns
         -------
         tuple of int
-            Shape of the result of a call with these inputs.
+            Shape of the result for these inputs.
 
         Raises
         ------
         PoolError, PoolTypeError
-            If an input on which the shape depends is not allowed.
+            If the shape depends on an input that is not allowed.
 
         Examples
         --------
@@ -133,12 +127,12 @@ class Plan:
 
     def explain(self) -> Explanation:
         """
-        Describe what the plan does: pads, windows, divisors, and the form and route of arrays in row-major order.
+        Describe the plan: its pads, windows and divisors, and the form and route of row-major arrays.
 
         Returns
         -------
         Explanation
-            A string. Its method `to_dict` returns the same as data.
+            String with a method `to_dict` that returns the same as data.
 
         Examples
         --------
@@ -156,12 +150,12 @@ class Plan:
 
     def plot(self, ax: Any = None) -> Any:
         """
-        Draw the picture of `Explanation.svg` with matplotlib, which ``pip install onnxpool[plot]`` installs.
+        Draw the picture of `Explanation.svg` with matplotlib. Requires ``onnxpool[plot]``.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes in which to draw. Default is those of a new figure.
+            Axes to draw in. By default, a new figure is created.
 
         Returns
         -------
@@ -181,27 +175,28 @@ class Plan:
         return self.explain().svg()
 
     def _geometry(self) -> list[str]:
-        """What the plan does, in lines."""
+        """The description of windows or regions, as lines of text."""
         return []
 
     def tile(self, slices: slice | Sequence[slice]) -> Part:
         """
-        Make a part that computes some elements of the result, bit for bit.
+        Make a part that computes a block of the result, with the same bits as in the whole result.
 
         Parameters
         ----------
         slices : slice or sequence of slice
-            Slices of the result with step 1, one for each axis. Axes without a slice are taken whole.
+            Slices of the result with step 1, one per axis. Trailing axes without a slice are taken whole.
 
         Returns
         -------
         Part
-            Computes ``result[slices]`` from ``X[part.inputs]``.
+            Part that computes ``result[slices]`` from ``X[part.inputs]``.
 
         Raises
         ------
         PoolError, PoolTypeError
-            If the slices are not of this form, or if values of an input decide which elements of X a result depends on.
+            If the slices do not have this form, or if the values of an input determine which elements of X a result
+            depends on.
         """
         from .parts import ranges_of
 
@@ -214,19 +209,19 @@ class Plan:
         Parameters
         ----------
         n : int, optional
-            Minimum number of parts, if the result has that many elements.
+            Minimum number of parts, provided that the result has that many elements.
         max_bytes : int, optional
-            Maximum number of bytes of the input and the output of a part together. Give either `n` or `max_bytes`.
+            Maximum size in bytes of the input and output of a part together. Give either `n` or `max_bytes`.
 
         Returns
         -------
         iterator of Part
-            Parts as `tile` makes them.
+            Parts as returned by `tile`.
 
         Raises
         ------
         PoolError
-            If a part with one element exceeds `max_bytes`, or for the reasons that `tile` lists.
+            If a part with a single element exceeds `max_bytes`, or for the reasons given in `tile`.
         """
         from .parts import Limit
 
@@ -234,25 +229,25 @@ class Plan:
 
     def partials(self, n: int | None = None, *, max_bytes: int | None = None) -> Iterator[Share]:
         """
-        Cut the input of a global operator into shares, whose partial results `combine` turns into the result.
+        Cut the input of a global operator into shares, whose partial results `combine` merges.
 
         Parameters
         ----------
         n : int, optional
-            Minimum number of shares, if the pooled axes have that many elements.
+            Minimum number of shares, provided that the pooled axes have that many elements.
         max_bytes : int, optional
-            Maximum number of bytes of the input of a share, including a copy for 16-bit sums. Give either `n` or
-            `max_bytes`.
+            Maximum size of the input of a share in bytes, including the copy that sums of 16-bit floats need. Give
+            either `n` or `max_bytes`.
 
         Returns
         -------
         iterator of Share
-            Shares, each of which computes a `Partial` from ``X[share.inputs]``.
+            Shares. Each computes a `Partial` from ``X[share.inputs]``.
 
         Raises
         ------
         PoolError
-            If a share of one element exceeds `max_bytes`, or if the operator is not global.
+            If a share with a single element exceeds `max_bytes`, or if the operator is not global.
         """
         from .parts import Limit
 
@@ -265,27 +260,27 @@ class Plan:
         Parameters
         ----------
         partials : iterable of Partial
-            Partial results of all shares, in any order. They are consumed one by one.
+            Partial results of all shares, in any order. Consumed one at a time.
 
         Returns
         -------
         ndarray
-            Result of the whole input. Maxima are exact. With n shares, the error of a mean is at most
-            ``(2 * log2(taps) + 5) * u * mean(abs(x))``, where u is half an ulp of float32 or float64, plus
+            Result for the whole input. Maxima are exact. Let n be the number of shares, and u half an ulp of float32
+            or float64. The error of a mean is at most ``(2 * log2(taps) + 5) * u * mean(abs(x))`` plus
             ``n * 2**-53 * mean(abs(x))``. The relative error of a norm is at most
             ``(2 * log2(taps) + 4 + n) * 2**-53 * max(1, 1 / p)`` plus u. Both are then rounded to the dtype.
 
         Raises
         ------
         PoolError
-            If the shares do not make up the whole input, or if the operator is not global.
+            If the shares do not add up to the whole input, or if the operator is not global.
         """
         return self._combined(partials)
 
     def _uncut(self) -> PoolError:
-        """The error for what has no parts."""
-        return PoolError(f"{self.label}: its results depend on positions that are values, so they have no parts; cut "
-                         f"its inputs", self.label, "slices")
+        """The error for plans that have no parts."""
+        return PoolError(f"{self.label}: positions come from values of an input, so the result cannot be cut into "
+                         f"parts; cut the inputs", self.label, "slices")
 
     def _part(self, ranges: Sequence[Range]) -> Part:
         raise self._uncut()
@@ -319,7 +314,7 @@ class Plan:
         *inputs : array_like
             Further inputs of the operator, in ONNX order.
         out : ndarray, optional
-            Array in which the result is stored, and which is returned. A tuple of two for MaxPool with Indices.
+            Array that receives the result and is returned. A tuple of two for MaxPool with Indices.
         num_threads : int, optional
             Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
             single-threaded.
@@ -332,14 +327,14 @@ class Plan:
         Raises
         ------
         PoolError
-            If the plan is for another shape, or does not allow a value.
+            If the array has another shape than the plan, or if a value is not allowed.
         PoolTypeError
-            If the plan is for another dtype, or does not allow a kind of argument.
+            If the array has another dtype than the plan, or if a kind of argument is not allowed.
         """
         raise NotImplementedError(f"{type(self).__name__} does not run")
 
     def _checked(self, x: Any, shape: tuple[int, ...] | None = None) -> Array:
-        """X, of the plan's shape or another one, and of its dtype."""
+        """X as an array of the given shape, by default the plan's, and of the plan's dtype."""
         label, shape = self.label, self.shape if shape is None else shape
         array = as_array(label, x)
         if array.shape != shape:

@@ -1,4 +1,4 @@
-"""A plan in words, numbers and pictures."""
+"""Explanations of plans: text, data and pictures."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,22 +6,22 @@ from typing import Any
 from .pictures import Picture, svg
 from .windows import Axis
 
-MOST_SHOWN = 8  # windows of an axis that are listed one by one
-COLOURS = (3, 4)  # sizes of a last axis that is more likely one of colours than one to be pooled
+MOST_SHOWN = 8  # windows of an axis that are listed individually
+COLOURS = (3, 4)  # sizes that suggest a last axis of colours, not one to pool
 
 
 class Explanation(str):
     """
-    What a plan does: a text that is also there as data, and as a picture.
+    Explanation of a plan: a string that is also available as data and as a picture.
 
-    Notebooks show the picture.
+    Notebooks display the picture.
 
     Attributes
     ----------
     geometry : tuple of str
-        The lines of the text that describe windows or regions.
+        Lines of the text that describe windows or regions.
     picture : Picture
-        What `svg` draws.
+        Content of the picture that `svg` draws.
 
     Examples
     --------
@@ -46,13 +46,13 @@ class Explanation(str):
 
     def svg(self) -> str:
         """
-        Draw the windows of each pooled axis: a strip of its elements, and the taps of each window below.
+        Draw the windows along each pooled axis: a strip of elements, with the taps of each window below it.
 
         Returns
         -------
         str
-            The text of an SVG image. Elements are filled squares, padding is dashed. Taps are discs, and rings in
-            padding. The first 8 windows and 40 places of an axis are drawn.
+            SVG source. Elements are filled squares, and padding is dashed. Taps are discs, or rings if they lie in
+            padding. The first 8 windows and 40 positions of an axis are drawn.
 
         Examples
         --------
@@ -68,14 +68,14 @@ class Explanation(str):
 
     def to_dict(self) -> dict[str, Any]:
         """
-        Return the same as data.
+        Return the explanation as data.
 
         Returns
         -------
         dict
-            ``operator``, ``dtype``, ``shape`` and ``output_shape``. Plans that reduce windows also have ``axes``, and
-            two entries about arrays in row-major order: ``form``, the few dimensions that the loops see, or None if no
-            loop runs; and ``route``, the names of the steps, as `onnxpool.kernels.routes` lists them.
+            Values of ``operator``, ``dtype``, ``shape`` and ``output_shape``. Plans that reduce windows also have
+            ``axes``, and two entries about row-major arrays: ``form``, the few dimensions that the loops see, or None
+            if no loop runs; and ``route``, the names of the steps, as listed by `onnxpool.kernels.routes`.
 
         Examples
         --------
@@ -90,7 +90,7 @@ class Explanation(str):
 def explain(label: str, dtype: str, shape: Sequence[int], output_shape: Sequence[int], geometry: Sequence[str],
             axes: Sequence[tuple[int, Axis]] | None = None, divided: bool = False,
             route: Sequence[str] = (), form: dict[str, Any] | None = None) -> Explanation:
-    """What all plans say of themselves, and what those that reduce windows add: numbered axes, form and route."""
+    """The explanation of a plan. Plans that reduce windows also pass their numbered axes, form and route."""
     heading = f"{label}, {dtype} {shape} -> {output_shape}"
     lines = [heading, *geometry]
     facts: dict[str, Any] = {"operator": label, "dtype": dtype, "shape": list(shape),
@@ -104,12 +104,12 @@ def explain(label: str, dtype: str, shape: Sequence[int], output_shape: Sequence
 
 
 def looks_coloured(shape: Sequence[int]) -> bool:
-    """Whether an array is more likely one image (H, W, colours) than images with channels and one axis."""
+    """Whether a shape looks like one image (H, W, colours) rather than images with channels and one spatial axis."""
     return len(shape) == 3 and shape[2] in COLOURS and min(shape[:2]) > shape[2]
 
 
 def axis_facts(axis: Axis, number: int) -> dict[str, Any]:
-    """The windows of an axis as numbers; `number` is its place in the shape."""
+    """The windows of an axis as data, where `number` is the number of the axis."""
     return {"axis": number, "size": axis.size, "out": axis.out, "kernel": axis.kernel, "stride": axis.stride,
             "dilation": axis.dilation, "pads": list(axis.pads), "empty": axis.empty}
 
@@ -122,7 +122,7 @@ def form_line(form: dict[str, Any]) -> str:
 
 
 def taps_text(axis: Axis, index: int) -> str:
-    """The elements that one window holds."""
+    """The elements inside a window, as text."""
     first, taps, _ = axis.window(index)
     if taps < 2:
         return f"{first}" if taps else "none"
@@ -130,7 +130,7 @@ def taps_text(axis: Axis, index: int) -> str:
 
 
 def axis_lines(axis: Axis, number: int, divided: bool) -> list[str]:
-    """The windows of an axis in words; `divided` says whether their sums are."""
+    """The windows of an axis as text. If `divided`, it includes the divisors."""
     shown = range(axis.out) if axis.out <= MOST_SHOWN else [*range(3), *range(axis.out - 3, axis.out)]
     texts = [taps_text(axis, i) for i in shown]
     counts = [f"{axis.window(i).divisor:g}" for i in shown]

@@ -1,4 +1,4 @@
-"""Hints: a call with arguments that a function does not take is told which it takes."""
+"""Hints in errors about wrong arguments: which arguments the function takes."""
 
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -8,15 +8,15 @@ from .errors import PoolTypeError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# What PyTorch, Keras and others call attributes of ONNX.
+# Names of ONNX attributes in PyTorch, Keras and other libraries.
 ELSEWHERE = {"kernel_size": "kernel_shape", "pool_size": "kernel_shape", "ksize": "kernel_shape",
              "stride": "strides", "padding": "pads", "pad": "pads", "dilation": "dilations", "axis": "axes",
              "norm_type": "p", "output_size": "output_shape", "boxes": "rois", "threads": "num_threads"}
 
 
 def likely(unknown: str, names: Iterable[str]) -> str | None:
-    """Which of the names is meant by one that is not among them."""
-    from difflib import get_close_matches  # which is needed here only
+    """The name that was probably meant by an unknown one."""
+    from difflib import get_close_matches  # only errors need it
 
     known = list(names)
     return next((name for name in (ELSEWHERE.get(unknown), *get_close_matches(unknown, known, 1)) if name in known),
@@ -24,7 +24,7 @@ def likely(unknown: str, names: Iterable[str]) -> str | None:
 
 
 def hinted(function: F, name: str | None = None) -> F:
-    """The function, whose errors of the arguments that it takes are typed and say which to give."""
+    """Wrap a function so that calls with wrong arguments raise a PoolTypeError with a hint."""
     label = name or function.__name__
 
     @wraps(function)
@@ -32,18 +32,18 @@ def hinted(function: F, name: str | None = None) -> F:
         try:
             return function(*arguments, **given)
         except TypeError as error:
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # the function was entered
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # raised inside the function
                 raise
             raise unfit(function, label, len(arguments), given, error) from None
 
-    call.__kwdefaults__ = function.__kwdefaults__  # type: ignore[attr-defined]  # which are read to make operators
+    call.__kwdefaults__ = function.__kwdefaults__  # type: ignore[attr-defined]  # read by commands
     return cast(F, call)
 
 
 def unfit(function: Callable[..., Any], label: str, count: int, given: dict[str, Any],
           error: TypeError) -> PoolTypeError:
-    """The error for a call that does not fit a function's arguments."""
-    import inspect  # which takes long, and is needed here only
+    """The error for a call whose arguments do not fit a function."""
+    import inspect  # slow to import, and only errors need it
 
     parameters = inspect.signature(function).parameters
     names = [name for name in parameters if name != "self"]

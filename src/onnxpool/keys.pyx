@@ -1,4 +1,4 @@
-"""Operators that functions made: equal arguments find them again."""
+"""The cache of operators made by functions."""
 
 from functools import lru_cache
 
@@ -19,7 +19,7 @@ cdef extern from "Python.h":
     const int METH_KEYWORDS
     object PyCFunction_NewEx(PyMethodDef* method, PyObject* owner, PyObject* module)
 
-MOST_KEPT = 1024  # operators, and plans, that are remembered
+MOST_KEPT = 1024  # operators, and plans, in caches
 
 
 def _make(cls, names, values, kinds):
@@ -31,10 +31,10 @@ remembered = lru_cache(maxsize=MOST_KEPT)(_make)
 
 cdef object find(PyObject* module, PyObject** arguments, Py_ssize_t count, PyObject* keywords):
     """
-    The operator with these arguments, which may have been made before.
+    The operator of a class with these arguments, cached.
 
-    Equal arguments of other types are not the same: 2 is allowed where 2.0 is not. So the types of all values but None,
-    and of the parts of tuples, are part of the key.
+    Equal arguments of different types can mean different things: where 2 is allowed, 2.0 may not be. The key therefore
+    includes the types of all values except None, and of the items of tuples.
     """
     cdef object names = <object>keywords if keywords else ()
     cdef Py_ssize_t size = PyTuple_GET_SIZE(names)
@@ -45,7 +45,7 @@ cdef object find(PyObject* module, PyObject** arguments, Py_ssize_t count, PyObj
         raise TypeError(f"made() takes a class and keywords, got {count} arguments by position")
     for i in range(size):
         value = <object>arguments[1 + i]
-        if type(value) is list:  # which cannot be looked up
+        if type(value) is list:  # not hashable
             value = tuple(value)
         Py_INCREF(value)
         PyTuple_SET_ITEM(values, i, value)
@@ -59,7 +59,7 @@ cdef object find(PyObject* module, PyObject** arguments, Py_ssize_t count, PyObj
         return remembered(cls, names, values, types)
     except PoolTypeError:
         raise
-    except TypeError:  # what cannot be looked up, such as an array
+    except TypeError:  # an argument is not hashable, such as an array
         return _make(cls, names, values, types)
 
 
@@ -67,5 +67,5 @@ cdef PyMethodDef definition
 definition.ml_name = "made"
 definition.ml_meth = <PyCFunction>find
 definition.ml_flags = METH_FASTCALL | METH_KEYWORDS
-definition.ml_doc = "The operator of a class with these keywords, which may have been made before."
-made = PyCFunction_NewEx(&definition, NULL, NULL)  # a def function would put the keywords into a dict first
+definition.ml_doc = "The operator of a class with these keywords, cached."
+made = PyCFunction_NewEx(&definition, NULL, NULL)  # a def function would first collect the keywords in a dict

@@ -1,5 +1,5 @@
-"""Numbers that Python and the compiled core share. The build writes them to `shared_limits.h`."""
+"""Constants shared by Python and the compiled core. The build writes them to `shared_limits.h`."""
 
-FEW = 8  # taps along an axis that are added one after the other; more are an aligned binary tree
-MOST_AXES = 64  # of an array, as many as NumPy has
-MOST_THREADS = 256  # that anyone can ask for
+FEW = 8  # up to this many taps along an axis are added in sequence; more are added as an aligned binary tree
+MOST_AXES = 64  # of an array, as in NumPy
+MOST_THREADS = 256  # of a call; larger requests count as this many

@@ -1,8 +1,7 @@
-/* onnxpool's kernels on raw pointers, without the GIL, for C and C++: docs/c-api.md.
+/* onnxpool's kernels for C and C++, on raw pointers and without the GIL. See docs/c-api.md.
  *
- * These are the declarations of cython_api.pxd, and like them an ABI, to which things are only ever added. Call
- * `onnxpool_import` once, with the GIL, to look up the functions. Each source file that includes this header has its
- * own copy of them.
+ * The declarations are those of cython_api.pxd. They form an ABI that is only ever extended. Call `onnxpool_import`
+ * once, with the GIL, to look up the functions. Each source file that includes this header has its own copy of them.
  */
 #ifndef ONNXPOOL_H
 #define ONNXPOOL_H

@@ -1,4 +1,4 @@
-"""Parts: what a part of a result takes of the input, and how a result is cut into parts of a bounded size."""
+"""Parts: which input a part of a result needs, and how to cut a result into parts of bounded size."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .attributes import integer, shown
 from .errors import Place, PoolError, PoolTypeError
+from .frozen import Frozen
 from .places import renumber
 
 if TYPE_CHECKING:
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
     from .arrays import Array
 
-Range = tuple[int, int]  # from one place to that behind the last one
+Range = tuple[int, int]  # the first position, and the one after the last
 
 
-class Part:
+class Part(Frozen):
     """
-    Part of a result: the slices of the input that it needs, and the plan that computes it.
+    Part of a result, with the slices of the input that it needs.
 
     Create parts with the methods `tile` and `tiles` of a plan, not with this class. Parts are picklable, and any thread
     may call them.
@@ -32,18 +33,18 @@ class Part:
     whole : Plan
         Plan of the whole result.
     plan : Plan
-        Plan of the part.
+        Plan that computes the part.
     inputs, outputs : tuple of slice
         Slices of X that the part reads, and slices of the result that it computes.
     renumbering : tuple, optional
-        How indices in the part become indices in the whole.
+        Arguments of `renumber` that turn indices within the part into indices within X.
 
     Attributes
     ----------
     inputs : tuple of slice
-        Slices of X that the part reads, one for each axis.
+        Slices of X that the part reads, one per axis.
     outputs : tuple of slice
-        Slices of the result that the part computes, one for each axis.
+        Slices of the result that the part computes, one per axis.
     shape : tuple of int
         Shape of ``x[part.inputs]``.
     output_shape : tuple of int
@@ -81,13 +82,8 @@ class Part:
 
     def __init__(self, whole: Any, plan: Any, inputs: tuple[slice, ...], outputs: tuple[slice, ...],
                  renumbering: Any = None) -> None:
-        for name, value in {"_whole": whole, "_plan": plan, "inputs": inputs, "outputs": outputs,
-                            "shape": plan.shape, "output_shape": plan.output_shape, "dtype": whole.dtype,
-                            "_renumbering": renumbering}.items():
-            object.__setattr__(self, name, value)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a part is immutable: cannot set {name}; make a new part")
+        self._freeze(_whole=whole, _plan=plan, inputs=inputs, outputs=outputs, shape=plan.shape,
+                     output_shape=plan.output_shape, dtype=whole.dtype, _renumbering=renumbering)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._whole, "tile", tuple((cut.start, cut.stop) for cut in self.outputs))
@@ -106,7 +102,7 @@ class Part:
         *inputs : array_like
             Further inputs of the operator, in ONNX order.
         out : ndarray, optional
-            Array in which the result is stored, and which is returned. A tuple of two for MaxPool with Indices.
+            Array that receives the result and is returned. A tuple of two for MaxPool with Indices.
         num_threads : int, optional
             Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
             single-threaded.
@@ -114,7 +110,7 @@ class Part:
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            Part of the result, bit for bit. Indices refer to the whole of X.
+            Part of the result, with the same bits as in the whole result. Indices refer to the whole of X.
         """
         result = self._plan(x, *inputs, out=out, num_threads=num_threads)
         if self._renumbering is not None:
@@ -124,18 +120,18 @@ class Part:
 
 class Partial(NamedTuple):
     """
-    Partial result of a share of the input, to be combined with those of the other shares.
+    Partial result of a share of the input. `Plan.combine` merges the partial results of all shares.
 
     Parameters
     ----------
     value : ndarray
         Maximum, mean or norm of the share, with the shape of the result.
     taps : int
-        Number of elements that each value is computed from.
+        Number of elements that contribute to each value.
 
     See Also
     --------
-    Plan.combine : Combines partial results into the result.
+    Plan.combine : Merges partial results.
 
     Examples
     --------
@@ -152,7 +148,7 @@ class Partial(NamedTuple):
 
 class Share(Part):
     """
-    Share of the input of a global operator, which is reduced to a partial result.
+    Share of the input of a global operator, which computes a partial result.
 
     Create shares with the method `partials` of a plan, not with this class.
 
@@ -161,7 +157,7 @@ class Share(Part):
     whole : Plan
         Plan of the whole result.
     plan : Plan
-        Plan of the share.
+        Plan that reduces the share.
     inputs, outputs : tuple of slice
         Slices of X that the share reads, and slices of the whole result.
     renumbering : tuple, optional
@@ -170,7 +166,7 @@ class Share(Part):
     See Also
     --------
     Plan.partials : Makes all shares of an input.
-    Plan.combine : Combines partial results into the result.
+    Plan.combine : Merges partial results.
 
     Examples
     --------
@@ -197,7 +193,7 @@ class Share(Part):
         *inputs : array_like
             Must be empty: global operators have no further inputs.
         out : ndarray, optional
-            Array in which the values are stored.
+            Array that receives the values.
         num_threads : int, optional
             Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
             single-threaded.
@@ -205,7 +201,7 @@ class Share(Part):
         Returns
         -------
         Partial
-            Argument of `Plan.combine`, with those of the other shares.
+            Partial result of the share, for `Plan.combine`.
         """
         x = self._whole._checked(x, self.shape).astype(self._plan.dtype, copy=False)
         taps = math.prod(axis.size for axis in self._plan.axes)
@@ -218,23 +214,23 @@ def _again(whole: Any, method: str, ranges: tuple[Range, ...]) -> Any:
 
 
 def written(slices: Sequence[slice]) -> str:
-    """Slices as one writes them."""
+    """Slices in the notation of subscripts."""
     return f"[{', '.join(f'{cut.start}:{cut.stop}' for cut in slices)}]"
 
 
 def ranges_of(label: str, slices: Any, shape: tuple[int, ...]) -> list[Range]:
-    """Slices of a result of that shape as ranges; axes that are left out are taken whole."""
+    """Slices of a result of this shape as ranges. Axes without a slice are taken whole."""
     given = slices if isinstance(slices, (tuple, list)) else (slices,)
     if len(given) > len(shape):
-        raise PoolError(f"{label}: {len(given)} slices of a result with {len(shape)} axes, shape {shape}; give one for "
-                        f"each axis", label, "slices", value=len(given))
+        raise PoolError(f"{label}: {len(given)} slices of a result with {len(shape)} axes, shape {shape}; give one "
+                        f"per axis", label, "slices", value=len(given))
     ranges = []
     for axis, cut in enumerate(given):
         try:
             begin, end, step = cut.indices(shape[axis])
         except (AttributeError, TypeError):
-            raise PoolTypeError(f"{label}: slices[{axis}] must be a slice of integers, got {shown(cut)}; give one such "
-                                f"as slice(0, 4)", label, "slices", axis=axis, value=cut) from None
+            raise PoolTypeError(f"{label}: slices[{axis}] must be a slice of integers, got {shown(cut)}; give a slice "
+                                f"such as slice(0, 4)", label, "slices", axis=axis, value=cut) from None
         if step != 1:
             raise PoolError(f"{label}: slices[{axis}]={cut} has the step {step}; give a slice with step "
                             f"1", label, "slices", axis=axis, value=step)
@@ -243,18 +239,18 @@ def ranges_of(label: str, slices: Any, shape: tuple[int, ...]) -> list[Range]:
 
 
 class Limit(NamedTuple):
-    """How small parts must be: there are at least so many, or each has at most so many bytes."""
+    """The limit on parts: a minimum number of them, or a maximum size in bytes."""
 
     n: int | None
     max_bytes: int | None
-    strict: bool = True  # whether a part that has more bytes is an error
+    strict: bool = True  # whether to refuse a limit that even the smallest part exceeds
 
     @classmethod
     def of(cls, label: str, n: Any, max_bytes: Any) -> Limit:
-        """One of the two, checked."""
+        """Check a limit, which must be exactly one of `n` and `max_bytes`."""
         if (n is None) == (max_bytes is None):
-            raise PoolError(f"{label}: {'neither' if n is None else 'both'} of n and max_bytes given; give one", label,
-                            "n", value=n)
+            raise PoolError(f"{label}: {'neither' if n is None else 'both'} of n and max_bytes given; give one of them",
+                            label, "n", value=n)
         if n is not None:
             return cls(integer(Place(label, "n"), n, 1), None)
         return cls(None, integer(Place(label, "max_bytes"), max_bytes, 1))
@@ -262,22 +258,23 @@ class Limit(NamedTuple):
     def blocks(self, label: str, sizes: Sequence[int], reads: Callable[[int, int], int],
                held: Callable[[list[int]], int]) -> list[int]:
         """
-        How many places along each axis a block has.
+        The size of a block along each axis.
 
         Parameters
         ----------
         label : str
-            How messages name the operator.
+            The operator, as messages name it.
         sizes : sequence of int
+            The size of the result along each axis.
         reads : callable
-            How many elements so many places along an axis read.
+            Given an axis and a number of positions, how many input elements they read.
         held : callable
-            The bytes of a block.
+            Given the size of a block along each axis, its size in bytes.
         """
         blocks = [max(1, size) for size in sizes]
 
         def growth(axis: int) -> float:
-            """How many times as much is read, to the tenth, if blocks along an axis become smaller."""
+            """The factor by which reads grow if blocks become smaller along an axis, rounded to tenths."""
             size, block = sizes[axis], smaller(blocks[axis])
             return round(reads(axis, block) / block / (reads(axis, size) / size), 1)
 
@@ -287,12 +284,12 @@ class Limit(NamedTuple):
                 if self.max_bytes is None or not self.strict:
                     break
                 raise PoolError(f"{label}: max_bytes={self.max_bytes}, but the smallest part has {held(blocks)} bytes; "
-                                f"give at least as many", label, "max_bytes", value=self.max_bytes)
+                                f"give at least that many", label, "max_bytes", value=self.max_bytes)
             blocks[axis] = smaller(blocks[axis])
         return [-(-size // max(1, -(-size // block))) for size, block in zip(sizes, blocks, strict=True)]
 
     def holds(self, sizes: Sequence[int], blocks: list[int], held: Callable[[list[int]], int]) -> bool:
-        """Whether blocks are small enough."""
+        """Whether blocks of this size satisfy the limit."""
         if self.max_bytes is not None:
             return held(blocks) <= self.max_bytes
         count = 1
@@ -302,7 +299,7 @@ class Limit(NamedTuple):
 
 
 def smaller(block: int) -> int:
-    """A block that is an eighth smaller."""
+    """The size of a block, reduced by an eighth."""
     return block - max(1, block // 8)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of windows: for each pooled axis a strip of its elements, and below it the taps of each window."""
+"""Pictures of windows: a strip of elements for each pooled axis, with the taps of each window below it."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ if TYPE_CHECKING:
     from .windows import Axis
 
 MOST_ROWS = 8  # windows of an axis that are drawn
-MOST_CELLS = 40  # places of an axis that are drawn
+MOST_CELLS = 40  # positions of an axis that are drawn
 CELL = 16  # pixels
-LABELS = 7  # cells that the numbers of windows take on the left; divisors take as many on the right
-RADIUS = 0.28  # of a tap, in cells
+LABELS = 7  # width in cells of the window numbers on the left, and of the divisors on the right
+RADIUS = 0.28  # radius of a tap, in cells
 INPUT, TAP, LINE = "#b9d7ea", "#0072b2", "#888888"
 
 
 class Mark(NamedTuple):
-    """One thing to draw, whose left upper corner is at (x, y), in cells."""
+    """A shape or text to draw. Its upper left corner is at (x, y), in cells."""
 
-    kind: str  # input, padding: a cell; tap, outside: a tap inside the input or not; text, label
+    kind: str  # input or padding: a cell; tap or outside: a tap in the input or in padding; text; label
     x: float
     y: float
     text: str = ""
 
 
 class Picture(NamedTuple):
-    """What a picture has."""
+    """The content of a picture."""
 
     lines: tuple[str, ...]  # above the axes
     axes: tuple[tuple[int, Axis], ...]  # each with its number
     divided: bool  # whether sums are divided
 
     def marks(self) -> Iterator[Mark]:
-        """All things to draw, from top to bottom."""
+        """All marks, from top to bottom."""
         y = 0.0
         for line in self.lines:
             yield Mark("text", 0, y, line)
@@ -55,19 +55,19 @@ class Picture(NamedTuple):
 
 
 def shown_rows(axis: Axis) -> int:
-    """How many windows are drawn: those that begin where places are."""
+    """The number of windows to draw, all of which begin at a position that is drawn."""
     return max(1, min(axis.out, MOST_ROWS, (MOST_CELLS - 1) // axis.stride + 1)) if axis.out else 0
 
 
 def extent(axis: Axis, rows: int) -> tuple[int, int]:
-    """The places that are drawn, from the beginning of the padding on."""
+    """The range of positions to draw, which begins with the padding."""
     low = -axis.pads[0]
     behind = axis.size + axis.pads[1] if rows == axis.out else 0
     return low, low + min(MOST_CELLS, max(behind - low, (rows - 1) * axis.stride + axis.span))
 
 
 def row_of(axis: Axis, index: int, low: int, high: int, y: float, divided: bool) -> Iterator[Mark]:
-    """A window: its number, its taps, and what a sum is divided by."""
+    """The marks of a window: its number, its taps, and its divisor."""
     yield Mark("label", -1, y, str(index))
     begin = index * axis.stride + low
     places = range(begin, min(high, begin + axis.span), axis.dilation)
@@ -79,8 +79,8 @@ def row_of(axis: Axis, index: int, low: int, high: int, y: float, divided: bool)
 
 
 def svg(picture: Picture) -> str:
-    """A picture as the text of an SVG image, which takes the colour of text from the page."""
-    from html import escape  # which takes time to import
+    """A picture as SVG source. Text has the colour of the page's text."""
+    from html import escape  # slow to import
 
     marks = list(picture.marks())
     left = LABELS if picture.axes else 0
@@ -105,7 +105,7 @@ def svg(picture: Picture) -> str:
 
 
 def plot(picture: Picture, ax: Any = None) -> Any:
-    """A picture on the axes of matplotlib, or on new ones."""
+    """Draw a picture on matplotlib axes, or on those of a new figure."""
     try:
         from matplotlib import pyplot
         from matplotlib.patches import Circle, Rectangle

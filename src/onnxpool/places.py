@@ -1,4 +1,4 @@
-"""Places: flat indices into one array become flat indices into another."""
+"""Conversion of flat indices into one array to flat indices into another."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BLOCK = 1 << 14  # indices that are taken at a time, so that what comes between stays small
+BLOCK = 1 << 14  # indices that are converted at a time, which keeps temporary arrays small
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """How many elements lie from one to the next along each axis, if the last axis counts fastest."""
+    """The strides of a row-major array, in elements."""
     steps, step = [], 1
     for size in reversed(shape):
         steps.append(step)
@@ -24,18 +24,18 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 def renumber(indices: NDArray[np.int64], sizes: Sequence[int], steps: Sequence[int], base: int = 0) -> None:
     """
-    Give indices a new meaning, in place. Those of windows without an element, -1, stay as they are.
+    Convert flat indices in place. An index of -1, which marks a window without elements, stays as it is.
 
     Parameters
     ----------
     indices : ndarray of int64
-        Places in row-major order, if axes have these sizes.
+        Flat indices into a row-major array.
     sizes : sequence of int
-        The axis that counts fastest is the last one.
+        Shape of that array.
     steps : sequence of int
-        What one more along each axis adds to the new index.
+        Strides of the new index along each axis, in elements.
     base : int, optional
-        The new index of the first place.
+        New index of the first element.
     """
     axes: list[tuple[int, int]] = []
     for size, step in zip(sizes, steps, strict=True):

@@ -1,6 +1,6 @@
-"""THE TABLE: operator x version -> attributes, dtypes, outputs. Opset numbers are known here and nowhere else.
+"""THE TABLE of operators: the attributes, dtypes and outputs of each version. Only this module knows opset numbers.
 
-A row of a history says only what its version changed. The rows follow the ONNX operator schemas and, for the domain
+Each row of a history lists what its version changed. The rows follow the ONNX operator schemas and, for the domain
 com.microsoft, onnxruntime's contributed operators.
 """
 
@@ -12,50 +12,50 @@ from .attributes import FLOAT32_MAX, Attribute, Choice, Flag, Float, Int, Ints, 
 from .dtypes import BYTES, DTYPES, EXACT
 from .errors import Place, PoolError, PoolTypeError
 
-LATEST = {"": 28, "com.microsoft": 1}  # the newest opset of each domain that this table knows
+LATEST = {"": 28, "com.microsoft": 1}  # the newest known opset of each domain
 
 FLOATS = tuple(name for name in dtypes.FLOATS if DTYPES[name].numpy)
-BFLOAT = tuple(name for name in dtypes.FLOATS if not DTYPES[name].numpy)  # which operators took later
+BFLOAT = tuple(name for name in dtypes.FLOATS if not DTYPES[name].numpy)  # allowed since later versions
 QUANTISED_INPUTS = ("X", "x_scale", "x_zero_point", "y_scale", "y_zero_point")
 
 
 class Version(NamedTuple):
-    """An operator as one version of it is: everything a version decides."""
+    """One version of an operator, with everything that depends on the version."""
 
     operator: str
     since: int
     attributes: dict[str, Attribute]
     dtypes: tuple[str, ...]
     outputs: int
-    fixed: dict[str, Any]  # values, in this version, of attributes that only later versions have
+    fixed: dict[str, Any]  # the values that attributes of later versions have in this one
 
     @property
     def label(self) -> str:
-        """How messages name it, such as AveragePool-19."""
+        """The name used in messages, such as AveragePool-19."""
         return f"{self.operator}-{self.since}"
 
 
 class Schema(NamedTuple):
-    """An operator in all its versions, oldest first."""
+    """An operator with all its versions, oldest first."""
 
     operator: str
     domain: str
     inputs: tuple[str, ...]
     versions: tuple[Version, ...]
     optional: tuple[str, ...]  # inputs that a call may leave out
-    axes: bool  # whether calls may name the pooled axes, which ONNX does not know
+    axes: bool  # whether calls may choose the pooled axes, which ONNX does not support
     channels_last: bool  # whether arrays are (N, *spatial, C) by definition
 
 
 def since(version: int, attributes: dict[str, Attribute] | None = None, *, dtypes: tuple[str, ...] = (),
           outputs: int = 1, fixed: dict[str, Any] | None = None) -> Version:
-    """What a version adds: attributes (or attributes anew) and dtypes; `outputs` is how many it has at least."""
+    """A row: the attributes that a version adds or redefines, the dtypes it adds, and its minimum number of outputs."""
     return Version("", version, attributes or {}, dtypes, outputs, fixed or {})
 
 
 def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, ...] = ("X",),
             optional: tuple[str, ...] = (), axes: bool = False, channels_last: bool = False) -> Schema:
-    """The versions of an operator, each made of all rows up to its own."""
+    """An operator, each of whose versions accumulates the rows up to its own."""
     versions: list[Version] = []
     attributes: dict[str, Attribute] = {}
     dtypes: tuple[str, ...] = ()
@@ -156,12 +156,10 @@ SCHEMAS = {schema.operator: schema for schema in (
 
 
 def resolve(operator: str, opset: object) -> Version:
-    """The version of an operator that an opset uses: the newest not after it."""
+    """The version of an operator in an opset: the newest one that is not newer than the opset."""
     schema = SCHEMAS[operator]
     latest = LATEST[schema.domain]
-    if opset is None:
-        opset = latest
-    number = integer(Place(operator, "opset"), opset, 1)
+    number = integer(Place(operator, "opset"), latest if opset is None else opset, 1)
     if number > latest:
         raise PoolError(f"{operator}: opset={number} is not known, the newest known is {latest}; "
                         f"give opset <= {latest} if the operator is the same there", operator, "opset", value=number)
@@ -174,12 +172,12 @@ def resolve(operator: str, opset: object) -> Version:
 
 
 def introduced(operator: str, attribute: str) -> int | None:
-    """The first version that has an attribute."""
+    """The first version with an attribute."""
     return next((v.since for v in SCHEMAS[operator].versions if attribute in v.attributes), None)
 
 
 def foreign(version: Version, name: str, value: object) -> PoolError:
-    """The error for an attribute that the version does not have."""
+    """The error for an attribute that a version lacks."""
     first = introduced(version.operator, name)
     if first is None:
         return PoolError(f"{version.label}: unknown attribute {name}={shown(value)}; "
@@ -190,7 +188,7 @@ def foreign(version: Version, name: str, value: object) -> PoolError:
 
 
 def elsewhere(version: Version, name: str, value: object) -> str:
-    """Which other version takes such a value of an attribute, for the end of a message; empty if none does."""
+    """The end of a message that names another version which accepts this value; empty if there is none."""
     for other in SCHEMAS[version.operator].versions:
         kind = other.attributes.get(name)
         if kind is None or type(kind) is type(version.attributes[name]):
@@ -204,7 +202,7 @@ def elsewhere(version: Version, name: str, value: object) -> str:
 
 
 def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
-    """The attributes that were given (not None), each checked against the version."""
+    """The given attributes, without None, checked against the version."""
     checked = {}
     for name, value in given.items():
         if value is None:
@@ -218,48 +216,48 @@ def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
                                 value=error.value) from None
     for name, attribute in version.attributes.items():
         if attribute.required and name not in checked:
-            raise PoolError(f"{version.label}: {name} is not given, but required; give {name}", version.label, name)
+            raise PoolError(f"{version.label}: {name} is required; give {name}", version.label, name)
     return checked
 
 
 def check_dtype(version: Version, name: str, more: Collection[str] = ()) -> None:
-    """Refuses a dtype that neither the version has nor `more`."""
+    """Refuse a dtype that is neither allowed by the version nor in `more`."""
     if name in version.dtypes or name in more:
         return
     first = next((v.since for v in SCHEMAS[version.operator].versions if name in v.dtypes), None)
     accepted = ", ".join(dict.fromkeys((*version.dtypes, *more)))
     if first:
-        raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}, here only "
-                            f"{accepted}; cast to one of these or give opset >= {first}",
+        raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}, but here "
+                            f"only {accepted}; cast to one of these or give opset >= {first}",
                             version.label, "X", value=name)
     raise PoolTypeError(f"{version.label}: dtype {name} is not accepted, only {accepted}; {cast(version, name)}",
                         version.label, "X", value=name)
 
 
 def cast(version: Version, name: str) -> str:
-    """What to do with a dtype that the version does not have."""
+    """The end of a message about a dtype that the version does not allow: what to do instead."""
     wide, quantised = EXACT.get(name), f"QLinear{version.operator}"
     if wide in version.dtypes:
         more = ""
         if name == "uint16" and "bfloat16" in version.dtypes:
-            more = "; bits of bfloat16 are read as x.view(ml_dtypes.bfloat16)"
+            more = "; if these are the bits of bfloat16, give x.view(ml_dtypes.bfloat16)"
         elif quantised in SCHEMAS and name in SCHEMAS[quantised].versions[-1].dtypes:
-            more = f"; {quantised} takes it with its scale and zero point"
-        return f"cast to {wide}, which holds every {name}{more}"
+            more = f"; {quantised} takes it with a scale and a zero point"
+        return f"cast to {wide}, which represents every {name} exactly{more}"
     if name in ("int64", "uint64") and "float64" in version.dtypes:
-        return "cast to float64, which holds integers up to 2^53"
+        return "cast to float64, which is exact for integers up to 2^53"
     if name.startswith("complex"):
         return "give its real part, its imaginary part or its magnitude"
     return "cast to one of these"
 
 
 def check_outputs(version: Version, count: int) -> None:
-    """Refuses more outputs than the version has."""
+    """Refuse more outputs than the version has."""
     if count <= version.outputs:
         return
     first = next((v.since for v in SCHEMAS[version.operator].versions if count <= v.outputs), None)
     if first is None:
-        raise PoolError(f"{version.label}: {count} outputs requested, but it has {version.outputs}; request fewer",
+        raise PoolError(f"{version.label}: {count} outputs requested, but there are {version.outputs}; request fewer",
                         version.label, "return_indices", value=count)
     raise PoolError(f"{version.label}: return_indices given, but Indices exist since {version.operator}-{first}; "
                     f"leave it out or give opset >= {first}", version.label, "return_indices", value=True)
@@ -267,17 +265,17 @@ def check_outputs(version: Version, count: int) -> None:
 
 def supported() -> list[dict[str, Any]]:
     """
-    List every operator and version with its attributes and dtypes, as data.
+    List all operators and versions, with their attributes and dtypes.
 
     Returns
     -------
     list of dict
-        One for each version, with the keys ``operator``, ``domain``, ``version``, ``attributes`` (a dict of name to
-        ``type``, ``required`` and ``default``), ``dtypes`` and ``outputs``.
+        One entry per version, with ``operator``, ``domain``, ``version``, ``attributes``, ``dtypes`` and ``outputs``.
+        ``attributes`` maps each name to a dict of ``type``, ``required`` and ``default``.
 
     See Also
     --------
-    config : What is installed.
+    config : Describes the installation.
     from_node : Makes the operator of an ONNX node.
 
     Examples

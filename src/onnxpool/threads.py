@@ -1,4 +1,4 @@
-"""How many threads: the argument, else the context, the setting, the environment, what the machine grants."""
+"""The number of threads of a call: from its argument, the context, the setting, the environment, or the machine."""
 
 import os
 from collections.abc import Iterator
@@ -9,20 +9,20 @@ from .attributes import integer
 from .errors import Place
 from .limits import MOST_THREADS
 
-SERIAL_BYTES = 1 << 19  # of X below which a second thread gains nothing (measured: 0.97x at 512 KiB, 1.7x at 1 MiB)
+SERIAL_BYTES = 1 << 19  # of X; below, a second thread gains nothing (measured: 0.97x at 512 KiB, 1.7x at 1 MiB)
 
 _scoped: ContextVar[int | None] = ContextVar("onnxpool.num_threads", default=None)
 _setting: int | None = None
 
 
 def _read(path: str) -> str:
-    # pathlib would cost half of this package's import time.
+    # Importing pathlib would take half as long as importing this package.
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         return file.read()
 
 
 def _limit(group: str) -> float:
-    """The processors that one control group, a folder, grants; infinity if it has no limit."""
+    """The number of processors that a control group (a folder) grants; infinity if it has no limit."""
     try:
         granted, period = _read(f"{group}/cpu.max").split()
     except (OSError, ValueError):
@@ -37,7 +37,7 @@ def _limit(group: str) -> float:
 
 
 def quota(root: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgroup") -> float:
-    """The processors that this process's control groups grant, with those around them; infinity if none has a limit."""
+    """The number of processors that the process's control groups and their parents grant; infinity without limits."""
     try:
         lines = _read(membership).splitlines()
     except OSError:
@@ -53,7 +53,7 @@ def quota(root: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgroup") -
 
 
 def granted() -> int:
-    """The processors that this process may use."""
+    """The number of processors that this process may use."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, int(min(cpus, quota())))
 
@@ -81,12 +81,12 @@ def set_num_threads(n: int | None) -> None:
     Parameters
     ----------
     n : int or None
-        At least 1; more than 256 count as 256. None goes back to the default, as `get_num_threads` says.
+        At least 1. Values above 256 count as 256. None restores the default that `get_num_threads` describes.
 
     Raises
     ------
     PoolError, PoolTypeError
-        If `n` is no integer of at least 1.
+        If `n` is not an integer of at least 1.
 
     See Also
     --------
@@ -106,13 +106,14 @@ def set_num_threads(n: int | None) -> None:
 
 def get_num_threads() -> int:
     """
-    Return how many threads a call uses here that is not told otherwise.
+    Return the default number of threads of a call.
 
     Returns
     -------
     int
-        The number of the enclosing ``with onnxpool.num_threads(n)``, else of `set_num_threads`, else of the environment
-        variable ``ONNXPOOL_NUM_THREADS`` or ``OMP_NUM_THREADS``, else the processors granted to the process.
+        The first of these that is set: the number of the enclosing ``with onnxpool.num_threads(n)``, the number given
+        to `set_num_threads`, the environment variables ``ONNXPOOL_NUM_THREADS`` and ``OMP_NUM_THREADS``. Otherwise, the
+        number of processors that the process may use.
 
     See Also
     --------
@@ -139,22 +140,22 @@ def _scope(n: int) -> Iterator[int]:
 
 def num_threads(n: int) -> AbstractContextManager[int]:
     """
-    Use `n` threads for the calls within a ``with`` block of this thread or task.
+    Set the number of threads for calls within a ``with`` block of this thread or task.
 
     Parameters
     ----------
     n : int
-        At least 1; more than 256 count as 256.
+        At least 1. Values above 256 count as 256.
 
     Returns
     -------
     context manager
-        It gives the number that calls use.
+        Context manager that yields the number.
 
     Raises
     ------
     PoolError, PoolTypeError
-        If `n` is no integer of at least 1.
+        If `n` is not an integer of at least 1.
 
     See Also
     --------
@@ -172,6 +173,6 @@ def num_threads(n: int) -> AbstractContextManager[int]:
 
 
 def team(asked: object, size: int) -> int:
-    """The threads of one call on so many bytes of arrays: 1, or the number given."""
+    """The number of threads of a call on `size` bytes: 1 if they are few, else the requested number."""
     threads = get_num_threads() if asked is None else _checked(asked)
     return threads if size >= SERIAL_BYTES else 1

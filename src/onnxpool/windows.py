@@ -1,6 +1,6 @@
-"""Windows: attributes and a shape become, for every axis, the windows as taps that lie inside the input.
+"""Geometry of windows: from attributes and a shape, the windows along each axis and their taps inside the input.
 
-Padding, strides, dilation and rounding end here. All arithmetic is exact, and nothing is stored for a window.
+Padding, strides, dilation and rounding are handled only here. The arithmetic is exact, and no window is stored.
 """
 
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 from .attributes import INT64_MAX, SIDES
 from .errors import PoolError
 
-MOST_BORDER = 2**26  # windows of an axis that reach into padding: more are a mistake, not a model
+MOST_BORDER = 2**26  # windows of an axis that may reach into padding; no real model has more
 
 
 def ceil_div(a: int, b: int) -> int:
-    """a / b, rounded up."""
+    """The quotient a / b, rounded up."""
     return -(-a // b)
 
 
 def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:
-    """The sum of (slope * i + offset) // divisor for all i below `count`, in a logarithm of the steps."""
+    """The sum of (slope * i + offset) // divisor over all i < count, in logarithmic time."""
     total = 0
     while True:
         total += slope // divisor * (count * (count - 1) // 2) + offset // divisor * count
@@ -31,7 +31,7 @@ def floor_sum(count: int, slope: int, offset: int, divisor: int) -> int:
 
 
 class Window(NamedTuple):
-    """One window: its first tap inside the input, how many are inside, and by what a mean divides."""
+    """A window: its first tap inside the input, its number of taps inside, and the divisor of a mean."""
 
     first: int
     taps: int
@@ -40,25 +40,27 @@ class Window(NamedTuple):
 
 class Axis:
     """
-    The windows along one spatial axis. What follows from the arguments is computed once, as it is often used.
+    Windows along one axis.
 
     Parameters
     ----------
     size, out : int
-        Elements and windows.
+        Number of elements, and number of windows.
     kernel, stride, dilation : int
+        Number of taps, distance between windows, and distance between taps.
     pads : (int, int)
+        Padding at the beginning and at the end.
     counts_pads : bool
         Whether the divisor of a mean counts padding.
 
     Attributes
     ----------
     span : int
-        Elements that a window covers, from its first tap to its last.
+        Number of elements from the first tap of a window to its last.
     begin, end : int
-        The windows that have all taps inside the input: the first one, and the one after the last.
+        The range of windows whose taps are all inside the input.
     most : int
-        How many taps of a window can be inside the input.
+        Maximum number of taps of a window that can be inside the input.
     """
 
     __slots__ = ("begin", "counts_pads", "dilation", "end", "kernel", "most", "out", "pads", "size", "span", "stride")
@@ -66,7 +68,7 @@ class Axis:
     def __init__(self, size: int, out: int, kernel: int, stride: int = 1, dilation: int = 1,
                  pads: tuple[int, int] = (0, 0), counts_pads: bool = False) -> None:
         span = (kernel - 1) * dilation + 1
-        begin = max(0, min(out, -(-pads[0] // stride)))  # a part may begin behind its only element
+        begin = max(0, min(out, -(-pads[0] // stride)))  # a part may begin after its only element
         self.size, self.out, self.kernel, self.stride, self.dilation = size, out, kernel, stride, dilation
         self.pads, self.counts_pads, self.span, self.begin = pads, counts_pads, span, begin
         self.end = max(begin, min(out, (size - span + pads[0]) // stride + 1))
@@ -77,7 +79,7 @@ class Axis:
                 f"{self.counts_pads})")
 
     def window(self, index: int) -> Window:
-        """One of the windows."""
+        """The window with this index."""
         place = index * self.stride - self.pads[0]
 
         def taps_before(limit: int) -> int:
@@ -89,7 +91,7 @@ class Axis:
         return Window(place + outside * self.dilation if taps else 0, taps, divisor)
 
     def part(self, begin: int, end: int) -> tuple[int, "Axis"]:
-        """Windows [begin, end) as an axis of their own, with the same taps and divisors, and its first element."""
+        """The first element that windows [begin, end) read, and these windows as an axis with the same divisors."""
         if begin == end:
             return 0, Axis(0, out=0, kernel=1)
         place, behind = (index * self.stride - self.pads[0] for index in (begin, end - 1))
@@ -100,31 +102,31 @@ class Axis:
         return low, Axis(high - low, end - begin, self.kernel, self.stride, self.dilation, pads, self.counts_pads)
 
     def read_by(self, windows: int) -> int:
-        """The most elements that this many neighbouring windows read."""
+        """The maximum number of elements that this many neighbouring windows read."""
         return min(self.size, (windows - 1) * self.stride + self.span)
 
     def _first_at(self, place: int) -> int:
-        """The first window that begins at this place or behind it."""
+        """The first window that begins at this position or after it."""
         return min(self.out, max(0, ceil_div(place + self.pads[0], self.stride)))
 
     def _reaching(self, begin: int, end: int, depth: int) -> int:
-        """How many of windows [begin, end), which go on to the end, have a tap on one of the last `depth` elements."""
+        """The number of windows [begin, end), all reaching the end, with a tap on one of the last `depth` elements."""
         offset = self.size - 1 + self.pads[0] - begin * self.stride
         steps = (floor_sum(end - begin, -self.stride, shifted, self.dilation) for shifted in (offset, offset - depth))
         return next(steps) - next(steps)
 
     @property
     def empty(self) -> int:
-        """How many windows have no tap inside the input."""
+        """The number of windows without a tap inside the input."""
         touching, inside, behind = (self._first_at(place) for place in (1 - self.span, 0, self.size))
         around = 0
-        if self.kernel > 1 and self.dilation > self.size:  # the input may lie between two taps
+        if self.kernel > 1 and self.dilation > self.size:  # the whole input may lie between two taps
             around = inside - touching - self._reaching(touching, inside, self.size)
         return self.out - (behind - touching) + around
 
     @property
     def unread(self) -> int:
-        """How many elements at the end are in no window."""
+        """The number of elements at the end that no window reads."""
         across, behind = self._first_at(self.size - self.span + 1), self._first_at(self.size)
         unread = self.size
         if across:
@@ -138,12 +140,12 @@ class Axis:
 
 
 def with_spatial(shape: tuple[int, ...], sizes: tuple[int, ...], channels_last: bool) -> tuple[int, ...]:
-    """A shape with other sizes of its spatial axes."""
+    """A shape with its spatial sizes replaced."""
     return (shape[0], *sizes, shape[-1]) if channels_last else (*shape[:2], *sizes)
 
 
 def per_axis(label: str, attributes: dict[str, Any], name: str, rank: int, omitted: int = 1) -> tuple[int, ...]:
-    """The value of an attribute for each of `rank` axes, or for each of their sides; `omitted` if it is not given."""
+    """The values of an attribute for each of `rank` axes, or for each of their sides. The default is `omitted`."""
     value, sides = attributes.get(name, omitted), rank * SIDES[name]
     if isinstance(value, int):
         return (value,) * sides
@@ -155,14 +157,14 @@ def per_axis(label: str, attributes: dict[str, Any], name: str, rank: int, omitt
 
 
 def check_lengths(label: str, attributes: dict[str, Any], rank: int) -> None:
-    """Refuses an attribute that has not one value for each axis or side."""
+    """Refuse an attribute that does not have one value per axis or side."""
     for name in SIDES:
         if name in attributes:
             per_axis(label, attributes, name, rank)
 
 
 def check_sizes(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> None:
-    """Refuses an empty spatial axis; `places` are their numbers in the array."""
+    """Refuse an empty spatial axis. `places` are the numbers of the axes in the array."""
     if 0 in sizes:
         axis = places[sizes.index(0)]
         raise PoolError(f"{label}: spatial axis {axis} is empty (size 0), but a window needs at least 1 element; "
@@ -170,7 +172,7 @@ def check_sizes(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> No
 
 
 def whole_windows(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> tuple[Axis, ...]:
-    """One window for all of every axis."""
+    """For every axis, one window that covers it."""
     check_sizes(label, sizes, places)
     return tuple([Axis(size, out=1, kernel=size) for size in sizes])
 
@@ -188,7 +190,7 @@ class Asked(NamedTuple):
 
 
 def resolve_axis(label: str, index: int, axis: int, size: int, asked: Asked) -> Axis:
-    """The windows of spatial axis `index`, which is axis `axis` of the array."""
+    """The windows along spatial axis number `index`, which is axis number `axis` of the array."""
     kernel, stride, dilation, pads, mode, ceil, counts_pads = asked
     span = (kernel - 1) * dilation + 1
     if mode.startswith("SAME"):
@@ -209,7 +211,7 @@ def resolve_axis(label: str, index: int, axis: int, size: int, asked: Asked) -> 
                             f"but axis {axis} has {size} (+{pads[0]}+{pads[1]} pads){limit}; "
                             f"{way} or shrink kernel_shape", label, "kernel_shape", axis=axis, value=kernel)
         if ceil and (out - 1) * stride >= size + pads[0]:
-            out -= 1  # a window that would start in the padding at the end is dropped
+            out -= 1  # drop a window that would start in the padding at the end
     windows = Axis(size, out, kernel, stride, dilation, pads, counts_pads)
     border = out - (windows.end - windows.begin)
     if border > MOST_BORDER:
@@ -222,22 +224,22 @@ def resolve_axis(label: str, index: int, axis: int, size: int, asked: Asked) -> 
 def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...],
             places: Sequence[int]) -> tuple[Axis, ...]:
     """
-    The windows of every spatial axis.
+    The windows along every spatial axis.
 
     Parameters
     ----------
     label : str
-        How messages name the operator.
+        The operator, as messages name it.
     attributes : dict
-        Checked attributes; those left out have their defaults.
+        Checked attributes. Missing ones have their defaults.
     sizes : tuple of int
-        Of the spatial axes.
+        Sizes of the spatial axes.
     places : sequence of int
-        Which axes of the array these are, for messages.
+        Numbers of these axes in the array, for messages.
     """
     rank = len(sizes)
     if attributes.get("kernel_shape") is None:
-        raise PoolError(f"{label}: kernel_shape is not given, and no result is defined without it; give kernel_shape",
+        raise PoolError(f"{label}: kernel_shape is required to compute a result; give kernel_shape",
                         label, "kernel_shape")
     kernel = per_axis(label, attributes, "kernel_shape", rank)
     strides = per_axis(label, attributes, "strides", rank)

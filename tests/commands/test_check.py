@@ -147,7 +147,7 @@ def test_open_sizes(check, tmp_path, capsys):
     out = capsys.readouterr().out.splitlines()
     assert out.count(f"  not fully checked: {unknown}") == 2
     assert out[-2:] == ["3 pooling nodes, 0 warnings, 2 not fully checked",
-                        "the model leaves sizes of input 'x' open: give --shape x=SIZE,SIZE,..."]
+                        "input 'x' has unknown sizes: give --shape x=SIZE,SIZE,..."]
 
     nodes, status = check(OPEN, "--shape", "x=1,3,8,8", "--partial")
     assert shapes(nodes)[0] == ("y", [1, 3, 8, 8], [1, 3, 8, 8])
@@ -248,9 +248,9 @@ def test_filters(check, options, names):
 
 
 @pytest.mark.parametrize(("option", "line"), [
-    ("--runtime=torch", "--runtime torch: 'torch' is no runtime; give one of onnxruntime, openvino, reference, "),
-    ("--runtime=onnxruntime=new", "--runtime onnxruntime=new: 'new' is no version; give --runtime onnxruntime=1.32"),
-    ("--runtime=onnxruntime=", "--runtime onnxruntime=: '' is no version; give --runtime onnxruntime=1.32"),
+    ("--runtime=torch", "--runtime torch: 'torch' is not a runtime; give one of onnxruntime, openvino, reference, "),
+    ("--runtime=onnxruntime=new", "--runtime onnxruntime=new: 'new' is not a version; give --runtime onnxruntime=1.32"),
+    ("--runtime=onnxruntime=", "--runtime onnxruntime=: '' is not a version; give --runtime onnxruntime=1.32"),
     ("--ignore=ort-nans", "--ignore ort-nans: there is no such warning; give one of ort-kernel, ort-rank, ort-pads"),
 ])
 def test_filters_that_are_none(refused, option, line):

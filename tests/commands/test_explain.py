@@ -79,9 +79,9 @@ def test_a_model(explained, model):
     (["MaxPool", "kernel_shape", "--shape", "1,1,4"],
      "kernel_shape: give attributes as NAME=VALUE, such as kernel_shape=3,3"),
     (["MaxPool", "kernel_shape=9", "--shape", "1,1,4"], "MaxPool-22: kernel_shape[0]=9 with dilations[0]=1 spans 9"),
-    (["MaxPool", "kernel_shape=2", "--shape", "1,1,4", "--dtype", "junk"], "MaxPool-22: dtype must be one of NumPy's"),
+    (["MaxPool", "kernel_shape=2", "--shape", "1,1,4", "--dtype", "junk"], "MaxPool-22: dtype must be a NumPy dtype"),
     (["none.onnx"], "cannot read the model none.onnx"),
-    (["none.onnx", "kernel_shape=2"], "none.onnx is a model, which has attributes itself"),
+    (["none.onnx", "kernel_shape=2"], "none.onnx is a model, whose nodes have attributes already"),
     (["MODEL", "--shape", "q=1,2"], "no input 'q'"),
 ])
 def test_mistakes(capsys, model, arguments, message):

@@ -27,7 +27,7 @@ def test_the_default_model_reaches_its_expected_output():
     assert lines[2].split()[:6] == [
         "n172", "AveragePool-7", "kernel_shape=7,7", "strides=1,1", "(1,2048,7,7)", "(1,2048,1,1)"]
     assert lines[3].startswith("2 pooling calls: ")
-    assert lines[4].startswith("largest difference to the expected output: ")
+    assert lines[4].startswith("largest difference from the expected output: ")
     assert "(within rtol 0.001, atol 1e-07)" in lines[4]
 
 
@@ -37,7 +37,7 @@ def test_another_output_than_expected_is_exit_status_1(tmp_path, monkeypatch, ca
     monkeypatch.setattr(models, "example", lambda: (path, {"x": RAMP}, {"y": np.full((1, 1, 1, 1), 15, np.float32)}))
 
     assert command.main(["run"]) == DIFFERS
-    assert "largest difference to the expected output: 1 (NOT within" in capsys.readouterr().out
+    assert "largest difference from the expected output: 1 (NOT within" in capsys.readouterr().out
     assert command.main(["run", "--json"]) == DIFFERS
     assert json.loads(capsys.readouterr().out)["expected"] == {
         "difference": 1.0, "agrees": False, "rtol": 1e-3, "atol": 1e-7}

@@ -79,7 +79,7 @@ def test_inputs_that_are_not_given_are_made(tmp_path, run, capsys):
     assert (run(path)[0]["y_x"] == outputs["y_x"]).all()
     assert (run(path, "--seed=1")[0]["y_x"] != outputs["y_x"]).any()
     assert command.main(["run", path, "--seed", "7"]) == OK
-    assert "input 'x' was made: float32 (1,2,40,40), seed 7\n" in capsys.readouterr().out
+    assert "input 'x' was generated: float32 (1,2,40,40), seed 7\n" in capsys.readouterr().out
 
 
 def test_a_shape_for_an_input_that_is_made(tmp_path, ramp, run, refused):
@@ -88,20 +88,20 @@ def test_a_shape_for_an_input_that_is_made(tmp_path, ramp, run, refused):
 
     assert run(path, "--shape=x=2,1,3,5")[1]["nodes"][0]["input_shape"] == [2, 1, 3, 5]
     advice = "; give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."
-    assert refused(path, ramp, "--shape=x=1,1,4,4") == f"a shape for 'x', which is no input that is made{advice}"
-    assert refused(path, "--shape=z=1,1,4,4") == f"a shape for 'z', which is no input that is made{advice}"
+    assert refused(path, ramp, "--shape=x=1,1,4,4") == f"a shape for 'x', which is not an input to generate{advice}"
+    assert refused(path, "--shape=z=1,1,4,4") == f"a shape for 'z', which is not an input to generate{advice}"
     assert refused(path, "--shape=x=1,2,4,4") == (
         f"input 'x' is float32 (1,2,4,4), the model takes float32 (N,1,H,W){advice}")
     assert refused(path, "--shape=x=1,b") == "--shape x=1,b: give --shape NAME=1,3,224,224"
 
 
 @pytest.mark.parametrize(("made", "line"), [
-    (value("x", shape=["N", 3, None, -1]), "missing input 'x' float32 (N,3,?,?), whose sizes the model leaves open"),
-    (value("x", shape=None), "missing input 'x' float32 of any shape, whose sizes the model leaves open"),
-    (value("x", TensorProto.STRING, [1]), "missing input 'x' string (1), of which none can be made"),
-    (value("x", shape=[2**20, 2**9]), "missing input 'x' float32 (1048576,512): 2 GiB are too much to be made"),
+    (value("x", shape=["N", 3, None, -1]), "missing input 'x' float32 (N,3,?,?), whose sizes the model does not fix"),
+    (value("x", shape=None), "missing input 'x' float32 of any shape, whose sizes the model does not fix"),
+    (value("x", TensorProto.STRING, [1]), "missing input 'x' string (1), which cannot be generated"),
+    (value("x", shape=[2**20, 2**9]), "missing input 'x' float32 (1048576,512): 2 GiB are too much to generate"),
     (helper.make_tensor_sequence_value_info("x", FLOAT, None),
-     "missing input 'x' (no tensor) of any shape, of which none can be made"),
+     "missing input 'x' (no tensor) of any shape, which cannot be generated"),
 ])
 def test_an_input_that_cannot_be_made(tmp_path, refused, made, line):
     """A missing input that is open, too large or has no numbers is named with its dtype, shape and the options."""
@@ -117,7 +117,7 @@ def test_the_bits_of_bfloat16_outputs(tmp_path, capsys):
 
     assert command.main(["run", path, f"--output={file}"]) == OK
     line = capsys.readouterr().out.splitlines()[-1]
-    assert line == (f"output 'y' is bfloat16, of which {file} keeps the bits: read it with .view(ml_dtypes.bfloat16)")
+    assert line == (f"output 'y' is bfloat16, and {file} stores only its bits: read it with .view(ml_dtypes.bfloat16)")
     with np.load(file) as arrays:
         assert arrays["y"].view(ml_dtypes.bfloat16).shape == (1, 1, 2, 2)
 
@@ -163,10 +163,10 @@ def test_a_broken_model(tmp_path, refused):
      "node 'pool': AveragePool-1: count_include_pad=1 given, but count_include_pad exists since AveragePool-7; "),
     ([node("MaxPool", kernel_shape=[2, 2], ceil_mode=2)], 22, "{path}: node 'y': MaxPool-22: ceil_mode"),
     ([node("LpPool", name="pool", kernel_shape=[2, 2], p=2.0)], 22, "{path}: node 'pool': LpPool-22: p"),
-    ([node("MaxPool")], 22, "{path}: node 'y': MaxPool-22: kernel_shape is not given"),
+    ([node("MaxPool")], 22, "{path}: node 'y': MaxPool-22: kernel_shape is required"),
     ([node("Unheard")], 22, "{path}: "),
     ([node("Neg", "nowhere")], 22, "{path}: node 'y' (Neg) reads 'nowhere', but nothing before writes it"),
-    ([node("Neg", outputs="z")], 22, "{path}: output 'y' is written by no node"),
+    ([node("Neg", outputs="z")], 22, "{path}: output 'y' is not written by any node"),
     ([node("Neg", domain="unheard")], 22, "{path}: Domain 'unheard' (node type: 'Neg') is not specified."),
     ([node("MaxPool", name="pool", kernel_shape=[9, 9])], 22, "node 'pool': MaxPool-22: kernel_shape[0]=9"),
     ([node("Cast", "x", "a", to=BYTE), node("AveragePool", "a", name="pool", **HALVES)], 22,
@@ -189,7 +189,7 @@ def test_a_node_that_cannot_run(tmp_path, refused, ramp, nodes, opset, reason):
     (["{model}", "--input=x={pickled}"], "{pickled} is not a .npy file: Object arrays cannot be loaded"),
     (["--input=x={ramp}"], "--input needs a MODEL: the default model brings its own input"),
     (["--shape=x=1"], "--shape needs a MODEL: the default model brings its own input"),
-    (["{model}", "--rtol=1"], "--rtol and --atol need --check: nothing else is compared"),
+    (["{model}", "--rtol=1"], "--rtol and --atol need --check, as nothing else is compared"),
 ])
 def test_options_that_make_no_sense(tmp_path, refused, ramp, arguments, line):
     """An --input that is not NAME=FILE, is repeated, names no input or holds no array of numbers is refused."""
@@ -209,4 +209,5 @@ def test_an_output_that_is_no_array(tmp_path, refused, ramp, capsys):
     assert command.main(["run", path, ramp, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["outputs"] == {"y": {"length": 2}}
     file = tmp_path / "y.npz"
-    assert refused(path, ramp, f"--output={file}") == f"cannot write output 'y' to {file}: it is no array of numbers"
+    message = f"cannot write output 'y' to {file}: it is not an array of numbers"
+    assert refused(path, ramp, f"--output={file}") == message

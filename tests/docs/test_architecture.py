@@ -6,19 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tools import draw_architecture as page
+
 pytestmark = pytest.mark.smoke
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "onnxpool"
 WHOLE = ("commands", "dask", "kernels", "onnx", "onnxruntime", "operators")  # packages that are one module of the page
 CYTHON = re.compile(r"^from (\.*[\w.]*) c?import (\([^)]*\)|.*)", re.MULTILINE)
-
-
-def table():
-    """The modules of the page, top to bottom, and the text of what each imports."""
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    section = text.partition("## Modules")[2].partition("\n## ")[0]
-    return dict(re.findall(r"^\| `([\w.]+)` \| .*? \|(.*)\|$", section, re.MULTILINE))
 
 
 def module_of(path):
@@ -68,20 +63,40 @@ def imports():
 
 
 def test_the_page_lists_every_module():
-    assert set(table()) == set(imports()) - {"planning"}
+    assert set(page.modules()) == set(imports()) - {"planning"}
 
 
 def test_modules_import_what_the_page_says():
-    told = {name: set(re.findall(r"`([\w.]+)`", text)) for name, text in table().items()}
-    found = imports()
-    assert {name: found[name] for name in told} == told
+    found, listed = imports(), page.modules()
+    assert {name: found[name] for name in listed} == listed
 
 
 def test_modules_import_only_what_is_below_them():
-    order = list(table())
+    order = list(page.modules())
     above = [(name, other) for name, others in imports().items() for other in others
              if name in order and order.index(other) < order.index(name)]
     assert above == []
+
+
+def test_the_picture_is_current():
+    """If not, run tools/draw_architecture.py."""
+    assert page.FILE.read_text(encoding="utf-8") == page.drawing()
+
+
+def test_the_picture_has_every_module_once():
+    groups = page.groups()
+    shown = [*groups.above, *groups.plans, *groups.shared, *(name for stage in page.stages() for name in stage.modules)]
+    assert sorted(shown) == sorted(page.modules())
+    assert len(page.stages()) > 3
+
+
+def test_the_map_of_the_readme_has_every_folder():
+    """Each package and each folder of the repository, and no other."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Source map")[2].partition("\n## ")[0]
+    named = {path.rstrip("/") for path in re.findall(r"`([\w/]+/)`", text)}
+    packages = {path.parent.relative_to(ROOT).as_posix() for path in PACKAGE.glob("*/__init__.py")}
+    folders = {name for name in ("benchmarks", "docs", "examples", "tests", "tools") if (ROOT / name).is_dir()}
+    assert named == packages | folders | {"src/onnxpool"}
 
 
 def test_every_file_is_installed():

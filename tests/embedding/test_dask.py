@@ -288,14 +288,14 @@ def test_sums_of_chunks_are_within_the_bound(kind: str, dtype: str) -> None:
 
 ZEROS = da.zeros((8, 8), chunks=4)
 REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
-    "numpy": (lambda: pools.max_pool(np.zeros((8, 8)), 2, axes=0), "no dask array; give dask.array.from_array",
+    "numpy": (lambda: pools.max_pool(np.zeros((8, 8)), 2, axes=0), "not a dask array; give dask.array.from_array",
               ("X", None, "ndarray")),
     "unknown": (lambda: pools.max_pool(ZEROS[ZEROS[:, 0] > 0], 2, axes=1), "compute_chunk_sizes", ("X", 0)),
     "objects": (lambda: pools.max_pool(ZEROS.astype(object), 2, axes=0), "object", ("X", None, "object")),
     "integers": (lambda: pools.average_pool(ZEROS.astype(np.int32), 2, axes=0), "int32", ("X", None, "int32")),
     "masked": (lambda: pools.max_pool(da.ma.masked_equal(ZEROS, 1), 2, axes=0), "MaskedArray",
                ("X", None, "MaskedArray")),
-    "chunks": (lambda: pools.max_pool(ZEROS, 2, axes=0, chunks=(3, (1, 2))), "of a result of shape",
+    "chunks": (lambda: pools.max_pool(ZEROS, 2, axes=0, chunks=(3, (1, 2))), "do not fit a result of shape",
                ("chunks", None, (3, (1, 2)))),
     "kernel": (lambda: pools.max_pool(ZEROS, 9, axes=0), "spans 9", ("kernel_shape", 0, 9)),
     "rank": (lambda: pools.max_pool(ZEROS, 2), "2 axes", ("X", None, (8, 8))),

@@ -201,7 +201,7 @@ def test_tensors_without_values_have_no_way():
     fake = Shared(RuntimeError("not supported for tensor subclasses"))
     fake.fake_mode = "of torch.export"
     for x in (torch.ones(1, 1, 4, device="meta"), fake):
-        assert ways(lambda x: onnxpool.max_pool(x, 2), x) == "a tensor with values, which this one does not have"
+        assert ways(lambda x: onnxpool.max_pool(x, 2), x) == "a tensor that has values"
     nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
     assert ways(lambda x: onnxpool.max_pool(x, 2), nested).startswith("one of its tensors")
 
@@ -264,7 +264,7 @@ def test_the_way_out_is_right_for_subclasses(x, way):
 
 @pytest.mark.parametrize("x", [None, "abc", ["a"], pytest.param(object(), id="object()"), [[1, 2], [3]], {}], ids=repr)
 def test_what_is_no_array_of_numbers_is_refused_by_its_type(x):
-    with pytest.raises(PoolTypeError, match=rf"X is a builtins.{type(x).__name__}, which NumPy cannot read"):
+    with pytest.raises(PoolTypeError, match=rf"X is a builtins.{type(x).__name__}, which NumPy cannot convert"):
         onnxpool.max_pool(x, 2)
 
 
@@ -309,7 +309,7 @@ def test_what_is_no_node_is_refused():
     helper = pytest.importorskip("onnx.helper")
     model = helper.make_model(helper.make_graph([], "empty", [], []))
     for node in (model, "MaxPool", None):
-        with pytest.raises(PoolTypeError, match=r"node is a .*; give a NodeProto, such as one of model.graph.node"):
+        with pytest.raises(PoolTypeError, match=r"node is a .*; give a NodeProto, such as an item of model.graph.node"):
             onnxpool.from_node(node, {"": 19})
 
 
@@ -321,13 +321,13 @@ def test_attributes_of_nodes_have_the_type_of_the_schema(attributes, types):
     """Python arguments can be written in several ways, but a node specifies a type."""
     helper = pytest.importorskip("onnx.helper")
     node = helper.make_node("MaxPool", ["x"], ["y"], **attributes)
-    with pytest.raises(PoolTypeError, match=f"has the type {types}"):
+    with pytest.raises(PoolTypeError, match=f"has type {types}"):
         onnxpool.from_node(node, {"": 19})
 
 
 def test_a_backend_takes_models_only():
     backend = pytest.importorskip("onnxpool.onnx.backend")
-    with pytest.raises(ValueError, match=r"model is a str; give a ModelProto, of a file onnx.load\(path\)"):
+    with pytest.raises(ValueError, match=r"model is a str; give a ModelProto, such as onnx.load\(path\)"):
         backend.prepare("model.onnx")
 
 

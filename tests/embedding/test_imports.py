@@ -32,9 +32,9 @@ def test_import_loads_only_what_a_first_call_needs() -> None:
     assert "onnxpool.kernels" in imported
     others = {name for name in imported if name.partition(".")[0] in {"numpy", *sys.stdlib_module_names}}
     assert others <= {"__future__", "_bisect", "bisect"}
-    later = {"about", "dlpack", "explain", "parts", "pictures", "places", "planning", "version"}
+    later = {"about", "dlpack", "explain", "onnx", "parts", "pictures", "places", "planning", "version"}
     assert imported.isdisjoint(f"onnxpool.{name}" for name in later)
-    rare = {"about", "dlpack", "planning.axes", "planning.regions", "planning.staged", "planning.unpooling"}
+    rare = {"about", "dlpack", "onnx", "planning.axes", "planning.regions", "planning.staged", "planning.unpooling"}
     assert called.isdisjoint(f"onnxpool.{name}" for name in rare)
 
 
@@ -79,20 +79,22 @@ import numpy as np, onnxpool
 
 class Slow:
     def find_spec(self, name, path=None, target=None):
-        if name == "onnxpool.planning.plan":
+        if name == os.environ["MODULE"]:
             begun.set()
             time.sleep(0.5)
 
 begun = threading.Event()
 sys.meta_path.insert(0, Slow())
 x = np.ones((1, 1, 8, 8), np.float32)
-thread = threading.Thread(target=onnxpool.average_pool, args=(x, 2))
+use = {"onnxpool.planning.plan": lambda: onnxpool.average_pool(x, 2),
+       "onnxpool.onnx.nodes": lambda: onnxpool.from_node}[os.environ["MODULE"]]
+thread = threading.Thread(target=use)
 thread.start()
 begun.wait()
 child = os.fork()
 if not child:
     signal.alarm(20)
-    onnxpool.average_pool(x, 2)
+    use()
     os._exit(0)
 thread.join()
 print(os.waitpid(child, 0)[1])
@@ -100,6 +102,7 @@ print(os.waitpid(child, 0)[1])
 
 
 @pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="there is no fork")
-def test_fork_while_a_thread_makes_the_first_plan() -> None:
+@pytest.mark.parametrize("module", ["onnxpool.planning.plan", "onnxpool.onnx.nodes"])
+def test_fork_while_a_thread_imports(module: str) -> None:
     """The child does not wait for the import that the other thread had begun."""
-    assert program(FORKED) == "0"
+    assert program(FORKED, MODULE=module) == "0"

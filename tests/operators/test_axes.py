@@ -156,9 +156,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, tuple[Any, ...]]] = {
     "colours_of_a_square": (lambda: onnxpool.max_pool(RGB, (2, 2)), r"axes=\(0, 1\) of \(H, W, 3\)",
                             ("kernel_shape", None, (2, 2))),
     "colours_are_few": (lambda: onnxpool.max_pool(RGB, 5), r"axes=\(0, 1\) of \(H, W, 3\)", ("kernel_shape", 2, 5)),
-    "means_of_integers": (lambda: onnxpool.average_pool(RGB.astype(np.uint16), 2, axes=0), "float32, which holds every",
+    "means_of_integers": (lambda: onnxpool.average_pool(RGB.astype(np.uint16), 2, axes=0), "float32, which represents",
                           ("X", None, "uint16")),
-    "int64": (lambda: onnxpool.max_pool(RGB.astype(np.int64), 2, axes=0), "float64, which holds integers up to 2",
+    "int64": (lambda: onnxpool.max_pool(RGB.astype(np.int64), 2, axes=0), "float64, which is exact for integers",
               ("X", None, "int64")),
     "bool_in_onnx": (lambda: onnxpool.max_pool(RGB > 1, 2), "with axes= maxima of bool are taken", ("X", None, "bool")),
 }

@@ -246,8 +246,10 @@ def test_parts_and_shares_are_picklable() -> None:
     assert np.array_equal(again(x[share.inputs]).value, share(x[share.inputs]).value)
     assert repr(part) == ("<part of MaxPool(kernel_shape=2, opset=28, return_indices=True, axes=(0, 1))"
                           ".plan((9, 8, 5), 'float64'): [1:4, 2:5, 0:5] from [1:5, 2:6, 0:5]>")
-    with pytest.raises(AttributeError, match="immutable"):
+    with pytest.raises(AttributeError, match="immutable: cannot set inputs; make a new one"):
         part.inputs = ()
+    with pytest.raises(AttributeError, match="immutable: cannot delete inputs"):
+        del part.inputs
 
 
 PLAN = onnxpool.MaxPool(kernel_shape=2, axes=0).plan((9, 4), "float32")
@@ -264,10 +266,10 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
     "too_small": (lambda: PLAN.tiles(max_bytes=11), "the smallest part has 12 bytes", ("max_bytes", None, 11)),
     "share_too_small": (lambda: MEAN.partials(max_bytes=15), "has 16 bytes", ("max_bytes", None, 15)),
     "no_global_operator": (lambda: PLAN.partials(2), "only global operators", ("partials", None, None)),
-    "regions": (lambda: REGIONS.tile(slice(0, 1)), "have no parts", ("slices", None, None)),
-    "regions_in_parts": (lambda: REGIONS.tiles(3), "cut its inputs", ("slices", None, None)),
-    "regions_in_shares": (lambda: REGIONS.partials(3), "cut its inputs", ("slices", None, None)),
-    "regions_combined": (lambda: REGIONS.combine([]), "cut its inputs", ("slices", None, None)),
+    "regions": (lambda: REGIONS.tile(slice(0, 1)), "cannot be cut into parts", ("slices", None, None)),
+    "regions_in_parts": (lambda: REGIONS.tiles(3), "cut the inputs", ("slices", None, None)),
+    "regions_in_shares": (lambda: REGIONS.partials(3), "cut the inputs", ("slices", None, None)),
+    "regions_combined": (lambda: REGIONS.combine([]), "cut the inputs", ("slices", None, None)),
     "none": (lambda: MEAN.combine([]), "of 0 elements, but there are 9", ("partials", None, 0)),
     "one_of_two": (lambda: MEAN.combine([onnxpool.Partial(np.zeros((1, 4)), 5)]), "of 5 elements",
                    ("partials", None, 5)),

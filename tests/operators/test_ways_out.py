@@ -50,7 +50,7 @@ WAYS: list[tuple[str, Callable[..., Iterator[Given]]]] = [
      lambda given, name, value: iter([changed(given, name, float(value))])),
     (r": (\w+)(?:\[(\d+)\])? .*; give a smaller int$",
      lambda given, name, place: iter([changed(given, name, 2, place)])),
-    (r": (\w+) .*; give (one int|two ints) for each spatial axis(, all beginnings before all ends)?"
+    (r": (\w+) .*; give (one int|two ints) for each spatial axis(, all beginnings first)?"
      r"(, or leave \w+ out)?$",
      lambda given, name, each, order, left: iter(
          [changed(given, name, least("pads" if each == "two ints" else "strides"))]
@@ -128,7 +128,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = {
     "kernel_of_opset_1": (partial(onnxpool.LpPool, kernel_shape=[], opset=1), "give one int for each spatial axis",
                           [lambda: onnxpool.LpPool(kernel_shape=[2, 2], opset=1)(X)]),
     "pads_of_unpool": (partial(onnxpool.MaxUnpool, kernel_shape=[2, 2], pads=[]),
-                       "give two ints for each spatial axis, all beginnings before all ends, or leave pads out",
+                       "give two ints for each spatial axis, all beginnings first, or leave pads out",
                        [partial(onnxpool.MaxUnpool, kernel_shape=[2, 2], pads=[0] * 4),
                         partial(onnxpool.MaxUnpool, kernel_shape=[2, 2])]),
     "images": (partial(onnxpool.roi_align, X, ROI, PLACE + 1), "give whole numbers in [0, 1)",

@@ -1,4 +1,4 @@
-"""The arguments of the command line, and its help."""
+"""The arguments and help texts of the command line."""
 
 import argparse
 import math
@@ -25,35 +25,36 @@ examples:
 
 exit status:
   0  all is well
-  1  something was found: a difference, a warning, a node not fully checked
-  2  the command cannot do its work
+  1  something was found: a difference, a warning, or a node not fully checked
+  2  the command failed
 """
 
 RUN = """
 Run an ONNX model with every pooling node on onnxpool and every other node on
 onnx's ReferenceEvaluator. Show the pooling nodes with their shapes and times.
 
-Inputs that are not given are made: random numbers of the declared dtype and
-shape. An open batch axis is 1, other open sizes need --shape.
+Inputs that are not given are random numbers of the declared dtype and shape.
+An unknown batch size becomes 1. Other unknown sizes need --shape.
 
-Times are those of one call. "first" is the call that the run makes: it also
-resolves windows and starts threads. "warm" is the median of up to 25 more.
+Times are per call. "first" is the call during the run, which also resolves
+windows and starts threads. "warm" is the median of up to 25 further calls.
 
-Without MODEL, run the ResNet-50 that the onnx package ships, and compare with
-its expected output. That output does not depend on the model's pooling nodes:
-give --check to compare each of them, and the whole model, with onnxruntime.
+Without MODEL, run the ResNet-50 that the onnx package ships, and compare the
+result with its expected output. That output does not depend on the pooling
+nodes: use --check to compare each of them, and the whole model, with
+onnxruntime.
 """
 RUN_END = """
 examples:
   onnxpool run                                   the ResNet-50 of onnx
   onnxpool run model.onnx                        on random inputs
-  onnxpool run model.onnx --shape x=1,3,224,224  close sizes that are open
+  onnxpool run model.onnx --shape x=1,3,224,224  set unknown sizes
   onnxpool run model.onnx --input x=x.npy --output y.npz
   onnxpool run model.onnx --check --rtol 1e-4    compare with onnxruntime
   onnxpool run model.onnx --json                 the same as data
 
 exit status:
-  0  the model ran; what was compared agrees
+  0  the model ran, and all comparisons agree
   1  results differ by more than the tolerances, or onnxruntime cannot run what
      --check compares
   2  the model cannot be run
@@ -64,12 +65,12 @@ Show every pooling node of an ONNX model with its windows, without running it.
 Warn where onnxruntime, OpenVINO, onnx's ReferenceEvaluator or onnx's shape
 inference are known to disagree with the specification or with onnxpool.
 
-A node is not fully checked if sizes that decide its windows are not known.
+A node is not fully checked if its windows depend on unknown sizes.
 """
 CHECK_END = """
 examples:
   onnxpool check model.onnx
-  onnxpool check model.onnx --shape x=1,3,224,224     close sizes that are open
+  onnxpool check model.onnx --shape x=1,3,224,224     set unknown sizes
   onnxpool check model.onnx --runtime onnxruntime=1.32
   onnxpool check model.onnx --runtime onnxruntime --runtime reference
   onnxpool check model.onnx --ignore ort-nan --values --json
@@ -81,12 +82,12 @@ exit status:
 """
 
 EXPLAIN = """
-Show the plan of a pool: pads, windows, divisors and route. WHAT is the name of
-an operator, with its attributes, or an ONNX file, of which every pooling node
-is shown.
+Show the plan of a pool: pads, windows, divisors and route. WHAT is either the
+name of an operator, followed by its attributes, or an ONNX file, whose pooling
+nodes are all shown.
 
-Arguments come in any order. Operators may be written in any case and as the
-functions of Python are, lists as 3,3 or [3,3] or 3x3.
+Arguments can come in any order. Operators can be spelt in any case, or like the
+Python functions. Lists can be written as 3,3 or [3,3] or 3x3.
 """
 EXPLAIN_END = """
 examples:
@@ -97,20 +98,20 @@ examples:
   onnxpool explain model.onnx --json
 
 exit status:
-  0  the plans are shown, and the reason where sizes are not known
+  0  the plans were shown, or the reason why sizes are unknown
   2  there is no such plan or model
 """
 ATTRIBUTES = """
-NAME=VALUE or --name VALUE: what the Python class of the operator takes.
+NAME=VALUE or --name VALUE: the arguments of the operator's Python class.
 """
 
 BENCH = """
-Time every pooling node of an ONNX model, warm: the median of up to 25 calls,
-which take at most 0.2 s or one call. onnxruntime runs the same nodes, each in a
-session of its own with as many threads, if it is installed.
+Time warm calls of every pooling node of an ONNX model. Each time is the median
+of up to 25 calls within 0.2 s, and at least one. If onnxruntime is installed, it
+runs the same nodes, each in a session of its own with as many threads.
 
-Inputs are given or made as by `onnxpool run`. Without MODEL, take the ResNet-50
-that the onnx package ships.
+Inputs are given or generated as in `onnxpool run`. Without MODEL, the command
+takes the ResNet-50 that the onnx package ships.
 """
 BENCH_END = """
 examples:
@@ -124,8 +125,8 @@ exit status:
 """
 
 CONFIG = """
-Show what is installed: version, instruction set in use and those available,
-OpenMP, and the number of threads.
+Show the installation: version, instruction sets, OpenMP version and number of
+threads.
 """
 CONFIG_END = """
 examples:
@@ -134,7 +135,7 @@ examples:
 """
 
 SUPPORTED = """
-Show every operator that onnxpool has, with its versions and their dtypes.
+Show all operators, with their versions and dtypes.
 """
 SUPPORTED_END = """
 examples:
@@ -143,7 +144,7 @@ examples:
   onnxpool supported --json                      with attributes and defaults
 
 exit status:
-  0  the operators are shown
+  0  the operators were shown
   2  there is no such operator
 """
 
@@ -175,27 +176,27 @@ def add_model(command: Parser) -> None:
     command.add_argument("model", nargs="?", metavar="MODEL", help="an ONNX file")
     command.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="the array of an input")
     command.add_argument("--shape", action="append", default=[], metavar="NAME=SIZE,SIZE,...",
-                         help="the shape of an input that is made")
+                         help="the shape of a generated input")
     command.add_argument("--seed", type=partial(integer, minimum=0), default=0, metavar="N",
-                         help="of the inputs that are made (default: 0)")
+                         help="seed of the generated inputs (default: 0)")
 
 
 def add_bench(bench: Parser) -> None:
     """The arguments of ``bench``."""
     add_model(bench)
     bench.add_argument("--threads", type=partial(integer, minimum=1), metavar="N",
-                       help="of both (default: those that onnxpool uses)")
+                       help="number of threads of both (default: that of onnxpool)")
 
 
 METAVARS = {"ints": "N,N,...", "int": "N", "float": "NUMBER", "string": "NAME", "flag": "0|1", "axes": "N,N,...",
             "opset": "N"}
-OF_CALLS = {"axes": "the axes to pool (default: the spatial ones)", "channels_last": "X is (N, *spatial, C)",
-            "keepdims": "whether pooled axes stay", "opset": "the opset (default: the newest)",
-            "return_indices": "Indices too"}  # ONNX defines its attributes
+OF_CALLS = {"axes": "the axes to pool (default: the spatial axes)", "channels_last": "X is (N, *spatial, C)",
+            "keepdims": "whether the result keeps pooled axes", "opset": "the opset (default: the newest)",
+            "return_indices": "return Indices too"}  # arguments that are not ONNX attributes
 
 
 def settings() -> dict[str, str]:
-    """The arguments of the operator classes, and the kind of each: that of the attribute, "flag", or ""."""
+    """The arguments of all operator classes with their kinds: the type of the attribute, "flag", or ""."""
     found: dict[str, str] = {}
     for operator, cls in registry.items():
         kinds = SCHEMAS[operator].versions[-1].attributes
@@ -206,7 +207,7 @@ def settings() -> dict[str, str]:
 
 
 def setting(name: str, text: str) -> tuple[str, str]:
-    """An attribute with its value as text."""
+    """An attribute with its unparsed value."""
     return name, text
 
 
@@ -217,8 +218,8 @@ def add_explain(explain: Parser) -> None:
     explain.add_argument("attributes", nargs="*", default=[], metavar="NAME=VALUE",
                          help="the attributes of the operator")
     explain.add_argument("--shape", action="append", default=[], metavar="[NAME=]SIZE,SIZE,...",
-                         help="the shape of X, or of an input of the model that leaves sizes open")
-    explain.add_argument("--dtype", help="of X (default: float32)")
+                         help="the shape of X, or of an input of the model with unknown sizes")
+    explain.add_argument("--dtype", help="dtype of X (default: float32)")
     group = explain.add_argument_group("attributes", ATTRIBUTES.strip())
     for name, kind in sorted(settings().items()):
         explain.learn(group.add_argument(
@@ -230,13 +231,13 @@ def add_explain(explain: Parser) -> None:
 def add_run(run: Parser) -> None:
     """The arguments of ``run``."""
     add_model(run)
-    run.add_argument("--output", metavar="FILE.npz", help="where the outputs are stored, by name")
+    run.add_argument("--output", metavar="FILE.npz", help="file in which to store the outputs by name")
     run.add_argument("--check", action="store_true",
                      help="compare every pooling node, and the whole model, with onnxruntime")
     run.add_argument("--rtol", type=tolerance, metavar="X",
                      help="allowed difference, relative to the expected result (default: 1e-3)")
     run.add_argument("--atol", type=tolerance, metavar="X",
-                     help="allowed difference besides (default: 1e-6 of the largest input of the node; "
+                     help="additional absolute difference (default: 1e-6 of the largest input of the node; "
                           "0 for quantised results; 1e-7 for the expected output)")
 
 
@@ -244,16 +245,16 @@ def add_check(check: Parser) -> None:
     """The arguments of ``check``."""
     check.add_argument("model", metavar="MODEL", help="an ONNX file")
     check.add_argument("--shape", action="append", default=[], metavar="NAME=SIZE,SIZE,...",
-                       help="the shape of an input that leaves sizes open")
+                       help="the shape of an input with unknown sizes")
     check.add_argument("--runtime", action="append", default=[], metavar="NAME[=VERSION]",
-                       help="warn of this runtime only: onnxruntime, openvino, reference or inference (onnx's "
-                            "ReferenceEvaluator and shape inference); can be given several times")
+                       help="warn only about this runtime: onnxruntime, openvino, reference or inference (onnx's "
+                            "ReferenceEvaluator and shape inference); can be repeated")
     check.add_argument("--ignore", action="append", default=[], metavar="WARNING",
-                       help="leave out a warning, by the name in brackets; can be given several times")
+                       help="omit a warning, by its name in brackets; can be repeated")
     check.add_argument("--values", action="store_true",
-                       help="warn too where only unusual values, such as NaN, tell runtimes apart")
+                       help="also warn where runtimes differ only for unusual values, such as NaN")
     check.add_argument("--partial", action="store_true",
-                       help="do not let nodes that are not fully checked decide the exit status")
+                       help="ignore nodes that are not fully checked in the exit status")
 
 
 def add_supported(supported: Parser) -> None:
@@ -266,7 +267,7 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
     top = Parser("onnxpool", description=DESCRIPTION, epilog=END.strip())
     top.add_argument("--version", action="version", version=f"onnxpool {__version__}")
     top.add_argument("--print-completion", choices=SHELLS, metavar="SHELL",
-                     help=f"print what completes the command line in {', '.join(SHELLS)}; needs shtab")
+                     help=f"print a completion script for {', '.join(SHELLS)}; needs shtab")
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
     made = {}
     for name, text, description, end, add in (
@@ -274,8 +275,8 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
         ("check", "check the pooling nodes of an ONNX model without running it", CHECK, CHECK_END, add_check),
         ("explain", "show the plan of a pool, or of the pooling nodes of an ONNX model", EXPLAIN, EXPLAIN_END,
          add_explain),
-        ("bench", "time the pooling nodes of an ONNX model, beside onnxruntime", BENCH, BENCH_END, add_bench),
-        ("config", "show what is installed", CONFIG, CONFIG_END, None),
+        ("bench", "time the pooling nodes of an ONNX model, compared with onnxruntime", BENCH, BENCH_END, add_bench),
+        ("config", "show the installation", CONFIG, CONFIG_END, None),
         ("supported", "show operators, versions and dtypes", SUPPORTED, SUPPORTED_END, add_supported),
     ):
         made[name] = command = commands.add_parser(name, help=text, description=description.strip(),
@@ -288,7 +289,7 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
 
 
 def read(words: Sequence[str]) -> argparse.Namespace:
-    """The arguments given by these words: a command, which options may precede, and what belongs to it."""
+    """Parse the words of a command line: a command, possibly after options, and its arguments."""
     top, commands = parser()
     first = next(iter(words), "")
     place = next((i for i, word in enumerate(words) if word.lower() in commands), None)

@@ -1,4 +1,4 @@
-"""``onnxpool bench``: warm times of a model's pooling nodes, on onnxruntime too."""
+"""``onnxpool bench``: times of warm calls of a model's pooling nodes, on onnxpool and onnxruntime."""
 
 import argparse
 import importlib.util
@@ -19,7 +19,7 @@ RIVAL = "onnxruntime"
 
 
 def times(node: models.NodeRun) -> float | None:
-    """onnxruntime's time divided by onnxpool's."""
+    """The speed-up over onnxruntime."""
     return None if node.onnxruntime_seconds is None else node.onnxruntime_seconds / node.warm_seconds
 
 

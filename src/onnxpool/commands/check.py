@@ -1,4 +1,4 @@
-"""``onnxpool check``: the windows of a model's pooling nodes, and where runtimes are known to disagree about them."""
+"""``onnxpool check``: the windows of a model's pooling nodes, and known disagreements between runtimes about them."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ MISTAKES: tuple[type[Exception], ...] = (ModelError,)
 
 
 def lines(node: NodeCheck) -> list[str]:
-    """A node in words."""
+    """The description of a node, as lines of text."""
     version = "" if node.version is None else f"-{node.version}"
     shapes = " -> ".join("(...)" if shape is None else shape_text(shape)
                          for shape in (node.input_shape, node.output_shape))
@@ -40,7 +40,7 @@ def show(checked: ModelCheck, counts: dict[str, int]) -> None:
                      *([f"{counts['unchecked']} not fully checked"] if counts["unchecked"] else [])]))
     if counts["unchecked"]:
         for name in checked.open_inputs:
-            print(f"the model leaves sizes of input {name!r} open: give --shape {name}=SIZE,SIZE,...")
+            print(f"input {name!r} has unknown sizes: give --shape {name}=SIZE,SIZE,...")
 
 
 def run(args: argparse.Namespace) -> int:

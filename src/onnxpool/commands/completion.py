@@ -1,4 +1,4 @@
-"""``onnxpool --print-completion``: scripts that complete the command line in a shell."""
+"""``onnxpool --print-completion``: completion scripts for shells."""
 
 import argparse
 
@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     for command in commands.values():
         for action in (*command.operands, *command.known.values()):
             if action.dest in FILES:
-                action.complete = shtab.FILE  # type: ignore[attr-defined]  # which shtab reads
+                action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab reads it
             elif action.dest == "operators":
                 action.choices = list(SCHEMAS)
     print(shtab.complete(top, shell=args.print_completion))

@@ -1,4 +1,4 @@
-"""``onnxpool config``: what is installed."""
+"""``onnxpool config``: the installation."""
 
 import argparse
 

@@ -17,8 +17,8 @@ from .operators import is_path, operator_of, unknown
 from .text import items, json_text, sizes
 
 MISTAKES: tuple[type[Exception], ...] = (PoolError, PoolTypeError)
-SHORTEST = 4  # letters of a dtype's name: codes such as B and b are shorter, and case matters
-OF_PLANS = ("shape", "dtype")  # arguments of a plan besides its operator
+SHORTEST = 4  # letters of a dtype's name, whose case is ignored; in shorter codes, such as B and b, case matters
+OF_PLANS = ("shape", "dtype")  # arguments of plans, not of operators
 WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
 
 
@@ -31,7 +31,7 @@ def number_of(text: str) -> Any:
 
 
 def value_of(operator: str, name: str, text: str) -> Any:
-    """The value of an attribute in Python; the operator reports mistakes in it."""
+    """The value of an attribute as a Python object. The operator will check it."""
     attribute = SCHEMAS[operator].versions[-1].attributes.get(name)
     choices = attribute.values if isinstance(attribute, Choice) else ()
     words = {**WORDS, **{choice.lower(): choice for choice in choices}}
@@ -42,7 +42,7 @@ def value_of(operator: str, name: str, text: str) -> Any:
 
 
 def named(items: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """Attributes that no operator has, and which are therefore not options."""
+    """Attributes in the form NAME=VALUE that are not options, because no operator has them."""
     for item in items:
         name, equals, text = item.partition("=")
         if not equals:
@@ -77,14 +77,14 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
 
 
 def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]:
-    """For each pooling node of a model its name, its plan, and the reason if it has none."""
+    """For each pooling node of a model: its name, its plan, and the reason if there is no plan."""
     from ..onnx.protos import InputError, ModelError, load, title
     from ..onnx.survey import survey
     from .options import SHAPE, read_shapes
 
     if args.attributes or args.settings or args.dtype is not None:
-        raise PoolError(f"{args.what} is a model, which has attributes itself; give {SHAPE} only, or instead of the "
-                        f"model one of {', '.join(SCHEMAS)}", attribute="what", value=args.what)
+        raise PoolError(f"{args.what} is a model, whose nodes have attributes already; give only {SHAPE}, or replace "
+                        f"the model with one of {', '.join(SCHEMAS)}", attribute="what", value=args.what)
     try:
         sites = survey(load(args.what, weights=False), read_shapes(args.shape))
         return [(title(site.node), None if site.plan is None else site.plan.explain(), site.error or site.unknown)

@@ -1,4 +1,4 @@
-"""Operators as people name them."""
+"""Names of operators as users spell them."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from ..schemas import SCHEMAS
 
 
 def bare(name: str) -> str:
-    """A name without differences in spelling: MaxPool and max_pool both become maxpool."""
+    """A name in normalised spelling: MaxPool and max_pool both become maxpool."""
     return re.sub(r"[\W_]", "", name).lower()
 
 
@@ -16,20 +16,20 @@ NAMES = {bare(name): name for name in SCHEMAS}
 
 
 def operator_of(text: str) -> str | None:
-    """The operator with that name in any spelling, with its domain or without."""
+    """The operator of a name in any spelling, with or without its domain."""
     domain, _, name = text.rpartition(":")
     found = NAMES.get(bare(name))
     return found if found and domain.lower().strip(":") in ("", SCHEMAS[found].domain or "ai.onnx") else None
 
 
 def is_path(text: str) -> bool:
-    """Whether a text names a file, which may be missing."""
+    """Whether a text looks like the name of a file, which may be missing."""
     return os.path.exists(text) or bool(os.path.dirname(text) or re.search(r"\.\w+$", text))
 
 
 def unknown(text: str, fault: str, way: str) -> PoolError:
-    """The error for a name that no operator has; `way` says what to give if no name is similar."""
-    from difflib import get_close_matches  # which only this needs
+    """The error for an unknown operator. `way` says what to give if no operator has a similar name."""
+    from difflib import get_close_matches  # only errors need it
 
     near = get_close_matches(bare(text.rpartition(":")[2]), NAMES, 1)
     return PoolError(f"{text} is {fault}; {f'did you mean {NAMES[near[0]]}?' if near else way}", attribute="operator",

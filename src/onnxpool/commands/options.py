@@ -60,9 +60,9 @@ def read_runtimes(items: Iterable[str]) -> dict[str, tuple[int, ...]] | None:
         name, given, version = item.partition("=")
         runtime = RUNTIMES.get(name.lower())
         if runtime is None:
-            raise ModelError(f"--runtime {item}: {name!r} is no runtime; give one of {', '.join(RUNTIMES)}")
+            raise ModelError(f"--runtime {item}: {name!r} is not a runtime; give one of {', '.join(RUNTIMES)}")
         if given and not all(part.isdecimal() for part in version.split(".")):
-            raise ModelError(f"--runtime {item}: {version!r} is no version; give --runtime {name}=1.32")
+            raise ModelError(f"--runtime {item}: {version!r} is not a version; give --runtime {name}=1.32")
         enter("--runtime", item, runtime, runtimes)
         runtimes[runtime] = tuple(map(int, version.split("."))) if given else ()
     return runtimes or None

@@ -1,4 +1,4 @@
-"""Arguments as people type them: in any order, in any case, with a hint for a misspelt word."""
+"""A parser that accepts arguments in any order and case, and gives hints about misspelt words."""
 
 import argparse
 import os
@@ -8,28 +8,29 @@ from typing import Any, NoReturn
 
 from ..hints import likely
 
-NUMBERS = re.compile(r"[\[(]*-?\.?\d[-\d.,x\s]*[\])]*,?", re.IGNORECASE)  # what may continue a value: 3 or -1 or 3,3]
+NUMBERS = re.compile(r"[\[(]*-?\.?\d[-\d.,x\s]*[\])]*,?", re.IGNORECASE)  # may continue a value: 3 or -1 or 3,3]
 SWITCHED = ("true", "false")
 
 
 def option_name(text: str) -> str:
-    """An option or attribute as spelt on the command line: --kernel-shape for Kernel_Shape."""
+    """The spelling of an option on the command line: --kernel-shape for Kernel_Shape."""
     return f"--{text.lstrip('-').lower().replace('_', '-')}"
 
 
 class Parser(argparse.ArgumentParser):
     """
-    A parser of options and operands in any order.
+    Parser of options and operands in any order.
 
-    argparse assigns operands in runs between options, and takes -2,-1 for an option. Words are therefore reordered
-    first: options, each in one word with its value, then operands. NAME=VALUE is an option too, if there is one of that
+    argparse cannot parse operands that are spread between options, and takes -2,-1 for an option. Words are therefore
+    reordered first: options, each joined with its value, then operands. NAME=VALUE is an option if there is one of that
     name.
 
     Attributes
     ----------
     known : dict of str to Action
-        The options.
+        Options by name.
     operands : list of Action
+        Operands.
     """
 
     def __init__(self, prog: str | None = None, **texts: Any) -> None:
@@ -42,26 +43,26 @@ class Parser(argparse.ArgumentParser):
         return self.learn(super().add_argument(*args, **kwargs))
 
     def learn(self, action: argparse.Action) -> argparse.Action:
-        """Register an option or operand, which may be part of a group."""
+        """Register an option or operand. Those of groups must be registered explicitly."""
         self.known.update(dict.fromkeys(action.option_strings, action))
         if not action.option_strings:
             self.operands.append(action)
         return action
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
-        """The arguments given by the words; the process exits with a message if they are not valid."""
+        """Parse words. If they are not valid, the process exits with a message."""
         args, extra = self.parse_known_args(self.ordered(words))
         if extra:
             name, equals, _ = extra[-1].partition("=")
             way = f"; give --shape {extra[-1]} or --input {name}=FILE.npy" if equals and "--input" in self.known else ""
-            self.error(f"there is no place for {extra[-1]}{way}")
+            self.error(f"unexpected argument {extra[-1]}{way}")
         return args
 
     def ordered(self, words: Sequence[str]) -> list[str]:
-        """The words in an order that argparse parses reliably: options with their values, then operands."""
+        """The words in an order that argparse can parse: options joined with their values, then operands."""
         options: list[str] = []
         operands: list[str] = []
-        unfinished: list[str] | None = None  # the list whose last word has a value that further numbers may continue
+        unfinished: list[str] | None = None  # the list whose last word ends in a value that may continue
         position = 0
         while position < len(words):
             word = words[position]
@@ -95,7 +96,7 @@ class Parser(argparse.ArgumentParser):
         return [*options, *(["--"] if any(is_option(word) for word in operands) else []), *operands]
 
     def option(self, typed: str) -> str:
-        """The option that is meant: by its name in any case, or by an unambiguous prefix."""
+        """The option that was typed: its name in any case, or an unambiguous prefix."""
         if typed in self.known:
             return typed
         name = option_name(typed)
@@ -110,7 +111,7 @@ class Parser(argparse.ArgumentParser):
         """The message for an option that does not exist."""
         names = {option[2:].replace("-", "_"): option for option in self.known if option.startswith("--")}
         near = likely(option_name(typed)[2:].replace("-", "_"), names)
-        way = f"did you mean {names[near]}?" if near else f"{self.prog} --help shows those that there are"
+        way = f"did you mean {names[near]}?" if near else f"{self.prog} --help lists the options"
         return f"there is no option {typed}; {way}"
 
     def error(self, message: str) -> NoReturn:
@@ -119,12 +120,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def is_option(word: str) -> bool:
-    """Whether a word is neither a value nor an operand."""
+    """Whether a word is an option, not a value or an operand."""
     return word.startswith("-") and word != "-" and NUMBERS.fullmatch(word) is None
 
 
 def takes(nargs: int | str | None, word: str) -> bool:
-    """Whether a word is the value of the option before it, whose value may be optional."""
+    """Whether a word is the value of the option before it. `nargs` tells whether that value is optional."""
     if nargs == "?":
         return NUMBERS.fullmatch(word) is not None or word.lower() in SWITCHED
     return not is_option(word)

@@ -1,4 +1,4 @@
-"""Progress of long work."""
+"""Progress of long operations."""
 
 import shutil
 import threading
@@ -12,17 +12,17 @@ LONGEST_PAUSE = 60.0  # seconds between two lines of a log
 
 class Progress:
     """
-    What is being done, and for how long, on a stream that a person may watch.
+    Reports the current operation and the elapsed time on a stream.
 
-    A terminal shows one line that is updated. Any other stream gets lines after 2, 4, 8, ... and then every 60 seconds.
-    A thread writes them, so that a single long step is visible too. Work that ends before the first line is due writes
-    nothing.
+    A terminal shows one line that is updated. Other streams get a line after 2, 4, 8, ... seconds, and later every 60
+    seconds. Lines are written by a thread, so that a single long step is reported too. Nothing is written if the work
+    ends before the first line is due.
 
     Parameters
     ----------
     stream : text stream
     doing : str
-        What is being done before the first node.
+        Description of the work before the first node.
     every : float, optional
         Seconds until the first line.
     """
@@ -65,6 +65,6 @@ class Progress:
             self.write(f"{text}\n")
 
     def write(self, text: str) -> None:
-        """Write to the stream, if anybody still reads it."""
+        """Write to the stream, unless its reader has left."""
         with suppress(OSError, ValueError):
             print(text, end="", file=self.stream, flush=True)

@@ -1,4 +1,4 @@
-"""``onnxpool run``: a whole model with its pooling nodes on onnxpool."""
+"""``onnxpool run``: runs a model with its pooling nodes on onnxpool."""
 
 import argparse
 import os
@@ -22,24 +22,26 @@ NUMBERS = [False] * 6 + [True] * 3
 
 class Outcome(NamedTuple):
     """
-    A run, and its comparisons.
+    Result of a run, with its comparisons.
 
     Attributes
     ----------
     path : str
-        The model.
+        Path of the model.
     done : Run
+        Result of the run.
     made : dict of str to ndarray
-        Inputs that were generated, from `seed`.
+        Generated inputs.
     seed : int
+        Seed of the generated inputs.
     check : Tolerance, optional
-        Given if pooling nodes were compared with onnxruntime.
+        Tolerances of the comparison with onnxruntime, if requested.
     expected : tuple of float
-        rtol and atol for the expected output.
+        Tolerances of the comparison with the expected output: rtol and atol.
     far : float, optional
-        The largest difference from the expected output, if there is one.
+        Largest difference from the expected output, if there is one.
     reached : bool
-        Whether it is within the tolerances.
+        Whether the output is within the tolerances of the expected one.
     """
 
     path: str
@@ -61,21 +63,21 @@ class Outcome(NamedTuple):
 
     @property
     def pooling_seconds(self) -> float:
-        """The time of all calls, when warm."""
+        """The total time of all calls, as if they were warm."""
         return sum(node.calls * node.warm_seconds for node in self.done.nodes)
 
 
 def prepare(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The model, inputs and expected outputs for ``run``, after checking its options."""
+    """Check the options of ``run``, and return the model, inputs and expected outputs."""
     if not args.check and (args.rtol, args.atol) != (None, None) and args.model is not None:
-        raise ModelError("--rtol and --atol need --check: nothing else is compared")
+        raise ModelError("--rtol and --atol need --check, as nothing else is compared")
     if args.output and not os.path.isdir(os.path.dirname(args.output) or "."):
         raise ModelError(f"cannot write {args.output}: no such directory")
     return chosen(args)
 
 
 def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The given model, or the default one: its path, inputs, and expected outputs."""
+    """The path, inputs and expected outputs of the given or default model."""
     if args.model is None:
         if args.input or args.shape:
             raise ModelError(f"--{'input' if args.input else 'shape'} needs a MODEL: the default model brings its own "
@@ -87,7 +89,7 @@ def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any
 
 def executed(args: argparse.Namespace, path: str, inputs: dict[str, Any], *, check: Tolerance | None = None,
              beside: bool = False) -> tuple[models.Run, dict[str, Array]]:
-    """A run of a model, with the inputs that were generated for it."""
+    """Run a model, and return the run and the generated inputs."""
     shapes = read_shapes(args.shape)
     with Progress(sys.stderr, f"reading {path}") as progress:
         try:
@@ -165,7 +167,7 @@ def cells(node: models.NodeRun, check: bool) -> list[str]:
 
 
 def whole_text(whole: Whole) -> str:
-    """The comparison of the whole model in words."""
+    """The comparison of the whole model as text."""
     if whole.difference is None:
         return whole.remark
     if whole.agrees:
@@ -185,7 +187,7 @@ def show(outcome: Outcome, *, stored: str | None) -> None:
     if done.idle:
         print(f"not reached: {', '.join(done.idle)}")
     for name, x in outcome.made.items():
-        print(f"input {name!r} was made: {x.dtype.name} {shape_text(x.shape)}, seed {outcome.seed}")
+        print(f"input {name!r} was generated: {x.dtype.name} {shape_text(x.shape)}, seed {outcome.seed}")
     if check is not None:
         same = sum(node.agrees is True for node in done.nodes)
         atol = "1e-06 of the largest input" if check.atol is None else f"{check.atol:g}"
@@ -194,10 +196,10 @@ def show(outcome: Outcome, *, stored: str | None) -> None:
     if done.whole is not None:
         print(whole_text(done.whole))
     if outcome.far is not None:
-        print(f"largest difference to the expected output: {outcome.far:.3g} "
+        print(f"largest difference from the expected output: {outcome.far:.3g} "
               f"({'within' if outcome.reached else 'NOT within'} "
               f"rtol {outcome.expected[0]:g}, atol {outcome.expected[1]:g})")
     for name, y in done.outputs.items() if stored else ():
         if y.dtype.isbuiltin == 2:  # from a package other than NumPy
-            print(f"output {name!r} is {y.dtype.name}, of which {stored} keeps the bits: "
+            print(f"output {name!r} is {y.dtype.name}, and {stored} stores only its bits: "
                   f"read it with .view(ml_dtypes.{y.dtype.name})")

@@ -1,4 +1,4 @@
-"""Values as the commands parse and print them."""
+"""Parsing and printing of values."""
 
 import json
 import math
@@ -11,7 +11,7 @@ CROSSED = re.compile(r"-?\d+(x-?\d+)+", re.IGNORECASE)
 
 
 def plain(value: Any) -> Any:
-    """A value for JSON: without tuples, with infinity and NaN as text, and with other objects as their kind."""
+    """A value that JSON can represent: infinity and NaN become text, and other objects the name of their type."""
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -41,12 +41,12 @@ def attributes_text(attributes: Mapping[str, Any]) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A number of things, such as 1 warning or 2 warnings."""
+    """A count with its noun, such as 1 warning or 2 warnings."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def items(text: str) -> list[str] | None:
-    """The items of a list such as 3,3 or [3, 3] or (3, 3) or 3x3 or 3 3; None if the text is not a list."""
+    """The items of a list such as 3,3 or [3, 3] or (3, 3) or 3x3 or 3 3. None if the text is not a list."""
     body = text.strip()
     if not body:
         return None
@@ -54,7 +54,7 @@ def items(text: str) -> list[str] | None:
     if enclosed:
         body = body[1:-1].strip()
     found = body.lower().split("x") if CROSSED.fullmatch(body) else SEPARATOR.split(body)
-    if found[-1] == "":  # after a last comma, or of an empty list
+    if found[-1] == "":  # after a trailing comma, or in an empty list
         found.pop()
     return found if enclosed or found != [body] else None
 
@@ -69,7 +69,7 @@ def sizes(text: str) -> tuple[int, ...]:
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Rows of texts as lines: columns are aligned and separated by two spaces; `right` says which are numbers."""
+    """Lines of a table with aligned columns. Columns for which `right` is true are aligned on the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(text.rjust(width) if number else text.ljust(width)
                       for text, width, number in zip(row, widths, right, strict=True)).rstrip() for row in rows]

@@ -1,4 +1,4 @@
-"""Graphs: which task makes each chunk of a result, and what it takes of which chunks of the input."""
+"""Dask graphs: the task that computes each chunk of a result, and the pieces of input chunks that it reads."""
 
 import math
 from bisect import bisect_right
@@ -23,26 +23,26 @@ from ..planning.plan import Reducing
 from ..windows import Axis, ceil_div
 
 Shape = tuple[int, ...]
-MOST_MERGED = 16  # partial results that one task merges
+MOST_MERGED = 16  # partial results per merging task
 INDEX = np.dtype(np.int64)
 
 
 class Piece(NamedTuple):
-    """What is taken of a chunk, along one axis."""
+    """The piece of a chunk that a task reads, along one axis."""
 
-    chunk: int  # its number
-    size: int  # of the chunk
-    begin: int  # within the chunk
+    chunk: int  # number of the chunk
+    size: int  # of the whole chunk
+    begin: int  # position within the chunk
     end: int
 
     @property
     def whole(self) -> bool:
-        """Whether all of the chunk is taken."""
+        """Whether the piece is the whole chunk."""
         return self.end - self.begin == self.size
 
 
 def pooled(x: Any, op: Operator, chunks: Any = None, num_threads: int | None = 1) -> Any:
-    """A dask array of what an operator makes of one; with Indices two of them."""
+    """The result of an operator on a dask array, as a dask array, or as two with Indices."""
     plan = plan_of(x, op)
     if op.windowed or is_uncut(plan, x.chunks):
         return tiled(x, plan, result_chunks(plan, x.chunks, chunks), num_threads)
@@ -50,22 +50,22 @@ def pooled(x: Any, op: Operator, chunks: Any = None, num_threads: int | None = 1
 
 
 def plan_of(x: Any, op: Operator) -> Reducing:
-    """The plan for a dask array; an error if it is none, or if its shape is not known."""
+    """The plan for a dask array. Other objects and arrays of unknown shape are refused."""
     if not isinstance(x, da.Array):
-        raise PoolTypeError(f"{op.label}: X is a {type(x).__module__}.{type(x).__qualname__}, no dask array; give "
-                            f"dask.array.from_array(...) of an array, or .data of an xarray.DataArray in chunks",
+        raise PoolTypeError(f"{op.label}: X is a {type(x).__module__}.{type(x).__qualname__}, not a dask array; "
+                            f"give dask.array.from_array(x), or the .data of a chunked xarray.DataArray",
                             op.label, "X", value=type(x).__name__)
     for axis, size in enumerate(x.shape):
         if math.isnan(size):
-            raise PoolError(f"{op.label}: the sizes of chunks along axis {axis} are not known; call "
+            raise PoolError(f"{op.label}: chunk sizes along axis {axis} are unknown; call "
                             f"x.compute_chunk_sizes() first", op.label, "X", axis=axis, value=size)
-    as_array(op.label, x._meta)  # what the chunks are, such as masked arrays
+    as_array(op.label, x._meta)  # refuses types of chunks, such as masked arrays
     plan: Reducing = op.plan(x.shape, x.dtype)  # type: ignore[assignment]
     return plan
 
 
 def is_uncut(plan: Reducing, chunks: Sequence[Shape]) -> bool:
-    """Whether each result of a global operator is of one chunk, with all that decides the order of its sums."""
+    """Whether a single chunk holds everything that decides the bits of each result of a global operator."""
     for line, sizes in zip(plan.lines, map(filled, chunks), strict=True):
         if len(sizes) > 1 and min(sizes) < (line.size if line.windows else line.least):
             return False
@@ -73,46 +73,46 @@ def is_uncut(plan: Reducing, chunks: Sequence[Shape]) -> bool:
 
 
 def filled(sizes: Iterable[int]) -> Shape:
-    """Sizes of chunks without the empty ones, unless there is no other."""
+    """Chunk sizes without zeros, or (0,) if there is nothing else."""
     return tuple(size for size in sizes if size) or (0,)
 
 
 def result_chunks(plan: Reducing, chunks: Sequence[Shape], given: Any) -> tuple[Shape, ...]:
     """
-    The sizes of a result's chunks.
+    The chunk sizes of a result.
 
-    By default the window that stands for an element is in the chunk of that element: window i stands for element
-    i * stride. Windows behind the last element are in the last chunk.
+    By default, chunks of the result follow those of the input: window i belongs to the chunk of element i * stride.
+    Windows after the last element belong to the last chunk.
     """
     if given is not None:
         try:
             wanted = normalize_chunks(given, plan.output_shape, dtype=plan.dtype)  # type: ignore[no-untyped-call]
             return tuple(filled(map(int, sizes)) for sizes in wanted)
         except (TypeError, ValueError) as error:
-            raise PoolError(f"{plan.label}: chunks={given!r} are none of a result of shape {plan.output_shape}: "
+            raise PoolError(f"{plan.label}: chunks={given!r} do not fit a result of shape {plan.output_shape}: "
                             f"{error}", plan.label, "chunks", value=given) from None
     return tuple(derived(sizes, line.windows) if line.windows else filled(sizes)
                  for line, sizes in zip(plan.lines, chunks, strict=True) if line.kept)
 
 
 def kept_axes(plan: Reducing) -> list[int]:
-    """The axes of the array that the result has."""
+    """The axes of the input that the result keeps."""
     return [axis for axis, line in enumerate(plan.lines) if line.kept]
 
 
 def derived(sizes: Shape, windows: Axis) -> Shape:
-    """The sizes of a result's chunks along a pooled axis."""
+    """The chunk sizes of a result along a pooled axis."""
     ends = {min(windows.out, ceil_div(end, windows.stride)) for end in list(accumulate(sizes))[:-1]}
     return tuple(end - begin for begin, end in pairwise(sorted({0, *ends, windows.out})))
 
 
 def bounds(sizes: Iterable[int]) -> list[int]:
-    """Where chunks begin, and where the last one ends."""
+    """The beginnings of chunks, and the end of the last one."""
     return [0, *accumulate(sizes)]
 
 
 def pieces(begins: Sequence[int], begin: int, end: int) -> list[Piece]:
-    """What is taken of chunks if places [begin, end) are."""
+    """The pieces of chunks that make up positions [begin, end)."""
     taken = []
     for chunk in range(max(0, bisect_right(begins, begin) - 1), len(begins) - 1):
         low, high = begins[chunk:chunk + 2]
@@ -124,15 +124,15 @@ def pieces(begins: Sequence[int], begin: int, end: int) -> list[Piece]:
 
 
 class Reads(NamedTuple):
-    """What one chunk of a result takes along an axis of the input, and where it is in the result."""
+    """The pieces that one chunk of a result reads along an axis of the input, and its position in the result."""
 
-    place: int  # the number of the chunk
+    place: int  # number of the chunk
     result: Range
     pieces: list[Piece]
 
 
 def reads(plan: Reducing, chunks: Sequence[Shape], results: Sequence[Shape]) -> Iterator[list[Reads]]:
-    """For each axis of the input what chunks of the result take."""
+    """For each axis of the input, the reads of all chunks of the result."""
     wanted = iter(results)
     for line, sizes in zip(plan.lines, chunks, strict=True):
         begins, found = bounds(sizes), []
@@ -143,7 +143,7 @@ def reads(plan: Reducing, chunks: Sequence[Shape], results: Sequence[Shape]) -> 
 
 
 def tiled(x: Any, plan: Reducing, results: tuple[Shape, ...], num_threads: int | None) -> Any:
-    """Chunks of the result, each a part of the whole, with its bits."""
+    """The result in chunks, each of which is a part with the bits of the whole result."""
     token = tokenize(x.name, repr(plan), results, num_threads)
     name, cuts = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-cut-{token}"
     kept = kept_axes(plan)
@@ -171,39 +171,39 @@ def tiled(x: Any, plan: Reducing, results: tuple[Shape, ...], num_threads: int |
 
 
 def array_of(name: str, graph: dict[Any, Any], source: Any, chunks: tuple[Shape, ...], dtype: np.dtype[Any]) -> Any:
-    """The dask array of a graph's tasks of that name."""
+    """The dask array made of a graph's tasks of this name."""
     layers = HighLevelGraph.from_collections(name, graph, dependencies=[source])
     return da.Array(layers, name, chunks, meta=np.empty((0,) * len(chunks), dtype))  # type: ignore[no-untyped-call]
 
 
 def checked(label: str, dtype: np.dtype[Any], shape: Shape, block: Any) -> Array:
-    """A chunk; an error if it is not what dask was told."""
+    """A chunk as an array, which must have the shape and dtype that dask assumes."""
     array = as_array(label, block)
     if array.shape != shape:
-        raise PoolError(f"{label}: a chunk has shape {array.shape}, but dask was told {shape}; give its true shape "
-                        f"where the array is made", label, "X", value=array.shape)
+        raise PoolError(f"{label}: a chunk has shape {array.shape}, but the dask array says {shape}; declare the true "
+                        f"shape where the array is created", label, "X", value=array.shape)
     if native(array.dtype) != dtype:
-        raise PoolTypeError(f"{label}: a chunk has dtype {array.dtype}, but dask was told {dtype}; give its true dtype "
-                            f"where the array is made", label, "X", value=array.dtype.name)
+        raise PoolTypeError(f"{label}: a chunk has dtype {array.dtype}, but the dask array says {dtype}; declare the "
+                            f"true dtype where the array is created", label, "X", value=array.dtype.name)
     return array
 
 
 def crop(label: str, dtype: np.dtype[Any], taken: Sequence[Piece], block: Any) -> Array:
-    """A piece of a chunk, as a copy: a view would keep all of the chunk in memory."""
+    """A piece of a chunk. It is a copy, because a view would keep the whole chunk in memory."""
     array = checked(label, dtype, tuple(piece.size for piece in taken), block)
     return array[tuple(slice(piece.begin, piece.end) for piece in taken)].copy()
 
 
 def pool(plan: Reducing, ranges: Sequence[Range], sizes: Sequence[Shape], num_threads: int | None,
          blocks: Sequence[Any]) -> Any:
-    """A chunk of the result, of pieces in row-major order that have these sizes along each axis."""
+    """Compute a chunk of the result from pieces in row-major order, which have these sizes along each axis."""
     part = plan.tile(tuple(slice(*one) for one in ranges))
     x = joined(plan, part.shape, sizes, blocks)
     return part(x, num_threads=num_threads)
 
 
 def joined(plan: Reducing, shape: Shape, sizes: Sequence[Shape], blocks: Sequence[Any]) -> Array:
-    """Pieces as one array. It is in row-major order where memory decides the order of sums."""
+    """Pieces joined to one array. It is row-major if the order of sums depends on the memory layout."""
     if len(blocks) == 1:
         x = checked(plan.label, plan.dtype, shape, blocks[0])
         return x if plan.operator.windowed else np.ascontiguousarray(x)
@@ -216,7 +216,7 @@ def joined(plan: Reducing, shape: Shape, sizes: Sequence[Shape], blocks: Sequenc
 
 
 def shared(x: Any, plan: Reducing, num_threads: int | None) -> Any:
-    """Chunks of the result, each of partial results of chunks of the input."""
+    """The result in chunks, each of which combines partial results of chunks of the input."""
     token = tokenize(x.name, repr(plan), num_threads)
     name, partials = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-partial-{token}"
     places, kept = {axis for axis, line in enumerate(plan.lines) if line.windows}, kept_axes(plan)
@@ -245,14 +245,14 @@ def shared(x: Any, plan: Reducing, num_threads: int | None) -> Any:
 
 
 def reduce(plan: Reducing, ranges: Sequence[Range], num_threads: int | None, block: Any) -> Partial:
-    """What a chunk of the input gives."""
+    """Compute the partial result of a chunk of the input."""
     share = plan.share([slice(*one) for one in ranges])
     x = checked(plan.label, plan.dtype, share.shape, block)
     return share(np.ascontiguousarray(x), num_threads=num_threads)
 
 
 def merge(plan: Reducing, partials: Sequence[Partial]) -> Partial:
-    """Some partial results as one. Sums stay in float64."""
+    """Merge partial results into one. Sums stay in float64."""
     taps = sum(one.taps for one in partials)
     total = Total(plan.reduction, taps)
     for one in partials:

@@ -1,1 +1,1 @@
-"""Everything that needs the onnx package. Importing onnxpool does not import it."""
+"""Support for the onnx package: nodes, models, the reference evaluator and a backend."""

@@ -1,7 +1,7 @@
 """
-A backend as ``onnx.backend.base`` defines it: pooling nodes on onnxpool, the others on onnx's ReferenceEvaluator.
+A backend as defined by ``onnx.backend.base``. onnxpool runs pooling nodes, and onnx's ReferenceEvaluator the others.
 
-As usual, the module itself is a backend too: ``import onnxpool.onnx.backend as backend; backend.prepare(model)``.
+By convention, the module itself is a backend too: ``import onnxpool.onnx.backend as backend; backend.prepare(model)``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from .reference import Evaluator
 
 
 class PreparedModel(BackendRep):
-    """A model that is ready to run, any number of times and from any thread; `inputs` are those that it expects."""
+    """A model that can be run repeatedly and from any thread. `inputs` describes its inputs."""
 
     def __init__(self, evaluator: Evaluator, inputs: Sequence[Input]) -> None:
         self._evaluator = evaluator
@@ -33,19 +33,19 @@ class PreparedModel(BackendRep):
         Parameters
         ----------
         inputs : mapping of str to ndarray, sequence of ndarray, or ndarray
-            A sequence has an array for each input without a default, in the order of the model.
+            Inputs. A sequence has one array for each input without a default, in the order of the model.
 
         Returns
         -------
         tuple
-            The outputs, also by name: ``outputs["y"]``.
+            Outputs, also available by name: ``outputs["y"]``.
 
         Raises
         ------
         InputError
             If an input is missing or does not fit.
         NodeError
-            If a pooling node refuses its input.
+            If a pooling node refuses its inputs.
         """
         if not isinstance(inputs, Mapping):
             names = [value.name for value in self.inputs if not value.optional]
@@ -61,7 +61,7 @@ class PreparedModel(BackendRep):
 
 class OnnxPoolBackend(Backend):
     """
-    The ``onnx.backend.base.Backend`` of onnxpool, for the device "CPU".
+    Backend of onnxpool for the device "CPU".
 
     Examples
     --------
@@ -96,14 +96,14 @@ class OnnxPoolBackend(Backend):
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
         """
-        Make a model ready to run.
+        Prepare a model to be run.
 
         Parameters
         ----------
         model : ModelProto
         device : str
         **kwargs
-            Ignored; onnx's test runner passes its own to every backend.
+            Ignored. onnx's test runner passes its own options to every backend.
 
         Returns
         -------
@@ -120,7 +120,7 @@ class OnnxPoolBackend(Backend):
         """
         cls._check_device(device)
         if not isinstance(model, onnx.ModelProto):
-            raise ModelError(f"model is a {type(model).__name__}; give a ModelProto, of a file onnx.load(path)")
+            raise ModelError(f"model is a {type(model).__name__}; give a ModelProto, such as onnx.load(path)")
         model = canonical(model)
         evaluator = Evaluator(model)
         super().prepare(model, device, **kwargs)
@@ -136,24 +136,24 @@ class OnnxPoolBackend(Backend):
         ----------
         node : NodeProto
         inputs : mapping of str to ndarray, sequence of ndarray, or ndarray
-            A sequence has an array for each input that the node names, in order.
+            Inputs. A sequence has one array for each input that the node names, in order.
         device : str
         outputs_info : sequence, optional
             Ignored.
         **kwargs
-            ``opset_version`` is the opset of the default domain, by default the newest known.
+            ``opset_version`` is the opset of the default domain. Default is the newest one that is known.
 
         Returns
         -------
         tuple
-            The outputs, also by name: ``outputs["y"]``.
+            Outputs, also available by name: ``outputs["y"]``.
 
         Raises
         ------
         onnx.checker.ValidationError
             If the node is not valid.
         NodeError
-            If a pooling node is refused.
+            If the node is a pooling node and is refused.
         ModelError
             If an input is missing or the device is not supported.
         """
@@ -164,7 +164,7 @@ class OnnxPoolBackend(Backend):
         graph = helper.make_graph([node], "node", [onnx.ValueInfoProto(name=name) for name in names],
                                   [onnx.ValueInfoProto(name=name) for name in node.output if name])
         evaluator = Evaluator(graph, opsets={**LATEST, "": opset})
-        if not node.domain:  # the checker knows the other domains only in a model
+        if not node.domain:  # the checker accepts other domains only in models
             super().run_node(node, inputs, device, outputs_info, **kwargs)
         return PreparedModel(evaluator, inputs_of(graph)).run(inputs)
 

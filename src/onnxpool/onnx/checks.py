@@ -1,4 +1,4 @@
-"""Checking a model: its pooling nodes, with their windows, and where runtimes are known to disagree about them."""
+"""Checks of models: their pooling nodes and windows, and known disagreements between runtimes about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,41 +6,41 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import onnx
-from onnx.helper import get_attribute_value
 
 from onnxpool.planning.plan import WindowPlan
 
 from .disagreements import COMMON, Case, Disagreement, Filter, disagreements
-from .protos import Input, ModelError, Shape, inputs_of, load, title
+from .protos import Input, ModelError, Shape, inputs_of, load, title, value_of
 from .survey import Site, survey
 
 
 @dataclass
 class NodeCheck:
     """
-    What is known of one pooling node without running its model.
+    Static check of one pooling node.
 
     Attributes
     ----------
     name : str
-        The node's name, or that of its first output if it has none.
+        Name of the node, or of its first output if it has none.
     operator, domain, version : str, str, int
-        The version is None if the opset has none.
+        Operator. The version is None if the opset does not have the operator.
     attributes : dict
-        Those that are given in the node.
+        Attributes given in the node.
     dtype : str, optional
+        Dtype of X.
     input_shape, output_shape : tuple of int or str, optional
-        Sizes that the model leaves open are names or "?".
+        Shapes of X and of the result. Unknown sizes are names or "?".
     axes : list of dict, optional
-        The windows of each spatial axis; None if sizes are open, or if the operator has no windows.
+        Windows along each spatial axis. None if sizes are unknown, or if the operator has no windows.
     geometry : list of str
-        The windows in words.
+        Description of the windows, as lines of text.
     error : str
-        The reason why onnxpool refuses the node, or "".
+        Reason why onnxpool refuses the node, or "".
     unchecked : str
-        The reason why the node is not fully checked, or ""; if it is not, there can be more warnings.
+        Reason why the node could not be checked fully, so that there may be more warnings, or "".
     warnings : list of dict
-        With the ``name`` of the disagreement, its ``runtime``, ``who`` (the runtime and its releases) and the ``text``.
+        Known disagreements: ``name``, ``runtime``, ``who`` (the runtime and its releases) and ``text``.
     """
 
     name: str
@@ -59,30 +59,30 @@ class NodeCheck:
 
 
 class ModelCheck(NamedTuple):
-    """The result of `check_model`: the pooling nodes, and the inputs whose sizes are still open."""
+    """The result of `check_model`: the pooling nodes, and the inputs with unknown sizes."""
 
     nodes: list[NodeCheck]
     open_inputs: list[str]
 
 
 def attributes_of(site: Site) -> dict[str, Any]:
-    """The attributes that a node has; those that refer to a function's are @NAME."""
+    """The attributes of a node. A reference to an attribute of the enclosing function is written @NAME."""
     if site.operator is not None:
         return site.operator.attributes
     given = {}
     for attribute in site.node.attribute:
-        value = "@" + attribute.ref_attr_name if attribute.ref_attr_name else get_attribute_value(attribute)
-        given[attribute.name] = value.decode(errors="replace") if isinstance(value, bytes) else value
+        reference = attribute.ref_attr_name
+        given[attribute.name] = f"@{reference}" if reference else value_of(attribute)
     return given
 
 
 def warning(row: Disagreement) -> dict[str, str]:
-    """A row of the table for JSON."""
+    """A row of the table as JSON."""
     return {"name": row.name, "runtime": row.runtime, "who": row.who, "text": row.text}
 
 
 def check_site(site: Site, wanted: Filter) -> NodeCheck:
-    """What is known of a node, and the disagreements that apply to it."""
+    """The check of a node, with the disagreements that apply to it."""
     operator, plan = site.operator, site.plan
     dtype = None if site.dtype is None else site.dtype.name
     windows = plan.axes if isinstance(plan, WindowPlan) else ()
@@ -100,12 +100,12 @@ def check_site(site: Site, wanted: Filter) -> NodeCheck:
 
 
 def is_open(value: Input) -> bool:
-    """Whether the model leaves sizes of an input open."""
+    """Whether the model leaves any size of an input unknown."""
     return value.shape is None or not all(isinstance(size, int) for size in value.shape)
 
 
 def open_inputs(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
-    """The names of inputs whose sizes are not all known from the model or `shapes`."""
+    """The names of inputs with sizes that neither the model nor `shapes` defines."""
     return [value.name for value in inputs_of(graph)
             if value.dtype is not None and not value.optional and value.name not in shapes and is_open(value)]
 
@@ -113,15 +113,16 @@ def open_inputs(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -
 def check_model(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None = None,
                 wanted: Filter = COMMON) -> ModelCheck:
     """
-    Check the pooling nodes of a model without running it. Weights stored in other files need not be present.
+    Check the pooling nodes of a model without running it. External files with weights need not be present.
 
     Parameters
     ----------
     path : path_like
+        Model file.
     shapes : mapping of str to tuple of int, optional
-        Sizes for inputs that have open ones.
+        Shapes of inputs with unknown sizes.
     wanted : Filter
-        Which warnings are selected; by default those of all runtimes that ordinary values reveal.
+        Selection of warnings. By default, those about all runtimes, unless they show only with unusual values.
 
     Returns
     -------
@@ -130,7 +131,7 @@ def check_model(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None =
     Raises
     ------
     ModelError
-        If the file cannot be read, or the model is inconsistent; `InputError` if a shape does not fit.
+        If the file cannot be read or the model is inconsistent. `InputError` if a shape does not fit.
     """
     model = load(path, weights=False)
     try:

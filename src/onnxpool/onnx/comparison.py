@@ -1,4 +1,4 @@
-"""How results differ from those of others: the largest difference, and whether it is within tolerances."""
+"""Comparison of results with those of other runtimes: the largest difference, and tolerances."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,21 +11,21 @@ from ..dtypes import DTYPES, FLOATS
 from ..threads import get_num_threads
 from .protos import Array, one_line
 
-RTOL, ATOL = 1e-3, 1e-7  # the tolerances of the onnx package for its models
-ROUNDING = 1e-6  # of the largest input: what float32 sums lose where their terms cancel
-LAYERS = 1e-4  # of the largest output: what rounding in many layers adds up to,
-COARSE = 8  # or this many times half a unit in the last place, for dtypes of few digits
+RTOL, ATOL = 1e-3, 1e-7  # the onnx package's tolerances for its models
+ROUNDING = 1e-6  # of the largest input: the error of float32 sums whose terms cancel
+LAYERS = 1e-4  # of the largest output: the accumulated rounding error of many layers
+COARSE = 8  # the same for coarse dtypes, in half units in the last place of the largest output
 
 
 class Tolerance(NamedTuple):
-    """How far results may differ: `atol` + `rtol` * abs(expected). The default of `atol` depends on the comparison."""
+    """The allowed difference: `atol` + `rtol` * abs(expected). The default of `atol` depends on the comparison."""
 
     rtol: float = RTOL
     atol: float | None = None
 
 
 def distance(actual: Array, expected: Array) -> Array:
-    """The absolute differences of two arrays of the same shape: 0 for two NaNs, infinity for a NaN and a number."""
+    """Absolute differences of two arrays of one shape: 0 between NaNs, infinity between a NaN and a number."""
     a, b = actual.astype(np.float64), expected.astype(np.float64)
     with np.errstate(all="ignore"):
         apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
@@ -33,12 +33,12 @@ def distance(actual: Array, expected: Array) -> Array:
 
 
 def largest_difference(actual: Array, expected: Array) -> float:
-    """The largest of the differences; infinity for arrays of different shapes."""
+    """The largest difference, or infinity for arrays of different shapes."""
     return float(distance(actual, expected).max(initial=0.0)) if actual.shape == expected.shape else float("inf")
 
 
 def agrees(actual: Array, expected: Array, rtol: float = RTOL, atol: float = ATOL) -> bool:
-    """Whether two arrays have the same shape, and each element is within the tolerances of the expected one."""
+    """Whether two arrays have the same shape, and all elements agree within the tolerances."""
     if actual.shape != expected.shape:
         return False
     size = np.where(np.isfinite(expected), np.abs(expected), 0).astype(np.float64)
@@ -46,7 +46,7 @@ def agrees(actual: Array, expected: Array, rtol: float = RTOL, atol: float = ATO
 
 
 def node_agrees(x: Array, outputs: Sequence[Array], theirs: Sequence[Array], tolerance: Tolerance) -> bool:
-    """Whether the outputs of a pooling node agree with another runtime's; Indices must be equal."""
+    """Whether the outputs of a pooling node agree with those of another runtime. Indices must be equal."""
     rtol, atol = tolerance
     if outputs[0].dtype.kind in "iu":
         rtol, atol = 0.0, atol or 0.0
@@ -59,17 +59,17 @@ def node_agrees(x: Array, outputs: Sequence[Array], theirs: Sequence[Array], tol
 
 class Whole(NamedTuple):
     """
-    How onnxruntime runs a whole model.
+    Comparison of a whole model with onnxruntime.
 
     Attributes
     ----------
     agrees : bool, optional
-        True if all its outputs are within the tolerances. False if its optimisers are the only reason why they are
-        not, or why it cannot run the model. None if there is another reason.
+        True if all outputs of onnxruntime are within the tolerances. False if they are not, or if the model is refused,
+        but only because of onnxruntime's optimisers. None if there is another reason.
     difference : float, optional
-        The largest difference of an output.
+        Largest difference of an output.
     remark : str
-        The reason why there is no difference, or the cause of the difference.
+        Cause of the difference, or the reason why there is no comparison.
     """
 
     agrees: bool | None
@@ -78,7 +78,7 @@ class Whole(NamedTuple):
 
 
 def output_agrees(ours: Array, theirs: Array, tolerance: Tolerance) -> bool:
-    """Whether an output of a whole model agrees: 8-bit integers may differ by one, and wider ones must be equal."""
+    """Whether an output of a whole model agrees. By default, 8-bit integers may differ by 1, wider ones not at all."""
     if ours.dtype.kind in "iu":
         return agrees(ours, theirs, 0.0, (ours.dtype.itemsize == 1) if tolerance.atol is None else tolerance.atol)
     if ours.dtype.name not in FLOATS:
@@ -94,8 +94,8 @@ def compare_whole(model: bytes | str, feeds: Mapping[str, Any], outputs: Mapping
     """
     Run a whole model on onnxruntime, and compare its outputs.
 
-    Optimisers may merge other nodes into pools, which no node alone reveals. If the outputs differ, or the model is
-    refused, a session without optimisers shows whether they are the cause.
+    Optimisers can merge other nodes into pools, which a comparison of single nodes cannot reveal. If the outputs differ
+    or the model is refused, a session without optimisers shows whether they are the cause.
     """
     import onnxruntime
 
@@ -129,7 +129,7 @@ def compare_whole(model: bytes | str, feeds: Mapping[str, Any], outputs: Mapping
 
 
 class Rival(NamedTuple):
-    """The outputs of one node as computed by onnxruntime, and a function that computes them again."""
+    """The outputs of a node on onnxruntime, and a function that computes them again."""
 
     outputs: list[Array]
     again: Callable[[], Any]
@@ -137,15 +137,15 @@ class Rival(NamedTuple):
 
 def by_onnxruntime(node: onnx.NodeProto, opsets: Mapping[str, int], version: int, inputs: Sequence[Any],
                    outputs: Sequence[Array]) -> Rival:
-    """One node in a session of onnxruntime, at the model's opset or at the operator's own version."""
+    """Run a node on onnxruntime, at the model's opset or else at the operator's own version."""
     try:
         return run_node(node, opsets[node.domain], inputs, outputs)
-    except Exception:  # for example an opset newer than onnxruntime: the operator may be older
+    except Exception:  # such as an opset that onnxruntime does not know yet, although it knows the operator's version
         return run_node(node, version, inputs, outputs)
 
 
 def session_options() -> Any:
-    """Options of a silent session with as many threads as onnxpool's calls use."""
+    """Options of a session that logs nothing, with onnxpool's default number of threads."""
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
@@ -154,7 +154,7 @@ def session_options() -> Any:
 
 
 def run_node(node: onnx.NodeProto, opset: int, inputs: Sequence[Any], outputs: Sequence[Array]) -> Rival:
-    """One node in a session of onnxruntime, with as many threads as calls use here."""
+    """Run a node on onnxruntime, as a model of its own."""
     import onnxruntime
     feeds = {name: np.asarray(value) for name, value in zip(node.input, inputs, strict=False) if name}
     results = {name: value for name, value in zip(node.output, outputs, strict=False) if name}

@@ -1,4 +1,4 @@
-"""Inputs of a model that nobody gives: random numbers of the dtype and shape that the model declares."""
+"""Random inputs for models, with the dtype and shape that the model declares."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping
@@ -8,32 +8,32 @@ import numpy as np
 from ..dtypes import BYTES
 from .protos import Array, Input, InputError
 
-MOST_BYTES = 2**30  # of an input that is made
-FULL_RANGE = BYTES  # integers that are quantised values; wider ones are more often places
+MOST_BYTES = 2**30  # of a generated input
+FULL_RANGE = BYTES  # these integers are usually quantised values, and wider ones indices
 
 
 def made_shape(value: Input, given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """The shape of an input: as given, or as declared with an open batch axis taken as 1."""
+    """The shape of an input: as given, or as declared, with 1 for an unknown batch size."""
     if given is not None:
         return given
     if value.shape is None or any(not isinstance(size, int) for size in value.shape[1:]):
-        raise InputError(f"missing input {value.name!r} {value}, whose sizes the model leaves open")
+        raise InputError(f"missing input {value.name!r} {value}, whose sizes the model does not fix")
     return tuple(size if isinstance(size, int) else 1 for size in value.shape)
 
 
 def made_input(value: Input, given: tuple[int, ...] | None, generator: np.random.Generator) -> Array:
     """
-    An array for an input.
+    A random array for an input.
 
-    Floats have a standard normal distribution, and booleans and integers of 8 bits a uniform one. Wider integers are 0,
-    because they may be places or sizes.
+    Floats are normally distributed. Booleans and 8-bit integers are uniformly distributed. Wider integers are 0,
+    because they may be indices or sizes.
     """
     if value.dtype is None or value.dtype.kind in "OSU":
-        raise InputError(f"missing input {value.name!r} {value}, of which none can be made")
+        raise InputError(f"missing input {value.name!r} {value}, which cannot be generated")
     shape = made_shape(value, given)
     size = math.prod(shape) * value.dtype.itemsize
     if size > MOST_BYTES:
-        raise InputError(f"missing input {value.name!r} {value}: {size / 2**30:.3g} GiB are too much to be made")
+        raise InputError(f"missing input {value.name!r} {value}: {size / 2**30:.3g} GiB are too much to generate")
     if value.dtype.kind == "b":
         return generator.integers(0, 2, shape).astype(bool)
     if value.dtype.name in FULL_RANGE:
@@ -47,27 +47,27 @@ def made_input(value: Input, given: tuple[int, ...] | None, generator: np.random
 def make_inputs(inputs: Iterable[Input], given: Collection[str], shapes: Mapping[str, tuple[int, ...]],
                 seed: int) -> dict[str, Array]:
     """
-    Make the inputs that are not given and have no default.
+    Generate the inputs that are not given and have no default.
 
     Parameters
     ----------
     inputs : iterable of Input
-        Those of the model.
+        Inputs of the model.
     given : collection of str
-        The names of those that are given.
+        Names of the inputs that are given.
     shapes : mapping of str to tuple of int
-        Shapes for some of the others.
+        Shapes for generated inputs.
     seed : int
-        Equal seeds make equal inputs.
+        Seed of the random numbers.
 
     Raises
     ------
     InputError
-        If a shape is for no input that is made, or an input has open sizes or is no tensor of numbers.
+        If a shape does not belong to a generated input, or if an input has unknown sizes or is not a numeric tensor.
     """
     needed = {value.name: value for value in inputs if not value.optional and value.name not in given}
     for name in shapes:
         if name not in needed:
-            raise InputError(f"a shape for {name!r}, which is no input that is made")
+            raise InputError(f"a shape for {name!r}, which is not an input to generate")
     generator = np.random.default_rng(seed)
     return {name: made_input(value, shapes.get(name), generator) for name, value in needed.items()}

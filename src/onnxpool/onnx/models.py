@@ -35,40 +35,42 @@ from .protos import (
 )
 from .reference import Evaluator, PoolingNode, subclasses
 
-Progress = Callable[[int, int, str], None]  # number of finished nodes, number of all nodes, the node that starts now
+Progress = Callable[[int, int, str], None]  # finished nodes, all nodes, the node that starts now
 
-MOST_REPEATS, MOST_SECONDS = 25, 0.2  # calls of a node that are timed
+MOST_REPEATS, MOST_SECONDS = 25, 0.2  # limits on the timed calls of a node
 
 
 @dataclass
 class NodeRun:
     """
-    What one pooling node did in a run, for one input shape and dtype.
+    Calls of one pooling node in a run, for one input shape and dtype.
 
     Attributes
     ----------
     name : str
-        The node's name, or that of its first output if it has none.
+        Name of the node, or of its first output if it has none.
     operator, version : str, int
-        The ONNX operator and its version, such as AveragePool and 19.
+        ONNX operator and its version, such as AveragePool and 19.
     attributes : dict
-        Those that are given in the node.
+        Attributes given in the node.
     input_shape, output_shape : tuple of int
+        Shapes of X and of the result.
     dtype : str
+        Dtype of X.
     calls : int
-        More than 1 in the body of a loop or of a function.
+        Number of calls, which can exceed 1 in the body of a loop or of a function.
     first_seconds : float
-        The time of the first call, which resolves windows, makes a plan and starts threads.
+        Time of the first call, which resolves windows, makes a plan and starts threads.
     warm_seconds : float
-        The time of a later call: the median of up to 25 repetitions made only for this.
+        Time of a warm call: the median of up to 25 repetitions made only for this purpose.
     difference : float, optional
-        The largest difference from onnxruntime, if requested and if onnxruntime can run the node.
+        Largest difference from onnxruntime, if requested and if onnxruntime can run the node.
     agrees : bool, optional
-        Whether onnxruntime runs the node and all its results are within the tolerances, if requested.
+        Whether onnxruntime runs the node and all results are within the tolerances, if requested.
     remark : str
-        The reason why there is no difference or time of onnxruntime, or a note about the difference.
+        Reason why there is no difference or time of onnxruntime, or a note about the difference.
     onnxruntime_seconds : float, optional
-        The time of a warm call on onnxruntime, if requested and if onnxruntime can run the node.
+        Time of a warm call on onnxruntime, if requested and if onnxruntime can run the node.
     """
 
     name: str
@@ -89,17 +91,20 @@ class NodeRun:
 
 class Run(NamedTuple):
     """
-    The result of `Model.run`.
+    Result of `Model.run`.
 
     Attributes
     ----------
     outputs : dict of str to ndarray, or to whatever the model returns
+        Outputs by name.
     nodes : list of NodeRun
+        Pooling nodes that ran.
     idle : list of str
-        The pooling nodes that did not run, for example in a branch not taken.
+        Pooling nodes that did not run, for example in a branch not taken.
     seconds : float
+        Time of the run.
     whole : Whole, optional
-        The comparison of the whole model with onnxruntime, if requested.
+        Comparison of the whole model with onnxruntime, if requested.
     """
 
     outputs: dict[str, Any]
@@ -110,14 +115,14 @@ class Run(NamedTuple):
 
 
 class Journal:
-    """What the pooling nodes of one model did in its latest run; `aside` is time that does not count for the model."""
+    """The record of a model's latest run. `aside` is time spent on measurements and comparisons."""
 
     def __init__(self) -> None:
         self.nodes: list[JournalledNode] = []
         self.begin(None, beside=False)
 
     def begin(self, tolerance: Tolerance | None, *, beside: bool) -> None:
-        """Forget the previous run; with a tolerance, nodes are compared with onnxruntime. `beside` times it too."""
+        """Start a new run. With a tolerance, nodes are compared with onnxruntime. If `beside`, it is timed too."""
         self.tolerance, self.beside, self.aside = tolerance, beside, 0.0
         self.runs: dict[Any, NodeRun] = {}
 
@@ -130,7 +135,7 @@ class Journal:
 
 
 class JournalledNode(PoolingNode):
-    """A pooling node that reports to a journal: subclasses determine the operator and the journal."""
+    """A pooling node that reports to a journal. Subclasses set the operator and the journal."""
 
     journal: ClassVar[Journal]
 
@@ -166,7 +171,7 @@ def evaluator_class(journal: Journal) -> type[Evaluator]:
 
 
 def warm_seconds(call: Callable[[], Any]) -> float:
-    """The median time of a call that has been made before."""
+    """The median time of a call that is made repeatedly."""
     times: list[float] = []
     begin = perf_counter()
     while not times or (len(times) < MOST_REPEATS and perf_counter() - begin < MOST_SECONDS):
@@ -178,10 +183,10 @@ def warm_seconds(call: Callable[[], Any]) -> float:
 
 def rival_of(entry: NodeRun, node: onnx.NodeProto, opsets: Mapping[str, int], inputs: Sequence[Any],
              outputs: Sequence[Array]) -> Rival | None:
-    """The node on onnxruntime; None, and a remark in the entry, if onnxruntime cannot run it."""
+    """The node on onnxruntime. If it cannot run there, the result is None, and the entry has a remark."""
     try:
         return by_onnxruntime(node, opsets, entry.version, inputs, outputs)
-    except Exception as error:  # whatever onnxruntime says about the node is the remark
+    except Exception as error:  # any error of onnxruntime becomes the remark
         entry.agrees = False
         entry.remark = f"onnxruntime cannot run it: {one_line(error)}"
         return None
@@ -189,7 +194,7 @@ def rival_of(entry: NodeRun, node: onnx.NodeProto, opsets: Mapping[str, int], in
 
 def compare(entry: NodeRun, theirs: Sequence[Array], tolerance: Tolerance, inputs: Sequence[Any],
             outputs: Sequence[Array]) -> None:
-    """Record how far onnxruntime's outputs are from those of a node."""
+    """Record how onnxruntime's outputs differ from those of a node."""
     differences = [largest_difference(y, t) for y, t in zip(outputs, theirs, strict=False)]
     agree = node_agrees(np.asarray(inputs[0]), outputs, theirs, tolerance)
     if theirs[0].shape != outputs[0].shape:
@@ -202,21 +207,22 @@ def compare(entry: NodeRun, theirs: Sequence[Array], tolerance: Tolerance, input
 
 class Model:
     """
-    An ONNX model with its pooling nodes on onnxpool and its other nodes on onnx's ReferenceEvaluator.
+    ONNX model whose pooling nodes run on onnxpool, and whose other nodes run on onnx's ReferenceEvaluator.
 
     Parameters
     ----------
     path : path_like
-        The model file; weights in external files are read too.
+        Model file. External files with weights are read too.
 
     Attributes
     ----------
     inputs : list of Input
+        Inputs of the model.
 
     Raises
     ------
     ModelError
-        If the file cannot be read, or is not a valid model.
+        If the file cannot be read or is not a valid model.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -236,7 +242,7 @@ class Model:
             setattr(node, "run", self._watched(node, done, len(self._evaluator.rt_nodes_)))  # noqa: B010
 
     def _watched(self, node: OpRun, done: int, count: int) -> Callable[..., Any]:
-        """The run method of a node, which also reports progress and names the node in errors."""
+        """The run method of a node, extended to report progress and to name the node in errors."""
         run: Callable[..., Any] = node.run
 
         def watched(*args: Any, **kwargs: Any) -> Any:
@@ -259,13 +265,13 @@ class Model:
         Parameters
         ----------
         inputs : mapping of str to ndarray
-            An array for every input that has no default.
+            Arrays for all inputs that have no default.
         check : Tolerance, optional
-            If given, onnxruntime runs every pooling node, and then the whole model too, and results are compared.
+            If given, every pooling node and the whole model are compared with onnxruntime.
         beside : bool
-            Whether onnxruntime is timed on every pooling node too.
+            Whether to time every pooling node on onnxruntime too.
         progress : callable, optional
-            Called before each node with the number of finished nodes, the number of all nodes, and a description.
+            Called before each node with the number of finished nodes, the total number, and a description.
 
         Returns
         -------
@@ -274,11 +280,11 @@ class Model:
         Raises
         ------
         ModelError
-            If a node cannot be run; `InputError` if an input is missing or does not fit.
+            If a node cannot be run. `InputError` if an input is missing or does not fit.
         """
         if check is not None:
             try:
-                import onnxruntime  # noqa: F401  # before the work, not after it
+                import onnxruntime  # noqa: F401  # fail before the work, not after it
             except ImportError as error:
                 raise ModelError(f"--check needs the onnxruntime package ({error}): pip install onnxruntime") from error
         feeds = accept_inputs(self.inputs, inputs)
@@ -286,7 +292,7 @@ class Model:
         self._progress = progress
         start = perf_counter()
         try:
-            with np.errstate(all="ignore"):  # a model may divide by zero, of which numpy would warn on stderr
+            with np.errstate(all="ignore"):  # models may divide by zero, about which NumPy would warn
                 values = self._evaluator.run(None, feeds)
         except ModelError:
             raise
@@ -307,15 +313,15 @@ def read_array(path: str | Path) -> Array:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or one_line(error)}") from error
-    except Exception as error:  # numpy parses the header with Python's own parser, which raises many kinds of errors
+    except Exception as error:  # NumPy parses the header with Python's parser, which raises many kinds of errors
         raise ModelError(f"{path} is not a .npy file: {one_line(error)}") from error
 
 
 def write_arrays(path: str | Path, arrays: Mapping[str, Any]) -> None:
-    """Store arrays in a .npz file under any names: numpy.savez reserves some, such as "file"."""
+    """Store arrays in a .npz file under any names. numpy.savez reserves some, such as "file"."""
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.dtype.hasobject:
-            raise ModelError(f"cannot write output {name!r} to {path}: it is no array of numbers")
+            raise ModelError(f"cannot write output {name!r} to {path}: it is not an array of numbers")
     try:
         with zipfile.ZipFile(path, "w") as archive:
             for name, array in arrays.items():
@@ -333,8 +339,8 @@ def example() -> tuple[Path, dict[str, Array], dict[str, Array]]:
     try:
         tensor.ParseFromString(path.with_name("light_resnet50_output_0.pb").read_bytes())
     except OSError as error:
-        raise ModelError(f"the onnx package came without the outputs of {path}: {error.strerror}") from error
+        raise ModelError(f"the onnx package lacks the expected outputs of {path}: {error.strerror}") from error
     image = next(value for value in inputs_of(graph) if not value.optional)
     shape = [size for size in image.shape or () if isinstance(size, int)]
-    ramp = np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)  # the input that the onnx package uses
+    ramp = np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)  # the input for which the outputs were computed
     return path, {image.name: ramp.astype(np.float32)}, {graph.output[0].name: numpy_helper.to_array(tensor)}

@@ -1,4 +1,4 @@
-"""ONNX protos: read from files, traversed, and converted to the form that onnx's own ReferenceEvaluator supports."""
+"""ONNX protos: reading, traversal, and conversion to the form that onnx's own ReferenceEvaluator supports."""
 
 import os
 import re
@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 from onnx import external_data_helper, helper
 
 Array = NDArray[Any]
-Shape = tuple[int | str, ...]  # a size that a model leaves open is a name or "?"
+Shape = tuple[int | str, ...]  # unknown sizes are names or "?"
 Proto = TypeVar("Proto")
 
-LONG_NAME = "ai.onnx"  # of the default domain, which is "" everywhere else
+LONG_NAME = "ai.onnx"  # of the default domain, normally written ""
 LARGEST_KEPT = 1024  # elements of an initializer whose values inference may need, such as a shape
-LONGEST_REASON = 300  # characters of an error message from elsewhere
+LONGEST_REASON = 300  # characters of an error message from another package
 
 
 class ModelError(ValueError):
-    """A model, file or input that cannot be used; its message is one line."""
+    """Error about a model, file or input that cannot be used. Its message is a single line."""
 
 
 class InputError(ModelError):
-    """An input that is missing, unknown, or different from what the model expects."""
+    """Error about an input that is missing, unknown, or not what the model expects."""
 
 
 class Input(NamedTuple):
-    """An input of a model: `dtype` is None if it is not a tensor, and `shape` if it may have any."""
+    """An input of a model. `dtype` is None if it is not a tensor, and `shape` is None if any shape is accepted."""
 
     name: str
     dtype: np.dtype[Any] | None
@@ -48,7 +48,7 @@ class Input(NamedTuple):
             return value
         array = np.asarray(value)
         if array.dtype.kind == "V" and array.dtype.itemsize == self.dtype.itemsize:
-            array = array.view(self.dtype)  # a .npy file keeps only the size of an ml_dtypes dtype
+            array = array.view(self.dtype)  # .npy files store only the item size of ml_dtypes dtypes
         elif self.dtype == object and array.dtype.kind == "U":
             array = array.astype(object)
         elif not array.dtype.isnative:
@@ -62,7 +62,7 @@ class Input(NamedTuple):
 
 
 def accept_inputs(inputs: Iterable[Input], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The given values in the form that the model expects; inputs that have a default may be omitted."""
+    """The given values in the form that the model expects. Inputs with a default may be omitted."""
     known = {value.name: value for value in inputs}
     for name in given:
         if name not in known:
@@ -74,7 +74,7 @@ def accept_inputs(inputs: Iterable[Input], given: Mapping[str, Any]) -> dict[str
 
 
 def title(node: onnx.NodeProto) -> str:
-    """A name for a node in messages: it need not have a name, but has an output."""
+    """The name of a node for messages. A node without a name is called by its first output."""
     return node.name or next(filter(None, node.output), node.op_type)
 
 
@@ -86,10 +86,16 @@ def shape_text(shape: Sequence[int | str]) -> str:
 def one_line(error: BaseException) -> str:
     """The message of another package's error, shortened to one line of bounded length."""
     if type(error) is TypeError and error.__cause__ is not None:
-        error = error.__cause__  # OpRun and ReferenceEvaluator hide the reason there
+        error = error.__cause__  # where OpRun and ReferenceEvaluator hide the reason
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : ", "", " ".join(str(error).split()))
     text = text or type(error).__name__
     return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "..."
+
+
+def value_of(attribute: onnx.AttributeProto) -> Any:
+    """The value of a node's attribute, with bytes decoded."""
+    value = helper.get_attribute_value(attribute)
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
@@ -109,7 +115,7 @@ def every_node(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 
 def nodes_of(proto: Any) -> Iterator[onnx.NodeProto]:
-    """Every node of a model with its functions, of a graph, of a function, or the node itself."""
+    """Every node of a model and its functions, of a graph, or of a function, or the given node itself."""
     if isinstance(proto, onnx.ModelProto):
         for part in (proto.graph, *proto.functions):
             yield from every_node(part.node)
@@ -120,27 +126,27 @@ def nodes_of(proto: Any) -> Iterator[onnx.NodeProto]:
 
 
 def imports_of(proto: Any) -> Iterator[onnx.OperatorSetIdProto]:
-    """Every opset import of a model with its functions, or of a function."""
+    """Every opset import of a model and its functions, or of a function."""
     yield from getattr(proto, "opset_import", ())
     for function in getattr(proto, "functions", ()):
         yield from function.opset_import
 
 
 def domains_of(proto: Any) -> Iterator[Any]:
-    """Everything that has a domain: every node, and every opset import."""
+    """All objects that have a domain: nodes and opset imports."""
     yield from nodes_of(proto)
     yield from imports_of(proto)
 
 
 def sort_functions(model: onnx.ModelProto) -> None:
-    """Put functions after those that they call."""
+    """Sort functions so that each follows those it calls."""
     functions = {(f.domain, f.name): f for f in model.functions}
     calls = {key: {(node.domain, node.op_type) for node in nodes_of(f)} & functions.keys()
              for key, f in functions.items()}
     try:
         ordered = [functions[key] for key in TopologicalSorter(calls).static_order()]
     except CycleError as error:
-        raise ModelError(f"functions call each other without end: {' -> '.join(name for _, name in error.args[1])}"
+        raise ModelError(f"functions call each other recursively: {' -> '.join(name for _, name in error.args[1])}"
                          ) from error
     copies = [onnx.FunctionProto.FromString(function.SerializeToString()) for function in ordered]
     del model.functions[:]
@@ -148,7 +154,7 @@ def sort_functions(model: onnx.ModelProto) -> None:
 
 
 def give_defaults(model: onnx.ModelProto) -> None:
-    """Write the default values of functions' attributes into the nodes that call them."""
+    """Copy the default values of functions' attributes to the nodes that call them."""
     functions = {(f.domain, f.name): f for f in model.functions}
     for node in nodes_of(model):
         function = functions.get((node.domain, node.op_type))
@@ -161,10 +167,10 @@ def give_defaults(model: onnx.ModelProto) -> None:
 
 
 def canonical(proto: Proto) -> Proto:
-    """The same model, graph, function or node in a form that ReferenceEvaluator supports; a copy unless it is already.
+    """The model, graph, function or node in a form that ReferenceEvaluator supports, copied if it must change.
 
-    It knows neither the domain "ai.onnx" nor defaults of functions' attributes, nor functions that come after those
-    that call them.
+    ReferenceEvaluator knows neither the domain "ai.onnx" nor default values of functions' attributes, and requires
+    functions to precede those that call them.
     """
     if not isinstance(proto, (onnx.ModelProto, onnx.GraphProto, onnx.FunctionProto, onnx.NodeProto)):
         return proto
@@ -193,12 +199,12 @@ def unlinked(node: onnx.NodeProto, values: Mapping[str, Any]) -> onnx.NodeProto:
 
 
 def load(path: str | Path, *, weights: bool = True) -> onnx.ModelProto:
-    """The model in a file. Without `weights`, tensors stored in other files are not read, except for small ones."""
+    """The model in a file. Without `weights`, only small tensors are read from external files."""
     try:
         model = onnx.load(str(path), load_external_data=False)
     except OSError as error:
         raise ModelError(f"cannot read the model {path}: {error.strerror or one_line(error)}") from error
-    except Exception as error:  # the exceptions of a parser depend on the file format and the protobuf version
+    except Exception as error:  # parsers raise different errors for each file format and protobuf version
         raise ModelError(f"{path} is not an ONNX model: {one_line(error)}") from error
     if not model.HasField("graph") or not model.opset_import:
         raise ModelError(f"{path} is not an ONNX model: it has no graph or no opset")
@@ -211,14 +217,14 @@ def load(path: str | Path, *, weights: bool = True) -> onnx.ModelProto:
     else:
         for tensor in model.graph.initializer:
             if external_data_helper.uses_external_data(tensor) and not is_large(tensor):
-                with suppress(Exception):  # as above; shapes may depend on it
+                with suppress(Exception):  # as above; shapes may depend on the tensor
                     external_data_helper.load_external_data_for_tensor(tensor, folder)
                     tensor.data_location = onnx.TensorProto.DEFAULT
     return canonical(model)
 
 
 def is_large(tensor: onnx.TensorProto) -> bool:
-    """Whether a tensor has too many elements for a shape."""
+    """Whether a tensor has too many elements to be a shape."""
     return bool(np.prod(tensor.dims, dtype=float) > LARGEST_KEPT)
 
 
@@ -233,7 +239,7 @@ def constants_of(graph: onnx.GraphProto) -> set[str]:
 
 
 def check_wiring(graph: onnx.GraphProto) -> None:
-    """Refuse a graph that reads what nothing writes: better before a long run than at its end."""
+    """Refuse a graph that reads values nothing writes, before a long run instead of at its end."""
     known = constants_of(graph) | {value.name for value in graph.input}
     for node in graph.node:
         for name in node.input:
@@ -242,7 +248,7 @@ def check_wiring(graph: onnx.GraphProto) -> None:
         known.update(node.output)
     for value in graph.output:
         if value.name not in known:
-            raise ModelError(f"output {value.name!r} is written by no node")
+            raise ModelError(f"output {value.name!r} is not written by any node")
 
 
 def tensor_of(value: onnx.TypeProto) -> tuple[np.dtype[Any] | None, Shape | None]:
@@ -250,7 +256,7 @@ def tensor_of(value: onnx.TypeProto) -> tuple[np.dtype[Any] | None, Shape | None
     tensor = value.tensor_type
     shape = None
     if tensor.HasField("shape"):
-        # Some exporters write an open size as -1.
+        # Some exporters write unknown sizes as -1.
         shape = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or "?"
                       for d in tensor.shape.dim)
     return np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)) if tensor.elem_type else None, shape

@@ -1,4 +1,4 @@
-"""The pooling operators for onnx's ReferenceEvaluator, and an evaluator that uses them everywhere."""
+"""The pooling operators for onnx's ReferenceEvaluator, and an evaluator that always uses them."""
 
 import os
 from collections.abc import Sequence
@@ -8,36 +8,36 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-import onnxpool
 from onnxpool.errors import PoolError, PoolTypeError
 from onnxpool.schemas import SCHEMAS
 
+from .nodes import from_node
 from .protos import LONG_NAME, Array, ModelError, canonical, title, unlinked
 
 
 class NodeError(PoolError, ModelError):
     """
-    Raised when a pooling node is refused, on creation or when it runs; the message names the node.
+    Error about a pooling node, raised on creation or when it runs. The message names the node.
 
-    Errors about dtypes are NodeError too, rather than TypeError, because ReferenceEvaluator hides the message of a
-    TypeError. The operator's own error is the ``__cause__``.
+    Errors about dtypes are NodeError too, not TypeError, because ReferenceEvaluator hides the message of a TypeError.
+    The operator's own error is the ``__cause__``.
     """
 
 
 class PoolingNode(OpRun):
-    """A pooling node of a ReferenceEvaluator; the name and `op_domain` of a subclass determine the operator."""
+    """Pooling node of a ReferenceEvaluator. The name and `op_domain` of a subclass determine the operator."""
 
-    op_schema = None  # otherwise onnx adds the defaults of the newest version to the node's own attributes
+    op_schema = None  # otherwise, onnx would add the default attributes of the newest version
 
     def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any], schema: Any = None) -> None:
         super().__init__(onnx_node, run_params, schema)
-        # Wrong attributes are refused before anything runs, unless they come from the caller of a function.
+        # Refuse wrong attributes before anything runs, except those that the caller of a function provides.
         self._operator = None if self.has_linked_attribute else self._made(onnx_node)
 
     def _made(self, node: onnx.NodeProto) -> Any:
-        """The operator of the node, at the opset of the graph or function that contains the node."""
+        """The operator of a node, at the opset of the graph or function that contains it."""
         try:
-            return onnxpool.from_node(node, self.run_params["opsets"])
+            return from_node(node, self.run_params["opsets"])
         except (PoolError, PoolTypeError) as error:
             raise NodeError(f"node {title(node)!r}: {error}") from error
 
@@ -58,7 +58,7 @@ class PoolingNode(OpRun):
 
 
 def subclasses(base: type[PoolingNode]) -> list[type[OpRun]]:
-    """A subclass for each pooling operator, under each name of its domain."""
+    """A subclass for each pooling operator and each name of its domain."""
     return [type(schema.operator, (base,), {"op_domain": domain, "__module__": base.__module__})
             for schema in SCHEMAS.values() for domain in ((schema.domain,) if schema.domain else ("", LONG_NAME))]
 
@@ -67,9 +67,9 @@ def new_ops() -> list[type[OpRun]]:
     """
     List the pooling operators in the form that ``onnx.reference.ReferenceEvaluator`` accepts.
 
-    They are the operators of the default domain at every opset up to 28, and those of com.microsoft. Each node runs at
-    the version that follows from the opset imports of its graph or function. ReferenceEvaluator passes its `new_ops` to
-    the bodies of If, Loop and Scan, but not to model-local functions. `Evaluator` covers these too.
+    The list has the operators of the default domain at every opset up to 28, and those of com.microsoft. Each node runs
+    at the version that its graph or function imports. ReferenceEvaluator passes its `new_ops` to the bodies of If, Loop
+    and Scan, but not to model-local functions. `Evaluator` covers these too.
 
     Returns
     -------
@@ -91,10 +91,10 @@ def new_ops() -> list[type[OpRun]]:
 
 class Evaluator(ReferenceEvaluator):
     """
-    A ReferenceEvaluator whose pooling nodes run on onnxpool, including those in model-local functions.
+    ReferenceEvaluator that runs all pooling nodes on onnxpool, including those in model-local functions.
 
-    The default domain may be named "ai.onnx", and attributes of functions may have defaults. ReferenceEvaluator
-    supports neither.
+    Unlike ReferenceEvaluator, it supports the name "ai.onnx" of the default domain, and default values of functions'
+    attributes.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class Evaluator(ReferenceEvaluator):
     Raises
     ------
     NodeError
-        If the attributes of a pooling node are not those of its version; from `run`, for its inputs.
+        If the version of a pooling node does not allow its attributes. From `run`, if a node refuses its inputs.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Evaluator(ReferenceEvaluator):
     [[[2.0, 7.0]]]
     """
 
-    pooling: ClassVar[list[type[OpRun]]] = new_ops()  # the evaluators of functions are of the same class
+    pooling: ClassVar[list[type[OpRun]]] = new_ops()  # functions are evaluated by the same class
 
     def __init__(self, proto: Any, opsets: dict[str, int] | None = None, functions: Any = None, verbose: int = 0,
                  new_ops: Sequence[type[OpRun]] | None = None, **options: Any) -> None:

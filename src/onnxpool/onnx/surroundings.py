@@ -1,4 +1,4 @@
-"""The nodes around a pooling node that optimisers of runtimes merge with it."""
+"""The neighbours of a pooling node that runtimes' optimisers merge with it."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,21 +11,21 @@ from onnx import external_data_helper, numpy_helper
 
 from .protos import bodies
 
-PAD_BY_INPUTS = 11  # the first opset whose Pad has its pads as an input
+PAD_BY_INPUTS = 11  # since this opset, the pads of Pad are an input
 
 
 class Quantised(NamedTuple):
     """
-    A QuantizeLinear or DequantizeLinear beside a pooling node.
+    QuantizeLinear or DequantizeLinear next to a pooling node.
 
     Attributes
     ----------
     signed : bool
         Whether its dtype is int8.
     zero_point : int, optional
-        None if it is not a single constant.
+        Zero point. None if it is not a single constant.
     paired : bool
-        Whether its other neighbour is the counterpart (Q or DQ), and nothing else.
+        Whether its only other neighbour is its counterpart (Q or DQ).
     """
 
     signed: bool
@@ -35,19 +35,19 @@ class Quantised(NamedTuple):
 
 class Surroundings(NamedTuple):
     """
-    The surroundings of a pooling node.
+    Neighbours of a pooling node.
 
     Attributes
     ----------
     zeros : tuple of int
-        The zeros that a Pad adds before each spatial axis of X, and then after each. Empty if there is no such Pad, or
-        if something else reads its result.
+        Number of zeros that a Pad adds to X: at the beginning of each spatial axis, then at the end of each. Empty if
+        there is no such Pad, or if other nodes read its result too.
     before : Quantised, optional
-        The DequantizeLinear that X comes from.
+        DequantizeLinear that computes X.
     after : Quantised, optional
-        A QuantizeLinear that reads the result.
+        QuantizeLinear that reads the result.
     readers : int
-        How often the result is read, including as an output of the graph.
+        How often the result is used, including as an output of the graph.
     """
 
     zeros: tuple[int, ...] = ()
@@ -60,7 +60,7 @@ NOTHING = Surroundings()
 
 
 class Wiring:
-    """Which nodes write and read the values of a graph or function."""
+    """The connections of a graph or function: which nodes write and read each value."""
 
     def __init__(self, graph: Any, opset: int) -> None:
         self.opset = opset
@@ -75,7 +75,7 @@ class Wiring:
         self._constants = {tensor.name: tensor for tensor in getattr(graph, "initializer", ())}
 
     def constant(self, name: str) -> NDArray[Any] | None:
-        """The value of a constant; None if it is not a constant, or its value was not read."""
+        """The value of a constant. None if it is not constant, or if its value was not read from its file."""
         tensor, writer = self._constants.get(name), self._writers.get(name)
         if tensor is None and writer is not None and writer.op_type == "Constant":
             tensor = next((attribute.t for attribute in writer.attribute if attribute.name == "value"), None)
@@ -84,7 +84,7 @@ class Wiring:
         return numpy_helper.to_array(tensor)
 
     def around(self, node: onnx.NodeProto) -> Surroundings:
-        """The surroundings of a node."""
+        """The neighbours of a node."""
         before = self._writers.get(node.input[0]) if node.input else None
         after = next((reader for reader in self._readers.get(node.output[0], ())
                       if reader.op_type == "QuantizeLinear"), None)
@@ -98,7 +98,7 @@ class Wiring:
         return Surroundings(self._zeros(node), dequantised, requantised, self._uses[node.output[0]])
 
     def _quantised(self, node: onnx.NodeProto, paired: bool) -> Quantised:
-        """A QuantizeLinear or DequantizeLinear, whose zero point defaults to the 0 of uint8."""
+        """The description of a QuantizeLinear or DequantizeLinear. The default zero point is 0, as uint8."""
         name = node.input[2] if len(node.input) > 2 else ""
         point = self.constant(name) if name else np.zeros((), np.uint8)
         if point is None:
@@ -106,7 +106,7 @@ class Wiring:
         return Quantised(point.dtype == np.int8, int(point.item()) if point.size == 1 else None, paired)
 
     def _zeros(self, node: onnx.NodeProto) -> tuple[int, ...]:
-        """The zeros that a Pad adds, whether or not a Cast follows it."""
+        """The numbers of zeros that a Pad before the node adds, with or without a Cast in between."""
         name = node.input[0] if node.input else ""
         pad = self._alone(name)
         if pad is not None and pad.op_type == "Cast" and self.opset >= PAD_BY_INPUTS:
@@ -131,7 +131,7 @@ class Wiring:
         return tuple(int(size) for size in (*pads[2:half], *pads[half + 2:]))
 
     def _alone(self, name: str) -> onnx.NodeProto | None:
-        """The node that writes a value which is read once."""
+        """The node that writes a value, if the value is read exactly once."""
         return self._writers.get(name) if self._uses[name] == 1 else None
 
 

@@ -1,8 +1,8 @@
 """
-What reaches the pooling nodes of a model: dtypes and shapes, inferred without running it.
+Inference of the dtypes and shapes that reach the pooling nodes of a model.
 
-onnxpool infers pooling nodes, and onnx the others. onnx's inference of pooling keeps windows that no runtime computes,
-and supports neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
+onnxpool infers the results of pooling nodes, and onnx those of other nodes. For pooling, onnx's own inference counts
+windows that no runtime computes, and supports neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +13,13 @@ import numpy as np
 import onnx
 from onnx import external_data_helper, helper, inliner
 
-import onnxpool
 from onnxpool.base import Operator
 from onnxpool.errors import PoolError, PoolTypeError
 from onnxpool.execution import Plan
 from onnxpool.planning.unpooling import UnpoolPlan
 from onnxpool.schemas import SCHEMAS, resolve
 
+from .nodes import from_node
 from .protos import (
     InputError,
     ModelError,
@@ -33,9 +33,9 @@ from .protos import (
 )
 from .surroundings import Surroundings, Wiring
 
-OPAQUE = "onnxpool.survey"  # a domain unknown to onnx
+OPAQUE = "onnxpool.survey"  # a domain that onnx does not know
 FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
-WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # warnings do not depend on sizes
+WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # warnings about them do not depend on sizes
 
 Scope = dict[str, onnx.TypeProto]
 
@@ -43,26 +43,30 @@ Scope = dict[str, onnx.TypeProto]
 @dataclass
 class Site:
     """
-    A pooling node of a model, as far as it is known without running it.
+    Pooling node of a model, with everything that can be inferred about it.
 
     Attributes
     ----------
     node : NodeProto
+        Node as it is in the model.
     opsets : dict of str to int
+        Opset imports that apply to the node.
     around : Surroundings
+        Neighbouring nodes.
     version : int, optional
-        The operator's version; None if the opset has none.
+        Version of the operator. None if the opset does not have it.
     operator : Operator, optional
-        None if onnxpool refuses the node, or if attributes come from the caller of a function.
+        Operator of the node. None if onnxpool refuses the node, or if attributes come from the caller of a function.
     dtype : dtype, optional
+        Dtype of X.
     shape, output_shape : tuple of int or str, optional
-        None if the number of axes is not known; sizes that are not known are names or "?".
+        Shapes of X and of the result. Unknown sizes are names or "?". None if the number of axes is unknown.
     plan : Plan, optional
-        None if a size that decides the windows is not known.
+        Plan of the node. None if a size on which the windows depend is unknown.
     error : str
-        The reason why onnxpool refuses the node, or "".
+        Reason why onnxpool refuses the node, or "".
     unknown : str
-        The reason why the windows of the node are not known.
+        Reason why the windows of the node are unknown, or "".
     """
 
     node: onnx.NodeProto
@@ -83,12 +87,12 @@ class Site:
             if any(attribute.ref_attr_name for attribute in self.node.attribute):
                 self.unknown = "its attributes come from the caller of a function of another opset"
             else:
-                self.operator = onnxpool.from_node(self.node, dict(self.opsets))
+                self.operator = from_node(self.node, dict(self.opsets))
         except (PoolError, PoolTypeError) as error:
             self.error = one_line(error)
 
     def reach(self, inputs: Sequence[tuple[np.dtype[Any] | None, Shape | None]]) -> None:
-        """Derive what follows from the dtypes and shapes of the inputs."""
+        """Set everything that follows from the dtypes and shapes of the inputs."""
         self.dtype, self.shape = inputs[0]
         operator, shape = self.operator, self.shape
         if operator is None or shape is None:
@@ -99,7 +103,7 @@ class Site:
         decisive = open_sizes if self.node.op_type not in WITHOUT_WINDOWS else []
         self.unknown = f"its size along axis {' and '.join(map(str, decisive))} is not known" if decisive else ""
         windowed = "kernel_shape" in operator._version.attributes
-        whole = tuple(size if isinstance(size, int) else 1 for size in shape)  # open sizes decide nothing
+        whole = tuple(size if isinstance(size, int) else 1 for size in shape)  # the unknown sizes do not matter
         if not open_sizes or not windowed:
             try:
                 plan = operator.plan(whole, self.dtype or operator._version.dtypes[0])
@@ -107,7 +111,7 @@ class Site:
                 self.error = one_line(error)
                 return
             self.plan = None if open_sizes else plan
-            if not isinstance(plan, UnpoolPlan) or not "".join(self.node.input[2:]):  # otherwise values set it
+            if not isinstance(plan, UnpoolPlan) or not "".join(self.node.input[2:]):  # otherwise, values set it
                 output = list(plan.output_shape)
         if self.dtype is None and not self.unknown:
             self.unknown = "its dtype is not known"
@@ -120,24 +124,24 @@ class Site:
 
 def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None = None) -> list[Site]:
     """
-    Find the pooling nodes of a model and what reaches them.
+    Find the pooling nodes of a model, and infer the dtypes and shapes that reach them.
 
     Parameters
     ----------
     model : ModelProto
-        In its canonical form; it is not changed. Model-local functions are inspected where they are called.
+        Model in canonical form, which is not changed. Model-local functions are surveyed where they are called.
     shapes : mapping of str to tuple of int, optional
-        Sizes for inputs that have open ones.
+        Shapes of inputs with unknown sizes.
 
     Returns
     -------
     list of Site
-        In the order of the model; nodes in bodies follow their node.
+        Pooling nodes in the order of the model. Nodes of a body follow the node that contains it.
 
     Raises
     ------
     ModelError
-        If the model is inconsistent; `InputError` if there is no such input, or it has another shape.
+        If the model is inconsistent. `InputError` if there is no such input, or if it has another shape.
     """
     try:
         work = inliner.inline_local_functions(without_weights(model))
@@ -159,17 +163,17 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
                 return sites
     except ModelError:
         raise
-    except Exception as error:  # the onnx package has no common base of what it raises
+    except Exception as error:  # the exceptions of the onnx package have no common base
         raise ModelError(one_line(error)) from error
 
 
 def without_values(tensor: onnx.TensorProto) -> bool:
-    """Whether inference can do without the values of an initializer: they are many, or in a file that was not read."""
+    """Whether inference can ignore the values of an initializer: they are too many, or in a file that was not read."""
     return is_large(tensor) or external_data_helper.uses_external_data(tensor)
 
 
 def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy in which inputs replace large initializers, because inference is run more than once."""
+    """A copy in which inputs replace large initializers, since inference runs several times."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     graph = copy.graph
@@ -184,7 +188,7 @@ def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def give_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Set the open sizes of inputs."""
+    """Set unknown sizes of inputs."""
     inputs = {value.name: value for value in graph.input}
     for name, sizes in shapes.items():
         if name not in inputs:
@@ -209,7 +213,7 @@ def hide(model: onnx.ModelProto) -> list[Site]:
 
 
 def hide_in(graph: onnx.GraphProto | onnx.FunctionProto, opsets: Mapping[str, int], sites: list[Site]) -> None:
-    """Hide the pooling nodes of a graph and its bodies."""
+    """Hide the pooling nodes of a graph and of its bodies."""
     wiring = Wiring(graph, opsets.get("", 1))
     for node in graph.node:
         if (node.op_type, node.domain) in FAMILY:
@@ -223,7 +227,7 @@ def hide_in(graph: onnx.GraphProto | onnx.FunctionProto, opsets: Mapping[str, in
 
 
 def hidden(graph: onnx.GraphProto, outer: Scope) -> Iterator[tuple[int, Scope, onnx.GraphProto, onnx.NodeProto]]:
-    """The pooling nodes of a graph and its bodies, with the types that are known at that point."""
+    """The hidden pooling nodes of a graph and of its bodies, with the types that are known at each."""
     scope = dict(outer)
     for tensor in graph.initializer:
         scope[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
@@ -237,7 +241,7 @@ def hidden(graph: onnx.GraphProto, outer: Scope) -> Iterator[tuple[int, Scope, o
 
 
 def declare(graph: onnx.GraphProto, scope: Scope, node: onnx.NodeProto, site: Site) -> None:
-    """Set the type of a pooling node's outputs in the graph, whatever was declared."""
+    """Set the types of a pooling node's outputs in the graph, replacing declared ones."""
     if site.output_shape is None or site.dtype is None:
         return
     sizes = [size if size != "?" else None for size in site.output_shape]

@@ -1,4 +1,4 @@
-"""onnxpool's operators in sessions of onnxruntime. Importing onnxpool does not import it."""
+"""onnxpool's operators in sessions of onnxruntime. Importing onnxpool does not import this module."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -13,9 +13,9 @@ from .nodes import NodeRecord
 
 __all__ = ["NodeRecord", "record_nodes", "register"]
 
-OLDEST = (1, 19)  # the first release that runs with NumPy 2
-MARK = "onnxpool.operators"  # the entry of session options that records what was registered
-SWITCHED_OFF = "optimization.disable_specified_optimizers"  # onnxruntime's own entry
+OLDEST = (1, 19)  # the first release that supports NumPy 2
+MARK = "onnxpool.operators"  # the session option that stores which operators are registered
+SWITCHED_OFF = "optimization.disable_specified_optimizers"  # a session option of onnxruntime
 
 _turn = threading.Lock()
 
@@ -24,35 +24,35 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     """
     Let sessions of onnxruntime run pooling nodes on onnxpool.
 
-    An operator is registered with all its element types: float16, bfloat16, float32 and float64, or int8 and uint8.
+    Each operator is registered with all its dtypes: float16, bfloat16, float32 and float64, or int8 and uint8.
 
     Parameters
     ----------
     session_options : onnxruntime.SessionOptions
-        Sessions created with these options run pooling nodes on onnxpool. Options can be registered with only once.
+        Options of the sessions, which can be passed to this function only once.
     ops : {"missing", "all"} or names of operators, optional
-        "missing", the default, takes the nodes of the main domain for which onnxruntime has no kernel of that version,
-        element type or rank. The other nodes stay with onnxruntime. "all" takes every pooling node of the main domain.
-        Names, such as ``["MaxPool", "QLinearAveragePool"]``, take every node of these operators. Those of com.microsoft
-        need a model that imports that domain.
+        Nodes that run on onnxpool. "missing", the default, selects the nodes of the main domain for whose version,
+        element type or rank onnxruntime has no kernel. "all" selects every pooling node of the main domain. Names, such
+        as ``["MaxPool", "QLinearAveragePool"]``, select every node of these operators. Operators of com.microsoft need
+        a model that imports that domain.
     opset : int, optional
-        The main domain's opset in the models. It is checked and otherwise unused, because the version of every node is
-        known without it.
+        Opset of the main domain in the models. It is validated but otherwise unused, because onnxruntime determines the
+        version of every node.
 
     Raises
     ------
     ImportError
         If onnxruntime is older than 1.19.
     PoolError
-        If a name is not an operator, or if the options have been registered with before.
+        If a name is not an operator, or if the options were passed to this function before.
     PoolTypeError
         If an argument has the wrong type.
 
     Notes
     -----
-    Nodes keep the schemas of onnxruntime, so that its checks, default values, shape inference and optimisers work as
-    they always do. Two optimisers are switched off in these options: NchwcTransformer, if it would replace an operator
-    that "all" or names choose, and Pad_Fusion before onnxruntime 1.32, where it changes the results of pools.
+    Nodes keep the schemas of onnxruntime, so its checks, default values, shape inference and optimisers work as usual.
+    Two optimisers are switched off in these options: NchwcTransformer, if it would replace an operator selected by
+    "all" or by name, and, before onnxruntime 1.32, Pad_Fusion, which changes the results of pools.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     names = nodes.chosen(ops)
     release, delegates = release_of_onnxruntime(), ops == "missing"
     if entry(session_options, MARK) is not None:
-        raise PoolError("register: these session options have onnxpool's operators already; make new options")
+        raise PoolError("register: these session options already have onnxpool's operators; make new options")
     with _turn:
         bridge.wanted = nodes.kinds(names, delegates)
         try:
@@ -90,15 +90,15 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
 @contextmanager
 def record_nodes() -> Iterator[list[NodeRecord]]:
     """
-    Record which nodes of the sessions created in a ``with`` block run on onnxpool.
+    Record which nodes run on onnxpool, for the sessions created in a ``with`` block.
 
-    The list is complete when the block ends. The records count further calls for as long as their session lives.
-    Pooling nodes that are not among them run on onnxruntime, without onnxpool having been asked.
+    The list is complete when the block ends. Its records count calls for as long as their session exists. Pooling nodes
+    that are not in the list run on onnxruntime alone.
 
     Returns
     -------
     context manager
-        It yields a list of `NodeRecord`, for the sessions that this thread or task creates.
+        Context manager that yields a list of `NodeRecord`, for the sessions that this thread or task creates.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def record_nodes() -> Iterator[list[NodeRecord]]:
 
 
 def release_of_onnxruntime() -> tuple[int, ...]:
-    """The release of onnxruntime, such as (1, 31)."""
+    """The installed release of onnxruntime, such as (1, 31)."""
     from onnxruntime import __version__ as version
     release = tuple(int(part) for part in version.split(".")[:2])
     if release < OLDEST:
@@ -134,7 +134,7 @@ def release_of_onnxruntime() -> tuple[int, ...]:
 
 
 def switch_off(session_options: Any, optimisers: Iterable[str]) -> None:
-    """Switch off optimisers of the sessions, besides those that are already switched off."""
+    """Switch off optimisers, in addition to those that are already switched off."""
     before = entry(session_options, SWITCHED_OFF) or ""
     names = dict.fromkeys([*filter(None, before.split(";")), *optimisers])
     if names:
@@ -142,7 +142,7 @@ def switch_off(session_options: Any, optimisers: Iterable[str]) -> None:
 
 
 def entry(session_options: Any, name: str) -> str | None:
-    """An entry of session options; None if it does not exist."""
+    """The value of a session option, or None if it is not set."""
     try:
         return str(session_options.get_session_config_entry(name))
     except RuntimeError:

@@ -1,8 +1,8 @@
 """The part of onnxruntime's C ABI that is used here, according to its API version 17.
 
-Handles are opaque. OrtApi is a table of function pointers. Later versions only add to it, so the number of a slot never
-changes. Nor does the order of the members of OrtCustomOp. Both are those of onnxruntime's public header
-include/onnxruntime/core/session/onnxruntime_c_api.h.
+Handles are opaque. OrtApi is a table of function pointers, which later versions only extend. The number of a slot
+therefore never changes, and neither does the order of the members of OrtCustomOp. Both follow onnxruntime's public
+header include/onnxruntime/core/session/onnxruntime_c_api.h.
 """
 from libc.stdint cimport int64_t, uint32_t
 

@@ -1,4 +1,4 @@
-# What onnxruntime says about a node.
+# Descriptions of nodes by onnxruntime
 
 cdef class NodeInfo:
     """A node as described by onnxruntime."""
@@ -7,7 +7,7 @@ cdef class NodeInfo:
     cdef const OrtKernelInfo* info
 
     cdef object value(self, bytes name, str type):
-        """An attribute of a type, or None if the node does not have it."""
+        """The value of an attribute of a given type, or None if the node does not have it."""
         cdef float real = 0
         cdef int64_t integer = 0
         cdef size_t size = 0
@@ -20,7 +20,7 @@ cdef class NodeInfo:
         return self.integers(name, size) if worked(self.api, get_ints(self.api, self.info, name, NULL, &size)) else None
 
     cdef list input_dtypes(self):
-        """The dtype of each input; None for one that is omitted."""
+        """The dtype of each input, or None for an omitted one."""
         cdef size_t count = 0
         check(self.api, get_node_input_count(self.api, self.info, &count))
         return [self.input_dtype(i) for i in range(count)]
@@ -53,14 +53,14 @@ cdef class NodeInfo:
         cdef size_t size = 0
         if not worked(self.api, get_node_name(self.api, self.info, NULL, &size)):
             return ""
-        if size <= 1:  # the zero at its end
+        if size <= 1:  # only the terminating zero
             return self.output_name(0)
         cdef bytearray buffer = bytearray(size)
         check(self.api, get_node_name(self.api, self.info, buffer, &size))
         return bytes(buffer[:size - 1]).decode(errors="replace")
 
     cdef str output_name(self, size_t index):
-        """The name of an output; empty if the node does not have it."""
+        """The name of an output, or an empty string if the node does not have it."""
         cdef size_t count = 0, size = 0
         check(self.api, get_output_count(self.api, self.info, &count))
         if index >= count:

@@ -1,4 +1,4 @@
-"""The custom operators that onnxruntime calls: each callback delegates to its `nodes.Kind` or `nodes.Node`."""
+"""The custom operators that onnxruntime calls. Each callback delegates to a `nodes.Kind` or a `nodes.Node`."""
 from cpython cimport array
 from cpython.exc cimport PyErr_SetInterrupt
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject, PyTypeObject
@@ -86,7 +86,7 @@ cdef enum:
     MOST_ATTRIBUTES = 16
 
 
-# Errors cross the boundary as statuses, in both directions.
+# Statuses, as which errors cross the boundary in both directions
 
 cdef OrtStatus* refusal(OrtApi api, BaseException error, str where="") noexcept:
     """An exception as a status."""
@@ -95,12 +95,12 @@ cdef OrtStatus* refusal(OrtApi api, BaseException error, str where="") noexcept:
     cdef OrtStatus* status = create_status(api, INVALID_ARGUMENT if ours else FAIL,
                                            (where + text).encode(errors="replace"))
     if isinstance(error, KeyboardInterrupt):
-        PyErr_SetInterrupt()  # finally: it is raised again when Python code runs next, which is our caller's
+        PyErr_SetInterrupt()  # last: it is raised again as soon as Python code runs, in our caller
     return status
 
 
 cdef int check(OrtApi api, OrtStatus* status) except -1:
-    """Raise the error that a status describes."""
+    """Raise an error if a status describes one."""
     if status == NULL:
         return 0
     text = get_error_message(api, status).decode(errors="replace")
@@ -109,17 +109,17 @@ cdef int check(OrtApi api, OrtStatus* status) except -1:
 
 
 cdef bint worked(OrtApi api, OrtStatus* status) noexcept:
-    """Whether a query had an answer."""
+    """Whether a query succeeded."""
     if status == NULL:
         return True
     release_status(api, status)
     return False
 
 
-# Description of an operator
+# Descriptions of operators
 
 cdef struct Operator:
-    OrtCustomOp slots  # first: onnxruntime passes a pointer to it back
+    OrtCustomOp slots  # first, because onnxruntime passes back a pointer to it
     OrtApi api
     PyObject* kind
     const char* name
@@ -143,17 +143,17 @@ cdef int get_version(const OrtCustomOp* op) noexcept nogil:
     return (<const Operator*>op).version
 
 
-# Registering a custom operator adds a schema and a kernel, but only the kernel is wanted: a node is to keep the schema
-# of ONNX or onnxruntime, with its defaults, its checks and the version by which optimisers know it. onnxruntime makes
-# the schema from the first custom operator with a name, so this first one has a version that no model reaches. The
-# others are kernels, each for one version. They declare no inputs or outputs, because onnxruntime would look up their
-# types by names that only the unused schema has. Such kernels accept every type.
+# Registering a custom operator adds a schema and a kernel, but onnxpool needs only the kernel: nodes should keep the
+# schema of ONNX or onnxruntime, with its defaults, its checks, and the version that optimisers look for. onnxruntime
+# makes the schema from the first custom operator of a name. So the first one has a version that no model reaches. Each
+# of the others provides the kernel of one version. They declare no inputs or outputs, because onnxruntime would look up
+# the types by names that only the unused schema has. Kernels without declarations accept every type.
 cdef enum:
-    UNREACHED = 1000  # the last version that onnxruntime gives to the domains of custom operators
+    UNREACHED = 1000  # the last version that onnxruntime allows in the domains of custom operators
 
 
 cdef Operator* new_operator(OrtApi api, str name, int version, kind) except NULL:
-    """The description of an operator; it is never freed, because sessions may live as long as the process."""
+    """Allocate the description of an operator. It is never freed, because sessions may live as long as the process."""
     cdef Operator* op = <Operator*>calloc(1, sizeof(Operator))
     if op == NULL:
         raise MemoryError
@@ -176,15 +176,15 @@ cdef Operator* new_operator(OrtApi api, str name, int version, kind) except NULL
 
 # Registration with onnxruntime
 
-wanted = None  # the kinds of operators to register, while `onnxpool.onnxruntime.register` does it
-cdef dict domains = {}  # api, kinds -> the domains made of them; never freed, like the operators
+wanted = None  # the kinds of operators to register, set by `onnxpool.onnxruntime.register`
+cdef dict domains = {}  # (api, kinds) -> their domains, which are never freed either
 
 
 cdef public void* RegisterCustomOps(void* options, const void* base) noexcept with gil:
-    """The entry point that onnxruntime looks up in a library of custom operators, which this module is."""
+    """The entry point of a library of custom operators, which onnxruntime looks up in this module."""
     cdef OrtApi api = (<const OrtApiBase*>base).GetApi(API_VERSION)
     if api == NULL or wanted is None:
-        api = (<const OrtApiBase*>base).GetApi(1)  # every release can create a status
+        api = (<const OrtApiBase*>base).GetApi(1)  # every release supports version 1, which can create a status
         return refusal(api, PoolError("use onnxpool.onnxruntime.register(session_options)"))
     try:
         key = <uintptr_t>api, tuple(wanted)
@@ -198,7 +198,7 @@ cdef public void* RegisterCustomOps(void* options, const void* base) noexcept wi
 
 
 cdef list make_domains(OrtApi api, kinds):
-    """A domain object for each domain, with its operators."""
+    """Create a domain object for each domain, with its operators."""
     cdef OrtCustomOpDomain* domain
     made = []
     for name in sorted({kind.domain for kind in kinds}):

@@ -1,7 +1,7 @@
-# A node of a session: how it is created, called and freed.
+# Nodes of sessions: creation, calls and destruction
 
 cdef class Kernel:
-    """A node, and the functions that its calls use."""
+    """A node of a session, with everything that its calls need."""
 
     cdef OrtApi api
     cdef object node
@@ -13,7 +13,7 @@ cdef class Kernel:
             release_op(self.api, self.theirs)
 
     cdef object input(self, OrtKernelContext* context, size_t index, const OrtValue** out):
-        """An input as an array on its memory; None if the node omits it."""
+        """An input as an array that shares its memory, or None if the node omits it."""
         cdef const OrtValue* value = NULL
         cdef OrtTensorTypeAndShapeInfo* info = NULL
         cdef int64_t[MOST_AXES] sizes
@@ -33,7 +33,7 @@ cdef class Kernel:
         return self.array(<OrtValue*>value, sizes, rank, self.node.input_dtypes[index], cnp.NPY_ARRAY_C_CONTIGUOUS)
 
     cdef object output(self, OrtKernelContext* context, size_t index, tuple shape, OrtValue** out):
-        """An output of a shape, allocated by onnxruntime, as an array on its memory."""
+        """An output of the given shape, which onnxruntime allocates, as an array that shares its memory."""
         cdef int64_t[MOST_AXES] sizes
         for i in range(len(shape)):
             sizes[i] = shape[i]
@@ -47,7 +47,7 @@ cdef class Kernel:
         check(self.api, get_data(self.api, value, &data))
         for i in range(rank):
             shape[i] = sizes[i]
-        Py_INCREF(dtype)  # the array takes this reference
+        Py_INCREF(dtype)  # the array steals this reference
         array = PyArray_NewFromDescr(<PyTypeObject*> cnp.ndarray, <cnp.PyArray_Descr*> dtype, rank, shape, NULL, data,
                                      flags, NULL)
         PyArray_UpdateFlags(array, cnp.NPY_ARRAY_ALIGNED)
@@ -79,7 +79,7 @@ cdef OrtStatus* create(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* i
 
 
 cdef OrtOp* their_operator(OrtApi api, const OrtKernelInfo* info, node) except? NULL:
-    """onnxruntime's own operator for a node; NULL if it has none for that version and element type."""
+    """onnxruntime's own operator for a node, or NULL if it has none for this version and element type."""
     cdef OrtOp* made = NULL
     cdef OrtOpAttr* attributes[MOST_ATTRIBUTES]
     cdef const char* constraints[MOST_PORTS]
@@ -125,7 +125,7 @@ cdef OrtOpAttr* new_attribute(OrtApi api, bytes name, value) except NULL:
 
 
 cdef void destroy(void* kernel) noexcept nogil:
-    """Called when a session is gone. If Python is gone too, so is the node."""
+    """Called when a session is destroyed, perhaps after Python has been finalised, which frees the node anyway."""
     if Py_IsInitialized():
         forget(kernel)
 
@@ -186,14 +186,14 @@ cdef int call(tuple piece) except -1:
 
 
 cdef void call_piece(void* work, size_t index) noexcept with gil:
-    """Called in a thread of onnxruntime for a part of a call; an error replaces it, and parts not begun are dropped."""
+    """Called in a thread of onnxruntime for a piece of a call. An error replaces its piece and cancels later ones."""
     cdef list pieces = <list>work
     piece = pieces[index]
     if piece is None:
         return
     try:
         call(piece)
-        pieces[index] = None  # the arrays must not outlive the call
+        pieces[index] = None  # releases the arrays, which must not outlive the call
     except BaseException as error:
         pieces[:] = [None] * len(pieces)
         pieces[index] = error

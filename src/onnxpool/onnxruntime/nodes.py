@@ -1,4 +1,4 @@
-"""What onnxruntime registers for an operator, and what a node of a session does."""
+"""The operators registered with onnxruntime, and the nodes of its sessions."""
 
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
@@ -22,20 +22,20 @@ Piece = tuple[Plan, tuple[Array | None, ...], Any]  # a plan, its inputs, its ou
 
 ELEMENTS = {dtype.onnx: name for name, dtype in DTYPES.items()}  # by the numbers of ONNX, which onnxruntime uses too
 
-# Names of element types in onnxruntime's kernels, if there are others than T for X; for MaxPool since it has Indices.
+# Type parameters of onnxruntime's kernels other than T for X. MaxPool has I since the version with Indices.
 CONSTRAINTS = {"MaxPool": ("T", "I"), "RoiAlign": ("T1", "T2")}
 INDEXED = 8
 
-# An optimiser of onnxruntime that replaces these operators by kernels of its own if elements are float32.
+# An optimiser of onnxruntime that replaces these operators with kernels of its own if elements are float32.
 BLOCKING, BLOCKED = "NchwcTransformer", {"AveragePool", "MaxPool", "GlobalAveragePool", "GlobalMaxPool"}
 
-# An optimiser that merges a Pad into the pool that follows. Before this release, it did so even if zeros are not
-# padding, as for a maximum, and if the window of a mean that overhangs is lost.
+# An optimiser that merges a Pad into the pool that follows it. Before release MENDED, it did so even where that changes
+# results: zeros are not the padding of a maximum, and an overhanging window of a mean could disappear.
 MERGING, MENDED = "Pad_Fusion", (1, 32)
 
 
 class Theirs(NamedTuple):
-    """An operator of onnxruntime itself; `types` are names and numbers of element types."""
+    """An operator of onnxruntime itself. `types` has the names and numbers of its element types."""
 
     operator: str
     version: int
@@ -45,14 +45,14 @@ class Theirs(NamedTuple):
 
 class Kind(NamedTuple):
     """
-    One version of an operator, as its kernel is registered.
+    Version of an operator, for which a kernel is registered.
 
     Attributes
     ----------
     operator : str
     since : int
     delegates : bool
-        Whether nodes run on onnxruntime's own kernel if it has one.
+        Whether nodes run on onnxruntime's own kernel if there is one.
     """
 
     operator: str
@@ -70,19 +70,19 @@ class Kind(NamedTuple):
         return {name: kind.type for name, kind in resolve(self.operator, self.since).attributes.items()}
 
     def node(self, given: dict[str, Any], inputs: list[DType | None], indices: bool) -> "Node":
-        """A node with these attributes and inputs of these dtypes; None stands for an omitted input."""
+        """A node with these attributes and dtypes of inputs. None stands for an omitted input."""
         cls: Callable[..., Operator] = registry[self.operator]
         keywords = {**given, "return_indices": True} if indices else given
         return Node(cls(**keywords, opset=self.since), inputs, self.delegates)
 
 
 def dtype(element: int) -> DType:
-    """The dtype of an element type."""
+    """The dtype of an element type of onnxruntime."""
     return dtype_named(ELEMENTS[element])
 
 
 def chosen(ops: object) -> list[str]:
-    """The operators that a user selects."""
+    """The operators selected by the argument `ops`."""
     if ops in ("missing", "all"):
         return [name for name, schema in SCHEMAS.items() if schema.domain == ""]
     names = [ops] if isinstance(ops, str) else ops
@@ -92,8 +92,8 @@ def chosen(ops: object) -> list[str]:
     names = sorted(set(names), key=str)
     for name in names:
         if name not in SCHEMAS:
-            raise PoolError(f"register: ops has {name!r}, which is no pooling operator; "
-                            f"give 'missing', 'all' or names out of {', '.join(SCHEMAS)}", attribute="ops", value=name)
+            raise PoolError(f"register: ops has {name!r}, which is not a pooling operator; "
+                            f"give 'missing', 'all' or names among {', '.join(SCHEMAS)}", attribute="ops", value=name)
     if not names:
         raise PoolError("register: ops is empty; give 'missing', 'all' or names of operators",
                         attribute="ops", value=names)
@@ -101,7 +101,7 @@ def chosen(ops: object) -> list[str]:
 
 
 def unwanted(operators: Iterable[str], delegates: bool, release: tuple[int, ...]) -> list[str]:
-    """The optimisers that would replace nodes chosen for onnxpool, or change the meaning of pools."""
+    """The optimisers that would replace nodes selected for onnxpool, or change the results of pools."""
     replaced = not delegates and not BLOCKED.isdisjoint(operators)
     return [BLOCKING] * replaced + [MERGING] * (release < MENDED)
 
@@ -114,15 +114,15 @@ def kinds(operators: Iterable[str], delegates: bool) -> list[Kind]:
 
 class Node:
     """
-    A node of a session.
+    Node of a session.
 
     Attributes
     ----------
     operator : Operator
     input_dtypes, output_dtypes : list of dtype
-        None stands for an input left out.
+        Dtypes of inputs and outputs. None stands for an omitted input.
     theirs : Theirs, optional
-        onnxruntime's own operator, if that is preferred and certain to compute a result of the same shape.
+        onnxruntime's own operator, if it is preferred and certain to compute a result of the same shape.
     """
 
     __slots__ = ("_plan", "input_dtypes", "operator", "output_dtypes", "theirs")
@@ -142,7 +142,7 @@ class Node:
         return x
 
     def plan(self, x: Array) -> Plan:
-        """The plan for an array; the latest one is kept."""
+        """The plan for an array. The latest plan is cached."""
         plan = self._plan
         if plan is None or plan.shape != x.shape:
             plan = self._plan = self.operator.plan(x.shape, x.dtype)
@@ -152,19 +152,20 @@ class Node:
 @dataclass(slots=True)
 class NodeRecord:
     """
-    A node of a session, and what runs it.
+    Record of a node of a session.
 
     Attributes
     ----------
     name : str
-        The node's name, or that of its first output if it has none.
+        Name of the node, or of its first output if it has none.
     operator : str
+        ONNX operator.
     dtype : str
-        Of X.
+        Dtype of X.
     runs_on : str
-        "onnxpool"; or "onnxruntime" if its own kernel is tried first, and onnxpool only if that fails.
+        "onnxpool", or "onnxruntime" if onnxruntime's own kernel runs first and onnxpool's only if that fails.
     onnxpool_calls, onnxruntime_calls : int
-        How often each has run the node.
+        Number of times that each has run the node.
     """
 
     name: str
@@ -173,14 +174,14 @@ class NodeRecord:
     runs_on: str
     onnxpool_calls: int = 0
     onnxruntime_calls: int = 0
-    alive: bool = field(default=True, repr=False)  # whether a session has the node: optimisers create temporary nodes
+    alive: bool = field(default=True, repr=False)  # whether the node still exists: optimisers create temporary ones
 
 
 records: ContextVar[list[NodeRecord] | None] = ContextVar("onnxpool.onnxruntime.records", default=None)
 
 
 def record(name: str, node: Node, left: bool) -> NodeRecord:
-    """The record of a new node, which `record_nodes` lists; `left` says that onnxruntime has a kernel for it."""
+    """Record a new node for `record_nodes`. `left` means that onnxruntime's own kernel runs first."""
     made = NodeRecord(name, type(node.operator).__name__, node.dtype.name,
                       "onnxruntime" if left else "onnxpool")
     seen = records.get()
@@ -191,10 +192,10 @@ def record(name: str, node: Node, left: bool) -> NodeRecord:
 
 def theirs(operator: Operator, x: DType) -> Theirs | None:
     """
-    onnxruntime's own operator for the same node.
+    onnxruntime's own operator for a node, or None if the shape of its result is uncertain.
 
-    It writes into an output that we allocate. Releases of onnxruntime differ in the output sizes for ceil_mode,
-    auto_pad and MaxUnpool, so it is not used for these.
+    It writes to an output whose shape onnxpool determines. Releases of onnxruntime disagree about shapes with ceil_mode
+    or auto_pad and of MaxUnpool, so onnxruntime's operator is not used for these.
     """
     name = type(operator).__name__
     values = {key: operator._value(key) for key in operator._version.attributes}
@@ -210,7 +211,7 @@ def theirs(operator: Operator, x: DType) -> Theirs | None:
 
 def pieces(plan: Plan, inputs: tuple[Array | None, ...], out: Any) -> list[Piece]:
     """
-    A call, split into calls that threads of onnxruntime can make at the same time, each on one thread.
+    Split a call into serial calls that threads of onnxruntime can make in parallel.
 
     Images, and planes of images, can be pooled separately without changing the bits of the result.
     """

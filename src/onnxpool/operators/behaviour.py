@@ -1,6 +1,6 @@
-"""What operators do: the public classes in `__init__.py`, which are generated, inherit from the classes here.
+"""The behaviour of operators, which the generated public classes in `__init__.py` inherit.
 
-Planning is imported by the first plan, so that importing onnxpool stays cheap: see `base.importing`.
+Methods import planning when the first plan is made, which keeps importing onnxpool cheap. See `base.importing`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from ..windows import Axis
 
 V = TypeVar("V")
-Sizes = int | tuple[int, ...]  # an attribute for every axis, or for each, as operators keep it
-INFINITE_P = 2.0**52  # and above: the p-th root of the number of taps is 1, so the norm is the largest magnitude
+Sizes = int | tuple[int, ...]  # a checked attribute: one value for all axes, or one per axis
+INFINITE_P = 2.0**52  # from here on, the p-th root of any number of taps is 1: the norm is the largest magnitude
 
 
 class Named(Generic[V]):
-    """An attribute of an operator that is read by its name: as given, or what it means to leave it out."""
+    """Descriptor that reads an attribute of an operator: the given value, or the default."""
 
     __slots__ = ("name",)
 
@@ -49,7 +49,7 @@ class Named(Generic[V]):
 
 
 class OneResult(Operator):
-    """An operator that returns one array, which type checkers then know."""
+    """An operator that returns one array, with the annotations to match."""
 
     __slots__ = ()
 
@@ -89,7 +89,7 @@ class Reducing(OneResult):
     reduces: ClassVar[str]
 
     def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
-        """What such windows become."""
+        """The reduction of windows along these axes."""
         from ..planning.request import Reduction
 
         return Reduction(self.reduces, whole=not self.windowed)
@@ -146,7 +146,7 @@ class Reducing(OneResult):
                                 error.attribute, value=error.value) from None
 
     def _dtypes_along_axes(self) -> tuple[str, ...]:
-        """The dtypes that are taken besides those of ONNX if the pooled axes are named."""
+        """The additional dtypes, beyond those of ONNX, that are accepted with `axes`."""
         return ()
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
@@ -186,7 +186,7 @@ class Maximum(Reducing):
 
 
 class MaximumAndIndex(Maximum):
-    """An operator that takes maxima, and can return their indices too."""
+    """An operator that takes maxima, and optionally returns their indices."""
 
     __slots__ = ()
 
@@ -207,7 +207,7 @@ class Norm(Reducing):
     __slots__ = ()
 
     def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
-        """The norm, or the largest magnitude."""
+        """A norm, or the largest magnitude if p is practically infinite."""
         from ..planning.request import Reduction
 
         p = float(self._value("p"))
@@ -215,13 +215,13 @@ class Norm(Reducing):
 
 
 class QuantisedMean(Reducing):
-    """An operator that takes means of quantised elements, as onnxruntime does."""
+    """An operator that takes means of quantised elements in the manner of onnxruntime."""
 
     __slots__ = ()
     quantised = True
 
     def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
-        """A sum of integers if one window is the whole input, else of real values in order."""
+        """A sum of integers if one window covers the input. Otherwise, a sum of real values in the order of taps."""
         from ..planning.request import Reduction
 
         whole = all(axis.kernel == axis.size and axis.pads == (0, 0) for axis in axes)
@@ -234,7 +234,7 @@ class OnRegions(OneResult):
     __slots__ = ()
 
     def _regions(self) -> Regions:
-        """How regions are cut, and what of them is taken."""
+        """The division of regions into bins, and the reduction of a bin."""
         raise NotImplementedError(f"{self.label} has no regions")
 
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -266,7 +266,7 @@ class MaximumOfBins(OnRegions):
 
 
 class SamplesOfBins(OnRegions):
-    """An operator that takes means or maxima of samples, which lie between the elements of a region."""
+    """An operator that takes means or maxima of samples interpolated between the elements of a region."""
 
     __slots__ = ()
 
@@ -281,7 +281,7 @@ class SamplesOfBins(OnRegions):
 
 
 class Scatter(OneResult):
-    """An operator that stores values at the positions that indices name."""
+    """An operator that stores values at the positions given by indices."""
 
     __slots__ = ()
 

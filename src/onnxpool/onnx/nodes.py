@@ -1,0 +1,81 @@
+"""Operators of ONNX nodes. Only calls import the onnx package, because `onnxpool.from_node` must exist without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from onnxpool.attributes import shown
+from onnxpool.base import by_name
+from onnxpool.errors import PoolError, PoolTypeError
+from onnxpool.schemas import SCHEMAS, resolve
+
+if TYPE_CHECKING:
+    from onnxpool.base import Operator
+
+
+def from_node(node: Any, opsets: dict[str, int]) -> Operator:
+    """
+    Make the operator of an ONNX node.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+        Node. The domain ``"ai.onnx"`` is the same as ``""``.
+    opsets : dict of str to int
+        Opset imports of the model, for example ``{"": 19, "com.microsoft": 1}``.
+
+    Returns
+    -------
+    Operator
+        Operator with the attributes of the node. Call it with the inputs of the node.
+
+    Raises
+    ------
+    PoolError
+        If the operator is unknown, its domain is not imported, or its version does not allow an attribute.
+    PoolTypeError
+        If an attribute does not have the type that the version prescribes.
+
+    See Also
+    --------
+    Operator : Class of the result.
+    supported : Lists operators and versions.
+
+    Examples
+    --------
+    >>> import onnx.helper, onnxpool
+    >>> node = onnx.helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])
+    >>> onnxpool.from_node(node, {"": 12})
+    MaxPool(kernel_shape=(2, 2), opset=12)
+    """
+    import onnx
+
+    from .protos import LONG_NAME, value_of
+
+    if not isinstance(node, onnx.NodeProto):
+        raise PoolTypeError(f"from_node: node is a {type(node).__name__}; give a NodeProto, such as an item "
+                            f"of model.graph.node", attribute="node", value=type(node).__name__)
+    if not isinstance(opsets, Mapping):
+        raise PoolTypeError(f"from_node: opsets is a {type(opsets).__name__}; give a dict such as {{'': 19}}, or for "
+                            f"a model {{entry.domain: entry.version for entry in model.opset_import}}",
+                            attribute="opsets", value=opsets)
+    domain = "" if node.domain == LONG_NAME else node.domain
+    schema = SCHEMAS.get(node.op_type)
+    if schema is None or schema.domain != domain:
+        known = ", ".join(f"{s.domain + ':' if s.domain else ''}{name}" for name, s in SCHEMAS.items())
+        raise PoolError(f"{domain + ':' if domain else ''}{node.op_type} is not a pooling operator of onnxpool; "
+                        f"it has {known}", node.op_type)
+    imported = {"" if name == LONG_NAME else name: opset for name, opset in opsets.items()}
+    if domain not in imported:
+        raise PoolError(f"{node.op_type}: domain {domain!r} is not among the model's opset imports {opsets}; "
+                        f"add it with a version", node.op_type, "domain", value=domain)
+    given = {attribute.name: value_of(attribute) for attribute in node.attribute}
+    version = resolve(node.op_type, imported[domain])
+    for attribute in node.attribute:
+        kind, found = version.attributes.get(attribute.name), onnx.AttributeProto.AttributeType.Name(attribute.type)
+        if kind is not None and kind.type != found.lower():
+            raise PoolTypeError(f"{version.label}: {attribute.name}={shown(given[attribute.name])} has type "
+                                f"{found} in the node, but must have type {kind.type.upper()}; change it",
+                                version.label, attribute.name, value=given[attribute.name])
+    return by_name(node.op_type, imported[domain], given, return_indices=any(node.output[1:]))
