@@ -10,15 +10,13 @@ from .core.boxes cimport CopyStep
 from .core.extremes cimport extremes_of
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
 from .core.interrupts cimport Interrupts, raised_by_handler
-from .core.job cimport MOST_AXES, Axis, Step, Tile
+from .core.job cimport MOST_AXES, Array, Axis, Step, Tile, round_up
 from .core.tasks cimport (
     FRONT,
-    Array,
     Call,
     Job,
     Part,
     count_parts,
-    parts,
     room_of,
     run_task,
     stopped,
@@ -252,10 +250,10 @@ cdef class Pool:
                        + min(job.axis[a].size, (span - 1) * min(job.axis[a].dilation, job.axis[a].size) + 1))
             elements *= span
             results *= job.tile[a]
-        job.x_room = 0 if job.gathers else FRONT + parts(elements * job.itemsize + LINE, LINE) * LINE
-        job.y_room = parts(results * job.itemsize + LINE, LINE) * LINE
-        job.index_room = parts(results * 8, LINE) * LINE if setup.indexed else 0
-        job.scratch = parts(unit.scratch(&tile), LINE) * LINE
+        job.x_room = 0 if job.gathers else FRONT + round_up(elements * job.itemsize + LINE, LINE)
+        job.y_room = round_up(results * job.itemsize + LINE, LINE)
+        job.index_room = round_up(results * 8, LINE) if setup.indexed else 0
+        job.scratch = round_up(unit.scratch(&tile), LINE)
 
     @property
     def tasks(self):
@@ -333,7 +331,7 @@ cdef class Pool:
         for a in range(job.rank):
             room *= job.axis[a].size
         call.far = not call.apart and room > CACHED and fetches()
-        room = parts(room_of(job, &call), LINE) * LINE + fence
+        room = round_up(room_of(job, &call), LINE) + fence
         team = enter_team(threads if job.tasks > 1 else 1)
         allocated = <char*> malloc(team.threads * room + LINE)
         if allocated == NULL:

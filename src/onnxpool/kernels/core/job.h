@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shared_limits.h"
+
 /* The windows along one axis. */
 typedef struct {
     ptrdiff_t size, out;                       /* elements in, windows out */
@@ -80,6 +82,15 @@ typedef struct {
     int careful;                               /* whether quotients need a division */
 } Rule;
 
+/* Where the elements of an array lie in one call; strides are bytes. */
+typedef struct {
+    char *data;
+    ptrdiff_t itemsize;
+    int swapped;                               /* whether bytes are in the other order than the processor's */
+    ptrdiff_t item, lane;
+    ptrdiff_t outer[ONNXPOOL_MOST_AXES], axis[ONNXPOOL_MOST_AXES];
+} Array;
+
 /* A part of a result, and where its elements are. A step reduces it for each of its items. */
 typedef struct {
     const Axis *axis;
@@ -99,11 +110,13 @@ typedef struct {
     const ptrdiff_t *index_stride;
     const ptrdiff_t *pace;                     /* from the index of a place to that of the next one of each axis */
     int64_t base, base_item, base_lane;        /* index of place 0 of the first item and lane, to the next item, and lane */
-    int apart, swapped;                        /* whether the step copies elements together, and turns their byte order */
-    ptrdiff_t x_lane;                          /* from lane to lane, if apart: then strides of x are bytes */
+    const Array *strided;                      /* of x, if the step itself copies elements together; else NULL */
     int far;                                   /* whether elements come from memory, and loops had better ask for them */
     int suspect;                               /* set by a step: some results may be wrong */
 } Tile;
+
+static inline ptrdiff_t ceil_div(ptrdiff_t a, ptrdiff_t b) { return (a + b - 1) / b; }
+static inline ptrdiff_t round_up(ptrdiff_t n, ptrdiff_t unit) { return ceil_div(n, unit) * unit; }
 
 /* Asks for the cache lines of so many bytes, which will be read soon. */
 static inline void fetch(const void *x, ptrdiff_t bytes) {

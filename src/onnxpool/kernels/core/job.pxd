@@ -24,6 +24,14 @@ cdef extern from "job.h" nogil:
         float scale, y_scale, lowest, highest
         int divides, zero, careful
 
+    ctypedef struct Array:
+        char* data
+        Py_ssize_t itemsize
+        bint swapped
+        Py_ssize_t item, lane
+        Py_ssize_t* outer
+        Py_ssize_t* axis
+
     ctypedef struct Tile:
         const Axis* axis
         int rank, joined
@@ -42,9 +50,11 @@ cdef extern from "job.h" nogil:
         const Py_ssize_t* index_stride
         const Py_ssize_t* pace
         int64_t base, base_item, base_lane
-        Py_ssize_t x_lane
-        int apart, swapped, far, suspect
+        const Array* strided
+        int far, suspect
 
+    Py_ssize_t ceil_div(Py_ssize_t a, Py_ssize_t b) noexcept
+    Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t unit) noexcept
     void fetch(const void* x, Py_ssize_t bytes) noexcept
     ctypedef void (*Step)(Tile* tile) noexcept
     ctypedef Py_ssize_t (*Scratch)(const Tile* tile) noexcept

@@ -21,8 +21,8 @@ from .element cimport (
     vec_t,
     vec_write,
 )
-from .job cimport FEW, Rule, fetch
-from .rows cimport Columns, fill_row, round_up
+from .job cimport FEW, Rule, ceil_div, fetch, round_up
+from .rows cimport Columns, fill_row
 
 cdef enum:
     MOST_VALUES = 256     # of a group: four registers of bytes, of 64 bytes each
@@ -75,7 +75,7 @@ cdef inline void split(group_t* v) noexcept nogil:
 
 cdef inline Py_ssize_t lanes_before(Py_ssize_t value, Py_ssize_t phase, Py_ssize_t stride) noexcept nogil:
     """How many lanes of a phase are before a value of a group."""
-    return min(<Py_ssize_t> LANES, (value - phase + stride - 1) // stride) if value > phase else 0
+    return min(<Py_ssize_t> LANES, ceil_div(value - phase, stride)) if value > phase else 0
 
 
 cdef inline void keep_elements(const Columns* c, acc_t* y, Py_ssize_t rows, Py_ssize_t lane) noexcept nogil:

@@ -22,7 +22,7 @@ from .element cimport (
     width,
     write,
 )
-from .job cimport FEW, MOST_AXES, Axis, Rule, Tile, elements_of, fetch
+from .job cimport FEW, MOST_AXES, Axis, Rule, Tile, elements_of, fetch, round_up
 
 cdef enum:
     SLACK = 8 * LANES     # values behind an area that loops may read or write
@@ -57,10 +57,6 @@ cdef inline Py_ssize_t span_of(const Axis* axis) noexcept nogil:
 
 cdef inline bint is_tree(const Axis* axis) noexcept nogil:
     return axis.kernel > FEW
-
-
-cdef inline Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t unit) noexcept nogil:
-    return (n + unit - 1) // unit * unit
 
 
 cdef inline bint starts_as_tree(const Tile* tile) noexcept nogil:

@@ -5,7 +5,7 @@ from libc.string cimport memset
 from .boxes cimport MOST_COPIED, Copy, CopyStep
 from .extremes cimport Extremes, has_extreme
 from .interrupts cimport Interrupts, interrupted
-from .job cimport MOST_AXES, Axis, Rule, Scratch, Step, Tile, elements_of
+from .job cimport MOST_AXES, Array, Axis, Rule, Scratch, Step, Tile, ceil_div, elements_of
 
 cdef enum:
     FRONT = 256  # bytes before a copy: four of the longest registers, as loads of phases begin before a row
@@ -33,14 +33,6 @@ cdef struct Job:
     const Job* retry                     # computes suspect results again; or NULL
     Extremes extremes                    # of elements without which no result is wrong
     bint retries                         # whether this is such a job, whose step looks at the results that are there
-
-cdef struct Array:
-    # Where the elements of one call lie; strides are bytes.
-    char* data
-    Py_ssize_t itemsize
-    bint swapped
-    Py_ssize_t item, lane
-    Py_ssize_t[MOST_AXES] outer, axis
 
 cdef struct Call:
     Array x, y, indices
@@ -73,16 +65,12 @@ cdef inline bint stopped(const Call* call) noexcept nogil:
     return call.signals != NULL and interrupted(call.signals)
 
 
-cdef inline Py_ssize_t parts(Py_ssize_t whole, Py_ssize_t part) noexcept nogil:
-    return (whole + part - 1) // part
-
-
 cdef inline Py_ssize_t count_parts(const Job* job, const Part* whole) noexcept nogil:
     """Tiles of a job in a whole that may be a tile of another one."""
-    cdef Py_ssize_t count = parts(whole.items, job.tile_items) * parts(whole.lanes, job.tile_lanes)
+    cdef Py_ssize_t count = ceil_div(whole.items, job.tile_items) * ceil_div(whole.lanes, job.tile_lanes)
     cdef int a
     for a in range(job.rank):
-        count *= parts(whole.end[a] - whole.begin[a], job.tile[a])
+        count *= ceil_div(whole.end[a] - whole.begin[a], job.tile[a])
     return count
 
 
@@ -95,14 +83,14 @@ cdef inline void whole_of(const Job* job, Py_ssize_t group, Part* part) noexcept
 
 cdef inline void locate(const Job* job, const Part* whole, Py_ssize_t task, Part* part) noexcept nogil:
     """Tasks count through the tiles as elements lie in memory: lanes fastest, then the last axis, items slowest."""
-    cdef Py_ssize_t count = parts(whole.lanes, job.tile_lanes)
+    cdef Py_ssize_t count = ceil_div(whole.lanes, job.tile_lanes)
     cdef int a
     part.group = whole.group
     part.lane = whole.lane + task % count * job.tile_lanes
     part.lanes = min(job.tile_lanes, whole.lane + whole.lanes - part.lane)
     task //= count
     for a in range(job.rank - 1, -1, -1):
-        count = parts(whole.end[a] - whole.begin[a], job.tile[a])
+        count = ceil_div(whole.end[a] - whole.begin[a], job.tile[a])
         part.begin[a] = whole.begin[a] + task % count * job.tile[a]
         part.end[a] = min(whole.end[a], part.begin[a] + job.tile[a])
         elements_of(&job.axis[a], part.begin[a], part.end[a], &part.low[a], &part.high[a])
@@ -170,7 +158,6 @@ cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const 
     """Elements where they are, or copied together in scratch memory."""
     cdef Copy copy
     cdef int a, rank = job.rank
-    cdef Py_ssize_t unit = 1 if job.gathers and call.apart else job.itemsize
     cdef Py_ssize_t[MOST_AXES] zero
     if call.apart and not job.gathers:
         describe(&copy, job, part, &call.x, part.low, part.high, strides, job.itemsize)
@@ -182,10 +169,9 @@ cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const 
             tile.x -= part.low[a] * strides[a] * job.itemsize
         return
     for a in range(rank):
-        zero[a], strides[a] = 0, call.x.axis[a] // unit
-    tile.x, tile.x_item = address(&call.x, job, part, zero), call.x.item // unit
-    if call.apart:
-        tile.apart, tile.x_lane, tile.swapped = True, call.x.lane, call.x.swapped
+        zero[a], strides[a] = 0, call.x.axis[a] // job.itemsize
+    tile.x, tile.x_item = address(&call.x, job, part, zero), call.x.item // job.itemsize
+    tile.strided = &call.x if call.apart else NULL
 
 
 cdef inline char* target_of(Copy* copy, const Job* job, const Part* part, const Array* array, bint apart,

@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 cimport numpy as cnp
 
-from ..core.job cimport MOST_AXES
+from ..core.job cimport MOST_AXES, ceil_div
 from ..core.interrupts cimport Interrupts, interrupted, raised_by_handler
 from ..core.team cimport Team, end_task, enter_team, leave_team
 
@@ -45,14 +45,14 @@ cdef struct Task:
 
 cdef void cut_tasks(Unpool* job, Py_ssize_t part) noexcept nogil:
     job.part = part
-    job.tasks = job.images * ((job.channels + part - 1) // part)
+    job.tasks = job.images * ceil_div(job.channels, part)
 
 
 cdef Task task_of(const Unpool* job, Py_ssize_t number) noexcept nogil:
     cdef Task task
     cdef Py_ssize_t count, first, image
     if job.channels_last:
-        count = (job.channels + job.part - 1) // job.part
+        count = ceil_div(job.channels, job.part)
         image, first = number // count, number % count * job.part
         task.begin = image * job.size * job.channels + first
         task.end = (image + 1) * job.size * job.channels
@@ -221,7 +221,7 @@ def unpool(cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, addressed, bint ch
         job.stored_size *= job.stored[a]
     memset(&signals, 0, sizeof(Interrupts))
     team = enter_team(threads if job.images * job.channels > 1 else 1)
-    cut_tasks(&job, max(1, (job.channels + team.threads - 1) // team.threads) if channels_last else 1)
+    cut_tasks(&job, max(1, ceil_div(job.channels, team.threads)) if channels_last else 1)
     bad = unpool_elements(&job, x, indices, y, &team, &signals)
     leave_team(&team)
     raised_by_handler(&signals)

@@ -22,7 +22,7 @@ from ..core.element cimport (
     watch_suspects,
     watch_t,
 )
-from ..core.job cimport MOST_AXES, Axis, Run, Tile, Window, run_at, window_at
+from ..core.job cimport MOST_AXES, Axis, Run, Tile, Window, round_up, run_at, window_at
 from ..core.phases cimport load_split
 from ..core.rows cimport (
     AHEAD,
@@ -38,7 +38,6 @@ from ..core.rows cimport (
     load_rows_of,
     pick_rows,
     reduce_trees,
-    round_up,
     rows_from,
     starts_as_tree,
     strip_of,

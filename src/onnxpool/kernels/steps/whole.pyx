@@ -36,7 +36,7 @@ from ..core.element cimport (
 )
 from ..core.boxes cimport copy_each
 from ..core.cursor cimport advance
-from ..core.job cimport MOST_AXES, Rule, Tile, fetch
+from ..core.job cimport MOST_AXES, Array, Rule, Tile, ceil_div, fetch, round_up
 from ..core.leaves cimport FULL, MOST_LEVEL, ROW, leaf_t, leaf_widen, load_rows, reduce_rows
 
 cdef enum:
@@ -62,10 +62,6 @@ cdef struct Tree:
     const Rule* rule
 
 
-cdef inline Py_ssize_t parts(Py_ssize_t whole, Py_ssize_t part) noexcept nogil:
-    return (whole + part - 1) // part
-
-
 cdef Py_ssize_t places_of(const Tile* tile, int axes) noexcept nogil:
     """The places of so many axes at the end."""
     cdef Py_ssize_t places = 1
@@ -81,9 +77,9 @@ cdef Py_ssize_t group_of(const Tile* tile) noexcept nogil:
     if tile.all_lanes >= FULL:
         return 1
     if tile.rank == tile.joined:
-        return parts(FULL, tile.all_lanes)
+        return ceil_div(FULL, tile.all_lanes)
     n = places_of(tile, tile.joined)
-    return parts(n, parts(n * tile.all_lanes, LONG))
+    return ceil_div(n, ceil_div(n * tile.all_lanes, LONG))
 
 
 cdef Tree tree_of(const Tile* tile, Py_ssize_t items) noexcept nogil:
@@ -93,15 +89,15 @@ cdef Tree tree_of(const Tile* tile, Py_ssize_t items) noexcept nogil:
     tree.group = group_of(tile)
     tree.width = tree.group * tile.lanes
     tree.items, tree.values = items, items * tree.width
-    tree.pitch = parts(tree.values, LANES) * LANES + 4 * LANES
+    tree.pitch = round_up(tree.values, LANES) + 4 * LANES
     tree.rows, tree.rule, tree.ahead, tree.limit = 0, tile.rule, 0, NULL
     row = tree.values * sizeof(elem_t)
     if tile.far and LEAST <= row <= LARGEST:
         tree.ahead = AHEAD // <Py_ssize_t> sizeof(elem_t)
     tree.held = max(1, min(BASKET, LONG // tree.width)) if tree.group > 1 else 0
-    tree.basket_pitch = parts(tree.width + tile.lanes + LANES, LANES) * LANES
+    tree.basket_pitch = round_up(tree.width + tile.lanes + LANES, LANES)
     tree.together = tile.scratch
-    tree.basket = <acc_t*> (tree.together + parts(TOGETHER * tree.pitch * sizeof(elem_t), ROW) * ROW)
+    tree.basket = <acc_t*> (tree.together + round_up(TOGETHER * tree.pitch * sizeof(elem_t), ROW))
     tree.stack = tree.basket + tree.held * tree.basket_pitch
     return tree
 
@@ -264,7 +260,7 @@ cdef void join_neighbours(const Tree* tree, Py_ssize_t items, Py_ssize_t lanes) 
             while i < lanes:
                 write(tree.basket + k * pitch + group * lanes + i, &none)
                 i += LANES
-        group = parts(group, 2)
+        group = ceil_div(group, 2)
         for k in range(items):
             row = tree.basket + k * pitch
             join_values(row, row, row + group * lanes, group * lanes)
@@ -272,13 +268,14 @@ cdef void join_neighbours(const Tree* tree, Py_ssize_t items, Py_ssize_t lanes) 
 
 cdef void put_together(const Tile* tile, const char* x, char* y, Py_ssize_t places) noexcept nogil:
     """Elements of a line that lie apart, or in the other byte order."""
-    cdef Py_ssize_t i, step = tile.x_stride[tile.rank - 1], size = sizeof(elem_t)
+    cdef const Array* from_ = tile.strided
+    cdef Py_ssize_t i, step = from_.axis[tile.rank - 1], size = sizeof(elem_t)
     if places >= tile.lanes:
         for i in range(tile.lanes):
-            copy_each(x + i * tile.x_lane, step, y + i * size, tile.lanes * size, places, size, tile.swapped)
+            copy_each(x + i * from_.lane, step, y + i * size, tile.lanes * size, places, size, from_.swapped)
     else:
         for i in range(places):
-            copy_each(x + i * step, tile.x_lane, y + i * tile.lanes * size, size, tile.lanes, size, tile.swapped)
+            copy_each(x + i * step, from_.lane, y + i * tile.lanes * size, size, tile.lanes, size, from_.swapped)
 
 
 cdef void plant_places(Tree* tree, const elem_t* x, Py_ssize_t places, Py_ssize_t lanes) noexcept nogil:
@@ -299,7 +296,7 @@ cdef Py_ssize_t plant_copied(const Tile* tile, Tree* tree, const char* x, Py_ssi
             waiting = 0
         places = min(n, TOGETHER * tree.group - waiting)
         put_together(tile, x, tree.together + waiting * size, places)
-        x, n, waiting = x + places * tile.x_stride[tile.rank - 1], n - places, waiting + places
+        x, n, waiting = x + places * tile.strided.axis[tile.rank - 1], n - places, waiting + places
     return waiting
 
 
@@ -319,14 +316,15 @@ cdef void plant_lines(const Tile* tile, Tree* tree, const elem_t* x, Py_ssize_t 
 
 cdef void pool_items(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
     """All places of the items that are reduced together."""
-    cdef int last = tile.rank - 1, along = last if tile.apart or not last else last - 1, a, b
-    cdef Py_ssize_t unit = 1 if tile.apart else sizeof(elem_t), waiting = 0
-    cdef Py_ssize_t[MOST_AXES] at, zero, sizes
+    cdef int last = tile.rank - 1, along = last if tile.strided or not last else last - 1, a, b
+    cdef Py_ssize_t waiting = 0
+    cdef Py_ssize_t[MOST_AXES] at, zero, sizes, strides
     for a in range(along):
         at[a], zero[a], sizes[a] = 0, 0, tile.axis[a].size
+        strides[a] = tile.strided.axis[a] if tile.strided else tile.x_stride[a] * sizeof(elem_t)
     tree.rows, a = 0, 0
     while a >= 0:
-        if tile.apart:
+        if tile.strided:
             waiting = plant_copied(tile, tree, x, tile.axis[last].size, waiting)
         else:
             plant_lines(tile, tree, <const elem_t*> x, tile.axis[along].size if last else 1)
@@ -335,9 +333,9 @@ cdef void pool_items(const Tile* tile, Tree* tree, const char* x) noexcept nogil
             plant_places(tree, <const elem_t*> tree.together, waiting, tile.lanes)
             waiting = 0
         if a >= 0:
-            x += tile.x_stride[a] * unit
+            x += strides[a]
         for b in range(a + 1, along):
-            x -= (sizes[b] - 1) * tile.x_stride[b] * unit
+            x -= (sizes[b] - 1) * strides[b]
     plant(tree, <const elem_t*> tree.together, tree.values, waiting // tree.group)
 
 
@@ -369,7 +367,9 @@ cdef inline bint follow(const Tile* tile) noexcept nogil:
     """Whether rows of items are one long row."""
     cdef int last = tile.rank - 1
     cdef Py_ssize_t n = tile.axis[last].size
-    return tile.rank > tile.joined and not tile.apart and tile.x_item == n * tile.x_stride[last] and group_of(tile) == n
+    if tile.rank == tile.joined or tile.strided:
+        return False
+    return tile.x_item == n * tile.x_stride[last] and group_of(tile) == n
 
 
 cdef Py_ssize_t most_items(const Tile* tile) noexcept nogil:
@@ -380,16 +380,17 @@ cdef Py_ssize_t most_items(const Tile* tile) noexcept nogil:
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef watch_t watch = watch_nothing()
     cdef Tree tree = tree_of(tile, min(tile.items, most_items(tile)) if follow(tile) else 1)
-    cdef Py_ssize_t item = 0, k, waiting = 0, unit = 1 if tile.apart else sizeof(elem_t)
+    cdef Py_ssize_t item = 0, k, waiting = 0
+    cdef Py_ssize_t x_item = tile.strided.item if tile.strided else tile.x_item * sizeof(elem_t)
     cdef Py_ssize_t places = places_of(tile, tile.rank)
     cdef elem_t* y = <elem_t*> tile.y
     cdef const char* x
     cdef acc_t* total = tree.stack
-    cdef bint line = tile.rank == 1 and tree.group > 1 and not tile.apart
+    cdef bint line = tile.rank == 1 and tree.group > 1 and not tile.strided
     if line and tile.x_item >= 0:
         tree.limit = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
     while item < tile.items:
-        x = tile.x + item * tile.x_item * unit
+        x = tile.x + item * x_item
         tree.items = min(tree.items, tile.items - item)
         tree.values = tree.items * tree.width
         if line:
