@@ -1,6 +1,6 @@
-"""The compiled kernels: loops of the best instruction set that is built and that this processor runs.
+"""The compiled kernels, for the best instruction set that is built and that this processor supports.
 
-`ONNXPOOL_ISA` names another one; the results have the same bits.
+`ONNXPOOL_ISA` selects another one. Results have the same bits with all of them.
 """
 
 import importlib
@@ -18,7 +18,7 @@ available = cpu.instruction_sets
 
 
 def choose() -> str:
-    """The instruction set that `ONNXPOOL_ISA` names, or else the best available one."""
+    """The instruction set named by `ONNXPOOL_ISA`, by default the best available one."""
     asked = os.environ.get("ONNXPOOL_ISA")
     if asked is None:
         return available()[0]
@@ -31,7 +31,7 @@ isa = choose()
 
 
 def compiled(name: str) -> Any:
-    """A module that is built once for each instruction set, as it is built for the one in use."""
+    """A module that is built for each instruction set, in the version for the one in use."""
     return importlib.import_module(f"{__name__}.{name}_{isa}")
 
 
@@ -40,7 +40,7 @@ pools.use(compiled("units").UNITS)
 
 def routes() -> list[dict[str, str]]:
     """
-    List the routes by which windows are reduced. The cheapest one that fits is taken.
+    List the routes by which windows are reduced. Of those that fit, the cheapest is chosen.
 
     Returns
     -------

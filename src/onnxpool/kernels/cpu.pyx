@@ -1,4 +1,4 @@
-"""What this processor and this build can do, and the floating-point state of a thread."""
+"""The instruction sets of this processor and this build, and the floating-point state of a thread."""
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
 
 cdef extern from *:
@@ -19,7 +19,7 @@ cdef extern from "isas.h":
 
 
 def instruction_sets():
-    """The names of those that are built and that this processor runs, best first."""
+    """The instruction sets that are built and that this processor supports, best first."""
     cdef int i = 0
     names = []
     while isa_of(i).name != NULL:
@@ -30,12 +30,12 @@ def instruction_sets():
 
 
 def openmp():
-    """The date of the OpenMP standard (yyyymm) that the kernels are built with; 0 without."""
+    """The date (yyyymm) of the OpenMP standard with which the kernels are built, or 0 without OpenMP."""
     return onnxpool_openmp
 
 
 cdef class DefaultFloats:
-    """Default rounding, no traps, no flushing of subnormals: in this thread, for as long as a `with` block runs."""
+    """A context manager: default rounding in this thread, without traps and without flushing subnormals."""
     cdef float_state saved
 
     def __enter__(self):

@@ -1,4 +1,4 @@
-"""The arrays of one call as their owner has them, and how a caller without the GIL reaches a `Pool`."""
+"""The arrays of one call as the caller has them, and how a caller without the GIL runs a `Pool`."""
 from .core.job cimport Rule
 
 cdef struct Operand:
@@ -10,9 +10,9 @@ cdef struct Operand:
 
 
 cdef struct Operands:
-    Operand x, y, indices      # indices have no data if none are asked for
-    Rule rule                  # its quantisation; the pool adds what it knows itself
+    Operand x, y, indices      # without indices, their data is NULL
+    Rule rule                  # the quantisation; the pool fills in the other fields
 
 
-# False if there is no memory to work in. The pool is a `Pool`, and somebody keeps it alive.
+# Returns False if scratch memory cannot be allocated. `pool` is a `Pool`, which the caller keeps alive.
 ctypedef bint (*RunPool)(void* pool, const Operands* operands, int threads) noexcept nogil

@@ -1,4 +1,4 @@
-"""Plain calls: arrays of which a plan knows all but their addresses go straight to its pool."""
+"""Plain calls: arrays about which a plan knows everything but their addresses go straight to its pool."""
 cimport cython
 
 
@@ -45,7 +45,7 @@ cdef class PlainPool:
         free(self.x_shape)
 
     cdef bint takes(self, x, int ndim, const Py_ssize_t* shape):
-        """Whether x is a plain array of the dtype and of that shape."""
+        """Whether x is a plain array of this dtype and shape."""
         cdef cnp.ndarray a
         cdef int i
         if not cnp.PyArray_CheckExact(x):
@@ -62,7 +62,7 @@ cdef class PlainPool:
         return cnp.PyArray_EMPTY(self.y_ndim, <cnp.npy_intp*> self.y_shape, self.typenum, 0)
 
     cdef bint may_write(self, cnp.ndarray x, y):
-        """Whether y is a plain array for results that lies apart from x."""
+        """Whether y is a plain, writable array for results that does not overlap x."""
         cdef cnp.ndarray b
         if not self.takes(y, self.y_ndim, self.y_shape):
             return False
@@ -72,7 +72,7 @@ cdef class PlainPool:
             or cnp.PyArray_BYTES(b) >= cnp.PyArray_BYTES(x) + cnp.PyArray_NBYTES(x))
 
     cdef run(self, cnp.ndarray x, cnp.ndarray y, int threads, quantisation):
-        """Reduces x into y, both of which must be as expected."""
+        """Reduce x into y, which must both have been checked."""
         cdef Operands operands
         memset(&operands, 0, sizeof(Operands))
         operands.x, operands.y = self.x, self.y
@@ -82,10 +82,10 @@ cdef class PlainPool:
 
 @cython.auto_pickle(False)  # a plan says itself how
 cdef class PlainCall:
-    """What makes a plan callable: a method of Python takes as long to reach as a small array to pool.
+    """Makes a plan callable in compiled code, because calling a Python method takes as long as pooling a small array.
 
-    The plan has a list `_plain`, which holds one `PlainPool` once there is one. Its methods `_rule` and `_team` give
-    what else a call says. Its method `_call` is for any other call.
+    The plan's list `_plain` holds a `PlainPool` once there is one. Its methods `_rule` and `_team` turn other arguments
+    into parameters, and its method `_call` handles all other calls.
     """
 
     def __call__(self, x, *inputs, out=None, num_threads=None):

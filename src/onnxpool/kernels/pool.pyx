@@ -1,4 +1,4 @@
-"""A `Pool` is a job made ready: `run` reduces one array into another. Compiled once, for all instruction sets."""
+"""`Pool`: a reduction that is ready to run on arrays. Compiled once, for all instruction sets."""
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cython.parallel cimport parallel, prange, threadid
@@ -28,13 +28,13 @@ from .operands cimport Operand, Operands
 
 cdef enum:
     LINE = 64  # bytes of a cache line
-    CACHED = 1 << 20  # bytes of elements that caches of a core hold
+    CACHED = 1 << 20  # bytes of elements that the caches of a core hold
 
 cnp.import_array()
 
 cdef extern from *:
     """
-    /* Intel's processors follow many streams by themselves, and lose by being asked. */
+    /* Intel's processors follow many streams by themselves, and software prefetches slow them down. */
     static int onnxpool_fetches(void) {
     #if defined(__x86_64__) && defined(__GNUC__)
         __builtin_cpu_init();
@@ -50,7 +50,7 @@ cdef const Unit* units = NULL
 
 
 def use(capsule):
-    """Takes the loops of an instruction set, before the first pool is made."""
+    """Set the loops of an instruction set, before the first pool is made."""
     global units
     units = <const Unit*> PyCapsule_GetPointer(capsule, "onnxpool.kernels.units")
 
@@ -58,7 +58,7 @@ def use(capsule):
 cdef const Unit* unit_of(str name) except NULL:
     cdef const Unit* unit = units
     cdef bytes encoded = name.encode()
-    cdef const char* wanted = encoded  # in C: every new shape asks for a few of some hundred names
+    cdef const char* wanted = encoded  # compared in C, because every new shape looks up some of several hundred names
     while unit.name != NULL:
         if strcmp(wanted, unit.name) == 0:
             return unit
@@ -67,7 +67,7 @@ cdef const Unit* unit_of(str name) except NULL:
 
 
 def unit_names():
-    """The steps of all units that are built."""
+    """The names of all units that are built."""
     cdef const Unit* unit = units
     names = []
     while unit.name != NULL:
@@ -77,7 +77,7 @@ def unit_names():
 
 
 cdef set_axis(Axis* axis, source):
-    """The windows that an `onnxpool.windows.Axis` describes."""
+    """Copy an `onnxpool.windows.Axis`."""
     axis.size, axis.out, axis.kernel = source.size, source.out, source.kernel
     axis.dilation = source.dilation if source.kernel > 1 else 1
     axis.stride = source.stride if source.out > 1 else 1
@@ -86,7 +86,7 @@ cdef set_axis(Axis* axis, source):
 
 
 def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, int joined):
-    """The bytes of scratch memory that a step takes for a tile of so many windows and lanes, as some of all."""
+    """The bytes of scratch memory that a unit needs for a tile of so many windows and lanes, out of `all_lanes`."""
     cdef Axis[MOST_AXES] all_axes
     cdef Py_ssize_t[MOST_AXES] zero, end
     cdef Tile tile
@@ -100,14 +100,14 @@ def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, 
     return unit_of(unit).scratch(&tile)
 
 
-cdef Py_ssize_t fence = 0            # bytes behind the scratch memory of each thread that tests watch
-cdef Py_ssize_t breaches = 0         # bytes of fences that were written
+cdef Py_ssize_t fence = 0            # bytes after the scratch memory of each thread that tests watch
+cdef Py_ssize_t breaches = 0         # bytes of fences that were overwritten
 cdef enum:
     FENCE = 0xa5
 
 
 def watch_scratch(Py_ssize_t n):
-    """For tests: from now on n bytes behind the memory of each thread are watched. How many were written before."""
+    """For tests: watch n bytes after the memory of each thread, and return how many were overwritten until now."""
     global fence, breaches
     cdef Py_ssize_t found = breaches
     fence, breaches = n, 0
@@ -115,7 +115,7 @@ def watch_scratch(Py_ssize_t n):
 
 
 cdef void close_fences(char* memory, int threads, Py_ssize_t room) noexcept nogil:
-    """Counts what was written behind the memory of threads."""
+    """Count the bytes that were overwritten after the memory of threads."""
     global breaches
     cdef Py_ssize_t i
     cdef int thread
@@ -125,7 +125,7 @@ cdef void close_fences(char* memory, int threads, Py_ssize_t room) noexcept nogi
 
 
 cdef void run_tasks(const Job* job, const Call* call, Team* team, char* memory, Py_ssize_t room) noexcept nogil:
-    """All tiles, by a team. The float state of a thread is set once: to ask for it waits for all that was begun."""
+    """Run all tasks. Each thread sets its floating-point state only once, because reading it drains the pipeline."""
     cdef Py_ssize_t task
     cdef float_state saved = enter_default_floats(), own = saved
     if team.threads == 1:
@@ -150,7 +150,7 @@ cdef Operand operand_of(cnp.ndarray array):
 
 
 cdef lay_strides(Py_ssize_t* strides, shape, Py_ssize_t itemsize):
-    """Those of an array in row-major order."""
+    """Set the strides of a row-major array."""
     for a in range(len(shape) - 1, -1, -1):
         strides[a] = itemsize
         itemsize *= shape[a]
@@ -161,7 +161,7 @@ cdef inline Py_ssize_t stride_of(const Operand* array, int axis, Py_ssize_t none
 
 
 cdef class Pool:
-    """A reduction over windows, for one shape, dtype and layout.
+    """A reduction of windows, for arrays of one shape, dtype and set of strides.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ cdef class Pool:
         return self.jobs[0].tasks
 
     def run(self, cnp.ndarray x, cnp.ndarray y, int threads, quantisation=None, cnp.ndarray indices=None):
-        """Reduces x into y; all have the shape and dtype of the job, and none overlaps x."""
+        """Reduce x into y. All arrays have the shapes and dtypes of the job, and none overlaps x."""
         cdef Operands operands
         if cnp.PyArray_SIZE(y) == 0:
             return
@@ -284,8 +284,8 @@ cdef class Pool:
         raised_by_handler(&signals)
 
     cdef bint _describe(self, Array* array, const Operand* source, const int* axis, Py_ssize_t places) noexcept nogil:
-        """The strides of an array by the names they have in a job. The result says whether its elements must be copied
-        together. A row of several places must lie in one piece; 0 places: it need not."""
+        """Set an array's strides by the dimensions of the job, and return whether it has to be copied. A row of several places
+        must be contiguous, unless `places` is 0."""
         cdef const Job* job = self.jobs
         cdef bint apart = source.swapped
         cdef Py_ssize_t packed = job.lanes * source.itemsize
@@ -308,7 +308,7 @@ cdef class Pool:
         return apart
 
     cdef bint run_operands(self, const Operands* operands, int threads, Interrupts* signals) noexcept nogil:
-        """As `run`, but needs no GIL; False if there is no memory. Without `signals` it goes on to the end."""
+        """As `run`, without the GIL. Returns False without memory. If `signals` is NULL, nothing interrupts it."""
         cdef Call call
         cdef char* memory
         cdef char* allocated

@@ -1,4 +1,4 @@
-"""The loops of one instruction set. The build writes the table of what it has compiled."""
+"""The extension module of one instruction set: exports the table of compiled loops, which the build writes."""
 from cpython.pycapsule cimport PyCapsule_New
 
 from .core.units cimport Unit

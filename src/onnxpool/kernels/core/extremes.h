@@ -1,4 +1,4 @@
-/* Whether a box of elements has one that can take a sum out of its range. */
+/* Searches a box of elements for one that can take a sum out of its range. */
 #ifndef ONNXPOOL_EXTREMES_H
 #define ONNXPOOL_EXTREMES_H
 
@@ -6,7 +6,7 @@
 
 #include "boxes.h"
 
-/* Magnitudes as integers have the order of the numbers; infinities and NaNs, which no care can change, are the largest. */
+/* Magnitudes read as integers have the order of the numbers. Infinities and NaNs, which no retry can change, are largest. */
 typedef struct {
     uint64_t least, largest, infinite;
     int itemsize;
@@ -28,7 +28,7 @@ static inline uint64_t magnitude_of(const char *x, const Extremes *e, int swappe
     return (swapped ? (uint16_t)(half << 8 | half >> 8) : half) & INT16_MAX;
 }
 
-/* The limits of floats of so many binary digits. */
+/* The limits, for floats with so many binary digits. */
 static inline Extremes extremes_of(int digits, double least, double largest) {
     Extremes e = {0, 0, 0, digits == 53 ? 8 : digits == 24 ? 4 : 2};
     const float least_float = (float)least, largest_float = (float)largest;
@@ -44,7 +44,7 @@ static inline Extremes extremes_of(int digits, double least, double largest) {
     memcpy(&bits, &largest_float, sizeof bits);
     e.largest = bits;
     e.infinite = UINT32_C(0x7f800000);
-    if (digits == 11) { /* all of them but zeros and infinities: there are few bits to spare */
+    if (digits == 11) { /* everything but zeros and infinities, because float16 has few bits to spare */
         e.least = 0x7c00, e.largest = 0, e.infinite = 0x7c00;
     } else if (digits == 8) {
         e.least = (e.least >> 16) + 1, e.largest >>= 16, e.infinite >>= 16;

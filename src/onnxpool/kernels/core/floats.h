@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-/* Default rounding, no flush-to-zero, for as long as a worker computes; the caller's state comes back afterwards. */
+/* Default rounding without flush-to-zero while a worker computes. The caller's state is restored afterwards. */
 #if defined(__SSE2__)
 typedef unsigned int float_state;
 static inline float_state enter_default_floats(void) {

@@ -1,7 +1,7 @@
-/* Signals during a long call: between two tasks, every INTERVAL, the calling thread lets Python run its handlers.
+/* Signals during a long call: between tasks, once per INTERVAL, the calling thread lets Python run its signal handlers.
  *
- * A handler that raises, as that of Ctrl-C does, ends the call: the tasks that are left are skipped. Python runs handlers
- * in its main thread only. On Linux no other thread ever waits here for the GIL; elsewhere a thread cannot be told apart.
+ * If a handler raises, as that of Ctrl-C does, the remaining tasks are skipped. Python runs handlers only in its main
+ * thread. On Linux, no other thread waits for the GIL here; elsewhere the main thread cannot be told from others.
  */
 #ifndef ONNXPOOL_INTERRUPTS_H
 #define ONNXPOOL_INTERRUPTS_H
@@ -42,7 +42,7 @@ static inline int may_handle_signals(void) {
 #endif
 }
 
-/* Whether no further task is to be run. */
+/* Whether the remaining tasks are to be skipped. */
 static inline int interrupted(Interrupts *state) {
     if (__atomic_load_n(&state->raised, __ATOMIC_RELAXED))
         return 1;
@@ -68,7 +68,7 @@ static inline int interrupted(Interrupts *state) {
     return state->raised;
 }
 
-/* With the GIL: -1, and the exception that a handler raised is set, or 0. */
+/* Must hold the GIL. Returns -1 if a handler raised an exception, which is then set, and otherwise 0. */
 static inline int raised_by_handler(const Interrupts *state) { return -state->raised; }
 
 #endif

@@ -1,4 +1,4 @@
-/* What a step is told. Strides are in elements. */
+/* The arguments of a step. Strides are in elements, unless a comment says otherwise. */
 #ifndef ONNXPOOL_JOB_H
 #define ONNXPOOL_JOB_H
 
@@ -11,12 +11,12 @@
 typedef struct {
     ptrdiff_t size, out;                       /* elements in, windows out */
     ptrdiff_t kernel, stride, dilation;
-    ptrdiff_t pad, pad_end;                    /* elements of padding before the first element and behind the last one */
+    ptrdiff_t pad, pad_end;                    /* elements of padding before the first element and after the last one */
     ptrdiff_t begin, end;                      /* the interior: windows whose taps are all inside */
-    int counts_pads;                           /* whether padding counts in the divisor of a mean */
+    int counts_pads;                           /* whether padding counts in the divisor of means */
 } Axis;
 
-/* One window: its first tap inside, how many are inside, and by what it divides a sum. */
+/* One window: its first tap inside the array, the number of taps inside, and the divisor of a mean. */
 typedef struct {
     ptrdiff_t first, taps;
     ptrdiff_t skipped;                         /* taps in the padding before the first one inside */
@@ -24,19 +24,19 @@ typedef struct {
 } Window;
 
 #if defined(__SIZEOF_INT128__)
-__extension__ typedef __int128 wide_int; /* attributes may be as large as 64 bits: their products are not */
+__extension__ typedef __int128 wide_int; /* attributes may take 64 bits, and their products more */
 #else
 typedef int64_t wide_int;
 #endif
 
-static inline wide_int taps_before(wide_int distance, const Axis *a) { /* taps at places below a distance from the first */
+static inline wide_int taps_before(wide_int distance, const Axis *a) { /* that are less than a distance after the first tap */
     if (distance <= 0)
         return 0;
     const wide_int taps = a->dilation == 1 ? distance : (distance + a->dilation - 1) / a->dilation;
     return taps < a->kernel ? taps : a->kernel;
 }
 
-/* The elements between the first and the last one that windows [begin, end) may read. */
+/* The range of elements that windows [begin, end) may read. */
 static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t *low, ptrdiff_t *high) {
     const wide_int first = (wide_int)begin * a->stride - a->pad;
     const wide_int behind = (wide_int)(end - 1) * a->stride - a->pad + (wide_int)(a->kernel - 1) * a->dilation + 1;
@@ -58,7 +58,7 @@ static inline Window window_at(const Axis *a, ptrdiff_t w) {
     return window;
 }
 
-/* Neighbouring windows that have as many taps and the same divisor: all that are left of the interior, or one. */
+/* Neighbouring windows with the same taps and divisor: the rest of the interior, or a single window. */
 typedef struct {
     ptrdiff_t n;
     Window window;                             /* the first one */
@@ -73,13 +73,13 @@ static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
 typedef struct {
     double p;                                  /* of the Lp norm */
     int divides;                               /* whether totals are divided, as those of a mean */
-    double low, high;                          /* totals of p-th powers in this range lost nothing */
-    /* Of quantised means; where the sum is of integers, the bias is of all taps, and the range is less the zero point: */
+    double low, high;                          /* the safe range of totals */
+    /* Of quantised means. If integers are summed, the bias is that of all taps, and the range is relative to the zero point. */
     int64_t bias;                              /* the zero point of x */
-    float scale, y_scale;                      /* what one unit of the sum is worth, in units of y or real */
+    float scale, y_scale;                      /* the value of one unit of the sum, in units of y or real */
     float lowest, highest;                     /* the range of y */
     int zero;                                  /* the zero point of y */
-    int careful;                               /* whether quotients need a division */
+    int careful;                               /* whether quotients must be computed by division */
 } Rule;
 
 /* Where the elements of an array lie in one call; strides are bytes. */
@@ -91,12 +91,12 @@ typedef struct {
     ptrdiff_t outer[ONNXPOOL_MOST_AXES], axis[ONNXPOOL_MOST_AXES];
 } Array;
 
-/* A part of a result, and where its elements are. A step reduces it for each of its items. */
+/* A tile: a part of the result, and the elements that it is computed from. A step loops over its items. */
 typedef struct {
     const Axis *axis;
     int rank;
     int joined;                                /* axes at the end that are one in the order of sums, with gaps between */
-    ptrdiff_t items, lanes;                    /* lanes lie side by side at each place */
+    ptrdiff_t items, lanes;                    /* lanes are adjacent at each place */
     ptrdiff_t all_lanes, most_lanes;           /* of the job, and of its largest tile */
     const char *x;                             /* the element of the first item at place 0 of all axes */
     char *y;                                   /* the result of the first item in window 0 of all axes */
@@ -108,23 +108,23 @@ typedef struct {
     char *indices;                             /* of maxima, as y: 64-bit integers; else NULL */
     ptrdiff_t index_item;
     const ptrdiff_t *index_stride;
-    const ptrdiff_t *pace;                     /* from the index of a place to that of the next one of each axis */
-    int64_t base, base_item, base_lane;        /* index of place 0 of the first item and lane, to the next item, and lane */
+    const ptrdiff_t *pace;                     /* what one more along each axis adds to an index */
+    int64_t base, base_item, base_lane;        /* index of the first element, and what one more item or lane adds to it */
     const Array *strided;                      /* of x, if the step itself copies elements together; else NULL */
-    int far;                                   /* whether elements come from memory, and loops had better ask for them */
-    int suspect;                               /* set by a step: some results may be wrong */
+    int far;                                   /* whether elements are in main memory, so that loops prefetch them */
+    int suspect;                               /* set by a step if some results may be wrong */
 } Tile;
 
 static inline ptrdiff_t ceil_div(ptrdiff_t a, ptrdiff_t b) { return (a + b - 1) / b; }
 static inline ptrdiff_t round_up(ptrdiff_t n, ptrdiff_t unit) { return ceil_div(n, unit) * unit; }
 
-/* Asks for the cache lines of so many bytes, which will be read soon. */
+/* Prefetches the cache lines of so many bytes. */
 static inline void fetch(const void *x, ptrdiff_t bytes) {
     for (ptrdiff_t i = 0; i < bytes; i += 64)
         __builtin_prefetch((const char *)x + i);
 }
 
 typedef void (*Step)(Tile *tile);
-typedef ptrdiff_t (*Scratch)(const Tile *tile); /* bytes that a step needs for a tile of so many windows */
+typedef ptrdiff_t (*Scratch)(const Tile *tile); /* the scratch memory in bytes that a step needs for a tile */
 
 #endif

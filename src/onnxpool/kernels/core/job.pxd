@@ -1,4 +1,4 @@
-"""What a step is told; see job.h."""
+"""The arguments of a step; see job.h."""
 from libc.stdint cimport int64_t
 
 cdef extern from "job.h" nogil:

@@ -1,11 +1,11 @@
-/* What a step on whole channels (`whole`) holds while up to 16 rows become one: leaf_t, as many lanes as two registers
- * of accumulators. Sums of so few bytes fit into 16 bits, and so into one register. */
+/* leaf_t: what the step `whole` holds in registers while it reduces up to 16 rows to one. It has the lanes of two registers
+ * of accumulators. Sums of so few bytes fit into 16 bits, so that a single register holds them. */
 #ifndef ONNXPOOL_LEAVES_H
 #define ONNXPOOL_LEAVES_H
 
 #include "element.h"
 
-/* A row of few lanes: bytes, and accumulators. */
+/* A row of few lanes, in bytes and in accumulators. */
 enum { ROW = 64, FULL = ROW / sizeof(acc_t) };
 
 #if defined(REDUCTION_quantised_mean) && !defined(REDUCTION_long_quantised_mean)

@@ -1,4 +1,4 @@
-/* Powers of magnitudes, their roots, and doubles with an exponent of their own, for sums that leave the range of one. */
+/* Powers of magnitudes and their roots, and doubles with a separate exponent, for sums that exceed the range of a double. */
 #ifndef ONNXPOOL_POWERS_H
 #define ONNXPOOL_POWERS_H
 
@@ -21,7 +21,7 @@ static inline double power(double x, double p) {
     return result;
 }
 
-/* value * 2^exponent with 0.5 <= |value| < 1, or 0, or not finite: it neither overflows nor underflows. */
+/* value * 2^exponent, which neither overflows nor underflows: 0.5 <= |value| < 1, or value is 0 or not finite. */
 typedef struct {
     double value;
     int64_t exponent;
@@ -36,7 +36,7 @@ static inline Wide wide(double value, int64_t exponent) {
 static inline Wide add_wide(Wide a, Wide b) {
     if (a.value == 0 || b.value == 0 || !isfinite(a.value) || !isfinite(b.value))
         return wide(a.value + b.value, a.value == 0 ? b.exponent : a.exponent); /* 0 + -0 is 0 in any order */
-    /* Also of values that no window reads, which may be anything. */
+    /* Unsigned, because values that no window reads may be arbitrary. */
     const int64_t distance = (int64_t)((uint64_t)a.exponent - (uint64_t)b.exponent);
     if (distance >= 0)
         return wide(a.value + (distance < 128 ? ldexp(b.value, (int)-distance) : 0), a.exponent);
@@ -49,7 +49,7 @@ static inline Wide wide_power(double x, double p) {
     if (base.value == 0 || !isfinite(base.value))
         return base;
     if (p != floor(p) || p > 1 << 20) {
-        /* The whole parts of p times the exponent are exact, p being below 2^52: a digit lost would show in the root. */
+        /* As p is below 2^52, the integer part of p times the exponent is exact. A lost digit would show in the root. */
         const double part = (p - n) * base.exponent;
         const double fraction = (part - floor(part)) + fma(p - n, base.exponent, -part) + p * log2(base.value);
         return wide(exp2(fraction - floor(fraction)),
@@ -63,7 +63,7 @@ static inline Wide wide_power(double x, double p) {
     return result;
 }
 
-/* An exponent as ldexp takes it: what is cut off is far beyond the range of a double. */
+/* An exponent for ldexp. What is cut off lies far beyond the range of a double. */
 static inline int bounded(int64_t exponent) { return exponent < -5000 ? -5000 : exponent > 5000 ? 5000 : (int)exponent; }
 
 /* (value * 2^exponent) ** (1 / p) */
@@ -73,7 +73,7 @@ static inline double root(double value, int64_t exponent, double p) {
         return value;
     value = frexp(value, &shift);
     exponent += shift;
-    /* The exponent is divided apart and exactly, so that only its remainder, about p, goes through exp2. */
+    /* The exponent is divided separately and exactly, so that exp2 only sees its remainder, which is about p. */
     const int64_t whole = (int64_t)floor(exponent / p);
     const double rest = fma(-(double)whole, p - floor(p), (double)(exponent - whole * (int64_t)floor(p)));
     return ldexp(pow(value, 1 / p) * exp2(rest / p), bounded(whole));

@@ -17,7 +17,7 @@ static inline float float_of(uint32_t bits) {
     return value;
 }
 
-/* A double as the float whose later narrowing to 16 bits rounds the double itself: the last bit is sticky. */
+/* A double as a float with a sticky last bit, so that narrowing it to 16 bits later rounds the double only once. */
 static inline uint32_t round_to_odd_bits(double value) {
     const float nearest = (float)value;
     const uint32_t bits = bits_of(nearest);

@@ -1,4 +1,4 @@
-"""Tasks: a job is cut into tiles, and the arrays of a tile are brought into the form that its step takes."""
+"""Tasks: cuts a job into tiles, and copies the arrays of a tile where their strides do not suit the step."""
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
@@ -8,10 +8,10 @@ from .interrupts cimport Interrupts, interrupted
 from .job cimport MOST_AXES, Array, Axis, Rule, Scratch, Step, Tile, ceil_div, elements_of
 
 cdef enum:
-    FRONT = 256  # bytes before a copy: four of the longest registers, as loads of phases begin before a row
+    FRONT = 256  # bytes before a copy: four registers of the largest set, because phases are loaded from before a row
 
 cdef struct Job:
-    # x[group, item, axes, lane], and how it is cut; arrays of the job are as long as its rank.
+    # x[groups, item, axes, lane], and how it is cut into tiles. Arrays without a size have one value per axis.
     Step step
     CopyStep copy
     Axis* axis
@@ -21,36 +21,36 @@ cdef struct Job:
     Py_ssize_t* tile                     # windows of a tile along each axis
     int outer                            # dimensions of groups
     Py_ssize_t* outer_size
-    Py_ssize_t* outer_place              # what one more along each dimension adds to an index: groups,
-    Py_ssize_t* place                    # axes,
-    Py_ssize_t item_place, lane_place    # items and lanes
-    bint rows                            # whether the step takes rows that lie in one piece
-    bint gathers                         # whether it reads strided elements itself
+    Py_ssize_t* outer_place              # what one more along each dimension adds to an index: of groups,
+    Py_ssize_t* place                    # of axes,
+    Py_ssize_t item_place, lane_place    # of items and of lanes
+    bint rows                            # whether the step needs contiguous rows
+    bint gathers                         # whether it copies strided elements itself
     Py_ssize_t itemsize
     Py_ssize_t tasks
-    Py_ssize_t x_room, y_room, index_room  # bytes of the copies of a tile, where elements or results are apart
-    Py_ssize_t scratch                   # bytes that its step needs
-    const Job* retry                     # computes suspect results again; or NULL
-    Extremes extremes                    # of elements without which no result is wrong
-    bint retries                         # whether this is such a job, whose step looks at the results that are there
+    Py_ssize_t x_room, y_room, index_room  # bytes for the copies of a tile, if arrays are apart
+    Py_ssize_t scratch                   # bytes that the step needs
+    const Job* retry                     # the job that recomputes suspect results, or NULL
+    Extremes extremes                    # the elements without which no result is wrong
+    bint retries                         # whether this is such a job, whose step reads the results so far
 
 cdef struct Call:
     Array x, y, indices
     Rule rule
-    Interrupts* signals                  # NULL if nothing may end the call early
-    bint apart                           # whether lanes of x lie apart, or are swapped,
-    bint y_apart, indices_apart          # and those of the results
-    bint far                             # whether elements come from memory
+    Interrupts* signals                  # NULL if nothing may interrupt the call
+    bint apart                           # whether x has to be copied,
+    bint y_apart, indices_apart          # and whether results have to be
+    bint far                             # whether elements are in main memory
 
 cdef struct Part:
-    # Of a job, along each axis of its arrays.
+    # The ranges of a tile along each dimension of its job.
     Py_ssize_t group, item, items, lane, lanes
     Py_ssize_t[MOST_AXES] begin, end     # windows
     Py_ssize_t[MOST_AXES] low, high      # elements that these may read
 
 
 cdef inline Py_ssize_t room_of(const Job* job, const Call* call) noexcept nogil:
-    """Bytes of memory that a thread needs."""
+    """The bytes of memory that a thread needs."""
     cdef Py_ssize_t room = job.scratch
     if call.apart:
         room += job.x_room
@@ -66,7 +66,7 @@ cdef inline bint stopped(const Call* call) noexcept nogil:
 
 
 cdef inline Py_ssize_t count_parts(const Job* job, const Part* whole) noexcept nogil:
-    """Tiles of a job in a whole that may be a tile of another one."""
+    """The number of tiles of a job in a whole, which may be a tile of another job."""
     cdef Py_ssize_t count = ceil_div(whole.items, job.tile_items) * ceil_div(whole.lanes, job.tile_lanes)
     cdef int a
     for a in range(job.rank):
@@ -82,7 +82,7 @@ cdef inline void whole_of(const Job* job, Py_ssize_t group, Part* part) noexcept
 
 
 cdef inline void locate(const Job* job, const Part* whole, Py_ssize_t task, Part* part) noexcept nogil:
-    """Tasks count through the tiles as elements lie in memory: lanes fastest, then the last axis, items slowest."""
+    """Find the tile of a task. Tasks are numbered in memory order: lanes are fastest, and items slowest."""
     cdef Py_ssize_t count = ceil_div(whole.lanes, job.tile_lanes)
     cdef int a
     part.group = whole.group
@@ -100,7 +100,7 @@ cdef inline void locate(const Job* job, const Part* whole, Py_ssize_t task, Part
 
 
 cdef inline Py_ssize_t offset_of(const Job* job, Py_ssize_t group, const Py_ssize_t* strides) noexcept nogil:
-    """How far the elements of a group are from those of the first one."""
+    """The offset of a group from the first one, by these strides."""
     cdef Py_ssize_t offset = 0
     cdef int a
     for a in range(job.outer - 1, -1, -1):
@@ -120,7 +120,7 @@ cdef inline char* address(const Array* array, const Job* job, const Part* part, 
 
 cdef inline void describe(Copy* copy, const Job* job, const Part* part, const Array* array, const Py_ssize_t* begin,
                           const Py_ssize_t* end, Py_ssize_t* strides, Py_ssize_t itemsize) noexcept nogil:
-    """The copy of a box of an array to scratch memory, where its axes have these strides, in elements."""
+    """Describe the copy of a box of an array to scratch memory, and set the strides that it has there, in elements."""
     cdef Py_ssize_t stride = part.lanes
     cdef int a, rank = job.rank
     copy.from_ = address(array, job, part, begin)
@@ -136,7 +136,7 @@ cdef inline void describe(Copy* copy, const Job* job, const Part* part, const Ar
 
 
 cdef inline void turn(Copy* copy) noexcept nogil:
-    """Lets a copy go the other way; the caller sets its target."""
+    """Reverse the direction of a copy. The caller sets its addresses."""
     cdef Py_ssize_t[MOST_COPIED] strides
     cdef int a
     for a in range(copy.axes):
@@ -155,7 +155,7 @@ cdef inline Py_ssize_t volume(const Copy* copy) noexcept nogil:
 
 cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const Part* part, Py_ssize_t* strides,
                             char* memory) noexcept nogil:
-    """Elements where they are, or copied together in scratch memory."""
+    """Set where a tile reads its elements: in place, or copied to scratch memory."""
     cdef Copy copy
     cdef int a, rank = job.rank
     cdef Py_ssize_t[MOST_AXES] zero
@@ -176,7 +176,7 @@ cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const 
 
 cdef inline char* target_of(Copy* copy, const Job* job, const Part* part, const Array* array, bint apart,
                             Py_ssize_t* strides, char* memory) noexcept nogil:
-    """Where results are stored: the one of window 0 of all axes. If apart, `copy` brings them to their place later."""
+    """The address for the result of window 0. If results are apart, `copy` later moves them into place."""
     cdef int a, rank = job.rank
     cdef char* y
     cdef char* target
@@ -208,7 +208,7 @@ cdef inline void set_tile(Tile* tile, const Job* job, const Part* part, const Ca
 
 
 cdef inline bint has_cause(const Job* job, const Call* call, const Part* part) noexcept nogil:
-    """Whether a tile has elements that may have taken a sum out of its range: infinite ones have not."""
+    """Whether a tile has finite elements that may have taken a sum out of its range."""
     cdef Copy copy
     cdef Py_ssize_t[MOST_AXES + 1] strides
     describe(&copy, job, part, &call.x, part.low, part.high, strides, job.itemsize)
@@ -216,7 +216,7 @@ cdef inline bint has_cause(const Job* job, const Call* call, const Part* part) n
 
 
 cdef inline void run_part(const Job* job, const Call* call, const Part* part, char* memory) noexcept nogil:
-    """A tile, again with divisions if quotients may be wrong, and results that are suspect even so by another job."""
+    """Compute a tile: again with divisions if quotients may be wrong, and by a retry if results are still suspect."""
     cdef Tile tile
     cdef Copy copy, indices
     cdef Rule careful
@@ -248,7 +248,7 @@ cdef inline void run_part(const Job* job, const Call* call, const Part* part, ch
 
 
 cdef inline void retry_part(const Job* job, const Call* call, const Part* whole, char* memory) noexcept nogil:
-    """The tiles of a retry in a tile."""
+    """Compute suspect results of a tile again, tile by tile of the retry."""
     cdef Part part
     cdef Py_ssize_t task
     for task in range(count_parts(job, whole)):

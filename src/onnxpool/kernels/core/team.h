@@ -1,9 +1,9 @@
-/* Which calls get a team of threads, and what a fork leaves of it.
+/* Teams of threads: which calls get one, and what happens to it in a fork.
  *
- * libgomp keeps a pool of workers for each thread that ever ran a region. So one region runs at a time, and at most
- * MOST_POOLS threads have a pool. A pool is given up before a fork: its workers do not exist in the child, which would
- * wait for them for ever. libgomp ends the process if it cannot start a worker, so a pool grows only after as many
- * threads were started and ended here.
+ * libgomp keeps a pool of workers for every thread that has run a parallel region. Therefore only one region runs at a
+ * time, and at most MOST_POOLS threads have a pool. A pool is released before a fork, because its workers do not exist in
+ * the child, which would wait for them forever. libgomp ends the process if it cannot start a worker. Hence a pool only
+ * grows after the same number of threads could be started here.
  */
 #ifndef ONNXPOOL_TEAM_H
 #define ONNXPOOL_TEAM_H
@@ -13,8 +13,8 @@
 #include "shared_limits.h"
 
 typedef struct {
-    int threads;           /* that a call gets, with the one that calls */
-    int64_t begun, worked; /* when it began, and when the calling thread last ended a task, in nanoseconds */
+    int threads;           /* of the call, including the calling one */
+    int64_t begun, worked; /* start of the call, and end of the calling thread's last task, in nanoseconds */
 } Team;
 
 #ifdef _OPENMP
@@ -26,8 +26,8 @@ typedef struct {
 enum { MOST_POOLS = 2 };
 
 static int regions_running, pools_alive;
-static __thread int paused; /* by the fork that this thread makes: its child goes on with the same variable */
-static int orphaned;        /* this process was forked with a pool that could not be given up */
+static __thread int paused; /* whether the fork in progress released the pool; the child inherits the variable */
+static int orphaned;        /* whether this process was forked with a pool that could not be released */
 static __thread int has_pool, pool_size;
 static pthread_key_t pool_key;
 static pthread_attr_t worker_attributes;
@@ -39,7 +39,7 @@ static void forget_pool(void *value) {
 
 static void before_fork(void) {
 #if defined(__clang__)
-    paused = 1; /* its runtime does so itself */
+    paused = 1; /* its runtime handles forks itself */
 #elif __GNUC__ >= 9
     paused = !orphaned && omp_pause_resource_all(omp_pause_soft) == 0;
 #else
@@ -55,7 +55,7 @@ static void after_fork_in_child(void) {
     orphaned = !paused;
 }
 
-/* The stacks of libgomp's workers, in bytes; 0 is the system's choice. */
+/* The stack size of libgomp's workers in bytes; 0 stands for the system default. */
 static size_t worker_stack(void) {
     const char *names[] = {"OMP_STACKSIZE", "GOMP_STACKSIZE"};
     for (int i = 0; i < 2; i++) {
@@ -87,7 +87,7 @@ static void *pass(void *gate) {
     return 0;
 }
 
-/* Whether so many threads can be had at once. */
+/* Whether this many threads can run at the same time. */
 static int can_start(int count) {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
     pthread_t threads[ONNXPOOL_MOST_THREADS];
@@ -102,7 +102,7 @@ static int can_start(int count) {
     return started == count;
 }
 
-/* Whether this thread has a pool, or may have one now, of that many threads with itself. */
+/* Whether this thread has or gets a pool of this many threads, including itself. */
 static int get_pool(int threads) {
     int fresh = !has_pool;
     if ((fresh && __atomic_fetch_add(&pools_alive, 1, __ATOMIC_RELAXED) >= MOST_POOLS)
@@ -118,13 +118,13 @@ static int get_pool(int threads) {
     return 1;
 }
 
-/* Beside busy processes a worker can be without a core for as long as those may keep it, which is milliseconds. The
- * calling thread waits for it. So after a wait that was longer than the work, calls take one thread for a while. The
- * while grows with each such wait, and shrinks with each call that did not wait. */
+/* If other processes are busy, a worker may have to wait several milliseconds for a core, and the calling thread waits for
+ * the worker. After a wait that was longer than the work, calls therefore run single-threaded for a while. That pause
+ * grows with every such wait, and shrinks with every call that did not wait. */
 #define MILLISECOND 1000000
 enum { LEAST_WAIT = MILLISECOND / 5, FIRST_PAUSE = 16 * MILLISECOND, LONGEST_PAUSE = 1024 * MILLISECOND };
 static int64_t pause_length, paused_until;
-static int pauses = 1; /* whether there are any: tests that count threads want none */
+static int pauses = 1; /* whether pauses are allowed; tests that count threads switch them off */
 
 static int64_t now(void) {
     struct timespec time;
@@ -143,7 +143,7 @@ static void note_wait(int64_t worked, int64_t waited, int64_t end) {
     __atomic_store_n(&pause_length, length, __ATOMIC_RELAXED);
 }
 
-/* The team of a call: of what it asks for, or of 1. It must be left again. */
+/* The team of a call: the requested number of threads, or 1. Every team must be left again. */
 static Team enter_team(int threads) {
     Team team = {1, 0, 0};
     if (threads < 2 || orphaned || omp_in_parallel())
@@ -158,8 +158,8 @@ static Team enter_team(int threads) {
     return team;
 }
 
-/* Said by each thread after a task, where tasks are shared out beforehand and alike. Where they are not, a wait for a
- * longer task is no sign of busy cores, and nobody says so. */
+/* Called by each thread after a task, where equal tasks are distributed in advance. Elsewhere a wait for a longer task is no
+ * sign of busy cores, so nobody calls it. */
 static void end_task(Team *team) {
     if (team->threads > 1 && omp_get_thread_num() == 0)
         team->worked = now();

@@ -1,4 +1,4 @@
-"""The one owner of the state in team.h: it counts libgomp's pools and watches forks for every kernel module."""
+"""Owns the state in team.h, which counts libgomp's pools and watches forks for all kernel modules."""
 from libc.stdint cimport int64_t
 
 cdef extern from "team.h" nogil:
@@ -16,12 +16,12 @@ watch_forks()
 
 
 cdef Team enter_team(int threads) noexcept nogil:
-    """The team of a call: of the threads that it asks for, or of 1. It must be left again."""
+    """The team of a call: the requested number of threads, or 1. Every team must be left again."""
     return enter_team_here(threads)
 
 
 cdef void end_task(Team* team) noexcept nogil:
-    """Said by each thread after a task, where tasks are alike."""
+    """Called by each thread after a task, where tasks are equal."""
     end_task_here(team)
 
 
@@ -30,16 +30,16 @@ cdef void leave_team(const Team* team) noexcept nogil:
 
 
 def note(double worked, double waited):
-    """Notes a call that worked and then waited for so many seconds, as if it had been made now."""
+    """Record a call that worked and then waited for so many seconds, as if it had just ended."""
     note_wait(<int64_t> (worked * 1e9), <int64_t> (waited * 1e9), now())
 
 
 def paused():
-    """For how many seconds calls will take one thread, because a worker had to be waited for."""
+    """The seconds for which calls will still run single-threaded, because a call had to wait for a worker."""
     return pause_left() / 1e9
 
 
 def allow_pauses(bint allowed):
-    """Whether calls may take one thread for a while. Tests that count threads do not allow it."""
+    """Set whether calls may run single-threaded for a while. Tests that count threads forbid it."""
     global pauses
     pauses = allowed

@@ -1,8 +1,9 @@
-"""MaxRoiPool and RoiAlign: a region of a plane is cut into bins, and every bin of an axis knows its taps.
+"""MaxRoiPool and RoiAlign: a region of a plane is divided into bins, and each bin of an axis lists its taps.
 
-Maxima and averages of a region are separable: in each row the columns of each bin, then the rows of each bin. Only
-RoiAlign's maximum, of weighted corners, has to visit each sample. Channels are the innermost loop whatever the layout:
-rows of other arrays are gathered, so vectors are full. Averages are taken in double and rounded once.
+Maxima and averages of a region are separable: the columns of each bin are reduced in every row, and then the rows of
+each bin. Only RoiAlign's maximum, which is one of weighted corners, has to visit every sample. Channels are the
+innermost loop in every layout. Rows of other layouts are gathered, so that vectors are full. Averages are computed in
+double and rounded once.
 """
 from cython.parallel cimport prange, threadid
 from libc.math cimport INFINITY, ceil, fabs, floor, round
@@ -27,8 +28,8 @@ cdef extern from "half.h" nogil:
 
 
 cdef enum:
-    ROW = 1 << 14  # values of a row of a region that are taken together
-    FEWEST_CHANNELS = 64  # but no fewer channels than these
+    ROW = 1 << 14  # values of a region's row that are processed at a time
+    FEWEST_CHANNELS = 64  # minimum of channels processed at a time
 
 cdef enum Kind:
     ROI_MAX         # MaxRoiPool
@@ -92,7 +93,7 @@ cdef void add_weight(Bins* bins, Py_ssize_t b, Py_ssize_t* count, Py_ssize_t at,
 
 cdef void add_sample(Bins* bins, Py_ssize_t b, Py_ssize_t* count, real_t place, Py_ssize_t size,
                      bint pairs) noexcept nogil:
-    """A sample between two elements; outside of the plane it is worth nothing."""
+    """A sample between two elements. Outside the plane, it has no weight."""
     cdef Py_ssize_t low, high
     cdef real_t part
     if place < -1 or place > size:
@@ -117,7 +118,7 @@ cdef void add_sample(Bins* bins, Py_ssize_t b, Py_ssize_t* count, real_t place, 
 
 
 cdef inline real_t way_to(real_t bin_size, Py_ssize_t i, Py_ssize_t samples) noexcept nogil:
-    """From the begin of a bin to its sample i. What overflows in the usual order is divided first."""
+    """The distance from the start of a bin to its sample i. If the usual order overflows, the division comes first."""
     cdef real_t way = (i + <real_t> 0.5) * bin_size / samples
     return way if fabs(way) < <real_t> INFINITY else (i + <real_t> 0.5) / samples * bin_size
 
@@ -141,7 +142,7 @@ cdef void align_bins(Bins* bins, const Regions* job, real_t begin, real_t end, P
                        job.kind == ALIGN_MAX)
     bins.first[pooled] = count
     if job.kind == ALIGN_AVG:
-        # Divided here, so that no sum overflows where the mean would not.
+        # Divided here, so that no sum overflows unless the mean does.
         for i in range(count):
             bins.taps[i].weight /= samples
 
@@ -178,7 +179,7 @@ cdef void set_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_
 
 
 cdef inline real_t larger(real_t a, real_t b) noexcept nogil:
-    """Of equals the first one, and a NaN. As two steps, each of which is an instruction."""
+    """The larger value: of equals the first one, and a NaN if there is one. Each of the two steps is an instruction."""
     cdef real_t result = b if b > a else a
     return b if b != b else result
 
@@ -239,7 +240,7 @@ cdef const char* line_of(real_t* unused, const Regions* job, const char* plane, 
 
 cdef void separable_bins(real_t* unused, const Regions* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
                          Scratch* scratch) noexcept nogil:
-    """One row of bins. Columns came first, so equal maxima resolve in row-major order."""
+    """One row of bins. Columns have been reduced first, so that of equal maxima the first in row-major order wins."""
     cdef const Bins* rows = &scratch.rows
     cdef Py_ssize_t i, n = job.pooled_width * channels
     cdef const char* line
@@ -288,7 +289,7 @@ cdef void corner_bins(real_t* unused, const Regions* job, const char* plane, Py_
 
 
 cdef const char* narrowed(real_t* unused, const Regions* job, Scratch* scratch, Py_ssize_t n) noexcept nogil:
-    """The row of bins as values: averages of floats are still doubles. 16-bit results are rounded only once."""
+    """The row of bins as values. Averages of floats are still doubles here. 16-bit results are rounded only once."""
     cdef const double* sums = <const double*> scratch.out
     cdef float* values = <float*> scratch.values
     cdef Py_ssize_t j
@@ -371,9 +372,9 @@ cdef void set_sizes(Regions* job, Py_ssize_t* x_shape, Py_ssize_t* y_shape, bint
 
 def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarray images, Py_ssize_t grid_limit,
                  bint channels_last, int threads):
-    """Pools region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r], as `cut`, a tuple Regions, says.
+    """Pool region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r]. `cut` is a tuple Regions.
 
-    Everything was checked."""
+    All arguments have been checked."""
     cdef Format format = DTYPES[x.dtype.name].digits if cnp.PyArray_ITEMSIZE(x) == 2 else PLAIN
     cdef Regions job
     cdef Py_ssize_t r, count = rois.shape[0]

@@ -1,6 +1,6 @@
-"""Rows of an array of images, whatever its strides, byte order and format.
+"""Rows of an array of images with any strides, byte order and format.
 
-They are read as plain values [place, channel] that lie side by side, and written from such values.
+They are read as contiguous values [place, channel], and written from such values.
 """
 from libc.stdint cimport uint16_t
 from libc.string cimport memcpy
@@ -39,13 +39,13 @@ cdef inline bint is_dense(const Images* x, Py_ssize_t length, Py_ssize_t channel
 
 
 cdef inline bint is_planar(const Images* x) noexcept nogil:
-    """Whether the places of a row lie side by side, and its channels apart."""
+    """Whether the places of a row are contiguous, and its channels strided."""
     return x.place == x.size and not x.swapped
 
 
 cdef inline const char* read_row(const Images* x, const char* source, Py_ssize_t length, Py_ssize_t channels,
                                  char* elements, char* values) noexcept nogil:
-    """Where the values are: in the array if they lie so, else in `values`, or in `elements` if that is enough."""
+    """The address of the values: in the array if they are contiguous, else in `elements`, or converted in `values`."""
     cdef Py_ssize_t[2] shape = [length, channels], strides = [x.place, x.channel], dense = [channels * x.size, x.size]
     if not is_dense(x, length, channels):
         if is_planar(x):

@@ -1,7 +1,7 @@
-"""MaxUnpool: values go to the flat places that indices name. Values are moved as bits, whatever they stand for.
+"""MaxUnpool: scatters values to flat indices. Values are moved as bits, whatever they represent.
 
-A first pass checks all indices, so that nothing is written when one is wrong; a second one stores. Indices are data
-that another thread may change meanwhile: the second pass loads each once, checks it again, and only then uses it.
+A first pass checks all indices, so that nothing is written if one is wrong. A second pass stores the values. Another
+thread may change the indices meanwhile. Therefore the second pass loads each index once and checks it again before use.
 """
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
@@ -16,9 +16,9 @@ from ..core.team cimport Team, end_task, enter_team, leave_team
 cnp.import_array()
 
 cdef enum:
-    LOOKS = 1 << 16  # elements between two looks for signals
-    BAD = 1  # what a check may find: an index out of range,
-    CROSSING = 2  # or one outside of the plane of its element
+    LOOKS = 1 << 16  # elements between two checks for signals
+    BAD = 1  # results of a check: an index is out of range,
+    CROSSING = 2  # or lies in another plane than its element
 
 ctypedef fused bits_t:
     uint16_t
@@ -66,7 +66,7 @@ cdef Task task_of(const Unpool* job, Py_ssize_t number) noexcept nogil:
 
 
 cdef int check_run(const Unpool* job, const int64_t* indices, Py_ssize_t n, const Task* task) noexcept nogil:
-    """What the signs of differences tell: they are vectors of every instruction set, unlike comparisons of 64 bits."""
+    """Check by the signs of differences, for which every instruction set has vectors, unlike comparisons of 64 bits."""
     cdef uint64_t last = job.images * job.channels * job.target - 1, pace = task.step * job.target, index
     cdef uint64_t low = task.plane * job.target, high = low + job.target - 1, outside = 0, away = 0
     cdef Py_ssize_t i

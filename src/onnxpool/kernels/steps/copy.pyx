@@ -1,4 +1,4 @@
-"""copy: a box of elements from anywhere to anywhere: rows where both places have such, else a transposition."""
+"""copy: copies a box of elements between any strides, by rows where both sides have them, and else by transposition."""
 from libc.string cimport memcpy
 
 from ..core.boxes cimport MOST_COPIED, Copy, copy_each
@@ -10,7 +10,7 @@ cdef extern from "transpose.h" nogil:
 
 
 cdef void simplify(const Copy* given, Copy* c) noexcept nogil:
-    """The same copy with as few axes as possible, those that lie closest together in the target last."""
+    """The same copy with as few axes as possible, sorted by their strides in the target, the smallest last."""
     cdef int a, b
     cdef Py_ssize_t n, source, target
     c.from_, c.to, c.itemsize, c.swapped, c.axes = given.from_, given.to, given.itemsize, given.swapped, 0
@@ -25,7 +25,7 @@ cdef void simplify(const Copy* given, Copy* c) noexcept nogil:
         c.n[b], c.from_stride[b], c.to_stride[b] = n, source, target
         c.axes += 1
     a = c.axes - 1
-    while a > 0:  # an axis that goes on where the one behind it ends
+    while a > 0:  # joins an axis with the next one if it continues where that one ends
         if c.from_stride[a - 1] == c.n[a] * c.from_stride[a] and c.to_stride[a - 1] == c.n[a] * c.to_stride[a]:
             c.n[a - 1] *= c.n[a]
             c.from_stride[a - 1], c.to_stride[a - 1] = c.from_stride[a], c.to_stride[a]
@@ -36,7 +36,7 @@ cdef void simplify(const Copy* given, Copy* c) noexcept nogil:
 
 
 cdef void move_to(Copy* c, int axis, int place) noexcept nogil:
-    """Moves an axis to a place behind it."""
+    """Move an axis to a later place."""
     cdef Py_ssize_t n = c.n[axis], source = c.from_stride[axis], target = c.to_stride[axis]
     cdef int a
     for a in range(axis, place):
@@ -45,7 +45,7 @@ cdef void move_to(Copy* c, int axis, int place) noexcept nogil:
 
 
 cdef void run_inner(const Copy* c, int outer, const char* source, char* target) noexcept nogil:
-    """The axes from `outer` on: one of a row, or two of a matrix."""
+    """Copy the axes from `outer` on: one of a row, or two of a matrix."""
     cdef int a = c.axes - 1
     if outer < a:
         transpose(source, c.from_stride[a], target, c.to_stride[outer], c.n[a], c.n[outer], c.itemsize)
