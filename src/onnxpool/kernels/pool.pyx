@@ -284,8 +284,8 @@ cdef class Pool:
         raised_by_handler(&signals)
 
     cdef bint _describe(self, Array* array, const Operand* source, const int* axis, Py_ssize_t places) noexcept nogil:
-        """Set an array's strides by the dimensions of the job, and return whether it has to be copied. A row of several places
-        must be contiguous, unless `places` is 0."""
+        """Set an array's strides by the dimensions of the job, and return whether it has to be copied. A row of several
+        places must be contiguous, unless `places` is 0."""
         cdef const Job* job = self.jobs
         cdef bint apart = source.swapped
         cdef Py_ssize_t packed = job.lanes * source.itemsize
