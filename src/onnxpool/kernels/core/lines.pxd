@@ -210,39 +210,32 @@ cdef inline void find_lines(Lines* lines, const elem_t* x) noexcept nogil:
     cdef const Tile* tile = lines.tile
     cdef int inner = lines.outer - 1, a
     cdef Window[MOST_AXES] window
-    cdef Py_ssize_t[MOST_AXES] tap
+    cdef Py_ssize_t[MOST_AXES] tap, zero, taps
     cdef Py_ssize_t box = 0, at
-    cdef int64_t place = 0
+    cdef const elem_t* source
+    cdef int64_t place
     cdef bint empty = lines.taps == 0
     lines.n, lines.divisor = 0, 1
     if tile.rank == 1:
         lines.line[0], lines.n = Line(x, lines.rows, 0, True), not empty
         return
     for a in range(inner + 1):
-        window[a], tap[a] = window_at(&tile.axis[a], lines.at[a]), 0
+        window[a] = window_at(&tile.axis[a], lines.at[a])
+        tap[a], zero[a], taps[a] = 0, 0, window[a].taps
         lines.divisor *= window[a].count
         empty |= window[a].taps == 0
     if empty:
         return
-    a = 0
-    while a >= 0:
-        while a < inner:  # to the next box, along the axes that have changed
+    while True:
+        source, place = x, 0
+        for a in range(inner):
             at = window[a].first + tap[a] * tile.axis[a].dilation
-            x += at * tile.x_stride[a]
+            source += at * tile.x_stride[a]
             place += at * pace_of(tile, a)
-            a += 1
-        add_lines(lines, x, place, box, &window[inner])
+        add_lines(lines, source, place, box, &window[inner])
         box += 1
-        a -= 1
-        while a >= 0:
-            at = window[a].first + tap[a] * tile.axis[a].dilation
-            x -= at * tile.x_stride[a]
-            place -= at * pace_of(tile, a)
-            tap[a] += 1
-            if tap[a] < window[a].taps:
-                break
-            tap[a] = 0
-            a -= 1
+        if advance(tap, zero, taps, inner) < 0:
+            return
 
 
 cdef inline void fill_none(acc_t* y, Py_ssize_t n) noexcept nogil:

@@ -23,7 +23,7 @@ cnp.import_array()
 
 
 cdef extern from "half.h" nogil:
-    float round_to_odd(double value) noexcept
+    void round_to_odd_row(const double* x, float* y, Py_ssize_t n) noexcept
 
 
 cdef enum:
@@ -294,8 +294,11 @@ cdef const char* narrowed(real_t* unused, const Regions* job, Scratch* scratch, 
     cdef Py_ssize_t j
     if sizeof(real_t) == sizeof(double) or job.kind != ALIGN_AVG:
         return scratch.out
+    if job.y.format != PLAIN:
+        round_to_odd_row(sums, values, n)
+        return scratch.values
     for j in range(n):
-        values[j] = <float> sums[j] if job.y.format == PLAIN else round_to_odd(sums[j])
+        values[j] = <float> sums[j]
     return scratch.values
 
 

@@ -2,6 +2,7 @@
 from libc.string cimport memcpy
 
 from ..core.boxes cimport MOST_COPIED, Copy, copy_each
+from ..core.cursor cimport advance
 
 cdef extern from "transpose.h" nogil:
     void transpose(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
@@ -61,10 +62,10 @@ cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Copy* given) noexcept n
 cdef public void run "ENTRY" (const Copy* given) noexcept nogil:
     cdef Copy copy
     cdef Copy* c = &copy
-    cdef Py_ssize_t[MOST_COPIED] at
+    cdef Py_ssize_t[MOST_COPIED] at, zero
     cdef const char* source = given.from_
     cdef char* target = given.to
-    cdef int a, outer
+    cdef int a, b, outer
     simplify(given, c)
     if c.axes == 0:
         c.axes, c.n[0], c.from_stride[0], c.to_stride[0] = 1, 1, c.itemsize, c.itemsize
@@ -76,19 +77,13 @@ cdef public void run "ENTRY" (const Copy* given) noexcept nogil:
                 outer -= 1
                 break
     for a in range(outer):
-        at[a] = 0
+        at[a] = zero[a] = 0
     while True:
         run_inner(c, outer, source, target)
-        a = outer - 1
-        while a >= 0:
-            at[a] += 1
-            source += c.from_stride[a]
-            target += c.to_stride[a]
-            if at[a] < c.n[a]:
-                break
-            source -= c.n[a] * c.from_stride[a]
-            target -= c.n[a] * c.to_stride[a]
-            at[a] = 0
-            a -= 1
+        a = advance(at, zero, c.n, outer)
         if a < 0:
             return
+        source, target = source + c.from_stride[a], target + c.to_stride[a]
+        for b in range(a + 1, outer):
+            source -= (c.n[b] - 1) * c.from_stride[b]
+            target -= (c.n[b] - 1) * c.to_stride[b]
