@@ -18,10 +18,10 @@ MADE = tempfile.TemporaryDirectory()  # headers that the build generates
 PLACES = ["-isystem", sysconfig.get_path("include"), *(f"-I{place}" for place in
           (SOURCES, KERNELS / "core", KERNELS / "other", MADE.name))]
 LEVELS = ["x86-64", pytest.param("x86-64-v3", marks=pytest.mark.slow), "x86-64-v4"]
-# Headers of loops check which unit they are compiled for. Those of indexed and sequential units share lines.h.
+# Headers of loops check which unit they are compiled for.
 UNITS = ["max int8", "mean float32", "norm float16", "long_quantised_mean uint8", "magnitude float64", "wide bfloat16",
          "indexed_max float32", "mean_in_order uint8"]
-OF_UNITS = {"element", "extremes", "indexed", "leaves", "lines", "sequential"}
+OF_UNITS = {"element", "extremes", "leaves", "ordered"}  # element.h includes ordered.h
 CORE = sorted(path.name for path in (KERNELS / "core").glob("*.h") if path.stem not in OF_UNITS)
 OTHER = sorted(path.name for path in (KERNELS / "other").glob("*.h"))
 
@@ -65,6 +65,7 @@ def test_headers_give_no_warning(compiler: str, level: str) -> None:
     found = [warnings(compiler, level, text, *options) for text in files for options in ([], *openmp)]
     for unit in UNITS:
         reduction, element = unit.split()
-        text = source("lines.h") if reduction in {"indexed_max", "mean_in_order"} else source("leaves.h", "extremes.h")
+        ordered = reduction in {"indexed_max", "mean_in_order"}
+        text = source("element.h") if ordered else source("leaves.h", "extremes.h")
         found.append(warnings(compiler, level, text, f"-DREDUCTION_{reduction}", f"-DELEMENT_{element}"))
     assert "".join(found) == ""

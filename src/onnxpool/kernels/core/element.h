@@ -24,6 +24,9 @@
 #if defined(REDUCTION_magnitude) /* the norm for an infinite p */
 #define REDUCTION_max
 #endif
+#if defined(ELEMENT_int8) || defined(ELEMENT_uint8)
+#define OF_BYTES
+#endif
 
 /* ---- In memory. */
 #if defined(ELEMENT_float32)
@@ -44,79 +47,77 @@ typedef uint16_t elem_t; /* float16, bfloat16 */
 enum { ORDERED = 0, IDEMPOTENT = 1, DIVIDES = 0 };
 #elif defined(REDUCTION_quantised_mean)
 enum { ORDERED = 0, IDEMPOTENT = 0, DIVIDES = 0 };
-#elif defined(REDUCTION_mean) || defined(REDUCTION_wide)
+#elif defined(REDUCTION_mean) || defined(REDUCTION_wide) || defined(REDUCTION_mean_in_order)
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
 #else
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
 #endif
 
 /* ---- In an accumulator. */
+#define ACCUMULATORS(type, register_type, bits)                                                 \
+    typedef type acc_t;                                                                         \
+    typedef register_type vec_t;                                                                \
+    typedef int##bits##_v lane_bits_t;                                                          \
+    enum { LANES = WIDTH / sizeof(acc_t) };                                                     \
+    INLINE void vec_split(vec_t *first, vec_t *second) {                                        \
+        split_int##bits((lane_bits_t *)first, (lane_bits_t *)second);                           \
+    }                                                                                           \
+    INLINE void vec_split_three(vec_t *first, vec_t *second, vec_t *third) {                    \
+        split_three_int##bits((lane_bits_t *)first, (lane_bits_t *)second, (lane_bits_t *)third); \
+    }
 #if defined(REDUCTION_wide)
 typedef Wide acc_t;
 typedef Wide vec_t;
 enum { LANES = 1 };
+INLINE void vec_split(vec_t *first, vec_t *second) { (void)first, (void)second; }
+INLINE void vec_split_three(vec_t *first, vec_t *second, vec_t *third) { (void)first, (void)second, (void)third; }
 #elif defined(REDUCTION_norm) || defined(ELEMENT_float64)
-typedef double acc_t;
-typedef double_v vec_t;
-typedef int64_v lane_bits_t;
-#define split_lanes split_int64
-#define split_three_lanes split_three_int64
+ACCUMULATORS(double, double_v, 64)
 #elif defined(REDUCTION_max) && (defined(ELEMENT_float16) || defined(ELEMENT_bfloat16))
-typedef int16_t acc_t;
-typedef int16_v vec_t;
-typedef int16_v lane_bits_t;
-#define split_lanes split_int16
-#define split_three_lanes split_three_int16
+ACCUMULATORS(int16_t, int16_v, 16)
 #elif defined(REDUCTION_max) && defined(ELEMENT_int8)
-typedef int8_t acc_t;
-typedef int8_v vec_t;
-typedef int8_v lane_bits_t;
-#define split_lanes split_int8
-#define split_three_lanes split_three_int8
+ACCUMULATORS(int8_t, int8_v, 8)
 #elif defined(REDUCTION_max) && defined(ELEMENT_uint8)
-typedef uint8_t acc_t;
-typedef uint8_v vec_t;
-typedef int8_v lane_bits_t;
-#define split_lanes split_int8
-#define split_three_lanes split_three_int8
+ACCUMULATORS(uint8_t, uint8_v, 8)
 #elif defined(REDUCTION_long_quantised_mean)
-typedef int64_t acc_t;
-typedef int64_v vec_t;
-typedef int64_v lane_bits_t;
-#define split_lanes split_int64
-#define split_three_lanes split_three_int64
-#elif defined(REDUCTION_quantised_mean)
-typedef int32_t acc_t;
-typedef int32_v vec_t;
-typedef int32_v lane_bits_t;
-#define split_lanes split_int32
-#define split_three_lanes split_three_int32
+ACCUMULATORS(int64_t, int64_v, 64)
+#elif defined(REDUCTION_quantised_mean) || (defined(REDUCTION_indexed_max) && defined(OF_BYTES))
+ACCUMULATORS(int32_t, int32_v, 32)
 #else
-typedef float acc_t;
-typedef float_v vec_t;
-typedef int32_v lane_bits_t;
-#define split_lanes split_int32
-#define split_three_lanes split_three_int32
+ACCUMULATORS(float, float_v, 32)
 #endif
 #if !defined(REDUCTION_wide)
-enum { LANES = WIDTH / sizeof(acc_t) };
 INLINE acc_t acc_of(double value) { return (acc_t)value; }
 INLINE vec_t vec_fill(double value) { return (acc_t)value - (vec_t){0}; } /* -0 stays -0 */
-INLINE void vec_split(vec_t *first, vec_t *second) { split_lanes((lane_bits_t *)first, (lane_bits_t *)second); }
-INLINE void vec_split_three(vec_t *first, vec_t *second, vec_t *third) {
-    split_three_lanes((lane_bits_t *)first, (lane_bits_t *)second, (lane_bits_t *)third);
-}
 #endif
 INLINE vec_t vec_read(const acc_t *x) { return READ(vec_t, x); }
 INLINE void vec_write(acc_t *y, vec_t v) { memcpy(y, &v, sizeof v); }
 
-/* ---- Maxima. 16-bit floats are integers of the same order. NaNs of either sign, NANS of each, are turned over to the
- * top, so that the least integer is minus infinity. */
-#if defined(REDUCTION_max)
+#if !defined(REDUCTION_mean) && !defined(REDUCTION_norm) /* no result is suspect */
 typedef struct { int unused; } watch_t;
 INLINE watch_t watch_nothing(void) { return (watch_t){0}; }
 INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
+#endif
 
+/* What no maximum is less than. */
+#if defined(ELEMENT_int8)
+#define LEAST INT8_MIN
+#elif defined(ELEMENT_uint8)
+#define LEAST 0
+#elif defined(REDUCTION_max) && (defined(ELEMENT_float16) || defined(ELEMENT_bfloat16))
+#define LEAST INT16_MIN
+#else
+#define LEAST -__builtin_inf()
+#endif
+
+/* ---- Taps in row-major order. */
+#if defined(REDUCTION_indexed_max) || defined(REDUCTION_mean_in_order)
+#include "ordered.h"
+
+/* ---- Maxima. 16-bit floats are integers of the same order. NaNs of either sign, NANS of each, are turned over to the
+ * top, so that the least integer is minus infinity. */
+#elif defined(REDUCTION_max)
+INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
 #if defined(ELEMENT_float16) || defined(ELEMENT_bfloat16)
 #if defined(ELEMENT_float16)
 enum { NANS = 1023 };
@@ -129,22 +130,17 @@ INLINE vec_t vec_bits(vec_t key) {
     return key ^ ((key >> 15) & 0x7fff);
 }
 INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_int16(a, b); }
-INLINE vec_t vec_none(void) { return vec_fill(INT16_MIN); }
 #else
 INLINE vec_t vec_key(vec_t bits) { return bits; }
 INLINE vec_t vec_bits(vec_t key) { return key; }
 #if defined(ELEMENT_float32)
 INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_float(a, b); }
-INLINE vec_t vec_none(void) { return vec_fill(-__builtin_inff()); }
 #elif defined(ELEMENT_float64)
 INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_double(a, b); }
-INLINE vec_t vec_none(void) { return vec_fill(-__builtin_inf()); }
 #elif defined(ELEMENT_int8)
 INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_int8(a, b); }
-INLINE vec_t vec_none(void) { return vec_fill(INT8_MIN); }
 #else
 INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_uint8(a, b); }
-INLINE vec_t vec_none(void) { return vec_fill(0); }
 #endif
 #endif
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
@@ -314,9 +310,6 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 
 /* ---- Means of all of a quantised channel. */
 #elif defined(REDUCTION_quantised_mean)
-typedef struct { int unused; } watch_t;
-INLINE watch_t watch_nothing(void) { return (watch_t){0}; }
-INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
 INLINE vec_t vec_none(void) { return vec_fill(0); }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     (void)rule;
@@ -342,15 +335,10 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 }
 /* ---- Means and norms again, where results may be wrong: nothing can leave the range. */
 #elif defined(REDUCTION_wide)
-typedef struct { int unused; } watch_t;
-INLINE watch_t watch_nothing(void) { return (watch_t){0}; }
-INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
 INLINE acc_t acc_of(double value) { return wide(value, 0); }
 INLINE vec_t vec_fill(double value) { return wide(value, 0); }
 INLINE vec_t vec_none(void) { return wide(-0.0, 0); }
 INLINE vec_t vec_empty(void) { return wide(0, 0); }
-INLINE void vec_split(vec_t *first, vec_t *second) { (void)first, (void)second; }
-INLINE void vec_split_three(vec_t *first, vec_t *second, vec_t *third) { (void)first, (void)second, (void)third; }
 RARE vec_t vec_load(const elem_t *x, const Rule *rule) {
     const double value = value_of(*x);
     return rule->divides ? wide(value, 0) : wide_power(value, rule->p);
@@ -368,8 +356,8 @@ RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const R
 #endif
 #endif
 
-/* ---- Two registers of elements that lie side by side, in an order that only these know. Elements of 16 bits are halves
- * of lanes: then one register has the even ones, the other one the odd ones. */
+/* ---- Two registers of elements that lie side by side, in an order that only these know. Elements of 8 or 16 bits are
+ * parts of lanes: then one register has the even ones, the other one the odd ones. */
 #if defined(REDUCTION_mean) && defined(ELEMENT_bfloat16)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
     (void)rule;
@@ -387,10 +375,12 @@ INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, ve
     memcpy(y, &both, sizeof both);
 }
 #else
+#if !defined(ELEMENTS_IN_PAIRS)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
     *first = vec_load(x, rule), *second = vec_load(x + LANES, rule);
 }
 INLINE void vec_split_two(vec_t *first, vec_t *second) { vec_split(first, second); }
+#endif
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule,
                            watch_t *watch) {
     vec_finish(y, first, count, inverse, rule, watch);

@@ -1,6 +1,6 @@
 """The element of a unit (element.h), and blocks: the registers that a loop works on at once, four, two or one. Ends are
 two of which the second may begin before the first one ends, so that a short row has no rest."""
-from .job cimport Rule
+from .job cimport Rule, Tile
 
 cdef extern from "element.h" nogil:
     ctypedef float elem_t  # which number, the compiler is told for each unit
@@ -215,3 +215,14 @@ cdef inline void divide(elem_t* y, Py_ssize_t n, const vec_t* v, vec_t count, co
         vec_divide(y, v[0], count, rule, watch)
     else:
         vec_divide_part(y, n, v[0], count, rule, watch)
+
+
+cdef inline const elem_t* end_of(const Tile* tile) noexcept nogil:
+    """Behind the last element of a tile, if none lies before the first one; else NULL. What is before it may be read."""
+    cdef const elem_t* end = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + tile.lanes
+    cdef bint forwards = tile.x_item >= 0
+    cdef int a
+    for a in range(tile.rank):
+        forwards &= tile.x_stride[a] >= 0
+        end += (tile.axis[a].size - 1) * tile.x_stride[a]
+    return end if forwards else NULL

@@ -7,30 +7,23 @@ many phases as taps need. Short lines of several items are loaded one behind the
 the last two. Lines along the axis before the last one are kept in a ring until the box changes.
 """
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
 
 from .cursor cimport advance
+from .element cimport (
+    LANES,
+    acc_t,
+    elem_t,
+    end_of,
+    vec_load,
+    vec_load_part,
+    vec_none,
+    vec_t,
+    vec_write,
+)
 from .job cimport MOST_AXES, Axis, Rule, Tile, Window, window_at
-
-cdef extern from "lines.h" nogil:
-    ctypedef float elem_t  # a number: which one, the compiler is told for each unit
-    ctypedef float acc_t
-    ctypedef struct vec_t:
-        pass
-    ctypedef struct seen_t:
-        pass
-    enum:
-        LANES
-        FLAT  # values that rows have at most, if they are of more than one item
-    vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
-    vec_t vec_load_even(const elem_t* x, const Rule* rule) noexcept
-    vec_t vec_load_odd(const elem_t* x, const Rule* rule) noexcept
-    acc_t acc_of(const elem_t* x, const Rule* rule) noexcept
-    vec_t vec_read(const acc_t* x) noexcept
-    void vec_write(acc_t* y, vec_t v) noexcept
-    vec_t vec_none() noexcept
-    vec_t vec_fill(acc_t value) noexcept
-    seen_t seen_nothing() noexcept
-    void see(seen_t* seen, vec_t v) noexcept
+from .ordered cimport FLAT, see, seen_t
+from .phases cimport Triple, Woven, Woven4, group_t, load_group, phases_of, split, write_phases
 
 cdef struct Line:
     const elem_t* x            # place 0 of the last axis
@@ -49,9 +42,12 @@ cdef struct Lines:
     Py_ssize_t most, group, pitch        # items at most, and now; values from item to item
     Py_ssize_t room, results             # of a loaded row, and of results: enough for smaller tiles as well
     Py_ssize_t first, taps               # place of the first tap of the first window; taps of each window
-    Py_ssize_t modulus, phases           # places from window to window; of how many remainders there are taps
+    Py_ssize_t modulus, phases           # places from window to window; of how many remainders there are taps,
+    Py_ssize_t most_phases               # and may be in smaller tiles
+    bint split                           # whether phases are those of all remainders, in order
     Py_ssize_t length, phase_pitch       # places of a phase, and accumulators from one to the next
     Phase* phase
+    const elem_t* limit                  # elements before it may be read, whether they are needed or not; or NULL
     Py_ssize_t* tap                      # distances of taps in a loaded line
     # The windows of the other axes, of which there is at least one, and what they read.
     int outer
@@ -94,10 +90,15 @@ cdef inline void plan(Lines* lines, const Tile* tile, Py_ssize_t begin, Py_ssize
         window = window_at(axis, begin)
         lines.first, lines.taps, lines.modulus, lines.phases = window.first, window.taps, axis.dilation, 1
         lines.length = min(axis.kernel, axis.size)
+        lines.split = False
     else:
         lines.first, lines.taps, lines.modulus = begin * axis.stride - axis.pad, axis.kernel, axis.stride
         lines.phases = min(axis.kernel, axis.stride // gcd(axis.stride, axis.dilation))
         lines.length = lines.windows + (axis.kernel - 1) * axis.dilation // axis.stride
+        lines.split = tile.lanes == 1 and 2 <= axis.stride <= 4 and 2 * lines.phases >= axis.stride
+    lines.most_phases = max(lines.phases, min(<Py_ssize_t> 4, lines.modulus))
+    if lines.split:
+        lines.phases = axis.stride
     lines.pitch = lines.length * tile.lanes
     lines.most = max(1, min(tile.items, FLAT // max(1, lines.pitch)))
     lines.room = max(lines.pitch, <Py_ssize_t> FLAT if tile.items > 1 else 0)
@@ -128,7 +129,7 @@ cdef inline Py_ssize_t settle(Lines* lines, char* scratch, Py_ssize_t row) noexc
     lines.made = <Py_ssize_t*> scratch
     scratch += lines.ring * lines.boxes * sizeof(Py_ssize_t)
     lines.phase = <Phase*> scratch
-    scratch += lines.phases * sizeof(Phase)
+    scratch += lines.most_phases * sizeof(Phase)
     lines.line = <Line*> scratch
     scratch += lines.boxes * kept * sizeof(Line)
     lines.rows = scratch
@@ -151,10 +152,12 @@ cdef inline void prepare(Lines* lines) noexcept nogil:
     cdef const Tile* tile = lines.tile
     cdef const Axis* axis = &tile.axis[tile.rank - 1]
     cdef Py_ssize_t t, first
+    lines.limit = end_of(tile)
     for t in range(lines.taps):
-        lines.tap[t] = t % lines.phases * lines.phase_pitch + t * axis.dilation // lines.modulus * tile.lanes
+        lines.tap[t] = (t * axis.dilation % lines.modulus if lines.split else t % lines.phases) * lines.phase_pitch
+        lines.tap[t] += t * axis.dilation // lines.modulus * tile.lanes
     for t in range(lines.phases):
-        first = lines.first + t * axis.dilation % lines.modulus
+        first = lines.first + (t if lines.split else t * axis.dilation % lines.modulus)
         lines.phase[t].low = places_below(0, first, lines.modulus, lines.length)
         lines.phase[t].high = places_below(axis.size, first, lines.modulus, lines.length)
         lines.phase[t].x = (first + lines.phase[t].low * lines.modulus) * tile.x_stride[tile.rank - 1]
@@ -207,39 +210,32 @@ cdef inline void find_lines(Lines* lines, const elem_t* x) noexcept nogil:
     cdef const Tile* tile = lines.tile
     cdef int inner = lines.outer - 1, a
     cdef Window[MOST_AXES] window
-    cdef Py_ssize_t[MOST_AXES] tap
+    cdef Py_ssize_t[MOST_AXES] tap, zero, taps
     cdef Py_ssize_t box = 0, at
-    cdef int64_t place = 0
+    cdef const elem_t* source
+    cdef int64_t place
     cdef bint empty = lines.taps == 0
     lines.n, lines.divisor = 0, 1
     if tile.rank == 1:
         lines.line[0], lines.n = Line(x, lines.rows, 0, True), not empty
         return
     for a in range(inner + 1):
-        window[a], tap[a] = window_at(&tile.axis[a], lines.at[a]), 0
+        window[a] = window_at(&tile.axis[a], lines.at[a])
+        tap[a], zero[a], taps[a] = 0, 0, window[a].taps
         lines.divisor *= window[a].count
         empty |= window[a].taps == 0
     if empty:
         return
-    a = 0
-    while a >= 0:
-        while a < inner:  # to the next box, along the axes that have changed
+    while True:
+        source, place = x, 0
+        for a in range(inner):
             at = window[a].first + tap[a] * tile.axis[a].dilation
-            x += at * tile.x_stride[a]
+            source += at * tile.x_stride[a]
             place += at * pace_of(tile, a)
-            a += 1
-        add_lines(lines, x, place, box, &window[inner])
+        add_lines(lines, source, place, box, &window[inner])
         box += 1
-        a -= 1
-        while a >= 0:
-            at = window[a].first + tap[a] * tile.axis[a].dilation
-            x -= at * tile.x_stride[a]
-            place -= at * pace_of(tile, a)
-            tap[a] += 1
-            if tap[a] < window[a].taps:
-                break
-            tap[a] = 0
-            a -= 1
+        if advance(tap, zero, taps, inner) < 0:
+            return
 
 
 cdef inline void fill_none(acc_t* y, Py_ssize_t n) noexcept nogil:
@@ -250,60 +246,83 @@ cdef inline void fill_none(acc_t* y, Py_ssize_t n) noexcept nogil:
         i += LANES
 
 
-cdef inline void load_each(const elem_t* x, Py_ssize_t step, acc_t* y, Py_ssize_t n, const Rule* rule,
-                           seen_t* seen) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = acc_of(x + i * step, rule)
-        see(seen, vec_fill(y[i]))
-
-
-cdef inline void load_run(const elem_t* x, acc_t* y, Py_ssize_t n, const Rule* rule, seen_t* seen) noexcept nogil:
-    """Neighbours, at least as many as a vector has; the last vector overlaps the one before it."""
+cdef inline void load_run(const Lines* lines, const elem_t* x, acc_t* y, Py_ssize_t n, seen_t* seen) noexcept nogil:
+    """Neighbours. The last vector overlaps the one before it. If there is none, less than a vector is written behind."""
     cdef Py_ssize_t i = 0
-    cdef seen_t now = seen[0]  # in a register
-    cdef vec_t v
-    while i < n:
-        i = min(i, n - LANES)
-        v = vec_load(x + i, rule)
-        see(&now, v)
-        vec_write(y + i, v)
-        i += LANES
-    seen[0] = now
-
-
-cdef inline void load_second(const elem_t* x, acc_t* y, Py_ssize_t n, const Rule* rule, seen_t* seen) noexcept nogil:
-    """Every second element, of more than LANES; none is read but those between the first one and the last one."""
-    cdef Py_ssize_t i = 0
+    cdef Rule rule = lines.tile.rule[0]  # in registers
     cdef seen_t now = seen[0]
     cdef vec_t v
-    while i + LANES < n:
-        v = vec_load_even(x + 2 * i, rule)
+    if n < LANES:
+        v = vec_load(x, &rule) if x + LANES <= lines.limit else vec_load_part(x, n, &rule)
+        see(seen, v)
+        vec_write(y, v)
+        return
+    while i < n:
+        i = min(i, n - LANES)
+        v = vec_load(x + i, &rule)
         see(&now, v)
         vec_write(y + i, v)
         i += LANES
-    v = vec_load_odd(x + 2 * (n - LANES) - 1, rule)
-    see(&now, v)
-    vec_write(y + n - LANES, v)
     seen[0] = now
 
 
-cdef inline void load_places(const elem_t* x, Py_ssize_t step, acc_t* y, Py_ssize_t n, Py_ssize_t lanes,
-                             const Rule* rule, seen_t* seen) noexcept nogil:
+cdef inline void load_places(const Lines* lines, const elem_t* x, Py_ssize_t step, acc_t* y, Py_ssize_t n,
+                             seen_t* seen) noexcept nogil:
     """The lanes of n places."""
-    cdef Py_ssize_t i
-    if step == lanes and n * lanes >= LANES:
-        load_run(x, y, n * lanes, rule, seen)
-    elif lanes == 1 and step == 2 and n > LANES:
-        load_second(x, y, n, rule, seen)
-    elif lanes == 1:
-        load_each(x, step, y, n, rule, seen)
+    cdef Py_ssize_t i, lanes = lines.tile.lanes
+    if step == lanes:
+        load_run(lines, x, y, n * lanes, seen)
     else:
         for i in range(n):
-            if lanes >= LANES:
-                load_run(x + i * step, y + i * lanes, lanes, rule, seen)
-            else:
-                load_each(x + i * step, 1, y + i * lanes, lanes, rule, seen)
+            load_run(lines, x + i * step, y + i * lanes, lanes, seen)
+
+
+cdef inline void see_group(const group_t* v, seen_t* seen) noexcept nogil:
+    see(seen, v.a)
+    see(seen, v.b)
+    if group_t is not Woven:
+        see(seen, v.c)
+    if group_t is Woven4:
+        see(seen, v.d)
+
+
+cdef inline void load_split(group_t* unused, const Lines* lines, const elem_t* x, acc_t* y, seen_t* seen) noexcept nogil:
+    """Places side by side, of which each is a value. What is loaded before and behind them is no part of them, or
+    padding."""
+    cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, pitch = lines.phase_pitch, p, i, first, behind
+    cdef Py_ssize_t low = lines.phase[0].low, high = lines.phase[0].high
+    cdef Py_ssize_t size = lines.tile.axis[lines.tile.rank - 1].size
+    cdef Phase* phase = lines.phase
+    cdef const elem_t* begin = <const elem_t*> lines.tile.x
+    cdef const elem_t* source
+    cdef elem_t[4 * LANES] part
+    cdef group_t v
+    cdef vec_t none = vec_none()
+    cdef Rule rule = lines.tile.rule[0]
+    cdef seen_t now = seen[0]
+    for p in range(1, phases):
+        low, high = min(low, phase[p].low), max(high, phase[p].high)
+    for p in range(phases):
+        fill_none(y + p * pitch, low)
+    i = low
+    while i < high:
+        first = lines.first + i * phases
+        source = x + first
+        if source < begin or source + block > lines.limit:
+            behind, first = min(block, size - first), max(0, -first)
+            memset(part, 0, block * sizeof(elem_t))
+            memcpy(part + first, source + first, (behind - first) * sizeof(elem_t))
+            source = part
+        load_group(&v, source, &rule)
+        split(&v)
+        see_group(&v, &now)
+        write_phases(y + i, &v, pitch, 0)
+        i += LANES
+    seen[0] = now
+    for p in range(phases):
+        for i in range(low, phase[p].low):
+            memcpy(y + p * pitch + i, &none, sizeof(acc_t))
+        fill_none(y + p * pitch + phase[p].high, lines.length - phase[p].high)
 
 
 cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t* seen) noexcept nogil:
@@ -312,11 +331,21 @@ cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t
     cdef Py_ssize_t i, item, step = lines.modulus * tile.x_stride[tile.rank - 1]
     cdef Phase phase
     cdef acc_t* to
+    if lines.split and tile.x_stride[tile.rank - 1] == 1:
+        for item in range(lines.group):
+            to = y + item * lines.pitch
+            if lines.modulus == 2:
+                load_split(<Woven*> NULL, lines, x + item * tile.x_item, to, seen)
+            elif lines.modulus == 3:
+                load_split(<Triple*> NULL, lines, x + item * tile.x_item, to, seen)
+            else:
+                load_split(<Woven4*> NULL, lines, x + item * tile.x_item, to, seen)
+        return
     for i in range(lines.phases):
         phase = lines.phase[i]
         for item in range(lines.group):  # in order: what is written behind one belongs to the next one
             to = y + i * lines.phase_pitch + item * lines.pitch
             fill_none(to, phase.low * tile.lanes)
-            load_places(x + item * tile.x_item + phase.x, step, to + phase.low * tile.lanes, phase.high - phase.low,
-                        tile.lanes, tile.rule, seen)
+            load_places(lines, x + item * tile.x_item + phase.x, step, to + phase.low * tile.lanes,
+                        phase.high - phase.low, seen)
             fill_none(to + phase.high * tile.lanes, (lines.length - phase.high) * tile.lanes)

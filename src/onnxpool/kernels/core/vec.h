@@ -239,6 +239,18 @@ SOFT quarter_words_v narrow_double_to_float16(double_v x) {
 #endif
 }
 
+INLINE quarter_int8_v narrow_to_bytes(int32_v v) { /* the low ones */
+#if defined(__AVX512F__)
+    return (quarter_int8_v)_mm512_cvtepi32_epi8((__m512i)v);
+#elif defined(__AVX2__)
+    const __m256i low = _mm256_shuffle_epi8((__m256i)v, _mm256_set1_epi32(0x0c080400));
+    const __m128i pairs = _mm_unpacklo_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    return READ(quarter_int8_v, &pairs);
+#else
+    return __builtin_convertvector(v, quarter_int8_v);
+#endif
+}
+
 /* ---- Elements of even and of odd place of two registers that lie side by side. */
 #define EVEN_ODD(type, even, odd)                                               \
     INLINE void split_##type(type##_v *first, type##_v *second) {               \

@@ -295,11 +295,11 @@ cdef const char* narrowed(real_t* unused, const Regions* job, Scratch* scratch, 
     cdef Py_ssize_t j
     if sizeof(real_t) == sizeof(double) or job.kind != ALIGN_AVG:
         return scratch.out
-    if job.y.format == PLAIN:
-        for j in range(n):
-            values[j] = <float> sums[j]
-    else:
+    if job.y.format != PLAIN:
         round_to_odd_row(sums, values, n)
+        return scratch.values
+    for j in range(n):
+        values[j] = <float> sums[j]
     return scratch.values
 
 

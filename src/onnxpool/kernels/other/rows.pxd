@@ -5,14 +5,13 @@ They are read as contiguous values [place, channel], and written from such value
 from libc.stdint cimport uint16_t
 from libc.string cimport memcpy
 
+from ..core.boxes cimport copy_each
 
 cdef extern from "half.h" nogil:
     void widen_float16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
     void narrow_float16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
     void widen_bfloat16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
     void narrow_bfloat16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
-    void copy_elements(const char* source, const Py_ssize_t* strides, char* target, const Py_ssize_t* target_strides,
-                       const Py_ssize_t* shape, Py_ssize_t size, bint swapped) noexcept
 
 cdef extern from "transpose.h" nogil:
     void transpose(const char* source, Py_ssize_t stride, char* target, Py_ssize_t target_stride, Py_ssize_t rows,
@@ -38,20 +37,27 @@ cdef inline bint is_dense(const Images* x, Py_ssize_t length, Py_ssize_t channel
             and (length == 1 or x.place == channels * x.size))
 
 
-cdef inline bint is_planar(const Images* x) noexcept nogil:
-    """Whether the places of a row are contiguous, and its channels strided."""
-    return x.place == x.size and not x.swapped
+cdef inline void move(const char* source, Py_ssize_t place, Py_ssize_t channel, char* target, Py_ssize_t to_place,
+                      Py_ssize_t to_channel, Py_ssize_t length, Py_ssize_t channels, const Images* x) noexcept nogil:
+    """Copy a row between strides of places and channels. A transposition is faster where one fits."""
+    cdef Py_ssize_t i
+    if place == x.size and not x.swapped:
+        transpose(source, channel, target, to_place, channels, length, x.size)
+    elif to_place == x.size and not x.swapped:
+        transpose(source, place, target, to_channel, length, channels, x.size)
+    else:
+        for i in range(length):
+            if channel == to_channel == x.size and not x.swapped:
+                memcpy(target + i * to_place, source + i * place, channels * x.size)
+            else:
+                copy_each(source + i * place, channel, target + i * to_place, to_channel, channels, x.size, x.swapped)
 
 
 cdef inline const char* read_row(const Images* x, const char* source, Py_ssize_t length, Py_ssize_t channels,
                                  char* elements, char* values) noexcept nogil:
     """The address of the values: in the array if they are contiguous, else in `elements`, or converted in `values`."""
-    cdef Py_ssize_t[2] shape = [length, channels], strides = [x.place, x.channel], dense = [channels * x.size, x.size]
     if not is_dense(x, length, channels):
-        if is_planar(x):
-            transpose(source, x.channel, elements, dense[0], channels, length, x.size)
-        else:
-            copy_elements(source, strides, elements, dense, shape, x.size, x.swapped)
+        move(source, x.place, x.channel, elements, channels * x.size, x.size, length, channels, x)
         source = elements
     if x.format == FLOAT16:
         widen_float16_row(<const uint16_t*> source, <float*> values, length * channels)
@@ -64,7 +70,6 @@ cdef inline const char* read_row(const Images* x, const char* source, Py_ssize_t
 
 cdef inline void write_row(const Images* y, const char* values, char* target, Py_ssize_t length, Py_ssize_t channels,
                            char* elements) noexcept nogil:
-    cdef Py_ssize_t[2] shape = [length, channels], strides = [y.place, y.channel], dense = [channels * y.size, y.size]
     cdef bint direct = is_dense(y, length, channels)
     cdef char* narrow = target if direct else elements
     if y.format == FLOAT16:
@@ -76,7 +81,4 @@ cdef inline void write_row(const Images* y, const char* values, char* target, Py
     else:
         narrow = <char*> values
     if not direct:
-        if is_planar(y):
-            transpose(narrow, dense[0], target, y.channel, length, channels, y.size)
-        else:
-            copy_elements(narrow, dense, target, strides, shape, y.size, y.swapped)
+        move(narrow, channels * y.size, y.size, target, y.place, y.channel, length, channels, y)

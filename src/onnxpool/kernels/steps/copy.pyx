@@ -77,14 +77,13 @@ cdef public void run "ENTRY" (const Copy* given) noexcept nogil:
                 outer -= 1
                 break
     for a in range(outer):
-        at[a], zero[a] = 0, 0
-    a = 0
-    while a >= 0:
+        at[a] = zero[a] = 0
+    while True:
         run_inner(c, outer, source, target)
         a = advance(at, zero, c.n, outer)
-        if a >= 0:
-            source += c.from_stride[a]
-            target += c.to_stride[a]
+        if a < 0:
+            return
+        source, target = source + c.from_stride[a], target + c.to_stride[a]
         for b in range(a + 1, outer):
             source -= (c.n[b] - 1) * c.from_stride[b]
             target -= (c.n[b] - 1) * c.to_stride[b]

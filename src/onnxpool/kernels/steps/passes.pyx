@@ -15,6 +15,7 @@ from ..core.element cimport (
     LANES,
     acc_t,
     elem_t,
+    end_of,
     vec_read,
     vec_t,
     vec_write,
@@ -47,7 +48,7 @@ from ..core.rows cimport (
 
 cdef void prepare_columns(const Tile* tile, const Room* room, Columns* c) noexcept nogil:
     """How rows are loaded."""
-    cdef int last = tile.rank - 1, a
+    cdef int last = tile.rank - 1
     cdef Py_ssize_t inside = room.high - room.low
     cdef const Axis* first = &tile.axis[0]
     c.pieces, c.n, c.piece = 1, inside * tile.lanes, tile.x_stride[last]
@@ -62,15 +63,7 @@ cdef void prepare_columns(const Tile* tile, const Room* room, Columns* c) noexce
     if not inside:
         c.n = 0
     c.split, c.joined = room.split, room.joined
-    c.begin, c.limit, c.rule = <const elem_t*> tile.x, NULL, tile.rule
-    if tile.x_item < 0:
-        return
-    for a in range(tile.rank):
-        if tile.x_stride[a] < 0:
-            return
-    c.limit = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + tile.lanes
-    for a in range(tile.rank):
-        c.limit += (tile.axis[a].size - 1) * tile.x_stride[a]
+    c.begin, c.limit, c.rule = <const elem_t*> tile.x, end_of(tile), tile.rule
 
 
 cdef void load_rows(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:

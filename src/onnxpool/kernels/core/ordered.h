@@ -1,0 +1,208 @@
+/* The elements of steps/ordered.pyx, which takes taps in row-major order: maxima with places, and float32 sums of bytes.
+ * Part of element.h. A total is a value and a place. Maxima have a total order: first NaNs, then the greater value, then
+ * the smaller place. Sums have no place, and their order is that of their taps.
+ */
+#ifndef ONNXPOOL_ORDERED_H
+#define ONNXPOOL_ORDERED_H
+
+#if defined(ELEMENT_float32) || defined(ELEMENT_float64)
+enum { DIRECT = 1 }; /* elements are accumulators: windows may be read as they are */
+#else
+enum { DIRECT = 0 };
+#define ELEMENTS_IN_PAIRS /* two registers are loaded as the even elements and the odd ones */
+INLINE void vec_split_two(vec_t *first, vec_t *second) { (void)first, (void)second; }
+#endif
+
+/* ---- Whether a NaN was loaded. */
+#if defined(OF_BYTES)
+enum { HAS_NANS = 0 };
+#else
+enum { HAS_NANS = 1 };
+#endif
+typedef lane_bits_t seen_t;
+INLINE seen_t seen_nothing(void) { return (seen_t){0}; }
+INLINE void see(seen_t *seen, vec_t v) {
+    if (HAS_NANS)
+        *seen |= v != v;
+}
+INLINE int seen_nan(const seen_t *seen) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    return HAS_NANS && !_mm256_testz_si256((__m256i)*seen, (__m256i)*seen);
+#else
+    uint64_t parts[WIDTH / 8], any = 0;
+    memcpy(parts, seen, sizeof parts);
+    for (int i = 0; HAS_NANS && i < WIDTH / 8; i++)
+        any |= parts[i];
+    return any != 0;
+#endif
+}
+
+/* ---- Bytes as numbers of 32 bits: side by side, or the even and the odd ones of twice as many. */
+#if defined(ELEMENT_int8)
+typedef VECTOR(int16_t, WIDTH / 2) pairs_v;
+INLINE int32_v widen_byte(const elem_t *x) { return widen_int8(x); }
+INLINE int32_v even_bytes(pairs_v pairs) { return __builtin_convertvector((pairs_v)(pairs << 8) >> 8, int32_v); }
+INLINE int32_v odd_bytes(pairs_v pairs) { return __builtin_convertvector(pairs >> 8, int32_v); }
+#elif defined(ELEMENT_uint8)
+typedef half_words_v pairs_v;
+INLINE int32_v widen_byte(const elem_t *x) { return widen_uint8(x); }
+INLINE int32_v even_bytes(pairs_v pairs) { return __builtin_convertvector(pairs & 0xff, int32_v); }
+INLINE int32_v odd_bytes(pairs_v pairs) { return __builtin_convertvector(pairs >> 8, int32_v); }
+#endif
+
+/* ---- Sums. Padding that turns a sum of -0 into 0 shows in no result. */
+#if defined(REDUCTION_mean_in_order)
+enum { PLACES = 0 };
+enum { FLAT = 256 }; /* values that rows have at most, if they are of more than one item */
+INLINE vec_t vec_none(void) { return vec_fill(0); }
+INLINE vec_t dequantise(int32_v v, const Rule *rule) {
+    return rule->scale * __builtin_convertvector(v - (int)rule->bias, float_v);
+}
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return dequantise(widen_byte(x), rule); }
+INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
+    *first = dequantise(even_bytes(READ(pairs_v, x)), rule);
+    *second = dequantise(odd_bytes(READ(pairs_v, x)), rule);
+}
+/* The zero point is added before rounding, as onnxruntime does; the mean of nothing is real 0. What is out of range is
+ * clamped before rounding. That gives the same, and leaves numbers that an addition rounds. Of a NaN the byte is 0. */
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
+    (void)inverse, (void)watch;
+    const vec_t zero = (vec_t){0} + (float)rule->zero, low = (vec_t){0} + rule->lowest, high = (vec_t){0} + rule->highest;
+    vec_t v = total / count / rule->y_scale + zero;
+    v = BLEND(vec_t, count == 0, zero, v);
+    v = BLEND(vec_t, v < low, low, v);
+    v = BLEND(vec_t, v > high, high, v);
+    v = (v + 12582912.0f) - 12582912.0f; /* 1.5 * 2^23 */
+    const quarter_int8_v narrow = narrow_to_bytes(__builtin_convertvector(v, int32_v));
+    memcpy(y, &narrow, sizeof narrow);
+}
+
+typedef struct { int unused; } place_t, places_t; /* which compilers drop */
+INLINE places_t places_fill(int64_t place) { (void)place; return (places_t){0}; }
+INLINE places_t places_add(places_t a, places_t b) { (void)b; return a; }
+INLINE places_t places_read(const place_t *places) { (void)places; return (places_t){0}; }
+INLINE void places_write(place_t *places, places_t v) { (void)places, (void)v; }
+INLINE void indices_write(int64_t *indices, places_t places, const int64_t *shift, int64_t base) {
+    (void)indices, (void)places, (void)shift, (void)base;
+}
+typedef struct { vec_t value; places_t place; } Total;
+INLINE vec_t vec_merge(vec_t earlier, vec_t later) { return earlier + later; }
+INLINE void total_add(Total *total, vec_t value, places_t place, int nans) {
+    (void)place, (void)nans;
+    total->value = vec_merge(total->value, value);
+}
+
+/* ---- Maxima. Elements become accumulators and back. NaNs keep their bits: those that the processor made quiet are turned
+ * back. */
+#else
+enum { PLACES = 1 };
+enum { FLAT = 128 }; /* measured: the indices of more items are too many streams */
+INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
+    (void)rule;
+#if defined(ELEMENT_float16)
+    float_v v = widen_float16(x);
+    const seen_t nan = v != v;
+    if (__builtin_expect(seen_nan(&nan), 0)) {
+        const uint32_v half = __builtin_convertvector(READ(half_words_v, x), uint32_v);
+        v = (float_v)((uint32_v)v & ~((uint32_v)nan & ~(half << 13) & 0x400000));
+    }
+    return v;
+#elif defined(ELEMENT_bfloat16)
+    return widen_bfloat16(x);
+#elif defined(OF_BYTES)
+    return widen_byte(x);
+#else
+    return READ(vec_t, x);
+#endif
+}
+#if defined(ELEMENTS_IN_PAIRS)
+INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
+    (void)rule;
+#if defined(OF_BYTES)
+    *first = even_bytes(READ(pairs_v, x)), *second = odd_bytes(READ(pairs_v, x));
+#else
+    const uint32_v both = READ(uint32_v, x);
+#if defined(ELEMENT_bfloat16)
+    *first = (vec_t)(both << 16), *second = (vec_t)(both & 0xffff0000);
+#else
+    const half_words_v even = __builtin_convertvector(both & 0xffff, half_words_v);
+    const half_words_v odd = __builtin_convertvector(both >> 16, half_words_v);
+    *first = vec_load((const elem_t *)&even, rule), *second = vec_load((const elem_t *)&odd, rule);
+#endif
+#endif
+}
+#endif
+INLINE void vec_finish(elem_t *y, vec_t v, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
+    (void)count, (void)inverse, (void)rule, (void)watch;
+#if defined(ELEMENT_float16)
+    half_words_v narrow = narrow_to_float16(v);
+    const seen_t nan = v != v;
+    if (__builtin_expect(seen_nan(&nan), 0))
+        narrow &= ~__builtin_convertvector((uint32_v)nan & ~((uint32_v)v >> 13) & 0x200, half_words_v);
+#elif defined(ELEMENT_bfloat16)
+    const half_words_v narrow = __builtin_convertvector((uint32_v)v >> 16, half_words_v);
+#elif defined(OF_BYTES)
+    const quarter_int8_v narrow = narrow_to_bytes(v);
+#else
+    const vec_t narrow = v;
+#endif
+    memcpy(y, &narrow, sizeof narrow);
+}
+
+/* Places have as many bits as accumulators. */
+#if defined(ELEMENT_float64)
+typedef int64_t place_t;
+#else
+typedef int32_t place_t;
+#endif
+typedef lane_bits_t places_t;
+INLINE places_t places_fill(int64_t place) { return (places_t){0} + (place_t)place; }
+INLINE places_t places_add(places_t a, places_t b) { return a + b; }
+INLINE places_t places_read(const place_t *places) { return READ(places_t, places); }
+INLINE void places_write(place_t *places, places_t v) { memcpy(places, &v, sizeof v); }
+/* Indices of 64 bits: a vector of them is longer than a register. */
+INLINE void indices_write(int64_t *indices, places_t places, const int64_t *shift, int64_t base) {
+    typedef VECTOR(int64_t, 8 * LANES) wide_t;
+    const wide_t v = __builtin_convertvector(places, wide_t) + READ(wide_t, shift) + base;
+    memcpy(indices, &v, sizeof v);
+}
+
+#if defined(__AVX512F__)
+#if defined(ELEMENT_float64)
+#define PICK(type, mask, a, b) ((type)_mm512_mask_mov_epi64((__m512i)(a), mask, (__m512i)(b)))
+#define COMPARE(a, b, how) _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), how)
+#else
+#define PICK(type, mask, a, b) ((type)_mm512_mask_mov_epi32((__m512i)(a), mask, (__m512i)(b)))
+#define COMPARE(a, b, how) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), how)
+#endif
+#if defined(OF_BYTES)
+#define GREATER(a, b) _mm512_cmpgt_epi32_mask((__m512i)(a), (__m512i)(b))
+#define WINS(a, b) GREATER(a, b)
+#else
+#define GREATER(a, b) COMPARE(a, b, _CMP_GT_OQ)
+#define WINS(a, b) (COMPARE(a, b, _CMP_NLE_UQ) & COMPARE(b, b, _CMP_ORD_Q))
+#endif
+#else
+#if defined(__AVX2__)
+#define PICK(type, mask, a, b) \
+    ((type)_mm256_blendv_ps((__m256)(a), (__m256)(b), (__m256)(mask))) /* of all bits of a lane, or none */
+#else
+#define PICK(type, mask, a, b) BLEND(type, mask, b, a)
+#endif
+#define GREATER(a, b) ((a) > (b))
+#define WINS(a, b) (~((a) <= (b)) & ((b) == (b)))
+#endif
+
+typedef struct { vec_t value; places_t place; } Total;
+/* The earlier one, unless the later one is greater. Only if there may be NaNs, the first of these is the greatest. */
+INLINE void total_add(Total *total, vec_t value, places_t place, int nans) {
+    __extension__ __auto_type wins = GREATER(value, total->value);
+    if (nans)
+        wins = WINS(value, total->value);
+    total->place = PICK(places_t, wins, total->place, place);
+    total->value = PICK(vec_t, wins, total->value, value);
+}
+INLINE vec_t vec_merge(vec_t earlier, vec_t later) { return PICK(vec_t, GREATER(later, earlier), earlier, later); }
+#endif
+#endif
