@@ -6,63 +6,75 @@
 
 #include "boxes.h"
 
-/* Magnitudes read as integers have the order of the numbers. Infinities and NaNs, which no retry can change, are largest. */
+/* Magnitudes read as integers have the order of the numbers, and infinities and NaNs are the largest. An element is extreme
+ * if its magnitude is tiny, in [1, 1 + tinies), or large, in [large, large + larges). Zeros are harmless, and no retry can
+ * change infinities and NaNs. */
 typedef struct {
-    uint64_t least, largest, infinite;
+    uint64_t tinies, large, larges;
     int itemsize;
 } Extremes;
 
-static inline uint64_t magnitude_of(const char *x, const Extremes *e, int swapped) {
-    uint64_t wide;
-    uint32_t word;
-    uint16_t half;
-    if (e->itemsize == 8) {
-        memcpy(&wide, x, sizeof wide);
-        return (swapped ? __builtin_bswap64(wide) : wide) & INT64_MAX;
-    }
-    if (e->itemsize == 4) {
-        memcpy(&word, x, sizeof word);
-        return (swapped ? __builtin_bswap32(word) : word) & INT32_MAX;
-    }
-    memcpy(&half, x, sizeof half);
-    return (swapped ? (uint16_t)(half << 8 | half >> 8) : half) & INT16_MAX;
+/* The magnitude of a number as an integer, in a format with as many bits, or with the upper half of them. */
+static inline uint64_t bits_of_double(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+static inline uint64_t bits_of_float(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
 }
 
-/* The limits, for floats with so many binary digits. */
+/* What lies outside of two limits, in floats with so many binary digits. */
 static inline Extremes extremes_of(int digits, double least, double largest) {
-    Extremes e = {0, 0, 0, digits == 53 ? 8 : digits == 24 ? 4 : 2};
-    const float least_float = (float)least, largest_float = (float)largest;
-    uint32_t bits;
-    if (digits == 53) {
-        e.infinite = UINT64_C(0x7ff0000000000000);
-        memcpy(&e.least, &least, sizeof e.least);
-        memcpy(&e.largest, &largest, sizeof e.largest);
-        return e;
-    }
-    memcpy(&bits, &least_float, sizeof bits);
-    e.least = bits;
-    memcpy(&bits, &largest_float, sizeof bits);
-    e.largest = bits;
-    e.infinite = UINT32_C(0x7f800000);
-    if (digits == 11) { /* everything but zeros and infinities, because float16 has few bits to spare */
-        e.least = 0x7c00, e.largest = 0, e.infinite = 0x7c00;
-    } else if (digits == 8) {
-        e.least = (e.least >> 16) + 1, e.largest >>= 16, e.infinite >>= 16;
-    }
-    return e;
+    uint64_t low = bits_of_float((float)least), high = bits_of_float((float)largest), infinite = bits_of_float(INFINITY);
+    int itemsize = 4;
+    if (digits == 53)
+        low = bits_of_double(least), high = bits_of_double(largest), infinite = bits_of_double(INFINITY), itemsize = 8;
+    else if (digits == 11) /* all numbers but 0, because float16 has few bits to spare */
+        low = infinite = 0x7c00, high = infinite - 1, itemsize = 2;
+    else if (digits == 8)
+        low = (low >> 16) + 1, high >>= 16, infinite >>= 16, itemsize = 2;
+    return (Extremes){low ? low - 1 : 0, high + 1, infinite > high ? infinite - high - 1 : 0, itemsize};
 }
+
+/* Without a branch for each element, so that it takes little time beside a sum, even where all are infinite. */
+#define SCAN(type, swap)                                                                \
+    for (ptrdiff_t i = 0; i < n; i++) {                                                 \
+        type bits;                                                                      \
+        memcpy(&bits, x + i * stride, sizeof bits);                                     \
+        bits = (swap) & (type)((type)-1 >> 1);                                          \
+        found |= ((type)(bits - 1) < tinies) | ((type)(bits - large) < larges);         \
+    }
+#define SCANNER(type, turned)                                                                                    \
+    __attribute__((optimize("O3"))) static int scan_##type(const char *x, ptrdiff_t stride, ptrdiff_t n,           \
+                                                           const Extremes *e, int swapped) {                       \
+        const type tinies = (type)e->tinies, large = (type)e->large, larges = (type)e->larges;                     \
+        type found = 0;                                                                                            \
+        if (swapped)                                                                                               \
+            SCAN(type, turned)                                                                                     \
+        else if (stride == sizeof(type)) {                                                                         \
+            stride = sizeof(type);                                                                                 \
+            SCAN(type, bits)                                                                                       \
+        } else                                                                                                     \
+            SCAN(type, bits)                                                                                       \
+        return found != 0;                                                                                         \
+    }
+SCANNER(uint16_t, (uint16_t)(bits << 8 | bits >> 8))
+SCANNER(uint32_t, __builtin_bswap32(bits))
+SCANNER(uint64_t, __builtin_bswap64(bits))
+#undef SCAN
+#undef SCANNER
 
 static inline int has_extreme(const Copy *c, const char *x, int axis, const Extremes *e) {
-    for (ptrdiff_t i = 0; i < c->n[axis]; i++, x += c->from_stride[axis]) {
-        if (axis + 1 < c->axes) {
-            if (has_extreme(c, x, axis + 1, e))
-                return 1;
-            continue;
-        }
-        const uint64_t m = magnitude_of(x, e, c->swapped);
-        if ((m > e->largest && m < e->infinite) || (m < e->least && m > 0))
+    if (axis + 1 == c->axes)
+        return e->itemsize == 2   ? scan_uint16_t(x, c->from_stride[axis], c->n[axis], e, c->swapped)
+               : e->itemsize == 4 ? scan_uint32_t(x, c->from_stride[axis], c->n[axis], e, c->swapped)
+                                  : scan_uint64_t(x, c->from_stride[axis], c->n[axis], e, c->swapped);
+    for (ptrdiff_t i = 0; i < c->n[axis]; i++, x += c->from_stride[axis])
+        if (has_extreme(c, x, axis + 1, e))
             return 1;
-    }
     return 0;
 }
 #endif

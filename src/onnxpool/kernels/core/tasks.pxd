@@ -207,11 +207,23 @@ cdef inline void set_tile(Tile* tile, const Job* job, const Part* part, const Ca
     tile.rule, tile.far = &call.rule, call.far
 
 
+cdef inline void bring_closest_inside(Copy* copy) noexcept nogil:
+    """Exchange the last axis with the one whose elements are closest in memory."""
+    cdef int a, last = copy.axes - 1
+    cdef Py_ssize_t n, stride
+    for a in range(last):
+        n, stride = copy.n[a], copy.from_stride[a]
+        if n > 1 and (copy.n[last] == 1 or max(stride, -stride) < max(copy.from_stride[last], -copy.from_stride[last])):
+            copy.n[a], copy.from_stride[a] = copy.n[last], copy.from_stride[last]
+            copy.n[last], copy.from_stride[last] = n, stride
+
+
 cdef inline bint has_cause(const Job* job, const Call* call, const Part* part) noexcept nogil:
     """Whether a tile has finite elements that may have taken a sum out of its range."""
     cdef Copy copy
     cdef Py_ssize_t[MOST_AXES + 1] strides
     describe(&copy, job, part, &call.x, part.low, part.high, strides, job.itemsize)
+    bring_closest_inside(&copy)
     return has_extreme(&copy, copy.from_, 0, &job.extremes)
 
 
