@@ -63,6 +63,12 @@ def align_inverted(**attributes):
     return Example("RoiAlign", 16, (ramp(1, 1, 8, 8), rois, batch), attributes)
 
 
+def align_empty(**attributes):
+    """A RoiAlign of a region of size 0 in an image of one element."""
+    rois, batch = np.zeros((1, 4), np.float32), np.zeros(1, np.int64)
+    return Example("RoiAlign", 16, (ramp(1, 1, 1, 1), rois, batch), attributes)
+
+
 def align_beyond(value):
     """A RoiAlign of a region beyond an image whose first element is unusual."""
     x = ramp(1, 1, 4, 4)
@@ -205,7 +211,8 @@ EXAMPLES = {
                           made("AveragePool", 22, LONG, kernel_shape=[32, 32], strides=[512, 512])),
     "ort-regions-nan": (align_beyond(np.nan), made("GlobalAveragePool", 1, NAN)),
     "ort-inverted-regions": (align_inverted(), align_inverted(sampling_ratio=1)),
-    "openvino-empty-regions": (align_inverted(sampling_ratio=0), align_inverted(sampling_ratio=1)),
+    "openvino-empty-regions": (align_empty(sampling_ratio=0), align_empty(sampling_ratio=0, mode="max")),
+    "openvino-inverted-regions": (align_inverted(sampling_ratio=0), align_inverted(sampling_ratio=1)),
     "ort-regions-infinite": (align_beyond(np.inf), made("GlobalAveragePool", 1, FOUR)),
     "ort-mean-range": (made("AveragePool", 11, HUGE, kernel_shape=[2]),
                        made("AveragePool", 11, HUGE, kernel_shape=[1])),

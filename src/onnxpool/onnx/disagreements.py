@@ -372,6 +372,11 @@ def shrinks_regions(case: Case) -> bool:
     return not case.has("sampling_ratio") and not whole
 
 
+def openvino_shrinks_regions(case: Case) -> bool:
+    """Whether a region may have no samples in OpenVINO, which takes one if sampling_ratio is omitted."""
+    return shrinks_regions(case) and "sampling_ratio" in case.operator.attributes
+
+
 def reference_leaves_range(case: Case) -> bool:
     """Whether the reference computes powers outside the range of the dtype; a float p turns float16 into float32."""
     wide = case.dtype == "float16" and case.version == 1 and "p" in case.operator.attributes
@@ -664,7 +669,7 @@ DISAGREEMENTS = (
         "divides by the whole kernel even if a window of ceil_mode overhangs the padding", before=(1, 21)),
     Disagreement(
         "inference-ceil", INFERENCE, POOLS, lambda case: case.drops and case.version < 22,
-        "keeps the window of ceil_mode that starts in the padding, so that a full check rejects the right shape"),
+        "keeps the window of ceil_mode that starts in the padding, so that a full check refuses the right shape"),
     Disagreement(
         "inference-pads", INFERENCE, POOLS, inference_ignores_mode,
         "ignores auto_pad if pads are given, even if all are 0: another output shape"),
@@ -790,8 +795,8 @@ DISAGREEMENTS = (
         "takes a different number of samples if sampling_ratio is omitted"),
     Disagreement(
         "openvino-empty-regions", OPENVINO, ALIGN,
-        lambda case: shrinks_regions(case) and "sampling_ratio" in case.operator.attributes,
-        "returns uninitialised memory for a region without samples, whose size is 0 or less"),
+        lambda case: openvino_shrinks_regions(case) and case.operator.attributes.get("mode") != "max",
+        "returns NaN for a region without samples, whose size is 0"),
     Disagreement(
         "openvino-roi-maximum", OPENVINO, ALIGN,
         lambda case: case.operator.attributes.get("mode") == "max" and not case.pointlike,
@@ -874,6 +879,9 @@ DISAGREEMENTS = (
         "openvino-norm-range", OPENVINO, NORM + GLOBAL_NORM,
         lambda case: case.dtype != "float16" and case.p != 1 and case.most > 0,
         "returns inf or 0 if powers overflow or underflow float32, even though the norm does not", values="range"),
+    Disagreement(
+        "openvino-inverted-regions", OPENVINO, ALIGN, openvino_shrinks_regions,
+        "does not write the result of a region that ends before it begins along one axis", values="inverted"),
     Disagreement(
         "openvino-regions-nan", OPENVINO, REGIONS,
         lambda case: case.name in ALIGN or not case.pointlike,
