@@ -40,23 +40,23 @@ from onnxpool.schemas import SCHEMAS
 WITNESSES = (
     Disagreement(
         "torch-norm-ceil", TORCH, NORM, lambda case: case.overhangs() and case.most > 0,
-        "takes a norm as a mean times the kernel, which is wrong where a window of ceil_mode overhangs"),
+        "computes a norm as a mean times the kernel size, which is wrong if a window of ceil_mode overhangs"),
     Disagreement(
         "torch-norm-sign", TORCH, NORM, lambda case: case.p % 2 != 0,
-        "takes powers of negative numbers, not of magnitudes"),
+        "takes powers of signed numbers instead of magnitudes"),
     Disagreement(
         "torch-norm-range", TORCH, NORM, lambda case: case.p != 1 and case.most > 0,
-        "returns inf or 0 where powers leave the dtype's range, though the norm does not", values="range"),
+        "returns inf or 0 if powers overflow or underflow the dtype, even though the norm does not", values="range"),
     Disagreement(
         "torch-mean-range", TORCH, (*AVERAGE, "GlobalAveragePool"),
         lambda case: case.most > 1 and case.dtype != "float16",
-        "returns inf where a sum leaves the dtype's range, though the mean does not", values="range"),
+        "returns inf if a sum overflows the dtype, even though the mean does not", values="range"),
     Disagreement(
         "torch-long-sum", TORCH, AVERAGE, lambda case: case.long_sum(1),
-        "can be off by more than 0.2 %, because it adds so many elements one after another in float32"),
+        "may be off by more than 0.2 %, because it adds this many elements one after another in float32"),
     Disagreement(
         "torch-empty-indices", TORCH, ("MaxPool",), lambda case: case.operator.return_indices and case.empty,
-        "returns other Indices than -1 for a window that holds padding only"),
+        "returns an index other than -1 for a window that holds padding only"),
     Disagreement(
         "torch-nan-indices", TORCH, ("MaxPool",), lambda case: case.operator.return_indices and case.most > 1,
         "points to the last NaN of a window", values="NaN"),
@@ -64,11 +64,12 @@ WITNESSES = (
 ORDINARY = ""
 DTYPES = {name: np.dtype(name) for name in ("float16", "float32", "float64", "int8", "uint8")}
 DTYPES["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
-MOST_ELEMENTS = 3000
+MOST_ELEMENTS = 3000  # of a node that is generated, which one step can double
+LONG = 2**15  # elements, from which all are equal
 # Nodes with sums of many terms, which only the peer of their row runs, because others take minutes.
 LONG_ROWS = ("ort-quantised-overflow", "ort-long-sum", "openvino-long-sum", "torch-long-sum")
 ATTEMPTS = 1000  # nodes that are generated until a row applies
-TRIALS, FURTHER_TRIALS = 2, 24  # inputs of each kind for every node, and for one that is expected to differ
+TRIALS, FURTHER_TRIALS = 2, 96  # inputs of each kind for every node, and for one that is expected to differ
 REGIONS = 24, 32  # of a node: one in a hundred may show a difference
 AUTO_PADS = ("SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET")
 
@@ -95,7 +96,7 @@ class Draft(NamedTuple):
 
 def floats(rng: random.Random, shape: tuple[int, ...], dtype: np.dtype[Any], kind: str, turn: int) -> Array:
     """An array of ordinary floats, or with unusual ones, whose properties cycle with `turn`."""
-    if math.prod(shape) > MOST_ELEMENTS:
+    if math.prod(shape) >= LONG:
         return np.full(shape, (0.1, 0.3, 0.7, 1.1)[turn % 4], dtype)
     generator = np.random.default_rng(rng.getrandbits(32))
     signs = generator.choice((-1, 1, 1), shape)
@@ -119,7 +120,7 @@ def floats(rng: random.Random, shape: tuple[int, ...], dtype: np.dtype[Any], kin
 
 def integers(rng: random.Random, shape: tuple[int, ...], info: Any, kind: str, turn: int) -> Array:
     """An array of ordinary integers, or with unusual ones."""
-    if math.prod(shape) > MOST_ELEMENTS:
+    if math.prod(shape) >= LONG:
         return np.full(shape, info.max, info.dtype)
     low, high = info.min + 1, info.max
     if kind == "extremes":
@@ -195,7 +196,7 @@ def quantised(draft: Draft, rng: random.Random, x: Array, kind: str, turn: int) 
 
 def kinds_of(draft: Draft) -> tuple[str, ...]:
     """The kinds of unusual values that an input can have."""
-    if math.prod(draft.shape) > MOST_ELEMENTS:
+    if math.prod(draft.shape) >= LONG:
         return (ORDINARY,)
     if draft.operator.startswith("QLinear"):
         return (ORDINARY, "scales")
@@ -452,7 +453,7 @@ def differs_for(run: Run | None, draft: Draft, kind: str, rng: random.Random,
     example = draft.example(rng, kind)
     if run is None:
         return True, example
-    if math.prod(draft.shape) > MOST_ELEMENTS:
+    if math.prod(draft.shape) >= LONG:
         turns = range(4)
     else:
         turns = range(FURTHER_TRIALS) if expected else rng.sample(range(FURTHER_TRIALS), TRIALS)

@@ -68,7 +68,7 @@ def test_a_dropped_window_decides_later_shapes(check):
 
     assert shapes(nodes) == [("a", [1, 1, 2, 2], [1, 1, 1, 1]), ("y", [1, 1, 3, 2], [1, 1, 2, 1])]
     assert [[w["name"] for w in node["warnings"]] for node in nodes] == [
-        ["old-ort-ceil", "inference-ceil", "openvino-ceil-maximum"], ["ort-merged-pads"]]
+        ["old-ort-ceil", "inference-ceil", "openvino-ceil"], ["ort-merged-pads"]]
     assert nodes[0]["warnings"][1] == {
         "name": "inference-ceil", "runtime": "onnx's shape inference", "who": "onnx's shape inference",
         "text": "keeps the window of ceil_mode that starts in the padding, so that a full check refuses the right "
@@ -229,15 +229,15 @@ OLD = """
 
 
 @pytest.mark.parametrize(("options", "names"), [
-    ([], ["old-ort-ceil", "inference-ceil", "openvino-ceil-maximum"]),
+    ([], ["old-ort-ceil", "inference-ceil", "openvino-ceil"]),
     (["--runtime=onnxruntime"], ["old-ort-ceil"]),
     (["--runtime=onnxruntime=1.20.1"], ["old-ort-ceil"]),
     (["--runtime=onnxruntime=1.21"], []),
     (["--runtime=onnxruntime=1.32.0"], []),
-    (["--runtime=OpenVINO"], ["openvino-ceil-maximum"]),
+    (["--runtime=OpenVINO"], ["openvino-ceil"]),
     (["--runtime=reference"], []),
-    (["--runtime=openvino=2026.4", "--runtime=inference"], ["inference-ceil", "openvino-ceil-maximum"]),
-    (["--ignore=old-ort-ceil"], ["inference-ceil", "openvino-ceil-maximum"]),
+    (["--runtime=openvino=2026.4", "--runtime=inference"], ["inference-ceil", "openvino-ceil"]),
+    (["--ignore=old-ort-ceil"], ["inference-ceil", "openvino-ceil"]),
     (["--ignore=old-ort-ceil", "--ignore=inference-ceil", "--runtime=onnxruntime"], []),
 ])
 def test_filters(check, options, names):

@@ -30,8 +30,8 @@ MICROSOFT = "com.microsoft"
 TORCH = "torch"
 PACKAGES = {ORT: "onnxruntime", OPENVINO: "openvino", TORCH: "torch", REFERENCE: "onnx", INFERENCE: "onnx"}
 
-# How large the error of a peer's sums may be relative to the largest number: a few roundings of each dtype, because the
-# reference rounds after every step.
+# How large the error of a peer's sums may be: a few roundings of each dtype, because the reference rounds after every
+# step. It is relative to the mean of magnitudes for a mean, and to the largest number for others.
 ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-5, "float64": 1e-12}
 TINY = 0.25  # relative to the smallest normal number, below which peers lose digits or flush to 0
 UNWRITTEN = 0x5a  # bytes of large numbers in all dtypes
@@ -39,6 +39,7 @@ BLOCK = 8  # channels that onnxruntime's kernels take at a time, or a multiple
 MANY, LONG = 2**14, {"float16": 2e-3, "bfloat16": 0.1, "float32": 2e-3, "float64": 1e-9}  # for more elements
 ADDED, TERMS = ("AveragePool", "LpPool", "GlobalAveragePool"), 64  # where the reference sums in bfloat16, from so many
 SCALED = 1.25  # instead of TINY: its bfloat16 norms are means times up to 300 taps, each half a digit off
+MEANS = ("AveragePool", "GlobalAveragePool")
 SUMS = ("AveragePool", "LpPool", "GlobalAveragePool", "GlobalLpPool", "RoiAlign")  # the others must be equal
 
 
@@ -260,20 +261,29 @@ def installed() -> list[str]:
     return [peer for peer, package in PACKAGES.items() if importlib.util.find_spec(package)]
 
 
-def equal(operator: str, taps: int, x: Array, ours: Array, theirs: Array) -> bool:
+def equal(example: Example, inputs: Inputs, ours: Array, theirs: Array) -> bool:
     """Whether results have the same shape and dtype, and are equal except for rounding in sums."""
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return False
-    if operator not in SUMS or ours.dtype.kind in "iu":
+    if example.operator not in SUMS or ours.dtype.kind in "iu":
         return bool(np.all((ours == theirs) | ((ours != ours) & (theirs != theirs))))
-    a, b, wide = (array.astype(np.float64) for array in (ours, theirs, x))
-    added = operator in ADDED and ours.dtype.name == "bfloat16" and taps >= TERMS
-    rounding = (LONG if added or x.size > MANY else ROUNDING)[ours.dtype.name]
-    tiny = (SCALED if added and operator == "LpPool" else TINY) * float(ml_dtypes.finfo(ours.dtype).smallest_normal)
-    largest = np.abs(wide).max(initial=0, where=np.isfinite(wide))
+    assert inputs[0] is not None
+    magnitudes = np.abs(inputs[0])
+    taps = math.prod(example.attributes.get("kernel_shape", magnitudes.shape[2:]))
+    added = example.operator in ADDED and ours.dtype.name == "bfloat16" and taps >= TERMS
+    rounding = (LONG if added or magnitudes.size > MANY else ROUNDING)[ours.dtype.name]
+    tiny = float(ml_dtypes.finfo(ours.dtype).smallest_normal) * (
+        SCALED if added and example.operator == "LpPool" else TINY)
+    if example.operator in MEANS:
+        terms, = example._replace(inputs=(magnitudes,)).ours()
+        scale = terms.astype(np.float64)
+    else:
+        wide = magnitudes.astype(np.float64)
+        scale = wide.max(initial=0, where=np.isfinite(wide))
+    a, b = ours.astype(np.float64), theirs.astype(np.float64)
     with np.errstate(all="ignore"):
-        allowed = rounding * np.maximum(np.abs(a), largest) + tiny
-        return bool(np.all((a == b) | (np.isnan(a) & np.isnan(b)) | (np.isfinite(b) & (np.abs(a - b) <= allowed))))
+        near = np.abs(a - b) <= rounding * np.maximum(np.abs(a), scale) + tiny
+        return bool(np.all((a == b) | (np.isnan(a) & np.isnan(b)) | (np.isfinite(a) & np.isfinite(b) & near)))
 
 
 def agrees(example: Example, run: Run, inputs: Inputs) -> bool | None:
@@ -285,8 +295,4 @@ def agrees(example: Example, run: Run, inputs: Inputs) -> bool | None:
         return False
     if theirs is None:
         return None
-    x = inputs[0]
-    assert x is not None
-    taps = math.prod(example.attributes.get("kernel_shape", x.shape[2:]))
-    return len(ours) == len(theirs) and all(
-        equal(example.operator, taps, x, a, b) for a, b in zip(ours, theirs, strict=True))
+    return len(ours) == len(theirs) and all(equal(example, inputs, a, b) for a, b in zip(ours, theirs, strict=True))

@@ -63,6 +63,12 @@ def align_inverted(**attributes):
     return Example("RoiAlign", 16, (ramp(1, 1, 8, 8), rois, batch), attributes)
 
 
+def align_empty(**attributes):
+    """A RoiAlign of a region of size 0 in an image of one element."""
+    rois, batch = np.zeros((1, 4), np.float32), np.zeros(1, np.int64)
+    return Example("RoiAlign", 16, (ramp(1, 1, 1, 1), rois, batch), attributes)
+
+
 def align_beyond(value):
     """A RoiAlign of a region beyond an image whose first element is unusual."""
     x = ramp(1, 1, 4, 4)
@@ -168,7 +174,7 @@ EXAMPLES = {
     "openvino-ceil-average": (
         made("AveragePool", 19, FOUR, kernel_shape=[3], strides=[2], pads=[1, 1], ceil_mode=1, count_include_pad=1),
         made("AveragePool", 19, ramp(1, 1, 3), kernel_shape=[2], strides=[2], ceil_mode=1, count_include_pad=1)),
-    "openvino-ceil-maximum": (made("MaxPool", 22, SMALL, **DROPS, ceil_mode=1), made("MaxPool", 22, SMALL, **DROPS)),
+    "openvino-ceil": (made("MaxPool", 22, SMALL, **DROPS, ceil_mode=1), made("MaxPool", 22, SMALL, **DROPS)),
     "openvino-ceil-norm": (made("LpPool", 18, FIVE, **OVERHANGS, ceil_mode=1), made("LpPool", 18, FIVE, **OVERHANGS)),
     "openvino-empty-maximum": (made("MaxPool", 12, TWO, **HOLE), made("MaxPool", 12, TWO, **GAP)),
     "openvino-indices": (made("MaxPool", 11, ramp(1, 1, 2, 3), 2, kernel_shape=[2, 2], storage_order=1),
@@ -205,7 +211,8 @@ EXAMPLES = {
                           made("AveragePool", 22, LONG, kernel_shape=[32, 32], strides=[512, 512])),
     "ort-regions-nan": (align_beyond(np.nan), made("GlobalAveragePool", 1, NAN)),
     "ort-inverted-regions": (align_inverted(), align_inverted(sampling_ratio=1)),
-    "openvino-empty-regions": (align_inverted(sampling_ratio=0), align_inverted(sampling_ratio=1)),
+    "openvino-empty-regions": (align_empty(sampling_ratio=0), align_empty(sampling_ratio=0, mode="max")),
+    "openvino-inverted-regions": (align_inverted(sampling_ratio=0), align_inverted(sampling_ratio=1)),
     "ort-regions-infinite": (align_beyond(np.inf), made("GlobalAveragePool", 1, FOUR)),
     "ort-mean-range": (made("AveragePool", 11, HUGE, kernel_shape=[2]),
                        made("AveragePool", 11, HUGE, kernel_shape=[1])),
@@ -231,6 +238,66 @@ EXAMPLES = {
 }
 
 
+ONE_NAN, TWO_NAN = (np.full((1, 1, 1, width), np.nan, np.float32) for width in (1, 2))
+LAST_COLUMN = np.full((1, 1, 1, 1, 5), np.nan, np.float32)
+COUNTED = {"ceil_mode": 1, "count_include_pad": 1}
+TRANSPOSED = {"kernel_shape": [3, 3, 3], "pads": [2, 0, 2, 2, 0, 2], "strides": [2, 4, 2], "storage_order": 1}
+
+
+def lowest(*shape):
+    """An array of -inf."""
+    return np.full((1, 1, *shape), -np.inf, np.float32)
+
+
+# Nodes at the border of a condition: a row, a node, and whether the row applies to it.
+BORDERS = {
+    "a window cut at both ends": ("openvino-ceil-average", made(
+        "AveragePool", 19, SIX, **COUNTED, kernel_shape=[5], dilations=[2], pads=[4, 1], strides=[3]), True),
+    "a window of the whole kernel": ("openvino-ceil-average", made(
+        "AveragePool", 19, SIX, **COUNTED, kernel_shape=[5], dilations=[2], pads=[4, 2], strides=[3]), False),
+    "a quantised window in the padding": ("openvino-ceil", quantised(
+        "QLinearAveragePool", BYTE_ROW[..., :1], **COUNTED, kernel_shape=[1], pads=[3, 2], strides=[2]), True),
+    "a quantised window in the padding, without ceil_mode": ("openvino-ceil", quantised(
+        "QLinearAveragePool", BYTE_ROW[..., :1], count_include_pad=1, kernel_shape=[1], pads=[3, 2], strides=[2]),
+        False),
+    "transposed windows of the same elements": ("openvino-indices", made(
+        "MaxPool", 22, np.float32([[[[[1], [3], [2]]]]]), 2, **TRANSPOSED), False),
+    "transposed windows of other elements": ("openvino-indices", made(
+        "MaxPool", 22, np.float32([[[[[1, 2], [3, 4], [2, 5]]]]]), 2, **TRANSPOSED), True),
+    "single elements on the diagonal": ("openvino-indices", made(
+        "MaxPool", 22, PLANE, 2, kernel_shape=[1, 1], storage_order=1), False),
+    "single elements beside it": ("openvino-indices", made(
+        "MaxPool", 22, PLANE, 2, kernel_shape=[1, 1], pads=[0, 0, 0, 0], strides=[1, 2], storage_order=1), True),
+    "other pads, but no element": ("ort-same-dilations", made(
+        "AveragePool", 19, ramp(1, 1, 6, 1), kernel_shape=[1, 2], strides=[3, 3], dilations=[3, 2],
+        auto_pad="SAME_LOWER", count_include_pad=1), False),
+    "other pads along one axis, but no element along another": ("ort-same-dilations", made(
+        "MaxPool", 12, ramp(1, 1, 8, 1, dtype="int8"), kernel_shape=[3, 2], strides=[4, 4], dilations=[2, 3],
+        auto_pad="SAME_LOWER", ceil_mode=1), False),
+    "other pads along one axis, and elements along another": ("ort-same-dilations", made(
+        "MaxPool", 12, ramp(1, 1, 8, 1, dtype="int8"), kernel_shape=[3, 1], strides=[4, 4], dilations=[2, 3],
+        auto_pad="SAME_LOWER", ceil_mode=1), True),
+    "a NaN alone behind padding": ("ort-nan", made(
+        "MaxPool", 12, ONE_NAN, kernel_shape=[3, 2], pads=[0, 1, 2, 0]), False),
+    "a NaN alone before padding": ("ort-nan", made(
+        "MaxPool", 12, ONE_NAN, kernel_shape=[3, 2], pads=[2, 0, 0, 1]), True),
+    "a NaN alone, strides of 2": ("ort-nan", made(
+        "MaxPool", 12, TWO_NAN, kernel_shape=[1, 1], strides=[1, 2]), False),
+    "a NaN alone, strides of 3": ("ort-nan", made(
+        "MaxPool", 12, TWO_NAN, kernel_shape=[1, 1], strides=[1, 3]), True),
+    "a NaN beyond whole vectors": ("ort-nan", made(
+        "MaxPool", 12, LAST_COLUMN, kernel_shape=[1, 1, 1]), True),
+    "a NaN in whole vectors": ("ort-nan", made(
+        "MaxPool", 12, LAST_COLUMN[..., :4], kernel_shape=[1, 1, 1]), False),
+    "a maximum of the whole image": ("ort-infinite", made("MaxPool", 12, lowest(2, 2), kernel_shape=[2, 2]), True),
+    "a maximum of less": ("ort-infinite", made("MaxPool", 12, lowest(2, 3), kernel_shape=[2, 2]), False),
+    "a kernel of 33": ("ort-infinite", made("MaxPool", 12, lowest(34, 2), kernel_shape=[33, 1]), True),
+    "a kernel of 32": ("ort-infinite", made("MaxPool", 12, lowest(34, 2), kernel_shape=[32, 1]), False),
+    "a long row": ("ort-infinite", made("MaxPool", 12, lowest(1, 2046), kernel_shape=[1, 2]), True),
+    "a row that fits": ("ort-infinite", made("MaxPool", 12, lowest(1, 2045), kernel_shape=[1, 2]), False),
+}
+
+
 @pytest.mark.smoke
 def test_every_warning_has_an_example():
     """The names in the table are unique, and each has its two nodes."""
@@ -250,6 +317,19 @@ def test_a_warning(row, needs_named_version):
         assert not same(row.who, example), example.shown()
         if not [other for other in disagreements(neighbour.case) if other.who == row.who]:
             assert same(row.who, neighbour) or rows_of(neighbour, row.who), neighbour.shown()
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(("name", "example", "applies"), BORDERS.values(), ids=list(BORDERS))
+def test_a_border(name, example, applies, needs_named_version):
+    """A row applies to a node at the border of its condition if the runtime differs, unless another row does."""
+    row, = (row for row in DISAGREEMENTS if row.name == name)
+    assert (name in rows_of(example)) == applies, example.shown()
+    if row.runtime in installed():
+        needs_named_version(PACKAGES[row.runtime])
+        others = [other for other in disagreements(example.case, Filter(values=True)) if other.name != name
+                  and other.runtime == row.runtime and other.values in ("", row.values)]
+        assert same(row.runtime, example) != applies or (others and not applies), example.shown()
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

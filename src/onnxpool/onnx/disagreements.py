@@ -45,6 +45,7 @@ ORT_CASTS_SINCE, ORT_DOUBLE_MAXIMUM_SINCE = 6, 8
 LONG_SUM = 2**18  # elements: the error of a float32 sum of more, added one after another, can exceed 0.2 %
 LARGEST_BFLOAT16_COUNT = 256  # beyond which a bfloat16 sum of ones does not grow
 MOST_WINDOWS = 2**12  # that are checked one by one, which is enough unless pads are a thousand times the kernel
+ORT_LARGEST_KERNEL, ORT_LONGEST_ROW, ORT_VECTOR = 32, 2045, 4  # limits of its loops for rows, and what it takes at once
 RANKS_OF_ORT = NHWC + QUANTISED_GLOBAL  # operators for which onnxruntime accepts any number of spatial axes
 LARGEST_INT32, LARGEST_BYTE = 2**31 - 1, 255
 
@@ -59,11 +60,25 @@ def room(axis: Axis) -> int:
     return axis.size + sum(axis.pads) - axis.span
 
 
-def makes_others(axis: Axis, out: int, pads: tuple[int, int]) -> bool:
-    """Whether this many windows with these pads, perhaps negative, contain other elements or have other divisors."""
-    other = Axis(axis.size, out, axis.kernel, axis.stride, axis.dilation, pads, axis.counts_pads)
-    return out != axis.out or any(axis.window(index) != other.window(index)
-                                  for index in (*range(min(out, MOST_WINDOWS)), out - 1))
+def differ(pairs: Sequence[tuple[Axis, Axis]]) -> bool:
+    """
+    Whether windows along the first of each two axes, or their divisors, differ from those along the second.
+
+    If a window is empty along one axis, the others do not matter: what an empty window returns is not compared.
+    """
+    if any(ours.out != theirs.out for ours, theirs in pairs):
+        return True
+    windows = [[(ours.window(index), theirs.window(index))
+                for index in {*range(min(ours.out, MOST_WINDOWS)), ours.out - 1}] for ours, theirs in pairs]
+    return any(all(any(both[side].taps for both in along) for along in windows)
+               and any(both[side].taps and both[0] != both[1] for along in windows for both in along)
+               for side in (0, 1))
+
+
+def cuts_divisor(axis: Axis) -> bool:
+    """Whether a window with elements overhangs input and padding, so that a mean divides by fewer than its taps."""
+    last = map(axis.window, range(max(0, axis.out - MOST_WINDOWS), axis.out))
+    return axis.counts_pads and any(window.taps and window.divisor < axis.kernel for window in last)
 
 
 def starts_later(axis: Axis) -> bool:
@@ -202,14 +217,9 @@ class Case(NamedTuple):
         return self.taps >= LONG_SUM * lanes and self.dtype in ORT_FLOATS
 
 
-def overhangs_input(case: Case) -> bool:
-    """Whether ceil_mode has a window that contains elements of the input and reaches beyond the padding."""
-    def reaches(axis: Axis) -> bool:
-        last = axis.size + sum(axis.pads) - axis.span  # where a window may begin, counted with the padding
-        return any(index * axis.stride > last and axis.window(index).taps
-                   for index in range(max(axis.end, axis.out - MOST_WINDOWS), axis.out))
-
-    return case.ceil and case.most > 0 and any(map(reaches, case.axes))
+def divides_by_fewer(case: Case) -> bool:
+    """Whether a mean with count_include_pad divides by fewer than the taps of the kernel, because of ceil_mode."""
+    return case.most > 0 and any(map(cuts_divisor, case.axes))
 
 
 def ort_lacks(case: Case) -> bool:
@@ -243,20 +253,20 @@ def truncated(a: int, b: int) -> int:
     return abs(a) // b if a >= 0 else -(-a // b)
 
 
-def ort_moves_windows(axis: Axis, mode: str, ceil: bool) -> bool:
-    """Whether the pads that onnxruntime computes for SAME_*, which may be negative, lead to other windows than ours."""
+def ort_axis(axis: Axis, mode: str, ceil: bool) -> Axis:
+    """The windows with the pads that onnxruntime computes for SAME_*, which may be negative."""
     needed = (ceil_div(axis.size, axis.stride) - 1) * axis.stride + axis.kernel - axis.size
     head = truncated(needed + (mode == "SAME_LOWER"), 2)
     room = axis.size + needed - axis.span
     out = (ceil_div(room, axis.stride) if ceil else truncated(room, axis.stride)) + 1
     if ceil and (out - 1) * axis.stride >= axis.size + head:
         out -= 1
-    return makes_others(axis, out, (head, needed - head))
+    return Axis(axis.size, out, axis.kernel, axis.stride, axis.dilation, (head, needed - head), axis.counts_pads)
 
 
 def ort_moves(case: Case) -> bool:
     """Whether onnxruntime has other windows for SAME_*."""
-    return case.same and any(ort_moves_windows(axis, case.mode, case.ceil) for axis in case.axes)
+    return case.same and differ([(axis, ort_axis(axis, case.mode, case.ceil)) for axis in case.axes])
 
 
 def ort_plain(case: Case) -> bool:
@@ -271,24 +281,39 @@ def ort_blocked(case: Case) -> bool:
             and isinstance(case.channels, int) and case.channels % 8 == 0)
 
 
+def ort_vectors(case: Case) -> bool:
+    """Whether these loops work on vectors: they first reduce the rows of a window, and then along its last axis."""
+    whole = bool(case.axes) and all(axis.kernel == axis.size and axis.stride == 1 and axis.pads == (0, 0)
+                                    for axis in case.axes)
+    return not whole and case.rank in (2, 3) and all(axis.kernel <= ORT_LARGEST_KERNEL for axis in case.axes) and all(
+        axis.stride <= 2 and axis.size + sum(axis.pads) <= ORT_LONGEST_ROW for axis in case.axes[-1:])
+
+
 def ort_starts_finite(case: Case) -> bool:
     """Whether onnxruntime's maximum starts with the lowest finite number, and keeps it as long as nothing is larger."""
-    return case.name in GLOBAL_MAXIMUM or (ort_plain(case) and not (case.rank == 2 and ort_reads_rows(case)))
-
-
-def ort_reads_rows(case: Case) -> bool:
-    """Whether onnxruntime runs its loop for rows of windows without padding, whose maximum starts with an element."""
-    return all(axis.stride <= 2 and (axis.begin, axis.end) == (0, axis.out) for axis in case.axes[-1:])
+    if case.name in GLOBAL_MAXIMUM:
+        return True
+    inside = all((axis.begin, axis.end) == (0, axis.out) for axis in case.axes[-1:])  # padding is this number, too
+    return ort_plain(case) and not (case.rank == 2 and ort_vectors(case) and inside)  # there, it starts with an element
 
 
 def ort_drops_nan(case: Case) -> bool:
-    """Whether the node reveals that onnxruntime's maximum of two numbers is the second one if one is NaN."""
+    """Whether onnxruntime loses a NaN: its vectors keep only the last one, its numbers only one that comes first."""
     if case.most > 1:
         return case.dtype not in BYTES
-    vectors = case.rank == 3 and ort_reads_rows(case) and all(axis.size % 4 == 0 for axis in case.axes[-1:])
-    if case.name in MAXIMUM and vectors:
-        return False  # vectors of 4 start with an element, but their remainder does not
-    return case.most > 0 and ort_starts_finite(case) and not ort_blocked(case)
+    if not case.most or ort_blocked(case):
+        return False
+    if case.name in GLOBAL_MAXIMUM or not ort_vectors(case):
+        return ort_starts_finite(case)
+    return ort_plain(case) and any(ort_drops_alone(axis, case.rank == 3) for axis in case.axes[-1:])
+
+
+def ort_drops_alone(axis: Axis, finite: bool) -> bool:
+    """Whether a NaN that is the only element is lost along the last axis: before padding, or beyond whole vectors."""
+    beyond = axis.size - axis.size % ORT_VECTOR if finite else axis.size  # where numbers start with a finite one
+    windows = ((index * axis.stride - axis.pads[0] + axis.span - 1, axis.window(index))
+               for index in range(min(axis.out, MOST_WINDOWS)))
+    return any(window.taps and (window.first >= beyond or window.first < last) for last, window in windows)
 
 
 def pads_reach_kernel(case: Case) -> bool:
@@ -309,10 +334,26 @@ def openvino_transposes(case: Case) -> bool:
     if not (case.operator.return_indices and case.has("storage_order")):
         return False
     outs = [axis.out for axis in case.axes]
-    windows = [repr(axis) for axis in case.axes]
-    if case.most == 1 and windows == windows[::-1]:  # the positions of windows are permuted with the axes
-        return False
-    return orders_differ(case) or outs != outs[::-1] or sum(out > 1 for out in outs) > 1
+    sizes = [axis.size for axis in case.axes]
+    if outs != outs[::-1]:
+        return True
+
+    def elements(indices: tuple[int, ...]) -> list[range]:
+        windows = [(axis.window(index), axis.dilation) for axis, index in zip(case.axes, indices, strict=True)]
+        return [range(window.first, window.first + window.taps * step, step) for window, step in windows]
+
+    def shows(indices: tuple[int, ...]) -> bool:
+        ours, theirs = elements(indices), elements(indices[::-1])
+        if not all(ours) or not all(theirs):
+            return all(ours) != all(theirs)
+        if place((taps[0] for taps in ours[::-1]), sizes[::-1]) != place((taps[0] for taps in theirs), sizes):
+            return True
+        if all(len(taps) == 1 for taps in (*ours, *theirs)):
+            return False
+        return ours != theirs or any(len(taps) > 1 and math.prod(sizes[:i]) != math.prod(sizes[i + 1:])
+                                     for i, taps in enumerate(ours))
+
+    return any(map(shows, itertools.islice(itertools.product(*map(range, outs)), MOST_WINDOWS)))
 
 
 def openvino_truncates(case: Case) -> bool:
@@ -329,6 +370,11 @@ def shrinks_regions(case: Case) -> bool:
     """Whether a region may have no samples, because its size sets their number and is not at least 1."""
     whole = case.operator.attributes.get("coordinate_transformation_mode") == "output_half_pixel" or case.version < 16
     return not case.has("sampling_ratio") and not whole
+
+
+def openvino_shrinks_regions(case: Case) -> bool:
+    """Whether a region may have no samples in OpenVINO, which takes one if sampling_ratio is omitted."""
+    return shrinks_regions(case) and "sampling_ratio" in case.operator.attributes
 
 
 def reference_leaves_range(case: Case) -> bool:
@@ -427,8 +473,9 @@ def reference_loses_pads(case: Case) -> bool:
 
 def reference_pads_lower(case: Case) -> bool:
     """Whether the node reveals that the reference treats SAME_LOWER as SAME_UPPER with a size rounded down."""
-    return case.mode == "SAME_LOWER" and not case.unit and any(
-        axis.size % axis.stride or makes_others(axis, axis.out, (axis.pads[1], axis.pads[0])) for axis in case.axes)
+    upper = [Axis(axis.size, axis.out, axis.kernel, axis.stride, axis.dilation, axis.pads[::-1]) for axis in case.axes]
+    return case.mode == "SAME_LOWER" and not case.unit and (
+        any(axis.size % axis.stride for axis in case.axes) or differ(list(zip(case.axes, upper, strict=True))))
 
 
 def reference_axis(axis: Axis, mode: str) -> tuple[int, Axis]:
@@ -570,7 +617,7 @@ DISAGREEMENTS = (
         "refuses this number of spatial axes"),
     Disagreement(
         "ort-pads", ORT, POOLS + QUANTISED + UNPOOL, pads_reach_kernel,
-        "refuses pads that are not smaller than kernel_shape, dilated or not"),
+        "refuses pads as large as the undilated kernel, or larger"),
     Disagreement(
         "ort-empty-average", ORT, AVERAGE,
         lambda case: case.empty and not case.has("count_include_pad") and not ort_blocked(case),
@@ -582,50 +629,50 @@ DISAGREEMENTS = (
         "ort-empty-indices", ORT, MAXIMUM,
         lambda case: case.empty and case.operator.return_indices and not (
             case.rank == 1 and case.shape is not None and case.shape[:2] == (1, 1)),
-        "returns other Indices than -1 for a window that holds padding only"),
+        "returns an index other than -1 for a window that holds padding only"),
     Disagreement(
         "ort-same-dilations", ORT, POOLS + QUANTISED, lambda case: case.dilated and ort_moves(case),
-        "leaves dilations out of SAME_* pads: another output shape"),
+        "ignores dilations when it computes the pads of SAME_*: other windows, or another output shape"),
     Disagreement(
         "ort-same-strides", ORT, POOLS + QUANTISED, lambda case: not case.dilated and ort_moves(case),
-        "takes negative pads where SAME_* strides exceed the kernel: other windows"),
+        "uses negative pads for SAME_* if strides exceed the kernel: other windows"),
     Disagreement(
         "ort-same-refused", ORT, AVERAGE + MAXIMUM, ort_refuses_negative,
-        "computes negative pads where SAME_* strides exceed the kernel, and refuses them"),
+        "computes negative pads for SAME_* if strides exceed the kernel, and refuses them"),
     Disagreement(
         "ort-zero-points", ORT, QLINEAR, lambda case: case.inputs < 5,
         "refuses a node without zero points"),
     Disagreement(
-        "ort-quantised-divisor", ORT, QUANTISED, lambda case: case.overhangs() and case.has("count_include_pad"),
-        "divides a window of ceil_mode that overhangs by the whole kernel"),
+        "ort-quantised-divisor", ORT, QLINEAR, divides_by_fewer,
+        "divides by the whole kernel even if a window of ceil_mode overhangs the padding"),
     Disagreement(
         "ort-quantised-overflow", ORT, QUANTISED_GLOBAL, lambda case: case.taps > LARGEST_INT32 // LARGEST_BYTE,
-        "can overflow its 32-bit sum of so many elements"),
+        "may overflow, because it sums this many elements in 32 bits"),
     Disagreement(
         "ort-long-sum", ORT, AVERAGE + NORM + GLOBAL_AVERAGE,
         lambda case: case.long_sum(1 if case.name in AVERAGE and case.version >= 19 else 4),
-        "can be off by more than 0.2 %, because it adds so many elements one after another in float32"),
+        "may be off by more than 0.2 %, because it adds this many elements one after another in float32"),
     Disagreement(
         "ort-unpool-shape", ORT, UNPOOL,
         lambda case: case.inputs > 2 and (not case.output or math.prod(case.output[:-1]) > 1),
-        "takes indices in the shape that output_shape gives, onnx's node test in the inferred one"),
+        "takes indices to refer to output_shape; in onnx's node test, they refer to the inferred shape"),
     Disagreement(
         "old-ort-ceil", ORT, POOLS, lambda case: case.drops and not case.same,
         "keeps the window of ceil_mode that starts in the padding: another output shape", before=(1, 21)),
     Disagreement(
         "old-ort-divisor", ORT, AVERAGE,
-        lambda case: case.overhangs() and case.has("count_include_pad") and case.version < 19,
-        "divides a window of ceil_mode that overhangs by the whole kernel", before=(1, 29)),
+        lambda case: divides_by_fewer(case) and case.version < 19,
+        "divides by the whole kernel even if a window of ceil_mode overhangs the padding", before=(1, 29)),
     Disagreement(
         "old-ort-divisor-19", ORT, AVERAGE,
-        lambda case: case.overhangs() and case.has("count_include_pad") and case.version >= 19,
-        "divides a window of ceil_mode that overhangs by the whole kernel", before=(1, 21)),
+        lambda case: divides_by_fewer(case) and case.version >= 19,
+        "divides by the whole kernel even if a window of ceil_mode overhangs the padding", before=(1, 21)),
     Disagreement(
         "inference-ceil", INFERENCE, POOLS, lambda case: case.drops and case.version < 22,
         "keeps the window of ceil_mode that starts in the padding, so that a full check refuses the right shape"),
     Disagreement(
         "inference-pads", INFERENCE, POOLS, inference_ignores_mode,
-        "leaves auto_pad out if pads are given, even pads of 0: another output shape"),
+        "ignores auto_pad if pads are given, even if all are 0: another output shape"),
     Disagreement(
         "reference-missing", REFERENCE, QUANTISED + QUANTISED_GLOBAL + GLOBAL_NORM + ROI_MAXIMUM,
         lambda case: True,
@@ -636,11 +683,11 @@ DISAGREEMENTS = (
     Disagreement(
         "reference-ceil-average", REFERENCE, AVERAGE,
         lambda case: case.overhangs() and case.mode == "NOTSET" and reference_moves(case),
-        "puts half of what a window of ceil_mode overhangs before the input"),
+        "moves half of the overhang of ceil_mode to the beginning of the input"),
     Disagreement(
         "reference-ceil-norm", REFERENCE, NORM,
         lambda case: case.overhangs() and case.mode == "NOTSET" and reference_moves(case),
-        "takes a norm as a mean times the kernel, which is wrong where a window of ceil_mode overhangs"),
+        "computes a norm as a mean times the kernel size, which is wrong if a window of ceil_mode overhangs"),
     Disagreement(
         "reference-ceil-dropped", REFERENCE, AVERAGE + NORM,
         lambda case: case.ceil and any(room(axis) // axis.stride + 1 > axis.out for axis in case.axes),
@@ -650,37 +697,37 @@ DISAGREEMENTS = (
         "refuses auto_pad with ceil_mode"),
     Disagreement(
         "reference-valid-ceil", REFERENCE, MAXIMUM, lambda case: case.mode == "VALID" and case.overhangs(),
-        "leaves ceil_mode out of auto_pad=VALID"),
+        "ignores ceil_mode if auto_pad is VALID"),
     Disagreement(
         "reference-auto-dilations", REFERENCE, AVERAGE + NORM,
         lambda case: case.dilated and case.mode != "NOTSET" and reference_moves(case),
-        "leaves dilations out of auto_pad"),
+        "ignores dilations if auto_pad is given"),
     Disagreement(
         "reference-same-strides", REFERENCE, POOLS, lambda case: case.negative(),
-        "takes negative pads where SAME_* strides exceed the kernel: other windows, or a failure"),
+        "uses negative pads for SAME_* if strides exceed the kernel: other windows, or a failure"),
     Disagreement(
         "reference-same-lower", REFERENCE, MAXIMUM, reference_pads_lower,
-        "pads SAME_LOWER as SAME_UPPER"),
+        "pads SAME_LOWER like SAME_UPPER"),
     Disagreement(
         "reference-unit-pads", REFERENCE, MAXIMUM, reference_loses_pads,
-        "fails on the pads of a MaxPool whose strides and dilations are 1, or exchanges them"),
+        "fails on pads, or swaps them, if strides and dilations are 1"),
     Disagreement(
         "reference-unit-indices", REFERENCE, MAXIMUM, reference_counts_otherwise,
-        "returns other Indices where strides and dilations are 1: anew in each channel, without storage_order, and "
-        "with the sizes of the output for those of the kernel"),
+        "returns wrong Indices if strides and dilations are 1: it counts from 0 in each channel, ignores "
+        "storage_order, and takes the sizes of the output for those of the kernel"),
     Disagreement(
         "reference-unit-int8", REFERENCE, MAXIMUM, lambda case: case.unit and case.rank == 2 and case.dtype == "int8",
-        "pads with NaN, which int8 does not have, even if pads are 0"),
+        "pads with NaN, which int8 cannot represent, even if pads are 0"),
     Disagreement(
         "reference-empty-maximum", REFERENCE, MAXIMUM,
         lambda case: case.empty and not (case.rank == 2 and case.dtype == "uint8"),
         "returns NaN, or fails, for a window that holds padding only"),
     Disagreement(
         "reference-global-rank", REFERENCE, GLOBAL_MAXIMUM, lambda case: case.rank not in (None, 2),
-        "reduces the wrong axes unless two of them are spatial"),
+        "reduces the wrong axes unless there are two spatial ones"),
     Disagreement(
         "reference-roi-align", REFERENCE, ALIGN, lambda case: case.version == 10,
-        "moves regions by half a pixel, as only RoiAlign-16 does"),
+        "shifts regions by half a pixel, as only RoiAlign-16 and later versions do"),
     Disagreement(
         "reference-rank", REFERENCE, MAXIMUM + UNPOOL,
         lambda case: case.rank is not None and case.rank > 3 and not case.unit,
@@ -688,10 +735,10 @@ DISAGREEMENTS = (
     Disagreement(
         "reference-norm-1", REFERENCE, NORM,
         lambda case: case.version == 1 and case.dtype == "float64" and math.frexp(case.p)[0] != 0.5 and case.most > 0,
-        "takes 1/p in float32 at version 1"),
+        "rounds 1/p to float32 at version 1"),
     Disagreement(
         "reference-bfloat16", REFERENCE, AVERAGE + NORM + GLOBAL_AVERAGE, reference_stalls,
-        "adds in bfloat16, where a sum of equal numbers does not grow beyond 256 of them"),
+        "adds in bfloat16, in which a sum of equal numbers stops growing after 256 of them"),
     Disagreement(
         "openvino-missing", OPENVINO, UNPOOL + QUANTISED_GLOBAL + NHWC, lambda case: True,
         "does not have this operator"),
@@ -701,7 +748,7 @@ DISAGREEMENTS = (
         "refuses the float p of version 1"),
     Disagreement(
         "openvino-global-rank", OPENVINO, GLOBAL_NORM, lambda case: case.rank == 0,
-        "takes a norm without spatial axes over all of them"),
+        "takes the norm over all axes if none is spatial"),
     Disagreement(
         "openvino-regions-bfloat16", OPENVINO, ROI_MAXIMUM, lambda case: case.dtype == "bfloat16",
         "refuses bfloat16"),
@@ -722,64 +769,64 @@ DISAGREEMENTS = (
         "refuses ceil_mode where the kernel exceeds the padded input"),
     Disagreement(
         "openvino-ceil-average", OPENVINO, AVERAGE,
-        lambda case: case.has("count_include_pad") and case.padded and overhangs_input(case),
-        "divides a window of ceil_mode that overhangs by the whole kernel, if there are pads"),
+        lambda case: case.padded and divides_by_fewer(case),
+        "divides by the whole kernel if there are pads, even if a window of ceil_mode overhangs them"),
     Disagreement(
-        "openvino-ceil-maximum", OPENVINO, MAXIMUM, lambda case: case.drops,
+        "openvino-ceil", OPENVINO, MAXIMUM + QLINEAR, lambda case: case.drops,
         "keeps the window of ceil_mode that starts in the padding: another output shape"),
     Disagreement(
         "openvino-ceil-norm", OPENVINO, NORM, lambda case: case.overhangs() and not case.padded and case.most > 0,
-        "takes a norm as a mean times the kernel, which is wrong where a window of ceil_mode overhangs"),
+        "computes a norm as a mean times the kernel size, which is wrong if a window of ceil_mode overhangs"),
     Disagreement(
         "openvino-quantised", OPENVINO, QLINEAR, openvino_truncates,
-        "truncates the quotients, wraps instead of saturating, and leaves out channels_last"),
+        "truncates instead of rounding, wraps around instead of saturating, and ignores channels_last"),
     Disagreement(
         "openvino-empty-maximum", OPENVINO, MAXIMUM,
         lambda case: case.empty and case.dtype not in (*HALVES, *BYTES),
         "returns the lowest finite number instead of -inf for a window that holds padding only"),
     Disagreement(
         "openvino-empty-indices", OPENVINO, MAXIMUM, lambda case: case.empty and case.operator.return_indices,
-        "returns other Indices than -1 for a window that holds padding only"),
+        "returns an index other than -1 for a window that holds padding only"),
     Disagreement(
         "openvino-indices", OPENVINO, MAXIMUM, openvino_transposes,
-        "exchanges the axes of Indices for storage_order=1, instead of counting in that order"),
+        "transposes the tensor of Indices for storage_order=1, instead of counting in column-major order"),
     Disagreement(
         "openvino-roi-align", OPENVINO, ALIGN, lambda case: "sampling_ratio" not in case.operator.attributes,
-        "takes another number of samples where sampling_ratio is left out"),
+        "takes a different number of samples if sampling_ratio is omitted"),
     Disagreement(
         "openvino-empty-regions", OPENVINO, ALIGN,
-        lambda case: shrinks_regions(case) and "sampling_ratio" in case.operator.attributes,
-        "returns whatever memory holds for a region without samples, whose size is 0 or less"),
+        lambda case: openvino_shrinks_regions(case) and case.operator.attributes.get("mode") != "max",
+        "returns NaN for a region without samples, whose size is 0"),
     Disagreement(
         "openvino-roi-maximum", OPENVINO, ALIGN,
         lambda case: case.operator.attributes.get("mode") == "max" and not case.pointlike,
-        "takes the maximum of interpolated samples, instead of their weighted neighbours"),
+        "takes the maximum over interpolated samples instead of over their weighted neighbours"),
     Disagreement(
         "openvino-long-sum", OPENVINO, AVERAGE + NORM + GLOBAL_AVERAGE,
         lambda case: case.long_sum(16 if case.name in GLOBAL else 4 if case.name in NORM else 1),
-        "can be off by more than 0.2 %, because it adds so many elements one after another in float32"),
+        "may be off by more than 0.2 %, because it adds this many elements one after another in float32"),
     Disagreement(
         "ort-nan", ORT, MAXIMUM + GLOBAL_MAXIMUM, ort_drops_nan,
-        "does not always return NaN for a window with NaN: its place decides", values="NaN"),
+        "may lose a NaN in a window, depending on its position", values="NaN"),
     Disagreement(
         "ort-regions-nan", ORT, REGIONS,
         lambda case: case.name in ALIGN or not case.pointlike,
-        "leaves NaN out of a maximum, and returns NaN for samples beyond an image whose first element is NaN",
+        "ignores NaN in a maximum, and returns NaN for samples beyond an image whose first element is NaN",
         values="NaN"),
     Disagreement(
         "ort-regions-infinite", ORT, REGIONS, lambda case: True,
-        "returns finite maxima of -inf, and NaN for samples beyond an image whose first element is infinite",
+        "returns a finite maximum of -inf, and NaN for samples beyond an image whose first element is infinite",
         values="infinity"),
     Disagreement(
         "ort-inverted-regions", ORT, ALIGN, shrinks_regions,
-        "fails on a region of which one axis ends before it begins", values="inverted"),
+        "fails on a region that ends before it begins along one axis", values="inverted"),
     Disagreement(
         "ort-mean-range", ORT, AVERAGE + GLOBAL_AVERAGE, lambda case: case.most > 1 and case.dtype == "float32",
-        "returns inf where a sum leaves the range of float32, though the mean does not", values="range"),
+        "returns inf if a sum overflows float32, even though the mean does not", values="range"),
     Disagreement(
         "ort-regions-range", ORT, ALIGN,
         lambda case: case.sums_samples and case.dtype != "float16",
-        "returns inf where a sum leaves the dtype's range, though the mean does not", values="range"),
+        "returns inf if a sum overflows the dtype, even though the mean does not", values="range"),
     Disagreement(
         "ort-infinite", ORT, MAXIMUM + GLOBAL_MAXIMUM,
         lambda case: case.dtype == "float32" and case.most > 0 and (ort_starts_finite(case) or ort_blocked(case)),
@@ -787,17 +834,17 @@ DISAGREEMENTS = (
     Disagreement(
         "ort-norm-range", ORT, NORM + GLOBAL_NORM,
         lambda case: case.p != 1 and case.dtype == "float32" and case.most > 0,
-        "returns inf or 0 where powers leave the range of float32, though the norm does not", values="range"),
+        "returns inf or 0 if powers overflow or underflow float32, even though the norm does not", values="range"),
     Disagreement(
         "reference-nan", REFERENCE, POOLS, reference_drops_nan,
-        "takes NaN in the input for padding", values="NaN"),
+        "treats NaN in the input as padding", values="NaN"),
     Disagreement(
         "reference-mean-range", REFERENCE, AVERAGE + GLOBAL_AVERAGE,
         lambda case: case.most > 1 and case.dtype != "float16",
-        "returns inf where a sum leaves the dtype's range, though the mean does not", values="range"),
+        "returns inf if a sum overflows the dtype, even though the mean does not", values="range"),
     Disagreement(
         "reference-norm-range", REFERENCE, NORM, reference_leaves_range,
-        "returns inf or 0 where powers leave the dtype's range, though the norm does not", values="range"),
+        "returns inf or 0 if powers overflow or underflow the dtype, even though the norm does not", values="range"),
     Disagreement(
         "reference-regions-nan", REFERENCE, ALIGN, lambda case: True,
         "returns NaN for samples beyond an image whose first element is NaN", values="NaN"),
@@ -807,7 +854,7 @@ DISAGREEMENTS = (
     Disagreement(
         "reference-regions-range", REFERENCE, ALIGN,
         lambda case: case.sums_samples,
-        "returns inf where a sum leaves the dtype's range, though the mean does not", values="range"),
+        "returns inf if a sum overflows the dtype, even though the mean does not", values="range"),
     Disagreement(
         "openvino-nan", OPENVINO, MAXIMUM + GLOBAL_MAXIMUM,
         lambda case: case.dtype not in BYTES and case.most > (0 if case.name in MAXIMUM else 1),
@@ -827,22 +874,25 @@ DISAGREEMENTS = (
     Disagreement(
         "openvino-mean-range", OPENVINO, AVERAGE + GLOBAL_AVERAGE,
         lambda case: case.most > 1 and case.dtype != "float16",
-        "returns inf where a sum leaves the range of float32, though the mean does not", values="range"),
+        "returns inf if a sum overflows float32, even though the mean does not", values="range"),
     Disagreement(
         "openvino-norm-range", OPENVINO, NORM + GLOBAL_NORM,
         lambda case: case.dtype != "float16" and case.p != 1 and case.most > 0,
-        "returns inf or 0 where powers leave the range of float32, though the norm does not", values="range"),
+        "returns inf or 0 if powers overflow or underflow float32, even though the norm does not", values="range"),
+    Disagreement(
+        "openvino-inverted-regions", OPENVINO, ALIGN, openvino_shrinks_regions,
+        "does not write the result of a region that ends before it begins along one axis", values="inverted"),
     Disagreement(
         "openvino-regions-nan", OPENVINO, REGIONS,
         lambda case: case.name in ALIGN or not case.pointlike,
-        "leaves NaN out of a maximum, and returns NaN for samples beyond an image whose first element is NaN",
+        "ignores NaN in a maximum, and returns NaN for samples beyond an image whose first element is NaN",
         values="NaN"),
     Disagreement(
         "openvino-regions-infinite", OPENVINO, ALIGN, lambda case: True,
         "returns NaN for samples beyond an image whose first element is infinite", values="infinity"),
     Disagreement(
         "openvino-regions-range", OPENVINO, ALIGN, lambda case: case.sums_samples and case.dtype != "float16",
-        "returns inf where a sum leaves the range of float32, though the mean does not", values="range"),
+        "returns inf if a sum overflows float32, even though the mean does not", values="range"),
 )
 
 
@@ -850,37 +900,37 @@ DISAGREEMENTS = (
 OF_GRAPHS = (
     Disagreement(
         "ort-merged-pads", ORT, AVERAGE + MAXIMUM, ort_refuses_merged,
-        "merges the Pad before the pool, and then refuses pads that are not smaller than kernel_shape", before=(1, 32)),
+        "merges the preceding Pad into the pool, and then refuses pads as large as the kernel, or larger",
+        before=(1, 32)),
     Disagreement(
         "ort-merged-ceil", ORT, AVERAGE + MAXIMUM, ort_drops_merged,
-        "merges the Pad before the pool, and then drops the window of ceil_mode that starts in its zeros: another "
-        "output shape", before=(1, 32)),
+        "merges the preceding Pad into the pool, and then drops the window of ceil_mode that starts in its zeros: "
+        "another output shape", before=(1, 32)),
     Disagreement(
         "ort-merged-maximum", ORT, MAXIMUM, ort_forgets_zeros,
-        "merges the Pad before the pool, and then leaves its zeros out: another maximum of negative elements",
+        "merges the preceding Pad into the pool, and then ignores its zeros: another maximum of negative elements",
         before=(1, 32)),
     Disagreement(
         "ort-merged-average", ORT, AVERAGE, lambda case: not case.has("count_include_pad") and ort_forgets_zeros(case),
-        "merges the Pad before the pool, and then leaves its zeros out of the divisor", before=(1, 21)),
+        "merges the preceding Pad into the pool, and then leaves its zeros out of the divisor", before=(1, 21)),
     Disagreement(
         "ort-fused-dilations", ORT, AVERAGE, lambda case: ort_fuses(case) and "dilations" in case.operator.attributes,
         "merges DequantizeLinear, the pool and QuantizeLinear into QLinearAveragePool, which has no dilations, and "
         "then refuses the model"),
     Disagreement(
         "ort-fused-divisor", ORT, AVERAGE,
-        lambda case: ort_fuses(case) and "dilations" not in case.operator.attributes and overhangs_input(case)
-        and case.has("count_include_pad"),
-        "merges DequantizeLinear, the pool and QuantizeLinear into QLinearAveragePool, which divides a window of "
-        "ceil_mode that overhangs by the whole kernel"),
+        lambda case: ort_fuses(case) and "dilations" not in case.operator.attributes and divides_by_fewer(case),
+        "merges DequantizeLinear, the pool and QuantizeLinear into QLinearAveragePool, which divides by the whole "
+        "kernel even if a window of ceil_mode overhangs the padding"),
     Disagreement(
         "ort-signed-maximum", ORT, MAXIMUM,
         lambda case: case.around.before is not None and case.around.before.signed and case.around.after is None
         and case.around.readers == 1 and case.operator.opset >= 21,
-        "adds QuantizeLinear and DequantizeLinear of the wrong type after a maximum of dequantised int8, and then "
+        "inserts QuantizeLinear and DequantizeLinear of the wrong type after a maximum of dequantised int8, and then "
         "refuses the model"),
     Disagreement(
         "openvino-quantised-pads", OPENVINO, AVERAGE, openvino_pools_quantised,
-        "pools before it dequantises, and takes 0 instead of the zero point for padding"),
+        "pools before it dequantises, and pads with 0 instead of the zero point"),
 )
 
 TABLE = (*DISAGREEMENTS, *OF_GRAPHS)
