@@ -8,7 +8,7 @@ import pytest
 from peers import PACKAGES, PEERS, TORCH, Example, agrees, installed
 
 import onnxpool
-from onnxpool.onnx.disagreements import DISAGREEMENTS, ORT, Filter, disagreements, ort_lacks
+from onnxpool.onnx.disagreements import DISAGREEMENTS, ORT, Filter, disagreements, ort_blocked, ort_lacks
 from tools.sweep_disagreements import sweep
 
 SEED = 44
@@ -330,6 +330,14 @@ def test_a_border(name, example, applies, needs_named_version):
         others = [other for other in disagreements(example.case, Filter(values=True)) if other.name != name
                   and other.runtime == row.runtime and other.values in ("", row.values)]
         assert same(row.runtime, example) != applies or (others and not applies), example.shown()
+
+
+@pytest.mark.parametrize(("sets", "channels"), [(["x86_v4", "x86_v3"], 16), (["x86_v3"], 8), (["baseline"], 8)])
+def test_onnxruntime_has_blocks_as_wide_as_registers(sets, channels, monkeypatch):
+    """Twice as wide with AVX-512."""
+    monkeypatch.setattr("onnxpool.onnx.disagreements.available", lambda: sets)
+    blocked = [n for n in range(1, 33) if ort_blocked(made("MaxPool", 12, ramp(1, n, 2, 2), kernel_shape=[2, 2]).case)]
+    assert blocked == list(range(channels, 33, channels))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from onnxpool.base import Operator
 from onnxpool.dtypes import BYTES, DTYPES, FLOATS
+from onnxpool.kernels import available
 from onnxpool.windows import Axis, ceil_div
 
 from .surroundings import NOTHING, Surroundings
@@ -275,10 +276,15 @@ def ort_plain(case: Case) -> bool:
             and all(axis.dilation == 1 for axis in case.axes))
 
 
+def ort_block() -> int:
+    """The channels of onnxruntime's blocks: as many float32 as the largest register of this processor holds."""
+    return 16 if "x86_v4" in available() else 8
+
+
 def ort_blocked(case: Case) -> bool:
-    """Whether onnxruntime may interleave blocks of 8 or 16 channels, as it does if they divide the channels."""
+    """Whether onnxruntime interleaves blocks of channels, as it does where blocks divide the channels."""
     return (case.rank == 2 and case.dtype == "float32" and not case.operator.return_indices
-            and isinstance(case.channels, int) and case.channels % 8 == 0)
+            and isinstance(case.channels, int) and case.channels % ort_block() == 0)
 
 
 def ort_vectors(case: Case) -> bool:
