@@ -383,6 +383,7 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef Py_ssize_t item = 0, k, waiting = 0
     cdef Py_ssize_t x_item = tile.strided.item if tile.strided else tile.x_item * sizeof(elem_t)
     cdef Py_ssize_t places = places_of(tile, tile.rank)
+    cdef Py_ssize_t rows = places // tree.group, rest = places % tree.group * tile.lanes  # of an item that is one line
     cdef elem_t* y = <elem_t*> tile.y
     cdef const char* x
     cdef acc_t* total = tree.stack
@@ -394,7 +395,7 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
         tree.items = min(tree.items, tile.items - item)
         tree.values = tree.items * tree.width
         if line:
-            reduce_line(&tree, <const elem_t*> x, places // tree.group, places % tree.group * tile.lanes, total)
+            reduce_line(&tree, <const elem_t*> x, rows, rest, total)
         else:
             pool_items(tile, &tree, x)
             total = harvest(&tree)
