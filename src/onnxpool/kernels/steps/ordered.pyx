@@ -13,7 +13,19 @@ value, may name its first tap in the padding. Then the first tap inside is meant
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from ..core.element cimport DIVIDES, LANES, acc_of, acc_t, elem_t, vec_finish, vec_none, vec_read, watch_nothing, watch_t
+from ..core.element cimport (
+    DIVIDES,
+    LANES,
+    acc_of,
+    acc_t,
+    elem_t,
+    seen_t,
+    vec_finish,
+    vec_none,
+    vec_read,
+    watch_nothing,
+    watch_t,
+)
 from ..core.job cimport Axis, Rule, Tile, Window, window_at
 from ..core.lines cimport (
     Line,
@@ -43,7 +55,6 @@ from ..core.ordered cimport (
     places_t,
     seen_nan,
     seen_nothing,
-    seen_t,
     start,
     totals_t,
     width,
