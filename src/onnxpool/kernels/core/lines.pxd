@@ -239,7 +239,8 @@ cdef inline void find_lines(Lines* lines, const elem_t* x) noexcept nogil:
             return
 
 
-cdef inline void load_run(const Lines* lines, const elem_t* x, acc_t* y, Py_ssize_t n, seen_t* seen) noexcept nogil:
+cdef inline void load_run(const Lines* lines, const elem_t* x, acc_t* y, Py_ssize_t n,
+                          seen_t* seen) noexcept nogil:
     """Neighbours. The last vector overlaps the one before it. If there is none, less than a vector is written behind."""
     cdef Py_ssize_t i = 0
     cdef Rule rule = lines.tile.rule[0]  # in registers
@@ -273,9 +274,9 @@ cdef inline void load_places(const Lines* lines, const elem_t* x, Py_ssize_t ste
 cdef inline void load_phases(const Lines* lines, const elem_t* x, acc_t* y, seen_t* seen) noexcept nogil:
     """All phases at once, of places that lie side by side."""
     cdef const Tile* tile = lines.tile
-    cdef Py_ssize_t begin = max(0, lines.first), p
+    cdef Py_ssize_t begin = max(0, lines.first), end = lines.first + lines.length * lines.modulus, p
     cdef Columns c
-    c.pieces, c.n, c.left = 1, min(tile.axis[tile.rank - 1].size, lines.first + lines.length * lines.modulus) - begin, begin - lines.first
+    c.pieces, c.n, c.left = 1, min(tile.axis[tile.rank - 1].size, end) - begin, begin - lines.first
     c.taps, c.tap, c.fresh, c.ahead, c.step = 1, 0, 0, 0, tile.x_item
     c.split, c.joined, c.phase, c.length, c.pitch = lines.modulus, 0, lines.phase_pitch, lines.length, lines.pitch
     c.begin, c.limit, c.rule = <const elem_t*> tile.x, lines.limit, tile.rule
