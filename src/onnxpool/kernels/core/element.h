@@ -116,7 +116,11 @@ INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
 
 /* ---- Maxima. 16-bit floats are integers of the same order. NaNs of either sign, NANS of each, are turned over to the
  * top, so that the least integer is minus infinity. */
-#elif defined(REDUCTION_max)
+#else
+typedef struct { int unused; } seen_t; /* nothing that loops must know of elements */
+INLINE void see(seen_t *seen, vec_t v) { (void)seen, (void)v; }
+#endif
+#if defined(REDUCTION_max)
 INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
 #if defined(ELEMENT_float16) || defined(ELEMENT_bfloat16)
 #if defined(ELEMENT_float16)
@@ -162,7 +166,7 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
 }
 
 /* ---- Sums. */
-#else
+#elif !defined(REDUCTION_indexed_max) && !defined(REDUCTION_mean_in_order)
 #if defined(REDUCTION_wide)
 RARE vec_t vec_merge(vec_t a, vec_t b) { return add_wide(a, b); }
 #else

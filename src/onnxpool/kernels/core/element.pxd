@@ -10,6 +10,8 @@ cdef extern from "element.h" nogil:
         pass
     ctypedef struct watch_t:
         pass
+    ctypedef struct seen_t:
+        pass
     enum:
         LANES
         DIVIDES
@@ -37,6 +39,7 @@ cdef extern from "element.h" nogil:
                         watch_t* watch) noexcept
     void vec_divide(elem_t* y, vec_t total, vec_t count, const Rule* rule, watch_t* watch) noexcept
     void vec_divide_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, const Rule* rule, watch_t* watch) noexcept
+    void see(seen_t* seen, vec_t v) noexcept
     watch_t watch_nothing() noexcept
     int watch_suspects(const watch_t* watch) noexcept
 
@@ -218,7 +221,7 @@ cdef inline void divide(elem_t* y, Py_ssize_t n, const vec_t* v, vec_t count, co
 
 
 cdef inline const elem_t* end_of(const Tile* tile) noexcept nogil:
-    """Behind the last element of a tile, if none lies before the first one; else NULL. What is before it may be read."""
+    """Behind the last element of a tile, if none lies before the first one; else NULL. All before it may be read."""
     cdef const elem_t* end = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + tile.lanes
     cdef bint forwards = tile.x_item >= 0
     cdef int a

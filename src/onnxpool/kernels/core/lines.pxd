@@ -7,7 +7,6 @@ many phases as taps need. Short lines of several items are loaded one behind the
 the last two. Lines along the axis before the last one are kept in a ring until the box changes.
 """
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy, memset
 
 from .cursor cimport advance
 from .element cimport (
@@ -15,15 +14,17 @@ from .element cimport (
     acc_t,
     elem_t,
     end_of,
+    see,
+    seen_t,
     vec_load,
     vec_load_part,
-    vec_none,
     vec_t,
     vec_write,
 )
 from .job cimport MOST_AXES, Axis, Rule, Tile, Window, window_at
-from .ordered cimport FLAT, see, seen_t
-from .phases cimport Triple, Woven, Woven4, group_t, load_group, phases_of, split, write_phases
+from .ordered cimport FLAT
+from .phases cimport load_split
+from .rows cimport Columns, fill_row
 
 cdef struct Line:
     const elem_t* x            # place 0 of the last axis
@@ -238,15 +239,8 @@ cdef inline void find_lines(Lines* lines, const elem_t* x) noexcept nogil:
             return
 
 
-cdef inline void fill_none(acc_t* y, Py_ssize_t n) noexcept nogil:
-    """At least n identities, and less than a vector behind them."""
-    cdef Py_ssize_t i = 0
-    while i < n:
-        vec_write(y + i, vec_none())
-        i += LANES
-
-
-cdef inline void load_run(const Lines* lines, const elem_t* x, acc_t* y, Py_ssize_t n, seen_t* seen) noexcept nogil:
+cdef inline void load_run(const Lines* lines, const elem_t* x, acc_t* y, Py_ssize_t n,
+                          seen_t* seen) noexcept nogil:
     """Neighbours. The last vector overlaps the one before it. If there is none, less than a vector is written behind."""
     cdef Py_ssize_t i = 0
     cdef Rule rule = lines.tile.rule[0]  # in registers
@@ -277,52 +271,20 @@ cdef inline void load_places(const Lines* lines, const elem_t* x, Py_ssize_t ste
             load_run(lines, x + i * step, y + i * lanes, lanes, seen)
 
 
-cdef inline void see_group(const group_t* v, seen_t* seen) noexcept nogil:
-    see(seen, v.a)
-    see(seen, v.b)
-    if group_t is not Woven:
-        see(seen, v.c)
-    if group_t is Woven4:
-        see(seen, v.d)
-
-
-cdef inline void load_split(group_t* unused, const Lines* lines, const elem_t* x, acc_t* y, seen_t* seen) noexcept nogil:
-    """Places side by side, of which each is a value. What is loaded before and behind them is no part of them, or
-    padding."""
-    cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, pitch = lines.phase_pitch, p, i, first, behind
-    cdef Py_ssize_t low = lines.phase[0].low, high = lines.phase[0].high
-    cdef Py_ssize_t size = lines.tile.axis[lines.tile.rank - 1].size
-    cdef Phase* phase = lines.phase
-    cdef const elem_t* begin = <const elem_t*> lines.tile.x
-    cdef const elem_t* source
-    cdef elem_t[4 * LANES] part
-    cdef group_t v
-    cdef vec_t none = vec_none()
-    cdef Rule rule = lines.tile.rule[0]
-    cdef seen_t now = seen[0]
-    for p in range(1, phases):
-        low, high = min(low, phase[p].low), max(high, phase[p].high)
-    for p in range(phases):
-        fill_none(y + p * pitch, low)
-    i = low
-    while i < high:
-        first = lines.first + i * phases
-        source = x + first
-        if source < begin or source + block > lines.limit:
-            behind, first = min(block, size - first), max(0, -first)
-            memset(part, 0, block * sizeof(elem_t))
-            memcpy(part + first, source + first, (behind - first) * sizeof(elem_t))
-            source = part
-        load_group(&v, source, &rule)
-        split(&v)
-        see_group(&v, &now)
-        write_phases(y + i, &v, pitch, 0)
-        i += LANES
-    seen[0] = now
-    for p in range(phases):
-        for i in range(low, phase[p].low):
-            memcpy(y + p * pitch + i, &none, sizeof(acc_t))
-        fill_none(y + p * pitch + phase[p].high, lines.length - phase[p].high)
+cdef inline void load_phases(const Lines* lines, const elem_t* x, acc_t* y, seen_t* seen) noexcept nogil:
+    """All phases at once, of places that lie side by side."""
+    cdef const Tile* tile = lines.tile
+    cdef Py_ssize_t begin = max(0, lines.first), end = lines.first + lines.length * lines.modulus, p
+    cdef Columns c
+    c.pieces, c.n, c.left = 1, min(tile.axis[tile.rank - 1].size, end) - begin, begin - lines.first
+    c.taps, c.tap, c.fresh, c.ahead, c.step = 1, 0, 0, 0, tile.x_item
+    c.split, c.joined, c.phase, c.length, c.pitch = lines.modulus, 0, lines.phase_pitch, lines.length, lines.pitch
+    c.begin, c.limit, c.rule = <const elem_t*> tile.x, lines.limit, tile.rule
+    if c.n > 0:
+        load_split(&c, x + begin, y, lines.group, seen)
+        return
+    for p in range(lines.phases):
+        fill_row(y + p * lines.phase_pitch, lines.values)
 
 
 cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t* seen) noexcept nogil:
@@ -332,20 +294,13 @@ cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t
     cdef Phase phase
     cdef acc_t* to
     if lines.split and tile.x_stride[tile.rank - 1] == 1:
-        for item in range(lines.group):
-            to = y + item * lines.pitch
-            if lines.modulus == 2:
-                load_split(<Woven*> NULL, lines, x + item * tile.x_item, to, seen)
-            elif lines.modulus == 3:
-                load_split(<Triple*> NULL, lines, x + item * tile.x_item, to, seen)
-            else:
-                load_split(<Woven4*> NULL, lines, x + item * tile.x_item, to, seen)
+        load_phases(lines, x, y, seen)
         return
     for i in range(lines.phases):
         phase = lines.phase[i]
         for item in range(lines.group):  # in order: what is written behind one belongs to the next one
             to = y + i * lines.phase_pitch + item * lines.pitch
-            fill_none(to, phase.low * tile.lanes)
+            fill_row(to, phase.low * tile.lanes)
             load_places(lines, x + item * tile.x_item + phase.x, step, to + phase.low * tile.lanes,
                         phase.high - phase.low, seen)
-            fill_none(to + phase.high * tile.lanes, (lines.length - phase.high) * tile.lanes)
+            fill_row(to + phase.high * tile.lanes, (lines.length - phase.high) * tile.lanes)

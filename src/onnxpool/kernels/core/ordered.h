@@ -1,6 +1,6 @@
-/* The elements of steps/ordered.pyx, which takes taps in row-major order: maxima with places, and float32 sums of bytes.
- * Part of element.h. A total is a value and a place. Maxima have a total order: first NaNs, then the greater value, then
- * the smaller place. Sums have no place, and their order is that of their taps.
+/* The elements of steps/ordered.pyx, which takes taps in row-major order: maxima with places, and float32 sums of
+ * bytes. Part of element.h. A total is a value and a place. Maxima have a total order: first NaNs, then the greater
+ * value, then the smaller place. Sums have no place, and their order is that of their taps.
  */
 #ifndef ONNXPOOL_ORDERED_H
 #define ONNXPOOL_ORDERED_H
@@ -67,7 +67,8 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
  * clamped before rounding. That gives the same, and leaves numbers that an addition rounds. Of a NaN the byte is 0. */
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
     (void)inverse, (void)watch;
-    const vec_t zero = (vec_t){0} + (float)rule->zero, low = (vec_t){0} + rule->lowest, high = (vec_t){0} + rule->highest;
+    const vec_t zero = (vec_t){0} + (float)rule->zero;
+    const vec_t low = (vec_t){0} + rule->lowest, high = (vec_t){0} + rule->highest;
     vec_t v = total / count / rule->y_scale + zero;
     v = BLEND(vec_t, count == 0, zero, v);
     v = BLEND(vec_t, v < low, low, v);
@@ -92,8 +93,7 @@ INLINE void total_add(Total *total, vec_t value, places_t place, int nans) {
     total->value = vec_merge(total->value, value);
 }
 
-/* ---- Maxima. Elements become accumulators and back. NaNs keep their bits: those that the processor made quiet are turned
- * back. */
+/* ---- Maxima. NaNs keep their bits: those that the processor made quiet are turned back. */
 #else
 enum { PLACES = 1 };
 enum { FLAT = 128 }; /* measured: the indices of more items are too many streams */

@@ -1,14 +1,12 @@
 """Totals whose taps are taken in row-major order; see ordered.h. A block is what a loop works on at once."""
 from libc.stdint cimport int64_t
 
-from .element cimport LANES, acc_t, vec_read, vec_t, vec_write
+from .element cimport LANES, acc_t, seen_t, vec_read, vec_t, vec_write
 
 cdef extern from "element.h" nogil:
     ctypedef struct place_t:
         pass
     ctypedef struct places_t:
-        pass
-    ctypedef struct seen_t:
         pass
     ctypedef struct Total:
         vec_t value
@@ -19,7 +17,6 @@ cdef extern from "element.h" nogil:
         HAS_NANS
         PLACES  # whether totals have any
     seen_t seen_nothing() noexcept
-    void see(seen_t* seen, vec_t v) noexcept
     bint seen_nan(const seen_t* seen) noexcept
     places_t places_fill(int64_t place) noexcept
     places_t places_add(places_t a, places_t b) noexcept

@@ -1,6 +1,6 @@
 """Rows of a strided axis, of whose places each has a phase: its number modulo the stride. They are split while they are
 loaded: places of the same phase lie side by side, in phases that are whole vectors."""
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from .element cimport (
     LANES,
@@ -10,6 +10,8 @@ from .element cimport (
     elem_t,
     join,
     load,
+    see,
+    seen_t,
     vec_keep,
     vec_load,
     vec_merge,
@@ -73,46 +75,34 @@ cdef inline void split(group_t* v) noexcept nogil:
         vec_split(&v.b, &v.d)
 
 
+cdef inline void keep_lanes(acc_t* y, Py_ssize_t phases, Py_ssize_t phase, const vec_t* ones) noexcept nogil:
+    """Of a vector of each phase, lanes that hold no element become identities."""
+    cdef Py_ssize_t p
+    for p in range(phases):
+        vec_write(y + p * phase, vec_keep(vec_read(y + p * phase), ones[p]))
+
+
+cdef inline void see_group(const group_t* v, seen_t* seen) noexcept nogil:
+    see(seen, v.a)
+    see(seen, v.b)
+    if group_t is not Woven:
+        see(seen, v.c)
+    if group_t is Woven4:
+        see(seen, v.d)
+
+
 cdef inline Py_ssize_t lanes_before(Py_ssize_t value, Py_ssize_t phase, Py_ssize_t stride) noexcept nogil:
     """How many lanes of a phase are before a value of a group."""
     return min(<Py_ssize_t> LANES, ceil_div(value - phase, stride)) if value > phase else 0
 
 
-cdef inline void keep_elements(const Columns* c, acc_t* y, Py_ssize_t rows, Py_ssize_t lane) noexcept nogil:
-    """Of the groups that begin at a lane, in each row, values that are no elements become identities."""
-    cdef Py_ssize_t phase = c.pitch // c.split, pitch = c.pitch, first = lane * c.split - c.left, p, _
-    cdef acc_t* lanes
-    cdef vec_t ones
-    for p in range(c.split):
-        lanes = y + p * phase + lane
-        ones = vec_ones(lanes_before(-first, p, c.split), lanes_before(c.pieces * c.n - first, p, c.split))
-        for _ in range(rows):
-            vec_write(lanes, vec_keep(vec_read(lanes), ones))
-            lanes += pitch
-
-
-cdef inline void pad_phases(const Columns* c, acc_t* y, Py_ssize_t rows, Py_ssize_t begin,
-                            Py_ssize_t end) noexcept nogil:
-    """What is no element in rows whose groups from lane `begin` to `end` were loaded."""
-    cdef Py_ssize_t block = c.split * LANES, behind = c.left + c.pieces * c.n, phase = c.pitch // c.split, p
-    if c.left % block:
-        keep_elements(c, y, rows, begin)
-    if behind % block and not (c.left % block and begin + LANES == end):
-        keep_elements(c, y, rows, end - LANES)
-    if begin or end < phase:
-        for p in range(rows * c.split):
-            fill_row(y + p * phase, begin)
-            fill_row(y + p * phase + end, phase - end)
-
-
 cdef inline const elem_t* gather(const Columns* c, const elem_t* x, Py_ssize_t first, Py_ssize_t n,
                                  elem_t* values) noexcept nogil:
     """The elements of a group, tap by tap: what would be before and behind them may not be there."""
-    cdef Py_ssize_t t, i
+    cdef Py_ssize_t t, low = max(0, -first), high = min(n, c.pieces * c.n - first)
     for t in range(c.taps):
         memset(values + t * MOST_VALUES, 0, n * sizeof(elem_t))
-        for i in range(max(0, -first), min(n, c.pieces * c.n - first)):
-            values[t * MOST_VALUES + i] = x[first + i + t * c.tap]
+        memcpy(values + t * MOST_VALUES + low, x + first + low + t * c.tap, (high - low) * sizeof(elem_t))
     return values
 
 
@@ -135,22 +125,28 @@ cdef inline void write_phases(acc_t* y, group_t* v, Py_ssize_t phase, Py_ssize_t
 
 
 cdef inline void load_groups(group_t* unused, const Columns* columns, const elem_t* x, acc_t* y, Py_ssize_t rows,
-                             Py_ssize_t taps, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+                             Py_ssize_t taps, seen_t* seen) noexcept nogil:
     """As `load_columns`. What is loaded before and behind a row are elements of other rows. Where there are none, the
-    first and the last group of the row are gathered."""
+    first and the last group of the row are gathered. Rows are written in order: what is behind one may be the next."""
     cdef Columns c = columns[0]  # in registers, as nobody else can write it
     cdef elem_t[FEW * MOST_VALUES] values
+    cdef vec_t[4] first, last
+    cdef seen_t now = seen[0]
     cdef group_t v, later
-    cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, phase = c.pitch // phases
-    cdef Py_ssize_t fetched = taps - c.fresh, first = begin * phases - c.left, tap, i, stop, t, _
-    cdef const elem_t* limit = NULL if c.limit == NULL else c.limit - (end - begin) * phases - (taps - 1) * c.tap
+    cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, n = c.pieces * c.n, fetched = taps - c.fresh
+    cdef Py_ssize_t begin = c.left // block * LANES, end = round_up(c.left + n, block) // phases
+    cdef Py_ssize_t start = begin * phases - c.left, tap, i, stop, t, p, _
+    cdef bint head = c.left % block and not c.joined, tail = (c.left + n) % block and not c.joined
+    cdef bint apart = (begin or end < c.length) and not c.joined, alone
     cdef const elem_t* source
-    cdef bint alone
+    for p in range(phases):
+        first[p] = vec_ones(lanes_before(-start, p, phases), LANES)
+        last[p] = vec_ones(0, lanes_before(c.left + n - (end - LANES) * phases, p, phases))
     for _ in range(rows):
-        i, stop, source, tap = begin, end, x + first, c.tap
-        alone = source < c.begin or source > limit
+        alone = x + start < c.begin or x + start + (end - begin) * phases + (taps - 1) * c.tap > c.limit
+        i, stop, source, tap = begin, end, x + start, c.tap
         if alone:
-            stop, source, tap = begin + LANES, gather(&c, x, first, block, values), MOST_VALUES
+            stop, source, tap = begin + LANES, gather(&c, x, start, block, values), MOST_VALUES
         while True:
             while i < stop:
                 for t in range(fetched, taps):
@@ -160,7 +156,8 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
                     load_group(&later, source + t * tap, c.rule)
                     join_group(&v, &later)
                 split(&v)
-                write_phases(y + i, &v, phase, c.joined)
+                see_group(&v, &now)
+                write_phases(y + i, &v, c.phase, c.joined)
                 i += LANES
                 source += block
             if i == end:
@@ -168,20 +165,25 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
             source, tap, stop = x + i * phases - c.left, c.tap, end - LANES
             if i == stop:
                 source, tap, stop = gather(&c, x, i * phases - c.left, block, values), MOST_VALUES, end
+        if head:
+            keep_lanes(y + begin, phases, c.phase, first)
+        if tail:
+            keep_lanes(y + end - LANES, phases, c.phase, last)
+        if apart:
+            for p in range(phases):
+                fill_row(y + p * c.phase, begin)
+                fill_row(y + p * c.phase + end, c.length - end)
         x += c.step
         y += c.pitch
+    seen[0] = now
 
 
-cdef inline void load_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
-    cdef Py_ssize_t block = c.split * LANES, begin = c.left // block * LANES
-    cdef Py_ssize_t end = round_up(c.left + c.pieces * c.n, block) // c.split
+cdef inline void load_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows, seen_t* seen) noexcept nogil:
     if c.split == 2 and c.taps == 3:
-        load_groups(<Woven*> NULL, c, x, y, rows, 3, begin, end)
+        load_groups(<Woven*> NULL, c, x, y, rows, 3, seen)
     elif c.split == 2:
-        load_groups(<Woven*> NULL, c, x, y, rows, c.taps, begin, end)
+        load_groups(<Woven*> NULL, c, x, y, rows, c.taps, seen)
     elif c.split == 3:
-        load_groups(<Triple*> NULL, c, x, y, rows, c.taps, begin, end)
+        load_groups(<Triple*> NULL, c, x, y, rows, c.taps, seen)
     else:
-        load_groups(<Woven4*> NULL, c, x, y, rows, c.taps, begin, end)
-    if not c.joined:
-        pad_phases(c, y, rows, begin, end)
+        load_groups(<Woven4*> NULL, c, x, y, rows, c.taps, seen)

@@ -195,6 +195,7 @@ cdef struct Columns:
     Py_ssize_t fresh, ahead                  # so many of the last taps are fetched from so far ahead
     Py_ssize_t pitch, left, gap              # of the block; identities before the first row, and between rows
     Py_ssize_t split, joined                 # into so many phases, of which so many of the first ones become one; or 0
+    Py_ssize_t phase, length                 # values from phase to phase, and of a phase
     const elem_t* begin                      # elements from here, and before the limit, may be read, whether they are
     const elem_t* limit                      # needed or not; or NULL
     const Rule* rule

@@ -1,4 +1,4 @@
-/* Rows of n 16-bit floats as floats and back, by the conversions of core/vec.h. Every instruction set gives the same bits. */
+/* Rows of n 16-bit floats as floats and back, by the conversions of core/vec.h: the same bits on every processor. */
 #ifndef ONNXPOOL_OTHER_HALF_H
 #define ONNXPOOL_OTHER_HALF_H
 

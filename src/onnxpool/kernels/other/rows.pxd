@@ -41,10 +41,10 @@ cdef inline void move(const char* source, Py_ssize_t place, Py_ssize_t channel, 
                       Py_ssize_t to_channel, Py_ssize_t length, Py_ssize_t channels, const Images* x) noexcept nogil:
     """Copy a row between strides of places and channels. A transposition is faster where one fits."""
     cdef Py_ssize_t i
-    if place == x.size and not x.swapped:
-        transpose(source, channel, target, to_place, channels, length, x.size)
-    elif to_place == x.size and not x.swapped:
-        transpose(source, place, target, to_channel, length, channels, x.size)
+    cdef bint planar = place == x.size
+    if (planar or to_place == x.size) and not x.swapped:
+        transpose(source, channel if planar else place, target, to_place if planar else to_channel,
+                  channels if planar else length, length if planar else channels, x.size)
     else:
         for i in range(length):
             if channel == to_channel == x.size and not x.swapped:

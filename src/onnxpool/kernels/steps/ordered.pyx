@@ -1,4 +1,4 @@
-"""ordered: taps in row-major order, for maxima with the index of each, and for quantised means as onnxruntime defines them.
+"""ordered: taps in row-major order, for maxima with indices, and for quantised means as onnxruntime defines them.
 
 Lines of x are loaded as core/lines.pxd says. The taps of a row of windows are taken in row-major order, all values of
 the row side by side. A total of taps is a value with a place. Of maxima, the place is that of the first one. Sums have
@@ -13,7 +13,19 @@ value, may name its first tap in the padding. Then the first tap inside is meant
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from ..core.element cimport DIVIDES, LANES, acc_of, acc_t, elem_t, vec_finish, vec_none, vec_read, watch_nothing, watch_t
+from ..core.element cimport (
+    DIVIDES,
+    LANES,
+    acc_of,
+    acc_t,
+    elem_t,
+    seen_t,
+    vec_finish,
+    vec_none,
+    vec_read,
+    watch_nothing,
+    watch_t,
+)
 from ..core.job cimport Axis, Rule, Tile, Window, window_at
 from ..core.lines cimport (
     Line,
@@ -43,7 +55,6 @@ from ..core.ordered cimport (
     places_t,
     seen_nan,
     seen_nothing,
-    seen_t,
     start,
     totals_t,
     width,
@@ -55,6 +66,7 @@ cdef struct Taps:
     Py_ssize_t values, n, first
     Py_ssize_t* distance
     int64_t hop           # from the index of one to that of the next one
+    Py_ssize_t kept       # from the values of a line to its places, if it has been reduced: then there is one tap; or 0
 
 cdef struct Room:
     # Rows of values in scratch memory: of a line that is loaded, and of totals.
@@ -117,15 +129,18 @@ cdef inline Py_ssize_t reduce_taps(totals_t* unused, Py_ssize_t i, const Taps* t
     cdef Py_ssize_t block = width(unused), k, t
     cdef totals_t total
     cdef const acc_t* x
+    cdef const place_t* each = NULL
     cdef places_t place, hop = places_fill(taps.hop)
     while i + block <= taps.values or (block == LANES and i < taps.values):
         i = max(0, min(i, taps.values - block))
         for k in range(n):
             x, place = <const acc_t*> line[k].row + taps.first + i, places_fill(line[k].place)
+            if PLACES and taps.kept:
+                each = <const place_t*> (x + taps.kept)
             if k == 0:
-                start(&total, x, place, NULL)
+                start(&total, x, place, each)
             else:
-                fold(&total, x, place, NULL, nans)
+                fold(&total, x, place, each, nans)
             for t in range(1, taps.n):
                 place = places_add(place, hop)
                 fold(&total, x + taps.distance[t], place, NULL, nans)
@@ -134,41 +149,14 @@ cdef inline Py_ssize_t reduce_taps(totals_t* unused, Py_ssize_t i, const Taps* t
     return i
 
 
-cdef inline Py_ssize_t reduce_kept(totals_t* unused, Py_ssize_t i, const Room* room, const Line* line, Py_ssize_t n,
-                                   bint nans, acc_t* values, place_t* places) noexcept nogil:
-    """The same of n lines that have been reduced."""
-    cdef const Lines* lines = &room.lines
-    cdef Py_ssize_t block = width(unused), k
-    cdef totals_t total
-    cdef const acc_t* x
-    cdef places_t place = places_fill(0)
-    while i + block <= lines.values or (block == LANES and i < lines.values):
-        i = max(0, min(i, lines.values - block))
-        x = <const acc_t*> line.row + i
-        start(&total, x, place, <const place_t*> (x + room.row))
-        for k in range(1, n):
-            x = <const acc_t*> line[k].row + i
-            fold(&total, x, place, <const place_t*> (x + room.row), nans)
-        write(values + i, places + i, &total)
-        i += block
-    return i
-
-
-cdef void reduce_row(const Room* room, const Line* line, Py_ssize_t n, bint kept, bint nans, acc_t* values,
+cdef void reduce_row(const Taps* taps, const Line* line, Py_ssize_t n, bint nans, acc_t* values,
                      place_t* places) noexcept nogil:
     cdef Py_ssize_t i
-    if PLACES and kept:
-        if HAS_NANS and nans:
-            reduce_kept(<Total*> NULL, 0, room, line, n, True, values, places)
-        else:
-            i = reduce_kept(<Totals*> NULL, 0, room, line, n, False, values, places)
-            reduce_kept(<Total*> NULL, i, room, line, n, False, values, places)
+    if HAS_NANS and nans:
+        reduce_taps(<Total*> NULL, 0, taps, line, n, True, values, places)
     else:
-        if HAS_NANS and nans:
-            reduce_taps(<Total*> NULL, 0, &room.taps, line, n, True, values, places)
-        else:
-            i = reduce_taps(<Totals*> NULL, 0, &room.taps, line, n, False, values, places)
-            reduce_taps(<Total*> NULL, i, &room.taps, line, n, False, values, places)
+        i = reduce_taps(<Totals*> NULL, 0, taps, line, n, False, values, places)
+        reduce_taps(<Total*> NULL, i, taps, line, n, False, values, places)
 
 
 cdef void load_lines(const Room* room, seen_t* seen) noexcept nogil:
@@ -183,7 +171,7 @@ cdef void load_lines(const Room* room, seen_t* seen) noexcept nogil:
             load_line(&room.lines, each.x, room.loaded, seen)
             line = each[0]
             line.row = <char*> room.loaded
-            reduce_row(room, &line, 1, False, seen_nan(seen), <acc_t*> each.row,
+            reduce_row(&room.taps, &line, 1, seen_nan(seen), <acc_t*> each.row,
                        <place_t*> (<acc_t*> each.row + room.row))
         elif each.fresh:
             load_line(&room.lines, each.x, <acc_t*> each.row, seen)
@@ -277,7 +265,7 @@ cdef void reduce_windows(Room* room, Py_ssize_t begin, elem_t* y, int64_t* indic
         window = window_at(axis, begin + w)
         if window.taps:
             room.taps.n, room.taps.first = window.taps, window.first * tile.x_stride[last]
-            reduce_row(room, room.lines.line, room.lines.n, False, True, room.values, room.places)
+            reduce_row(&room.taps, room.lines.line, room.lines.n, True, room.values, room.places)
             finish_values(room, 0, tile.lanes, y, room.shift, indices, base + window.first * tile.pace[last])
         else:
             leave_empty(tile, 1, y, indices)
@@ -310,6 +298,7 @@ cdef void pool_items(Room* room, Py_ssize_t begin, const elem_t* x, elem_t* y, i
     cdef int last = tile.rank - 1, a
     cdef Py_ssize_t to, index, item
     cdef seen_t seen = seen_nothing()
+    cdef Taps kept = Taps(lines.values, 1, 0, NULL, 0, room.row)
     cdef bint more = first_row(lines)
     while more:
         find_lines(lines, x)
@@ -326,7 +315,8 @@ cdef void pool_items(Room* room, Py_ssize_t begin, const elem_t* x, elem_t* y, i
         elif DIRECT and room.direct:
             reduce_windows(room, begin, y + to, indices + index, base)
         else:
-            reduce_row(room, lines.line, lines.n, room.kept, seen_nan(&seen), room.values, room.places)
+            reduce_row(&kept if room.kept else &room.taps, lines.line, lines.n, seen_nan(&seen), room.values,
+                       room.places)
             finish_row(room, y + to, indices + index, base)
         more = next_row(lines)
 
@@ -336,7 +326,7 @@ cdef void prepare_taps(Room* room) noexcept nogil:
     cdef int last = tile.rank - 1
     cdef Py_ssize_t t
     room.taps = Taps(room.lines.values, room.lines.taps, 0, room.lines.tap,
-                     tile.axis[last].dilation * tile.pace[last] if PLACES else 0)
+                     tile.axis[last].dilation * tile.pace[last] if PLACES else 0, 0)
     if room.direct:
         room.taps.values = tile.lanes
         for t in range(room.taps.n):

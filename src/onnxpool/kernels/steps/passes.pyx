@@ -16,6 +16,7 @@ from ..core.element cimport (
     acc_t,
     elem_t,
     end_of,
+    seen_t,
     vec_read,
     vec_t,
     vec_write,
@@ -63,14 +64,16 @@ cdef void prepare_columns(const Tile* tile, const Room* room, Columns* c) noexce
     if not inside:
         c.n = 0
     c.split, c.joined = room.split, room.joined
+    c.phase = c.length = room.pitch // max(<Py_ssize_t> 1, room.split)
     c.begin, c.limit, c.rule = <const elem_t*> tile.x, end_of(tile), tile.rule
 
 
 cdef void load_rows(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
+    cdef seen_t seen
     if not (c.n and rows):
         fill_row(y, rows * c.pitch)
     elif c.split:
-        load_split(c, x, y, rows)
+        load_split(c, x, y, rows, &seen)
     else:
         load_rows_of(c, x, y, rows)
 
