@@ -21,7 +21,7 @@ LEVELS = ["x86-64", pytest.param("x86-64-v3", marks=pytest.mark.slow), "x86-64-v
 # Headers of loops check which unit they are compiled for.
 UNITS = ["max int8", "mean float32", "norm float16", "long_quantised_mean uint8", "magnitude float64", "wide bfloat16",
          "indexed_max float32", "mean_in_order uint8"]
-OF_UNITS = {"element", "extremes", "leaves", "ordered"}  # element.h includes ordered.h
+OF_UNITS = {"dtype", "element", "extremes", "leaves", "ordered"}  # element.h includes ordered.h
 CORE = sorted(path.name for path in (KERNELS / "core").glob("*.h") if path.stem not in OF_UNITS)
 OTHER = sorted(path.name for path in (KERNELS / "other").glob("*.h"))
 

@@ -13,32 +13,15 @@
 #ifndef ONNXPOOL_ELEMENT_H
 #define ONNXPOOL_ELEMENT_H
 
+#include "dtype.h"
 #include "job.h"
 #include "powers.h"
-#include "scalar.h"
-#include "vec.h"
 
 #if defined(REDUCTION_long_quantised_mean) /* of so many taps that 32 bits could overflow */
 #define REDUCTION_quantised_mean
 #endif
 #if defined(REDUCTION_magnitude) /* the norm for an infinite p */
 #define REDUCTION_max
-#endif
-#if defined(ELEMENT_int8) || defined(ELEMENT_uint8)
-#define OF_BYTES
-#endif
-
-/* ---- In memory. */
-#if defined(ELEMENT_float32)
-typedef float elem_t;
-#elif defined(ELEMENT_float64)
-typedef double elem_t;
-#elif defined(ELEMENT_int8)
-typedef int8_t elem_t;
-#elif defined(ELEMENT_uint8)
-typedef uint8_t elem_t;
-#else
-typedef uint16_t elem_t; /* float16, bfloat16 */
 #endif
 
 /* Whether the order of taps matters, so that parts of a window are sums of their own. Whether a tap may count more than
@@ -71,14 +54,10 @@ typedef Wide vec_t;
 enum { LANES = 1 };
 INLINE void vec_split(vec_t *first, vec_t *second) { (void)first, (void)second; }
 INLINE void vec_split_three(vec_t *first, vec_t *second, vec_t *third) { (void)first, (void)second, (void)third; }
-#elif defined(REDUCTION_norm) || defined(ELEMENT_float64)
+#elif defined(REDUCTION_max)
+MAXIMA(ACCUMULATORS)
+#elif defined(REDUCTION_norm) || defined(OF_DOUBLES)
 ACCUMULATORS(double, double_v, 64)
-#elif defined(REDUCTION_max) && (defined(ELEMENT_float16) || defined(ELEMENT_bfloat16))
-ACCUMULATORS(int16_t, int16_v, 16)
-#elif defined(REDUCTION_max) && defined(ELEMENT_int8)
-ACCUMULATORS(int8_t, int8_v, 8)
-#elif defined(REDUCTION_max) && defined(ELEMENT_uint8)
-ACCUMULATORS(uint8_t, uint8_v, 8)
 #elif defined(REDUCTION_long_quantised_mean)
 ACCUMULATORS(int64_t, int64_v, 64)
 #elif defined(REDUCTION_quantised_mean) || (defined(REDUCTION_indexed_max) && defined(OF_BYTES))
@@ -99,17 +78,6 @@ INLINE watch_t watch_nothing(void) { return (watch_t){0}; }
 INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
 #endif
 
-/* What no maximum is less than. */
-#if defined(ELEMENT_int8)
-#define LEAST INT8_MIN
-#elif defined(ELEMENT_uint8)
-#define LEAST 0
-#elif defined(REDUCTION_max) && (defined(ELEMENT_float16) || defined(ELEMENT_bfloat16))
-#define LEAST INT16_MIN
-#else
-#define LEAST -__builtin_inf()
-#endif
-
 /* ---- Taps in row-major order. */
 #if defined(REDUCTION_indexed_max) || defined(REDUCTION_mean_in_order)
 #include "ordered.h"
@@ -122,30 +90,16 @@ INLINE void see(seen_t *seen, vec_t v) { (void)seen, (void)v; }
 #endif
 #if defined(REDUCTION_max)
 INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
-#if defined(ELEMENT_float16) || defined(ELEMENT_bfloat16)
-#if defined(ELEMENT_float16)
-enum { NANS = 1023 };
-#else
-enum { NANS = 127 };
-#endif
+INLINE vec_t vec_merge(vec_t a, vec_t b) { return larger(a, b); }
+#if defined(OF_HALVES)
 INLINE vec_t vec_key(vec_t bits) { return (bits ^ ((bits >> 15) & 0x7fff)) - NANS; }
 INLINE vec_t vec_bits(vec_t key) {
     key += NANS;
     return key ^ ((key >> 15) & 0x7fff);
 }
-INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_int16(a, b); }
 #else
 INLINE vec_t vec_key(vec_t bits) { return bits; }
 INLINE vec_t vec_bits(vec_t key) { return key; }
-#if defined(ELEMENT_float32)
-INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_float(a, b); }
-#elif defined(ELEMENT_float64)
-INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_double(a, b); }
-#elif defined(ELEMENT_int8)
-INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_int8(a, b); }
-#else
-INLINE vec_t vec_merge(vec_t a, vec_t b) { return max_uint8(a, b); }
-#endif
 #endif
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
     (void)count, (void)inverse, (void)rule, (void)watch;
@@ -176,28 +130,12 @@ INLINE vec_t vec_empty(void) { return vec_fill(0); }
 
 #if defined(REDUCTION_mean) || defined(REDUCTION_norm)
 INLINE vec_t vec_none(void) { return vec_fill((acc_t)-0.0); } /* -0 even leaves a sum of negative zeros as it is */
-
-INLINE vec_t vec_widen(const elem_t *x) {
-#if defined(REDUCTION_norm) && defined(ELEMENT_float32)
-    return widen_float(READ(half_float_v, x));
-#elif defined(REDUCTION_norm) && defined(ELEMENT_float16)
-    return widen_float16_to_double(x);
-#elif defined(REDUCTION_norm) && defined(ELEMENT_bfloat16)
-    return widen_bfloat16_to_double(x);
-#elif defined(ELEMENT_float16)
-    return widen_float16(x);
-#elif defined(ELEMENT_bfloat16)
-    return widen_bfloat16(x);
-#else
-    return READ(vec_t, x);
-#endif
-}
 #endif
 
 /* ---- Means. What is watched are magnitudes as integers: the least one less 1, so that 0 is the largest, and the largest. */
 #if defined(REDUCTION_mean)
-INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return vec_widen(x); }
-#if defined(ELEMENT_float64)
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return widen(x); }
+#if defined(OF_DOUBLES)
 typedef uint64_v magnitude_v;
 #define LESSER(a, b) EXTREME(min, magnitude_v, 64, a, b)
 #define GREATER(a, b) EXTREME(max, magnitude_v, 64, a, b)
@@ -221,18 +159,11 @@ INLINE int watch_suspects(const watch_t *watch) {
     return suspects;
 }
 INLINE void vec_store(elem_t *y, vec_t v) {
-#if defined(ELEMENT_float16)
-    const half_words_v bits = narrow_to_float16(v);
-    memcpy(y, &bits, sizeof bits);
-#elif defined(ELEMENT_bfloat16)
-    const half_words_v bits = narrow_to_bfloat16(v);
-    memcpy(y, &bits, sizeof bits);
-#else
-    memcpy(y, &v, sizeof v);
-#endif
+    __extension__ const __auto_type elements = narrow(v);
+    memcpy(y, &elements, sizeof elements);
 }
 INLINE vec_t vec_quotient(vec_t total, vec_t count, vec_t inverse, watch_t *watch) {
-#if defined(ELEMENT_float64)
+#if defined(OF_DOUBLES)
     total = quotient_double(total, count, inverse);
 #else
     total = quotient_float(total, count, inverse);
@@ -250,10 +181,7 @@ INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, wa
     (void)rule;
     total = total / count;
     watch->most = GREATER(watch->most, (magnitude_v)total & MAGNITUDE);
-#if defined(ELEMENT_bfloat16)
-    total = quiet_to_bfloat16(total); /* vec_finish need not: what it makes of NaNs is made again here */
-#endif
-    vec_store(y, total);
+    vec_store(y, quiet(total)); /* vec_finish need not: what it makes of NaNs is made again here */
 }
 
 /* ---- Norms: sums of powers of doubles, which may leave the range of one. */
@@ -269,7 +197,7 @@ RARE vec_t vec_roots(vec_t v, double p) {
     return v;
 }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
-    vec_t v = vec_widen(x);
+    vec_t v = widen_to_double(x);
     if (rule->p == 2)
         return v * v;
     v = (vec_t)((int64_v)v & INT64_MAX);
@@ -298,18 +226,8 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
         total = root_double(total);
     else if (rule->p != 1)
         total = vec_roots(total, rule->p);
-#if defined(ELEMENT_float64)
-    memcpy(y, &total, sizeof total);
-#elif defined(ELEMENT_float32)
-    const half_float_v narrow = __builtin_convertvector(total, half_float_v);
-    memcpy(y, &narrow, sizeof narrow);
-#elif defined(ELEMENT_float16)
-    const quarter_words_v words = narrow_double_to_float16(total);
-    memcpy(y, &words, sizeof words);
-#else
-    const quarter_words_v words = narrow_double_to_bfloat16(total);
-    memcpy(y, &words, sizeof words);
-#endif
+    __extension__ const __auto_type elements = narrow_double(total);
+    memcpy(y, &elements, sizeof elements);
 }
 
 /* ---- Means of all of a quantised channel. */
@@ -322,10 +240,8 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     for (int i = 0; i < (int)LANES; i++)
         v[i] = x[i];
     return v;
-#elif defined(ELEMENT_int8)
-    return widen_int8(x);
 #else
-    return widen_uint8(x);
+    return widen(x);
 #endif
 }
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
@@ -362,12 +278,10 @@ RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const R
 
 /* ---- Two registers of elements that lie side by side, in an order that only these know. Elements of 8 or 16 bits are
  * parts of lanes: then one register has the even ones, the other one the odd ones. */
-#if defined(REDUCTION_mean) && defined(ELEMENT_bfloat16)
+#if defined(REDUCTION_mean) && defined(UPPER_HALVES)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
     (void)rule;
-    const uint32_v both = READ(uint32_v, x);
-    *first = (vec_t)(both << 16);
-    *second = (vec_t)(both & 0xffff0000);
+    *first = even_of(READ(pairs_v, x)), *second = odd_of(READ(pairs_v, x));
 }
 INLINE void vec_split_two(vec_t *first, vec_t *second) { (void)first, (void)second; }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule,

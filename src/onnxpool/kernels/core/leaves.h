@@ -9,22 +9,11 @@
 enum { ROW = 64, FULL = ROW / sizeof(acc_t) };
 
 #if defined(REDUCTION_quantised_mean) && !defined(REDUCTION_long_quantised_mean)
-typedef VECTOR(elem_t, WIDTH / 2) half_bytes_v;
 typedef struct { int16_v words; } leaf_t;
 enum { MOST_LEVEL = 4 }; /* one register holds it: 16 rows at a time */
 INLINE leaf_t leaf_load(const elem_t *x, const Rule *rule) {
     (void)rule;
-#if defined(__AVX512BW__) && defined(ELEMENT_int8)
-    return (leaf_t){(int16_v)_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)x))};
-#elif defined(__AVX512BW__)
-    return (leaf_t){(int16_v)_mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)x))};
-#elif defined(__AVX2__) && defined(ELEMENT_int8)
-    return (leaf_t){(int16_v)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)x))};
-#elif defined(__AVX2__)
-    return (leaf_t){(int16_v)_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)x))};
-#else
-    return (leaf_t){__builtin_convertvector(READ(half_bytes_v, x), int16_v)};
-#endif
+    return (leaf_t){widen_to_words(x)};
 }
 INLINE leaf_t leaf_merge(leaf_t earlier, leaf_t later) { return (leaf_t){earlier.words + later.words}; }
 INLINE void leaf_widen(vec_t *first, vec_t *second, leaf_t leaf) {

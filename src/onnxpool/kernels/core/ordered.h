@@ -5,7 +5,7 @@
 #ifndef ONNXPOOL_ORDERED_H
 #define ONNXPOOL_ORDERED_H
 
-#if defined(ELEMENT_float32) || defined(ELEMENT_float64)
+#if defined(OF_FLOATS) || defined(OF_DOUBLES)
 enum { DIRECT = 1 }; /* elements are accumulators: windows may be read as they are */
 #else
 enum { DIRECT = 0 };
@@ -25,30 +25,7 @@ INLINE void see(seen_t *seen, vec_t v) {
     if (HAS_NANS)
         *seen |= v != v;
 }
-INLINE int seen_nan(const seen_t *seen) {
-#if defined(__AVX2__) && !defined(__AVX512F__)
-    return HAS_NANS && !_mm256_testz_si256((__m256i)*seen, (__m256i)*seen);
-#else
-    uint64_t parts[WIDTH / 8], any = 0;
-    memcpy(parts, seen, sizeof parts);
-    for (int i = 0; HAS_NANS && i < WIDTH / 8; i++)
-        any |= parts[i];
-    return any != 0;
-#endif
-}
-
-/* ---- Bytes as numbers of 32 bits: side by side, or the even and the odd ones of twice as many. */
-#if defined(ELEMENT_int8)
-typedef VECTOR(int16_t, WIDTH / 2) pairs_v;
-INLINE int32_v widen_byte(const elem_t *x) { return widen_int8(x); }
-INLINE int32_v even_bytes(pairs_v pairs) { return __builtin_convertvector((pairs_v)(pairs << 8) >> 8, int32_v); }
-INLINE int32_v odd_bytes(pairs_v pairs) { return __builtin_convertvector(pairs >> 8, int32_v); }
-#elif defined(ELEMENT_uint8)
-typedef half_words_v pairs_v;
-INLINE int32_v widen_byte(const elem_t *x) { return widen_uint8(x); }
-INLINE int32_v even_bytes(pairs_v pairs) { return __builtin_convertvector(pairs & 0xff, int32_v); }
-INLINE int32_v odd_bytes(pairs_v pairs) { return __builtin_convertvector(pairs >> 8, int32_v); }
-#endif
+INLINE int seen_nan(const seen_t *seen) { return HAS_NANS && any_lane(seen); }
 
 /* ---- Sums. Padding that turns a sum of -0 into 0 shows in no result. */
 #if defined(REDUCTION_mean_in_order)
@@ -58,10 +35,10 @@ INLINE vec_t vec_none(void) { return vec_fill(0); }
 INLINE vec_t dequantise(int32_v v, const Rule *rule) {
     return rule->scale * __builtin_convertvector(v - (int)rule->bias, float_v);
 }
-INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return dequantise(widen_byte(x), rule); }
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return dequantise(widen(x), rule); }
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
-    *first = dequantise(even_bytes(READ(pairs_v, x)), rule);
-    *second = dequantise(odd_bytes(READ(pairs_v, x)), rule);
+    *first = dequantise(even_of(READ(pairs_v, x)), rule);
+    *second = dequantise(odd_of(READ(pairs_v, x)), rule);
 }
 /* The zero point is added before rounding, as onnxruntime does; the mean of nothing is real 0. What is out of range is
  * clamped before rounding. That gives the same, and leaves numbers that an addition rounds. Of a NaN the byte is 0. */
@@ -97,61 +74,37 @@ INLINE void total_add(Total *total, vec_t value, places_t place, int nans) {
 #else
 enum { PLACES = 1 };
 enum { FLAT = 128 }; /* measured: the indices of more items are too many streams */
+#if defined(OF_BYTES)
 INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
+#else
+INLINE vec_t vec_none(void) { return vec_fill(-__builtin_inf()); }
+#endif
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     (void)rule;
-#if defined(ELEMENT_float16)
-    float_v v = widen_float16(x);
-    const seen_t nan = v != v;
-    if (__builtin_expect(seen_nan(&nan), 0)) {
-        const uint32_v half = __builtin_convertvector(READ(half_words_v, x), uint32_v);
-        v = (float_v)((uint32_v)v & ~((uint32_v)nan & ~(half << 13) & 0x400000));
-    }
-    return v;
-#elif defined(ELEMENT_bfloat16)
-    return widen_bfloat16(x);
-#elif defined(OF_BYTES)
-    return widen_byte(x);
+#if defined(OF_BYTES)
+    return widen(x);
 #else
-    return READ(vec_t, x);
+    return widen_bits(x);
 #endif
 }
 #if defined(ELEMENTS_IN_PAIRS)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
     (void)rule;
-#if defined(OF_BYTES)
-    *first = even_bytes(READ(pairs_v, x)), *second = odd_bytes(READ(pairs_v, x));
-#else
-    const uint32_v both = READ(uint32_v, x);
-#if defined(ELEMENT_bfloat16)
-    *first = (vec_t)(both << 16), *second = (vec_t)(both & 0xffff0000);
-#else
-    const half_words_v even = __builtin_convertvector(both & 0xffff, half_words_v);
-    const half_words_v odd = __builtin_convertvector(both >> 16, half_words_v);
-    *first = vec_load((const elem_t *)&even, rule), *second = vec_load((const elem_t *)&odd, rule);
-#endif
-#endif
+    *first = even_of(READ(pairs_v, x)), *second = odd_of(READ(pairs_v, x));
 }
 #endif
 INLINE void vec_finish(elem_t *y, vec_t v, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
     (void)count, (void)inverse, (void)rule, (void)watch;
-#if defined(ELEMENT_float16)
-    half_words_v narrow = narrow_to_float16(v);
-    const seen_t nan = v != v;
-    if (__builtin_expect(seen_nan(&nan), 0))
-        narrow &= ~__builtin_convertvector((uint32_v)nan & ~((uint32_v)v >> 13) & 0x200, half_words_v);
-#elif defined(ELEMENT_bfloat16)
-    const half_words_v narrow = __builtin_convertvector((uint32_v)v >> 16, half_words_v);
-#elif defined(OF_BYTES)
-    const quarter_int8_v narrow = narrow_to_bytes(v);
+#if defined(OF_BYTES)
+    const quarter_int8_v bits = narrow_to_bytes(v);
 #else
-    const vec_t narrow = v;
+    __extension__ const __auto_type bits = narrow_bits(v);
 #endif
-    memcpy(y, &narrow, sizeof narrow);
+    memcpy(y, &bits, sizeof bits);
 }
 
 /* Places have as many bits as accumulators. */
-#if defined(ELEMENT_float64)
+#if defined(OF_DOUBLES)
 typedef int64_t place_t;
 #else
 typedef int32_t place_t;
@@ -169,7 +122,7 @@ INLINE void indices_write(int64_t *indices, places_t places, const int64_t *shif
 }
 
 #if defined(__AVX512F__)
-#if defined(ELEMENT_float64)
+#if defined(OF_DOUBLES)
 #define PICK(type, mask, a, b) ((type)_mm512_mask_mov_epi64((__m512i)(a), mask, (__m512i)(b)))
 #define COMPARE(a, b, how) _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), how)
 #else

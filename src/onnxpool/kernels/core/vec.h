@@ -34,11 +34,27 @@ typedef VECTOR(uint64_t, WIDTH) uint64_v;
 typedef VECTOR(uint16_t, WIDTH / 2) half_words_v;
 typedef VECTOR(float, WIDTH / 2) half_float_v;
 typedef VECTOR(uint16_t, WIDTH / 4) quarter_words_v;
+typedef VECTOR(int8_t, WIDTH / 2) half_int8_v;
+typedef VECTOR(uint8_t, WIDTH / 2) half_uint8_v;
 typedef VECTOR(int8_t, WIDTH / 4) quarter_int8_v;
 typedef VECTOR(uint8_t, WIDTH / 4) quarter_uint8_v;
 
 #define READ(type, x) __extension__ ({ type read_; memcpy(&read_, x, sizeof read_); read_; })
 #define BLEND(type, mask, a, b) ((type)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b))))
+
+/* Whether a register has a lane that is not 0. */
+INLINE int any_lane(const void *v) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    const __m256i bits = READ(__m256i, v);
+    return !_mm256_testz_si256(bits, bits);
+#else
+    uint64_t parts[WIDTH / 8], any = 0;
+    memcpy(parts, v, sizeof parts);
+    for (int i = 0; i < WIDTH / 8; i++)
+        any |= parts[i];
+    return any != 0;
+#endif
+}
 
 /* ---- The larger of two: of equals the earlier one, and a NaN, the later of two. */
 INLINE float_v max_float(float_v a, float_v b) {
@@ -169,6 +185,25 @@ INLINE int32_v widen_uint8(const uint8_t *x) {
     return (int32_v)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)x));
 #else
     return __builtin_convertvector(READ(quarter_uint8_v, x), int32_v);
+#endif
+}
+
+INLINE int16_v widen_int8_to_words(const int8_t *x) {
+#if defined(__AVX512BW__)
+    return (int16_v)_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)x));
+#elif defined(__AVX2__)
+    return (int16_v)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)x));
+#else
+    return __builtin_convertvector(READ(half_int8_v, x), int16_v);
+#endif
+}
+INLINE int16_v widen_uint8_to_words(const uint8_t *x) {
+#if defined(__AVX512BW__)
+    return (int16_v)_mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)x));
+#elif defined(__AVX2__)
+    return (int16_v)_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)x));
+#else
+    return __builtin_convertvector(READ(half_uint8_v, x), int16_v);
 #endif
 }
 

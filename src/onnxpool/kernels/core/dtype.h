@@ -1,0 +1,140 @@
+/* The dtype of a unit, which is compiled for one ELEMENT_...: all that depends on it. No other header names a dtype.
+ *
+ *   elem_t                            an element in memory
+ *   OF_BYTES, OF_HALVES,              its kind: an integer of 8 bits, a float of 16,
+ *   OF_FLOATS, OF_DOUBLES               32 or 64 bits
+ *   MAXIMA(a)                         a(number, register, bits) for maxima, which are compared as these numbers
+ *   larger, LEAST                     of two such registers, and the number that is no larger than any other
+ *
+ * Bytes have
+ *   widen                             to registers of int32
+ *   widen_to_words                    to registers of int16
+ *   pairs_v, even_of, odd_of          two neighbours as one number, and each of them as int32
+ *
+ * Floats have
+ *   widen, narrow                     to registers of float, or of double if OF_DOUBLES, and back, rounded to nearest even
+ *   widen_to_double, narrow_double    the same for registers of double
+ *   widen_bits, narrow_bits           the same without rounding. NaNs keep their bits
+ *   quiet                             makes NaNs quiet, if `narrow` does not
+ *   value_of, element_of              one element as a double, and back
+ * and those of 16 bits, in pairs of neighbours,
+ *   NANS                              the number of NaNs of either sign
+ *   even_of, odd_of                   each of a pair as `widen_bits` has it
+ *   UPPER_HALVES                      whether they are the upper halves of floats
+ */
+#ifndef ONNXPOOL_DTYPE_H
+#define ONNXPOOL_DTYPE_H
+
+#include "vec.h"
+
+#if defined(ELEMENT_int8)
+#define OF_BYTES
+typedef int8_t elem_t;
+typedef VECTOR(int16_t, WIDTH / 2) pairs_v;
+#define MAXIMA(a) a(int8_t, int8_v, 8)
+#define LEAST INT8_MIN
+#define larger max_int8
+#define widen widen_int8
+#define widen_to_words widen_int8_to_words
+INLINE int32_v even_of(pairs_v pairs) { return __builtin_convertvector((pairs_v)(pairs << 8) >> 8, int32_v); }
+INLINE int32_v odd_of(pairs_v pairs) { return __builtin_convertvector(pairs >> 8, int32_v); }
+
+#elif defined(ELEMENT_uint8)
+#define OF_BYTES
+typedef uint8_t elem_t;
+typedef half_words_v pairs_v;
+#define MAXIMA(a) a(uint8_t, uint8_v, 8)
+#define LEAST 0
+#define larger max_uint8
+#define widen widen_uint8
+#define widen_to_words widen_uint8_to_words
+INLINE int32_v even_of(pairs_v pairs) { return __builtin_convertvector(pairs & 0xff, int32_v); }
+INLINE int32_v odd_of(pairs_v pairs) { return __builtin_convertvector(pairs >> 8, int32_v); }
+
+#elif defined(ELEMENT_float16)
+#define OF_HALVES
+typedef uint16_t elem_t;
+enum { NANS = 1023 };
+#define widen widen_float16
+#define narrow narrow_to_float16
+#define widen_to_double widen_float16_to_double
+#define narrow_double narrow_double_to_float16
+#define quiet(v) (v)
+/* The processor makes NaNs quiet, so the bit that says so is turned back. */
+INLINE float_v widen_bits(const elem_t *x) {
+    float_v v = widen(x);
+    const int32_v nan = v != v;
+    if (__builtin_expect(any_lane(&nan), 0)) {
+        const uint32_v half = __builtin_convertvector(READ(half_words_v, x), uint32_v);
+        v = (float_v)((uint32_v)v & ~((uint32_v)nan & ~(half << 13) & 0x400000));
+    }
+    return v;
+}
+INLINE half_words_v narrow_bits(float_v v) {
+    half_words_v half = narrow(v);
+    const int32_v nan = v != v;
+    if (__builtin_expect(any_lane(&nan), 0))
+        half &= ~__builtin_convertvector((uint32_v)nan & ~((uint32_v)v >> 13) & 0x200, half_words_v);
+    return half;
+}
+INLINE float_v even_of(uint32_v pairs) {
+    const half_words_v half = __builtin_convertvector(pairs & 0xffff, half_words_v);
+    return widen_bits((const elem_t *)&half);
+}
+INLINE float_v odd_of(uint32_v pairs) { return even_of(pairs >> 16); }
+
+#elif defined(ELEMENT_bfloat16)
+#define OF_HALVES
+#define UPPER_HALVES
+typedef uint16_t elem_t;
+enum { NANS = 127 };
+#define widen widen_bfloat16
+#define narrow narrow_to_bfloat16
+#define widen_to_double widen_bfloat16_to_double
+#define narrow_double narrow_double_to_bfloat16
+#define quiet quiet_to_bfloat16
+#define widen_bits widen
+INLINE half_words_v narrow_bits(float_v v) { return __builtin_convertvector((uint32_v)v >> 16, half_words_v); }
+INLINE float_v even_of(uint32_v pairs) { return (float_v)(pairs << 16); }
+INLINE float_v odd_of(uint32_v pairs) { return (float_v)(pairs & 0xffff0000); }
+
+#elif defined(ELEMENT_float32)
+#define OF_FLOATS
+typedef float elem_t;
+#define MAXIMA(a) a(float, float_v, 32)
+#define larger max_float
+INLINE float_v widen(const elem_t *x) { return READ(float_v, x); }
+INLINE double_v widen_to_double(const elem_t *x) { return widen_float(READ(half_float_v, x)); }
+INLINE half_float_v narrow_double(double_v v) { return __builtin_convertvector(v, half_float_v); }
+
+#elif defined(ELEMENT_float64)
+#define OF_DOUBLES
+typedef double elem_t;
+#define MAXIMA(a) a(double, double_v, 64)
+#define larger max_double
+INLINE double_v widen(const elem_t *x) { return READ(double_v, x); }
+#define widen_to_double widen
+INLINE double_v narrow_double(double_v v) { return v; }
+#endif
+
+#if defined(OF_HALVES) /* integers of the same order as the floats */
+typedef uint32_v pairs_v;
+#define MAXIMA(a) a(int16_t, int16_v, 16)
+#define LEAST INT16_MIN
+#define larger max_int16
+#elif defined(OF_FLOATS) || defined(OF_DOUBLES)
+#define LEAST -__builtin_inf()
+#define narrow(v) (v)
+#define quiet(v) (v)
+#define widen_bits widen
+#define narrow_bits(v) (v)
+#endif
+
+#if !defined(OF_BYTES)
+INLINE double value_of(elem_t x) {
+    const elem_t part[WIDTH / sizeof(double)] = {x};
+    return widen_to_double(part)[0];
+}
+INLINE elem_t element_of(double value) { return narrow_double((double_v){value})[0]; }
+#endif
+#endif
