@@ -27,4 +27,18 @@ ROW(narrow_float16_row, float, uint16_t, FLOATS, narrow_to_float16(READ(float_v,
 ROW(narrow_bfloat16_row, float, uint16_t, FLOATS, narrow_to_bfloat16(quiet_to_bfloat16(READ(float_v, from))))
 ROW(round_to_odd_row, double, float, DOUBLES, round_to_odd(READ(double_v, from))) /* floats to be narrowed later */
 #undef ROW
+
+/* The same for the 16-bit floats that have so many binary digits. */
+static inline void widen_row(int digits, const uint16_t *x, float *y, ptrdiff_t n) {
+    if (digits == 11)
+        widen_float16_row(x, y, n);
+    else
+        widen_bfloat16_row(x, y, n);
+}
+static inline void narrow_row(int digits, const float *x, uint16_t *y, ptrdiff_t n) {
+    if (digits == 11)
+        narrow_float16_row(x, y, n);
+    else
+        narrow_bfloat16_row(x, y, n);
+}
 #endif

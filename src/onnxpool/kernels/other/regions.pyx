@@ -13,7 +13,7 @@ from libc.string cimport memset
 
 cimport numpy as cnp
 
-from .rows cimport PLAIN, Format, Images, read_row, write_row
+from .rows cimport Images, read_row, write_row
 from ..core.floats cimport enter_default_floats, float_state, leave_default_floats
 from ..core.interrupts cimport Interrupts, interrupted, raised_by_handler
 from ..core.team cimport Team, enter_team, leave_team
@@ -229,7 +229,7 @@ cdef const char* line_of(real_t* unused, const Regions* job, const char* plane, 
     if scratch.held[slot] != row:
         scratch.held[slot], scratch.held_line[slot] = row, line
         values = read_row(&job.x, plane + row * job.x.row + columns.low * job.x.place, columns.high - columns.low,
-                          channels, line if corners and job.x.format == PLAIN else scratch.elements,
+                          channels, line if corners and not job.x.half else scratch.elements,
                           line if corners else scratch.values)
         if corners:
             scratch.held_line[slot] = values
@@ -295,7 +295,7 @@ cdef const char* narrowed(real_t* unused, const Regions* job, Scratch* scratch, 
     cdef Py_ssize_t j
     if sizeof(real_t) == sizeof(double) or job.kind != ALIGN_AVG:
         return scratch.out
-    if job.y.format != PLAIN:
+    if job.y.half:
         round_to_odd_row(sums, values, n)
         return scratch.values
     for j in range(n):
@@ -341,16 +341,16 @@ cdef void run_region(const Regions* job, const void* rois, const int64_t* images
     cdef float_state saved = enter_default_floats()
     cdef Scratch scratch
     lay_scratch(job, memory, &scratch)
-    if job.x.format == PLAIN and job.x.size == sizeof(double):
+    if job.x.size == sizeof(double):
         pool_region(<const double*> rois + 4 * region, job, region, images[region], &scratch)
     else:
         pool_region(<const float*> rois + 4 * region, job, region, images[region], &scratch)
     leave_default_floats(saved)
 
 
-cdef Images images_of(cnp.ndarray source, Format format, bint channels_last):
+cdef Images images_of(cnp.ndarray source, int half, bint channels_last):
     cdef int channel = 3 if channels_last else 1, first = 1 if channels_last else 2
-    return Images(<char*> cnp.PyArray_DATA(source), format,
+    return Images(<char*> cnp.PyArray_DATA(source), half,
                   not cnp.PyArray_ISNOTSWAPPED(source), cnp.PyArray_ISALIGNED(source), cnp.PyArray_ITEMSIZE(source),
                   source.strides[0], source.strides[first], source.strides[first + 1], source.strides[channel])
 
@@ -375,7 +375,7 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
     """Pool region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r]. `cut` is a tuple Regions.
 
     All arguments have been checked."""
-    cdef Format format = DTYPES[x.dtype.name].digits if cnp.PyArray_ITEMSIZE(x) == 2 else PLAIN
+    cdef int half = DTYPES[x.dtype.name].digits if cnp.PyArray_ITEMSIZE(x) == 2 else 0
     cdef Regions job
     cdef Py_ssize_t r, count = rois.shape[0]
     cdef const void* corners = cnp.PyArray_DATA(rois)
@@ -385,7 +385,7 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
     cdef Interrupts signals
     cdef Team team
     job.kind = {"roi_max": ROI_MAX, "align_avg": ALIGN_AVG, "align_max": ALIGN_MAX}[cut.kind]
-    job.x, job.y = images_of(x, format, channels_last), images_of(y, format, channels_last)
+    job.x, job.y = images_of(x, half, channels_last), images_of(y, half, channels_last)
     job.scale, job.offset, job.at_least_one = cut.scale, cut.offset, cut.at_least_one
     job.sampling, job.grid_limit = cut.sampling, grid_limit
     set_sizes(&job, <Py_ssize_t*> x.shape, <Py_ssize_t*> y.shape, channels_last)

@@ -1,4 +1,4 @@
-"""Rows of an array of images with any strides, byte order and format.
+"""Rows of an array of images with any strides, byte order and dtype.
 
 They are read as contiguous values [place, channel], and written from such values.
 """
@@ -8,25 +8,17 @@ from libc.string cimport memcpy
 from ..core.boxes cimport copy_each
 
 cdef extern from "half.h" nogil:
-    void widen_float16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
-    void narrow_float16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
-    void widen_bfloat16_row(const uint16_t* x, float* y, Py_ssize_t n) noexcept
-    void narrow_bfloat16_row(const float* x, uint16_t* y, Py_ssize_t n) noexcept
+    void widen_row(int digits, const uint16_t* x, float* y, Py_ssize_t n) noexcept
+    void narrow_row(int digits, const float* x, uint16_t* y, Py_ssize_t n) noexcept
 
 cdef extern from "transpose.h" nogil:
     void transpose(const char* source, Py_ssize_t stride, char* target, Py_ssize_t target_stride, Py_ssize_t rows,
                    Py_ssize_t columns, Py_ssize_t size) noexcept
 
 
-cdef enum Format:  # by the binary digits of floats that are widened on the way in and narrowed on the way out
-    PLAIN = 0
-    BFLOAT16 = 8
-    FLOAT16 = 11
-
-
 cdef struct Images:
     char* data
-    Format format
+    int half                               # the binary digits of 16-bit floats, which rows hold as floats; else 0
     bint swapped, aligned
     Py_ssize_t size                        # bytes of an element
     Py_ssize_t image, row, place, channel  # strides in bytes
@@ -59,11 +51,8 @@ cdef inline const char* read_row(const Images* x, const char* source, Py_ssize_t
     if not is_dense(x, length, channels):
         move(source, x.place, x.channel, elements, channels * x.size, x.size, length, channels, x)
         source = elements
-    if x.format == FLOAT16:
-        widen_float16_row(<const uint16_t*> source, <float*> values, length * channels)
-        return values
-    if x.format == BFLOAT16:
-        widen_bfloat16_row(<const uint16_t*> source, <float*> values, length * channels)
+    if x.half:
+        widen_row(x.half, <const uint16_t*> source, <float*> values, length * channels)
         return values
     return source
 
@@ -72,10 +61,8 @@ cdef inline void write_row(const Images* y, const char* values, char* target, Py
                            char* elements) noexcept nogil:
     cdef bint direct = is_dense(y, length, channels)
     cdef char* narrow = target if direct else elements
-    if y.format == FLOAT16:
-        narrow_float16_row(<const float*> values, <uint16_t*> narrow, length * channels)
-    elif y.format == BFLOAT16:
-        narrow_bfloat16_row(<const float*> values, <uint16_t*> narrow, length * channels)
+    if y.half:
+        narrow_row(y.half, <const float*> values, <uint16_t*> narrow, length * channels)
     elif direct:
         memcpy(target, values, length * channels * y.size)
     else:
