@@ -45,7 +45,8 @@ cdef struct Lines:
     Py_ssize_t first, taps               # place of the first tap of the first window; taps of each window
     Py_ssize_t modulus, phases           # places from window to window; of how many remainders there are taps,
     Py_ssize_t most_phases               # and may be in smaller tiles
-    bint split                           # whether phases are those of all remainders, in order
+    bint split                           # whether phases are those of all remainders, in order;
+    Columns columns                      # then all of them may be loaded at once
     Py_ssize_t length, phase_pitch       # places of a phase, and accumulators from one to the next
     Phase* phase
     const elem_t* limit                  # elements before it may be read, whether they are needed or not; or NULL
@@ -154,6 +155,7 @@ cdef inline void prepare(Lines* lines) noexcept nogil:
     cdef const Axis* axis = &tile.axis[tile.rank - 1]
     cdef Py_ssize_t t, first
     lines.limit = end_of(tile)
+    prepare_columns(lines)
     for t in range(lines.taps):
         lines.tap[t] = (t * axis.dilation % lines.modulus if lines.split else t % lines.phases) * lines.phase_pitch
         lines.tap[t] += t * axis.dilation // lines.modulus * tile.lanes
@@ -162,6 +164,19 @@ cdef inline void prepare(Lines* lines) noexcept nogil:
         lines.phase[t].low = places_below(0, first, lines.modulus, lines.length)
         lines.phase[t].high = places_below(axis.size, first, lines.modulus, lines.length)
         lines.phase[t].x = (first + lines.phase[t].low * lines.modulus) * tile.x_stride[tile.rank - 1]
+
+
+cdef inline void prepare_columns(Lines* lines) noexcept nogil:
+    """How all phases of places that lie side by side are loaded at once."""
+    cdef const Tile* tile = lines.tile
+    cdef Py_ssize_t begin = max(0, lines.first), end = lines.first + lines.length * lines.modulus
+    cdef Columns* c = &lines.columns
+    c.pieces, c.n, c.left = 1, min(tile.axis[tile.rank - 1].size, end) - begin, begin - lines.first
+    c.taps, c.tap, c.fresh, c.ahead, c.step = 1, 0, 0, 0, tile.x_item
+    c.split, c.joined, c.phase, c.length, c.pitch = lines.modulus, 0, lines.phase_pitch, lines.length, lines.pitch
+    if lines.taps == 1 and c.left == 0 and c.n > (lines.length - 1) * lines.modulus:
+        c.joined = 1  # the first phase, without padding, is all that is needed
+    c.begin, c.limit, c.rule = <const elem_t*> tile.x, lines.limit, tile.rule
 
 
 cdef inline bint first_row(Lines* lines) noexcept nogil:
@@ -271,22 +286,6 @@ cdef inline void load_places(const Lines* lines, const elem_t* x, Py_ssize_t ste
             load_run(lines, x + i * step, y + i * lanes, lanes, seen)
 
 
-cdef inline void load_phases(const Lines* lines, const elem_t* x, acc_t* y, seen_t* seen) noexcept nogil:
-    """All phases at once, of places that lie side by side."""
-    cdef const Tile* tile = lines.tile
-    cdef Py_ssize_t begin = max(0, lines.first), end = lines.first + lines.length * lines.modulus, p
-    cdef Columns c
-    c.pieces, c.n, c.left = 1, min(tile.axis[tile.rank - 1].size, end) - begin, begin - lines.first
-    c.taps, c.tap, c.fresh, c.ahead, c.step = 1, 0, 0, 0, tile.x_item
-    c.split, c.joined, c.phase, c.length, c.pitch = lines.modulus, 0, lines.phase_pitch, lines.length, lines.pitch
-    c.begin, c.limit, c.rule = <const elem_t*> tile.x, lines.limit, tile.rule
-    if c.n > 0:
-        load_split(&c, x + begin, y, lines.group, seen)
-        return
-    for p in range(lines.phases):
-        fill_row(y + p * lines.phase_pitch, lines.values)
-
-
 cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t* seen) noexcept nogil:
     """The phases of a line of each item."""
     cdef const Tile* tile = lines.tile
@@ -294,7 +293,10 @@ cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t
     cdef Phase phase
     cdef acc_t* to
     if lines.split and tile.x_stride[tile.rank - 1] == 1:
-        load_phases(lines, x, y, seen)
+        if lines.columns.n > 0:
+            load_split(&lines.columns, x + max(0, lines.first), y, lines.group, seen)
+        for i in range(lines.phases if lines.columns.n <= 0 else 0):
+            fill_row(y + i * lines.phase_pitch, lines.values)
         return
     for i in range(lines.phases):
         phase = lines.phase[i]

@@ -82,8 +82,10 @@ cdef inline void keep_lanes(acc_t* y, Py_ssize_t phases, Py_ssize_t phase, const
         vec_write(y + p * phase, vec_keep(vec_read(y + p * phase), ones[p]))
 
 
-cdef inline void see_group(const group_t* v, seen_t* seen) noexcept nogil:
+cdef inline void see_group(const group_t* v, Py_ssize_t joined, seen_t* seen) noexcept nogil:
     see(seen, v.a)
+    if joined == 1:
+        return
     see(seen, v.b)
     if group_t is not Woven:
         see(seen, v.c)
@@ -125,7 +127,7 @@ cdef inline void write_phases(acc_t* y, group_t* v, Py_ssize_t phase, Py_ssize_t
 
 
 cdef inline void load_groups(group_t* unused, const Columns* columns, const elem_t* x, acc_t* y, Py_ssize_t rows,
-                             Py_ssize_t taps, seen_t* seen) noexcept nogil:
+                             Py_ssize_t taps, Py_ssize_t joined, seen_t* seen) noexcept nogil:
     """As `load_columns`. What is loaded before and behind a row are elements of other rows. Where there are none, the
     first and the last group of the row are gathered. Rows are written in order: what is behind one may be the next."""
     cdef Columns c = columns[0]  # in registers, as nobody else can write it
@@ -136,11 +138,12 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
     cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, n = c.pieces * c.n, fetched = taps - c.fresh
     cdef Py_ssize_t begin = c.left // block * LANES, end = round_up(c.left + n, block) // phases
     cdef Py_ssize_t start = begin * phases - c.left, tap, i, stop, t, p, _
-    cdef bint head = c.left % block and not c.joined, tail = (c.left + n) % block and not c.joined
-    cdef bint apart = (begin or end < c.length) and not c.joined, alone
+    cdef bint head = c.left % block and not joined, tail = (c.left + n) % block and not joined
+    cdef bint apart = (begin or end < c.length) and not joined, alone
     cdef const elem_t* source
-    for p in range(phases):
+    for p in range(phases if head else 0):
         first[p] = vec_ones(lanes_before(-start, p, phases), LANES)
+    for p in range(phases if tail else 0):
         last[p] = vec_ones(0, lanes_before(c.left + n - (end - LANES) * phases, p, phases))
     for _ in range(rows):
         alone = x + start < c.begin or x + start + (end - begin) * phases + (taps - 1) * c.tap > c.limit
@@ -156,8 +159,8 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
                     load_group(&later, source + t * tap, c.rule)
                     join_group(&v, &later)
                 split(&v)
-                see_group(&v, &now)
-                write_phases(y + i, &v, c.phase, c.joined)
+                see_group(&v, joined, &now)
+                write_phases(y + i, &v, c.phase, joined)
                 i += LANES
                 source += block
             if i == end:
@@ -179,11 +182,13 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
 
 
 cdef inline void load_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows, seen_t* seen) noexcept nogil:
-    if c.split == 2 and c.taps == 3:
-        load_groups(<Woven*> NULL, c, x, y, rows, 3, seen)
+    if c.split == 2 and c.joined == 1:  # of constants, compilers leave out what is not needed
+        load_groups(<Woven*> NULL, c, x, y, rows, c.taps, 1, seen)
+    elif c.split == 2 and c.taps == 3:
+        load_groups(<Woven*> NULL, c, x, y, rows, 3, c.joined, seen)
     elif c.split == 2:
-        load_groups(<Woven*> NULL, c, x, y, rows, c.taps, seen)
+        load_groups(<Woven*> NULL, c, x, y, rows, c.taps, c.joined, seen)
     elif c.split == 3:
-        load_groups(<Triple*> NULL, c, x, y, rows, c.taps, seen)
+        load_groups(<Triple*> NULL, c, x, y, rows, c.taps, c.joined, seen)
     else:
-        load_groups(<Woven4*> NULL, c, x, y, rows, c.taps, seen)
+        load_groups(<Woven4*> NULL, c, x, y, rows, c.taps, c.joined, seen)

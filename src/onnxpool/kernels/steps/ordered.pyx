@@ -124,8 +124,9 @@ cdef void lay(Room* room, const Tile* tile, Py_ssize_t begin, Py_ssize_t end, ch
 
 
 cdef inline Py_ssize_t reduce_taps(totals_t* unused, Py_ssize_t i, const Taps* taps, const Line* line, Py_ssize_t n,
-                                   bint nans, acc_t* values, place_t* places) noexcept nogil:
-    """The taps of n lines, for values from i on that fill blocks; the last vector may overlap another one."""
+                                   bint kept, bint nans, acc_t* values, place_t* places) noexcept nogil:
+    """The taps of n lines, for values from i on that fill blocks; the last vector may overlap another one. A line that
+    has been reduced has one tap, and places beside its values."""
     cdef Py_ssize_t block = width(unused), k, t
     cdef totals_t total
     cdef const acc_t* x
@@ -135,13 +136,13 @@ cdef inline Py_ssize_t reduce_taps(totals_t* unused, Py_ssize_t i, const Taps* t
         i = max(0, min(i, taps.values - block))
         for k in range(n):
             x, place = <const acc_t*> line[k].row + taps.first + i, places_fill(line[k].place)
-            if PLACES and taps.kept:
+            if kept:
                 each = <const place_t*> (x + taps.kept)
             if k == 0:
                 start(&total, x, place, each)
             else:
                 fold(&total, x, place, each, nans)
-            for t in range(1, taps.n):
+            for t in range(1, 1 if kept else taps.n):
                 place = places_add(place, hop)
                 fold(&total, x + taps.distance[t], place, NULL, nans)
         write(values + i, places + i, &total)
@@ -152,11 +153,17 @@ cdef inline Py_ssize_t reduce_taps(totals_t* unused, Py_ssize_t i, const Taps* t
 cdef void reduce_row(const Taps* taps, const Line* line, Py_ssize_t n, bint nans, acc_t* values,
                      place_t* places) noexcept nogil:
     cdef Py_ssize_t i
-    if HAS_NANS and nans:
-        reduce_taps(<Total*> NULL, 0, taps, line, n, True, values, places)
+    if PLACES and taps.kept:
+        if HAS_NANS and nans:
+            reduce_taps(<Total*> NULL, 0, taps, line, n, True, True, values, places)
+        else:
+            i = reduce_taps(<Totals*> NULL, 0, taps, line, n, True, False, values, places)
+            reduce_taps(<Total*> NULL, i, taps, line, n, True, False, values, places)
+    elif HAS_NANS and nans:
+        reduce_taps(<Total*> NULL, 0, taps, line, n, False, True, values, places)
     else:
-        i = reduce_taps(<Totals*> NULL, 0, taps, line, n, False, values, places)
-        reduce_taps(<Total*> NULL, i, taps, line, n, False, values, places)
+        i = reduce_taps(<Totals*> NULL, 0, taps, line, n, False, False, values, places)
+        reduce_taps(<Total*> NULL, i, taps, line, n, False, False, values, places)
 
 
 cdef void load_lines(const Room* room, seen_t* seen) noexcept nogil:
