@@ -10,7 +10,7 @@ from .core.boxes cimport CopyStep
 from .core.extremes cimport extremes_of
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
 from .core.interrupts cimport Interrupts, raised_by_handler
-from .core.job cimport MOST_AXES, Array, Axis, Step, Tile, round_up
+from .core.job cimport CACHE_LINE, MOST_AXES, Array, Axis, Step, Tile, round_up
 from .core.tasks cimport (
     FRONT,
     Call,
@@ -27,7 +27,6 @@ from .core.units cimport Unit
 from .operands cimport Operand, Operands
 
 cdef enum:
-    LINE = 64  # bytes of a cache line
     CACHED = 1 << 20  # bytes of elements that the caches of a core hold
 
 cnp.import_array()
@@ -250,10 +249,10 @@ cdef class Pool:
                        + min(job.axis[a].size, (span - 1) * min(job.axis[a].dilation, job.axis[a].size) + 1))
             elements *= span
             results *= job.tile[a]
-        job.x_room = 0 if job.gathers else FRONT + round_up(elements * job.itemsize + LINE, LINE)
-        job.y_room = round_up(results * job.itemsize + LINE, LINE)
-        job.index_room = round_up(results * 8, LINE) if setup.indexed else 0
-        job.scratch = round_up(unit.scratch(&tile), LINE)
+        job.x_room = 0 if job.gathers else FRONT + round_up(elements * job.itemsize + CACHE_LINE, CACHE_LINE)
+        job.y_room = round_up(results * job.itemsize + CACHE_LINE, CACHE_LINE)
+        job.index_room = round_up(results * 8, CACHE_LINE) if setup.indexed else 0
+        job.scratch = round_up(unit.scratch(&tile), CACHE_LINE)
 
     @property
     def tasks(self):
@@ -315,7 +314,7 @@ cdef class Pool:
         cdef Py_ssize_t room
         cdef Team team
         cdef const Job* job = self.jobs
-        cdef bint few = job.lanes * job.itemsize < LINE  # few lanes are read as rows
+        cdef bint few = job.lanes * job.itemsize < CACHE_LINE  # few lanes are read as rows
         cdef int a
         cdef const Axis* last = &job.axis[job.rank - 1]
         call.apart = self._describe(&call.x, &operands.x, self.x_axis,
@@ -331,13 +330,13 @@ cdef class Pool:
         for a in range(job.rank):
             room *= job.axis[a].size
         call.far = not call.apart and room > CACHED and fetches()
-        room = round_up(room_of(job, &call), LINE) + fence
+        room = round_up(room_of(job, &call), CACHE_LINE) + fence
         team = enter_team(threads if job.tasks > 1 else 1)
-        allocated = <char*> malloc(team.threads * room + LINE)
+        allocated = <char*> malloc(team.threads * room + CACHE_LINE)
         if allocated == NULL:
             leave_team(&team)
             return False
-        memory = allocated + (LINE - <uintptr_t> allocated % LINE)
+        memory = allocated + (CACHE_LINE - <uintptr_t> allocated % CACHE_LINE)
         if fence:
             memset(memory, FENCE, team.threads * room)
         run_tasks(job, &call, &team, memory, room)

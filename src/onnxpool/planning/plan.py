@@ -12,6 +12,7 @@ from ..dtypes import MAXIMA
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..explain import Explanation, axis_lines, explain, looks_coloured
+from ..limits import ROW
 from ..parts import Limit, Partial
 from ..places import row_major
 from ..windows import Axis, ceil_div
@@ -24,7 +25,6 @@ from .request import Reduction, Request, picked
 INDEX = np.dtype(np.int64)
 MOST_POOLS = 16  # that a plan keeps for arrays of different strides
 CONVERTED = 1 << 20  # bytes of integers and their maxima that are converted to floats at a time, if a window allows
-FULL_ROW = 64  # values that fill the accumulators of a row for every dtype
 Strides = tuple[int, ...]
 QUANTISED = ("quantised_mean", "mean_in_order")  # reductions with scales and zero points
 
@@ -262,7 +262,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if batch[-1] < reduced[-1]:
             return self.shape[axis] if axis == batch[-1] else 1
         behind = math.prod(self.shape[axis + 1:])
-        return min(self.shape[axis], ceil_div(FULL_ROW, max(1, behind))) if axis > reduced[-1] else 1
+        lanes = ceil_div(ROW, max(1, behind))  # that fill a row even with accumulators of one byte
+        return min(self.shape[axis], lanes) if axis > reduced[-1] else 1
 
     def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any]) -> Plan:
         request = self.request._replace(shape=shape, windows=tuple(sorted(windows.items())), dtype=dtype)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..limits import FEW
+from ..limits import CACHE_LINE, FEW
 from .reductions import KINDS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ REGISTER = 32  # bytes, for which costs were measured
 MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
 SMALL_PLANE = 64  # elements of 4 bytes of a channel, up to which channels of whole planes are brought side by side
 LINED_PLANE = 1024  # of steps that load lines: planes of 35x35 take 0.7 times as long apart, of 20x20 1.5 times
-CACHE_LINE, PAGE = 64, 1 << 12  # bytes
+PAGE = 1 << 12  # bytes
 WINDOWED = ("max", "magnitude", "mean", "norm", "wide")  # reductions whose windows are taken apart by axes
 
 Work = Mapping[str, float]  # what a step does for each register full of results

@@ -61,5 +61,6 @@ cdef extern from "job.h" nogil:
 
 cdef extern from "shared_limits.h" nogil:  # made of limits.py
     enum:
+        CACHE_LINE "ONNXPOOL_CACHE_LINE"
         FEW "ONNXPOOL_FEW"
         MOST_AXES "ONNXPOOL_MOST_AXES"

@@ -256,7 +256,7 @@ cdef inline void find_lines(Lines* lines, const elem_t* x) noexcept nogil:
 
 cdef inline void load_run(const Lines* lines, const elem_t* x, acc_t* y, Py_ssize_t n,
                           seen_t* seen) noexcept nogil:
-    """Neighbours. The last vector overlaps the one before it. If there is none, less than a vector is written behind."""
+    """Neighbours. The last vector overlaps the one before it; if it is the only one, it may write past them."""
     cdef Py_ssize_t i = 0
     cdef Rule rule = lines.tile.rule[0]  # in registers
     cdef seen_t now = seen[0]

@@ -22,7 +22,7 @@ from .element cimport (
     width,
     write,
 )
-from .job cimport FEW, MOST_AXES, Axis, Rule, Tile, elements_of, fetch, round_up
+from .job cimport CACHE_LINE, FEW, MOST_AXES, Axis, Rule, Tile, elements_of, fetch, round_up
 
 cdef enum:
     SLACK = 8 * LANES     # values behind an area that loops may read or write
@@ -30,7 +30,6 @@ cdef enum:
     NEAR = 8192           # bytes of a block that stays in the first level of the cache
     AHEAD = 2048          # bytes ahead, about, that rows are fetched from memory
     STRIP = 24576         # bytes of a strip
-    LINE = 64             # of a cache line
     SLOTS = 4             # divisors of so many kinds of rows are kept (along.pxd)
 
 cdef struct Rows:
@@ -88,13 +87,15 @@ cdef inline void lay_last(const Tile* tile, Room* room) noexcept nogil:
 
 cdef inline Py_ssize_t strip_of(const Rows* rows) noexcept nogil:
     """Values of a strip: a row of each place of an axis, so narrow that all of them are near."""
-    cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t) // rows.n, line = LINE // <Py_ssize_t> sizeof(elem_t)
+    cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t) // rows.n
+    cdef Py_ssize_t line = CACHE_LINE // <Py_ssize_t> sizeof(elem_t)
     return max(1, near // line) * line
 
 
 cdef inline Py_ssize_t strips_of(const Tile* tile, const Room* room) noexcept nogil:
     """Values of a strip, before and after: enough for tiles of fewer windows as well, whose strips are wider."""
-    cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t), line = LINE // <Py_ssize_t> sizeof(elem_t), most = 0
+    cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t), most = 0
+    cdef Py_ssize_t line = CACHE_LINE // <Py_ssize_t> sizeof(elem_t)
     cdef int a
     for a in range(tile.rank - 1):
         if is_tree(&tile.axis[a]):
