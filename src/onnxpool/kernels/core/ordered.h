@@ -25,6 +25,7 @@ INLINE void see(seen_t *seen, vec_t v) {
     if (HAS_NANS)
         *seen |= v != v;
 }
+INLINE void seen_join(seen_t *seen, seen_t later) { *seen |= later; }
 INLINE int seen_nan(const seen_t *seen) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
     return HAS_NANS && !_mm256_testz_si256((__m256i)*seen, (__m256i)*seen);
