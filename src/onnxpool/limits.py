@@ -1,7 +1,7 @@
 """Constants shared by Python and the compiled core. The build writes them to `shared_limits.h`."""
 
 FEW = 8  # up to this many taps along an axis are added in sequence; more are added as an aligned binary tree
-ROW = 64  # bytes of accumulators that a row of a whole channel fills, if its places have few lanes
+FULL_ROW = 64  # bytes of accumulators that a row of a whole channel fills, if its places have few lanes
 CACHE_LINE = 64  # bytes
 MOST_AXES = 64  # of an array, as in NumPy
 MOST_THREADS = 256  # of a call; larger requests count as this many

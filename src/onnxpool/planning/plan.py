@@ -12,7 +12,7 @@ from ..dtypes import MAXIMA
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..explain import Explanation, axis_lines, explain, looks_coloured
-from ..limits import ROW
+from ..limits import FULL_ROW
 from ..parts import Limit, Partial
 from ..places import row_major
 from ..windows import Axis, ceil_div
@@ -262,7 +262,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if batch[-1] < reduced[-1]:
             return self.shape[axis] if axis == batch[-1] else 1
         behind = math.prod(self.shape[axis + 1:])
-        lanes = ceil_div(ROW, max(1, behind))  # that fill a row even with accumulators of one byte
+        lanes = ceil_div(FULL_ROW, max(1, behind))  # that fill a row even with accumulators of one byte
         return min(self.shape[axis], lanes) if axis > reduced[-1] else 1
 
     def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any]) -> Plan:

@@ -86,7 +86,9 @@ INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
  * top, so that the least integer is minus infinity. */
 #else
 typedef struct { int unused; } seen_t; /* nothing that loops must know of elements */
+INLINE seen_t seen_nothing(void) { return (seen_t){0}; }
 INLINE void see(seen_t *seen, vec_t v) { (void)seen, (void)v; }
+INLINE void seen_join(seen_t *seen, seen_t later) { (void)seen, (void)later; }
 #endif
 #if defined(REDUCTION_max)
 INLINE vec_t vec_none(void) { return vec_fill(LEAST); }

@@ -39,7 +39,9 @@ cdef extern from "element.h" nogil:
                         watch_t* watch) noexcept
     void vec_divide(elem_t* y, vec_t total, vec_t count, const Rule* rule, watch_t* watch) noexcept
     void vec_divide_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, const Rule* rule, watch_t* watch) noexcept
+    seen_t seen_nothing() noexcept
     void see(seen_t* seen, vec_t v) noexcept
+    void seen_join(seen_t* seen, seen_t later) noexcept
     watch_t watch_nothing() noexcept
     int watch_suspects(const watch_t* watch) noexcept
 

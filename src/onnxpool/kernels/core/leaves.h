@@ -7,7 +7,7 @@
 #include "shared_limits.h"
 
 /* A row of few lanes, in bytes and in accumulators. */
-enum { ROW = ONNXPOOL_ROW, FULL = ROW / sizeof(acc_t) };
+enum { ROW = ONNXPOOL_FULL_ROW, FULL = ROW / sizeof(acc_t) };
 
 #if defined(REDUCTION_quantised_mean) && !defined(REDUCTION_long_quantised_mean)
 typedef struct { int16_v words; } leaf_t;

@@ -25,6 +25,7 @@ INLINE void see(seen_t *seen, vec_t v) {
     if (HAS_NANS)
         *seen |= v != v;
 }
+INLINE void seen_join(seen_t *seen, seen_t later) { *seen |= later; }
 INLINE int seen_nan(const seen_t *seen) { return HAS_NANS && any_lane(seen); }
 
 /* ---- Sums. Padding that turns a sum of -0 into 0 shows in no result. */

@@ -16,7 +16,6 @@ cdef extern from "element.h" nogil:
         FLAT
         HAS_NANS
         PLACES  # whether totals have any
-    seen_t seen_nothing() noexcept
     bint seen_nan(const seen_t* seen) noexcept
     places_t places_fill(int64_t place) noexcept
     places_t places_add(places_t a, places_t b) noexcept

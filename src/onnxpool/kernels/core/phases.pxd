@@ -11,6 +11,8 @@ from .element cimport (
     join,
     load,
     see,
+    seen_join,
+    seen_nothing,
     seen_t,
     vec_keep,
     vec_load,
@@ -133,7 +135,7 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
     cdef Columns c = columns[0]  # in registers, as nobody else can write it
     cdef elem_t[FEW * MOST_VALUES] values
     cdef vec_t[4] first, last
-    cdef seen_t now = seen[0]
+    cdef seen_t part
     cdef group_t v, later
     cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, n = c.pieces * c.n, fetched = taps - c.fresh
     cdef Py_ssize_t begin = c.left // block * LANES, end = round_up(c.left + n, block) // phases
@@ -151,6 +153,7 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
         if alone:
             stop, source, tap = begin + LANES, gather(&c, x, start, block, values), MOST_VALUES
         while True:
+            part = seen_nothing()  # in a register: what is called between these loops keeps none
             while i < stop:
                 for t in range(fetched, taps):
                     fetch(x + i * phases - c.left + t * c.tap + c.ahead, block * sizeof(elem_t))
@@ -159,10 +162,11 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
                     load_group(&later, source + t * tap, c.rule)
                     join_group(&v, &later)
                 split(&v)
-                see_group(&v, joined, &now)
+                see_group(&v, joined, &part)
                 write_phases(y + i, &v, c.phase, joined)
                 i += LANES
                 source += block
+            seen_join(seen, part)
             if i == end:
                 break
             source, tap, stop = x + i * phases - c.left, c.tap, end - LANES
@@ -178,7 +182,6 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
                 fill_row(y + p * c.phase + end, c.length - end)
         x += c.step
         y += c.pitch
-    seen[0] = now
 
 
 cdef inline void load_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows, seen_t* seen) noexcept nogil:
