@@ -316,6 +316,10 @@ INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, wa
 #endif
 
 /* ---- Fewer than LANES. */
+RARE void copy_within(elem_t *y, ptrdiff_t n, ptrdiff_t low, const elem_t *x, ptrdiff_t count) { /* n in all, others are 0 */
+    memset(y, 0, (size_t)n * sizeof(elem_t));
+    memcpy(y + low, x, (size_t)count * sizeof(elem_t));
+}
 #define ONES4 -1, -1, -1, -1
 #define ONES16 ONES4, ONES4, ONES4, ONES4
 static const int8_t ones_and_zeros[128] = {ONES16, ONES16, ONES16, ONES16};

@@ -21,6 +21,7 @@ cdef extern from "element.h" nogil:
     vec_t vec_load_part(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept
     vec_t vec_ones(Py_ssize_t begin, Py_ssize_t end) noexcept
     vec_t vec_keep(vec_t v, vec_t ones) noexcept
+    void copy_within(elem_t* y, Py_ssize_t n, Py_ssize_t low, const elem_t* x, Py_ssize_t count) noexcept
     vec_t vec_read(const acc_t* x) noexcept
     void vec_write(acc_t* y, vec_t v) noexcept
     vec_t vec_merge(vec_t earlier, vec_t later) noexcept

@@ -11,6 +11,8 @@ from libc.stdint cimport int64_t
 from .cursor cimport advance
 from .element cimport (
     LANES,
+    Woven,
+    Woven4,
     acc_t,
     elem_t,
     end_of,
@@ -23,7 +25,7 @@ from .element cimport (
 )
 from .job cimport MOST_AXES, Axis, Rule, Tile, Window, window_at
 from .ordered cimport FLAT
-from .phases cimport load_split
+from .phases cimport Triple, load_groups
 from .rows cimport Columns, fill_row
 
 cdef struct Line:
@@ -286,6 +288,17 @@ cdef inline void load_places(const Lines* lines, const elem_t* x, Py_ssize_t ste
             load_run(lines, x + i * step, y + i * lanes, lanes, seen)
 
 
+cdef inline void load_line_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
+                                 seen_t* seen) noexcept nogil:
+    """As `load_split`, where rows have one tap."""
+    if c.split == 2:
+        load_groups(<Woven*> NULL, c, x, y, rows, 1, 0, seen)
+    elif c.split == 3:
+        load_groups(<Triple*> NULL, c, x, y, rows, 1, 0, seen)
+    else:
+        load_groups(<Woven4*> NULL, c, x, y, rows, 1, 0, seen)
+
+
 cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t* seen) noexcept nogil:
     """The phases of a line of each item."""
     cdef const Tile* tile = lines.tile
@@ -294,7 +307,7 @@ cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t
     cdef acc_t* to
     if lines.split and tile.x_stride[tile.rank - 1] == 1:
         if lines.columns.n > 0:
-            load_split(&lines.columns, x + max(0, lines.first), y, lines.group, seen)
+            load_line_split(&lines.columns, x + max(0, lines.first), y, lines.group, seen)
         for i in range(lines.phases if lines.columns.n <= 0 else 0):
             fill_row(y + i * lines.phase_pitch, lines.values)
         return

@@ -1,12 +1,11 @@
 """Rows of a strided axis, of whose places each has a phase: its number modulo the stride. They are split while they are
 loaded: places of the same phase lie side by side, in phases that are whole vectors."""
-from libc.string cimport memcpy, memset
-
 from .element cimport (
     LANES,
     Woven,
     Woven4,
     acc_t,
+    copy_within,
     elem_t,
     join,
     load,
@@ -105,8 +104,7 @@ cdef inline const elem_t* gather(const Columns* c, const elem_t* x, Py_ssize_t f
     """The elements of a group, tap by tap: what would be before and behind them may not be there."""
     cdef Py_ssize_t t, low = max(0, -first), high = min(n, c.pieces * c.n - first)
     for t in range(c.taps):
-        memset(values + t * MOST_VALUES, 0, n * sizeof(elem_t))
-        memcpy(values + t * MOST_VALUES + low, x + first + low + t * c.tap, (high - low) * sizeof(elem_t))
+        copy_within(values + t * MOST_VALUES, n, low, x + first + low + t * c.tap, high - low)
     return values
 
 

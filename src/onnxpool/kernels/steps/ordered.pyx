@@ -174,14 +174,13 @@ cdef void load_lines(const Room* room, seen_t* seen) noexcept nogil:
         each = &room.lines.line[k]
         if room.direct:
             each.row = <char*> each.x
-        elif each.fresh and room.kept:
-            load_line(&room.lines, each.x, room.loaded, seen)
-            line = each[0]
-            line.row = <char*> room.loaded
-            reduce_row(&room.taps, &line, 1, seen_nan(seen), <acc_t*> each.row,
-                       <place_t*> (<acc_t*> each.row + room.row))
         elif each.fresh:
-            load_line(&room.lines, each.x, <acc_t*> each.row, seen)
+            load_line(&room.lines, each.x, room.loaded if room.kept else <acc_t*> each.row, seen)
+            if room.kept:
+                line = each[0]
+                line.row = <char*> room.loaded
+                reduce_row(&room.taps, &line, 1, seen_nan(seen), <acc_t*> each.row,
+                           <place_t*> (<acc_t*> each.row + room.row))
 
 
 cdef void finish_values(const Room* room, Py_ssize_t at, Py_ssize_t n, elem_t* y, const int64_t* shift,
