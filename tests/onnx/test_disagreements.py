@@ -289,6 +289,10 @@ BORDERS = {
         "MaxPool", 12, LAST_COLUMN, kernel_shape=[1, 1, 1]), True),
     "a NaN in whole vectors": ("ort-nan", made(
         "MaxPool", 12, LAST_COLUMN[..., :4], kernel_shape=[1, 1, 1]), False),
+    "indices of an image of one element": ("reference-unit-indices", made(
+        "MaxPool", 11, ramp(1, 1, 1, 1), 2, kernel_shape=[2, 2], auto_pad="SAME_LOWER"), False),
+    "indices of an image of two elements": ("reference-unit-indices", made(
+        "MaxPool", 11, ramp(1, 1, 1, 2), 2, kernel_shape=[2, 2], auto_pad="SAME_LOWER"), True),
     "a maximum of the whole image": ("ort-infinite", made("MaxPool", 12, lowest(2, 2), kernel_shape=[2, 2]), True),
     "a maximum of less": ("ort-infinite", made("MaxPool", 12, lowest(2, 3), kernel_shape=[2, 2]), False),
     "a kernel of 33": ("ort-infinite", made("MaxPool", 12, lowest(34, 2), kernel_shape=[33, 1]), True),

@@ -414,7 +414,8 @@ def reference_counts_otherwise(case: Case) -> bool:
     """Whether the node reveals how the reference counts Indices in its implementation for unit strides."""
     if not (case.operator.return_indices and case.unit) or case.shape is None:
         return False
-    shifted = case.same and any(axis.pads[0] for axis in case.axes)  # it uses the pads of NOTSET
+    alone = all(axis.size == 1 for axis in case.axes)
+    shifted = not alone and case.same and any(axis.pads[0] for axis in case.axes)  # it uses the pads of NOTSET
     if shifted or case.shape[:2] != (1, 1) or (case.has("storage_order") and orders_differ(case)):
         return True
     sizes, kernel, outs = zip(*((axis.size, axis.kernel, axis.out) for axis in case.axes), strict=True)
