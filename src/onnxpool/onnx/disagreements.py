@@ -414,10 +414,10 @@ def reference_counts_otherwise(case: Case) -> bool:
     """Whether the node reveals how the reference counts Indices in its implementation for unit strides."""
     if not (case.operator.return_indices and case.unit) or case.shape is None:
         return False
-    alone = all(axis.size == 1 for axis in case.axes)
-    shifted = not alone and case.same and any(axis.pads[0] for axis in case.axes)  # it uses the pads of NOTSET
-    if shifted or case.shape[:2] != (1, 1) or (case.has("storage_order") and orders_differ(case)):
+    if case.shape[:2] != (1, 1) or (case.has("storage_order") and orders_differ(case)):
         return True
+    if case.same and any(axis.pads[0] for axis in case.axes):  # it uses the pads of NOTSET
+        return any(axis.size > 1 for axis in case.axes)
     sizes, kernel, outs = zip(*((axis.size, axis.kernel, axis.out) for axis in case.axes), strict=True)
     inside = (range(max(0, axis.pads[0] - axis.out + 1), min(axis.kernel, axis.size + axis.pads[0]))
               for axis in case.axes)  # the taps of a window that may lie on an element
