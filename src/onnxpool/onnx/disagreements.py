@@ -417,7 +417,7 @@ def reference_counts_otherwise(case: Case) -> bool:
     if case.shape[:2] != (1, 1) or (case.has("storage_order") and orders_differ(case)):
         return True
     if case.same and any(axis.pads[0] for axis in case.axes):  # it uses the pads of NOTSET
-        return any(axis.size > 1 for axis in case.axes)
+        return any(axis.pads[0] and axis.size > 1 for axis in case.axes)
     sizes, kernel, outs = zip(*((axis.size, axis.kernel, axis.out) for axis in case.axes), strict=True)
     inside = (range(max(0, axis.pads[0] - axis.out + 1), min(axis.kernel, axis.size + axis.pads[0]))
               for axis in case.axes)  # the taps of a window that may lie on an element
