@@ -10,7 +10,7 @@ from .request import Request, is_kept
 
 class Dim(NamedTuple):
     """
-    Neighbouring axes of an array that lie in memory as one would.
+    Neighbouring axes of an array whose strides are those of a single axis.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Form(NamedTuple):
     lane : Dim
         Elements that the loops read side by side. One element if they read rows of the last axis.
     apart : bool
-        Whether lanes lie farther apart than elements of the last axis, and are brought together.
+        Whether lanes have a larger stride than the last axis, so that they are copied together first.
     """
 
     groups: tuple[Dim, ...]

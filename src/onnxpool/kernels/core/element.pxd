@@ -224,7 +224,7 @@ cdef inline void divide(elem_t* y, Py_ssize_t n, const vec_t* v, vec_t count, co
 
 
 cdef inline const elem_t* end_of(const Tile* tile) noexcept nogil:
-    """Behind the last element of a tile, if none lies before the first one; else NULL. All before it may be read."""
+    """The end of a tile's elements, before which loops may read freely, or NULL if a stride is negative."""
     cdef const elem_t* end = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + tile.lanes
     cdef bint forwards = tile.x_item >= 0
     cdef int a

@@ -261,7 +261,7 @@ cdef void leave_empty(const Tile* tile, Py_ssize_t windows, elem_t* y, int64_t* 
 
 
 cdef void reduce_windows(Room* room, Py_ssize_t begin, elem_t* y, int64_t* indices, int64_t base) noexcept nogil:
-    """The windows of a row, one by one. Nobody has looked whether there are NaNs."""
+    """Reduce the windows of a row one by one, on elements that have not been checked for NaNs."""
     cdef const Tile* tile = room.lines.tile
     cdef int last = tile.rank - 1
     cdef const Axis* axis = &tile.axis[last]

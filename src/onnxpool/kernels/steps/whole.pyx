@@ -63,7 +63,7 @@ cdef struct Tree:
 
 
 cdef Py_ssize_t places_of(const Tile* tile, int axes) noexcept nogil:
-    """The places of so many axes at the end."""
+    """The number of places along the last `axes` axes."""
     cdef Py_ssize_t places = 1
     cdef int a
     for a in range(tile.rank - axes, tile.rank):
@@ -83,7 +83,7 @@ cdef Py_ssize_t group_of(const Tile* tile) noexcept nogil:
 
 
 cdef Tree tree_of(const Tile* tile, Py_ssize_t items) noexcept nogil:
-    """A tree of so many items at a time."""
+    """An empty tree for reducing `items` items together."""
     cdef Tree tree
     cdef Py_ssize_t row
     tree.group = group_of(tile)
@@ -185,7 +185,7 @@ cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
 
 
 cdef void reduce_line(const Tree* tree, const elem_t* x, Py_ssize_t rows, Py_ssize_t n, acc_t* y) noexcept nogil:
-    """The total of each value of so many rows in one piece, and of one of which only n values are there."""
+    """Reduce contiguous rows, and a last one that has only n values."""
     cdef Rule rule = tree.rule[0]  # a copy, which no store changes
     cdef const elem_t* rest = x + rows * tree.values
     cdef Py_ssize_t i = 0, first
@@ -279,7 +279,7 @@ cdef void put_together(const Tile* tile, const char* x, char* y, Py_ssize_t plac
 
 
 cdef void plant_places(Tree* tree, const elem_t* x, Py_ssize_t places, Py_ssize_t lanes) noexcept nogil:
-    """Places that lie side by side; a row that is not full comes last."""
+    """Plant contiguous places. Only the last row may be incomplete."""
     cdef Py_ssize_t rows = places // tree.group
     plant(tree, x, tree.values, rows)
     if places % tree.group:
@@ -288,7 +288,7 @@ cdef void plant_places(Tree* tree, const elem_t* x, Py_ssize_t places, Py_ssize_
 
 cdef Py_ssize_t plant_copied(const Tile* tile, Tree* tree, const char* x, Py_ssize_t n,
                              Py_ssize_t waiting) noexcept nogil:
-    """Places of a line, copied behind others that wait to be planted with them; how many then wait."""
+    """Copy the places of a line after those that wait to be planted, and return how many are waiting then."""
     cdef Py_ssize_t places, size = tile.lanes * sizeof(elem_t)
     while n:
         if waiting == TOGETHER * tree.group:
@@ -301,7 +301,7 @@ cdef Py_ssize_t plant_copied(const Tile* tile, Tree* tree, const char* x, Py_ssi
 
 
 cdef void plant_lines(const Tile* tile, Tree* tree, const elem_t* x, Py_ssize_t lines) noexcept nogil:
-    """Lines along the last axis, of which one that is a row has the others behind it."""
+    """Plant lines along the last axis. If each line is one row, all of them form a single run."""
     cdef int last = tile.rank - 1
     cdef Py_ssize_t n = tile.axis[last].size, rows = n // tree.group, i
     cdef Py_ssize_t step = tile.x_stride[last - 1] if last else 0
@@ -329,7 +329,7 @@ cdef void pool_items(const Tile* tile, Tree* tree, const char* x) noexcept nogil
         else:
             plant_lines(tile, tree, <const elem_t*> x, tile.axis[along].size if last else 1)
         a = advance(at, zero, sizes, along)
-        if waiting % tree.group and a < tile.rank - tile.joined:  # no row goes on behind these axes
+        if waiting % tree.group and a < tile.rank - tile.joined:  # no row continues past the joined axes
             plant_places(tree, <const elem_t*> tree.together, waiting, tile.lanes)
             waiting = 0
         if a >= 0:
