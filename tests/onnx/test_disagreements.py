@@ -199,6 +199,8 @@ EXAMPLES = {
     "openvino-version": (made("GlobalLpPool", 1, PLANE, p=2.0), made("GlobalLpPool", 1, PLANE)),
     "openvino-global-rank": (made("GlobalLpPool", 22, ramp(1, 2)), made("GlobalLpPool", 22, ramp(1, 2, 1))),
     "openvino-regions-bfloat16": (pool_region("bfloat16"), pool_region("float32")),
+    "openvino-bfloat16-crash": (made("MaxPool", 22, ramp(1, 8, 2, 5).astype(ml_dtypes.bfloat16), kernel_shape=[1, 2]),
+                                made("MaxPool", 22, ramp(1, 8, 2, 6).astype(ml_dtypes.bfloat16), kernel_shape=[1, 2])),
     "openvino-rank": (made("LpPool", 22, ramp(1, 1, 2, 2, 2, 2), kernel_shape=[1] * 4),
                       made("LpPool", 22, ramp(1, 1, 2, 2, 2), kernel_shape=[1] * 3)),
     "openvino-oversized": (made("MaxPool", 12, TWO, kernel_shape=[3], strides=[2], ceil_mode=1),
@@ -277,6 +279,14 @@ BORDERS = {
     "other pads along one axis, and elements along another": ("ort-same-dilations", made(
         "MaxPool", 12, ramp(1, 1, 8, 1, dtype="int8"), kernel_shape=[3, 1], strides=[4, 4], dilations=[2, 3],
         auto_pad="SAME_LOWER", ceil_mode=1), True),
+    "a mean with a negative pad": ("ort-same-dilations", made(
+        "AveragePool", 22, ramp(1, 1, 3), kernel_shape=[2], strides=[3], dilations=[2], auto_pad="SAME_UPPER"), True),
+    "a maximum with a negative pad": ("ort-same-dilations", made(
+        "MaxPool", 22, ramp(1, 1, 3), kernel_shape=[2], strides=[3], dilations=[2], auto_pad="SAME_UPPER"), False),
+    "8 bfloat16 results of 24 channels": ("openvino-bfloat16-crash", made(
+        "AveragePool", 22, ramp(1, 24, 2, 2, 3).astype(ml_dtypes.bfloat16), kernel_shape=[1, 1, 2]), True),
+    "8 bfloat16 results of 12 channels": ("openvino-bfloat16-crash", made(
+        "AveragePool", 22, ramp(1, 12, 2, 2, 3).astype(ml_dtypes.bfloat16), kernel_shape=[1, 1, 2]), False),
     "a NaN alone behind padding": ("ort-nan", made(
         "MaxPool", 12, ONE_NAN, kernel_shape=[3, 2], pads=[0, 1, 2, 0]), False),
     "a NaN alone before padding": ("ort-nan", made(

@@ -254,20 +254,23 @@ def truncated(a: int, b: int) -> int:
     return abs(a) // b if a >= 0 else -(-a // b)
 
 
-def ort_axis(axis: Axis, mode: str, ceil: bool) -> Axis:
-    """The windows with the pads that onnxruntime computes for SAME_*, which may be negative."""
+def ort_axis(axis: Axis, mode: str, ceil: bool, cuts: bool) -> Axis:
+    """The windows with the pads of onnxruntime for SAME_*, of which a negative one may cut off the end of the input."""
     needed = (ceil_div(axis.size, axis.stride) - 1) * axis.stride + axis.kernel - axis.size
     head = truncated(needed + (mode == "SAME_LOWER"), 2)
     room = axis.size + needed - axis.span
     out = (ceil_div(room, axis.stride) if ceil else truncated(room, axis.stride)) + 1
     if ceil and (out - 1) * axis.stride >= axis.size + head:
         out -= 1
-    return Axis(axis.size, out, axis.kernel, axis.stride, axis.dilation, (head, needed - head), axis.counts_pads)
+    tail = needed - head
+    size = axis.size + min(0, tail) * cuts
+    return Axis(size, out, axis.kernel, axis.stride, axis.dilation, (head, tail), axis.counts_pads)
 
 
 def ort_moves(case: Case) -> bool:
     """Whether onnxruntime has other windows for SAME_*."""
-    return case.same and differ([(axis, ort_axis(axis, case.mode, case.ceil)) for axis in case.axes])
+    cuts = case.name in AVERAGE and not case.has("count_include_pad")
+    return case.same and differ([(axis, ort_axis(axis, case.mode, case.ceil, cuts)) for axis in case.axes])
 
 
 def ort_plain(case: Case) -> bool:
@@ -333,6 +336,12 @@ def orders_differ(case: Case) -> bool:
     sizes = [axis.size for axis in case.axes]
     return any(math.prod(sizes[:i]) != math.prod(sizes[i + 1:]) and leaves_first(axis)
                for i, axis in enumerate(case.axes))
+
+
+def openvino_crashes(case: Case) -> bool:
+    """Whether OpenVINO transposes 8 channels of 8 bfloat16 numbers, for which its code with AVX2 is wrong."""
+    return (case.dtype == "bfloat16" and isinstance(case.channels, int) and case.channels % 8 == 0
+            and math.prod(case.output[2:]) == 8 and available()[0] == "x86_v3")
 
 
 def openvino_transposes(case: Case) -> bool:
@@ -759,6 +768,10 @@ DISAGREEMENTS = (
     Disagreement(
         "openvino-regions-bfloat16", OPENVINO, ROI_MAXIMUM, lambda case: case.dtype == "bfloat16",
         "refuses bfloat16"),
+    Disagreement(
+        "openvino-bfloat16-crash", OPENVINO, POOLS, openvino_crashes,
+        "ends the process: bfloat16, 8 results per channel, and a multiple of 8 channels, on processors with AVX2 but "
+        "without AVX-512"),
     Disagreement(
         "openvino-rank", OPENVINO, POOLS + QLINEAR, lambda case: case.rank is not None and case.rank > 3,
         "refuses more than three spatial axes"),
