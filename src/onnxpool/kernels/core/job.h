@@ -29,7 +29,7 @@ __extension__ typedef __int128 wide_int; /* attributes may take 64 bits, and the
 typedef int64_t wide_int;
 #endif
 
-static inline wide_int taps_before(wide_int distance, const Axis *a) { /* that are less than a distance after the first tap */
+static inline wide_int taps_before(wide_int distance, const Axis *a) { /* taps less than a distance after the first one */
     if (distance <= 0)
         return 0;
     const wide_int taps = a->dilation == 1 ? distance : (distance + a->dilation - 1) / a->dilation;
@@ -86,7 +86,7 @@ typedef struct {
 typedef struct {
     char *data;
     ptrdiff_t itemsize;
-    int swapped;                               /* whether bytes are in the other order than the processor's */
+    int swapped;                               /* whether the byte order is not the processor's */
     ptrdiff_t item, lane;
     ptrdiff_t outer[ONNXPOOL_MOST_AXES], axis[ONNXPOOL_MOST_AXES];
 } Array;
@@ -108,9 +108,9 @@ typedef struct {
     char *indices;                             /* of maxima, as y: 64-bit integers; else NULL */
     ptrdiff_t index_item;
     const ptrdiff_t *index_stride;
-    const ptrdiff_t *pace;                     /* what one more along each axis adds to an index */
-    int64_t base, base_item, base_lane;        /* index of the first element, and what one more item or lane adds to it */
-    const Array *strided;                      /* of x, if the step itself copies elements together; else NULL */
+    const ptrdiff_t *pace;                     /* index stride of each axis */
+    int64_t base, base_item, base_lane;        /* index of the first element; index strides of items and lanes */
+    const Array *strided;                      /* the strides of x, if the step itself copies elements; else NULL */
     int far;                                   /* whether elements are in main memory, so that loops prefetch them */
     int suspect;                               /* set by a step if some results may be wrong */
 } Tile;
@@ -118,7 +118,7 @@ typedef struct {
 static inline ptrdiff_t ceil_div(ptrdiff_t a, ptrdiff_t b) { return (a + b - 1) / b; }
 static inline ptrdiff_t round_up(ptrdiff_t n, ptrdiff_t unit) { return ceil_div(n, unit) * unit; }
 
-/* Prefetches the cache lines of so many bytes. */
+/* Prefetches the cache lines of a range of bytes. */
 static inline void fetch(const void *x, ptrdiff_t bytes) {
     for (ptrdiff_t i = 0; i < bytes; i += 64)
         __builtin_prefetch((const char *)x + i);

@@ -1,4 +1,4 @@
-/* Teams of threads: which calls get one, and what happens to it in a fork.
+/* Teams of threads: which calls get one, and how forks treat it.
  *
  * libgomp keeps a pool of workers for every thread that has run a parallel region. Therefore only one region runs at a
  * time, and at most MOST_POOLS threads have a pool. A pool is released before a fork, because its workers do not exist in

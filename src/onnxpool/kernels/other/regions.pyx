@@ -254,7 +254,7 @@ cdef void separable_bins(real_t* unused, const Regions* job, const char* plane, 
 
 cdef void add_corners(const real_t* upper, const real_t* lower, Py_ssize_t after, real_t* y, Py_ssize_t n,
                       const Tap* row, const Tap* column, bint fresh) noexcept nogil:
-    """The largest of a sample's four weighted corners; `after` is from the left ones to the right ones."""
+    """The largest of a sample's four weighted corners; `after` is the distance from the left to the right corners."""
     cdef Py_ssize_t j
     cdef real_t a = <real_t> (row.weight * column.weight), b = <real_t> (row.weight * column.rest)
     cdef real_t c = <real_t> (row.rest * column.weight), d = <real_t> (row.rest * column.rest), corner = 0
@@ -269,7 +269,7 @@ cdef void add_corners(const real_t* upper, const real_t* lower, Py_ssize_t after
 
 cdef void corner_bins(real_t* unused, const Regions* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
                       Scratch* scratch) noexcept nogil:
-    """As `separable_bins`: the maximum over all samples of the largest of four weighted corners."""
+    """Like `separable_bins`, for the maximum over all samples of the largest of four weighted corners."""
     cdef const Bins* rows = &scratch.rows
     cdef const Bins* columns = &scratch.columns
     cdef Py_ssize_t i, c, k, left
@@ -289,7 +289,7 @@ cdef void corner_bins(real_t* unused, const Regions* job, const char* plane, Py_
 
 
 cdef const char* narrowed(real_t* unused, const Regions* job, Scratch* scratch, Py_ssize_t n) noexcept nogil:
-    """The row of bins as values. Averages of floats are still doubles here. 16-bit results are rounded only once."""
+    """Convert the row of bins to values. Averages of floats are doubles up to here; 16-bit results are rounded once."""
     cdef const double* sums = <const double*> scratch.out
     cdef float* values = <float*> scratch.values
     cdef Py_ssize_t j
@@ -380,7 +380,7 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
     cdef Py_ssize_t r, count = rois.shape[0]
     cdef const void* corners = cnp.PyArray_DATA(rois)
     cdef const int64_t* image = <const int64_t*> cnp.PyArray_DATA(images)
-    cdef const Regions* fixed = &job  # lest each thread takes a copy
+    cdef const Regions* fixed = &job  # so that threads do not each take a copy
     cdef char* memory
     cdef Interrupts signals
     cdef Team team
