@@ -27,7 +27,7 @@ class Line(NamedTuple):
     kept: bool  # whether the result has the axis
 
     def read_by(self, places: int) -> int:
-        """The number of elements that so many results read."""
+        """The number of elements that this many neighbouring results read."""
         return self.windows.read_by(places) if self.windows else max(self.least, places)
 
     def part(self, begin: int, end: int) -> tuple[int, int, Axis | None]:

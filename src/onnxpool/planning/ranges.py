@@ -26,7 +26,7 @@ def retries(reduction: Reduction, dtype: str) -> bool:
 
 
 def harmless(reduction: Reduction, dtype: str, taps: int) -> tuple[float, float]:
-    """The range of magnitudes whose sums, of so many taps, never leave the safe range."""
+    """The range of magnitudes whose sums over this many taps never leave the safe range."""
     taps = max(taps, 1)
     if reduction.name != "norm":
         return 0.0, (MOST_DOUBLE if dtype == "float64" else MOST_FLOAT) / (2 * taps)

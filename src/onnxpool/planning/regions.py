@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 else:
     pool_regions = kernels.compiled("other.regions").pool_regions
 
-MOST_REACH = 2.0**31  # magnitude of a corner or side in elements, which 32 bits must hold after rounding
-MOST_SAMPLES = 2**22  # of one region, whose number the data decides where sampling_ratio is 0
+MOST_REACH = 2.0**31  # maximum magnitude of a corner or side in elements, which 32 bits must hold after rounding
+MOST_SAMPLES = 2**22  # maximum number of samples of a region, which the data determines if sampling_ratio is 0
 
 
 class Regions(NamedTuple):
-    """How regions are divided into bins, and what a bin becomes."""
+    """How regions are divided into bins, and how a bin is reduced."""
 
     kind: str
     pooled: tuple[int, int]

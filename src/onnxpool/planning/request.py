@@ -1,4 +1,4 @@
-"""Requests: what a plan is asked for, independent of how arrays lie in memory."""
+"""Requests: the task of a plan, independent of the memory layout of arrays."""
 
 import math
 from typing import Any, NamedTuple
@@ -83,7 +83,7 @@ class Request(NamedTuple):
 
     @property
     def places(self) -> tuple[int, ...]:
-        """What one more along each axis adds to an index; 0 if there are no indices."""
+        """The index stride of each axis; 0 if there are no indices."""
         if self.reduction.name != "indexed_max":
             return (0,) * len(self.shape)
         order = self.order

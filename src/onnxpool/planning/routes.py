@@ -5,7 +5,7 @@ from typing import NamedTuple
 from .steps import MOVES, STEPS, Problem, Step
 
 MOVED = 1.78  # nanoseconds to make one register of elements adjacent; fitted with the costs of steps
-CLEARLY = 0.93  # of an earlier step's cost, which a later step must beat; takes 0.994 of the time, 0.98 from memory
+CLEARLY = 0.93  # a later step must cost less than this times an earlier one; takes 0.994 of the time, 0.98 from memory
 LEAST = min(step.costs["results"] for step in STEPS if step.costs)  # cost of any window
 TILE = 512  # places of a tile whose channels are made adjacent
 
