@@ -29,7 +29,7 @@ def dtypes(kind: int) -> list[str]:
     return [name for row in rows if row[kind].strip().startswith("yes") for name in row[0].strip().split(", ")]
 
 
-ROWS = re.findall(r"^\| (.+?) \| `(.+?)` \| `(.+?)` \|$", section("What other packages write"), re.MULTILINE)
+ROWS = re.findall(r"^\| (.+?) \| `(.+?)` \| `(.+?)` \|$", section("Equivalent calls in other packages"), re.MULTILINE)
 EXTREMA, MEANS = dtypes(1), dtypes(2)
 FLOATS = [name for name in EXTREMA if "float" in name]
 
