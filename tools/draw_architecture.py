@@ -118,13 +118,13 @@ def group(x: float, y: float, width: float, title: str, note: str, names: Sequen
 
 
 def passed(y: float, words: str) -> list[str]:
-    """An arrow to the next stage, with what is passed."""
+    """An arrow to the next stage, with the value that is passed."""
     x = MARGIN + PADDING + 8
     return [arrow(f"M{x} {y:g}v{ARROW - 3}"), text(x + 14, y + ARROW / 2 + 4, words)]
 
 
 def pipeline(y: float) -> tuple[list[str], float]:
-    """The stages from top to bottom, with what each passes to the next, and the bottom of the last one."""
+    """The stages from top to bottom, with the values passed between them, and the bottom of the last one."""
     parts: list[str] = []
     found = stages()
     for i, stage in enumerate(found):

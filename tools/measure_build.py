@@ -48,7 +48,7 @@ def build(folder: Path, instruction_sets: str) -> None:
     Parameters
     ----------
     folder : Path
-        Where the wheel and everything on the way to it go.
+        Folder for the wheel and all intermediate files.
     instruction_sets : str
         As the option of meson.options.
     """

@@ -1,4 +1,4 @@
-"""Model what pooling a dask array costs: tasks, bytes read, halos, and time on N workers.
+"""Model the cost of pooling a dask array: tasks, bytes read, halos, and time on N workers.
 
     python tools/model_scaling.py --shape 10000 50000 50000 --chunk 100 500 500 --kernel 3 --stride 2 --workers 100
 
@@ -25,7 +25,7 @@ class Line:
     pads: tuple[int, int] = (0, 0)
 
     def counts(self) -> dict[str, int]:
-        """What the chunks of the result read along this axis."""
+        """The reads of the result's chunks along this axis."""
         sizes = np.array([size for size in self.chunks if size])
         ends = np.cumsum(sizes)
         begins, length = ends - sizes, int(ends[-1])
@@ -57,7 +57,7 @@ class Cost:
     read_bytes: int  # that pools read from chunks
     halo_bytes: int  # of these, from chunks other than the result's own
     output_bytes: int
-    task_bytes: int  # the most that a pool reads
+    task_bytes: int  # maximum that a pool reads
 
 
 def count(lines: Sequence[Line], itemsize: int) -> Cost:

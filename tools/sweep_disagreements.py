@@ -414,7 +414,7 @@ class Tally:
         self.false_alarms: list[Finding] = []
 
     def judge(self, peer: str, draft: Draft, case: Case, rng: random.Random) -> None:
-        """Run a node on a peer, and compare with what the table says."""
+        """Run a node on a peer, and compare the outcome with the table."""
         rows = rows_for(case, peer)
         usual = [row for row in rows if not row.values]
         example = draft.example(rng)

@@ -1,4 +1,4 @@
-"""How times are measured: in rounds, one library after the other, until the best time of each is certain."""
+"""Measurement of times in rounds: one library after the other, until the best time of each is certain."""
 
 import gc
 import time
@@ -89,7 +89,7 @@ def sure(times: list[float]) -> bool:
 
 
 def undecided(times: dict[str, list[float]]) -> list[str]:
-    """Whose times still matter: ours, the copy's and those of the leading peers, if one is uncertain or it is close."""
+    """The libraries whose times still matter: ours, the copy and leading peers, if one is uncertain or it is close."""
     best = {name: min(rounds) for name, rounds in times.items()}
     peers = sorted(set(times) - {OURS, COPY}, key=best.__getitem__)
     close = [name for name in peers if abs(best[name] / best[OURS] - 1) < CLOSE]

@@ -161,7 +161,7 @@ def test_dtypes_of_block_reduce() -> None:
 
 
 def test_running_sums() -> None:
-    """What `uniform_filter` loses is missing from all later windows."""
+    """An element that `uniform_filter` loses is missing from all later windows."""
     x = np.ones(20)
     x[3] = 1e17
     assert (ndimage.uniform_filter(x, 3)[5:] == 0).all()

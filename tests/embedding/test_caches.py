@@ -1,4 +1,4 @@
-"""What functions cache: bounded, without cycles, and cleared on request; and what a new shape costs."""
+"""The caches of functions, which are bounded, free of cycles, and cleared on request; and the cost of a new shape."""
 
 import gc
 import sys
@@ -34,7 +34,7 @@ print(resident() - before, gc.collect())
 
 
 def grown(call: str, calls: int) -> tuple[float, int]:
-    """By how many MiB a process grows in this many calls without garbage collection, and what is then collected."""
+    """The MiB by which a process grows in calls without garbage collection, and the objects then collected."""
     if not sys.platform.startswith("linux"):
         pytest.skip("needs /proc")
     mebibytes, collected = program(RESIDENT.format(call=call, calls=calls)).split()

@@ -26,7 +26,7 @@ BOTH = pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "le
 
 @pytest.fixture(autouse=True, scope="module")
 def only_new_garbage() -> Iterator[None]:
-    """Makes garbage collections look only at objects of these tests, which takes little time."""
+    """Restricts garbage collections to objects of these tests, which takes little time."""
     gc.collect()
     gc.freeze()
     yield
@@ -114,7 +114,7 @@ def test_no_elements_need_no_data(data: Any) -> None:
 
 
 def test_writeable_unless_the_tensor_is_not() -> None:
-    """What is written to the array arrives in the tensor, unless the tensor is read-only or cannot tell."""
+    """Values written to the array arrive in the tensor, unless the tensor is read-only or cannot tell."""
     x = some()
     onnxpool.from_dlpack(Producer(x))[0, 0, 0] = 77
 

@@ -1,4 +1,4 @@
-"""The number of threads: what decides it, and in which order."""
+"""The number of threads: the settings that determine it, and their order."""
 
 import math
 from functools import cache
@@ -17,7 +17,7 @@ ONE_PROCESSOR = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0)
 
 @cache
 def granted() -> int:
-    """What the machine grants to a process without settings."""
+    """The number of threads that the machine grants to a process without settings."""
     return int(program(COUNT))
 
 

@@ -1,4 +1,4 @@
-"""What tests share: paths, dtypes, layouts, instruction sets, comparisons of bits, and windows tap by tap in NumPy."""
+"""Helpers of tests: paths, dtypes, layouts, instruction sets, comparisons of bits, and windows tap by tap in NumPy."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence

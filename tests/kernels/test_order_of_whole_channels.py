@@ -10,7 +10,7 @@ from onnxpool import base
 from onnxpool.planning.routes import Forced
 
 ROW = 64  # bytes of accumulators
-LONG = 2048  # values at most of a row
+LONG = 2048  # maximum number of values of a row
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,7 @@ DTYPES = [np.dtype(t) for t in (np.int8, np.uint8)] + FLOATS
 KINDS = {"max": {}, "mean": {}, "mean with pads": {"count_include_pad": 1}, "norm 1": {"p": 1}, "norm 2": {"p": 2},
          "norm 3": {"p": 3}, "magnitude": {"p": 2**60}}
 PROBLEMS = 200  # of each reduction
-WAYS = (None, "apart", None, "rows backwards", "backwards")  # that arrays lie
+WAYS = (None, "apart", None, "rows backwards", "backwards")  # memory layouts of arrays
 FENCE = 4096  # bytes beyond scratch memory that are watched
 MOST_WORK = 300_000  # elements, and taps of all windows of a channel
 
@@ -388,7 +388,7 @@ def by_handle(plan, x):
 
 
 def by_bridge(plan, x):
-    """As a session of onnxruntime with two threads does."""
+    """Split a call as an onnxruntime session with two threads does."""
     with onnxpool.num_threads(2):
         parts = nodes.pieces(plan, (x,), np.empty(plan.output_shape, x.dtype))
     assert len(parts) == 2
@@ -399,7 +399,7 @@ def by_bridge(plan, x):
 
 @pytest.mark.parametrize("caller", [by_plan, by_plain_call, by_handle, by_bridge])
 def test_all_callers_get_their_pool_from_one_function(caller, monkeypatch):
-    """What `setup_of` says is what runs, whoever calls."""
+    """The route that `setup_of` returns is the one that runs, for every caller."""
     setup_of, asked = layout.setup_of, []
 
     def watched(*arguments):

@@ -2,7 +2,8 @@
 Compare sessions on many random graphs: python tests/onnxruntime/graph_campaign.py --graphs 10000 --seed 1
 
 Every graph runs through plain onnxruntime and through every way of registering, at all levels of optimisation. --only
-repeats the graph of one seed. The exit status is 1 if a session computes another value, or refuses what it should run.
+repeats the graph of one seed. The exit status is 1 if a session computes another value, or refuses a graph that it
+should run.
 """
 
 import argparse

@@ -86,7 +86,7 @@ class Good(NamedTuple):
     pick: Callable[[NDArray[Any]], NDArray[Any]]
 
 
-ROWS = [*range(8), 5, 6, 7]  # what the bottom right tap of a 2x2 window with dilation 3 sees through 3 pads
+ROWS = [*range(8), 5, 6, 7]  # rows that the bottom right tap of a 2x2 window with dilation 3 reads with 3 pads
 GOOD = [
     Good("stride_beyond_any_output", {"kernel_shape": [2, 2], "strides": [2**62, 2**62]}, lambda b: b[1:2, 1:2]),
     Good("dilated_into_the_pads", {"kernel_shape": [2, 1], "dilations": [9, 1], "pads": [2, 0, 0, 0]}, lambda b: b[7:]),

@@ -178,7 +178,7 @@ def bad_option(choices, call):
 
 
 def bad_out(choices, call):
-    """Something unsuitable to store the result in."""
+    """An `out` that cannot store the result."""
     return replace(call, out=choices.integer(0, len(OUTS) - 1))
 
 
@@ -216,7 +216,7 @@ def guarded(choices, call):
 
 
 def make_outs(choices, call, shapes):
-    """What to pass as out, and the slots that hold it."""
+    """The argument `out`, and the slots that hold it."""
     if isinstance(call.out, int):
         return OUTS[call.out], []
     dtypes = [native(call.x.dtype), np.dtype(np.int64)] if isinstance(call.x, np.ndarray) else []

@@ -1,4 +1,4 @@
-"""What every pooling operator must return: plain loops over windows and exact arithmetic.
+"""The results that every pooling operator must return, by plain loops over windows and exact arithmetic.
 
 Nothing here shares code with the library. A float is represented as a multiple of its type's smallest
 subnormal, so sums are Python integers and exact; powers and roots are decimals of 40 digits.
@@ -260,7 +260,7 @@ def covers_all(attributes, spatial):
 
 @dataclass(frozen=True)
 class Truth:
-    """What a call must return: one cell per output, channels first and row-major.
+    """The results that a call must return: one cell per output, channels first and row-major.
 
     A cell is a Mean, a Norm, or the very number expected (all cells of the max and quantised operators are).
     """

@@ -1,4 +1,4 @@
-"""What a wheel must do on any platform.
+"""Requirements on wheels for any platform.
 
 These tests need only NumPy and pytest. A release runs them on every wheel.
 """

@@ -142,8 +142,8 @@ class Reducing(OneResult):
         except PoolTypeError as error:
             if self.axes is not None or name not in self._dtypes_along_axes():
                 raise
-            raise PoolTypeError(f"{error}, or name the pooled axes: with axes= maxima of {name} are taken", self.label,
-                                error.attribute, value=error.value) from None
+            raise PoolTypeError(f"{error}, or name the pooled axes: with axes=, maxima of {name} are accepted",
+                                self.label, error.attribute, value=error.value) from None
 
     def _dtypes_along_axes(self) -> tuple[str, ...]:
         """The additional dtypes, beyond those of ONNX, that are accepted with `axes`."""

@@ -107,7 +107,7 @@ class RegionPlan(Plan):
         bad = np.flatnonzero((images < 0) | (images >= self.shape[0]) | (images != np.floor(images)))
         if len(bad):
             way = f"whole numbers in [0, {self.shape[0]})" if self.shape[0] else "no regions"
-            raise PoolError(f"{self.label}: {name.format(int(bad[0]))}={images[bad[0]]} is no image of X, "
+            raise PoolError(f"{self.label}: {name.format(int(bad[0]))}={images[bad[0]]} is not an image of X, "
                             f"which has {self.shape[0]}; give {way}", self.label, name.partition("[")[0],
                             value=images[bad[0]].item())
         return images.astype(np.int64)
