@@ -1,4 +1,4 @@
-"""How much memory a call needs: input, output and little else."""
+"""The memory that a call needs: input, output and little else."""
 
 import ctypes
 import re

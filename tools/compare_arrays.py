@@ -99,7 +99,7 @@ def main():
     """Print the table."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scipy", "scikit-image"))
     print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, {versions}\n")
-    print("| what | with | ms | ratio | MiB | error |\n|---|---|---|---|---|---|")
+    print("| task | method | ms | ratio | MiB | error |\n|---|---|---|---|---|---|")
     onnxpool.set_num_threads(1)
     for what, (x, ways) in CASES.items():
         first = None

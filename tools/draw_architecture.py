@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 FILE = ROOT / "docs" / "images" / "architecture.svg"
 
 WIDTH, MARGIN, PADDING = 880, 20, 14
-MAIN, SIDE = 590, 214  # widths of the pipeline, and of the column beside it
+MAIN, SIDE = 590, 214  # widths of the pipeline, and of the column next to it
 CHIP, LETTER, SPACE = 24, 7.3, 8  # height of a chip, width of a letter in it, space between chips
 STAGE, ARROW, HEAD = 52, 36, 50  # heights of a stage, of an arrow, and of the text of a group
 
@@ -69,7 +69,7 @@ class Groups(NamedTuple):
 
 
 def groups() -> Groups:
-    """The modules above the pipeline, those of planning beside it, and the others, which it builds on."""
+    """The modules above the pipeline, those of planning next to it, and the others, which it builds on."""
     taken = {name for stage in stages() for name in stage.modules}
     names = list(modules())
     top = min(map(names.index, taken))

@@ -404,7 +404,7 @@ class Finding(NamedTuple):
 
 
 class Tally:
-    """The findings: for each row the number of nodes to which it applied, alone or not, and what was wrong."""
+    """The findings: for each row, the number of nodes to which it applied, alone or not, and the errors."""
 
     def __init__(self) -> None:
         self.nodes: Counter[str] = Counter()

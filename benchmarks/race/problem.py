@@ -7,7 +7,7 @@ import numpy as np
 
 from ..workloads import WORKLOADS, Call, Workload
 
-# How large the error of a peer may be, relative to the largest number in its answer.
+# Maximum error of a peer, relative to the largest number in its answer.
 TOLERANCES = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 5e-2}
 
 

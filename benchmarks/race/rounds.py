@@ -18,7 +18,7 @@ OURS, COPY = "onnxpool", "copy"
 
 
 class Pace(NamedTuple):
-    """How long to measure."""
+    """The duration of a measurement."""
 
     seconds: float  # of a round of one library
     least: int  # rounds

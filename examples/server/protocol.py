@@ -364,7 +364,7 @@ def names(known: Sequence[str] | dict[str, Any]) -> str:
 
 
 def shown(value: object) -> str:
-    """What a client sent, for a message, shortened if it is long."""
+    """A value from a client as text for a message, shortened if it is long."""
     if isinstance(value, (list, dict)) and len(value) > 16:
         return f"a {type(value).__name__} of {len(value)}"
     text = repr(value) if not isinstance(value, int) or abs(value) < 1 << 64 else "an integer beyond 64 bits"

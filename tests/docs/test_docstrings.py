@@ -32,7 +32,7 @@ def test_docstring_is_complete(name: str) -> None:
 
 
 def test_calls_share_the_text_of_their_parameters() -> None:
-    """Calls of operators, plans and parts describe what they have besides X alike; a share differs in two."""
+    """Calls of operators, plans and parts describe their parameters after X alike; a share differs in two."""
     entries = {}
     for call in CALLS:
         text = inspect.getdoc(eval(call, vars(onnxpool).copy())) or ""

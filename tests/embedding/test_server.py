@@ -73,7 +73,7 @@ def tensor(name: str, array: NDArray[Any], datatype: str, binary: bool = True) -
 
 
 def test_health_and_metadata(client: InferenceServerClient) -> None:
-    """The client finds the server live and ready, and the model as it is."""
+    """The client finds that the server is live and ready, and gets the right metadata of the model."""
     assert client.is_server_live()
     assert client.is_server_ready()
     assert client.is_model_ready("peaks")

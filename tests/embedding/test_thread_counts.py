@@ -33,7 +33,7 @@ def granted() -> int:
     ids=str,
 )
 def test_environment_chooses_the_thread_count(variables: dict[str, str], expected: int) -> None:
-    """ONNXPOOL_NUM_THREADS overrides OMP_NUM_THREADS, which overrides what the machine grants."""
+    """ONNXPOOL_NUM_THREADS overrides OMP_NUM_THREADS, which overrides the number that the machine grants."""
     assert int(program(COUNT, **variables)) == min(expected, granted())
 
 

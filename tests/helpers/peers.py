@@ -30,8 +30,8 @@ MICROSOFT = "com.microsoft"
 TORCH = "torch"
 PACKAGES = {ORT: "onnxruntime", OPENVINO: "openvino", TORCH: "torch", REFERENCE: "onnx", INFERENCE: "onnx"}
 
-# How large the error of a peer's sums may be: a few roundings of each dtype, because the reference rounds after every
-# step. It is relative to the mean of magnitudes for a mean, and to the largest number for others.
+# Maximum error of a peer's sums: a few roundings of each dtype, because the reference rounds after every step. It is
+# relative to the mean of magnitudes for a mean, and to the largest number for others.
 ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-5, "float64": 1e-12}
 TINY = 0.25  # relative to the smallest normal number, below which peers lose digits or flush to 0
 UNWRITTEN = 0x5a  # bytes of large numbers in all dtypes

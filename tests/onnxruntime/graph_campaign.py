@@ -132,7 +132,7 @@ def warned(graph: Graph) -> bool:
 
 
 class Outcome(NamedTuple):
-    """The findings for a graph: what is wrong with onnxpool, and at which levels onnxruntime contradicts itself."""
+    """The findings for a graph: errors of onnxpool, and the levels at which onnxruntime contradicts itself."""
 
     problems: list[str]
     kind: str
@@ -143,8 +143,8 @@ def check(graph: Graph) -> Outcome:
     """
     Run a graph in every way.
 
-    A session that leaves nodes to onnxruntime must answer like onnxruntime at that level, or as the operators mean. One
-    that takes the nodes must answer as the operators mean. In three cases onnxruntime's answer is accepted too: it puts
+    A session that leaves nodes to onnxruntime must answer like onnxruntime at that level, or as the operators define. One
+    that takes the nodes must answer as the operators define. In three cases onnxruntime's answer is accepted too: it puts
     operators of its own between Q and DQ, it computes nodes on constants itself, and it rounds float16 at other points
     of a graph. A graph that onnxruntime finds invalid is refused in all ways.
     """

@@ -79,7 +79,7 @@ def test_lp_pool_1_without_a_kernel_is_refused() -> None:
 
 
 class Good(NamedTuple):
-    """Unusual but valid attributes on the 8x8 board; `pick` selects from the board what max pooling returns."""
+    """Unusual but valid attributes on the 8x8 board; `pick` selects the elements that max pooling returns."""
 
     name: str
     attributes: dict[str, Any]
@@ -113,7 +113,7 @@ GOOD = [
 
 @pytest.mark.parametrize("case", GOOD, ids=lambda case: case.name)
 def test_unusual_attribute_has_a_value(case: Good) -> None:
-    """Attributes at the limits of what is legal give the arithmetically right value, in every dtype of max pooling."""
+    """Attributes at the limits of the legal range give the right value, in every dtype of max pooling."""
     for dtype in DTYPES:
         y = onnxpool.max_pool(board(dtype), **case.attributes)
 

@@ -1,4 +1,4 @@
-"""Plans remember that plain arrays need no further checks; what is required of calls also holds for the second one."""
+"""Plans remember that plain arrays need no further checks; second calls must still meet all requirements on calls."""
 
 import inspect
 import pickle

@@ -239,7 +239,7 @@ def expected_shapes(call):
 
 
 def attempt(choices, call):
-    """Make the call; return what is wrong with its outcome, and the name of the outcome."""
+    """Make the call; return the fault of its outcome, and the name of the outcome."""
     shapes = expected_shapes(call)
     call, slots = guarded(choices, call)
     out, out_slots = make_outs(choices, call, shapes)
@@ -268,7 +268,7 @@ def attempt(choices, call):
 
 
 def wrong_result(call, result, shapes):
-    """What is wrong with a result."""
+    """The fault of a result."""
     results = result if isinstance(result, tuple) else (result,)
     if shapes is None:
         return f"a result of {[getattr(y, 'shape', y) for y in results]} where a refusal is due"

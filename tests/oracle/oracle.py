@@ -150,7 +150,7 @@ def divisors(axes, windows, count_include_pad):
 
 
 class Mean(NamedTuple):
-    """The mean total / divisor, where `magnitude` is the sum of |x|; both count smallest subnormals."""
+    """The mean total / divisor, where `magnitude` is the sum of |x|; both in smallest subnormals."""
 
     total: int
     magnitude: int
@@ -262,7 +262,7 @@ def covers_all(attributes, spatial):
 class Truth:
     """The results that a call must return: one cell per output, channels first and row-major.
 
-    A cell is a Mean, a Norm, or the very number expected (all cells of the max and quantised operators are).
+    A cell is a Mean, a Norm, or the exact number (as for all cells of the max and quantised operators).
     """
 
     operator: str

@@ -57,7 +57,7 @@ def overhang(axis: Axis) -> int:
 
 
 def room(axis: Axis) -> int:
-    """How far a window can move within input and padding."""
+    """The distance by which a window can move within input and padding."""
     return axis.size + sum(axis.pads) - axis.span
 
 
@@ -65,7 +65,7 @@ def differ(pairs: Sequence[tuple[Axis, Axis]]) -> bool:
     """
     Whether windows along the first of each two axes, or their divisors, differ from those along the second.
 
-    If a window is empty along one axis, the others do not matter: what an empty window returns is not compared.
+    If a window is empty along one axis, the others do not matter, because results of empty windows are not compared.
     """
     if any(ours.out != theirs.out for ours, theirs in pairs):
         return True

@@ -95,7 +95,7 @@ class Reducing(OneResult):
         return Reduction(self.reduces, whole=not self.windowed)
 
     def _pooled(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Which axes of an array are pooled, in the order of attributes."""
+        """The pooled axes of an array, in the order of attributes."""
         if self.axes is not None:
             return checked_axes(self.label, self.axes, shape)
         sizes, first = self._spatial(shape)

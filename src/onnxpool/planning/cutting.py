@@ -19,7 +19,7 @@ INDEX_BYTES = 8
 
 
 class Line(NamedTuple):
-    """How results depend on elements along one axis of an array."""
+    """The dependence of results on elements along one axis of an array."""
 
     size: int  # of the array
     windows: Axis | None  # None if each element has a result of its own
@@ -73,7 +73,7 @@ class Cuttable(Plan):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """How results depend on elements along each axis of the array."""
+        """The dependence of results on elements along each axis of the array."""
         along, kept = dict(zip(self._places(), self.axes, strict=True)), self._result_axes()
         return tuple(Line(size, along.get(axis), self._least(axis), axis in kept)
                      for axis, size in enumerate(self.shape))

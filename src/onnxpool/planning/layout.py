@@ -154,7 +154,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
     # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
     stays = not problem.planar and step.in_place and (step.gathers or contiguous)
-    # A thread may take MOST bytes. Copied elements may use what scratch memory leaves of them.
+    # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
     free = 0 if problem.planar or (step.copies_in_room and not stays) else tiles.MOST - room
 
     def volume(step: Step, unit: str, tile: Tile) -> int:

@@ -22,7 +22,7 @@ MOST_SAMPLES = 2**22  # maximum number of samples of a region, which the data de
 
 
 class Regions(NamedTuple):
-    """How regions are divided into bins, and how a bin is reduced."""
+    """The division of regions into bins, and the reduction of a bin."""
 
     kind: str
     pooled: tuple[int, int]

@@ -27,7 +27,7 @@ def moved(problem: Problem) -> float:
 
 
 def halo(problem: Problem) -> float:
-    """How often tiles read each place on average, if channels are made adjacent tile by tile."""
+    """The average number of times that tiles read a place, if channels are made adjacent tile by tile."""
     side = round(TILE ** (1 / len(problem.axes)))  # windows of a tile along each axis
     times = 1.0
     for axis in problem.axes:

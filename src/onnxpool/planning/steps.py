@@ -138,7 +138,7 @@ def sums(axis: Axis) -> float:
 
 
 def places(axis: Axis) -> float:
-    """How many places a row has for each of its windows."""
+    """The number of places of a row for each of its windows."""
     return ((axis.out - 1) * axis.stride + min(axis.span, 2 * axis.size)) / max(1, axis.out)
 
 

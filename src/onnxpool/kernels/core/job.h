@@ -82,7 +82,7 @@ typedef struct {
     int careful;                               /* whether quotients must be computed by division */
 } Rule;
 
-/* Where the elements of an array lie in one call; strides are bytes. */
+/* The address and strides (in bytes) of an array in one call. */
 typedef struct {
     char *data;
     ptrdiff_t itemsize;

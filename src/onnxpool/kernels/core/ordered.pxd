@@ -15,7 +15,7 @@ cdef extern from "element.h" nogil:
         DIRECT
         FLAT
         HAS_NANS
-        PLACES  # whether totals have any
+        PLACES  # whether totals have places
     bint seen_nan(const seen_t* seen) noexcept
     places_t places_fill(int64_t place) noexcept
     places_t places_add(places_t a, places_t b) noexcept

@@ -31,8 +31,8 @@ cdef struct Job:
     Py_ssize_t x_room, y_room, index_room  # bytes for the copies of a tile, if arrays are apart
     Py_ssize_t scratch                   # bytes that the step needs
     const Job* retry                     # the job that recomputes suspect results, or NULL
-    Extremes extremes                    # the elements without which no result is wrong
-    bint retries                         # whether this is such a job, whose step reads the results so far
+    Extremes extremes                    # magnitudes that can take a sum out of its range
+    bint retries                         # whether this job is a retry, whose step reads the results so far
 
 cdef struct Call:
     Array x, y, indices
