@@ -11,7 +11,7 @@ MOST_FLOAT, MOST_DOUBLE = (2 - 2**-23) * 2.0**127, sys.float_info.max
 
 
 def safe_range(reduction: Reduction, dtype: str) -> tuple[float, float]:
-    """The range within which a sum of p-th powers has certainly neither overflowed nor underflowed."""
+    """The range in which a sum of p-th powers is certain not to have overflowed or underflowed."""
     low, high = DTYPES[dtype].exponents
     if reduction.p * max(-low, high) <= SAFE:
         return 0.0, math.inf

@@ -12,7 +12,7 @@ from ..windows import Axis, ceil_div
 MOST = 1_000_000  # bytes per thread; a larger tile is cut whatever it costs, because callers are promised about 1 MiB
 TASKS = 16  # minimum number of tasks of a large problem, so that up to 8 threads share them evenly; not measured
 # Measured on Zen 3 with one thread:
-LARGE = 1 << 18  # elements read and written by a large problem; with half of that, 1.7 times the time of a single tile
+LARGE = 1 << 18  # least elements read and written by a large problem; half of that takes 1.7 times as long as one tile
 MOST_EXTRA = 1.6  # maximum work of two half tiles relative to a whole one, unless memory demands more
 HALVED_LANES = 1.2  # work of halving lanes that fill cache lines; otherwise 2
 
@@ -108,7 +108,7 @@ def passed(read: Sequence[int], windows: Sequence[int]) -> int:
 
 
 def halved(tile: Tile, work: Work, least: int, grain: int) -> tuple[float, Tile]:
-    """The tile halved where that adds the least work, and the factor by which work grows; inf if it is a single one."""
+    """The tile halved where that adds the least work, and the factor by which work grows (inf if indivisible)."""
     items, windows, lanes = tile
     if items > 1:
         return 1, Tile((items + 1) // 2, windows, lanes)
