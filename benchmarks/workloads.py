@@ -166,7 +166,7 @@ BOUNDS = {  # the most that it may take, as a multiple of a simpler workload of 
     ("avg4d_k2s2", "avg3d_k2s2"): 1.5,
     ("avg5d_k2s2", "avg3d_k2s2"): 1.5,
 }
-REGIONS = 512  # of the workloads that pool regions
+REGIONS = 512  # number of regions of the workloads that pool them
 
 
 def array(shape: tuple[int, ...], dtype: str) -> np.ndarray:

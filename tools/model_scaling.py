@@ -54,8 +54,8 @@ class Cost:
     tasks: int  # added by onnxpool: pools, and cuts of halos
     pools: int
     input_bytes: int
-    read_bytes: int  # that pools read from chunks
-    halo_bytes: int  # of these, from chunks other than the result's own
+    read_bytes: int  # bytes that pools read from chunks
+    halo_bytes: int  # part of these that lies in chunks other than the result's own
     output_bytes: int
     task_bytes: int  # maximum that a pool reads
 
@@ -87,12 +87,12 @@ def count_global(chunks: Sequence[Sequence[int]], pooled: Sequence[int], merged:
 class Rates:
     """The rates of the machines: seconds per byte or per task."""
 
-    load: float  # to create a byte of input, for instance from storage
-    join: float  # to copy a byte that is read into one array
-    pool: float  # to pool a byte that is read
-    move: float  # to move a byte of a halo from another worker
-    task: float  # that a worker spends on any task
-    schedule: float  # that the single scheduler spends on any task
+    load: float  # time to create a byte of input, for instance from storage
+    join: float  # time to copy a byte that is read into one array
+    pool: float  # time to pool a byte that is read
+    move: float  # time to move a byte of a halo from another worker
+    task: float  # time that a worker spends on any task
+    schedule: float  # time that the single scheduler spends on any task
 
 
 def predict(cost: Cost, rates: Rates, workers: int, loads: int) -> dict[str, float]:

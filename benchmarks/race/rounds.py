@@ -20,7 +20,7 @@ OURS, COPY = "onnxpool", "copy"
 class Pace(NamedTuple):
     """The duration of a measurement."""
 
-    seconds: float  # of a round of one library
+    seconds: float  # duration of a round of one library
     least: int  # rounds
     most: int
     limit: float  # seconds after which there are no rounds beyond the minimum

@@ -13,7 +13,7 @@ from protocol import DATATYPES, Array, RequestError, Signature
 import onnxpool
 from onnxpool.onnx.reference import Evaluator, NodeError
 
-FATAL = 4  # of onnxruntime's log: mistakes in a request are reported to its client instead
+FATAL = 4  # log level of onnxruntime: mistakes in a request are reported to its client instead
 
 
 class Runtime(Protocol):

@@ -104,7 +104,7 @@ class Place(NamedTuple):
 
     operator: str | None  # name or label
     attribute: str
-    position: int | None = None  # of one value of a sequence
+    position: int | None = None  # position of one value of a sequence
 
     def __str__(self) -> str:
         text = f"{self.operator or 'onnxpool'}: {self.attribute}"

@@ -36,7 +36,7 @@ ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-5, "float64": 1e-12
 TINY = 0.25  # relative to the smallest normal number, below which peers lose digits or flush to 0
 UNWRITTEN = 0x5a  # bytes of large numbers in all dtypes
 BLOCK = 8  # channels that onnxruntime's kernels process at a time; some process a multiple
-MANY, LONG = 2**14, {"float16": 2e-3, "bfloat16": 0.1, "float32": 2e-3, "float64": 1e-9}  # for more elements
+MANY, LONG = 2**14, {"float16": 2e-3, "bfloat16": 0.1, "float32": 2e-3, "float64": 1e-9}  # above MANY elements
 ADDED, TERMS = ("AveragePool", "LpPool", "GlobalAveragePool"), 64  # the reference sums at least this many in bfloat16
 SCALED = 1.25  # instead of TINY: its bfloat16 norms are means times up to 300 taps, each half a digit off
 MEANS = ("AveragePool", "GlobalAveragePool")
@@ -157,7 +157,7 @@ def openvino_runs(example: Example) -> Run:
     def run(inputs: Inputs) -> Results:
         results = [request.get_output_tensor(i).data for i in range(example.outputs)]
         for result in results:
-            result.view(np.uint8)[...] = UNWRITTEN  # which a result that is not written keeps
+            result.view(np.uint8)[...] = UNWRITTEN  # a result that is not written keeps this
         request.infer([tensor(x) for x in inputs if x is not None])
         y, *indices = map(np.array, results)
         return [y.view(example.x.dtype) if wide else y, *indices]

@@ -45,7 +45,7 @@ def test_indices(dtype, shape, window, channels_last):
     kernel, strides = WINDOWS[window]
     x = data(shape, dtype)
     view = windows(x, kernel, strides)
-    inside = view.reshape(*view.shape[:4], -1).argmax(-1)  # of the first NaN if there is one
+    inside = view.reshape(*view.shape[:4], -1).argmax(-1)  # argmax returns the first NaN if there is one
     row, column = np.divmod(inside, kernel[1])
     row += np.arange(view.shape[2])[:, None] * strides[0]
     column += np.arange(view.shape[3]) * strides[1]

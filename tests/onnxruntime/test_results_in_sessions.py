@@ -209,7 +209,7 @@ def test_a_pad_before_a_mean_is_data(opset, shape, pads):
     pad = helper.make_node("Pad", ["x", "p"], ["z"]) if opset > 10 else helper.make_node("Pad", ["x"], ["z"], pads=pads)
     proto = model([pad, pool], [("x", "float32", shape)], [("y", "float32", None)], opset,
                   constants={"p": np.array(pads)} if opset > 10 else {})
-    alone = [(None, None)] if RELEASE >= (1, 21) else []  # for which older releases are wrong
+    alone = [(None, None)] if RELEASE >= (1, 21) else []  # older releases are wrong here
     for ops, given in (*alone, ("missing", None), ("missing", opset), ("all", None), ("all", opset),
                        (["AveragePool"], opset)):
         made = session(proto, ops, **({"opset": given} if ops else {}))

@@ -27,7 +27,7 @@ import onnxpool
 
 SLOTS = [Slot(64) for _ in range(8)]
 MOST_SECONDS = 20  # seconds of one call, after which it is considered to hang
-MOST_BYTES = 3 * 2**30  # of address space, so that a result of billions of elements raises MemoryError
+MOST_BYTES = 3 * 2**30  # address space, limited so that a result of billions of elements raises MemoryError
 HUGE_RESULT = 2**29
 MOST_REPORTS = 20
 

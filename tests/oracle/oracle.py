@@ -292,7 +292,7 @@ def as_number(cell, name):
     if isinstance(cell, Mean):
         return cell.total / (cell.divisor << FORMATS[name].unit)
     if isinstance(cell, tuple) and not isinstance(cell, Norm):
-        return cell.value  # of a sample
+        return cell.value  # the value of a sample
     if isinstance(cell, Norm):
         return float(DECIMALS.divide(cell.value, decimal.Decimal(1 << FORMATS[name].unit)))
     return cell

@@ -13,7 +13,7 @@ import numpy as np
 from oracle import GeometryError, Truth, maxima, native
 
 MOST_SAMPLES = 2**22
-MOST_REACH = 2**31  # of corners and sides that are rounded to elements
+MOST_REACH = 2**31  # limit of corners and sides that are rounded to elements
 SPARE = 64  # the bits of exponent range that sums may need beyond float64
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 Sizes = int | tuple[int, ...]  # a checked attribute: one value for all axes, or one per axis
-INFINITE_P = 2.0**52  # from here on, the p-th root of any number of taps is 1: the norm is the largest magnitude
+INFINITE_P = 2.0**52  # for p >= this, the p-th root of any number of taps is 1: the norm is the largest magnitude
 
 
 class Named(Generic[V]):

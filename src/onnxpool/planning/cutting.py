@@ -1,4 +1,4 @@
-"""Cutting: a plan becomes plans of parts of its result, or of shares of its input."""
+"""Cuts a plan into plans for parts of its result, or for shares of its input."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ INDEX_BYTES = 8
 class Line(NamedTuple):
     """The dependence of results on elements along one axis of an array."""
 
-    size: int  # of the array
+    size: int  # size of the array
     windows: Axis | None  # None if each element has a result of its own
     least: int  # elements that must be read together, so that sums keep their order
     kept: bool  # whether the result has the axis

@@ -49,7 +49,7 @@ class Setup(NamedTuple):
     joined: int  # trailing axes that count as one in the order of sums, although there are gaps between them
     form: Form
     itemsize: int
-    digits: int  # of a float's significand
+    digits: int  # digits of a float's significand
     p: float
     divides: bool  # whether totals are divided
     low: float  # the safe range of totals

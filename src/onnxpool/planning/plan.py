@@ -189,10 +189,10 @@ class WindowPlan(kernels.PlainCall, Reducing):
     axes: tuple[Axis, ...]
     reduction: Reduction
     output_shape: tuple[int, ...]
-    _bytes: int  # of X
+    _bytes: int  # size of X
     _joins: bool  # whether X is made contiguous first, because its strides would change the order of sums
     _picked: tuple[slice | int, ...] | None  # the index of the results in X, if they are elements
-    _wide: "WindowPlan | None"  # for the dtype to which elements are converted, if any
+    _wide: "WindowPlan | None"  # plan for the dtype to which elements are converted, if any
     _plain: list[kernels.PlainPool]  # runs plain arrays without further checks, once it exists
     _pools: dict[tuple[Strides, tuple[Strides, ...], bool], kernels.Pool]  # by strides, and whether X is contiguous
     _quantised: bool

@@ -13,7 +13,7 @@ class Reduction(NamedTuple):
     """The function that turns a window into a result, with its parameters."""
 
     name: str  # max, indexed_max, mean, norm, quantised_mean, mean_in_order
-    p: float = 0.0  # of a norm
+    p: float = 0.0  # order of a norm
     whole: bool = False  # whether the operator has a single window, which covers the pooled axes
     column_major: bool = False  # whether indices count the first axis fastest
 

@@ -15,7 +15,7 @@ class Choice(NamedTuple):
 
     problem: Problem
     step: Step
-    cost: float  # for each register full of results; 0 if it has no costs
+    cost: float  # cost of each register full of results; 0 if the step has no costs
 
 
 def moved(problem: Problem) -> float:

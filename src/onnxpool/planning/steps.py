@@ -35,7 +35,7 @@ class Problem(NamedTuple):
     lanes: int  # number of lanes, which are adjacent, or made adjacent
     planar: bool  # whether lanes are strided channels
     itemsize: int
-    acc_bytes: int  # of an accumulator
+    acc_bytes: int  # bytes of an accumulator
     whole: bool  # whether the operator has one window, which covers a whole channel
     joined: int = 1  # axes at the end that count as one in the order of sums
 

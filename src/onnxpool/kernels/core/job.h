@@ -71,7 +71,7 @@ static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
 
 /* Parameters of a reduction. */
 typedef struct {
-    double p;                                  /* of the Lp norm */
+    double p;                                  /* order of the norm */
     int divides;                               /* whether totals are divided, as those of a mean */
     double low, high;                          /* the safe range of totals */
     /* Of quantised means. If integers are summed, the bias is that of all taps, and the range is relative to the zero point. */
@@ -97,7 +97,7 @@ typedef struct {
     int rank;
     int joined;                                /* axes at the end that are one in the order of sums, with gaps between */
     ptrdiff_t items, lanes;                    /* lanes are adjacent at each place */
-    ptrdiff_t all_lanes, most_lanes;           /* of the job, and of its largest tile */
+    ptrdiff_t all_lanes, most_lanes;           /* lanes of the job, and of its largest tile */
     const char *x;                             /* the element of the first item at place 0 of all axes */
     char *y;                                   /* the result of the first item in window 0 of all axes */
     ptrdiff_t x_item, y_item;                  /* from item to item */
@@ -105,7 +105,7 @@ typedef struct {
     const ptrdiff_t *begin, *end;              /* windows of each axis */
     const Rule *rule;
     char *scratch;
-    char *indices;                             /* of maxima, as y: 64-bit integers; else NULL */
+    char *indices;                             /* indices of maxima as 64-bit integers, like y; else NULL */
     ptrdiff_t index_item;
     const ptrdiff_t *index_stride;
     const ptrdiff_t *pace;                     /* index stride of each axis */

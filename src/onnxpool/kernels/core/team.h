@@ -13,7 +13,7 @@
 #include "shared_limits.h"
 
 typedef struct {
-    int threads;           /* of the call, including the calling one */
+    int threads;           /* number of threads, including the calling one */
     int64_t begun, worked; /* start of the call, and end of the calling thread's last task, in nanoseconds */
 } Team;
 

@@ -44,11 +44,11 @@ ctypedef fused real_t:
 
 cdef struct Tap:
     Py_ssize_t at, after       # elements; `after` only for a corner pair
-    double weight, rest        # of each of them
+    double weight, rest        # weights of the two elements
 
 
 cdef struct Bins:
-    Py_ssize_t* first          # of bin b: its taps are first[b] .. first[b + 1] - 1
+    Py_ssize_t* first          # bin b has the taps first[b] .. first[b + 1] - 1
     Tap* taps
     Py_ssize_t low, high       # the elements that any tap names
 
@@ -61,7 +61,7 @@ cdef struct Regions:
     bint at_least_one
     Py_ssize_t sampling, grid_limit      # samples of a bin along an axis (0: as the region asks), and the most
     Py_ssize_t chunk                     # channels that are taken together
-    Py_ssize_t height_taps, width_taps   # of all bins of an axis, at most
+    Py_ssize_t height_taps, width_taps   # maximum taps of all bins of an axis
     Py_ssize_t row, scratch              # bytes of a row of values, and of all scratch memory of a thread
 
 

@@ -346,7 +346,7 @@ cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
         t.n[a], t.stride[a], t.skipped[a], t.tree[a] = 1, 0, 0, False
     for a in range(rank - 1):
         alone &= tile.axis[a].kernel == 1
-    t.last = 0 if alone else t.axes - 1  # the first axis is the innermost loop, the last one if others have one tap
+    t.last = 0 if alone else t.axes - 1  # the first axis is the innermost loop, or the last axis if others have one tap
     for a in range(rank):
         place = t.last if a == rank - 1 else a + alone
         t.stride[place] = tile.axis[a].dilation * tile.x_stride[a]
