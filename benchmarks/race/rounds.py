@@ -13,7 +13,7 @@ SLICE, PATIENCE = 0.005, 0.2  # seconds: between looks at other threads, and of 
 SPLIT = 1 << 20  # bytes from which a copy is shared among threads
 SURE = 0.03  # a best time that a second round confirms this closely is not an accident
 CLOSE = 0.15  # a closer race deserves more rounds
-HOPELESS = 5  # times the fastest, if that is longer than a round: one call is enough
+HOPELESS = 5  # a peer this many times slower than the fastest is called once, if a call is longer than a round
 OURS, COPY = "onnxpool", "copy"
 
 

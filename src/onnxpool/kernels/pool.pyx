@@ -167,7 +167,7 @@ cdef class Pool:
     setup : onnxpool.planning.layout.Setup
     """
     cdef Job[2] jobs                 # the job, and one that computes suspect results again
-    cdef Py_ssize_t* numbers         # the arrays of both
+    cdef Py_ssize_t* numbers         # the arrays of both jobs
     cdef Axis* axes
     cdef readonly object setup
     cdef double p, low, high

@@ -1,4 +1,4 @@
-"""Layout: from a request and the strides of its arrays to the setup of a pool. `setup_of` is the only way there."""
+"""Layout: turns a request and the strides of its arrays into the setup of a pool. All setups come from `setup_of`."""
 
 import math
 from collections.abc import Sequence

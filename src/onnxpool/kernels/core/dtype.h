@@ -4,7 +4,7 @@
  *   OF_BYTES, OF_HALVES,              its kind: an integer of 8 bits, a float of 16,
  *   OF_FLOATS, OF_DOUBLES               32 or 64 bits
  *   MAXIMA(a)                         a(number, register, bits) for maxima, which are compared as these numbers
- *   larger, LEAST                     of two such registers, and the number that is no larger than any other
+ *   larger, LEAST                     the larger of two such registers, and the smallest of these numbers
  *
  * Bytes have
  *   widen                             to registers of int32

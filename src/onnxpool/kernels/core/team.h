@@ -158,8 +158,8 @@ static Team enter_team(int threads) {
     return team;
 }
 
-/* Called by each thread after a task, where equal tasks are distributed in advance. Elsewhere a wait for a longer task is no
- * sign of busy cores, so nobody calls it. */
+/* Called by each thread after a task, where equal tasks are distributed in advance. Elsewhere, a wait for a longer task
+ * does not indicate busy cores, so it is not called. */
 static void end_task(Team *team) {
     if (team->threads > 1 && omp_get_thread_num() == 0)
         team->worked = now();

@@ -36,7 +36,7 @@ cdef enum Kind:
     ALIGN_AVG       # RoiAlign
     ALIGN_MAX
 
-# Of coordinates, and of the values that rows are read as.
+# Types of coordinates, and of the values as which rows are read.
 ctypedef fused real_t:
     float
     double
@@ -59,8 +59,8 @@ cdef struct Regions:
     Py_ssize_t height, width, channels, pooled_height, pooled_width
     double scale, offset
     bint at_least_one
-    Py_ssize_t sampling, grid_limit      # samples of a bin along an axis (0: as the region asks), and the most
-    Py_ssize_t chunk                     # channels that are taken together
+    Py_ssize_t sampling, grid_limit      # samples of a bin along an axis (0: set by the region), and their limit
+    Py_ssize_t chunk                     # channels that are processed together
     Py_ssize_t height_taps, width_taps   # maximum taps of all bins of an axis
     Py_ssize_t row, scratch              # bytes of a row of values, and of all scratch memory of a thread
 
@@ -70,10 +70,10 @@ cdef struct Scratch:
     char* elements             # a row of elements, gathered or to be scattered
     char* values               # a row of values, widened or narrowed
     char* out                  # a row of bins
-    # Neighbouring bins and samples share rows, so the last row of even and that of odd place are held as lines. For
-    # corners they are held as they were read, and else with their columns reduced to bins.
-    Py_ssize_t held[2]         # which rows they are, or -1,
-    const char* held_line[2]   # and where their lines are: in the array, or here
+    # Neighbouring bins and samples share rows, so the latest row of even and of odd place are held as lines. For
+    # corners, they are held as they were read; otherwise, their columns are reduced to bins.
+    Py_ssize_t held[2]         # the places of these rows, or -1,
+    const char* held_line[2]   # and the addresses of their lines: in the array, or here
     char* line[2]
 
 

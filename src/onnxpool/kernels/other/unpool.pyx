@@ -18,7 +18,7 @@ cnp.import_array()
 cdef enum:
     LOOKS = 1 << 16  # elements between two checks for signals
     BAD = 1  # results of a check: an index is out of range,
-    CROSSING = 2  # or lies in another plane than its element
+    CROSSING = 2  # or is in a plane other than that of its element
 
 ctypedef fused bits_t:
     uint16_t
@@ -29,18 +29,18 @@ ctypedef fused bits_t:
 cdef struct Unpool:
     bint channels_last
     Py_ssize_t images, channels, size      # elements of x are images * channels planes of that size
-    Py_ssize_t target, stored_size         # elements of a plane that indices address, and that y has
-    Py_ssize_t part, tasks                 # channels of a task, and how many tasks there are
+    Py_ssize_t target, stored_size         # elements of a plane as addressed by indices, and as stored in y
+    Py_ssize_t part, tasks                 # channels of a task, and number of tasks
     int axes
-    Py_ssize_t addressed[MOST_AXES]        # the shape that indices address, and
-    Py_ssize_t stored[MOST_AXES]           # the shape that y has: its corner at the same place
+    Py_ssize_t addressed[MOST_AXES]        # shape of the addressed planes, and
+    Py_ssize_t stored[MOST_AXES]           # of the planes of y, whose first corner is the same
     bint alike                             # whether both are the same
 
 
 cdef struct Task:
     # A plane, or some channels of an image if channels are last: runs of adjacent elements.
     Py_ssize_t begin, end, pace, n    # runs begin at begin, begin + pace, ... < end, with n elements each
-    Py_ssize_t plane, step            # the plane of a run's first element, and from element to element
+    Py_ssize_t plane, step            # the plane of a run's first element; planes from element to element
 
 
 cdef void cut_tasks(Unpool* job, Py_ssize_t part) noexcept nogil:
