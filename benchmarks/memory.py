@@ -1,4 +1,4 @@
-"""How much memory a call needs: input, output and little else."""
+"""The memory that a call needs: input, output and little else."""
 
 import ctypes
 import re
@@ -50,7 +50,7 @@ class Peak(_Memory):
 
 
 class Scratch(_Memory):
-    """What a call holds temporarily, besides its input and output, on a system that can measure it."""
+    """The memory that a call holds temporarily, besides its input and output, on a system that can measure it."""
 
     def track_scratch(self, *params):
         libc = ctypes.CDLL(None)

@@ -41,7 +41,7 @@ class CallOverhead:
 
 
 class Making:
-    """What is done once for many calls."""
+    """Work that is done once for many calls."""
 
     def setup(self):
         import onnxpool

@@ -1,4 +1,4 @@
-"""What is timed: pools that are common in networks, and unexpected ones, with their arrays and prepared calls.
+"""The timed workloads: pools that are common in networks, and unusual ones, with their arrays and prepared calls.
 
 Nothing here depends on the installed version of onnxpool, so that results of all versions can be compared. Renaming
 or changing a workload restarts its history.
@@ -166,7 +166,7 @@ BOUNDS = {  # the most that it may take, as a multiple of a simpler workload of 
     ("avg4d_k2s2", "avg3d_k2s2"): 1.5,
     ("avg5d_k2s2", "avg3d_k2s2"): 1.5,
 }
-REGIONS = 512  # of the workloads that pool regions
+REGIONS = 512  # number of regions of the workloads that pool them
 
 
 def array(shape: tuple[int, ...], dtype: str) -> np.ndarray:
@@ -232,7 +232,7 @@ class Call:
         self.plan = operator(**work.attributes, channels_last=layout == "last").plan(x.shape, x.dtype)
         self.inputs, self.threads = (x, *further(work.operator, x, work.shape, layout)), int(threads)
         self.out = self.plan(*self.inputs, num_threads=self.threads)
-        self()  # what happens only once, in memory or in an import, is not part of the time of a call
+        self()  # one-time costs, such as allocations and imports, are not part of the time of a call
 
     @property
     def bytes(self) -> int:

@@ -2,7 +2,8 @@
 
     taskset -c 0 python tools/compare_arrays.py
 
-Memory is what NumPy allocates besides the input, including the result. Means are compared with those of float64.
+Memory is the amount that NumPy allocates besides the input, including the result. Means are compared with those of
+float64.
 """
 
 import importlib.metadata
@@ -23,7 +24,7 @@ rgb = rng.integers(0, 256, (2160, 3840, 3), np.uint8)
 grey16 = rng.integers(0, 65536, (2160, 3840), np.uint16)
 cube = rng.random((64, 30, 200, 200), np.float32)
 
-# What is computed in each case: the names of the methods, their code, and whether each must equal the first one.
+# The computation of each case: the names of the methods, their code, and whether each must equal the first one.
 CASES = {
     "means of 4x4 blocks, float32": (grey, [
         ("onnxpool", lambda x: onnxpool.average_pool(x, 4, strides=4, axes=(0, 1))),
@@ -98,7 +99,7 @@ def main():
     """Print the table."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scipy", "scikit-image"))
     print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, {versions}\n")
-    print("| what | with | ms | ratio | MiB | error |\n|---|---|---|---|---|---|")
+    print("| task | method | ms | ratio | MiB | error |\n|---|---|---|---|---|---|")
     onnxpool.set_num_threads(1)
     for what, (x, ways) in CASES.items():
         first = None

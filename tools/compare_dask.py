@@ -57,7 +57,7 @@ def peak(call: Callable[[], Any]) -> float:
 
 
 def by_hand(x: Any, size: int, stride: int) -> Any:
-    """Means of windows by hand: a halo and means of all windows, some of which are selected."""
+    """Means of windows by hand: a halo is added, means of all windows are taken, and some of them are selected."""
     depth = size // 2
     means = da.map_overlap(ndimage.uniform_filter, x, depth=depth, boundary="none", size=size, dtype=x.dtype)
     return means[depth:-depth:stride, depth:-depth:stride]
@@ -95,7 +95,7 @@ def ways() -> None:
     }
     names = ("dask", "dask-image", "scipy", "numpy")
     print(f"Python {platform.python_version()}, " + ", ".join(f"{n} {importlib.metadata.version(n)}" for n in names))
-    print("\n| what | with | s | ratio | tasks | MiB | result |\n|---|---|---|---|---|---|---|")
+    print("\n| task | method | s | ratio | tasks | MiB | result |\n|---|---|---|---|---|---|---|")
     for what, given in cases.items():
         first, truth = 0.0, None
         for name, make in given.items():

@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 FILE = ROOT / "docs" / "images" / "architecture.svg"
 
 WIDTH, MARGIN, PADDING = 880, 20, 14
-MAIN, SIDE = 590, 214  # widths of the pipeline, and of the column beside it
+MAIN, SIDE = 590, 214  # widths of the pipeline, and of the column next to it
 CHIP, LETTER, SPACE = 24, 7.3, 8  # height of a chip, width of a letter in it, space between chips
 STAGE, ARROW, HEAD = 52, 36, 50  # heights of a stage, of an arrow, and of the text of a group
 
@@ -69,7 +69,7 @@ class Groups(NamedTuple):
 
 
 def groups() -> Groups:
-    """The modules above the pipeline, those of planning beside it, and the others, which it builds on."""
+    """The modules above the pipeline, those of planning next to it, and the others, which it builds on."""
     taken = {name for stage in stages() for name in stage.modules}
     names = list(modules())
     top = min(map(names.index, taken))
@@ -118,13 +118,13 @@ def group(x: float, y: float, width: float, title: str, note: str, names: Sequen
 
 
 def passed(y: float, words: str) -> list[str]:
-    """An arrow to the next stage, with what is passed."""
+    """An arrow to the next stage, with the value that is passed."""
     x = MARGIN + PADDING + 8
     return [arrow(f"M{x} {y:g}v{ARROW - 3}"), text(x + 14, y + ARROW / 2 + 4, words)]
 
 
 def pipeline(y: float) -> tuple[list[str], float]:
-    """The stages from top to bottom, with what each passes to the next, and the bottom of the last one."""
+    """The stages from top to bottom, with the values passed between them, and the bottom of the last one."""
     parts: list[str] = []
     found = stages()
     for i, stage in enumerate(found):

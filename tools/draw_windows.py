@@ -22,9 +22,9 @@ SIZE = len(IMAGE)
 WINDOWS = (SIZE + 2 * PAD - KERNEL) // STRIDE + 1
 SHOWN = {(0, 0): "#0072b2", (0, 1): "#d55e00", (1, 1): "#009e73"}  # window, colour
 
-FREE = "#bbbbbb"  # of the other results
+FREE = "#bbbbbb"  # colour of the other results
 CELL = 40
-LEFT, TOP = 24, 64  # of the padded image
+LEFT, TOP = 24, 64  # position of the padded image
 RIGHT = 392  # the left side of the result
 WIDTH, HEIGHT = 664, 368
 

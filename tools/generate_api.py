@@ -22,7 +22,7 @@ attributes, schemas = module("attributes"), module("schemas")
 WIDTH = 120
 COMMAND = f"python tools/{Path(__file__).name}"
 OURS = ("return_indices", "opset", "channels_last", "axes", "keepdims", "out", "num_threads")  # in signatures
-OF_CALLS = ("out", "num_threads")  # which the constructors of classes do not have
+OF_CALLS = ("out", "num_threads")  # parameters that constructors do not have
 ANNOTATIONS = {"x": "ArrayLike", "opset": "int | None = None", "return_indices": "bool = False",
                "axes": "Ints | None = None", "keepdims": "bool = True", "num_threads": "int | None = None"}
 

@@ -48,7 +48,7 @@ def build(folder: Path, instruction_sets: str) -> None:
     Parameters
     ----------
     folder : Path
-        Where the wheel and everything on the way to it go.
+        Folder for the wheel and all intermediate files.
     instruction_sets : str
         As the option of meson.options.
     """
@@ -67,7 +67,7 @@ def measure(instruction_sets: str, keep: Path | None) -> Measured:
         before = time.monotonic()
         build(folder, instruction_sets)
         wall = time.monotonic() - before
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)  # of all processes that have ended, and of their children
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)  # all processes that have ended, and their children
         unit = 1 if sys.platform == "darwin" else 1024
         wheel = next(folder.glob("*.whl"))
         modules = modules_of(wheel)

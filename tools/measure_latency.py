@@ -1,7 +1,7 @@
-"""Time a pool beside busy processes: on one thread, by default, and with onnxruntime, alternating in one process.
+"""Time a pool next to busy processes: on one thread, by default, and with onnxruntime, alternating in one process.
 
 Run it on an otherwise idle machine: `python tools/measure_latency.py`. It prints the median and the 99th percentile
-of each in microseconds, beside 0, 1 and 2 processes that use a core all the time.
+of each in microseconds, next to 0, 1 and 2 processes that each keep a core busy.
 """
 
 import argparse

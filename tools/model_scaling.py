@@ -1,4 +1,4 @@
-"""Model what pooling a dask array costs: tasks, bytes read, halos, and time on N workers.
+"""Model the cost of pooling a dask array: tasks, bytes read, halos, and time on N workers.
 
     python tools/model_scaling.py --shape 10000 50000 50000 --chunk 100 500 500 --kernel 3 --stride 2 --workers 100
 
@@ -25,7 +25,7 @@ class Line:
     pads: tuple[int, int] = (0, 0)
 
     def counts(self) -> dict[str, int]:
-        """What the chunks of the result read along this axis."""
+        """The reads of the result's chunks along this axis."""
         sizes = np.array([size for size in self.chunks if size])
         ends = np.cumsum(sizes)
         begins, length = ends - sizes, int(ends[-1])
@@ -54,10 +54,10 @@ class Cost:
     tasks: int  # added by onnxpool: pools, and cuts of halos
     pools: int
     input_bytes: int
-    read_bytes: int  # that pools read from chunks
-    halo_bytes: int  # of these, from chunks other than the result's own
+    read_bytes: int  # bytes that pools read from chunks
+    halo_bytes: int  # part of these that lies in chunks other than the result's own
     output_bytes: int
-    task_bytes: int  # the most that a pool reads
+    task_bytes: int  # maximum that a pool reads
 
 
 def count(lines: Sequence[Line], itemsize: int) -> Cost:
@@ -87,12 +87,12 @@ def count_global(chunks: Sequence[Sequence[int]], pooled: Sequence[int], merged:
 class Rates:
     """The rates of the machines: seconds per byte or per task."""
 
-    load: float  # to create a byte of input, for instance from storage
-    join: float  # to copy a byte that is read into one array
-    pool: float  # to pool a byte that is read
-    move: float  # to move a byte of a halo from another worker
-    task: float  # that a worker spends on any task
-    schedule: float  # that the single scheduler spends on any task
+    load: float  # time to create a byte of input, for instance from storage
+    join: float  # time to copy a byte that is read into one array
+    pool: float  # time to pool a byte that is read
+    move: float  # time to move a byte of a halo from another worker
+    task: float  # time that a worker spends on any task
+    schedule: float  # time that the single scheduler spends on any task
 
 
 def predict(cost: Cost, rates: Rates, workers: int, loads: int) -> dict[str, float]:

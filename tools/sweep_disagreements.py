@@ -64,13 +64,13 @@ WITNESSES = (
 ORDINARY = ""
 DTYPES = {name: np.dtype(name) for name in ("float16", "float32", "float64", "int8", "uint8")}
 DTYPES["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
-MOST_ELEMENTS = 3000  # of a node that is generated, which one step can double
+MOST_ELEMENTS = 3000  # maximum elements of a generated node, which one step can double
 LONG = 2**15  # elements, from which all are equal
 # Nodes with sums of many terms, which only the peer of their row runs, because others take minutes.
 LONG_ROWS = ("ort-quantised-overflow", "ort-long-sum", "openvino-long-sum", "torch-long-sum")
 ATTEMPTS = 1000  # nodes that are generated until a row applies
 TRIALS, FURTHER_TRIALS = 2, 96  # inputs of each kind for every node, and for one that is expected to differ
-REGIONS = 24, 32  # of a node: one in a hundred may show a difference
+REGIONS = 24, 32  # regions of a node: one in a hundred may show a difference
 AUTO_PADS = ("SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET")
 
 
@@ -404,7 +404,7 @@ class Finding(NamedTuple):
 
 
 class Tally:
-    """The findings: for each row the number of nodes to which it applied, alone or not, and what was wrong."""
+    """The findings: for each row, the number of nodes to which it applied, alone or not, and the errors."""
 
     def __init__(self) -> None:
         self.nodes: Counter[str] = Counter()
@@ -414,7 +414,7 @@ class Tally:
         self.false_alarms: list[Finding] = []
 
     def judge(self, peer: str, draft: Draft, case: Case, rng: random.Random) -> None:
-        """Run a node on a peer, and compare with what the table says."""
+        """Run a node on a peer, and compare the outcome with the table."""
         rows = rows_for(case, peer)
         usual = [row for row in rows if not row.values]
         example = draft.example(rng)

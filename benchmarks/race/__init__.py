@@ -1,1 +1,1 @@
-"""onnxpool against other libraries, side by side in one process: see docs/benchmarking.md."""
+"""onnxpool against other libraries, in the same process: see docs/benchmarking.md."""

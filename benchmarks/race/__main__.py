@@ -62,7 +62,7 @@ class Races:
 def options(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.race", description="Race onnxpool against the libraries installed beside it.")
+        prog="python -m benchmarks.race", description="Race onnxpool against the other libraries that are installed.")
     parser.add_argument("--dtypes", nargs="+", choices=FLOATS + BYTES, default=FLOATS + BYTES)
     parser.add_argument("--layouts", nargs="+", choices=LAYOUTS, default=LAYOUTS)
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])

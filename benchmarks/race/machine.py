@@ -60,7 +60,7 @@ def describe() -> dict[str, str]:
 
 
 class Others:
-    """How much of the machine other processes use from now on."""
+    """The use of the machine by other processes from now on."""
 
     def __init__(self) -> None:
         self.start = self._now()

@@ -1,4 +1,4 @@
-"""What a library is asked to compute: a workload with its arrays and the right answer."""
+"""The task of a library: a workload with its arrays and the right answer."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 from ..workloads import WORKLOADS, Call, Workload
 
-# How large the error of a peer may be, relative to the largest number in its answer.
+# Maximum error of a peer, relative to the largest number in its answer.
 TOLERANCES = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 5e-2}
 
 
@@ -46,4 +46,4 @@ class Prepared(NamedTuple):
     """A call that also keeps the memory it writes to, and a function that reads the result in the answer's layout."""
 
     call: Callable[[], object]
-    result: Callable[[object], np.ndarray]  # of what the call returned
+    result: Callable[[object], np.ndarray]  # takes the value that the call returned

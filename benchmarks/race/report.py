@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
     @property
     def noise(self) -> float:
-        """How far onnxpool's median round is above its best."""
+        """The excess of onnxpool's median round over its best."""
         return median(self.times[OURS]) / self.best[OURS] - 1
 
     @property

@@ -1,4 +1,4 @@
-"""How times are measured: in rounds, one library after the other, until the best time of each is certain."""
+"""Measurement of times in rounds: one library after the other, until the best time of each is certain."""
 
 import gc
 import time
@@ -13,14 +13,14 @@ SLICE, PATIENCE = 0.005, 0.2  # seconds: between looks at other threads, and of 
 SPLIT = 1 << 20  # bytes from which a copy is shared among threads
 SURE = 0.03  # a best time that a second round confirms this closely is not an accident
 CLOSE = 0.15  # a closer race deserves more rounds
-HOPELESS = 5  # times the fastest, if that is longer than a round: one call is enough
+HOPELESS = 5  # a peer this many times slower than the fastest is called once, if a call is longer than a round
 OURS, COPY = "onnxpool", "copy"
 
 
 class Pace(NamedTuple):
-    """How long to measure."""
+    """The duration of a measurement."""
 
-    seconds: float  # of a round of one library
+    seconds: float  # duration of a round of one library
     least: int  # rounds
     most: int
     limit: float  # seconds after which there are no rounds beyond the minimum
@@ -89,7 +89,7 @@ def sure(times: list[float]) -> bool:
 
 
 def undecided(times: dict[str, list[float]]) -> list[str]:
-    """Whose times still matter: ours, the copy's and those of the leading peers, if one is uncertain or it is close."""
+    """The libraries whose times still matter: ours, the copy and leading peers, if one is uncertain or it is close."""
     best = {name: min(rounds) for name, rounds in times.items()}
     peers = sorted(set(times) - {OURS, COPY}, key=best.__getitem__)
     close = [name for name in peers if abs(best[name] / best[OURS] - 1) < CLOSE]

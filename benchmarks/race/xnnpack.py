@@ -15,7 +15,7 @@ OPERATORS = {
     "GlobalAveragePool": ("MEAN", "ReducerOptions", ("float32", "float16")),
 }
 SPATIAL = np.array([1, 2], np.int32)  # the axes of a reducer, which are its second input
-CURRENT, IDENTIFIER = 3, b"TFL3"  # of the schema
+CURRENT, IDENTIFIER = 3, b"TFL3"  # version and file identifier of the schema
 
 
 def padding(problem: Problem) -> str | None:

@@ -68,12 +68,12 @@ REQUESTS = [
     Malformed("dtype", listed(datatype="FP64"), "has datatype 'FP64', the model takes FP32"),
     Malformed("dtype unknown", listed(datatype="FLOAT"), "has datatype 'FLOAT'"),
     Malformed("rank", listed(shape=[3, 3]), "has rank 2 (shape [3, 3]), the model takes ['N', 'C', 'H', 'W']"),
-    Malformed("rank over the limit", listed(shape=[1] * 1000), "has rank 1000, at most 8 is taken"),
+    Malformed("rank over the limit", listed(shape=[1] * 1000), "has rank 1000, at most 8 is accepted"),
     Malformed("no shape", listed(shape=None), "has shape None"),
     Malformed("negative size", listed(shape=[1, 1, -3, -3]), "must be a list of integers from 0 on"),
     Malformed("size no integer", listed(shape=[1, 1, 3, 3.0]), "must be a list of integers from 0 on"),
     Malformed("size true", listed(shape=[True, 1, 3, 3]), "must be a list of integers from 0 on"),
-    Malformed("huge shape", listed(shape=[2**62, 2**62, 3, 3]), "at most 524288 are taken", 413),
+    Malformed("huge shape", listed(shape=[2**62, 2**62, 3, 3]), "at most 524288 are accepted", 413),
     Malformed("tensor over the limit", listed(shape=[1, 1, 512, 257]), "has 526336 bytes, at most 524288", 413),
     Malformed("too few elements", listed(data=[1] * 8), "has 8 elements in data, its shape [1, 1, 3, 3] takes 9"),
     Malformed("too many elements", listed(data=[1] * 10), "has 10 elements"),
@@ -104,17 +104,17 @@ REQUESTS = [
     Malformed("output", asking(name="scores"), "output 'scores' is not known; the model has 'peaks'"),
     Malformed("classification", asking(name="peaks", parameters={"classification": 3}), "is not offered"),
     Malformed("flag", asking(name="peaks", parameters={"binary_data": 1}), "binary_data is 1; it must be true or"),
-    Malformed("no form in JSON", listed(data=[3e38] * 9), "has NaN or infinity, which JSON has not"),
+    Malformed("not representable in JSON", listed(data=[3e38] * 9), "has NaN or infinity, which JSON cannot represent"),
     Malformed("window over the tensor", listed(shape=[1, 1, 1, 9]), "AveragePool-22: kernel_shape[0]=3"),
     Malformed("large JSON", b" " * 70_000 + GOOD, f"the JSON has {70_000 + len(GOOD)} bytes, at most 65536", 413),
-    Malformed("large body", bytes(3 << 20), "the body has 3145728 bytes, at most 1048576 are taken", 413),
-    Malformed("compressed", GOOD, "Content-Encoding 'gzip' is not taken", 415, {"Content-Encoding": "gzip"}),
+    Malformed("large body", bytes(3 << 20), "the body has 3145728 bytes, at most 1048576 are accepted", 413),
+    Malformed("compressed", GOOD, "Content-Encoding 'gzip' is not accepted", 415, {"Content-Encoding": "gzip"}),
     Malformed("model", GOOD, "model 'nothing' is not known; there is 'peaks'", 404, path="/v2/models/nothing/infer"),
     Malformed("version", GOOD, "model 'peaks' has no version '2'", 404, path="/v2/models/peaks/versions/2/infer"),
     Malformed("method", b"", "Method Not Allowed", 405, method="GET"),
 ]
 
-# What is sent before the connection is closed.
+# Data sent before the connection is closed.
 TORN = [
     b"",
     b"\x00\xff\r\n\r\n",

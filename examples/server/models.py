@@ -1,4 +1,4 @@
-"""Models whose pooling nodes run on onnxpool: in onnx's evaluator, or in a session of onnxruntime."""
+"""Models whose pooling nodes run on onnxpool: in onnx's evaluator, or in an onnxruntime session."""
 
 import queue
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from protocol import DATATYPES, Array, RequestError, Signature
 import onnxpool
 from onnxpool.onnx.reference import Evaluator, NodeError
 
-FATAL = 4  # of onnxruntime's log: mistakes in a request are reported to its client instead
+FATAL = 4  # log level of onnxruntime: mistakes in a request are reported to its client instead
 
 
 class Runtime(Protocol):
@@ -47,7 +47,7 @@ class Evaluators:
 
 
 class Session:
-    """A session of onnxruntime with all its pooling nodes on onnxpool."""
+    """An onnxruntime session with all its pooling nodes on onnxpool."""
 
     platform = "onnxruntime_onnx"
 
@@ -105,7 +105,7 @@ class Model:
     Raises
     ------
     ValueError
-        If the model is not valid, or has an input or output that is no tensor of numbers.
+        If the model is not valid, or has an input or output that is not a tensor of numbers.
     """
 
     version = "1"
@@ -145,6 +145,6 @@ def signature(info: onnx.ValueInfoProto, optional: bool = False) -> Signature:
     known = info.type.HasField("tensor_type") and tensor.elem_type
     datatype = DATATYPES.get(tensor_dtype_to_np_dtype(tensor.elem_type)) if known else None
     if datatype is None:
-        raise ValueError(f"{info.name!r} is no tensor of numbers or truth values; the protocol cannot carry it")
+        raise ValueError(f"{info.name!r} is not a tensor of numbers or truth values; the protocol cannot carry it")
     sizes = [size.dim_value if size.HasField("dim_value") else size.dim_param or None for size in tensor.shape.dim]
     return Signature(info.name, datatype, tuple(sizes) if tensor.HasField("shape") else (None,), optional)

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol, version 2: bytes to arrays and arrays to bytes, with every limit, but without HTTP."""
+"""The Open Inference Protocol, version 2: conversion between bytes and arrays, with all limits, but without HTTP."""
 
 import json
 import math
@@ -50,7 +50,7 @@ class Signature(NamedTuple):
     ----------
     name, datatype : str
     shape : tuple of (int, str or None)
-        A name is a size that is open but the same wherever it stands, None one that is open.
+        A name stands for an open size that is the same wherever the name occurs, None for any open size.
     optional : bool
         Whether the model has a value of its own for the input.
     """
@@ -97,16 +97,16 @@ def decode(body: bytes | bytearray, header_length: str | None, inputs: Sequence[
     Returns
     -------
     Request
-        Its arrays are read-only views of `body` where that has them as binary data.
+        Its arrays are read-only views of `body` if they are binary data there.
 
     Raises
     ------
     RequestError
-        If the request is not of the protocol, or is not for these inputs and outputs.
+        If the request does not follow the protocol, or does not fit these inputs and outputs.
     """
     header, data = split(body, header_length)
     if len(header) > limits.json_bytes:
-        raise RequestError(f"the JSON has {len(header)} bytes, at most {limits.json_bytes} are taken; "
+        raise RequestError(f"the JSON has {len(header)} bytes, at most {limits.json_bytes} are accepted; "
                            f"send large tensors as binary data", 413)
     document = entries(parse(header), "the request")
     number = document.get("id")
@@ -145,7 +145,7 @@ def parse(text: memoryview) -> Any:
 
 
 class Reader:
-    """Makes arrays of a request's inputs; `data` is the binary data, which they consume in order."""
+    """Converts a request's inputs to arrays; `data` is the binary data, which they consume in order."""
 
     def __init__(self, data: memoryview, signatures: Sequence[Signature], limits: Limits) -> None:
         self.data = data
@@ -187,7 +187,7 @@ class Reader:
         nbytes = math.prod(shape) * dtype.itemsize
         if nbytes > self.limits.tensor_bytes:
             raise RequestError(f"{name} of shape {list(shape)} has {nbytes} bytes, at most {self.limits.tensor_bytes} "
-                               f"are taken", 413)
+                               f"are accepted", 413)
         parameters = parameters_of(tensor, f"{name}: ")
         if "shared_memory_region" in parameters:
             raise RequestError(f"{name} is in shared memory, which this server does not share; send its data")
@@ -204,7 +204,7 @@ class Reader:
         if not isinstance(given, list) or any(type(size) is not int or size < 0 for size in given):
             raise RequestError(f"{name} has shape {shown(given)}; it must be a list of integers from 0 on")
         if len(given) > self.limits.rank:
-            raise RequestError(f"{name} has rank {len(given)}, at most {self.limits.rank} is taken")
+            raise RequestError(f"{name} has rank {len(given)}, at most {self.limits.rank} is accepted")
         takes = f"the model takes {[size or '?' for size in signature.shape]}"
         if len(given) != len(signature.shape):
             raise RequestError(f"{name} has rank {len(given)} (shape {shown(given)}), {takes}")
@@ -227,14 +227,14 @@ class Reader:
                                f"{len(self.data)}")
         octets = np.frombuffer(self.data[begin:self.position], np.uint8)
         if dtype == np.bool_ and octets.size and octets.max() > 1:
-            raise RequestError(f"{name} has bytes other than 0 and 1, which are no BOOL")
+            raise RequestError(f"{name} has bytes other than 0 and 1, which are not valid as BOOL")
         return octets.view(dtype.newbyteorder("<")).reshape(shape)
 
 
 def listed(name: str, data: object, datatype: str, shape: tuple[int, ...]) -> Array:
     """The array of an input that is JSON: a flat list of all elements, or lists nested according to the shape."""
     if datatype in BINARY_ONLY:
-        raise RequestError(f"{name}: {datatype} has no form in JSON; send binary data")
+        raise RequestError(f"{name}: {datatype} cannot be represented in JSON; send binary data")
     values = flattened(name, data, shape)
     dtype = DTYPES[datatype]
     allowed, kind = FORMS.get(dtype.kind, ({int}, "integers"))
@@ -298,7 +298,7 @@ def encode(model: str, version: str, request: Request, arrays: Sequence[Array]) 
     Raises
     ------
     RequestError
-        If an output that is not asked for as binary data has no form in JSON.
+        If an output that is not asked for as binary data cannot be represented in JSON.
     """
     described, blobs = [], []
     for output, array in zip(request.outputs, arrays, strict=True):
@@ -320,9 +320,9 @@ def encode(model: str, version: str, request: Request, arrays: Sequence[Array]) 
 def elements(name: str, datatype: str, array: Array) -> list[Any]:
     """The elements of an output, for JSON."""
     if datatype in BINARY_ONLY:
-        raise RequestError(f"output {name!r}: {datatype} has no form in JSON; ask for binary_data")
+        raise RequestError(f"output {name!r}: {datatype} cannot be represented in JSON; ask for binary_data")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise RequestError(f"output {name!r} has NaN or infinity, which JSON has not; ask for binary_data")
+        raise RequestError(f"output {name!r} has NaN or infinity, which JSON cannot represent; ask for binary_data")
     values: list[Any] = array.ravel().tolist()
     return values
 
@@ -364,7 +364,7 @@ def names(known: Sequence[str] | dict[str, Any]) -> str:
 
 
 def shown(value: object) -> str:
-    """What a client sent, for a message, shortened if it is long."""
+    """A value from a client as text for a message, shortened if it is long."""
     if isinstance(value, (list, dict)) and len(value) > 16:
         return f"a {type(value).__name__} of {len(value)}"
     text = repr(value) if not isinstance(value, int) or abs(value) < 1 << 64 else "an integer beyond 64 bits"

@@ -38,7 +38,7 @@ from starlette.routing import Route
 import onnxpool
 
 HEADER_LENGTH = "Inference-Header-Content-Length"
-CLIENT_LEFT = 499  # in the metrics only; nobody gets it as an answer
+CLIENT_LEFT = 499  # in the metrics only; no client receives it
 PLAIN = ("", "identity")
 EXTENSIONS = ["binary_tensor_data", "model_configuration", "statistics"]  # named as in Triton
 
@@ -46,7 +46,7 @@ log = logging.getLogger("onnxpool.server")
 
 
 class Metrics:
-    """What /metrics reports, besides memory, time and files of the process."""
+    """The contents of /metrics, besides memory, time and files of the process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -157,30 +157,30 @@ class Server:
             self.metrics.requests.labels(name if name in self.models else "", status).inc()
 
     def refused(self, request: Request) -> RequestError | None:
-        """The reason to refuse a request whatever its body is, or None."""
+        """The reason to refuse a request regardless of its body, or None."""
         try:
             self.model(request)
         except RequestError as error:
             return error
         encoding, length = (request.headers.get(f"Content-{name}", "") for name in ("Encoding", "Length"))
         if encoding.lower() not in PLAIN:
-            return RequestError(f"Content-Encoding {encoding!r} is not taken; send the body as it is", 415)
+            return RequestError(f"Content-Encoding {encoding!r} is not accepted; send the body as it is", 415)
         if length.isdigit() and int(length) > self.limits.body_bytes:
             return self.too_large(length)
         if self.under_way > self.limits.requests:
-            return RequestError(f"{self.limits.requests} requests are under way, which is the most; try again", 503)
+            return RequestError(f"{self.limits.requests} requests are in progress, which is the limit; try again", 503)
         return None
 
     def too_large(self, length: str) -> RequestError:
         """The refusal of a body."""
-        return RequestError(f"the body has {length} bytes, at most {self.limits.body_bytes} are taken; send smaller "
+        return RequestError(f"the body has {length} bytes, at most {self.limits.body_bytes} are accepted; send smaller "
                             f"tensors or start the server with a larger --body-bytes", 413)
 
     async def body(self, request: Request, most: int) -> bytearray | None:
         """
         The body, or None if it has more bytes than `most`.
 
-        Such a body is read all the same, and dropped: a client that is still sending would not see the answer.
+        Such a body is still read, but dropped: otherwise, a client that is still sending would not see the answer.
         """
         body, size = bytearray(), 0
         try:
@@ -236,7 +236,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("models", nargs="*", type=Path, help="files, which give the models their names; default: peaks")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000, help="0: any free port")
-    parser.add_argument("--runtime", choices=RUNTIMES, default="onnx", help="what runs the other nodes")
+    parser.add_argument("--runtime", choices=RUNTIMES, default="onnx", help="the runtime of the other nodes")
     parser.add_argument("--workers", type=int, default=onnxpool.get_num_threads(), help="number of concurrent runs")
     parser.add_argument("--threads", type=int, default=1, help="threads of each run")
     for name, value in Limits()._asdict().items():

@@ -58,7 +58,7 @@ cdef struct onnxpool_geometry:
     int32_t count_include_pad
     int32_t auto_pad
     double p
-    const int64_t* shape         # of X: ndim values
+    const int64_t* shape         # shape of X: ndim values
     const int64_t* kernel_shape  # ndim - 2 values
     const int64_t* strides       # ndim - 2 values
     const int64_t* pads          # 2 (ndim - 2) values

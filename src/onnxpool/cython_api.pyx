@@ -30,7 +30,7 @@ cdef extern from *:
 
 __all__ = ["Prepared"]
 
-MOST_SIZE = 4096  # of a geometry; a larger size field is garbage
+MOST_SIZE = 4096  # maximum size of a geometry; a larger size field is garbage
 
 OPERATIONS = {
     ONNXPOOL_AVERAGE_POOL: "AveragePool",
@@ -64,7 +64,7 @@ cdef struct onnxpool_handle:
     bint empty, indexed
     int threads, most_threads  # default when the handle was made, and maximum of a run
     int ndim
-    int64_t shape[MOST_AXES]    # of the result
+    int64_t shape[MOST_AXES]    # shape of the result
     Operands operands          # without data pointers
     Strides strides
 

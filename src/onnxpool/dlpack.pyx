@@ -54,7 +54,7 @@ cdef uint64_t READ_ONLY = 1
 VERSION = (1, 0)  # the newest version that is requested; minor versions are backward compatible
 OTHER = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 13: "CUDA managed", 14: "oneAPI",
          15: "WebGPU", 16: "Hexagon", 17: "MAIA"}
-KINDS = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")  # by their codes
+KINDS = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")  # kinds of elements by their codes
 BITS = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64), "bfloat": (16,), "complex": (64, 128),
         "bool": (8,)}
 

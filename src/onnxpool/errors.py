@@ -24,8 +24,7 @@ class PoolError(Refusal, ValueError):
     """
     Error for an attribute, shape or value that the operator's version does not allow, or that has no result.
 
-    The message names the operator with its version, the attribute, the axis, the value and the limit, and says what to
-    do instead.
+    The message names the operator with its version, the attribute, the axis, the value, the limit and a way out.
 
     Parameters
     ----------
@@ -105,7 +104,7 @@ class Place(NamedTuple):
 
     operator: str | None  # name or label
     attribute: str
-    position: int | None = None  # of one value of a sequence
+    position: int | None = None  # position of one value of a sequence
 
     def __str__(self) -> str:
         text = f"{self.operator or 'onnxpool'}: {self.attribute}"

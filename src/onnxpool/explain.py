@@ -143,5 +143,5 @@ def axis_lines(axis: Axis, number: int, divided: bool) -> list[str]:
     if axis.unread:
         lines.append(f"  the last {axis.unread} of {axis.size} elements are in no window")
     if axis.empty:
-        lines.append(f"  {axis.empty} of {axis.out} windows lie wholly in padding")
+        lines.append(f"  {axis.empty} of {axis.out} windows lie entirely in padding")
     return lines

@@ -235,7 +235,7 @@ def check_dtype(version: Version, name: str, more: Collection[str] = ()) -> None
 
 
 def cast(version: Version, name: str) -> str:
-    """The end of a message about a dtype that the version does not allow: what to do instead."""
+    """The end of the message about a dtype that the version does not allow: the way out."""
     wide, quantised = EXACT.get(name), f"QLinear{version.operator}"
     if wide in version.dtypes:
         more = ""

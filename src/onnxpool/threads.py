@@ -9,7 +9,7 @@ from .attributes import integer
 from .errors import Place
 from .limits import MOST_THREADS
 
-SERIAL_BYTES = 1 << 19  # of X; below, a second thread gains nothing (measured: 0.97x at 512 KiB, 1.7x at 1 MiB)
+SERIAL_BYTES = 1 << 19  # bytes of X; below, a second thread brings no gain (measured: 0.97x at 512 KiB, 1.7x at 1 MiB)
 
 _scoped: ContextVar[int | None] = ContextVar("onnxpool.num_threads", default=None)
 _setting: int | None = None

@@ -23,7 +23,7 @@ from support import ROOT
 import onnxpool
 from onnxpool import cython_api
 
-# The ABI. Nothing here is ever changed; things are only added.
+# The ABI. Nothing here ever changes; there are only additions.
 
 SIGNATURES = {
     "onnxpool_abi_version": "int (void)",

@@ -1,4 +1,4 @@
-"""Handles of the C API: what is refused, the status of runs, and the lifetime of handles."""
+"""Handles of the C API: refused arguments, the status of runs, and the lifetime of handles."""
 
 import ctypes
 import gc

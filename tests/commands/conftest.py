@@ -1,4 +1,4 @@
-"""What tests of the command ``onnxpool run`` share."""
+"""Fixtures for tests of the command ``onnxpool run``."""
 
 import json
 

@@ -31,7 +31,7 @@ SAME = (onnxpool.MaxPool(kernel_shape=3, auto_pad="SAME_UPPER", ceil_mode=1, ops
 GLOBAL = (onnxpool.GlobalMaxPool(axes=-1, keepdims=False), (2, 3, 4), "float32")
 QUANTISED = (onnxpool.QLinearAveragePool(kernel_shape=2, channels_last=1), (1, 4, 4, 2), "uint8")
 
-# What is typed after `onnxpool explain`, and the plan that is meant.
+# Words after `onnxpool explain`, and the plan that they mean.
 TYPED = [
     ("AveragePool --shape 1,3,7,7 kernel_shape=3,3 strides=2,2", AVERAGE),
     ("AveragePool kernel_shape=3,3 strides=2,2 --shape 1,3,7,7", AVERAGE),
@@ -84,12 +84,12 @@ def ended(words):
 
 @pytest.mark.parametrize(("typed", "meant"), TYPED, ids=[typed for typed, _ in TYPED])
 def test_what_is_typed(typed, meant):
-    """Each spelling and order shows the plan of the operator that is meant."""
+    """Each spelling and order shows the plan of the intended operator."""
     operator, shape, dtype = meant
     assert ended(["explain", *shlex.split(typed)]) == (OK, operator.plan(shape, dtype).explain(), "")
 
 
-# What is typed after `onnxpool`, and what the message contains.
+# Words after `onnxpool`, and text that the message contains.
 MISTAKES = [
     ("explain MaxPool kernel_size=3 --shape 1,3,7,7", "MaxPool: there is no argument kernel_size; give kernel_shape"),
     ("explain MaxPool kernel_shape=3 stride=2 --shape 1,3,7,7", "MaxPool: there is no argument stride; give strides"),

@@ -184,7 +184,7 @@ def test_shapes_that_no_option_gives(check, tmp_path, capsys):
 
 
 def test_a_dtype_that_is_not_known(check):
-    """Which dtypes a runtime lacks is unknown in that case."""
+    """In that case, the missing dtypes of a runtime are unknown."""
     nodes, _ = check("""
         <ir_version: 8, opset_import: ["" : 19, "custom" : 1]>
         agraph (float[1, 3, 8, 8] x) => (float[a, b, c, d] y) {

@@ -1,4 +1,4 @@
-"""What all commands have in common: help, exit statuses, closed outputs; and ``config`` and ``supported``."""
+"""Behaviour common to all commands: help, exit statuses, closed outputs; and ``config`` and ``supported``."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def help_of(capsys, *arguments):
 
 
 def test_help_lists_the_commands(capsys):
-    """Each command is listed with a line that says what it does."""
+    """Each command is listed with a line that describes it."""
     text = help_of(capsys)
     for name in COMMANDS:
         assert re.search(rf"^    {name}\s+\w", text, re.MULTILINE)
@@ -110,7 +110,7 @@ def test_supported(capsys):
 
 @pytest.mark.parametrize("name", ["config", "supported"])
 def test_commands_that_need_no_other_package(name):
-    """What is installed can be shown without onnx."""
+    """The installation can be shown without onnx."""
     code = ("import sys; sys.modules['onnx'] = None\n"
             f"from onnxpool.__main__ import main\nsys.exit(main([{name!r}]))")
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, timeout=300, check=False)
@@ -160,14 +160,14 @@ def test_paths_of_any_bytes(model, tmp_path, capsys):
     (onnxpool.PoolError("two\nlines"), "onnxpool: two lines\n"),
 ])
 def test_errors_are_one_line(monkeypatch, capsys, error, line):
-    """Whatever a user can fix is reported in one line, with exit status 2."""
+    """An error that a user can fix is reported in one line, with exit status 2."""
     monkeypatch.setattr(supported_command, "run", mock.Mock(side_effect=error))
     assert command.main(["supported"]) == CANNOT
     assert capsys.readouterr().err == line
 
 
 def test_errors_of_the_library_are_not_hidden(monkeypatch):
-    """What no user can fix keeps its traceback."""
+    """An error that no user can fix keeps its traceback."""
     monkeypatch.setattr(config_command, "run", mock.Mock(side_effect=ValueError("a bug")))
     with pytest.raises(ValueError, match="a bug"):
         command.main(["config"])

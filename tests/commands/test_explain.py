@@ -57,7 +57,7 @@ def test_an_operator(explained):
 
 
 def test_the_example_of_the_page(explained):
-    """The page shows what the command prints."""
+    """The page shows the output of the command."""
     call, text = re.search(r"^\$ onnxpool explain (.*)\n((?s:.*?))\n```", PAGE.read_text(), re.MULTILINE).groups()
     assert explained(*call.split()) == text
 

@@ -1,4 +1,4 @@
-"""The command line as a process: what it imports, how it exits, and how it shows progress."""
+"""The command line as a process: imports, exit status and progress."""
 
 import importlib.metadata
 import io
@@ -35,7 +35,7 @@ def test_the_library_does_not_import_onnx():
 
 
 def test_the_command_line_alone():
-    """Without a command, the process shows its usage; it also tells its version."""
+    """Without a command, the process shows its usage; with --version, it prints its version."""
     done = process()
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("usage: onnxpool ")
@@ -117,7 +117,7 @@ def test_progress_that_nobody_reads(monkeypatch):
 
 
 def test_progress_goes_through_the_nodes(tmp_path):
-    """A run announces each node before it starts, and forgets the run before it."""
+    """A run announces each node before it starts, and forgets the previous run."""
     path = save(tmp_path / "m.onnx", [node("Neg", "x", "a", name="first"), node("MaxPool", "a", **HALVES)])
     model, seen = models.Model(path), []
     model.run({"x": RAMP})

@@ -29,7 +29,7 @@ def dtypes(kind: int) -> list[str]:
     return [name for row in rows if row[kind].strip().startswith("yes") for name in row[0].strip().split(", ")]
 
 
-ROWS = re.findall(r"^\| (.+?) \| `(.+?)` \| `(.+?)` \|$", section("What other packages write"), re.MULTILINE)
+ROWS = re.findall(r"^\| (.+?) \| `(.+?)` \| `(.+?)` \|$", section("Equivalent calls in other packages"), re.MULTILINE)
 EXTREMA, MEANS = dtypes(1), dtypes(2)
 FLOATS = [name for name in EXTREMA if "float" in name]
 
@@ -161,7 +161,7 @@ def test_dtypes_of_block_reduce() -> None:
 
 
 def test_running_sums() -> None:
-    """What `uniform_filter` loses is missing from all later windows."""
+    """An element that `uniform_filter` loses is missing from all later windows."""
     x = np.ones(20)
     x[3] = 1e17
     assert (ndimage.uniform_filter(x, 3)[5:] == 0).all()

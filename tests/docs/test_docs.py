@@ -1,4 +1,4 @@
-"""Examples in the documentation run, and the tables in it match what the library reports."""
+"""Examples in the documentation run, and its tables match the library."""
 
 import doctest
 import importlib
@@ -84,7 +84,7 @@ def test_calls_in_the_tables_of_operators_run() -> None:
 
 
 def test_the_picture_of_windows_is_drawn_anew() -> None:
-    """The picture is what its script draws, and the means in it are those of the library."""
+    """The picture is the output of its script, and the means in it are those of the library."""
     module = runpy.run_path(str(ROOT / "tools" / "draw_windows.py"))
     pooled = onnxpool.average_pool(np.array(module["IMAGE"], np.float32)[None, None], module["KERNEL"],
                                    strides=module["STRIDE"], pads=module["PAD"])[0, 0]

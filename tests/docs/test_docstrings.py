@@ -1,4 +1,4 @@
-"""Docstrings of all public names are complete, by the checker of numpydoc, and say what the table of versions has."""
+"""Docstrings of all public names are complete, by the checker of numpydoc, and agree with the table of versions."""
 
 import inspect
 import re
@@ -18,7 +18,7 @@ METHODS = [f"{name}.{method}" for name in ("Operator", "Plan")
            for method, value in vars(getattr(onnxpool, name)).items()
            if method[0] != "_" and (inspect.isfunction(value) or isinstance(value, property))]
 CALLS = ["Operator.__call__", "Plan.__call__", "Part.__call__", "Share.__call__"]
-# Not asked of docstrings: an extended summary (the notes are it), and examples of methods that a class's examples show.
+# Not required: an extended summary, which the notes replace, and examples of methods that a class's examples show.
 LEFT_OUT = {"ES01"}
 OF_METHODS = {"ES01", "EX01", "SA01"}
 FUNCTIONS = [name for name in operators if name.islower()]
@@ -26,13 +26,13 @@ FUNCTIONS = [name for name in operators if name.islower()]
 
 @pytest.mark.parametrize("name", [*PUBLIC, *METHODS, *CALLS])
 def test_docstring_is_complete(name: str) -> None:
-    """The checker of numpydoc has nothing to say."""
+    """The checker of numpydoc finds nothing."""
     found = validate.validate(f"onnxpool.{name}")["errors"]
     assert [error for error in found if error[0] not in (OF_METHODS if name in (*METHODS, *CALLS) else LEFT_OUT)] == []
 
 
 def test_calls_share_the_text_of_their_parameters() -> None:
-    """Calls of operators, plans and parts describe what they have besides X alike; a share differs in two."""
+    """Calls of operators, plans and parts describe their parameters after X alike; a share differs in two."""
     entries = {}
     for call in CALLS:
         text = inspect.getdoc(eval(call, vars(onnxpool).copy())) or ""

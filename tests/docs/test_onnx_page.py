@@ -1,4 +1,4 @@
-"""The page about the onnx package shows what the commands print."""
+"""The page about the onnx package shows the output of the commands."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from onnxpool.commands import DIFFERS
 
 
 def test_the_example_of_a_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The page shows what the command prints."""
+    """The page shows the output of the command."""
     page = (ROOT / "docs" / "onnx.md").read_text()
     shown = page.partition("$ onnxpool check model.onnx\n")[2].partition("```")[0]
     model = onnx.parser.parse_model("""

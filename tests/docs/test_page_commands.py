@@ -14,7 +14,7 @@ pytestmark = pytest.mark.smoke
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("benchmarks", "docs", "examples", "src", ".github")
-PAGES = sorted([*(page for page in ROOT.glob("*.md") if page.name != "CHANGELOG.md"),  # which is about the past
+PAGES = sorted([*(page for page in ROOT.glob("*.md") if page.name != "CHANGELOG.md"),  # it describes the past
                 *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md")),
                 *(ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")])
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Beside busy processes, a call that waits for a worker longer than it computes makes later ones run alone."""
+"""Next to busy processes, a call that waits for a worker longer than it computes makes later calls single-threaded."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What functions cache: bounded, without cycles, and cleared on request; and what a new shape costs."""
+"""The caches of functions, which are bounded, free of cycles, and cleared on request; and the cost of a new shape."""
 
 import gc
 import sys
@@ -34,7 +34,7 @@ print(resident() - before, gc.collect())
 
 
 def grown(call: str, calls: int) -> tuple[float, int]:
-    """By how many MiB a process grows in this many calls without garbage collection, and what is then collected."""
+    """The MiB by which a process grows in calls without garbage collection, and the objects then collected."""
     if not sys.platform.startswith("linux"):
         pytest.skip("needs /proc")
     mebibytes, collected = program(RESIDENT.format(call=call, calls=calls)).split()
@@ -73,7 +73,7 @@ def test_padding_is_not_remembered():
 @pytest.mark.smoke
 def test_an_operator_does_not_keep_its_plan():
     """A plan refers to its operator, so a reference back would be a cycle."""
-    operator = onnxpool.MaxPool(kernel_shape=(3, 1))  # whose plan no other test refers to
+    operator = onnxpool.MaxPool(kernel_shape=(3, 1))  # no other test refers to its plan
     operator(X)
     plan = weakref.ref(operator.plan(X.shape, X.dtype))
     assert plan() is not None

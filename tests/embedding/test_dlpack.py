@@ -26,7 +26,7 @@ BOTH = pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "le
 
 @pytest.fixture(autouse=True, scope="module")
 def only_new_garbage() -> Iterator[None]:
-    """Makes garbage collections look only at objects of these tests, which takes little time."""
+    """Restricts garbage collections to objects of these tests, which takes little time."""
     gc.collect()
     gc.freeze()
     yield
@@ -114,7 +114,7 @@ def test_no_elements_need_no_data(data: Any) -> None:
 
 
 def test_writeable_unless_the_tensor_is_not() -> None:
-    """What is written to the array arrives in the tensor, unless the tensor is read-only or cannot tell."""
+    """Values written to the array arrive in the tensor, unless the tensor is read-only, or too old to tell."""
     x = some()
     onnxpool.from_dlpack(Producer(x))[0, 0, 0] = 77
 
@@ -252,7 +252,7 @@ def test_other_devices_are_not_asked_for_a_tensor() -> None:
 
 
 def test_producers_are_asked_for_the_versioned_tensor_first() -> None:
-    """Producers that know versions are given one, and others are asked without."""
+    """Producers that support versions are asked for one, and others are asked without."""
     new, old = Producer(some()), Producer(some(), versioned=False)
     onnxpool.from_dlpack(new)
     onnxpool.from_dlpack(old)

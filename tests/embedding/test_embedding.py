@@ -1,4 +1,4 @@
-"""What a host may do to a library that it embeds: each scenario runs in a process of its own, with a time limit."""
+"""Scenarios of processes that embed the library. Each runs in a process of its own, with a time limit."""
 
 import importlib.util
 import platform

@@ -1,4 +1,4 @@
-"""Importing the library: what it loads, what comes with the first plan, and forks in between."""
+"""Importing the library: the modules that it loads, those that the first plan loads, and forks in between."""
 
 import platform
 import sys
@@ -26,7 +26,7 @@ print(*sorted(set(sys.modules) - before))
 
 
 def test_import_loads_only_what_a_first_call_needs() -> None:
-    """Neither other packages, nor what plans, pictures or some public names need."""
+    """It loads no other packages, and no modules that only plans, pictures or some public names need."""
     imported, called = (set(program(text).split()) for text in (AFTER_IMPORT, AFTER_A_CALL))
     assert imported <= called
     assert "onnxpool.kernels" in imported

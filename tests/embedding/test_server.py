@@ -73,7 +73,7 @@ def tensor(name: str, array: NDArray[Any], datatype: str, binary: bool = True) -
 
 
 def test_health_and_metadata(client: InferenceServerClient) -> None:
-    """The client finds the server live and ready, and the model as it is."""
+    """The client finds that the server is live and ready, and gets the right metadata of the model."""
     assert client.is_server_live()
     assert client.is_server_ready()
     assert client.is_model_ready("peaks")
@@ -87,7 +87,7 @@ def test_health_and_metadata(client: InferenceServerClient) -> None:
 
 
 def test_configuration_and_statistics(client: InferenceServerClient) -> None:
-    """What clients of Triton, such as perf_analyzer, request about a model."""
+    """Clients of Triton, such as perf_analyzer, get the data about a model that they request."""
     config = client.get_model_config("typed_bfloat16", "1")
     assert config["max_batch_size"] == 0
     assert config["input"][0] == {"name": "x", "data_type": "TYPE_BF16", "dims": [-1, 2, -1]}
@@ -156,11 +156,12 @@ def test_16_bit_floats_are_not_json(client: InferenceServerClient, element: str)
     """The protocol has no JSON for them, in the request or in the response."""
     x = np.ones((1, 2, 3), DTYPES[ELEMENTS[element]])
     inputs = [tensor("x", x, ELEMENTS[element]), tensor("keep", np.array([True]), "BOOL")]
-    with pytest.raises(InferenceServerException, match=f"output 'y': {ELEMENTS[element]} has no form in JSON; ask for"):
+    with pytest.raises(InferenceServerException,
+                       match=f"output 'y': {ELEMENTS[element]} cannot be represented in JSON; ask for"):
         client.infer(f"typed_{element}", inputs, outputs=[InferRequestedOutput("y", binary_data=False)])
     signature = Signature("x", ELEMENTS[element], (3,))
     body = malformed.listed(name="x", datatype=ELEMENTS[element], shape=[3], data=[1, 2, 3])
-    with pytest.raises(RequestError, match="has no form in JSON; send binary data"):
+    with pytest.raises(RequestError, match="cannot be represented in JSON; send binary data"):
         decode(body, None, [signature], [], Limits())
 
 
@@ -191,7 +192,7 @@ def test_numbers_of_json_fit_their_type(datatype: str, data: list[Any], text: st
 def test_binary_truth_values_are_0_and_1() -> None:
     """Any other byte is refused."""
     body, headers = malformed.binary(2, b"\x01\x02", name="x", shape=[2], datatype="BOOL")
-    with pytest.raises(RequestError, match="bytes other than 0 and 1, which are no BOOL"):
+    with pytest.raises(RequestError, match="bytes other than 0 and 1, which are not valid as BOOL"):
         decode(body, headers[malformed.HEADER_LENGTH], [Signature("x", "BOOL", (2,))], [], Limits())
 
 
@@ -234,7 +235,7 @@ def test_a_body_without_a_length_is_limited_too(url: str) -> None:
     connection.request("POST", malformed.INFER, chunks, encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
     response = connection.getresponse()
     assert response.status == 413
-    assert "the body has more bytes, at most 1048576 are taken" in json.load(response)["error"]
+    assert "the body has more bytes, at most 1048576 are accepted" in json.load(response)["error"]
     connection.close()
 
 
@@ -261,7 +262,7 @@ def test_more_requests_than_the_most_are_sent_away() -> None:
         second.request("POST", malformed.INFER, malformed.GOOD)
         response = second.getresponse()
         assert (response.status, response.headers["Retry-After"]) == (503, "1")
-        assert "1 requests are under way" in json.load(response)["error"]
+        assert "1 requests are in progress" in json.load(response)["error"]
         first.send(malformed.GOOD[10:])
         assert first.getresponse().status == 200
         second.request("POST", malformed.INFER, malformed.GOOD)
@@ -312,8 +313,8 @@ def test_a_failure_of_the_model_is_not_the_clients(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("signature", "text"), [
-    ("(string[2] x) => (string[2] y)", "'x' is no tensor of numbers"),
-    ("(seq(float[2]) x) => (seq(float[2]) y)", "'x' is no tensor of numbers"),
+    ("(string[2] x) => (string[2] y)", "'x' is not a tensor of numbers"),
+    ("(seq(float[2]) x) => (seq(float[2]) y)", "'x' is not a tensor of numbers"),
 ])
 def test_models_that_the_protocol_cannot_carry(tmp_path: Path, signature: str, text: str) -> None:
     """They are refused before the port opens."""

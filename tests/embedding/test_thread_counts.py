@@ -1,4 +1,4 @@
-"""The number of threads: what decides it, and in which order."""
+"""The number of threads: the settings that determine it, and their order."""
 
 import math
 from functools import cache
@@ -17,7 +17,7 @@ ONE_PROCESSOR = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0)
 
 @cache
 def granted() -> int:
-    """What the machine grants to a process without settings."""
+    """The number of threads that the machine grants to a process without settings."""
     return int(program(COUNT))
 
 
@@ -33,7 +33,7 @@ def granted() -> int:
     ids=str,
 )
 def test_environment_chooses_the_thread_count(variables: dict[str, str], expected: int) -> None:
-    """ONNXPOOL_NUM_THREADS overrides OMP_NUM_THREADS, which overrides what the machine grants."""
+    """ONNXPOOL_NUM_THREADS overrides OMP_NUM_THREADS, which overrides the number that the machine grants."""
     assert int(program(COUNT, **variables)) == min(expected, granted())
 
 

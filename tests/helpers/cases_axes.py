@@ -140,7 +140,7 @@ def bits(x: Array) -> Array:
 
 
 def difference(case: Case, y: Array, indices: Array | None, truth: Array, places: Array | None) -> str | None:
-    """What is wrong with a result, or None. Sums over whole channels may be added in another order."""
+    """The fault of a result, or None. Sums over whole channels may be added in another order."""
     if y.shape != truth.shape or y.dtype != truth.dtype or not y.flags.c_contiguous:
         return f"{y.dtype}{y.shape}, expected {truth.dtype}{truth.shape}"
     if places is not None and (indices is None or not np.array_equal(indices, places)):

@@ -1,4 +1,4 @@
-"""What the scenarios share: calls that use a team of threads or take long, and children that must succeed.
+"""Helpers of the scenarios: calls that use a team of threads or take long, and children that must succeed.
 
 A scenario is a function in a file scenarios_*.py. `python FILE NAME` runs it in a process of its own, which exits with
 0 if everything that its docstring claims is true. test_embedding.py runs them.

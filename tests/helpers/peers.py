@@ -32,14 +32,14 @@ MICROSOFT = "com.microsoft"
 TORCH = "torch"
 PACKAGES = {ORT: "onnxruntime", OPENVINO: "openvino", TORCH: "torch", REFERENCE: "onnx", INFERENCE: "onnx"}
 
-# How large the error of a peer's sums may be: a few roundings of each dtype, because the reference rounds after every
-# step. It is relative to the mean of magnitudes for a mean, and to the largest number for others.
+# Maximum error of a peer's sums: a few roundings of each dtype, because the reference rounds after every step. It is
+# relative to the mean of magnitudes for a mean, and to the largest number for others.
 ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-5, "float64": 1e-12}
 TINY = 0.25  # relative to the smallest normal number, below which peers lose digits or flush to 0
 UNWRITTEN = 0x5a  # bytes of large numbers in all dtypes
-BLOCK = 8  # channels that onnxruntime's kernels take at a time, or a multiple
-MANY, LONG = 2**14, {"float16": 2e-3, "bfloat16": 0.1, "float32": 2e-3, "float64": 1e-9}  # for more elements
-ADDED, TERMS = ("AveragePool", "LpPool", "GlobalAveragePool"), 64  # where the reference sums in bfloat16, from so many
+BLOCK = 8  # channels that onnxruntime's kernels process at a time; some process a multiple
+MANY, LONG = 2**14, {"float16": 2e-3, "bfloat16": 0.1, "float32": 2e-3, "float64": 1e-9}  # above MANY elements
+ADDED, TERMS = ("AveragePool", "LpPool", "GlobalAveragePool"), 64  # the reference sums at least this many in bfloat16
 SCALED = 1.25  # instead of TINY: its bfloat16 norms are means times up to 300 taps, each half a digit off
 MEANS = ("AveragePool", "GlobalAveragePool")
 SUMS = ("AveragePool", "LpPool", "GlobalAveragePool", "GlobalLpPool", "RoiAlign")  # the others must be equal
@@ -114,7 +114,7 @@ def fed(example: Example, inputs: Inputs) -> dict[str, Array]:
 
 
 def onnxruntime_runs(example: Example) -> Run:
-    """A session of onnxruntime. Its kernels for blocked channels end the process where they compute no window."""
+    """An onnxruntime session. Its kernels for blocked channels end the process if they compute no window."""
     import onnxruntime
     onnxruntime.set_default_logger_severity(4)
 
@@ -165,7 +165,7 @@ def openvino_runs(example: Example) -> Run:
     def run(inputs: Inputs) -> Results:
         results = [request.get_output_tensor(i).data for i in range(example.outputs)]
         for result in results:
-            result.view(np.uint8)[...] = UNWRITTEN  # which a result that is not written keeps
+            result.view(np.uint8)[...] = UNWRITTEN  # a result that is not written keeps this
         request.infer([tensor(x) for x in inputs if x is not None])
         y, *indices = map(np.array, results)
         return [y.view(example.x.dtype) if wide else y, *indices]

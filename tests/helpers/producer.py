@@ -1,4 +1,4 @@
-"""A hand-written DLPack producer, which can export anything, valid or not, and records what happens to it."""
+"""A hand-written DLPack producer, which can export anything, valid or not, and records how it is used."""
 
 import ctypes
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object

@@ -40,7 +40,7 @@ def fork_before_any_call() -> None:
 
 
 def fork_twice() -> None:
-    """A child that has pooled forks too: its child, its sibling and all of them afterwards pool in parallel."""
+    """A child that has pooled can fork too: its child and its sibling pool in parallel, and then all of them do."""
     def child() -> None:
         first_parallel_call_works()
         ended_well(fork(first_parallel_call_works))
@@ -72,7 +72,7 @@ def fork_with_threads_in_kernels() -> None:
 
 
 def fork_from_another_thread() -> None:
-    """A thread that has a team forks, beside the team of the main thread."""
+    """A thread with a team forks while the main thread has another team."""
     parallel_call_works()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""Sessions of onnxruntime on small models, with and without onnxpool's operators."""
+"""onnxruntime sessions on small models, with and without onnxpool's operators."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

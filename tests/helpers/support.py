@@ -1,4 +1,4 @@
-"""What tests share: paths, dtypes, layouts, instruction sets, comparisons of bits, and windows tap by tap in NumPy."""
+"""Helpers of tests: paths, dtypes, layouts, instruction sets, comparisons of bits, and windows tap by tap in NumPy."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ FLOATS = [BY_NAME[name] for name in FLOAT_NAMES]
 DTYPES = [*BYTES, *FLOATS]
 LAYOUTS = {"channels first": False, "channels last": True}
 INSTRUCTION_SETS = ("baseline", "x86_v3", "x86_v4")
-FAR, FARTHEST = 15 << 19, 17 << 20  # bytes, slightly beyond what loops treat as near, and as far
+FAR, FARTHEST = 15 << 19, 17 << 20  # bytes, slightly beyond the sizes that loops treat as near, and as far
 
 
 def to_last(x: Array, last: bool = True) -> Array:

@@ -1,4 +1,4 @@
-"""A stand-in for ``triton_python_backend_utils`` of Triton's Python backend, with what our models use of it."""
+"""A stand-in for ``triton_python_backend_utils`` of Triton's Python backend, with the parts that our models use."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Other loops run for elements from beyond a core's caches: results are those of one image at a time."""
+"""Arrays beyond a core's caches run through other code: results are those of one image at a time."""
 
 import math
 

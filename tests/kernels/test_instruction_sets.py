@@ -19,7 +19,7 @@ import onnxpool
 pytestmark = pytest.mark.smoke
 
 CALLS = 250
-NOISE = "165"  # what glibc fills memory with when it is allocated and, inverted, when it is freed
+NOISE = "165"  # the byte with which glibc fills memory when it is allocated and, inverted, when it is freed
 
 
 def plain(y):

@@ -11,7 +11,7 @@ from support import LAYOUTS, assert_same_bits, assert_same_values, to_first, to_
 
 import onnxpool
 
-MANY = 2**20  # bytes from which on a call may use several threads
+MANY = 2**20  # minimum bytes of a call that may use several threads
 SHAPES = {"many planes": (2, 70, 96, 97), "one plane": (1, 1, 1100, 1303), "few planes": (3, 2, 500, 481)}
 WINDOWS = {
     "pairs": ((2, 2), (2, 2)),
@@ -45,7 +45,7 @@ def test_indices(dtype, shape, window, channels_last):
     kernel, strides = WINDOWS[window]
     x = data(shape, dtype)
     view = windows(x, kernel, strides)
-    inside = view.reshape(*view.shape[:4], -1).argmax(-1)  # of the first NaN if there is one
+    inside = view.reshape(*view.shape[:4], -1).argmax(-1)  # argmax returns the first NaN if there is one
     row, column = np.divmod(inside, kernel[1])
     row += np.arange(view.shape[2])[:, None] * strides[0]
     column += np.arange(view.shape[3]) * strides[1]

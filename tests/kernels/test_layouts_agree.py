@@ -14,9 +14,9 @@ import onnxpool
 from onnxpool import kernels
 
 DTYPES = [np.dtype(t) for t in (np.int8, np.uint8, np.float16, ml_dtypes.bfloat16, np.float32, np.float64)]
-CHANNELS = (1, 3, 7, 9, 15, 17, 31, 33, 40, 63, 65, 72, 96, 129, 130, 200, 257)  # which leave tiles of few channels
+CHANNELS = (1, 3, 7, 9, 15, 17, 31, 33, 40, 63, 65, 72, 96, 129, 130, 200, 257)  # leave tiles of few channels
 SMALL, LARGE = (1, 200_000), (300_000, 2_000_000)  # elements
-CALLS = 40  # of each size and dtype
+CALLS = 40  # calls of each size and dtype
 FENCE = 1 << 16  # bytes beyond scratch memory that are watched
 
 

@@ -19,7 +19,7 @@ def windows(size, kernel=1, stride=1):
 
 
 def request_of(shape, kernels, reduction="max", keepdims=True, whole=False):
-    """What is asked for windows of these kernels along some axes."""
+    """The request for windows of these kernels along some axes."""
     return Request(shape, np.dtype(np.float32), tuple((axis, windows(shape[axis], k)) for axis, k in kernels.items()),
                    Reduction(reduction, whole=whole), keepdims=keepdims)
 

@@ -10,7 +10,7 @@ from onnxpool import base
 from onnxpool.planning.routes import Forced
 
 ROW = 64  # bytes of accumulators
-LONG = 2048  # values at most of a row
+LONG = 2048  # maximum number of values of a row
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def _by_rows():
 
 
 def tree(rows):
-    """The sum of rows: the largest full tree that is not all of them, and the rest."""
+    """The sum of rows: that of the largest full tree below their number, plus that of the rest."""
     if len(rows) == 1:
         return rows[0]
     first = 1 << (len(rows) - 1).bit_length() - 1
@@ -32,7 +32,7 @@ def tree(rows):
 
 
 def folded(row):
-    """The sum of places: the first half with the second one, until one is left."""
+    """The sum of places: the first half is added to the second half, until one place is left."""
     while len(row) > 1:
         half = (len(row) + 1) // 2
         row = np.concatenate([row[:len(row) - half] + row[half:], row[len(row) - half:half]])
@@ -40,7 +40,7 @@ def folded(row):
 
 
 def ordered_sum(x, alone, full):
-    """Of x[place, place of the last axis, lane]: the last axis is joined with those before it unless it is alone."""
+    """The sum of x[place, place of the last axis, lane], whose last axis is merged with the others unless `alone`."""
     lanes = x.shape[2]
     if not alone:
         x = x.reshape(1, -1, lanes)
@@ -66,7 +66,7 @@ def random_case(rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_means_of_whole_axes_have_the_documented_order(dtype):
-    """Whether other axes lie between them or not, in order, as a view and byte-swapped."""
+    """With and without other axes between the pooled ones, contiguous, as a view and byte-swapped."""
     rng, full, seen = np.random.default_rng(45), ROW // np.dtype(dtype).itemsize, 0
     for _ in range(150):
         shape, axes, alone = random_case(rng)

@@ -35,8 +35,8 @@ DTYPES = {
 }
 WINDOWED = ("AveragePool", "LpPool", "MaxPool", "NhwcMaxPool", "QLinearAveragePool")
 
-# Channels first. The last three are for elements of one byte, and narrower for wider dtypes, so that each is slightly
-# more than 1 MiB and runs in parallel: many planes to distribute, one, and a few.
+# Channels first. The last three are for elements of one byte. Wider dtypes take narrower ones, so that each is slightly
+# more than 1 MiB and runs in parallel, with many planes to distribute, with one, and with a few.
 SHAPES = {
     "line": (3, 7, 301),
     "image": (2, 19, 37, 41),

@@ -33,8 +33,8 @@ FLOATS = [np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.float32, np.f
 DTYPES = [np.dtype(t) for t in (np.int8, np.uint8)] + FLOATS
 KINDS = {"max": {}, "mean": {}, "mean with pads": {"count_include_pad": 1}, "norm 1": {"p": 1}, "norm 2": {"p": 2},
          "norm 3": {"p": 3}, "magnitude": {"p": 2**60}}
-PROBLEMS = 200  # of each reduction
-WAYS = (None, "apart", None, "rows backwards", "backwards")  # that arrays lie
+PROBLEMS = 200  # problems of each reduction
+WAYS = (None, "apart", None, "rows backwards", "backwards")  # memory layouts of arrays
 FENCE = 4096  # bytes beyond scratch memory that are watched
 MOST_WORK = 300_000  # elements, and taps of all windows of a channel
 
@@ -109,7 +109,7 @@ def values(rng, shape, dtype, odd):
 
 TAILS = (17, 33, 34, 65, 66, 129, 257)  # channels that leave few for the last tile
 EXAMPLE = (2, 4, 4, 1), {"kernel_shape": (3, 5, 5, 1), "strides": (9, 9, 2, 9), "pads": (0, 0, 0, 0, 1, 5, 1, 0),
-                         "ceil_mode": 1}  # which wrote beyond it for 33 channels of float64
+                         "ceil_mode": 1}  # this once wrote beyond it for 33 channels of float64
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -388,7 +388,7 @@ def by_handle(plan, x):
 
 
 def by_bridge(plan, x):
-    """As a session of onnxruntime with two threads does."""
+    """Split a call as an onnxruntime session with two threads does."""
     with onnxpool.num_threads(2):
         parts = nodes.pieces(plan, (x,), np.empty(plan.output_shape, x.dtype))
     assert len(parts) == 2
@@ -399,7 +399,7 @@ def by_bridge(plan, x):
 
 @pytest.mark.parametrize("caller", [by_plan, by_plain_call, by_handle, by_bridge])
 def test_all_callers_get_their_pool_from_one_function(caller, monkeypatch):
-    """What `setup_of` says is what runs, whoever calls."""
+    """The route that `setup_of` returns is the one that runs, for every caller."""
     setup_of, asked = layout.setup_of, []
 
     def watched(*arguments):

@@ -15,7 +15,7 @@ from support import to_first, to_last
 import onnxpool
 
 PROBLEMS = 60
-MOST_CELLS = 150_000  # of the input, and of the result
+MOST_CELLS = 150_000  # maximum elements of the input, and of the result
 LONGEST = {1: 20_000, 2: 300, 3: 60, 4: 24, 5: 12}
 NOISE = 7e37
 BLOCKS = (10, 40, 100, 300, 1000, 3000, 10_000, 100_000)

@@ -23,7 +23,7 @@ VIEWS = {
 def pools(x, last):
     """Pools of every family that accept the dtype, with windows that share taps and that skip elements.
 
-    Global pools, channels last, follow the order of memory, which is that of a copy if channels have the least stride.
+    Sums of channels-last global pools follow memory order, which is that of a copy if channels have the least stride.
     """
     ndim = x.ndim - 2
     for kernel, stride, dilation in ((3, 2, 1), (2, 2, 1), (3, 1, 1), (1, 1, 1), (2, 3, 1), (2, 1, 2)):

@@ -16,7 +16,7 @@ class FlushToZero:
 
     BITS = 0x8040
     EXCEPTIONS = 0x3F
-    SIZE = 32  # of fenv_t; MXCSR is its last word
+    SIZE = 32  # bytes of fenv_t; MXCSR is its last word
 
     def __init__(self):
         self.libm = ctypes.CDLL("libm.so.6")

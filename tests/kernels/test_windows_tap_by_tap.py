@@ -1,5 +1,5 @@
-"""Random windows over arrays of thousands of elements, compared with NumPy tap by tap: these run other loops than the
-few elements that the oracle can afford.
+"""Random windows over arrays of thousands of elements, compared with NumPy tap by tap. These run loops that the few
+elements of calls with the oracle do not reach.
 """
 
 import ml_dtypes

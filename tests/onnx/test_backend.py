@@ -1,4 +1,4 @@
-"""The backend for onnx.backend.base: onnx's own test runner, and what its interface promises."""
+"""The backend for onnx.backend.base: onnx's own test runner, and the promises of the interface."""
 
 import unittest
 import warnings
@@ -192,7 +192,7 @@ def test_a_node_at_its_opset():
 
 
 def test_the_checker_looks_at_models_and_nodes():
-    """What onnx's checker refuses is refused, as the interface requires."""
+    """Models and nodes that onnx's checker refuses are refused, as the interface requires."""
     with pytest.raises(onnx.checker.ValidationError):
         backend.prepare(model([helper.make_node("Neg", ["x"], ["y"], alpha=1)]))
     with pytest.raises(onnx.checker.ValidationError):

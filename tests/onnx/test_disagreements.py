@@ -322,7 +322,7 @@ def test_every_warning_has_an_example():
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # from onnx's own operators
 @pytest.mark.parametrize("row", DISAGREEMENTS, ids=lambda row: row.name)
 def test_a_warning(row, needs_named_version):
-    """A row applies to its example and not to a similar node, and says what the host really does."""
+    """A row applies to its example and not to a similar node, and describes the actual behaviour of the host."""
     example, neighbour = EXAMPLES[row.name]
     assert row.name in rows_of(example), example.shown()
     assert row.name not in rows_of(neighbour), neighbour.shown()

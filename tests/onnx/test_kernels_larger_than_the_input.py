@@ -150,7 +150,7 @@ def test_formula_and_onnxpool(row: dict[str, str]) -> None:
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row["kernel exceeds by"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # from onnx's own operators
 def test_what_others_do(row: dict[str, str], needs_named_version: Any) -> None:
-    """onnxruntime, onnx's reference and its inference do what the row says."""
+    """onnxruntime, onnx's reference and its inference behave as the row states."""
     needs_named_version("onnx")
     needs_named_version("onnxruntime")
     for pool in (pool for pool in POOLS if pool.row is row):

@@ -50,7 +50,7 @@ def test_every_operator_is_there_once_under_each_name():
 @pytest.mark.parametrize(("opset", "expected"), [(1, "count_include_pad exists since AveragePool-7"), (7, [1.5, 1.75]),
                                                  (21, [1.5, 1.75]), (LATEST_OPSET, [1.5, 1.75])])
 def test_a_node_has_its_opset(opset, expected):
-    """A node runs at the version of its opset: what that version lacks is refused before anything runs."""
+    """A node runs at the version of its opset: attributes that this version lacks are refused before anything runs."""
     node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2], strides=[2], pads=[0, 1],
                             count_include_pad=1)
     x = np.array([[[1, 2, 3.5]]], np.float32)
@@ -63,7 +63,7 @@ def test_a_node_has_its_opset(opset, expected):
 
 
 def test_results_are_the_librarys():
-    """Where onnx's own operators are wrong, evaluators with new_ops are right: NaN, Indices, int8, ranks, ceil_mode."""
+    """Evaluators with new_ops are right where onnx's own operators are wrong: NaN, Indices, int8, ranks, ceil_mode."""
     nan = np.array([[[np.nan, 1, 2, 3]]], np.float32)
     small = np.array([[[[-5, -6], [-7, -8]]]], np.int8)
     node = helper.make_node
@@ -159,7 +159,7 @@ def test_the_default_domain_under_both_names(imported, written):
 
 
 def test_what_can_be_evaluated(tmp_path):
-    """An Evaluator accepts what ReferenceEvaluator accepts: paths as str or Path, bytes, models, graphs and so on."""
+    """An Evaluator accepts all that ReferenceEvaluator accepts: paths as str or Path, bytes, models, graphs, etc."""
     node = helper.make_node("GlobalMaxPool", ["x"], ["y"])
     model = parser.parse_model("""
         <ir_version: 10, opset_import: ["" : 21]>

@@ -1,4 +1,4 @@
-"""Warnings about what runtimes do to a pool and the nodes around it: where they apply, and where they do not."""
+"""Warnings about runtimes that rewrite a pool and the nodes around it: where they apply, and where they do not."""
 
 from typing import Any
 

@@ -2,7 +2,8 @@
 Compare sessions on many random graphs: python tests/onnxruntime/graph_campaign.py --graphs 10000 --seed 1
 
 Every graph runs through plain onnxruntime and through every way of registering, at all levels of optimisation. --only
-repeats the graph of one seed. The exit status is 1 if a session computes another value, or refuses what it should run.
+repeats the graph of one seed. The exit status is 1 if a session computes another value, or refuses a graph that it
+should run.
 """
 
 import argparse
@@ -131,7 +132,7 @@ def warned(graph: Graph) -> bool:
 
 
 class Outcome(NamedTuple):
-    """The findings for a graph: what is wrong with onnxpool, and at which levels onnxruntime contradicts itself."""
+    """The findings for a graph: errors of onnxpool, and the levels at which onnxruntime contradicts itself."""
 
     problems: list[str]
     kind: str
@@ -142,10 +143,10 @@ def check(graph: Graph) -> Outcome:
     """
     Run a graph in every way.
 
-    A session that leaves nodes to onnxruntime must answer like onnxruntime at that level, or as the operators mean. One
-    that takes the nodes must answer as the operators mean. In three cases onnxruntime's answer is accepted too: it puts
-    operators of its own between Q and DQ, it computes nodes on constants itself, and it rounds float16 at other points
-    of a graph. A graph that onnxruntime finds invalid is refused in all ways.
+    A session that leaves nodes to onnxruntime must answer like onnxruntime at that level, or as the operators define.
+    One that takes the nodes must answer as the operators define. In three cases onnxruntime's answer is accepted too:
+    it puts operators of its own between Q and DQ, it computes nodes on constants itself, and it rounds float16 at other
+    points of a graph. A graph that onnxruntime finds invalid is refused in all ways.
     """
     half = graph.has("float16")
     expected = truth(graph)

@@ -14,7 +14,7 @@ from support import to_last
 
 import onnxpool
 
-RELATIVE = 1e-5  # of the mean of |x|
+RELATIVE = 1e-5  # maximum error, relative to the mean of |x|
 
 
 def run(model: onnx.ModelProto, x: NDArray[Any], outputs: list[str]) -> dict[str, NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Sessions of onnxruntime whose pooling nodes run on onnxpool: what they compute."""
+"""onnxruntime sessions whose pooling nodes run on onnxpool: results."""
 
 import re
 
@@ -112,7 +112,7 @@ def test_four_spatial_axes(operator, ops):
 @pytest.mark.parametrize("opset", [1, 6])
 @pytest.mark.parametrize("operator", ["AveragePool", "LpPool"])
 def test_oldest_versions(operator, opset):
-    """AveragePool-1 and LpPool-1 run, which onnxruntime never had."""
+    """AveragePool-1 and LpPool-1 run, for which onnxruntime has never had kernels."""
     x = data((1, 2, 7, 7))
     if operator == "LpPool" and opset > 1:
         opset = 1
@@ -159,7 +159,7 @@ def test_what_onnxruntime_is_not_trusted_with(attributes):
 
 @pytest.mark.parametrize(("ops", "ours"), [("all", 3), (["MaxPool"], 1), ("missing", 0), (None, 0)])
 def test_optimisers_respect_the_choice(ops, ours, tmp_path):
-    """No optimiser undoes a replacement, and what is not replaced is optimised as usual."""
+    """No optimiser undoes a replacement, and other nodes are optimised as usual."""
     path = tmp_path / "optimised.onnx"
     plain = session(layers()).run(None, {"x": data((1, 3, 32, 32))})[0]
     chosen = options(ops)
@@ -209,7 +209,7 @@ def test_a_pad_before_a_mean_is_data(opset, shape, pads):
     pad = helper.make_node("Pad", ["x", "p"], ["z"]) if opset > 10 else helper.make_node("Pad", ["x"], ["z"], pads=pads)
     proto = model([pad, pool], [("x", "float32", shape)], [("y", "float32", None)], opset,
                   constants={"p": np.array(pads)} if opset > 10 else {})
-    alone = [(None, None)] if RELEASE >= (1, 21) else []  # for which older releases are wrong
+    alone = [(None, None)] if RELEASE >= (1, 21) else []  # older releases are wrong here
     for ops, given in (*alone, ("missing", None), ("missing", opset), ("all", None), ("all", opset),
                        (["AveragePool"], opset)):
         made = session(proto, ops, **({"opset": given} if ops else {}))

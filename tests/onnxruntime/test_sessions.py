@@ -1,4 +1,4 @@
-"""Sessions of onnxruntime whose pooling nodes run on onnxpool: errors, threads, lifetimes, choices."""
+"""onnxruntime sessions whose pooling nodes run on onnxpool: errors, threads, lifetimes, choices."""
 
 import gc
 import re
@@ -90,7 +90,7 @@ def test_values_are_checked_too():
     with pytest.raises(Exception, match=r"MaxUnpool-11: I.* is out of range"):
         answers("MaxUnpool", [data((1, 1, 2, 2)), indices], {"kernel_shape": [2, 2]}, "all", opset=11)
     rois = np.array([[7, 0, 0, 3, 3]], np.float32)
-    with pytest.raises(Exception, match=r"MaxRoiPool-1: rois.* is no image of X"):
+    with pytest.raises(Exception, match=r"MaxRoiPool-1: rois.* is not an image of X"):
         answers("MaxRoiPool", [data((1, 1, 4, 4)), rois], {"pooled_shape": [2, 2]}, "all", opset=13)
 
 

@@ -160,7 +160,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, tuple[Any, ...]]] = {
                           ("X", None, "uint16")),
     "int64": (lambda: onnxpool.max_pool(RGB.astype(np.int64), 2, axes=0), "float64, which is exact for integers",
               ("X", None, "int64")),
-    "bool_in_onnx": (lambda: onnxpool.max_pool(RGB > 1, 2), "with axes= maxima of bool are taken", ("X", None, "bool")),
+    "bool_in_onnx": (lambda: onnxpool.max_pool(RGB > 1, 2), "with axes=, maxima of bool are accepted",
+                     ("X", None, "bool")),
 }
 
 

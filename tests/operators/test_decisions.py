@@ -109,7 +109,7 @@ CASES = [
     *(Case(f"ceil drop mean of plane {n}", "AveragePool", plane,
            {"kernel_shape": 3, "strides": 3, "pads": (1,) * 4, "count_include_pad": 1, **CEIL},
            [[sum(map(sum, plane)) / 9]], SINGLE) for n, plane in enumerate(PLANES)),
-    # D2: what the divisor counts
+    # D2: the divisor
     *shared("divisor 4x4", count(4, 4),
             {"cip": [[14 / 9, 30 / 9, 2], [57 / 9, 11, 6], [4.5, 7.5, 4]],
              "avg": [[3.5, 5, 6], [9.5, 11, 12], [13.5, 15, 16]]},

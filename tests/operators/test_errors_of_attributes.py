@@ -79,14 +79,14 @@ def test_lp_pool_1_without_a_kernel_is_refused() -> None:
 
 
 class Good(NamedTuple):
-    """Unusual but valid attributes on the 8x8 board; `pick` selects from the board what max pooling returns."""
+    """Unusual but valid attributes on the 8x8 board; `pick` selects the elements that max pooling returns."""
 
     name: str
     attributes: dict[str, Any]
     pick: Callable[[NDArray[Any]], NDArray[Any]]
 
 
-ROWS = [*range(8), 5, 6, 7]  # what the bottom right tap of a 2x2 window with dilation 3 sees through 3 pads
+ROWS = [*range(8), 5, 6, 7]  # rows that the bottom right tap of a 2x2 window with dilation 3 reads with 3 pads
 GOOD = [
     Good("stride_beyond_any_output", {"kernel_shape": [2, 2], "strides": [2**62, 2**62]}, lambda b: b[1:2, 1:2]),
     Good("dilated_into_the_pads", {"kernel_shape": [2, 1], "dilations": [9, 1], "pads": [2, 0, 0, 0]}, lambda b: b[7:]),
@@ -113,7 +113,7 @@ GOOD = [
 
 @pytest.mark.parametrize("case", GOOD, ids=lambda case: case.name)
 def test_unusual_attribute_has_a_value(case: Good) -> None:
-    """Attributes at the limits of what is legal give the arithmetically right value, in every dtype of max pooling."""
+    """Attributes at the limits of the legal range give the right value, in every dtype of max pooling."""
     for dtype in DTYPES:
         y = onnxpool.max_pool(board(dtype), **case.attributes)
 

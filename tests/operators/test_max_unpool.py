@@ -193,7 +193,7 @@ BAD = {
 
 @pytest.mark.parametrize(("error", "arguments"), BAD.values(), ids=BAD)
 def test_refused(error, arguments):
-    """What cannot be unpooled is refused, by function and object alike, and `out` is unchanged."""
+    """Inputs that cannot be unpooled are refused, by function and object alike, and `out` is unchanged."""
     x, indices, attributes, *rest = arguments
     out = np.full((1, 1, 4, 4), CANARY, x.dtype)
     with pytest.raises(error):

@@ -222,7 +222,7 @@ def test_shares_combine_to_the_whole(kind: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("kind", SHARES)
 def test_shares_of_what_is_not_finite(kind: str) -> None:
-    """Infinities, NaNs, zeros and the largest numbers give what the whole call gives."""
+    """Infinities, NaNs, zeros and the largest numbers give the results of the whole call."""
     cls, given = SHARES[kind]
     huge = 1.7e308 if kind in ("mean", "max", "largest") else 1.0
     x = np.array([[np.inf, 1, 2, 3], [np.inf, 1, -np.inf, 3], [0, 0, 0, 0], [huge, huge, huge, -huge],

@@ -1,4 +1,4 @@
-"""QLinearAveragePool and NhwcMaxPool: onnxruntime's arithmetic bit for bit, and what is refused."""
+"""QLinearAveragePool and NhwcMaxPool: onnxruntime's arithmetic bit for bit, and refused arguments."""
 
 import math
 from typing import NamedTuple

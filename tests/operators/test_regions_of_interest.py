@@ -252,7 +252,7 @@ BAD_ALIGN = {
 
 @pytest.mark.parametrize(("error", "x", "rois", "attributes"), BAD_MAX.values(), ids=BAD_MAX)
 def test_max_roi_pool_refused(error, x, rois, attributes):
-    """What MaxRoiPool cannot compute is refused, and `out` is unchanged."""
+    """Calls that MaxRoiPool cannot compute are refused, and `out` is unchanged."""
     out = np.full((1, 1, 2, 2), CANARY, x.dtype)
     given = {"pooled_shape": (2, 2), **attributes}
     with pytest.raises(error):
@@ -264,7 +264,7 @@ def test_max_roi_pool_refused(error, x, rois, attributes):
 
 @pytest.mark.parametrize(("error", "x", "rois", "places", "attributes"), BAD_ALIGN.values(), ids=BAD_ALIGN)
 def test_roi_align_refused(error, x, rois, places, attributes):
-    """What RoiAlign cannot compute is refused, and `out` is unchanged."""
+    """Calls that RoiAlign cannot compute are refused, and `out` is unchanged."""
     out = np.full((1, 1, 1, 1), CANARY, x.dtype)
     with pytest.raises(error):
         onnxpool.roi_align(x, rois, places, **attributes, out=out)

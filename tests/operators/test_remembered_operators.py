@@ -28,7 +28,7 @@ def test_every_kind_of_good_argument_gives_the_same(shape):
 
 
 def test_lists_are_remembered_as_tuples_are():
-    """As ONNX's attributes are lists, they are what many callers have."""
+    """Many callers have lists, because ONNX's attributes are lists."""
     lists, tuples = {"kernel_shape": [2, 2], "strides": [1, 2]}, {"kernel_shape": (2, 2), "strides": (1, 2)}
     assert onnxpool.keys.made(onnxpool.MaxPool, **lists) is onnxpool.keys.made(onnxpool.MaxPool, **tuples)
 

@@ -141,7 +141,7 @@ def test_row_equals_the_published_schema(operator: str, version: int) -> None:
 
 
 def test_the_table_is_a_copy() -> None:
-    """A caller who changes what `supported` returned changes nothing for the next caller."""
+    """A caller who changes the result of `supported` changes nothing for the next caller."""
     first = onnxpool.supported()
     first[0]["attributes"].clear()
     first.clear()

@@ -1,4 +1,4 @@
-"""Plans remember that plain arrays need no further checks; what is required of calls also holds for the second one."""
+"""Plans remember that plain arrays need no further checks; second calls must still meet all requirements on calls."""
 
 import inspect
 import pickle
@@ -112,7 +112,7 @@ def test_a_plan_keeps_nothing_of_a_quantisation(operator, channels_last):
     plan = pool.plan(shape, x.dtype)
     others = [(np.float32(0.01), 3, 0.5, 7), (np.array([0.05], np.float32), np.array(200, np.uint8), np.float32(9), 0)]
     for given in (SCALES, *others, SCALES):
-        expected = pool(x, *given)  # of a plan that may be new
+        expected = pool(x, *given)  # the plan may be new
         for _ in range(2):
             assert np.array_equal(plan(x, *given), expected)
             assert np.array_equal(plan(x[..., ::-1][..., ::-1], *given), expected)
@@ -158,5 +158,5 @@ def test_what_is_read_of_a_quantisation_is_read_once():
         try:
             plan(way, scale, *given)
         except PoolTypeError:
-            assert isinstance(way, list)  # of int64
+            assert isinstance(way, list)  # it becomes int64
         assert scale.reads == (not isinstance(way, list))

@@ -16,7 +16,7 @@ from onnxpool import PoolError, PoolTypeError
 pytestmark = pytest.mark.smoke
 
 Given = dict[str, Any]
-RANK = 2  # of the board
+RANK = 2  # rank of the board
 SIDES = {"pads": 2}
 SMALL = {"pads": 0}  # the smallest values; 1 for others
 

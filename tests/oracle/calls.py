@@ -86,7 +86,7 @@ class SeededChoices(Choices):
 
 @dataclass(frozen=True)
 class Call:
-    """One call of the library: what is computed, and how it is called."""
+    """One call of the library: its operator, its arguments, and the way of calling."""
 
     operator: str
     opset: int | None

@@ -22,8 +22,8 @@ from calls import (
 )
 from oracle_unpool import inferred
 
-MOST_CELLS = 4000  # of one result
-MOST_SAMPLES = 6000  # of one call of RoiAlign
+MOST_CELLS = 4000  # maximum elements of a result
+MOST_SAMPLES = 6000  # maximum samples of a call of RoiAlign
 MOST_BINS = 60  # enough that floor and ceil of float32 products decide which elements a bin contains
 BAD_PLACES = (-1, -2, 2**31, 2**40, 2**63 - 1, -(2**63))
 SCALES = (1.0, 0.5, 0.0625, 0.1, 2.0, 1 / 3)

@@ -27,7 +27,7 @@ import onnxpool
 
 SLOTS = [Slot(64) for _ in range(8)]
 MOST_SECONDS = 20  # seconds of one call, after which it is considered to hang
-MOST_BYTES = 3 * 2**30  # of address space, so that a result of billions of elements raises MemoryError
+MOST_BYTES = 3 * 2**30  # address space, limited so that a result of billions of elements raises MemoryError
 HUGE_RESULT = 2**29
 MOST_REPORTS = 20
 
@@ -178,7 +178,7 @@ def bad_option(choices, call):
 
 
 def bad_out(choices, call):
-    """Something unsuitable to store the result in."""
+    """An `out` that cannot store the result."""
     return replace(call, out=choices.integer(0, len(OUTS) - 1))
 
 
@@ -216,7 +216,7 @@ def guarded(choices, call):
 
 
 def make_outs(choices, call, shapes):
-    """What to pass as out, and the slots that hold it."""
+    """The argument `out`, and the slots that hold it."""
     if isinstance(call.out, int):
         return OUTS[call.out], []
     dtypes = [native(call.x.dtype), np.dtype(np.int64)] if isinstance(call.x, np.ndarray) else []
@@ -239,7 +239,7 @@ def expected_shapes(call):
 
 
 def attempt(choices, call):
-    """Make the call; return what is wrong with its outcome, and the name of the outcome."""
+    """Make the call; return the fault of its outcome, and the name of the outcome."""
     shapes = expected_shapes(call)
     call, slots = guarded(choices, call)
     out, out_slots = make_outs(choices, call, shapes)
@@ -268,7 +268,7 @@ def attempt(choices, call):
 
 
 def wrong_result(call, result, shapes):
-    """What is wrong with a result."""
+    """The fault of a result."""
     results = result if isinstance(result, tuple) else (result,)
     if shapes is None:
         return f"a result of {[getattr(y, 'shape', y) for y in results]} where a refusal is due"

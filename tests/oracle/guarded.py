@@ -27,7 +27,7 @@ class Slot:
         self.place = slice(0, 0)
 
     def protect(self, offset, size, access):
-        """Set what is allowed on some pages."""
+        """Set the permissions of some pages."""
         if libc.mprotect(self.address + offset, size, access):
             raise OSError(ctypes.get_errno(), "mprotect")
 

@@ -1,4 +1,4 @@
-"""What every pooling operator must return: plain loops over windows and exact arithmetic.
+"""The results that every pooling operator must return, by plain loops over windows and exact arithmetic.
 
 Nothing here shares code with the library. A float is represented as a multiple of its type's smallest
 subnormal, so sums are Python integers and exact; powers and roots are decimals of 40 digits.
@@ -150,7 +150,7 @@ def divisors(axes, windows, count_include_pad):
 
 
 class Mean(NamedTuple):
-    """The mean total / divisor, where `magnitude` is the sum of |x|; both count smallest subnormals."""
+    """The mean total / divisor, where `magnitude` is the sum of |x|; both in smallest subnormals."""
 
     total: int
     magnitude: int
@@ -260,9 +260,9 @@ def covers_all(attributes, spatial):
 
 @dataclass(frozen=True)
 class Truth:
-    """What a call must return: one cell per output, channels first and row-major.
+    """The results that a call must return: one cell per output, channels first and row-major.
 
-    A cell is a Mean, a Norm, or the very number expected (all cells of the max and quantised operators are).
+    A cell is a Mean, a Norm, or the exact number (as for all cells of the max and quantised operators).
     """
 
     operator: str
@@ -292,7 +292,7 @@ def as_number(cell, name):
     if isinstance(cell, Mean):
         return cell.total / (cell.divisor << FORMATS[name].unit)
     if isinstance(cell, tuple) and not isinstance(cell, Norm):
-        return cell.value  # of a sample
+        return cell.value  # the value of a sample
     if isinstance(cell, Norm):
         return float(DECIMALS.divide(cell.value, decimal.Decimal(1 << FORMATS[name].unit)))
     return cell

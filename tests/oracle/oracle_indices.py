@@ -1,4 +1,4 @@
-"""Which elements MaxPool must point to in its second output: plain loops over windows."""
+"""The elements to which the Indices of MaxPool must point, by plain loops over windows."""
 
 import math
 

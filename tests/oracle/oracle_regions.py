@@ -1,4 +1,4 @@
-"""What the operators on regions of interest must return: plain loops over regions, bins and samples.
+"""The results that the operators on regions must return, by plain loops over regions, bins and samples.
 
 Coordinates are computed in the same steps as in onnxruntime, each rounded to float32 (float64 for float64 data),
 because they decide which elements belong to a bin; values are Python numbers.
@@ -13,7 +13,7 @@ import numpy as np
 from oracle import GeometryError, Truth, maxima, native
 
 MOST_SAMPLES = 2**22
-MOST_REACH = 2**31  # of corners and sides that are rounded to elements
+MOST_REACH = 2**31  # limit of corners and sides that are rounded to elements
 SPARE = 64  # the bits of exponent range that sums may need beyond float64
 
 

@@ -1,4 +1,4 @@
-"""What MaxUnpool must return: one plain loop that puts each value where its index points."""
+"""The results that MaxUnpool must return, by a plain loop that puts each value where its index points."""
 
 import math
 

@@ -74,7 +74,7 @@ def test_nothing_is_stored_for_a_window_in_the_padding(operator, channels_last):
     finally:
         tracemalloc.stop()
     assert result == ((1, PADDED + 13, 3) if channels_last else (1, 3, PADDED + 13))
-    assert f"{PADDED + 3} of {PADDED + 13} windows lie wholly in padding" in text
+    assert f"{PADDED + 3} of {PADDED + 13} windows lie entirely in padding" in text
     assert len(text.to_dict()["route"]) == 1
 
 

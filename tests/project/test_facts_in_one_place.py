@@ -1,4 +1,4 @@
-"""Facts of steps, dtypes and shared numbers stand in one file each; everybody else reads them there."""
+"""Facts about steps, dtypes and shared numbers are each stated in one file, from which all others read them."""
 
 import ast
 import re
@@ -35,7 +35,7 @@ def test_only_its_record_names_a_step():
 
 
 def test_only_the_table_lists_dtypes():
-    """A file may say something of one dtype, but nothing else lists them."""
+    """A file may name a single dtype, but only the table lists several."""
     listing = set()
     for path, text in CODE.items():
         if path.suffix == ".py":

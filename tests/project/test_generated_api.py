@@ -25,7 +25,7 @@ FILES = [f"src/onnxpool/{name}" for name in READ] + [GENERATOR, "tools/api_texts
 
 
 def generate(root: Path, *options: str) -> tuple[int, str]:
-    """How the generator of a tree ends, and what it prints."""
+    """The exit status of the generator of a tree, and its output."""
     done = subprocess.run([sys.executable, "-B", GENERATOR, *options], cwd=root, capture_output=True, text=True,
                           check=False)
     return done.returncode, done.stdout + done.stderr

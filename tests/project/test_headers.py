@@ -40,7 +40,7 @@ def make_headers() -> None:
 
 
 def warnings(compiler: str, level: str, text: str, *options: str) -> str:
-    """What a compiler prints for a C file that must compile."""
+    """The output of a compiler for a C file that must compile."""
     make_headers()
     return subprocess.run([compiler, f"-march={level}", *PLACES, *options, *STRICT], input=text, text=True,
                           capture_output=True, check=False).stderr

@@ -1,4 +1,4 @@
-"""What a wheel must do on any platform.
+"""Requirements on wheels for any platform.
 
 These tests need only NumPy and pytest. A release runs them on every wheel.
 """
@@ -37,7 +37,7 @@ print(hashlib.sha256(b"".join(results)).hexdigest())
 
 
 def elements(shape, dtype):
-    """Small integers in no particular order, of any sign that the dtype has."""
+    """Small integers in no particular order, of both signs if the dtype is signed."""
     values = np.random.default_rng(1).integers(0 if dtype == np.uint8 else -9, 10, shape)
     return values.astype(dtype)
 

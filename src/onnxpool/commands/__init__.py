@@ -1,5 +1,5 @@
 """The commands of the command line, each in a module. Some need the onnx package."""
 
 OK, DIFFERS, CANNOT = 0, 1, 2  # exit statuses
-INTERRUPTED = 130  # the status by which shells report SIGINT
+INTERRUPTED = 130  # the status with which shells report SIGINT
 UNREAD = 141  # the same for SIGPIPE

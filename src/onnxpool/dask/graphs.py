@@ -31,7 +31,7 @@ class Piece(NamedTuple):
     """The piece of a chunk that a task reads, along one axis."""
 
     chunk: int  # number of the chunk
-    size: int  # of the whole chunk
+    size: int  # size of the whole chunk
     begin: int  # position within the chunk
     end: int
 

@@ -51,7 +51,7 @@ def routes() -> list[dict[str, str]]:
     --------
     >>> import onnxpool.kernels
     >>> onnxpool.kernels.routes()[0]
-    {'name': 'whole', 'step': 'whole', 'when': 'one window is all of a channel'}
+    {'name': 'whole', 'step': 'whole', 'when': 'one window that covers a whole channel'}
     """
     from ..planning.steps import table
 

@@ -1,4 +1,4 @@
-"""Plain calls: arrays about which a plan knows everything but their addresses go straight to its pool."""
+"""Plain calls: arrays of which only the addresses are new to a plan go straight to its pool."""
 cimport cython
 
 
@@ -9,19 +9,19 @@ cdef class PlainPool:
     ----------
     pool : Pool
     x_shape, y_shape : tuple of int
-        Of the arrays.
+        Shapes of the arrays.
     dtype : numpy.dtype
     quantised : bool
-        Whether further inputs say what elements stand for.
+        Whether further inputs give scales and zero points.
     serial : bool
-        Whether a second thread gains nothing.
+        Whether a second thread brings no gain.
     """
     cdef Pool pool
     cdef bint quantised, serial
     cdef int ndim, y_ndim, typenum
-    cdef Py_ssize_t* x_shape  # what follows lies behind it
+    cdef Py_ssize_t* x_shape  # the other shape and the strides follow it in memory
     cdef Py_ssize_t* y_shape
-    cdef Operand x, y  # but for their data
+    cdef Operand x, y  # without the addresses of data
 
     def __cinit__(self, Pool pool not None, x_shape, y_shape, dtype, bint quantised, bint serial):
         cdef int a

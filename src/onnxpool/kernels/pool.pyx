@@ -85,7 +85,7 @@ cdef set_axis(Axis* axis, source):
 
 
 def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, int joined):
-    """The bytes of scratch memory that a unit needs for a tile of so many windows and lanes, out of `all_lanes`."""
+    """The bytes of scratch memory that a unit needs for a tile of these windows and lanes, out of `all_lanes`."""
     cdef Axis[MOST_AXES] all_axes
     cdef Py_ssize_t[MOST_AXES] zero, end
     cdef Tile tile
@@ -166,13 +166,13 @@ cdef class Pool:
     ----------
     setup : onnxpool.planning.layout.Setup
     """
-    cdef Job[2] jobs                 # and one that computes suspect results again
-    cdef Py_ssize_t* numbers         # the arrays of both
+    cdef Job[2] jobs                 # the job, and one that computes suspect results again
+    cdef Py_ssize_t* numbers         # the arrays of both jobs
     cdef Axis* axes
     cdef readonly object setup
     cdef double p, low, high
     cdef int outer                   # dimensions of groups
-    cdef int[MOST_AXES + 2] x_axis, y_axis  # the axes of arrays that dimensions are, or -1
+    cdef int[MOST_AXES + 2] x_axis, y_axis  # the array axis of each dimension, or -1
     cdef bint divides, careful
 
     def __cinit__(self, setup):
@@ -209,7 +209,7 @@ cdef class Pool:
         for a, source in enumerate(self.setup.axes):
             set_axis(&self.axes[a], source)
             divisor *= source.kernel
-        self.careful = divisor > 65536  # beyond which one correction of a quotient may not be enough
+        self.careful = divisor > 65536  # beyond this, one correction of a quotient may not be enough
         for a, dim in enumerate(self.setup.form.dims):
             self.x_axis[a], self.y_axis[a] = dim.x, dim.y
         for a, dim in enumerate(self.setup.form.groups):
@@ -307,7 +307,7 @@ cdef class Pool:
         return apart
 
     cdef bint run_operands(self, const Operands* operands, int threads, Interrupts* signals) noexcept nogil:
-        """As `run`, without the GIL. Returns False without memory. If `signals` is NULL, nothing interrupts it."""
+        """Like `run`, without the GIL. Return False if memory runs out. If `signals` is NULL, nothing interrupts it."""
         cdef Call call
         cdef char* memory
         cdef char* allocated

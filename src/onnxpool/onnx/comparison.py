@@ -12,8 +12,8 @@ from ..threads import get_num_threads
 from .protos import Array, one_line
 
 RTOL, ATOL = 1e-3, 1e-7  # the onnx package's tolerances for its models
-ROUNDING = 1e-6  # of the largest input: the error of float32 sums whose terms cancel
-LAYERS = 1e-4  # of the largest output: the accumulated rounding error of many layers
+ROUNDING = 1e-6  # error of float32 sums whose terms cancel, relative to the largest input
+LAYERS = 1e-4  # accumulated rounding error of many layers, relative to the largest output
 COARSE = 8  # the same for coarse dtypes, in half units in the last place of the largest output
 
 

@@ -43,21 +43,21 @@ ORT_DTYPES = {"MaxPool": (*ORT_FLOATS, "float64", *BYTES), "RoiAlign": (*ORT_FLO
               **dict.fromkeys(QUANTISED + QUANTISED_GLOBAL, BYTES)}
 ORT_CASTS_SINCE, ORT_DOUBLE_MAXIMUM_SINCE = 6, 8
 
-LONG_SUM = 2**18  # elements: the error of a float32 sum of more, added one after another, can exceed 0.2 %
-LARGEST_BFLOAT16_COUNT = 256  # beyond which a bfloat16 sum of ones does not grow
-MOST_WINDOWS = 2**12  # that are checked one by one, which is enough unless pads are a thousand times the kernel
-ORT_LARGEST_KERNEL, ORT_LONGEST_ROW, ORT_VECTOR = 32, 2045, 4  # limits of its loops for rows, and what it takes at once
+LONG_SUM = 2**18  # elements: the error of a longer sum in float32, added one after another, can exceed 0.2 %
+LARGEST_BFLOAT16_COUNT = 256  # the largest sum of ones in bfloat16
+MOST_WINDOWS = 2**12  # maximum number of windows checked one by one; enough unless pads are a thousand times the kernel
+ORT_LARGEST_KERNEL, ORT_LONGEST_ROW, ORT_VECTOR = 32, 2045, 4  # limits of its loops for rows, and size of their vectors
 RANKS_OF_ORT = NHWC + QUANTISED_GLOBAL  # operators for which onnxruntime accepts any number of spatial axes
 LARGEST_INT32, LARGEST_BYTE = 2**31 - 1, 255
 
 
 def overhang(axis: Axis) -> int:
-    """How many elements the last window reaches beyond input and padding."""
+    """The number of elements by which the last window reaches beyond input and padding."""
     return (axis.out - 1) * axis.stride + axis.span - axis.size - sum(axis.pads)
 
 
 def room(axis: Axis) -> int:
-    """How far a window can move within input and padding."""
+    """The distance by which a window can move within input and padding."""
     return axis.size + sum(axis.pads) - axis.span
 
 
@@ -65,7 +65,7 @@ def differ(pairs: Sequence[tuple[Axis, Axis]]) -> bool:
     """
     Whether windows along the first of each two axes, or their divisors, differ from those along the second.
 
-    If a window is empty along one axis, the others do not matter: what an empty window returns is not compared.
+    If a window is empty along one axis, the others do not matter, because results of empty windows are not compared.
     """
     if any(ours.out != theirs.out for ours, theirs in pairs):
         return True
@@ -83,7 +83,7 @@ def cuts_divisor(axis: Axis) -> bool:
 
 
 def starts_later(axis: Axis) -> bool:
-    """Whether a window begins at another element than the first one."""
+    """Whether a window begins at an element other than the first one."""
     return any(axis.window(index).first > 0 for index in range(min(axis.out, MOST_WINDOWS)))
 
 
@@ -95,19 +95,19 @@ def most_taps(axis: Axis) -> int:
 
 
 def leaves_first(axis: Axis) -> bool:
-    """Whether a window has a tap on another element than the first one."""
+    """Whether a window has a tap on an element other than the first one."""
     windows = map(axis.window, range(min(axis.out, MOST_WINDOWS)))
     return any(window.taps and window.first + (window.taps - 1) * axis.dilation for window in windows)
 
 
 class Case(NamedTuple):
-    """A pooling node as far as it is known: without `shape` and `dtype` if its model leaves them open."""
+    """The known facts of a pooling node, without `shape` and `dtype` if its model leaves them open."""
 
     operator: Operator
     inputs: int
     dtype: str | None = None
     shape: tuple[int | str, ...] | None = None
-    axes: tuple[Axis, ...] = ()  # of its windows; None if a size is open
+    axes: tuple[Axis, ...] = ()  # the windows of each axis; None if a size is open
     output: tuple[int, ...] = ()  # the shape that follows from these sizes; None if one is open
     around: Surroundings = NOTHING
 
@@ -307,7 +307,7 @@ def ort_starts_finite(case: Case) -> bool:
 
 
 def ort_drops_nan(case: Case) -> bool:
-    """Whether onnxruntime loses a NaN: its vectors keep only the last one, its numbers only one that comes first."""
+    """Whether onnxruntime loses a NaN: its vector code keeps one only in last place, its scalar code only in first."""
     if case.most > 1:
         return case.dtype not in BYTES
     if not case.most or ort_blocked(case):
@@ -372,12 +372,12 @@ def openvino_transposes(case: Case) -> bool:
 
 
 def openvino_truncates(case: Case) -> bool:
-    """Whether OpenVINO's arithmetic of a quantised mean shows, or that it treats channels_last as channels first."""
+    """Whether the node reveals OpenVINO's arithmetic of quantised means, or that it ignores channels_last."""
     return case.most > 0 or (case.operator.channels_last and case.shape is not None and len(set(case.shape[1:])) > 1)
 
 
 def openvino_stays_first(case: Case) -> bool:
-    """Whether it shows that OpenVINO's Indices start at the first element, and stay until something is larger."""
+    """Whether the node reveals that OpenVINO's Indices start at the first element, until an element is larger."""
     return case.operator.return_indices and any(map(starts_later, case.axes)) and case.most > 0
 
 
@@ -495,7 +495,7 @@ def reference_pads_lower(case: Case) -> bool:
 
 
 def reference_axis(axis: Axis, mode: str) -> tuple[int, Axis]:
-    """How many windows of a mean or norm the reference computes, with 0 for the others, and which ones."""
+    """The number of windows of a mean or norm that the reference computes, and which ones; the others are 0."""
     cut, out = 0, axis.out
     if mode == "NOTSET":  # half of the overhang becomes padding before the input, and the input's end is cut off
         extra = max(0, overhang(axis))
@@ -524,7 +524,7 @@ def reference_moves(case: Case) -> bool:
 
 
 def reference_moves_windows(axis: Axis, count: int, other: Axis, norm: bool) -> bool:
-    """Whether the reference's windows along an axis differ, of which it computes this many."""
+    """Whether the reference, which computes this many windows along an axis, has other windows there."""
     whole = Axis(other.size, other.out, other.kernel, other.stride, other.dilation, other.pads, True)
 
     def same(index: int) -> bool:
@@ -608,7 +608,7 @@ def openvino_pools_quantised(case: Case) -> bool:
 
 
 class Disagreement(NamedTuple):
-    """A row: if the condition holds for one of the operators, the runtime does what the text says."""
+    """A row: if the condition holds for one of the operators, the runtime behaves as the text says."""
 
     name: str
     runtime: str
@@ -916,7 +916,7 @@ DISAGREEMENTS = (
 )
 
 
-# What optimisers of runtimes do to a pool and the nodes around it, which no node alone reveals.
+# Effects of runtimes' optimisers on a pool and the nodes around it, which no single node reveals.
 OF_GRAPHS = (
     Disagreement(
         "ort-merged-pads", ORT, AVERAGE + MAXIMUM, ort_refuses_merged,

@@ -8,7 +8,7 @@ import numpy as np
 from ..dtypes import BYTES
 from .protos import Array, Input, InputError
 
-MOST_BYTES = 2**30  # of a generated input
+MOST_BYTES = 2**30  # maximum size of a generated input
 FULL_RANGE = BYTES  # these integers are usually quantised values, and wider ones indices
 
 

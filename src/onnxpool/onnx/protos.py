@@ -17,7 +17,7 @@ Array = NDArray[Any]
 Shape = tuple[int | str, ...]  # unknown sizes are names or "?"
 Proto = TypeVar("Proto")
 
-LONG_NAME = "ai.onnx"  # of the default domain, normally written ""
+LONG_NAME = "ai.onnx"  # the default domain, normally written ""
 LARGEST_KEPT = 1024  # elements of an initializer whose values inference may need, such as a shape
 LONGEST_REASON = 300  # characters of an error message from another package
 

@@ -1,4 +1,4 @@
-"""onnxpool's operators in sessions of onnxruntime. Importing onnxpool does not import this module."""
+"""onnxpool's operators in onnxruntime sessions. Importing onnxpool does not import this module."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ _turn = threading.Lock()
 
 def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opset: int | None = None) -> None:
     """
-    Let sessions of onnxruntime run pooling nodes on onnxpool.
+    Let onnxruntime sessions run pooling nodes on onnxpool.
 
     Each operator is registered with all its dtypes: float16, bfloat16, float32 and float64, or int8 and uint8.
 

@@ -20,7 +20,7 @@ from ..windows import ceil_div
 DType = np.dtype[Any]
 Piece = tuple[Plan, tuple[Array | None, ...], Any]  # a plan, its inputs, its output
 
-ELEMENTS = {dtype.onnx: name for name, dtype in DTYPES.items()}  # by the numbers of ONNX, which onnxruntime uses too
+ELEMENTS = {dtype.onnx: name for name, dtype in DTYPES.items()}  # by ONNX numbers, which onnxruntime uses too
 
 # Type parameters of onnxruntime's kernels other than T for X. MaxPool has I since the version with Indices.
 CONSTRAINTS = {"MaxPool": ("T", "I"), "RoiAlign": ("T1", "T2")}

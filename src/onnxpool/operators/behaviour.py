@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 Sizes = int | tuple[int, ...]  # a checked attribute: one value for all axes, or one per axis
-INFINITE_P = 2.0**52  # from here on, the p-th root of any number of taps is 1: the norm is the largest magnitude
+INFINITE_P = 2.0**52  # for p >= this, the p-th root of any number of taps is 1: the norm is the largest magnitude
 
 
 class Named(Generic[V]):
@@ -95,7 +95,7 @@ class Reducing(OneResult):
         return Reduction(self.reduces, whole=not self.windowed)
 
     def _pooled(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Which axes of an array are pooled, in the order of attributes."""
+        """The pooled axes of an array, in the order of attributes."""
         if self.axes is not None:
             return checked_axes(self.label, self.axes, shape)
         sizes, first = self._spatial(shape)
@@ -142,8 +142,8 @@ class Reducing(OneResult):
         except PoolTypeError as error:
             if self.axes is not None or name not in self._dtypes_along_axes():
                 raise
-            raise PoolTypeError(f"{error}, or name the pooled axes: with axes= maxima of {name} are taken", self.label,
-                                error.attribute, value=error.value) from None
+            raise PoolTypeError(f"{error}, or name the pooled axes: with axes=, maxima of {name} are accepted",
+                                self.label, error.attribute, value=error.value) from None
 
     def _dtypes_along_axes(self) -> tuple[str, ...]:
         """The additional dtypes, beyond those of ONNX, that are accepted with `axes`."""

@@ -1,4 +1,4 @@
-"""Cutting: a plan becomes plans of parts of its result, or of shares of its input."""
+"""Cuts a plan into plans for parts of its result, or for shares of its input."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -19,15 +19,15 @@ INDEX_BYTES = 8
 
 
 class Line(NamedTuple):
-    """How results depend on elements along one axis of an array."""
+    """The dependence of results on elements along one axis of an array."""
 
-    size: int  # of the array
+    size: int  # size of the array
     windows: Axis | None  # None if each element has a result of its own
     least: int  # elements that must be read together, so that sums keep their order
     kept: bool  # whether the result has the axis
 
     def read_by(self, places: int) -> int:
-        """The number of elements that so many results read."""
+        """The number of elements that this many neighbouring results read."""
         return self.windows.read_by(places) if self.windows else max(self.least, places)
 
     def part(self, begin: int, end: int) -> tuple[int, int, Axis | None]:
@@ -73,7 +73,7 @@ class Cuttable(Plan):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """How results depend on elements along each axis of the array."""
+        """The dependence of results on elements along each axis of the array."""
         along, kept = dict(zip(self._places(), self.axes, strict=True)), self._result_axes()
         return tuple(Line(size, along.get(axis), self._least(axis), axis in kept)
                      for axis, size in enumerate(self.shape))

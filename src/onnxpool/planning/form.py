@@ -1,4 +1,4 @@
-"""The normal form of a problem: as few dimensions as its arrays allow, each with its part in the loops."""
+"""The normal form of a problem: as few dimensions as its arrays allow, each with its role in the loops."""
 
 import math
 from collections.abc import Container, Sequence
@@ -17,9 +17,9 @@ class Dim(NamedTuple):
     size : int
         Elements of X along it.
     x, y : int
-        The axes of the arrays whose strides it has. -1 is none, where it has one element or window.
+        The axes of the arrays whose strides it has, or -1 if it has a single element or window.
     place : int
-        What one more along it adds to an index.
+        The index stride along it.
     windows : Axis, optional
         None if each element has a result of its own.
     """
@@ -42,9 +42,9 @@ class Form(NamedTuple):
     axes : tuple of Dim
         At least one.
     lane : Dim
-        Elements that the loops read side by side. One element if they read rows of the last axis.
+        Elements that fill vectors. A single one if the loops read rows of the last axis instead.
     apart : bool
-        Whether lanes have a larger stride than the last axis, so that they are copied together first.
+        Whether lanes have a larger stride than the last axis, so that they are first copied to be adjacent.
     """
 
     groups: tuple[Dim, ...]
@@ -55,7 +55,7 @@ class Form(NamedTuple):
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        """All of them, slowest first."""
+        """All dimensions, slowest first."""
         return (*self.groups, self.item, *self.axes, self.lane)
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Form(NamedTuple):
                 "axes": [dim.size for dim in self.axes], "lanes": self.lane.size, "made_adjacent": self.apart}
 
     def joined(self, pooled: Container[int]) -> int:
-        """How many axes at the end are one in the order of sums."""
+        """The number of trailing axes that count as one in the order of sums."""
         count = 1
         for before, after in zip(self.axes[-2::-1], self.axes[:0:-1], strict=True):
             if not are_one(before.x, after.x, pooled):
@@ -79,19 +79,19 @@ POINT = Dim(1, windows=Axis(1, out=1, kernel=1))
 
 def are_one(axis: int, other: int, pooled: Container[int]) -> bool:
     """
-    Whether two pooled axes are one in the order of sums: no other axis lies between them.
+    Whether two pooled axes count as one in the order of sums, which they do if no other axis lies between them.
 
-    Such an axis counts even if it has one element, as the size of a batch must not show in a sum.
+    An axis of one element counts too, because the size of a batch must not affect a sum.
     """
     return other == axis + 1 or all(between in pooled for between in range(axis + 1, other))
 
 
 def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], alone: bool = False) -> list[Dim]:
     """
-    The dimensions of arrays with these strides, slowest first; results are one array, or two with indices.
+    The dimensions of arrays with these strides, slowest first. There is one array of results, or two with indices.
 
-    Neighbouring axes become one if every array steps from one to the next as along a single axis, and either no windows
-    lie along them or one window covers both. If `alone`, the dimension before a pooled one is one axis, and stays so.
+    Neighbouring axes are merged if the strides of every array are those of a single axis, and either no windows lie
+    along them or one window covers both. If `alone`, the axis before a pooled one is not merged with earlier axes.
     """
     along, places = dict(request.windows), request.places
     kept = {axis: place for place, axis in enumerate(request.kept)}
@@ -123,10 +123,10 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
 
 
 def form_of(dims: Sequence[Dim], x: Sequence[int], lane: Dim, apart: bool, whole: bool) -> Form:
-    """The form with these lanes. Of the other dimensions without windows the closest one is that of items."""
+    """The form with these lanes. The other dimension without windows that has the smallest stride becomes the items."""
     axes = tuple([dim for dim in dims if dim.windows is not None])
     rest = [dim for dim in dims if dim.windows is None and dim is not lane]
-    if not axes and not whole and lane is ONE and rest:  # the elements of the fastest dimension are windows
+    if not axes and not whole and lane is ONE and rest:  # each element of the fastest dimension is a window
         dim = rest.pop()
         axes = (dim._replace(windows=Axis(dim.size, out=dim.size, kernel=1)),)
     item = min(reversed(rest), key=lambda dim: abs(x[dim.x]), default=ONE)
@@ -136,7 +136,7 @@ def form_of(dims: Sequence[Dim], x: Sequence[int], lane: Dim, apart: bool, whole
 def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
              least: int) -> list[Form]:
     """
-    The forms that a problem can have; if there are two, costs decide: rows, and lanes that are brought together.
+    The forms that a problem can have: rows, lanes that are made adjacent, or both, between which costs decide.
 
     Parameters
     ----------
@@ -144,27 +144,27 @@ def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     x : sequence of int
         The strides of X.
     results : sequence of sequence of int
-        Those of the result, and of its indices if there are any.
+        The strides of the result, and of its indices if there are any.
     contiguous : bool
         Whether X is in row-major order, without gaps.
     least : int
-        Lanes that fill a register.
+        The number of lanes that fill a register.
     """
     whole, dims = request.reduction.whole, dims_of(request, x, results)
     rows = form_of(dims, x, ONE, False, whole)
-    # The number of lanes can show in a sum of a whole channel. So they are one axis, lest the size of a batch shows.
+    # The number of lanes can affect the sum of a whole channel. Lanes are therefore a single axis, without the batch.
     if whole and any(dim.windows is None and dim.size > request.shape[dim.x] for dim in dims):
         dims = dims_of(request, x, results, alone=True)
     pooled = [dim for dim in dims if dim.windows is not None]
     behind = pooled[-1].x if pooled else -1
-    # The first axis of an array of whole channels is its batch, whose size must not show in a result. Elements that
-    # are repeated are no lanes, unless they are along the last axes.
+    # The first axis of an array of whole channels is its batch, whose size must not affect a result. Axes of stride 0
+    # are not lanes, unless they follow the pooled axes.
     free = [dim for dim in dims if dim.windows is None and not (whole and dim.x == 0) and (x[dim.x] or dim.x > behind)]
     lane = min(free, key=lambda dim: abs(x[dim.x]), default=None)
     if lane is None:
         return [rows]
     if abs(x[lane.x]) < next((abs(x[dim.x]) for dim in reversed(pooled) if dim.size > 1), math.inf):
-        # Few lanes of a whole channel must have no gaps between them, unless they are the last axes of the array.
+        # Few lanes of a whole channel must be packed without gaps, unless they are the last axes of the array.
         packed = len(pooled) == 1 and x[pooled[0].x] == lane.size * x[lane.x] == lane.size * request.dtype.itemsize
         inside = not whole or lane.size >= least or lane.x > behind or packed
         return [form_of(dims, x, lane, False, whole) if inside else rows]

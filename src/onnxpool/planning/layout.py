@@ -1,4 +1,4 @@
-"""Layout: from a request and the strides of its arrays to the setup of a pool. `setup_of` is the only way there."""
+"""Layout: turns a request and the strides of its arrays into the setup of a pool. All setups come from `setup_of`."""
 
 import math
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from .request import Request
 from .steps import Problem, Step
 from .tiles import Tile
 
-MOST_PLACES = 1 << 30  # from the first tap of a window to the last one that 32 bits can count
-MOST_TAPS_OF_BYTES = 2**31 // 256  # whose sum is sure to fit into 32 bits
+MOST_PLACES = 1 << 30  # maximum distance in places between taps of a window that 32 bits can count
+MOST_TAPS_OF_BYTES = 2**31 // 256  # their sum always fits into 32 bits
 VECTOR = 64  # bytes of the widest register
-# Byte budgets of tiles and the lanes made adjacent at a time, by itemsize. Each was measured on Zen 3 with one thread
-# against half and twice its value; the figures are the times of those relative to it.
+# Byte budgets of tiles, and the number of lanes that are made adjacent together, by itemsize. Each was compared with
+# half and twice its value, on Zen 3 with one thread; the figures are the times of these relative to it.
 PLANAR_LANES = {1: 64, 2: 128, 4: 32, 8: 16}  # 1.0 to 1.8
 PLANAR_ROOM = 1 << 17  # 1.04, 1.00
-LINE_ROOM = 1 << 16  # of more than FEW taps along the only axis, where tiles have no halo: 1.10, 1.05
-LONG_ROOM = 900_000  # of more than FEW taps along an axis, and of retries: 1.09 for 1 << 19
+LINE_ROOM = 1 << 16  # for more than FEW taps along a single axis, where tiles have no halo: 1.10, 1.05
+LONG_ROOM = 900_000  # for more than FEW taps along an axis, and for retries: 1.09 for 1 << 19
 
 
 class Stage(NamedTuple):
@@ -43,18 +43,18 @@ class Stage(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """All that a pool is made of."""
+    """The arguments from which a pool is made."""
 
     axes: tuple[Axis, ...]
     joined: int  # trailing axes that count as one in the order of sums, although there are gaps between them
     form: Form
     itemsize: int
-    digits: int  # of a float's significand
+    digits: int  # digits of a float's significand
     p: float
     divides: bool  # whether totals are divided
     low: float  # the safe range of totals
     high: float
-    least: float  # magnitudes of elements between which no sum leaves that range
+    least: float  # range of magnitudes of elements whose sums never leave the safe range
     largest: float
     indexed: bool
     copy: str  # the unit that copies strided elements
@@ -103,7 +103,7 @@ def counts_beyond(request: Request) -> bool:
 
 
 def problem_of(request: Request, form: Form) -> Problem:
-    """The problem that a step is chosen for."""
+    """The problem for which a step is chosen."""
     name, itemsize = kind_of(request), request.dtype.itemsize
     axes = tuple([dim.windows for dim in form.axes if dim.windows is not None])
     whole = request.reduction.whole
@@ -114,7 +114,7 @@ def problem_of(request: Request, form: Form) -> Problem:
 
 def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> Setup:
     """
-    Everything that a pool for this request and these strides is made of.
+    The setup of a pool for this request and these strides.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     x : sequence of int
         The strides of X, in bytes.
     results : sequence of sequence of int
-        Those of the result, and of its indices if there are any.
+        The strides of the result, and of its indices if there are any.
     contiguous : bool
         Whether X is in row-major order, without gaps, and in the byte order of the machine.
     """
@@ -146,7 +146,7 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
 
 def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bool,
               contiguous: bool) -> tuple[Stage, ...]:
-    """The chosen step with its tiles, and one for retries if results may have to be computed again."""
+    """The chosen step with its tiles, and a second one for retries if results may have to be recomputed."""
     axes, extents = problem.axes, (groups, problem.items, problem.lanes)
     most = PLANAR_LANES[problem.itemsize] if problem.planar else 1 << 62
     room = PLANAR_ROOM if problem.planar else step.room
@@ -154,7 +154,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
     # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
     stays = not problem.planar and step.in_place and (step.gathers or contiguous)
-    # A thread may take MOST bytes: what remains beside scratch memory is free for copied elements.
+    # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
     free = 0 if problem.planar or (step.copies_in_room and not stays) else tiles.MOST - room
 
     def volume(step: Step, unit: str, tile: Tile) -> int:

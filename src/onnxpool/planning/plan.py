@@ -23,7 +23,7 @@ from .cutting import Cuttable
 from .request import Reduction, Request, picked
 
 INDEX = np.dtype(np.int64)
-MOST_POOLS = 16  # that a plan keeps for arrays of different strides
+MOST_POOLS = 16  # maximum number of pools that a plan keeps for arrays of different strides
 CONVERTED = 1 << 20  # bytes of integers and their maxima that are converted to floats at a time, if a window allows
 Strides = tuple[int, ...]
 QUANTISED = ("quantised_mean", "mean_in_order")  # reductions with scales and zero points
@@ -40,14 +40,14 @@ def steps(x: Array) -> Strides:
 
 
 class Reducing(Cuttable):
-    """What the plans of parts and of whole arrays share."""
+    """The base of plans for whole arrays and for parts."""
 
     __slots__ = ()
 
     _quantised = False
 
     def explain(self) -> Explanation:
-        """As `Plan.explain`, with form and route."""
+        """As `Plan.explain` describes, with form and route."""
         return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry(),
                        axes=list(zip(self._places(), self.axes, strict=True)), divided=self._divided,
                        route=self._route(), form=self._form())
@@ -175,11 +175,11 @@ class WindowPlan(kernels.PlainCall, Reducing):
     Attributes
     ----------
     request : Request
-        What the loops are asked for. It holds the next two values as well.
+        The task of the loops. It includes the next two values.
     axes : tuple of Axis
         The windows of each pooled axis, in the order of the array.
     reduction : Reduction
-        What a window becomes.
+        The function that turns a window into a result.
     """
 
     __slots__ = ("_bytes", "_joins", "_optional_zeros", "_picked", "_plain", "_pools", "_quantised", "_wide", "axes",
@@ -189,10 +189,10 @@ class WindowPlan(kernels.PlainCall, Reducing):
     axes: tuple[Axis, ...]
     reduction: Reduction
     output_shape: tuple[int, ...]
-    _bytes: int  # of X
+    _bytes: int  # size of X
     _joins: bool  # whether X is made contiguous first, because its strides would change the order of sums
     _picked: tuple[slice | int, ...] | None  # the index of the results in X, if they are elements
-    _wide: "WindowPlan | None"  # for the dtype to which elements are converted, if any
+    _wide: "WindowPlan | None"  # plan for the dtype to which elements are converted, if any
     _plain: list[kernels.PlainPool]  # runs plain arrays without further checks, once it exists
     _pools: dict[tuple[Strides, tuple[Strides, ...], bool], kernels.Pool]  # by strides, and whether X is contiguous
     _quantised: bool
@@ -212,10 +212,10 @@ class WindowPlan(kernels.PlainCall, Reducing):
                          _wide=wide, _pools={}, _plain=[], _bytes=math.prod(request.shape) * dtype.itemsize,
                          _quantised=request.reduction.name in QUANTISED, _optional_zeros=optional_zeros, _joins=joins)
 
-    # What a plan says
+    # Descriptions
 
     def _runs(self) -> bool:
-        """Whether there can be arrays that have elements."""
+        """Whether arrays of these shapes can exist and have elements."""
         return 0 not in self.shape and can_be(self.shape, self.dtype) and can_be(self.output_shape, self.dtype)
 
     def _route(self) -> list[str]:
@@ -242,7 +242,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
             lines.append(f"{self.dtype.name} becomes {self._wide.dtype.name}, a part at a time")
         return lines
 
-    # How it is cut
+    # Cutting
 
     def _places(self) -> tuple[int, ...]:
         return self.request.pooled
@@ -262,7 +262,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if batch[-1] < reduced[-1]:
             return self.shape[axis] if axis == batch[-1] else 1
         behind = math.prod(self.shape[axis + 1:])
-        lanes = ceil_div(FULL_ROW, max(1, behind))  # that fill a row even with accumulators of one byte
+        lanes = ceil_div(FULL_ROW, max(1, behind))  # lanes that fill a row even if accumulators have one byte
         return min(self.shape[axis], lanes) if axis > reduced[-1] else 1
 
     def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any]) -> Plan:
@@ -270,7 +270,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         joins = self.reduction.whole and request.channel is None
         return WindowPlan(self.operator, request, self._optional_zeros, joins)
 
-    # How it runs
+    # Running
 
     @property
     def _by_numpy(self) -> bool:
@@ -299,7 +299,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     def _convert(self, wide: "WindowPlan", x: Array, y: Array, indices: Array | None, team: int) -> None:
         """Reduce elements that are converted to a wider dtype, part by part."""
-        least = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf  # of windows wholly in padding
+        least = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf  # the result of windows entirely in padding
         for part in wide._parts(Limit(None, CONVERTED, strict=False)):
             result = part(x[part.inputs].astype(wide.dtype), num_threads=team)
             if indices is not None:

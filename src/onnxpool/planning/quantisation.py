@@ -65,7 +65,7 @@ def ratio_of(x_scale: np.float32, y_scale: np.float32, taps: int) -> np.float32:
 
 
 class Rule(NamedTuple):
-    """How a kernel turns a sum into a byte."""
+    """The rule by which a kernel turns a sum into a byte."""
 
     bias: int  # the zero point of x, times the number of taps if integers are summed
     scale: float  # the value of one unit of the sum

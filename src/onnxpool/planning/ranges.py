@@ -11,7 +11,7 @@ MOST_FLOAT, MOST_DOUBLE = (2 - 2**-23) * 2.0**127, sys.float_info.max
 
 
 def safe_range(reduction: Reduction, dtype: str) -> tuple[float, float]:
-    """The range within which a sum of p-th powers has certainly neither overflowed nor underflowed."""
+    """The range in which a sum of p-th powers is certain not to have overflowed or underflowed."""
     low, high = DTYPES[dtype].exponents
     if reduction.p * max(-low, high) <= SAFE:
         return 0.0, math.inf
@@ -26,7 +26,7 @@ def retries(reduction: Reduction, dtype: str) -> bool:
 
 
 def harmless(reduction: Reduction, dtype: str, taps: int) -> tuple[float, float]:
-    """The range of magnitudes whose sums, of so many taps, never leave the safe range."""
+    """The range of magnitudes whose sums over this many taps never leave the safe range."""
     taps = max(taps, 1)
     if reduction.name != "norm":
         return 0.0, (MOST_DOUBLE if dtype == "float64" else MOST_FLOAT) / (2 * taps)

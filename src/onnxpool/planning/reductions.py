@@ -35,9 +35,9 @@ KINDS = {kind.name: kind for kind in (
     Kind("magnitude", FLOATS, ordered=False, rare=True),  # the norm of infinite p
     Kind("mean", FLOATS, acc_bytes=4),
     Kind("norm", FLOATS, acc_bytes=8),
-    Kind("wide", FLOATS, acc_bytes=16, rare=True),  # means and norms again, as doubles with a separate exponent
+    Kind("wide", FLOATS, acc_bytes=16, rare=True),  # means and norms recomputed, as doubles with a separate exponent
     Kind("indexed_max", LOOPS, acc_bytes=8),
-    Kind("mean_in_order", BYTES, acc_bytes=4),  # of quantised windows, whose sum is taken in row-major order
-    Kind("quantised_mean", BYTES, acc_bytes=4),  # of whole quantised channels,
-    Kind("long_quantised_mean", BYTES, acc_bytes=8, rare=True),  # and of those whose sum does not fit into 32 bits
+    Kind("mean_in_order", BYTES, acc_bytes=4),  # means of quantised windows, with sums in row-major order
+    Kind("quantised_mean", BYTES, acc_bytes=4),  # means of whole quantised channels,
+    Kind("long_quantised_mean", BYTES, acc_bytes=8, rare=True),  # and of those whose sums do not fit into 32 bits
 )}

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 else:
     pool_regions = kernels.compiled("other.regions").pool_regions
 
-MOST_REACH = 2.0**31  # magnitude of a corner or side in elements, which 32 bits must hold after rounding
-MOST_SAMPLES = 2**22  # of one region, whose number the data decides where sampling_ratio is 0
+MOST_REACH = 2.0**31  # maximum magnitude of a corner or side in elements, which 32 bits must hold after rounding
+MOST_SAMPLES = 2**22  # maximum number of samples of a region, which the data determines if sampling_ratio is 0
 
 
 class Regions(NamedTuple):
-    """How regions are divided into bins, and what a bin becomes."""
+    """The division of regions into bins, and the reduction of a bin."""
 
     kind: str
     pooled: tuple[int, int]
@@ -107,7 +107,7 @@ class RegionPlan(Plan):
         bad = np.flatnonzero((images < 0) | (images >= self.shape[0]) | (images != np.floor(images)))
         if len(bad):
             way = f"whole numbers in [0, {self.shape[0]})" if self.shape[0] else "no regions"
-            raise PoolError(f"{self.label}: {name.format(int(bad[0]))}={images[bad[0]]} is no image of X, "
+            raise PoolError(f"{self.label}: {name.format(int(bad[0]))}={images[bad[0]]} is not an image of X, "
                             f"which has {self.shape[0]}; give {way}", self.label, name.partition("[")[0],
                             value=images[bad[0]].item())
         return images.astype(np.int64)

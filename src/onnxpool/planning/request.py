@@ -1,4 +1,4 @@
-"""Requests: what a plan is asked for, independent of how arrays lie in memory."""
+"""Requests: the task of a plan, independent of the memory layout of arrays."""
 
 import math
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ class Reduction(NamedTuple):
     """The function that turns a window into a result, with its parameters."""
 
     name: str  # max, indexed_max, mean, norm, quantised_mean, mean_in_order
-    p: float = 0.0  # of a norm
+    p: float = 0.0  # order of a norm
     whole: bool = False  # whether the operator has a single window, which covers the pooled axes
     column_major: bool = False  # whether indices count the first axis fastest
 
@@ -83,7 +83,7 @@ class Request(NamedTuple):
 
     @property
     def places(self) -> tuple[int, ...]:
-        """What one more along each axis adds to an index; 0 if there are no indices."""
+        """The index stride of each axis; 0 if there are no indices."""
         if self.reduction.name != "indexed_max":
             return (0,) * len(self.shape)
         order = self.order

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from .steps import MOVES, STEPS, Problem, Step
 
 MOVED = 1.78  # nanoseconds to make one register of elements adjacent; fitted with the costs of steps
-CLEARLY = 0.93  # of an earlier step's cost, which a later step must beat; takes 0.994 of the time, 0.98 from memory
+CLEARLY = 0.93  # a later step must cost less than this times an earlier one; takes 0.994 of the time, 0.98 from memory
 LEAST = min(step.costs["results"] for step in STEPS if step.costs)  # cost of any window
 TILE = 512  # places of a tile whose channels are made adjacent
 
@@ -15,7 +15,7 @@ class Choice(NamedTuple):
 
     problem: Problem
     step: Step
-    cost: float  # for each register full of results; 0 if it has no costs
+    cost: float  # cost of each register full of results; 0 if the step has no costs
 
 
 def moved(problem: Problem) -> float:
@@ -27,7 +27,7 @@ def moved(problem: Problem) -> float:
 
 
 def halo(problem: Problem) -> float:
-    """How often tiles read each place on average, if channels are made adjacent tile by tile."""
+    """The average number of times that tiles read a place, if channels are made adjacent tile by tile."""
     side = round(TILE ** (1 / len(problem.axes)))  # windows of a tile along each axis
     times = 1.0
     for axis in problem.axes:

@@ -1,4 +1,4 @@
-"""THE TABLE of steps: when the loops of each fit a problem, what they cost, and how a problem is cut for them.
+"""THE TABLE of steps: the problems that the loops of each can solve, their costs, and how problems are cut for them.
 
 A step is a file in `kernels/steps/` and a record here. No other file names one: planning and the core read the record.
 The build reads it too, so this module imports nothing that has to be compiled.
@@ -16,64 +16,64 @@ from .reductions import KINDS
 if TYPE_CHECKING:
     from ..windows import Axis
 
-REGISTER = 32  # bytes, for which costs were measured
+REGISTER = 32  # bytes of the registers with which costs were measured
 MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
-SMALL_PLANE = 64  # elements of 4 bytes of a channel, up to which channels of whole planes are brought side by side
-LINED_PLANE = 1024  # of steps that load lines: planes of 35x35 take 0.7 times as long apart, of 20x20 1.5 times
+SMALL_PLANE = 64  # elements of 4 bytes: channels of whole planes are made adjacent up to this size,
+LINED_PLANE = 1024  # or up to this one if steps load lines: 35x35 takes 0.7 times as long in place, 20x20 1.5 times
 PAGE = 1 << 12  # bytes
-WINDOWED = ("max", "magnitude", "mean", "norm", "wide")  # reductions whose windows are taken apart by axes
+WINDOWED = ("max", "magnitude", "mean", "norm", "wide")  # reductions that can be computed one axis after the other
 
-Work = Mapping[str, float]  # what a step does for each register full of results
+Work = Mapping[str, float]  # amounts of work of a step for each register full of results
 
 
 class Problem(NamedTuple):
-    """What a step is chosen for: x[item, axes, lane]."""
+    """The problem for which a step is chosen: x[item, axes, lane]."""
 
     reduction: str
     axes: tuple[Axis, ...]
     items: int
-    lanes: int  # that lie side by side, or are brought there
+    lanes: int  # number of lanes, which are adjacent, or made adjacent
     planar: bool  # whether lanes are strided channels
     itemsize: int
-    acc_bytes: int  # of an accumulator
-    whole: bool  # whether the operator has one window, that is all of a channel
+    acc_bytes: int  # bytes of an accumulator
+    whole: bool  # whether the operator has one window, which covers a whole channel
     joined: int = 1  # axes at the end that count as one in the order of sums
 
 
 class Step(NamedTuple):
     """
-    What planning and the core know of a step.
+    All that planning and the core know about a step.
 
     Attributes
     ----------
     name : str
-        That of its file.
+        Name of the step and of its file.
     when : str
-        When it fits, in words.
+        The problems that it fits, in words.
     reductions : tuple of str
-        Those that it is compiled for.
+        Reductions for which it is compiled.
     room : int
-        Bytes that a tile holds.
+        Byte budget of a tile.
     whole : bool
-        Whether it takes whole channels, rather than windows.
+        Whether it reduces whole channels rather than windows.
     bounded : callable, optional
-        Whether it fits a problem of these reductions. Without it, it fits all of them.
+        Whether it fits a problem of these reductions. By default, it fits all of them.
     work : callable
-        What it does for each register full of results.
+        Amounts of work for each register full of results.
     costs : mapping
         Nanoseconds for each unit of work, on AMD Zen 3. `tools/measure_routes.py` measures and prints them.
     is_near : callable, optional
-        Whether strided channels should be made adjacent. Without it, costs decide.
+        Whether strided channels should be made adjacent. By default, costs decide.
     least_lanes : int
-        Bytes of lanes below which a tile is not cut.
+        Minimum bytes of lanes of a tile that is cut.
     in_place : bool
-        Whether elements that are contiguous stay where they are.
+        Whether contiguous elements are not copied.
     gathers : bool
-        Whether it reads strided elements itself, so that all stay where they are.
+        Whether it reads strided elements itself, so that none are copied beforehand.
     copies_in_room : bool
-        Whether copied elements count in the room of a tile, and not only beyond it.
+        Whether copied elements count towards the byte budget of a tile.
     rereads : bool
-        Whether a row of windows reads elements that the row before has read.
+        Whether a row of windows reads elements that the previous row has read.
     by_axis : bool
         Whether axes are reduced one after the other. Then rows must be contiguous, and padding is read as well.
     retry : str, optional
@@ -111,7 +111,7 @@ class Step(NamedTuple):
 
 
 def filled(values: float, width: float) -> float:
-    """By how much more registers are used than values fill."""
+    """The number of values that the registers could hold, divided by the number of values in them."""
     return math.ceil(values / width) * width / values if values else 1
 
 
@@ -120,7 +120,7 @@ def volume(problem: Problem) -> int:
 
 
 def direct_work(problem: Problem) -> Work:
-    """Each result reads all of its taps."""
+    """The work of windows that read all of their taps."""
     width = REGISTER / problem.acc_bytes
     registers = filled(problem.lanes, width)
     most = [axis.most for axis in problem.axes]
@@ -138,12 +138,12 @@ def sums(axis: Axis) -> float:
 
 
 def places(axis: Axis) -> float:
-    """How many places a row has for each of its windows."""
+    """The number of places of a row for each of its windows."""
     return ((axis.out - 1) * axis.stride + min(axis.span, 2 * axis.size)) / max(1, axis.out)
 
 
 def passes_work(problem: Problem) -> Work:
-    """What an axis leaves is written and read again. Later axes read it more than once, or not all of it."""
+    """The work of passes. Each writes results that the next one reads again: some repeatedly, some not at all."""
     *before, last = problem.axes
     *spread, along = [places(axis) for axis in problem.axes]
     width, lanes, out = REGISTER / problem.acc_bytes, problem.lanes or 1, last.out or 1
@@ -160,7 +160,7 @@ def passes_work(problem: Problem) -> Work:
         results *= axis.out or 1
     work = {"loads": row * rows, "sums": 0.0, "splits": row if split else 0, "picks": width / lanes if picked else 0,
             "taps": done * (1 if picked or tree else last.most), "rows": width / (out * lanes) * (1 + rows),
-            "items": width / results if before else 0,  # else they are rows
+            "items": width / results if before else 0,  # otherwise items are rows
             "windows": width / lanes if apart else 0, "results": done}
     for a, axis in enumerate(before):
         if a == 0 and axis.most <= FEW:
@@ -176,12 +176,12 @@ def passes_work(problem: Problem) -> Work:
 
 
 def has_short_padding(problem: Problem) -> bool:
-    """Whether rows with their padding are not much longer than what they hold."""
+    """Whether rows with their padding are not much longer than the elements in them."""
     return all(max(axis.span, (axis.out - 1) * axis.stride, *axis.pads) <= 8 * axis.size + 64 for axis in problem.axes)
 
 
 STEPS = (
-    Step("whole", "one window is all of a channel",
+    Step("whole", "one window that covers a whole channel",
          (*WINDOWED, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
          is_near=lambda problem: volume(problem) * MOVES[problem.itemsize] <= SMALL_PLANE,
          in_place=True, gathers=True),
@@ -192,13 +192,13 @@ STEPS = (
          work=direct_work,
          costs={"taps": 0.59, "widened": 0.05, "tree": 0.23, "axes": 1.08, "part": 8.94, "windows": 10.05,
                 "results": 1.42}),
-    Step("passes", "other windows, strides and pads of at most 8 times their axis and 64 elements",
+    Step("passes", "other windows whose strides and pads are at most 8 times the axis plus 64 elements",
          WINDOWED, 1 << 17, in_place=True, by_axis=True, bounded=has_short_padding,
          work=passes_work,
          costs={"loads": 0.71, "widened": 0.12, "sums": 0.30, "splits": 0.86, "picks": 1.66, "taps": 0.33, "rows": 4.06,
                 "items": 70.26, "windows": 5.41, "results": 1.74}),
 )
-COPY = "copy", "any", "bytes"  # the unit that copies a box of elements from anywhere to anywhere, for all steps
+COPY = "copy", "any", "bytes"  # the unit that copies a box of elements between any strides, for all steps
 VIEW = "copy"  # the route of results that are elements of X, which NumPy copies
 
 
@@ -217,7 +217,7 @@ def unit_of(step: str, reduction: str, dtype: str) -> str:
 
 
 def units() -> Iterator[tuple[str, str, str, bool]]:
-    """What the build compiles: steps, reductions and dtypes, and whether these are rare."""
+    """The units that the build compiles: step, reduction, dtype, and whether the reduction is rare."""
     yield (*COPY, False)
     for step in STEPS:
         for name in step.reductions:

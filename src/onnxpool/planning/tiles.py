@@ -1,6 +1,6 @@
-"""Tiles: how many windows of each axis, items and lanes a step takes at a time.
+"""Tiles: the numbers of windows of each axis, of items and of lanes that a step processes at a time.
 
-Tiles never change a bit of a result. They decide what shares the caches, and what threads can divide among themselves.
+Tiles never change a bit of a result. They determine the working set, and how threads can share the work.
 """
 
 import math
@@ -10,10 +10,10 @@ from typing import NamedTuple
 from ..windows import Axis, ceil_div
 
 MOST = 1_000_000  # bytes per thread; a larger tile is cut whatever it costs, because callers are promised about 1 MiB
-TASKS = 16  # of a large problem, at least, so that up to 8 threads share them evenly; not measured
+TASKS = 16  # minimum number of tasks of a large problem, so that up to 8 threads share them evenly; not measured
 # Measured on Zen 3 with one thread:
-LARGE = 1 << 18  # elements read and written by a large problem; with half of that, 1.7 times the time of a single tile
-MOST_EXTRA = 1.6  # by which two half tiles may exceed the work of a whole one, unless memory demands more
+LARGE = 1 << 18  # least elements read and written by a large problem; half of that takes 1.7 times as long as one tile
+MOST_EXTRA = 1.6  # maximum work of two half tiles relative to a whole one, unless memory demands more
 HALVED_LANES = 1.2  # work of halving lanes that fill cache lines; otherwise 2
 
 
@@ -94,7 +94,7 @@ class Work:
 
 
 def padded(axis: Axis, windows: int) -> int:
-    """The number of places that so many windows of an axis read, including padding."""
+    """The number of places that this many windows of an axis read, including padding."""
     return (windows - 1) * axis.stride + axis.span
 
 
@@ -108,7 +108,7 @@ def passed(read: Sequence[int], windows: Sequence[int]) -> int:
 
 
 def halved(tile: Tile, work: Work, least: int, grain: int) -> tuple[float, Tile]:
-    """The tile halved where that adds the least work, and the factor by which work grows; inf if it is one."""
+    """The tile halved where that adds the least work, and the factor by which work grows (inf if indivisible)."""
     items, windows, lanes = tile
     if items > 1:
         return 1, Tile((items + 1) // 2, windows, lanes)

@@ -20,7 +20,7 @@ from onnxpool.cython_api cimport (
 
 cdef int pool_each(const onnxpool_handle* handle, const float[:, :, :, ::1] frames, float[:, :, :, ::1] pooled,
                    int threads) noexcept nogil:
-    """Pools the frames side by side; the worst status of all."""
+    """Pools the frames in parallel; returns ONNXPOOL_OK if all runs succeed."""
     cdef Py_ssize_t i
     cdef int status = ONNXPOOL_OK
     for i in prange(frames.shape[0], num_threads=threads, schedule="dynamic"):

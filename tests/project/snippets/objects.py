@@ -87,7 +87,7 @@ partials = [share(image[share.inputs]) for share in whole.partials(3)]
 assert_type(partials, list[onnxpool.Partial])
 assert_type(whole.combine(partials), NDArray[Any])
 
-# What a type checker refuses.
+# Mistakes that a type checker refuses.
 print(op.kernel_shapes)  # type: ignore[attr-defined]
 print(onnxpool.GlobalMaxPool().strides)  # type: ignore[attr-defined]
 onnxpool.AveragePool(2)  # type: ignore[call-arg]

@@ -1,4 +1,4 @@
-"""The last axis of a block: windows along its rows become results, divided by how many taps they have."""
+"""The last axis of a block: windows along its rows become results, divided by the number of their taps."""
 from .element cimport (
     DIVIDES,
     LANES,
@@ -27,22 +27,22 @@ from .job cimport FEW, Axis, Rule, Run, Tile, Window, run_at, window_at
 from .rows cimport SLACK, SLOTS, Room, is_tree
 
 cdef struct Segment:
-    # Windows of the last axis that divide by the same.
+    # Windows of the last axis with the same divisor.
     Py_ssize_t begin, n
     double count
 
 cdef struct Along:
     # The last axis of a tile.
     const Axis* axis
-    Py_ssize_t first                 # the number of its first window in the axis
+    Py_ssize_t first                 # index of its first window along the axis
     Py_ssize_t windows
     bint gaps                        # whether some of them have no taps
-    Py_ssize_t taps                  # not yet reduced, and their distances from a window in a row
+    Py_ssize_t taps                  # taps not yet reduced, and their distances from a window in a row
     Py_ssize_t[FEW] tap
     Py_ssize_t pitch, step           # from row to row, and from window to window in a row
-    Py_ssize_t y_row, y_step         # the same of results
+    Py_ssize_t y_row, y_step         # the same for results
     Py_ssize_t lanes
-    elem_t* limit                    # results before it may be written: they are written again later; or NULL
+    elem_t* limit                    # results before it may be overwritten, as they are written again later; or NULL
     const Rule* rule
     watch_t* watch
     Segment* segments
@@ -54,14 +54,14 @@ cdef struct Along:
     int slot
 
 cdef struct Lines:
-    # Neighbouring rows, or neighbouring windows of one row, that are finished together.
+    # Neighbouring rows, or neighbouring windows of a row, that are finished together.
     Py_ssize_t rows, x_row, y_row, n
-    const acc_t* counts              # by what values are divided, and its inverses
+    const acc_t* counts              # divisors of values, and their inverses
     const acc_t* inverses
 
 
 cdef inline void prepare_segments(const Tile* tile, Along* along) noexcept nogil:
-    """By what windows divide."""
+    """Divide the windows into segments by their divisors."""
     cdef Py_ssize_t w = 0
     cdef Run run
     cdef Segment* segment = along.segments
@@ -107,7 +107,7 @@ cdef inline void prepare_along(const Tile* tile, const Room* room, Along* along,
 
 
 cdef inline elem_t* limit_of(const Tile* tile, const Along* along) noexcept nogil:
-    """Where results end, if they are written in the order of memory; else NULL."""
+    """The end of the results if they are written in the order of memory; else NULL."""
     cdef Py_ssize_t stride = tile.lanes
     cdef int a
     if along.n_segments > 1:
@@ -129,7 +129,7 @@ cdef inline void set_divisors(acc_t* counts, acc_t* inverses, Py_ssize_t n, doub
 
 
 cdef inline int slot_of(Along* along, double count) noexcept nogil:
-    """The divisors of rows whose other axes count so much; they may be there already."""
+    """The slot of the divisors for this factor from other axes. They are computed unless a slot already has them."""
     cdef Py_ssize_t w = 0, lanes = along.lanes, n = along.windows * lanes
     cdef acc_t* counts
     cdef Run run
@@ -153,10 +153,10 @@ cdef inline int slot_of(Along* along, double count) noexcept nogil:
 
 cdef inline void finish_lines(block_t* unused, const Along* a, const Lines* lines, const acc_t* x, elem_t* y,
                               bint divides) noexcept nogil:
-    """y = the values of x at each of the taps' distances, finished, by divisions where `vec_finish` is not exact. The
-    last block of a line overlaps the one before it."""
+    """Join the values of x at the distances of all taps, and finish them, if `divides` by divisions, where `vec_finish`
+    is not exact. The last block of a line overlaps the one before it."""
     cdef block_t v, later
-    cdef watch_t seen = a.watch[0]  # in registers, like all that loops need
+    cdef watch_t seen = a.watch[0]  # a copy in registers, as for all values that loops use
     cdef Py_ssize_t _, t, i, block = width(unused), n = lines.n, behind = max(0, n - block)
     cdef Py_ssize_t rows = lines.rows, x_row = lines.x_row, y_row = lines.y_row, taps = a.taps, first = a.tap[0]
     cdef Py_ssize_t each = 1 if a.each else 0, values
@@ -188,7 +188,7 @@ cdef inline void finish_lines(block_t* unused, const Along* a, const Lines* line
 
 
 cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer) noexcept nogil:
-    """The windows along rows: all of a segment at once, if they lie side by side."""
+    """Finish the windows along rows. Those of a segment are finished together if they are adjacent."""
     cdef bint together = a.step == a.lanes == a.y_step
     cdef Py_ssize_t s, r
     cdef Segment* segment
@@ -215,7 +215,7 @@ cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t row
 
 cdef inline void finish_empty(const Along* a, bint all_windows, elem_t* y, Py_ssize_t rows,
                               double outer) noexcept nogil:
-    """Windows that are wholly in the padding: sums of them are 0, not the -0 that changes no other sum."""
+    """Finish windows that lie entirely in the padding. Their sum is 0, not the identity -0."""
     cdef Py_ssize_t _, w, i
     cdef Window window
     cdef Divisor by

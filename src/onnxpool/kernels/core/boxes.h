@@ -1,4 +1,4 @@
-/* What a copy is told: how many elements along each axis, and the bytes from one to the next in both places. */
+/* The arguments of a copy: the number of elements along each axis, and their strides in bytes at both ends. */
 #ifndef ONNXPOOL_BOXES_H
 #define ONNXPOOL_BOXES_H
 
@@ -8,13 +8,13 @@
 
 #include "shared_limits.h"
 
-enum { MOST_COPIED = ONNXPOOL_MOST_AXES + 2 }; /* axes: those of an array, and images apart from channels */
+enum { MOST_COPIED = ONNXPOOL_MOST_AXES + 2 }; /* the axes of an array, with images and channels as two */
 
 typedef struct {
     const char *from;
     char *to;
     ptrdiff_t itemsize;
-    int swapped; /* whether the byte order is turned */
+    int swapped; /* whether bytes are swapped */
     int axes;
     ptrdiff_t n[MOST_COPIED], from_stride[MOST_COPIED], to_stride[MOST_COPIED];
 } Copy;

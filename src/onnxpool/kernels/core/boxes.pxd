@@ -1,4 +1,4 @@
-"""What a copy is told; see boxes.h."""
+"""The arguments of a copy; see boxes.h."""
 
 cdef extern from "boxes.h" nogil:
     enum:

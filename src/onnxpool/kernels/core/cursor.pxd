@@ -1,8 +1,8 @@
-"""Places of several axes, one after the other."""
+"""Iteration over the places of several axes."""
 
 
 cdef inline int advance(Py_ssize_t* at, const Py_ssize_t* begin, const Py_ssize_t* end, int axes) noexcept nogil:
-    """The next place of so many axes, the last one first: which axis moved on, or -1 behind the last place."""
+    """Go to the next place; the last axis is the fastest. Return the axis that advanced, or -1 after the last place."""
     cdef int a = axes - 1
     while a >= 0:
         at[a] += 1

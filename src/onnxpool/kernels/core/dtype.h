@@ -1,10 +1,10 @@
-/* The dtype of a unit, which is compiled for one ELEMENT_...: all that depends on it. No other header names a dtype.
+/* All that depends on the dtype of a unit, which is compiled for one ELEMENT_... No other header names a dtype.
  *
  *   elem_t                            an element in memory
  *   OF_BYTES, OF_HALVES,              its kind: an integer of 8 bits, a float of 16,
  *   OF_FLOATS, OF_DOUBLES               32 or 64 bits
  *   MAXIMA(a)                         a(number, register, bits) for maxima, which are compared as these numbers
- *   larger, LEAST                     of two such registers, and the number that is no larger than any other
+ *   larger, LEAST                     the larger of two such registers, and the smallest of these numbers
  *
  * Bytes have
  *   widen                             to registers of int32
@@ -60,7 +60,7 @@ enum { NANS = 1023 };
 #define widen_to_double widen_float16_to_double
 #define narrow_double narrow_double_to_float16
 #define quiet(v) (v)
-/* The processor makes NaNs quiet, so the bit that says so is turned back. */
+/* The processor makes NaNs quiet, so the bit that marks them as quiet is restored. */
 INLINE float_v widen_bits(const elem_t *x) {
     float_v v = widen(x);
     const int32_v nan = v != v;
@@ -117,7 +117,7 @@ INLINE double_v widen(const elem_t *x) { return READ(double_v, x); }
 INLINE double_v narrow_double(double_v v) { return v; }
 #endif
 
-#if defined(OF_HALVES) /* integers of the same order as the floats */
+#if defined(OF_HALVES) /* integers in the same order as the floats */
 typedef uint32_v pairs_v;
 #define MAXIMA(a) a(int16_t, int16_v, 16)
 #define LEAST INT16_MIN

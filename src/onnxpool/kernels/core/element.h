@@ -1,14 +1,18 @@
-/* The element of a unit: its type in memory (elem_t), in an accumulator (acc_t) and in a register (vec_t). Here is how
- * two become one, and how a total becomes a result.
+/* The element of a unit: its type in memory (elem_t), in an accumulator (acc_t) and in a register (vec_t). This header
+ * defines how two values are joined, and how a total becomes a result.
  *
  * A unit is compiled for one REDUCTION_... of one ELEMENT_... Its loops see:
- *   vec_load    elements, widened            vec_read, vec_write   accumulators in memory
- *   vec_merge   of two: the first one is of earlier taps
- *   vec_none    what changes nothing             vec_empty             the total of no tap
- *   vec_keep    only some lanes of one
- *   vec_split   elements of even and of odd place; vec_split_two, of two registers that vec_load_two loaded
- *   vec_finish  a total to elements          watch_t   remembers whether a total left its safe range
- *   vec_divide  the same, by a division, which is exact for every total
+ *   vec_load            loads elements and widens them
+ *   vec_read, vec_write read and write accumulators in memory
+ *   vec_merge           joins two values; the first one comes from earlier taps
+ *   vec_none            the identity of vec_merge
+ *   vec_empty           the total of no taps
+ *   vec_keep            keeps some lanes, and replaces the others by the identity
+ *   vec_split           separates elements at even and odd places of two registers
+ *   vec_split_two       the same for two registers that vec_load_two loaded
+ *   vec_finish          turns totals into elements
+ *   vec_divide          the same with a division, which is exact for every total
+ *   watch_t             records whether a total left its safe range
  */
 #ifndef ONNXPOOL_ELEMENT_H
 #define ONNXPOOL_ELEMENT_H
@@ -17,15 +21,15 @@
 #include "job.h"
 #include "powers.h"
 
-#if defined(REDUCTION_long_quantised_mean) /* of so many taps that 32 bits could overflow */
+#if defined(REDUCTION_long_quantised_mean) /* for more taps than 32 bits can hold */
 #define REDUCTION_quantised_mean
 #endif
 #if defined(REDUCTION_magnitude) /* the norm for an infinite p */
 #define REDUCTION_max
 #endif
 
-/* Whether the order of taps matters, so that parts of a window are sums of their own. Whether a tap may count more than
- * once. Whether totals are divided by how many taps they are of. */
+/* ORDERED: the order of taps matters, so that parts of a window are summed separately. IDEMPOTENT: a tap may count more
+ * than once. DIVIDES: totals are divided by the number of their taps. */
 #if defined(REDUCTION_max)
 enum { ORDERED = 0, IDEMPOTENT = 1, DIVIDES = 0 };
 #elif defined(REDUCTION_quantised_mean)
@@ -36,7 +40,7 @@ enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
 #endif
 
-/* ---- In an accumulator. */
+/* ---- Accumulators. */
 #define ACCUMULATORS(type, register_type, bits)                                                 \
     typedef type acc_t;                                                                         \
     typedef register_type vec_t;                                                                \
@@ -82,10 +86,10 @@ INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
 #if defined(REDUCTION_indexed_max) || defined(REDUCTION_mean_in_order)
 #include "ordered.h"
 
-/* ---- Maxima. 16-bit floats are integers of the same order. NaNs of either sign, NANS of each, are turned over to the
- * top, so that the least integer is minus infinity. */
+/* ---- Maxima. 16-bit floats are compared as integers with the same order. There are NANS NaNs of each sign. Both kinds
+ * are mapped to the top, so that the least integer is minus infinity. */
 #else
-typedef struct { int unused; } seen_t; /* nothing that loops must know of elements */
+typedef struct { int unused; } seen_t; /* loops need to know nothing about elements */
 INLINE seen_t seen_nothing(void) { return (seen_t){0}; }
 INLINE void see(seen_t *seen, vec_t v) { (void)seen, (void)v; }
 INLINE void seen_join(seen_t *seen, seen_t later) { (void)seen, (void)later; }
@@ -111,7 +115,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 
 #if defined(REDUCTION_magnitude)
 #define SIGNLESS(v) (vec_t)((lane_bits_t)(v) & ~((lane_bits_t){0} + (((lane_bits_t){0} - 1) << (8 * sizeof(acc_t) - 1))))
-INLINE vec_t vec_empty(void) { return vec_key((vec_t){0}); } /* the norm of nothing is 0 */
+INLINE vec_t vec_empty(void) { return vec_key((vec_t){0}); } /* the norm of no elements is 0 */
 #else
 #define SIGNLESS(v) (v)
 INLINE vec_t vec_empty(void) { return vec_none(); }
@@ -131,10 +135,10 @@ INLINE vec_t vec_empty(void) { return vec_fill(0); }
 #endif
 
 #if defined(REDUCTION_mean) || defined(REDUCTION_norm)
-INLINE vec_t vec_none(void) { return vec_fill((acc_t)-0.0); } /* -0 even leaves a sum of negative zeros as it is */
+INLINE vec_t vec_none(void) { return vec_fill((acc_t)-0.0); } /* adding -0 does not even change a sum of negative zeros */
 #endif
 
-/* ---- Means. What is watched are magnitudes as integers: the least one less 1, so that 0 is the largest, and the largest. */
+/* ---- Means. Magnitudes are watched as integers: the smallest, minus 1, so that 0 becomes the largest; and the largest. */
 #if defined(REDUCTION_mean)
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return widen(x); }
 #if defined(OF_DOUBLES)
@@ -142,7 +146,7 @@ typedef uint64_v magnitude_v;
 #define LESSER(a, b) EXTREME(min, magnitude_v, 64, a, b)
 #define GREATER(a, b) EXTREME(max, magnitude_v, 64, a, b)
 #define MAGNITUDE INT64_MAX
-#define TINY UINT64_C(0x16687e92154ef7ac) /* 1e-200: below it the remainder of a quotient could lose digits */
+#define TINY UINT64_C(0x16687e92154ef7ac) /* 1e-200: below this, the remainder of a quotient could lose digits */
 #define INFINITE UINT64_C(0x7ff0000000000000)
 #else
 typedef uint32_v magnitude_v;
@@ -183,10 +187,10 @@ INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, wa
     (void)rule;
     total = total / count;
     watch->most = GREATER(watch->most, (magnitude_v)total & MAGNITUDE);
-    vec_store(y, quiet(total)); /* vec_finish need not: what it makes of NaNs is made again here */
+    vec_store(y, quiet(total)); /* vec_finish need not do this, because a tile with NaNs is finished again here */
 }
 
-/* ---- Norms: sums of powers of doubles, which may leave the range of one. */
+/* ---- Norms: sums of powers, in doubles, whose range they may leave. */
 #elif defined(REDUCTION_norm)
 RARE vec_t vec_powers(vec_t v, double p) {
     for (int i = 0; i < (int)LANES; i++)
@@ -221,7 +225,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     (void)count, (void)inverse;
     const int64_v unsafe = ~((total >= vec_fill(rule->low)) & (total <= vec_fill(rule->high)));
     watch->unsafe |= unsafe;
-    /* What lost digits is marked as a NaN. */
+    /* Totals that lost digits are marked as NaN. */
     total = BLEND(vec_t, unsafe & (total != 0) & (total != vec_fill(__builtin_inf())), vec_fill(__builtin_nan("")), total);
     total += 0.0; /* no norm is -0 */
     if (rule->p == 2)
@@ -232,7 +236,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     memcpy(y, &elements, sizeof elements);
 }
 
-/* ---- Means of all of a quantised channel. */
+/* ---- Means of whole quantised channels. */
 #elif defined(REDUCTION_quantised_mean)
 INLINE vec_t vec_none(void) { return vec_fill(0); }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
@@ -255,7 +259,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
         y[i] = (elem_t)((int)__builtin_rintf(value) + rule->zero);
     }
 }
-/* ---- Means and norms again, where results may be wrong: nothing can leave the range. */
+/* ---- Retries of means and norms whose results may be wrong: nothing can leave the range. */
 #elif defined(REDUCTION_wide)
 INLINE acc_t acc_of(double value) { return wide(value, 0); }
 INLINE vec_t vec_fill(double value) { return wide(value, 0); }
@@ -272,14 +276,14 @@ RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const R
         return;
     if (rule->divides)
         *y = element_of(ldexp(total.value / ldexp(count.value, (int)count.exponent), bounded(total.exponent)));
-    else if (total.value == total.value) /* it is one NaN already */
+    else if (total.value == total.value) /* it is already a NaN */
         *y = element_of(root(total.value + 0.0, total.exponent, rule->p)); /* no norm is -0 */
 }
 #endif
 #endif
 
-/* ---- Two registers of elements that lie side by side, in an order that only these know. Elements of 8 or 16 bits are
- * parts of lanes: then one register has the even ones, the other one the odd ones. */
+/* ---- Two registers of adjacent elements, in an order that only these functions know. Elements of 8 or 16 bits are parts
+ * of lanes: one register then has the even elements, and the other the odd ones. */
 #if defined(REDUCTION_mean) && defined(UPPER_HALVES)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
     (void)rule;
@@ -308,22 +312,22 @@ INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, ve
 }
 #endif
 
-/* ---- A division is exact where `vec_finish` may not be. */
+/* ---- Division, which is exact where `vec_finish` may not be. */
 #if !defined(REDUCTION_mean)
 INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, watch_t *watch) {
     vec_finish(y, total, count, count, rule, watch);
 }
 #endif
 
-/* ---- Fewer than LANES. */
-RARE void copy_within(elem_t *y, ptrdiff_t n, ptrdiff_t low, const elem_t *x, ptrdiff_t count) { /* n in all, others are 0 */
+/* ---- Partial vectors. */
+RARE void copy_within(elem_t *y, ptrdiff_t n, ptrdiff_t low, const elem_t *x, ptrdiff_t count) { /* of n; others are 0 */
     memset(y, 0, (size_t)n * sizeof(elem_t));
     memcpy(y + low, x, (size_t)count * sizeof(elem_t));
 }
 #define ONES4 -1, -1, -1, -1
 #define ONES16 ONES4, ONES4, ONES4, ONES4
 static const int8_t ones_and_zeros[128] = {ONES16, ONES16, ONES16, ONES16};
-INLINE vec_t vec_ones(ptrdiff_t begin, ptrdiff_t end) { /* in these lanes, for vec_keep */
+INLINE vec_t vec_ones(ptrdiff_t begin, ptrdiff_t end) { /* ones in lanes begin to end, for vec_keep */
 #if defined(REDUCTION_wide)
     return wide(begin <= 0 && end > 0, 0);
 #else
@@ -332,7 +336,7 @@ INLINE vec_t vec_ones(ptrdiff_t begin, ptrdiff_t end) { /* in these lanes, for v
     return (vec_t)(READ(lane_bits_t, end_of_ones - end * (ptrdiff_t)sizeof(acc_t)) & ~before);
 #endif
 }
-INLINE vec_t vec_keep(vec_t v, vec_t ones) { /* other lanes become nothing */
+INLINE vec_t vec_keep(vec_t v, vec_t ones) { /* other lanes become the identity */
 #if defined(REDUCTION_wide)
     return ones.value ? v : vec_none();
 #else

@@ -1,9 +1,9 @@
-"""The element of a unit (element.h), and blocks: the registers that a loop works on at once, four, two or one. Ends are
-two of which the second may begin before the first one ends, so that a short row has no rest."""
+"""The element of a unit (element.h), and blocks: the four, two or one registers that a loop processes at a time. `Ends`
+are two registers that may overlap, so that a short row needs no tail."""
 from .job cimport Rule, Tile
 
 cdef extern from "element.h" nogil:
-    ctypedef float elem_t  # which number, the compiler is told for each unit
+    ctypedef float elem_t  # the compiler gets the actual type for each unit
     ctypedef struct acc_t:
         pass
     ctypedef struct vec_t:
@@ -60,7 +60,7 @@ cdef struct Woven:
 
 cdef struct Ends:
     vec_t a, b
-    Py_ssize_t apart  # values from the begin of the first to that of the second, at most LANES
+    Py_ssize_t apart  # values from the start of the first register to that of the second, at most LANES
 
 ctypedef fused block_t:
     Block
@@ -71,7 +71,7 @@ ctypedef fused block_t:
     vec_t
 
 cdef struct Divisor:
-    # By what totals are divided, in every lane.
+    # The divisor of totals and its inverse, in every lane.
     vec_t count, inverse
 
 
@@ -89,7 +89,7 @@ cdef inline Py_ssize_t width(const block_t* v) noexcept nogil:
 
 
 cdef inline Py_ssize_t second(const block_t* v) noexcept nogil:
-    """Where the second register of a block begins."""
+    """The offset of the second register of a block."""
     if block_t is Ends:
         return v.apart
     else:
@@ -97,18 +97,18 @@ cdef inline Py_ssize_t second(const block_t* v) noexcept nogil:
 
 
 cdef inline void set_row(block_t* v, Py_ssize_t n) noexcept nogil:
-    """The blocks of a row of n values."""
+    """Fit a block to rows of n values."""
     if block_t is Ends:
         v.apart = min(<Py_ssize_t> LANES, n - LANES)
 
 
 cdef inline bint ends_suit(Py_ssize_t n) noexcept nogil:
-    """Whether a row of n values takes fewer registers in ends than in blocks of four, or is too short for these."""
+    """Whether a row of n values takes fewer registers in `Ends` than in blocks of four, or is too short for these."""
     return n < 4 * LANES or n < 16 * LANES and not (n - 1) // LANES & 2
 
 
 cdef inline void load(block_t* v, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
-    """Elements; a vector may have fewer than its lanes."""
+    """Load elements. A vector may be partial."""
     if block_t is Block:
         v.a, v.b = vec_load(x, rule), vec_load(x + LANES, rule)
         v.c, v.d = vec_load(x + 2 * LANES, rule), vec_load(x + 3 * LANES, rule)
@@ -172,7 +172,7 @@ cdef inline void fill(block_t* v, vec_t value) noexcept nogil:
 
 cdef inline void finish(elem_t* y, Py_ssize_t n, const block_t* v, const Divisor* by, const Rule* rule,
                         watch_t* watch) noexcept nogil:
-    """Totals to elements; of a vector perhaps fewer than its lanes."""
+    """Turn totals into elements. A vector may be partial."""
     if block_t is Block:
         vec_finish(y, v.a, by.count, by.inverse, rule, watch)
         vec_finish(y + LANES, v.b, by.count, by.inverse, rule, watch)
@@ -194,7 +194,7 @@ cdef inline void finish(elem_t* y, Py_ssize_t n, const block_t* v, const Divisor
 
 cdef inline void finish_each(elem_t* y, Py_ssize_t n, const block_t* v, const acc_t* counts, const acc_t* inverses,
                              const Rule* rule, watch_t* watch) noexcept nogil:
-    """As `finish`, with a divisor for each value; without, if nothing is divided."""
+    """Like `finish`, but with a divisor for each value, if the reduction divides."""
     cdef Divisor by
     if not DIVIDES:
         finish(y, n, v, &by, rule, watch)
@@ -216,7 +216,7 @@ cdef inline void finish_each(elem_t* y, Py_ssize_t n, const block_t* v, const ac
 
 cdef inline void divide(elem_t* y, Py_ssize_t n, const vec_t* v, vec_t count, const Rule* rule,
                         watch_t* watch) noexcept nogil:
-    """As `finish`, by a division."""
+    """Like `finish`, by a division."""
     if n >= LANES:
         vec_divide(y, v[0], count, rule, watch)
     else:
@@ -224,7 +224,7 @@ cdef inline void divide(elem_t* y, Py_ssize_t n, const vec_t* v, vec_t count, co
 
 
 cdef inline const elem_t* end_of(const Tile* tile) noexcept nogil:
-    """The end of a tile's elements, before which loops may read freely, or NULL if a stride is negative."""
+    """The end of a tile's elements, up to which loops may read freely, or NULL if a stride is negative."""
     cdef const elem_t* end = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + tile.lanes
     cdef bint forwards = tile.x_item >= 0
     cdef int a

@@ -14,7 +14,7 @@ typedef struct {
     int itemsize;
 } Extremes;
 
-/* The magnitude of a number as an integer, in a format with as many bits, or with the upper half of them. */
+/* The bits of a magnitude as an integer. Those of bfloat16 are the upper half of a float's. */
 static inline uint64_t bits_of_double(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -26,7 +26,7 @@ static inline uint64_t bits_of_float(float value) {
     return bits;
 }
 
-/* What lies outside of two limits, in floats with so many binary digits. */
+/* The numbers outside of two limits, in a format with that many binary digits. */
 static inline Extremes extremes_of(int digits, double least, double largest) {
     uint64_t low = bits_of_float((float)least), high = bits_of_float((float)largest), infinite = bits_of_float(INFINITY);
     int itemsize = 4;
@@ -39,7 +39,7 @@ static inline Extremes extremes_of(int digits, double least, double largest) {
     return (Extremes){low ? low - 1 : 0, high + 1, infinite > high ? infinite - high - 1 : 0, itemsize};
 }
 
-/* Without a branch for each element, so that it takes little time beside a sum, even where all are infinite. */
+/* There is no branch per element, so a scan takes little time compared with a sum, even if all elements are infinite. */
 #define SCAN(type, swap)                                                                \
     for (ptrdiff_t i = 0; i < n; i++) {                                                 \
         type bits;                                                                      \

@@ -29,7 +29,7 @@ __extension__ typedef __int128 wide_int; /* attributes may take 64 bits, and the
 typedef int64_t wide_int;
 #endif
 
-static inline wide_int taps_before(wide_int distance, const Axis *a) { /* that are less than a distance after the first tap */
+static inline wide_int taps_before(wide_int distance, const Axis *a) { /* taps less than a distance after the first one */
     if (distance <= 0)
         return 0;
     const wide_int taps = a->dilation == 1 ? distance : (distance + a->dilation - 1) / a->dilation;
@@ -71,7 +71,7 @@ static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
 
 /* Parameters of a reduction. */
 typedef struct {
-    double p;                                  /* of the Lp norm */
+    double p;                                  /* order of the norm */
     int divides;                               /* whether totals are divided, as those of a mean */
     double low, high;                          /* the safe range of totals */
     /* Of quantised means. If integers are summed, the bias is that of all taps, and the range is relative to the zero point. */
@@ -82,11 +82,11 @@ typedef struct {
     int careful;                               /* whether quotients must be computed by division */
 } Rule;
 
-/* Where the elements of an array lie in one call; strides are bytes. */
+/* The address and strides (in bytes) of an array in one call. */
 typedef struct {
     char *data;
     ptrdiff_t itemsize;
-    int swapped;                               /* whether bytes are in the other order than the processor's */
+    int swapped;                               /* whether the byte order is not the processor's */
     ptrdiff_t item, lane;
     ptrdiff_t outer[ONNXPOOL_MOST_AXES], axis[ONNXPOOL_MOST_AXES];
 } Array;
@@ -97,7 +97,7 @@ typedef struct {
     int rank;
     int joined;                                /* axes at the end that are one in the order of sums, with gaps between */
     ptrdiff_t items, lanes;                    /* lanes are adjacent at each place */
-    ptrdiff_t all_lanes, most_lanes;           /* of the job, and of its largest tile */
+    ptrdiff_t all_lanes, most_lanes;           /* lanes of the job, and of its largest tile */
     const char *x;                             /* the element of the first item at place 0 of all axes */
     char *y;                                   /* the result of the first item in window 0 of all axes */
     ptrdiff_t x_item, y_item;                  /* from item to item */
@@ -105,12 +105,12 @@ typedef struct {
     const ptrdiff_t *begin, *end;              /* windows of each axis */
     const Rule *rule;
     char *scratch;
-    char *indices;                             /* of maxima, as y: 64-bit integers; else NULL */
+    char *indices;                             /* indices of maxima as 64-bit integers, like y; else NULL */
     ptrdiff_t index_item;
     const ptrdiff_t *index_stride;
-    const ptrdiff_t *pace;                     /* what one more along each axis adds to an index */
-    int64_t base, base_item, base_lane;        /* index of the first element, and what one more item or lane adds to it */
-    const Array *strided;                      /* of x, if the step itself copies elements together; else NULL */
+    const ptrdiff_t *pace;                     /* index stride of each axis */
+    int64_t base, base_item, base_lane;        /* index of the first element; index strides of items and lanes */
+    const Array *strided;                      /* the strides of x, if the step itself copies elements; else NULL */
     int far;                                   /* whether elements are in main memory, so that loops prefetch them */
     int suspect;                               /* set by a step if some results may be wrong */
 } Tile;
@@ -118,7 +118,7 @@ typedef struct {
 static inline ptrdiff_t ceil_div(ptrdiff_t a, ptrdiff_t b) { return (a + b - 1) / b; }
 static inline ptrdiff_t round_up(ptrdiff_t n, ptrdiff_t unit) { return ceil_div(n, unit) * unit; }
 
-/* Prefetches the cache lines of so many bytes. */
+/* Prefetches the cache lines of a range of bytes. */
 static inline void fetch(const void *x, ptrdiff_t bytes) {
     for (ptrdiff_t i = 0; i < bytes; i += 64)
         __builtin_prefetch((const char *)x + i);

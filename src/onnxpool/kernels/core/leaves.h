@@ -1,5 +1,5 @@
-/* leaf_t: what the step `whole` holds in registers while it reduces up to 16 rows to one. It has the lanes of two registers
- * of accumulators. Sums of so few bytes fit into 16 bits, so that a single register holds them. */
+/* leaf_t: the registers in which the step `whole` reduces up to 16 rows to one. A leaf has the lanes of two registers of
+ * accumulators. Sums of 16 bytes fit into 16 bits, so a single register holds those. */
 #ifndef ONNXPOOL_LEAVES_H
 #define ONNXPOOL_LEAVES_H
 
@@ -11,7 +11,7 @@ enum { ROW = ONNXPOOL_FULL_ROW, FULL = ROW / sizeof(acc_t) };
 
 #if defined(REDUCTION_quantised_mean) && !defined(REDUCTION_long_quantised_mean)
 typedef struct { int16_v words; } leaf_t;
-enum { MOST_LEVEL = 4 }; /* one register holds it: 16 rows at a time */
+enum { MOST_LEVEL = 4 }; /* a leaf is one register, so 16 rows are reduced at a time */
 INLINE leaf_t leaf_load(const elem_t *x, const Rule *rule) {
     (void)rule;
     return (leaf_t){widen_to_words(x)};

@@ -1,4 +1,4 @@
-"""Rows of a tree that stay in registers while they become one: leaves (leaves.h), and parts of many of them."""
+"""Rows of a tree that are reduced to one in registers: leaves (leaves.h), and parts of many leaves."""
 from .element cimport LANES, Pair, acc_t, elem_t, join, load, vec_t
 from .job cimport Rule
 
@@ -9,9 +9,9 @@ cdef extern from "leaves.h" nogil:
     leaf_t leaf_merge(leaf_t earlier, leaf_t later) noexcept
     void leaf_widen(vec_t* first, vec_t* second, leaf_t leaf) noexcept
     enum:
-        ROW      # bytes of accumulators,
-        FULL     # and how many these are
-        MOST_LEVEL  # of a leaf: 2 to its power rows
+        ROW      # bytes of the accumulators of a row of few lanes,
+        FULL     # and their number
+        MOST_LEVEL  # a leaf has at most 2 ** MOST_LEVEL rows
 
 ctypedef fused rows_t:
     leaf_t
@@ -22,7 +22,7 @@ ctypedef fused part_t:
     vec_t
 
 cdef enum:
-    LEVELS = 64           # of a tree, more than it can have
+    LEVELS = 64           # more levels than a tree can have
 
 
 cdef inline void load_row(rows_t* v, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
@@ -65,7 +65,7 @@ cdef inline void load_eight(rows_t* v, const elem_t* x, Py_ssize_t stride, Py_ss
 
 cdef inline void load_rows(rows_t* v, int level, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
                            const Rule* rule) noexcept nogil:
-    """2 ** level rows, as a tree: at most 16."""
+    """Load 2 ** level rows, at most 16, and reduce them as a tree."""
     cdef rows_t later
     if level == 0:
         load_row(v, x, n, rule)
@@ -81,7 +81,7 @@ cdef inline void load_rows(rows_t* v, int level, const elem_t* x, Py_ssize_t str
 
 
 cdef inline void load_part(part_t* v, int level, const elem_t* x, Py_ssize_t stride, const Rule* rule) noexcept nogil:
-    """2 ** level rows, as `load_rows`."""
+    """Like `load_rows`, for a part."""
     cdef leaf_t leaf
     if part_t is Pair:
         load_rows(&leaf, level, x, stride, 2 * LANES, rule)
@@ -91,7 +91,7 @@ cdef inline void load_part(part_t* v, int level, const elem_t* x, Py_ssize_t str
 
 
 cdef inline void reduce_part(part_t* v, int level, const elem_t* x, Py_ssize_t stride, const Rule* rule) noexcept nogil:
-    """2 ** level rows, as a tree: as many leaves as fit, of MOST_LEVEL."""
+    """Reduce 2 ** level rows as a tree, whose leaves have MOST_LEVEL."""
     cdef part_t[LEVELS] stack
     cdef part_t part  # in registers
     cdef Py_ssize_t i
@@ -109,7 +109,7 @@ cdef inline void reduce_part(part_t* v, int level, const elem_t* x, Py_ssize_t s
 
 
 cdef inline void put_before(part_t* v, bint* begun, const part_t* part) noexcept nogil:
-    """v = part, and v behind it if it has begun."""
+    """v = part, joined with v as the later operand if `begun`."""
     cdef part_t later = v[0]
     v[0] = part[0]
     if begun[0]:
@@ -119,8 +119,8 @@ cdef inline void put_before(part_t* v, bint* begun, const part_t* part) noexcept
 
 cdef inline void reduce_rows(part_t* v, bint begun, const elem_t* x, Py_ssize_t rows, Py_ssize_t stride,
                              const Rule* rule) noexcept nogil:
-    """So many rows, and one more behind them that v holds if `begun`: parts of the tree. They are loaded in the order
-    of memory, and joined from the last one on."""
+    """Reduce rows, followed by the one that v holds if `begun`. The parts of the tree are loaded in memory order, and
+    joined from the last one on."""
     cdef part_t[LEVELS] large
     cdef part_t eight, four, two, one
     cdef int level, top = MOST_LEVEL

@@ -1,10 +1,11 @@
-"""Lines: what a window reads of the last axis, in row-major order of its other axes.
+"""Lines: the elements that windows read along the last axis, for one tap of each other axis.
 
 A line is loaded once for all windows of a row of results. It is copied to scratch memory as accumulators, with
-identities where the padding is. Then the values of all windows and lanes lie side by side at a distance of each tap.
-To that end places that are `modulus` apart, as windows are, are neighbours. They are a phase of the line. There are as
-many phases as taps need. Short lines of several items are loaded one behind the other. A box is a tap of each axis but
-the last two. Lines along the axis before the last one are kept in a ring until the box changes.
+identities in place of the padding. There, places whose distance is a multiple of `modulus`, the distance between
+windows, are adjacent: they form a phase of the line. The values of all windows and lanes are therefore contiguous, at a
+fixed offset for each tap. Only phases that contain taps are stored. Short lines of several items are loaded one after
+the other. A box is one tap of each axis except the last two. Lines along the second-to-last axis are kept in a ring
+until the box changes.
 """
 from libc.stdint cimport int64_t
 
@@ -30,37 +31,37 @@ from .rows cimport Columns, fill_row
 
 cdef struct Line:
     const elem_t* x            # place 0 of the last axis
-    char* row                  # what is kept of it
+    char* row                  # the line as loaded, or reduced
     int64_t place              # the index of place 0
     bint fresh                 # not loaded yet
 
 cdef struct Phase:
-    # Of its places, those from low to high are inside; the first of them is at x.
+    # Places from low to high lie inside the array; the first of them is at x.
     Py_ssize_t low, high, x
 
 cdef struct Lines:
     const Tile* tile
-    # The windows of the last axis, and how a line is loaded: of a group of items, one behind the other.
-    Py_ssize_t windows, values           # all values of a row; between items there are some that mean nothing
-    Py_ssize_t most, group, pitch        # items at most, and now; values from item to item
-    Py_ssize_t room, results             # of a loaded row, and of results: enough for smaller tiles as well
+    # The windows of the last axis, and how the lines of a group of items are loaded, one after the other.
+    Py_ssize_t windows, values           # number of windows; length of a row, with unused values between items
+    Py_ssize_t most, group, pitch        # most items of a group, items of this one; values from item to item
+    Py_ssize_t room, results             # sizes of a loaded row and of a row of results, sufficient for smaller tiles
     Py_ssize_t first, taps               # place of the first tap of the first window; taps of each window
-    Py_ssize_t modulus, phases           # places from window to window; of how many remainders there are taps,
-    Py_ssize_t most_phases               # and may be in smaller tiles
-    bint split                           # whether phases are those of all remainders, in order;
-    Columns columns                      # then all of them may be loaded at once
+    Py_ssize_t modulus, phases           # places from window to window; number of phases,
+    Py_ssize_t most_phases               # and the maximum, over smaller tiles as well
+    bint split                           # whether every remainder has a phase, in order, so that
+    Columns columns                      # all phases can be loaded at once
     Py_ssize_t length, phase_pitch       # places of a phase, and accumulators from one to the next
     Phase* phase
-    const elem_t* limit                  # elements before it may be read, whether they are needed or not; or NULL
+    const elem_t* limit                  # all elements before it may be read, even if they are not needed; or NULL
     Py_ssize_t* tap                      # distances of taps in a loaded line
-    # The windows of the other axes, of which there is at least one, and what they read.
+    # The windows of the other axes (at least one), and the lines that they read.
     int outer
     Py_ssize_t[MOST_AXES] at
-    double divisor                       # their part of the divisor of a mean
-    Py_ssize_t ring, boxes               # places of the last one of these axes; taps of those before it
-    Py_ssize_t* made                     # which place is in a row of the ring
+    double divisor                       # their factor of a mean's divisor
+    Py_ssize_t ring, boxes               # places of the ring; taps of the axes before that of the ring
+    Py_ssize_t* made                     # the place that each row of the ring holds
     Line* line
-    Py_ssize_t n                         # of lines; 0 if a window is empty
+    Py_ssize_t n                         # number of lines; 0 if a window is empty
     char* rows
     Py_ssize_t row                       # bytes from row to row
 
@@ -72,7 +73,7 @@ cdef inline Py_ssize_t gcd(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
 
 
 cdef inline bint is_calm(const Tile* tile) noexcept nogil:
-    """Whether lines are loaded for all windows of the last axis at once: they are not mostly padding."""
+    """Whether lines are loaded for all windows of the last axis at once, because they are not mostly padding."""
     cdef int last = tile.rank - 1
     cdef const Axis* axis = &tile.axis[last]
     return (<double> (tile.end[last] - tile.begin[last]) * axis.stride + <double> axis.kernel * axis.dilation
@@ -85,7 +86,7 @@ cdef inline void set_group(Lines* lines, Py_ssize_t items) noexcept nogil:
 
 
 cdef inline void plan(Lines* lines, const Tile* tile, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """For windows of the last axis. One window alone needs nothing but its taps inside."""
+    """Plan lines for windows [begin, end) of the last axis. A single window only needs its taps inside the array."""
     cdef const Axis* axis = &tile.axis[tile.rank - 1]
     cdef Window window
     lines.tile, lines.windows = tile, end - begin
@@ -112,7 +113,7 @@ cdef inline void plan(Lines* lines, const Tile* tile, Py_ssize_t begin, Py_ssize
 
 
 cdef inline Py_ssize_t settle(Lines* lines, char* scratch, Py_ssize_t row) noexcept nogil:
-    """Where things are in the scratch memory, of which this is the size; rows have so many bytes."""
+    """Divide up the scratch memory, and return its size. A row takes `row` bytes."""
     cdef const Tile* tile = lines.tile
     cdef const Axis* axis
     cdef Py_ssize_t kept = 1
@@ -124,7 +125,7 @@ cdef inline Py_ssize_t settle(Lines* lines, char* scratch, Py_ssize_t row) noexc
         kept = min(axis.kernel, axis.size)
         if a < lines.outer - 1:
             lines.boxes *= kept
-        else:  # all that a window spans, but no overflow
+        else:  # the span of a window, computed without overflow
             lines.ring = axis.size
             if axis.kernel - 1 < axis.size // axis.dilation:
                 lines.ring = min(axis.size, (axis.kernel - 1) * axis.dilation + 1)
@@ -147,12 +148,12 @@ cdef inline void forget(Lines* lines) noexcept nogil:
 
 
 cdef inline Py_ssize_t places_below(Py_ssize_t place, Py_ssize_t first, Py_ssize_t step, Py_ssize_t n) noexcept nogil:
-    """How many of n places are below one of them."""
+    """The number of n places, `step` apart from `first` on, that are below `place`."""
     return max(0, min(n, (place - first + step - 1) // step if place > first else 0))
 
 
 cdef inline void prepare(Lines* lines) noexcept nogil:
-    """The taps and phases of all lines."""
+    """Set the taps and phases of all lines."""
     cdef const Tile* tile = lines.tile
     cdef const Axis* axis = &tile.axis[tile.rank - 1]
     cdef Py_ssize_t t, first
@@ -169,7 +170,7 @@ cdef inline void prepare(Lines* lines) noexcept nogil:
 
 
 cdef inline void prepare_columns(Lines* lines) noexcept nogil:
-    """How all phases of places that lie side by side are loaded at once."""
+    """Describe how all phases of adjacent places are loaded at once."""
     cdef const Tile* tile = lines.tile
     cdef Py_ssize_t begin = max(0, lines.first), end = lines.first + lines.length * lines.modulus
     cdef Columns* c = &lines.columns
@@ -177,12 +178,12 @@ cdef inline void prepare_columns(Lines* lines) noexcept nogil:
     c.taps, c.tap, c.fresh, c.ahead, c.step = 1, 0, 0, 0, tile.x_item
     c.split, c.joined, c.phase, c.length, c.pitch = lines.modulus, 0, lines.phase_pitch, lines.length, lines.pitch
     if lines.taps == 1 and c.left == 0 and c.n > (lines.length - 1) * lines.modulus:
-        c.joined = 1  # the first phase, without padding, is all that is needed
+        c.joined = 1  # only the first phase is needed, and it has no padding
     c.begin, c.limit, c.rule = <const elem_t*> tile.x, lines.limit, tile.rule
 
 
 cdef inline bint first_row(Lines* lines) noexcept nogil:
-    """The first windows of all axes but the last one; False if there are none."""
+    """Go to the first window of all axes but the last one. Returns False if there are none."""
     cdef int a
     cdef bint any = lines.windows > 0
     for a in range(lines.tile.rank - 1):
@@ -195,7 +196,7 @@ cdef inline bint first_row(Lines* lines) noexcept nogil:
 cdef inline bint next_row(Lines* lines) noexcept nogil:
     cdef int moved = advance(lines.at, lines.tile.begin, lines.tile.end, lines.tile.rank - 1)
     if moved < lines.outer - 1:
-        forget(lines)  # the ring is of other boxes
+        forget(lines)  # the ring holds lines of other boxes
     return moved >= 0
 
 
@@ -205,7 +206,7 @@ cdef inline int64_t pace_of(const Tile* tile, int axis) noexcept nogil:
 
 cdef inline void add_lines(Lines* lines, const elem_t* x, int64_t place, Py_ssize_t box,
                            const Window* window) noexcept nogil:
-    """The lines of a box: those of the window of the last one of the other axes."""
+    """Add the lines of a box, one for each tap of its window along the second-to-last axis."""
     cdef const Tile* tile = lines.tile
     cdef int a = lines.outer - 1
     cdef Py_ssize_t _tap, at = window.first, slot = at % lines.ring, row
@@ -224,7 +225,7 @@ cdef inline void add_lines(Lines* lines, const elem_t* x, int64_t place, Py_ssiz
 
 
 cdef inline void find_lines(Lines* lines, const elem_t* x) noexcept nogil:
-    """The lines of the windows that `lines` are at, in order."""
+    """List the lines of the current windows, in order."""
     cdef const Tile* tile = lines.tile
     cdef int inner = lines.outer - 1, a
     cdef Window[MOST_AXES] window
@@ -258,9 +259,9 @@ cdef inline void find_lines(Lines* lines, const elem_t* x) noexcept nogil:
 
 cdef inline void load_run(const Lines* lines, const elem_t* x, acc_t* y, Py_ssize_t n,
                           seen_t* seen) noexcept nogil:
-    """Neighbours. The last vector overlaps the one before it; if it is the only one, it may write past them."""
+    """Load adjacent elements. The last vector overlaps the one before it. A single vector may write past the end."""
     cdef Py_ssize_t i = 0
-    cdef Rule rule = lines.tile.rule[0]  # in registers
+    cdef Rule rule = lines.tile.rule[0]  # a copy in registers
     cdef seen_t now = seen[0]
     cdef vec_t v
     if n < LANES:
@@ -279,7 +280,7 @@ cdef inline void load_run(const Lines* lines, const elem_t* x, acc_t* y, Py_ssiz
 
 cdef inline void load_places(const Lines* lines, const elem_t* x, Py_ssize_t step, acc_t* y, Py_ssize_t n,
                              seen_t* seen) noexcept nogil:
-    """The lanes of n places."""
+    """Load the lanes of n places."""
     cdef Py_ssize_t i, lanes = lines.tile.lanes
     if step == lanes:
         load_run(lines, x, y, n * lanes, seen)
@@ -290,7 +291,7 @@ cdef inline void load_places(const Lines* lines, const elem_t* x, Py_ssize_t ste
 
 cdef inline void load_line_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
                                  seen_t* seen) noexcept nogil:
-    """As `load_split`, where rows have one tap."""
+    """Like `load_split`, for rows of one tap."""
     if c.split == 2:
         load_groups(<Woven*> NULL, c, x, y, rows, 1, 0, seen)
     elif c.split == 3:
@@ -300,7 +301,7 @@ cdef inline void load_line_split(const Columns* c, const elem_t* x, acc_t* y, Py
 
 
 cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t* seen) noexcept nogil:
-    """The phases of a line of each item."""
+    """Load the phases of a line of each item."""
     cdef const Tile* tile = lines.tile
     cdef Py_ssize_t i, item, step = lines.modulus * tile.x_stride[tile.rank - 1]
     cdef Phase phase
@@ -313,7 +314,7 @@ cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t
         return
     for i in range(lines.phases):
         phase = lines.phase[i]
-        for item in range(lines.group):  # in order: what is written behind one belongs to the next one
+        for item in range(lines.group):  # in order, because the end of one may overlap the next
             to = y + i * lines.phase_pitch + item * lines.pitch
             fill_row(to, phase.low * tile.lanes)
             load_places(lines, x + item * tile.x_item + phase.x, step, to + phase.low * tile.lanes,

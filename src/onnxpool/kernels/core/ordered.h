@@ -1,5 +1,5 @@
 /* The elements of steps/ordered.pyx, which takes taps in row-major order: maxima with places, and float32 sums of
- * bytes. Part of element.h. A total is a value and a place. Maxima have a total order: first NaNs, then the greater
+ * bytes. element.h includes this. A total is a value and a place. Maxima have a total order: first NaNs, then the greater
  * value, then the smaller place. Sums have no place, and their order is that of their taps.
  */
 #ifndef ONNXPOOL_ORDERED_H
@@ -28,10 +28,10 @@ INLINE void see(seen_t *seen, vec_t v) {
 INLINE void seen_join(seen_t *seen, seen_t later) { *seen |= later; }
 INLINE int seen_nan(const seen_t *seen) { return HAS_NANS && any_lane(seen); }
 
-/* ---- Sums. Padding that turns a sum of -0 into 0 shows in no result. */
+/* ---- Sums. No result shows whether padding turned a sum of -0 into 0. */
 #if defined(REDUCTION_mean_in_order)
 enum { PLACES = 0 };
-enum { FLAT = 256 }; /* values that rows have at most, if they are of more than one item */
+enum { FLAT = 256 }; /* maximum number of values of a row that holds several items */
 INLINE vec_t vec_none(void) { return vec_fill(0); }
 INLINE vec_t dequantise(int32_v v, const Rule *rule) {
     return rule->scale * __builtin_convertvector(v - (int)rule->bias, float_v);
@@ -41,8 +41,9 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
     *first = dequantise(even_of(READ(pairs_v, x)), rule);
     *second = dequantise(odd_of(READ(pairs_v, x)), rule);
 }
-/* The zero point is added before rounding, as onnxruntime does; the mean of nothing is real 0. What is out of range is
- * clamped before rounding. That gives the same, and leaves numbers that an addition rounds. Of a NaN the byte is 0. */
+/* The zero point is added before rounding, as in onnxruntime. The mean of no elements is the real 0. Values are clamped
+ * before they are rounded. This changes no result, and leaves numbers small enough for an addition to round them. A NaN
+ * becomes the byte 0. */
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
     (void)inverse, (void)watch;
     const vec_t zero = (vec_t){0} + (float)rule->zero;
@@ -56,7 +57,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     memcpy(y, &narrow, sizeof narrow);
 }
 
-typedef struct { int unused; } place_t, places_t; /* which compilers drop */
+typedef struct { int unused; } place_t, places_t; /* compilers drop it */
 INLINE places_t places_fill(int64_t place) { (void)place; return (places_t){0}; }
 INLINE places_t places_add(places_t a, places_t b) { (void)b; return a; }
 INLINE places_t places_read(const place_t *places) { (void)places; return (places_t){0}; }
@@ -71,10 +72,10 @@ INLINE void total_add(Total *total, vec_t value, places_t place, int nans) {
     total->value = vec_merge(total->value, value);
 }
 
-/* ---- Maxima. NaNs keep their bits: those that the processor made quiet are turned back. */
+/* ---- Maxima. NaNs keep their bits: those that the processor made quiet are restored. */
 #else
 enum { PLACES = 1 };
-enum { FLAT = 128 }; /* measured: the indices of more items are too many streams */
+enum { FLAT = 128 }; /* measured: writing the indices of more items takes too many streams */
 #if defined(OF_BYTES)
 INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
 #else
@@ -115,7 +116,7 @@ INLINE places_t places_fill(int64_t place) { return (places_t){0} + (place_t)pla
 INLINE places_t places_add(places_t a, places_t b) { return a + b; }
 INLINE places_t places_read(const place_t *places) { return READ(places_t, places); }
 INLINE void places_write(place_t *places, places_t v) { memcpy(places, &v, sizeof v); }
-/* Indices of 64 bits: a vector of them is longer than a register. */
+/* Indices have 64 bits, so a vector of them is longer than a register. */
 INLINE void indices_write(int64_t *indices, places_t places, const int64_t *shift, int64_t base) {
     typedef VECTOR(int64_t, 8 * LANES) wide_t;
     const wide_t v = __builtin_convertvector(places, wide_t) + READ(wide_t, shift) + base;
@@ -140,7 +141,7 @@ INLINE void indices_write(int64_t *indices, places_t places, const int64_t *shif
 #else
 #if defined(__AVX2__)
 #define PICK(type, mask, a, b) \
-    ((type)_mm256_blendv_ps((__m256)(a), (__m256)(b), (__m256)(mask))) /* of all bits of a lane, or none */
+    ((type)_mm256_blendv_ps((__m256)(a), (__m256)(b), (__m256)(mask))) /* each lane of the mask has all bits set, or none */
 #else
 #define PICK(type, mask, a, b) BLEND(type, mask, b, a)
 #endif
@@ -149,7 +150,7 @@ INLINE void indices_write(int64_t *indices, places_t places, const int64_t *shif
 #endif
 
 typedef struct { vec_t value; places_t place; } Total;
-/* The earlier one, unless the later one is greater. Only if there may be NaNs, the first of these is the greatest. */
+/* The earlier total, unless the later one is greater. If there may be NaNs, the first NaN counts as the greatest. */
 INLINE void total_add(Total *total, vec_t value, places_t place, int nans) {
     __extension__ __auto_type wins = GREATER(value, total->value);
     if (nans)

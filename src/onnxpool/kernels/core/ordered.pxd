@@ -1,4 +1,4 @@
-"""Totals whose taps are taken in row-major order; see ordered.h. A block is what a loop works on at once."""
+"""Totals whose taps are taken in row-major order; see ordered.h. A loop processes a block at a time."""
 from libc.stdint cimport int64_t
 
 from .element cimport LANES, acc_t, seen_t, vec_read, vec_t, vec_write
@@ -15,7 +15,7 @@ cdef extern from "element.h" nogil:
         DIRECT
         FLAT
         HAS_NANS
-        PLACES  # whether totals have any
+        PLACES  # whether totals have places
     bint seen_nan(const seen_t* seen) noexcept
     places_t places_fill(int64_t place) noexcept
     places_t places_add(places_t a, places_t b) noexcept
@@ -37,12 +37,12 @@ cdef inline Py_ssize_t width(const totals_t* v) noexcept nogil:
 
 
 cdef inline places_t places_of(places_t same, const place_t* each, Py_ssize_t i) noexcept nogil:
-    """The places of a register: the same one in each lane, unless there is memory with one for each of them."""
+    """The places of a register: one for each lane from memory, or the same in all lanes if there is no such memory."""
     return same if each == NULL else places_read(each + i)
 
 
 cdef inline void start(totals_t* v, const acc_t* x, places_t same, const place_t* each) noexcept nogil:
-    """The first values, with their places."""
+    """Start totals with the first values and their places."""
     if totals_t is Totals:
         v.a.value, v.a.place = vec_read(x), places_of(same, each, 0)
         v.b.value, v.b.place = vec_read(x + LANES), places_of(same, each, LANES)
@@ -53,7 +53,7 @@ cdef inline void start(totals_t* v, const acc_t* x, places_t same, const place_t
 
 
 cdef inline void fold(totals_t* v, const acc_t* x, places_t same, const place_t* each, bint nans) noexcept nogil:
-    """Later values."""
+    """Fold later values into totals."""
     if totals_t is Totals:
         total_add(&v.a, vec_read(x), places_of(same, each, 0), nans)
         total_add(&v.b, vec_read(x + LANES), places_of(same, each, LANES), nans)

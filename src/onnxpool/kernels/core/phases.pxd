@@ -1,5 +1,5 @@
-"""Rows of a strided axis, of whose places each has a phase: its number modulo the stride. They are split while they are
-loaded: places of the same phase lie side by side, in phases that are whole vectors."""
+"""Rows along a strided axis, split into phases while they are loaded. The phase of a place is its position modulo the
+stride. Places with the same phase become adjacent, and each phase is stored as whole vectors."""
 from .element cimport (
     LANES,
     Woven,
@@ -28,12 +28,12 @@ from .job cimport FEW, Rule, ceil_div, fetch, round_up
 from .rows cimport Columns, fill_row
 
 cdef enum:
-    MOST_VALUES = 256     # of a group: four registers of bytes, of 64 bytes each
+    MOST_VALUES = 256     # values of a group at most: four registers of 64 bytes, with elements of one byte
 
 cdef struct Triple:
     vec_t a, b, c
 
-# As many registers as there are phases. A group is loaded from neighbours, and then split.
+# A group has one register for each phase. It is loaded from adjacent elements, and then split.
 ctypedef fused group_t:
     Woven
     Triple
@@ -65,7 +65,7 @@ cdef inline void join_group(group_t* earlier, const group_t* later) noexcept nog
 
 
 cdef inline void split(group_t* v) noexcept nogil:
-    """Neighbours become phases, of which each register is one."""
+    """Split adjacent elements into phases, one in each register."""
     if group_t is Triple:
         vec_split_three(&v.a, &v.b, &v.c)
     else:
@@ -77,7 +77,7 @@ cdef inline void split(group_t* v) noexcept nogil:
 
 
 cdef inline void keep_lanes(acc_t* y, Py_ssize_t phases, Py_ssize_t phase, const vec_t* ones) noexcept nogil:
-    """Of a vector of each phase, lanes that hold no element become identities."""
+    """In one vector of each phase, replace the lanes that hold no element by identities."""
     cdef Py_ssize_t p
     for p in range(phases):
         vec_write(y + p * phase, vec_keep(vec_read(y + p * phase), ones[p]))
@@ -95,13 +95,13 @@ cdef inline void see_group(const group_t* v, Py_ssize_t joined, seen_t* seen) no
 
 
 cdef inline Py_ssize_t lanes_before(Py_ssize_t value, Py_ssize_t phase, Py_ssize_t stride) noexcept nogil:
-    """How many lanes of a phase are before a value of a group."""
+    """The number of lanes of a phase that come before a value of a group."""
     return min(<Py_ssize_t> LANES, ceil_div(value - phase, stride)) if value > phase else 0
 
 
 cdef inline const elem_t* gather(const Columns* c, const elem_t* x, Py_ssize_t first, Py_ssize_t n,
                                  elem_t* values) noexcept nogil:
-    """The elements of a group, tap by tap: what would be before and behind them may not be there."""
+    """Copy the elements of a group, tap by tap, because memory before and after them may not be readable."""
     cdef Py_ssize_t t, low = max(0, -first), high = min(n, c.pieces * c.n - first)
     for t in range(c.taps):
         copy_within(values + t * MOST_VALUES, n, low, x + first + low + t * c.tap, high - low)
@@ -109,7 +109,7 @@ cdef inline const elem_t* gather(const Columns* c, const elem_t* x, Py_ssize_t f
 
 
 cdef inline void write_phases(acc_t* y, group_t* v, Py_ssize_t phase, Py_ssize_t joined) noexcept nogil:
-    """Each phase, or so many of the first ones as one."""
+    """Write each phase, or the first `joined` phases merged into one."""
     if joined > 1:
         v.a = vec_merge(v.a, v.b)
     if group_t is not Woven and joined > 2:
@@ -128,9 +128,9 @@ cdef inline void write_phases(acc_t* y, group_t* v, Py_ssize_t phase, Py_ssize_t
 
 cdef inline void load_groups(group_t* unused, const Columns* columns, const elem_t* x, acc_t* y, Py_ssize_t rows,
                              Py_ssize_t taps, Py_ssize_t joined, seen_t* seen) noexcept nogil:
-    """As `load_columns`. What is loaded before and behind a row are elements of other rows. Where there are none, the
-    first and the last group of the row are gathered. Rows are written in order: what is behind one may be the next."""
-    cdef Columns c = columns[0]  # in registers, as nobody else can write it
+    """Like `load_columns`. Loads before and after a row read elements of other rows. If there are none, the first and
+    the last group of a row are gathered. Rows are written in order, because one may overlap the next."""
+    cdef Columns c = columns[0]  # a copy in registers, which stores cannot change
     cdef elem_t[FEW * MOST_VALUES] values
     cdef vec_t[4] first, last
     cdef seen_t part
@@ -151,7 +151,7 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
         if alone:
             stop, source, tap = begin + LANES, gather(&c, x, start, block, values), MOST_VALUES
         while True:
-            part = seen_nothing()  # in a register: what is called between these loops keeps none
+            part = seen_nothing()  # in a register, which would not survive the calls between these loops
             while i < stop:
                 for t in range(fetched, taps):
                     fetch(x + i * phases - c.left + t * c.tap + c.ahead, block * sizeof(elem_t))
@@ -183,7 +183,7 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
 
 
 cdef inline void load_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows, seen_t* seen) noexcept nogil:
-    if c.split == 2 and c.joined == 1:  # of constants, compilers leave out what is not needed
+    if c.split == 2 and c.joined == 1:  # constants let compilers leave out what is not needed
         load_groups(<Woven*> NULL, c, x, y, rows, c.taps, 1, seen)
     elif c.split == 2 and c.taps == 3:
         load_groups(<Woven*> NULL, c, x, y, rows, 3, c.joined, seen)

@@ -63,7 +63,7 @@ static inline Wide wide_power(double x, double p) {
     return result;
 }
 
-/* An exponent for ldexp. What is cut off lies far beyond the range of a double. */
+/* An exponent for ldexp, clamped far beyond the range of a double. */
 static inline int bounded(int64_t exponent) { return exponent < -5000 ? -5000 : exponent > 5000 ? 5000 : (int)exponent; }
 
 /* (value * 2^exponent) ** (1 / p) */

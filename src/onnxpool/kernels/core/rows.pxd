@@ -1,4 +1,5 @@
-"""Rows of a block of scratch memory: how much a tile needs, and the loops along rows. Each loop takes many rows."""
+"""Rows of a block of scratch memory: the size that a tile needs, and the loops along rows. Each loop processes many
+rows."""
 from libc.string cimport memcpy
 
 from .element cimport (
@@ -25,28 +26,28 @@ from .element cimport (
 from .job cimport CACHE_LINE, FEW, MOST_AXES, Axis, Rule, Tile, elements_of, fetch, round_up
 
 cdef enum:
-    SLACK = 8 * LANES     # values behind an area that loops may read or write
-    NARROW = 4 * LANES    # values of a row below which it is not rounded up
-    NEAR = 8192           # bytes of a block that stays in the first level of the cache
-    AHEAD = 2048          # bytes ahead, about, that rows are fetched from memory
+    SLACK = 8 * LANES     # values after an area that loops may read or write
+    NARROW = 4 * LANES    # rows of fewer values are not rounded up
+    NEAR = 8192           # bytes of a block that stays in the L1 cache
+    AHEAD = 2048          # prefetch distance for rows, in bytes, approximately
     STRIP = 24576         # bytes of a strip
-    SLOTS = 4             # divisors of so many kinds of rows are kept (along.pxd)
+    SLOTS = 4             # kinds of rows whose divisors are kept (along.pxd)
 
 cdef struct Rows:
-    # The rows of a block along one axis but the last one: places, or windows once the axis is reduced.
+    # The rows of a block along one axis, which is not the last: places, or windows once the axis is reduced.
     Py_ssize_t begin, n, windows
 
 cdef struct Room:
-    # What a tile needs, and where in the scratch memory it lies, in accumulators.
+    # The areas of scratch memory that a tile needs: sizes and positions, in accumulators.
     Rows[MOST_AXES] rows
     int loaded, finished                     # axes before these are loaded and finished place by place, others at once
-    Py_ssize_t chunk, items                  # windows of the first axis, and items, that are taken at a time
-    Py_ssize_t begin, places, low, high      # of the last axis: first place, how many, and which are inside
+    Py_ssize_t chunk, items                  # windows of the first axis, and items, that are processed at a time
+    Py_ssize_t begin, places, low, high      # last axis: first place, number of places, range of places inside
     Py_ssize_t pitch                         # from row to row
-    Py_ssize_t split, joined                 # rows are split into so many phases, so many of these are joined; or 0
-    bint picked                              # all windows of stride 1 are reduced, and every stride-th is picked
-    Py_ssize_t block                         # of either of two blocks
-    Py_ssize_t trees, strips                 # where rows are whose first axis was a tree, and a strip of an axis,
+    Py_ssize_t split, joined                 # number of phases of a row, and how many of them are joined; or 0
+    bint picked                              # whether windows of stride 1 are reduced, and every stride-th is picked
+    Py_ssize_t block                         # size of each of the two blocks
+    Py_ssize_t trees, strips                 # position of rows whose first axis was a tree, and of a strip,
     Py_ssize_t divisors, segments, all
 
 
@@ -59,7 +60,7 @@ cdef inline bint is_tree(const Axis* axis) noexcept nogil:
 
 
 cdef inline bint starts_as_tree(const Tile* tile) noexcept nogil:
-    """Whether the first of several axes is a tree, which is reduced while it is loaded, strip by strip."""
+    """Whether the first of several axes is reduced as a tree, while it is loaded, strip by strip."""
     return tile.rank > 1 and is_tree(&tile.axis[0])
 
 
@@ -79,21 +80,21 @@ cdef inline void lay_last(const Tile* tile, Room* room) noexcept nogil:
         if span_of(axis) == axis.kernel <= axis.stride and tile.rank <= 2 and room.high - room.low == room.places:
             room.joined = axis.kernel
     room.picked = strided and not room.split
-    # Whole vectors, of each phase too. Short rows follow each other: what is written behind one is written again later.
+    # Rows, and their phases, are whole vectors. Short rows are not rounded up: values written past one are overwritten.
     room.pitch = room.places * tile.lanes
     if room.split or room.pitch >= NARROW:
         room.pitch = round_up(room.pitch, LANES * axis.stride if room.split else LANES)
 
 
 cdef inline Py_ssize_t strip_of(const Rows* rows) noexcept nogil:
-    """Values of a strip: a row of each place of an axis, so narrow that all of them are near."""
+    """Values of a row of a strip. Rows of all places of an axis are so narrow that they fit into the L1 cache."""
     cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t) // rows.n
     cdef Py_ssize_t line = CACHE_LINE // <Py_ssize_t> sizeof(elem_t)
     return max(1, near // line) * line
 
 
 cdef inline Py_ssize_t strips_of(const Tile* tile, const Room* room) noexcept nogil:
-    """Values of a strip, before and after: enough for tiles of fewer windows as well, whose strips are wider."""
+    """Values of a strip, before and after its reduction. They suffice for tiles of fewer windows, with wider strips."""
     cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t), most = 0
     cdef Py_ssize_t line = CACHE_LINE // <Py_ssize_t> sizeof(elem_t)
     cdef int a
@@ -104,7 +105,7 @@ cdef inline Py_ssize_t strips_of(const Tile* tile, const Room* room) noexcept no
 
 
 cdef inline Py_ssize_t rows_from(const Room* room, int first, int last) noexcept nogil:
-    """Rows of a block, for each place of the axes before `first`."""
+    """The number of rows of a block for each place of the axes before `first`."""
     cdef Py_ssize_t rows = 1
     cdef int a
     for a in range(first, last):
@@ -113,7 +114,7 @@ cdef inline Py_ssize_t rows_from(const Room* room, int first, int last) noexcept
 
 
 cdef inline Py_ssize_t largest_block(const Room* room, int last) noexcept nogil:
-    """The most values of a block before and after each pass along axes behind the first one."""
+    """The maximum number of values of a block before and after each pass along the axes after the first one."""
     cdef Py_ssize_t n = rows_from(room, 1, last) * room.pitch, most = n
     cdef int a
     for a in range(1, last):
@@ -123,16 +124,16 @@ cdef inline Py_ssize_t largest_block(const Room* room, int last) noexcept nogil:
 
 
 cdef inline void keep_elements(const Tile* tile, int a, Rows* rows) noexcept nogil:
-    """Only the places that windows read: others may not be there."""
+    """Keep only the places that windows read, because others may lie outside the array."""
     cdef Py_ssize_t high
     elements_of(&tile.axis[a], tile.begin[a], tile.end[a], &rows.begin, &high)
     rows.n = high - rows.begin
-    if not rows.n:  # one place, which is in the padding
+    if not rows.n:  # keep one place in the padding
         rows.begin, rows.n = -1, 1
 
 
 cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
-    """The room of a tile. What it holds depends on how many windows it has, not on which."""
+    """Lay out the scratch memory of a tile. Its size depends on the number of windows, not on their positions."""
     cdef int a, last = tile.rank - 1
     cdef bint tree = starts_as_tree(tile)
     cdef const Axis* axis
@@ -148,7 +149,7 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
     room.block = largest_block(room, last)
     room.chunk, room.items = room.rows[0].windows if last else 1, 1
     room.trees = room.chunk * rows_from(room, 1, last) * room.pitch + SLACK if tree else 0
-    # What is near, at least, as tiles of fewer windows have larger chunks. Without other axes items are rows.
+    # At least NEAR bytes, because tiles of fewer windows have larger chunks. With a single axis, items are rows.
     if last:
         room.chunk = min(room.chunk, max(1, near // room.block))
         room.block = max(near, room.chunk * room.block)
@@ -156,13 +157,13 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
         room.items = min(tile.items, max(1, near // room.block))
         room.block = max(near, room.items * room.block)
     room.block += SLACK
-    # Each window may have a divisor of its own; if all are in the interior, they have the same.
+    # Windows of the interior share one divisor; each other window may have its own.
     axis = &tile.axis[last]
     segments = min(windows, axis.begin + axis.out - axis.end) + 1
     room.divisors = 0
     if DIVIDES:
         room.divisors = SLACK + (round_up(windows * min(tile.lanes, LANES), LANES) if segments > 1 else 0)
-    # From here on areas have a place: two blocks, divisors, trees, a strip, segments.
+    # The areas follow each other in this order: two blocks, divisors, trees, a strip, segments.
     room.strips = 2 * room.block + 2 * SLOTS * room.divisors + room.trees
     room.trees = room.strips - room.trees
     room.segments = round_up(room.strips + strips_of(tile, room), LANES)
@@ -173,7 +174,7 @@ cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
 
 
 cdef inline void fill_row(acc_t* y, Py_ssize_t n) noexcept nogil:
-    """At least n identities."""
+    """Write at least n identities."""
     cdef Py_ssize_t i = 0
     while i < n:
         vec_write(y + i, vec_none())
@@ -190,22 +191,22 @@ cdef inline void fill_exactly(acc_t* y, Py_ssize_t n) noexcept nogil:
 
 cdef struct Columns:
     # How rows of elements become rows of a block: `taps` rows of elements are reduced to one.
-    Py_ssize_t pieces, n, piece              # a row is so many pieces of n values; values of x from one to the next
-    Py_ssize_t taps, tap                     # values from one tap to the next
-    Py_ssize_t step                          # from a row to the next one
-    Py_ssize_t fresh, ahead                  # so many of the last taps are fetched from so far ahead
-    Py_ssize_t pitch, left, gap              # of the block; identities before the first row, and between rows
-    Py_ssize_t split, joined                 # into so many phases, of which so many of the first ones become one; or 0
+    Py_ssize_t pieces, n, piece              # pieces of a row, values of each; values of x from one piece to the next
+    Py_ssize_t taps, tap                     # number of taps, and values from one tap to the next
+    Py_ssize_t step                          # from one row to the next
+    Py_ssize_t fresh, ahead                  # number of last taps that are prefetched, and how many values ahead
+    Py_ssize_t pitch, left, gap              # pitch of the block; identities before the first row, and between rows
+    Py_ssize_t split, joined                 # number of phases, and how many of the first ones become one; or 0
     Py_ssize_t phase, length                 # values from phase to phase, and of a phase
-    const elem_t* begin                      # elements from here, and before the limit, may be read, whether they are
-    const elem_t* limit                      # needed or not; or NULL
+    const elem_t* begin                      # all elements from here up to the limit may be read, even if they are
+    const elem_t* limit                      # not needed; or NULL
     const Rule* rule
 
 
 cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
                               bint is_last) noexcept nogil:
-    """A piece of each row; behind the last one there are identities. The last block of a piece overlaps the one before
-    it. Where a piece is less than a vector, what is written behind it is written again later."""
+    """Load a piece of each row, and write identities after the last piece. The last block of a piece overlaps the one
+    before it. A piece shorter than a vector writes past its end, and these values are overwritten later."""
     cdef block_t v, later
     cdef Py_ssize_t _, t, i, g, block = width(unused), n = c.n, behind = max(0, n - block)
     cdef Py_ssize_t tap = c.tap, step = c.step, pitch = c.pitch, gap = c.gap if is_last else 0
@@ -262,7 +263,7 @@ cdef inline void load_rows_of(const Columns* c, const elem_t* x, acc_t* y, Py_ss
 
 cdef inline Py_ssize_t sum_rows(block_t* unused, Py_ssize_t i, const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps,
                                 Py_ssize_t stride) noexcept nogil:
-    """The same of accumulators; what lies behind the last value is written as well."""
+    """Reduce `taps` rows of accumulators to one. The last vector may write past the end."""
     cdef block_t v, later
     cdef Py_ssize_t t, block = width(unused)
     while i + block <= n or (block == LANES and i < n):
@@ -293,13 +294,13 @@ cdef inline Py_ssize_t add_rows(block_t* unused, Py_ssize_t i, const acc_t* x, c
 
 
 cdef inline void add_all(const acc_t* x, const acc_t* later, acc_t* y, Py_ssize_t n) noexcept nogil:
-    """y = x and later; what lies behind the last value is written as well."""
+    """y = x joined with `later`. The last vector may write past the end."""
     add_rows(<vec_t*> NULL, add_rows(<Block*> NULL, 0, x, later, y, n), x, later, y, n)
 
 
 cdef inline Py_ssize_t add_pairs(block_t* unused, Py_ssize_t i, const acc_t* x, const acc_t* rest, acc_t* y,
                                  Py_ssize_t n, Py_ssize_t half) noexcept nogil:
-    """y = x and what is half a part behind it, and rest: of maxima, the same of rest."""
+    """y = x joined with x + half and with `rest`; for maxima, also with rest + half."""
     cdef block_t v, w, later
     cdef Py_ssize_t block = width(unused)
     while i + block <= n or (block == LANES and i < n):
@@ -318,16 +319,16 @@ cdef inline Py_ssize_t add_pairs(block_t* unused, Py_ssize_t i, const acc_t* x, 
 
 cdef struct Trees:
     # Windows of many taps.
-    Py_ssize_t taps, distance  # how many, and values from one to the next
-    Py_ssize_t values          # of x
-    Py_ssize_t windows         # how many,
-    Py_ssize_t width, step     # values of each, and from one to the next
+    Py_ssize_t taps, distance  # number of taps, and values from one to the next
+    Py_ssize_t values          # number of values of x
+    Py_ssize_t windows         # number of windows,
+    Py_ssize_t width, step     # values of each, and values from one to the next
 
 
 cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
-    """y[window] = trees of x, of which x keeps nothing. Where windows are apart, their values fill vectors: what is
-    written behind one window is in no other. The largest part is made only where windows begin. Two such parts that
-    overlap are enough where a tap may count twice."""
+    """y[window] = the tree over the taps of each window. x is overwritten. If windows are not adjacent, their values
+    fill whole vectors, so that no write reaches another window. The largest part is computed only where windows begin.
+    Where a tap may count twice, two such parts that overlap cover a window."""
     cdef Py_ssize_t part = 1, w, before, half
     cdef bint begun = False
     cdef const acc_t* source
@@ -349,7 +350,7 @@ cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
         if 4 * part > t.taps:
             break
         t.values -= half
-        # In place: each block is read before it is written, what it is added to later still.
+        # In place: each block is read before it is written, and its later operand is written after that.
         add_all(x, x + half, x, t.values)
         part *= 2
     for w in range(t.windows):
@@ -364,7 +365,7 @@ cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
 
 cdef inline void pick_rows(const acc_t* x, acc_t* y, Py_ssize_t rows, Py_ssize_t pitch, Py_ssize_t windows,
                            Py_ssize_t step, Py_ssize_t lanes) noexcept nogil:
-    """Of each row, the lanes at every step; what is written behind them is written again later."""
+    """Copy the lanes at every step of each row. Values written past their end are overwritten later."""
     cdef Py_ssize_t _, w
     for _ in range(rows):
         for w in range(windows):

@@ -21,7 +21,7 @@ cdef struct Job:
     Py_ssize_t* tile                     # windows of a tile along each axis
     int outer                            # dimensions of groups
     Py_ssize_t* outer_size
-    Py_ssize_t* outer_place              # what one more along each dimension adds to an index: of groups,
+    Py_ssize_t* outer_place              # index strides of each dimension: of groups,
     Py_ssize_t* place                    # of axes,
     Py_ssize_t item_place, lane_place    # of items and of lanes
     bint rows                            # whether the step needs contiguous rows
@@ -31,15 +31,15 @@ cdef struct Job:
     Py_ssize_t x_room, y_room, index_room  # bytes for the copies of a tile, if arrays are apart
     Py_ssize_t scratch                   # bytes that the step needs
     const Job* retry                     # the job that recomputes suspect results, or NULL
-    Extremes extremes                    # the elements without which no result is wrong
-    bint retries                         # whether this is such a job, whose step reads the results so far
+    Extremes extremes                    # magnitudes that can take a sum out of its range
+    bint retries                         # whether this job is a retry, whose step reads the results so far
 
 cdef struct Call:
     Array x, y, indices
     Rule rule
     Interrupts* signals                  # NULL if nothing may interrupt the call
-    bint apart                           # whether x has to be copied,
-    bint y_apart, indices_apart          # and whether results have to be
+    bint apart                           # whether x must be copied,
+    bint y_apart, indices_apart          # and whether results must be
     bint far                             # whether elements are in main memory
 
 cdef struct Part:

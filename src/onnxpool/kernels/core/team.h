@@ -1,4 +1,4 @@
-/* Teams of threads: which calls get one, and what happens to it in a fork.
+/* Teams of threads: which calls get one, and how forks treat it.
  *
  * libgomp keeps a pool of workers for every thread that has run a parallel region. Therefore only one region runs at a
  * time, and at most MOST_POOLS threads have a pool. A pool is released before a fork, because its workers do not exist in
@@ -13,7 +13,7 @@
 #include "shared_limits.h"
 
 typedef struct {
-    int threads;           /* of the call, including the calling one */
+    int threads;           /* number of threads, including the calling one */
     int64_t begun, worked; /* start of the call, and end of the calling thread's last task, in nanoseconds */
 } Team;
 
@@ -158,8 +158,8 @@ static Team enter_team(int threads) {
     return team;
 }
 
-/* Called by each thread after a task, where equal tasks are distributed in advance. Elsewhere a wait for a longer task is no
- * sign of busy cores, so nobody calls it. */
+/* Called by each thread after a task, where equal tasks are distributed in advance. Elsewhere, a wait for a longer task
+ * does not indicate busy cores, so it is not called. */
 static void end_task(Team *team) {
     if (team->threads > 1 && omp_get_thread_num() == 0)
         team->worked = now();

@@ -1,4 +1,4 @@
-"""Which calls get a team of threads, for all modules that include this: the state in team.h is one for the process."""
+"""Decides which calls get a team of threads. All modules that include this share the state in team.h."""
 
 cdef extern from "team.h":
     ctypedef struct Team:

@@ -30,7 +30,7 @@ cdef void leave_team(const Team* team) noexcept nogil:
 
 
 def note(double worked, double waited):
-    """Record a call that worked and then waited for so many seconds, as if it had just ended."""
+    """Record a call that worked and then waited for the given numbers of seconds, as if it had just ended."""
     note_wait(<int64_t> (worked * 1e9), <int64_t> (waited * 1e9), now())
 
 

@@ -1,9 +1,9 @@
-/* Matrices are transposed, so that channels which lie apart come to lie side by side, and back.
+/* Transposes matrices, which makes strided channels contiguous, and vice versa.
  *
- * A square block has as many rows as a vector has elements, and is transposed in registers. There are two ways. Step d
- * swaps what lies d off the diagonal. Or each round interleaves the first half of the rows with the second one, which
- * is one instruction where a vector has 16 bytes. The last blocks of rows and columns overlap those before them. Where
- * there are fewer rows or columns than a block has, blocks are smaller.
+ * A square block has as many rows as a vector has elements, and is transposed in registers. There are two methods. In the
+ * first one, step d swaps the elements at a distance of d from the diagonal. In the second one, each round interleaves
+ * the first half of the rows with the second half, which takes one instruction for vectors of 16 bytes. The last blocks
+ * of rows and columns overlap those before them. A matrix with fewer rows or columns takes smaller blocks.
  */
 #ifndef ONNXPOOL_TRANSPOSE_H
 #define ONNXPOOL_TRANSPOSE_H
@@ -51,7 +51,7 @@
 #define STEPS8(vector, n) STEPS4(vector, n) STEP(vector, n, 4)
 #define STEPS16(vector, n) STEPS8(vector, n) STEP(vector, n, 8)
 
-/* to[c, r] = from[r, c]; the elements of a row lie side by side, strides are bytes from row to row. */
+/* to[c, r] = from[r, c]. The elements of a row are adjacent; strides are in bytes, from row to row. */
 #define ELEMENTS(type)                                                                                              \
     static inline void transpose_##type##_1(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, \
                                             ptrdiff_t rows, ptrdiff_t columns) {                                    \
@@ -94,7 +94,7 @@ ELEMENTS(int8_t)
 ELEMENTS(int16_t)
 ELEMENTS(int32_t)
 ELEMENTS(int64_t)
-/* Vectors of 64, 32 and 16 bytes, but no more than 16 rows, and smaller ones. */
+/* Vectors of 64, 32 and 16 bytes, but at most 16 rows, and smaller ones. */
 BLOCKS(int8_t, 8, ROUNDS, 1)
 BLOCKS(int8_t, 16, ROUNDS, 8)
 BLOCKS(int16_t, 4, ROUNDS, 1)

@@ -5,7 +5,7 @@
 #include "job.h"
 
 typedef struct {
-    const char *name; /* step, reduction and element, such as direct_max_float32; NULL behind the last one */
+    const char *name; /* step, reduction and element, such as direct_max_float32; NULL after the last one */
     void (*run)(void);
     Scratch scratch;
 } Unit;

@@ -1,4 +1,4 @@
-/* An instruction set: the width of a register, and the few operations on registers that portable C does not say well. */
+/* An instruction set: the width of a register, and the few operations that portable C cannot express well. */
 #ifndef ONNXPOOL_VEC_H
 #define ONNXPOOL_VEC_H
 
@@ -10,7 +10,7 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
-#define RARE static __attribute__((noinline)) /* a copy in each loop would only be compiled slowly */
+#define RARE static __attribute__((noinline)) /* copies in each loop would only slow down compilation */
 
 #if defined(__AVX512BW__)
 enum { WIDTH = 64 }; /* bytes of a register */
@@ -30,7 +30,7 @@ typedef VECTOR(int32_t, WIDTH) int32_v;
 typedef VECTOR(uint32_t, WIDTH) uint32_v;
 typedef VECTOR(int64_t, WIDTH) int64_v;
 typedef VECTOR(uint64_t, WIDTH) uint64_v;
-/* As many lanes of fewer bytes: what a register is widened from and narrowed to. */
+/* The same number of narrower lanes, which a register is widened from and narrowed to. */
 typedef VECTOR(uint16_t, WIDTH / 2) half_words_v;
 typedef VECTOR(float, WIDTH / 2) half_float_v;
 typedef VECTOR(uint16_t, WIDTH / 4) quarter_words_v;
@@ -56,7 +56,7 @@ INLINE int any_lane(const void *v) {
 #endif
 }
 
-/* ---- The larger of two: of equals the earlier one, and a NaN, the later of two. */
+/* ---- The larger of two values: the earlier of equals, and a NaN if there is one, the later of two. */
 INLINE float_v max_float(float_v a, float_v b) {
 #if defined(__AVX512F__)
     return (float_v)_mm512_mask_mov_ps(_mm512_max_ps((__m512)b, (__m512)a),
@@ -90,7 +90,7 @@ INLINE int8_v max_int8(int8_v a, int8_v b) { return MAX_OF(epi8, a, b); }
 INLINE uint8_v max_uint8(uint8_v a, uint8_v b) { return MAX_OF(epu8, a, b); }
 INLINE int16_v max_int16(int16_v a, int16_v b) { return MAX_OF(epi16, a, b); }
 
-/* ---- The lesser and the greater of two magnitudes. */
+/* ---- The smaller and the larger of two magnitudes. */
 #if defined(__AVX512F__)
 #define EXTREME(which, type, bits, a, b) (type)_mm512_##which##_epu##bits((__m512i)(a), (__m512i)(b))
 #elif defined(__AVX2__)
@@ -113,7 +113,7 @@ INLINE float_v widen_bfloat16(const uint16_t *x) {
     return (float_v)(__builtin_convertvector(READ(half_words_v, x), uint32_v) << 16);
 #endif
 }
-/* Exact, and without a branch: a NaN becomes quiet. Subnormals are made by a subtraction. */
+/* Exact and branch-free. NaNs become quiet. A subtraction normalises subnormals. */
 #define WIDEN_FLOAT16(words, floats, half)                                                                          \
     __extension__ ({                                                                                                \
         const words sign_ = ((half) & 0x8000) << 16, magnitude_ = ((half) & 0x7fff) << 13;                          \
@@ -148,7 +148,7 @@ typedef VECTOR(uint32_t, WIDTH / 2) half_uint32_v;
 #if defined(__F16C__)
 #define SOFT INLINE
 #else
-#define SOFT RARE /* so many operations that a call adds little */
+#define SOFT RARE /* it has so many operations that a call adds little */
 #endif
 SOFT double_v widen_float16_to_double(const uint16_t *x) {
 #if defined(__AVX512F__)
@@ -208,7 +208,7 @@ INLINE int16_v widen_uint8_to_words(const uint8_t *x) {
 }
 
 /* ---- Narrowing, to nearest even. */
-/* Of numbers: NaNs are rounded to anything, if they were not made quiet before. */
+/* For numbers. Rounding may turn a NaN into anything, unless it is quiet. */
 #define ROUND_TO_BFLOAT16(words, bits) ((bits) + 0x7fff + (((bits) >> 16) & 1))
 #define QUIET_TO_BFLOAT16(words, bits)                                                \
     BLEND(words, (words)(((bits) & 0x7fffffff) > 0x7f800000), ((bits) | 0x400000) & 0xffff0000, bits)
@@ -248,8 +248,8 @@ INLINE half_words_v narrow_to_float16(float_v x) {
     return __builtin_convertvector(NARROW_FLOAT16(uint32_v, float_v, bits), half_words_v);
 #endif
 }
-/* The same of doubles, by way of floats that have 16 of their bits. The last of these is sticky, so that nothing is
- * rounded twice. Subnormal floats hold all 16, down to half the least bfloat16. */
+/* The same for doubles, through floats that keep 16 of their bits. The last bit is sticky, which prevents double
+ * rounding. Subnormal floats hold all 16, down to half the least bfloat16. */
 INLINE half_float_v round_to_odd(double_v x) {
     const int64_v bits = (int64_v)x, low = (int64_v){0} + ((INT64_C(1) << 37) - 1);
     return __builtin_convertvector((double_v)((bits | ((bits & low) + low)) & ~low), half_float_v);
@@ -286,7 +286,7 @@ INLINE quarter_int8_v narrow_to_bytes(int32_v v) { /* the low ones */
 #endif
 }
 
-/* ---- Elements of even and of odd place of two registers that lie side by side. */
+/* ---- Elements at even and at odd places of two adjacent registers. */
 #define EVEN_ODD(type, even, odd)                                               \
     INLINE void split_##type(type##_v *first, type##_v *second) {               \
         const type##_v a = *first, b = *second;                                  \
@@ -347,8 +347,8 @@ EVEN_ODD(int32, FROM4(0), FROM4(1))
 EVEN_ODD(int64, FROM2(0), FROM2(1))
 #endif
 
-/* Elements of every third place of three registers. The number of lanes is no multiple of 3. So elements of the same phase
- * lie in different lanes: they are blended, and put in order. */
+/* Elements at every third place of three registers. As the number of lanes is not a multiple of 3, elements of the same
+ * phase occupy different lanes, so they can be blended and then reordered. */
 #define OF_SECOND(n, phase, i) ((n + (i)) % 3 == phase ? n + (i) : (i))
 #define OF_THIRD(n, phase, i) ((2 * n + (i)) % 3 == phase ? n + (i) : (i))
 #define OF_PHASE(n, phase, i) ((3 * (i) + phase) % n)
@@ -379,10 +379,10 @@ THIRDS(int8, 32) THIRDS(int16, 16) THIRDS(int32, 8) THIRDS(int64, 4)
 THIRDS(int8, 16) THIRDS(int16, 8) THIRDS(int32, 4) THIRDS(int64, 2)
 #endif
 
-/* Quotients. They are correctly rounded for a total that is 0 or not tiny, by a step of Newton's method in fused
+/* Quotients. They are correctly rounded for totals that are 0 or not tiny, by a step of Newton's method with fused
  * multiply-adds (Markstein, IBM J. Res. Dev. 34, 1990). Doubles need two steps. One step is enough for whole counts up to
- * 65536: all significands over all of these were tried. `inverse` is 1 / count, rounded. A step subtracts what a quotient
- * is too large by: 0 - 0 is +0, and subtracted it leaves a zero its sign. */
+ * 65536: all significands were tried with all of these counts. `inverse` is 1 / count, rounded. A step subtracts the
+ * excess of a quotient: for a zero this is 0 - 0 = +0, so a zero keeps its sign. */
 INLINE float_v quotient_float(float_v total, float_v count, float_v inverse) {
 #if defined(__AVX512F__)
     const __m512 t = (__m512)total, c = (__m512)count, f = (__m512)inverse, q = _mm512_mul_ps(t, f);

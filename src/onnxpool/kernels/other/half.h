@@ -1,4 +1,4 @@
-/* Rows of n 16-bit floats as floats and back, by the conversions of core/vec.h: the same bits on every processor. */
+/* Converts rows of n 16-bit floats to floats and back, as core/vec.h does, with the same bits on every processor. */
 #ifndef ONNXPOOL_OTHER_HALF_H
 #define ONNXPOOL_OTHER_HALF_H
 
@@ -28,7 +28,7 @@ ROW(narrow_bfloat16_row, float, uint16_t, FLOATS, narrow_to_bfloat16(quiet_to_bf
 ROW(round_to_odd_row, double, float, DOUBLES, round_to_odd(READ(double_v, from))) /* floats to be narrowed later */
 #undef ROW
 
-/* The same for the 16-bit floats that have so many binary digits. */
+/* The same for the 16-bit floats with that many binary digits. */
 static inline void widen_row(int digits, const uint16_t *x, float *y, ptrdiff_t n) {
     if (digits == 11)
         widen_float16_row(x, y, n);

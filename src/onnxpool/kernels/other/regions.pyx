@@ -36,7 +36,7 @@ cdef enum Kind:
     ALIGN_AVG       # RoiAlign
     ALIGN_MAX
 
-# Of coordinates, and of the values that rows are read as.
+# Types of coordinates, and of the values as which rows are read.
 ctypedef fused real_t:
     float
     double
@@ -44,11 +44,11 @@ ctypedef fused real_t:
 
 cdef struct Tap:
     Py_ssize_t at, after       # elements; `after` only for a corner pair
-    double weight, rest        # of each of them
+    double weight, rest        # weights of the two elements
 
 
 cdef struct Bins:
-    Py_ssize_t* first          # of bin b: its taps are first[b] .. first[b + 1] - 1
+    Py_ssize_t* first          # bin b has the taps first[b] .. first[b + 1] - 1
     Tap* taps
     Py_ssize_t low, high       # the elements that any tap names
 
@@ -59,9 +59,9 @@ cdef struct Regions:
     Py_ssize_t height, width, channels, pooled_height, pooled_width
     double scale, offset
     bint at_least_one
-    Py_ssize_t sampling, grid_limit      # samples of a bin along an axis (0: as the region asks), and the most
-    Py_ssize_t chunk                     # channels that are taken together
-    Py_ssize_t height_taps, width_taps   # of all bins of an axis, at most
+    Py_ssize_t sampling, grid_limit      # samples of a bin along an axis (0: set by the region), and their limit
+    Py_ssize_t chunk                     # channels that are processed together
+    Py_ssize_t height_taps, width_taps   # maximum taps of all bins of an axis
     Py_ssize_t row, scratch              # bytes of a row of values, and of all scratch memory of a thread
 
 
@@ -70,10 +70,10 @@ cdef struct Scratch:
     char* elements             # a row of elements, gathered or to be scattered
     char* values               # a row of values, widened or narrowed
     char* out                  # a row of bins
-    # Neighbouring bins and samples share rows, so the last row of even and that of odd place are held as lines. For
-    # corners they are held as they were read, and else with their columns reduced to bins.
-    Py_ssize_t held[2]         # which rows they are, or -1,
-    const char* held_line[2]   # and where their lines are: in the array, or here
+    # Neighbouring bins and samples share rows, so the latest row of even and of odd place are held as lines. For
+    # corners, they are held as they were read; otherwise, their columns are reduced to bins.
+    Py_ssize_t held[2]         # the places of these rows, or -1,
+    const char* held_line[2]   # and the addresses of their lines: in the array, or here
     char* line[2]
 
 
@@ -254,7 +254,7 @@ cdef void separable_bins(real_t* unused, const Regions* job, const char* plane, 
 
 cdef void add_corners(const real_t* upper, const real_t* lower, Py_ssize_t after, real_t* y, Py_ssize_t n,
                       const Tap* row, const Tap* column, bint fresh) noexcept nogil:
-    """The largest of a sample's four weighted corners; `after` is from the left ones to the right ones."""
+    """The largest of a sample's four weighted corners; `after` is the distance from the left to the right corners."""
     cdef Py_ssize_t j
     cdef real_t a = <real_t> (row.weight * column.weight), b = <real_t> (row.weight * column.rest)
     cdef real_t c = <real_t> (row.rest * column.weight), d = <real_t> (row.rest * column.rest), corner = 0
@@ -269,7 +269,7 @@ cdef void add_corners(const real_t* upper, const real_t* lower, Py_ssize_t after
 
 cdef void corner_bins(real_t* unused, const Regions* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
                       Scratch* scratch) noexcept nogil:
-    """As `separable_bins`: the maximum over all samples of the largest of four weighted corners."""
+    """Like `separable_bins`, for the maximum over all samples of the largest of four weighted corners."""
     cdef const Bins* rows = &scratch.rows
     cdef const Bins* columns = &scratch.columns
     cdef Py_ssize_t i, c, k, left
@@ -289,7 +289,7 @@ cdef void corner_bins(real_t* unused, const Regions* job, const char* plane, Py_
 
 
 cdef const char* narrowed(real_t* unused, const Regions* job, Scratch* scratch, Py_ssize_t n) noexcept nogil:
-    """The row of bins as values. Averages of floats are still doubles here. 16-bit results are rounded only once."""
+    """Convert the row of bins to values. Averages of floats are doubles up to here; 16-bit results are rounded once."""
     cdef const double* sums = <const double*> scratch.out
     cdef float* values = <float*> scratch.values
     cdef Py_ssize_t j
@@ -380,7 +380,7 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
     cdef Py_ssize_t r, count = rois.shape[0]
     cdef const void* corners = cnp.PyArray_DATA(rois)
     cdef const int64_t* image = <const int64_t*> cnp.PyArray_DATA(images)
-    cdef const Regions* fixed = &job  # lest each thread takes a copy
+    cdef const Regions* fixed = &job  # so that threads do not each take a copy
     cdef char* memory
     cdef Interrupts signals
     cdef Team team

@@ -18,7 +18,7 @@ cnp.import_array()
 cdef enum:
     LOOKS = 1 << 16  # elements between two checks for signals
     BAD = 1  # results of a check: an index is out of range,
-    CROSSING = 2  # or lies in another plane than its element
+    CROSSING = 2  # or is in a plane other than that of its element
 
 ctypedef fused bits_t:
     uint16_t
@@ -29,18 +29,18 @@ ctypedef fused bits_t:
 cdef struct Unpool:
     bint channels_last
     Py_ssize_t images, channels, size      # elements of x are images * channels planes of that size
-    Py_ssize_t target, stored_size         # elements of a plane that indices address, and that y has
-    Py_ssize_t part, tasks                 # channels of a task, and how many tasks there are
+    Py_ssize_t target, stored_size         # elements of a plane as addressed by indices, and as stored in y
+    Py_ssize_t part, tasks                 # channels of a task, and number of tasks
     int axes
-    Py_ssize_t addressed[MOST_AXES]        # the shape that indices address, and
-    Py_ssize_t stored[MOST_AXES]           # the shape that y has: its corner at the same place
+    Py_ssize_t addressed[MOST_AXES]        # shape of the addressed planes, and
+    Py_ssize_t stored[MOST_AXES]           # of the planes of y, whose first corner is the same
     bint alike                             # whether both are the same
 
 
 cdef struct Task:
-    # A plane, or some channels of an image if channels are last: runs of elements that lie side by side.
+    # A plane, or some channels of an image if channels are last: runs of adjacent elements.
     Py_ssize_t begin, end, pace, n    # runs begin at begin, begin + pace, ... < end, with n elements each
-    Py_ssize_t plane, step            # the plane of a run's first element, and from element to element
+    Py_ssize_t plane, step            # the plane of a run's first element; planes from element to element
 
 
 cdef void cut_tasks(Unpool* job, Py_ssize_t part) noexcept nogil:
@@ -115,7 +115,7 @@ cdef inline Py_ssize_t plane_in_y(const Unpool* job, Py_ssize_t plane) noexcept 
 
 
 cdef inline Py_ssize_t place_in_plane(const Unpool* job, Py_ssize_t place) noexcept nogil:
-    """Where in its plane of y a place of the addressed plane is."""
+    """The position in a plane of y of a place in the addressed plane."""
     cdef Py_ssize_t result = 0, pace = 1
     cdef int a
     if job.alike:
@@ -130,7 +130,8 @@ cdef inline Py_ssize_t place_in_plane(const Unpool* job, Py_ssize_t place) noexc
 
 cdef void store_run(const Unpool* job, const bits_t* x, const int64_t* indices, bits_t* y, Py_ssize_t n,
                     const Task* task, bint crossing) noexcept nogil:
-    """An index that has left its plane since it was checked stores nothing, nor one out of range if planes cross."""
+    """Scatter values. An index that changed since the check stores nothing if it has left its plane, or the range if
+    planes may cross."""
     cdef Py_ssize_t low = task.plane * job.target, home = plane_in_y(job, task.plane), i
     cdef Py_ssize_t limit = job.images * job.channels * job.target
     cdef int64_t index
@@ -164,7 +165,7 @@ cdef void store_all(Unpool* job, const bits_t* x, const int64_t* indices, bits_t
     cdef int threads = team.threads
     cdef Py_ssize_t number
     if crossing:
-        # Of two elements with one index the last one stays, in the order of planes: they go one by one.
+        # Of elements with the same index, the last one in the order of planes wins, so planes are scattered one by one.
         cut_tasks(job, 1)
         threads = 1
     for number in prange(job.images * job.channels, num_threads=threads, schedule="static",
@@ -177,7 +178,7 @@ cdef void store_all(Unpool* job, const bits_t* x, const int64_t* indices, bits_t
 
 cdef Py_ssize_t unpool_elements(Unpool* job, cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, Team* team,
                                 Interrupts* signals) noexcept:
-    """As `unpool`, for a team that was entered; a handler's exception is left to the caller."""
+    """Like `unpool`, for a team that was entered. A handler's exception is left to the caller."""
     cdef const int64_t* places = <const int64_t*> cnp.PyArray_DATA(indices)
     cdef void* source = cnp.PyArray_DATA(x)
     cdef void* target = cnp.PyArray_DATA(y)
@@ -187,7 +188,7 @@ cdef Py_ssize_t unpool_elements(Unpool* job, cnp.ndarray x, cnp.ndarray indices,
         for number in prange(job.tasks, num_threads=team.threads, schedule="static", use_threads_if=team.threads > 1):
             found |= check_task(job, places, number, signals)
         bad = find_bad(job, places) if found & BAD else -1
-        if bad >= 0 or signals.raised:  # another thread of the caller may have mended what was found
+        if bad >= 0 or signals.raised:  # another thread of the caller may have corrected the index
             return bad
         if itemsize == 2:
             store_all(job, <uint16_t*> source, places, <uint16_t*> target, found & CROSSING, team, signals)

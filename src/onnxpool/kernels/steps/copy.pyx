@@ -1,4 +1,4 @@
-"""copy: copies a box of elements between any strides, by rows where both sides have them, and else by transposition."""
+"""copy: copies a box of elements between any strides: row by row where both sides have rows, else by transposition."""
 from libc.string cimport memcpy
 
 from ..core.boxes cimport MOST_COPIED, Copy, copy_each
@@ -45,7 +45,7 @@ cdef void move_to(Copy* c, int axis, int place) noexcept nogil:
 
 
 cdef void run_inner(const Copy* c, int outer, const char* source, char* target) noexcept nogil:
-    """Copy the axes from `outer` on: one of a row, or two of a matrix."""
+    """Copy the axes from `outer` on: a row, or the two axes of a matrix."""
     cdef int a = c.axes - 1
     if outer < a:
         transpose(source, c.from_stride[a], target, c.to_stride[outer], c.n[a], c.n[outer], c.itemsize)

@@ -1,8 +1,8 @@
-"""direct: every window reads all of its taps, for lanes that lie side by side; the totals stay in registers.
+"""direct: every window reads all of its taps, for adjacent lanes; totals stay in registers.
 
-Taps of the first axis are reduced first, then those of the next one. If their order matters, more than FEW taps of an
-axis are reduced as a binary tree: pairs, then pairs of pairs. It is aligned at the first tap of the window, in the
-padding or not.
+Taps of the first axis are reduced first, then those of the next one. If the order matters, more than FEW taps of an
+axis are reduced as a binary tree: pairs, then pairs of pairs. The tree is aligned at the first tap of the window, even
+if that lies in the padding.
 """
 from ..core.cursor cimport advance
 from ..core.element cimport (
@@ -32,34 +32,35 @@ from ..core.element cimport (
 from ..core.job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, Window, fetch, run_at, window_at
 
 cdef enum:
-    LEVELS = 64  # of a tree: a bit for each of the places, which padding has as well
-    AHEAD = 512  # bytes, at least, from what is read to what is fetched
+    LEVELS = 64  # levels of a tree: the bits of a place, counted with the padding
+    AHEAD = 512  # minimum prefetch distance in bytes
     MOST_TAPS = FEW * FEW * FEW
 
 cdef struct Taps:
-    # Of one window along its axes, the first of which is reduced first. There are at least three, some of one tap.
-    int axes, last            # how many, and which one is the last axis of the tile
+    # The taps of a window along its axes, which are reduced from the first on. There are at least three; extra axes
+    # have one tap.
+    int axes, last            # number of axes, and which one is the last axis of the tile
     Py_ssize_t[MOST_AXES] n, stride, skipped
     bint[MOST_AXES] tree
-    bint many                 # whether there is a tree, or more axes or taps than loops of few taps take
+    bint many                 # whether there is a tree, or more axes or taps than the loops for few taps support
     char* stacks
-    Py_ssize_t[3] listed      # taps of which `offset` has the distance of each, in the order of sums
+    Py_ssize_t[3] listed      # numbers of taps for which `offset` lists the distances, in the order of sums
     Py_ssize_t[MOST_TAPS] offset
 
 cdef struct Windows:
     # Neighbouring windows that read the same taps.
     Py_ssize_t n, x_step, y_step, lanes
     Py_ssize_t[3] taps
-    int along                      # along how many axes there are several,
-    Py_ssize_t each                # and how many along the first of these
+    int along                      # number of axes with several taps,
+    Py_ssize_t each                # and the number of taps along the first of these
     const Py_ssize_t* offset
-    Py_ssize_t all, fresh, ahead   # taps; so many of the last ones are fetched from so far ahead,
-    Py_ssize_t tap, lane           # now this lane of this tap: one tap after the other, which memory likes
+    Py_ssize_t all, fresh, ahead   # number of taps, of last taps that are prefetched, and the distance of prefetches
+    Py_ssize_t tap, lane           # position of the next prefetch, which goes tap by tap, in the order of memory
     const Rule* rule
 
 
 cdef inline void plant(block_t* stack, Py_ssize_t place, block_t* value) noexcept nogil:
-    """Adds the value of a place to a tree, of which the stack holds a finished part for each bit of the place."""
+    """Add the value of a place to a tree. The stack holds a finished part for each bit that is set in the place."""
     cdef int level = 0
     cdef block_t earlier
     while place >> level & 1:
@@ -71,7 +72,7 @@ cdef inline void plant(block_t* stack, Py_ssize_t place, block_t* value) noexcep
 
 
 cdef inline void skip(block_t* stack, Py_ssize_t places) noexcept nogil:
-    """As if so many places had been planted that change nothing."""
+    """Plant identities in the first places of a tree."""
     cdef int level = 0
     while places >> level:
         if places >> level & 1:
@@ -96,7 +97,7 @@ cdef inline void harvest(block_t* total, const block_t* stack, Py_ssize_t places
 
 cdef inline void reduce_column(block_t* total, const Windows* w, const Py_ssize_t* offset, Py_ssize_t taps,
                                const elem_t* x, Py_ssize_t n) noexcept nogil:
-    """Taps one after the other."""
+    """Reduce taps in sequence."""
     cdef Py_ssize_t i
     load(total, x + offset[0], n, w.rule)
     for i in range(1, taps):
@@ -104,7 +105,7 @@ cdef inline void reduce_column(block_t* total, const Windows* w, const Py_ssize_
 
 
 cdef inline void reduce_few(block_t* total, const Windows* w, const elem_t* x, Py_ssize_t n) noexcept nogil:
-    """The taps of a window, one after the other along each axis."""
+    """Reduce the taps of a window, in sequence along each axis."""
     cdef block_t row, column
     cdef const Py_ssize_t* offset = w.offset
     cdef Py_ssize_t j, k, each = w.each
@@ -147,7 +148,7 @@ cdef inline void reduce_eight(block_t* total, const elem_t* x, Py_ssize_t stride
 
 cdef inline void reduce_first(block_t* total, const Taps* t, const elem_t* x, Py_ssize_t n,
                               const Rule* rule) noexcept nogil:
-    """The taps of the first axis."""
+    """Reduce the taps of the first axis."""
     cdef block_t* stack = <block_t*> t.stacks
     cdef Py_ssize_t i = 0, place = t.skipped[0]
     cdef block_t eight
@@ -170,7 +171,7 @@ cdef inline void reduce_first(block_t* total, const Taps* t, const elem_t* x, Py
 
 
 cdef inline void add(block_t* total, const Taps* t, int axis, Py_ssize_t i, block_t* value) noexcept nogil:
-    """Adds what the tap i of an axis reduced to."""
+    """Add the value of tap i of an axis."""
     if t.tree[axis]:
         plant(<block_t*> t.stacks + axis * LEVELS, t.skipped[axis] + i, value)
     elif i:
@@ -181,7 +182,7 @@ cdef inline void add(block_t* total, const Taps* t, int axis, Py_ssize_t i, bloc
 
 cdef void reduce_axes(block_t* total, const Taps* t, int axis, const elem_t* x, Py_ssize_t n,
                       const Rule* rule) noexcept nogil:
-    """The taps of an axis and of all before it."""
+    """Reduce the taps of an axis and of all axes before it."""
     cdef block_t* stack = <block_t*> t.stacks + axis * LEVELS
     cdef block_t value
     cdef Py_ssize_t i
@@ -198,7 +199,7 @@ cdef void reduce_axes(block_t* total, const Taps* t, int axis, const elem_t* x, 
 
 
 cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
-    """A window that has a tree, many axes, or no tap at all: rare, or long."""
+    """Reduce a window with a tree, with many axes, or without taps. Such windows are rare, or long."""
     cdef int a
     for a in range(t.axes):
         if t.n[a] == 0:
@@ -211,7 +212,7 @@ cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize
 
 
 cdef inline void fetch_part(Windows* w, const elem_t* x, Py_ssize_t block) noexcept nogil:
-    """As much of a window ahead as blocks of so many lanes read."""
+    """Prefetch a part of a later window: as many elements as a block of this width reads."""
     cdef Py_ssize_t _
     for _ in range(w.fresh):
         fetch(x + w.offset[w.tap] + w.lane + w.ahead, block * sizeof(elem_t))
@@ -223,7 +224,7 @@ cdef inline void fetch_part(Windows* w, const elem_t* x, Py_ssize_t block) noexc
 
 cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, const elem_t* x, elem_t* y,
                                   const Divisor* by, watch_t* watch) noexcept nogil:
-    """The lanes of a window that fill blocks; the last vector may overlap the one before."""
+    """Pool the lanes of a window that fill blocks. The last vector may overlap the one before it."""
     cdef block_t total
     cdef Py_ssize_t block = width(unused)
     while lane + block <= w.lanes or (block == LANES and lane < w.lanes):
@@ -240,7 +241,7 @@ cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, 
 
 cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const Divisor* by,
                        watch_t* watch) noexcept nogil:
-    cdef Windows w = shared[0]  # in registers, as nobody else can write it
+    cdef Windows w = shared[0]  # a copy in registers, which stores cannot change
     cdef watch_t seen = watch[0]
     cdef Py_ssize_t _, lane
     for _ in range(w.n):
@@ -257,7 +258,7 @@ cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const 
 
 cdef inline void fetch_long(const Taps* t, const Windows* w, const elem_t* behind,
                             Py_ssize_t step) noexcept nogil:
-    """What a window behind this one will read, of which this one reads nothing."""
+    """Prefetch the elements that a later window reads and this one does not."""
     cdef Py_ssize_t i
     for i in range(min(t.n[0], step)):
         fetch(behind + w.ahead - (i + 1) * t.stride[0], w.lanes * sizeof(elem_t))
@@ -265,7 +266,7 @@ cdef inline void fetch_long(const Taps* t, const Windows* w, const elem_t* behin
 
 cdef void pool_long(const Taps* t, const Windows* w, const elem_t* x, elem_t* y, const Divisor* by,
                     watch_t* watch) noexcept nogil:
-    """One window that is not a few taps."""
+    """Pool a window of many taps, or of none."""
     cdef Woven4 block
     cdef vec_t total
     cdef watch_t seen = watch[0]  # in registers
@@ -286,7 +287,7 @@ cdef void pool_long(const Taps* t, const Windows* w, const elem_t* x, elem_t* y,
 
 
 cdef void list_taps(Taps* t, Windows* w) noexcept nogil:
-    """Where the taps of windows are, unless that is known already."""
+    """List the offsets of taps, unless they are listed already."""
     cdef Py_ssize_t i, j, k, n = 0
     if not (t.listed[0] == w.taps[0] and t.listed[1] == w.taps[1] and t.listed[2] == w.taps[2]):
         for k in range(w.taps[2]):
@@ -304,7 +305,7 @@ cdef void list_taps(Taps* t, Windows* w) noexcept nogil:
 
 cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double outer_count,
                    watch_t* watch) noexcept nogil:
-    """The windows along the last axis."""
+    """Pool the windows along the last axis."""
     cdef int last = tile.rank - 1
     cdef const Axis* axis = &tile.axis[last]
     cdef Py_ssize_t at = tile.begin[last], stride = tile.x_stride[last]
@@ -345,7 +346,7 @@ cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
         t.n[a], t.stride[a], t.skipped[a], t.tree[a] = 1, 0, 0, False
     for a in range(rank - 1):
         alone &= tile.axis[a].kernel == 1
-    t.last = 0 if alone else t.axes - 1  # the first axis is the innermost loop, the last one if others have one tap
+    t.last = 0 if alone else t.axes - 1  # the first axis is the innermost loop, or the last axis if others have one tap
     for a in range(rank):
         place = t.last if a == rank - 1 else a + alone
         t.stride[place] = tile.axis[a].dilation * tile.x_stride[a]
@@ -355,7 +356,7 @@ cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
 
 
 cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch) noexcept nogil:
-    """The windows along the axes before the last one."""
+    """Pool all windows of an item, one row along the last axis after the other."""
     cdef int last = tile.rank - 1, a, place
     cdef Py_ssize_t[MOST_AXES] at
     cdef const elem_t* source

@@ -1,14 +1,14 @@
 """ordered: taps in row-major order, for maxima with indices, and for quantised means as onnxruntime defines them.
 
-Lines of x are loaded as core/lines.pxd says. The taps of a row of windows are taken in row-major order, all values of
-the row side by side. A total of taps is a value with a place. Of maxima, the place is that of the first one. Sums have
-none, and all of what is said of places is compiled for maxima only.
+Lines of x are loaded as described in core/lines.pxd. For a row of windows, taps are taken in row-major order, and
+vectors hold the values of several windows. A total is a value with a place: that of the first maximum. Sums have no
+places, and the code for places is compiled for maxima only.
 
-If windows share lines and lines have many taps, each line is reduced to maxima by itself before. They are kept for each
-window. Where elements are accumulators and lanes fill vectors, small windows are read from x as it is.
+If windows share lines, and lines have many taps, each line is first reduced by itself, to a maximum for each window.
+Where elements serve as accumulators and lanes fill vectors, windows read x directly, unless lines are reduced.
 
-Places are counted from the first tap of each window. A window that begins in the padding, and has nothing but the least
-value, may name its first tap in the padding. Then the first tap inside is meant.
+Places are counted from the first tap of each window. If a window begins in the padding and all of its elements are the
+least value, the place may be that of a tap in the padding. It is then replaced by the first tap inside.
 """
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
@@ -62,29 +62,29 @@ from ..core.ordered cimport (
 )
 
 cdef struct Taps:
-    # Of each value along the last axis. The first one may be somewhere else.
+    # The taps of each value along the last axis. The first tap is at `first`, others are at a distance from it.
     Py_ssize_t values, n, first
     Py_ssize_t* distance
-    int64_t hop           # from the index of one to that of the next one
-    Py_ssize_t kept       # from the values of a line to its places, if it has been reduced: then there is one tap; or 0
+    int64_t hop           # from the index of one tap to that of the next
+    Py_ssize_t kept       # from values to places of a line that has been reduced, and so has one tap; else 0
 
 cdef struct Room:
-    # Rows of values in scratch memory: of a line that is loaded, and of totals.
+    # Rows of values in scratch memory: a loaded line, and totals.
     Lines lines
     bint kept             # whether lines are reduced by themselves
-    bint direct           # whether lines are not loaded, but windows read from x, one by one
+    bint direct           # whether windows read x one by one, instead of loaded lines
     Taps taps
     Py_ssize_t row        # accumulators from the values of a row to its places
     acc_t* loaded
     acc_t* values
     place_t* places
-    acc_t* counts         # by what values are divided
-    double divisor        # of the other axes, that the counts are for
-    elem_t* results       # a row of them
-    int64_t* shift        # from the index of a place of the first window and lane to that of another one
-    int64_t* least        # the same of first taps inside, for the values of windows that begin in the padding; or -1
-    Py_ssize_t begin, inside, end     # values of windows with taps; the first one of a window that begins inside
-    Py_ssize_t size       # of the scratch memory
+    acc_t* counts         # the divisor of each value
+    double divisor        # the factor from other axes for which `counts` was computed
+    elem_t* results       # a row of results
+    int64_t* shift        # for each value, the index relative to that of the first window and lane
+    int64_t* least        # the same for the first tap inside, where windows begin in the padding; -1 without taps
+    Py_ssize_t begin, inside, end     # range of values with taps; first value of a window that begins inside
+    Py_ssize_t size       # bytes of scratch memory
 
 
 cdef inline bint is_kept(const Tile* tile) noexcept nogil:
@@ -97,7 +97,7 @@ cdef inline bint is_kept(const Tile* tile) noexcept nogil:
     if tile.rank > 1:
         axis = &tile.axis[tile.rank - 2]
         shared = min(axis.stride, axis.kernel, axis.size) * (lines // min(axis.kernel, axis.size))
-    # Comparisons, and about two more for each value that is kept or read again.
+    # Count comparisons, and about two more for each value that is kept or read again.
     return PLACES and shared * (taps + 2) + 2 * lines < lines * taps
 
 
@@ -109,7 +109,7 @@ cdef void lay(Room* room, const Tile* tile, Py_ssize_t begin, Py_ssize_t end, ch
     room.direct = DIRECT and not room.kept and tile.lanes >= LANES
     room.row = lines.results + LANES
     loaded = lines.most_phases * lines.phase_pitch
-    row = 2 * room.row if room.kept else loaded  # which tiles of few lanes need, even if this one is direct
+    row = 2 * room.row if room.kept else loaded  # sufficient for tiles of few lanes, even if this one is direct
     shifts = lines.windows * tile.lanes + LANES if PLACES else 0
     room.shift = <int64_t*> scratch
     room.least = room.shift + shifts
@@ -125,8 +125,8 @@ cdef void lay(Room* room, const Tile* tile, Py_ssize_t begin, Py_ssize_t end, ch
 
 cdef inline Py_ssize_t reduce_taps(totals_t* unused, Py_ssize_t i, const Taps* taps, const Line* line, Py_ssize_t n,
                                    bint kept, bint nans, acc_t* values, place_t* places) noexcept nogil:
-    """The taps of n lines, for values from i on that fill blocks; the last vector may overlap another one. A line that
-    has been reduced has one tap, and places beside its values."""
+    """Reduce the taps of n lines, for values from i on that fill blocks. The last vector may overlap the one before it.
+    A line that has been reduced has one tap, and a place for each value."""
     cdef Py_ssize_t block = width(unused), k, t
     cdef totals_t total
     cdef const acc_t* x
@@ -185,12 +185,12 @@ cdef void load_lines(const Room* room, seen_t* seen) noexcept nogil:
 
 cdef void finish_values(const Room* room, Py_ssize_t at, Py_ssize_t n, elem_t* y, const int64_t* shift,
                         int64_t* indices, int64_t base) noexcept nogil:
-    """The results of n values, which fill a vector at least; the last vector overlaps the one before it."""
+    """Finish n values, at least a vector of them. The last vector overlaps the one before it."""
     cdef Py_ssize_t i = 0
     cdef const acc_t* values = room.values + at
     cdef const acc_t* counts = room.counts + at
     cdef const place_t* places = room.places + at
-    cdef Rule rule = room.lines.tile.rule[0]  # results may not alias it
+    cdef Rule rule = room.lines.tile.rule[0]  # a copy, which stores of results cannot change
     cdef watch_t watch = watch_nothing()
     while i < n:
         i = min(i, n - LANES)
@@ -201,11 +201,11 @@ cdef void finish_values(const Room* room, Py_ssize_t at, Py_ssize_t n, elem_t* y
 
 
 cdef void mend_indices(const Room* room, Py_ssize_t at, Py_ssize_t n, int64_t* indices, int64_t base) noexcept nogil:
-    """No index is before that of the first tap inside; values of windows without a tap have none."""
+    """Raise indices to that of the first tap inside. Windows without a tap have the index -1."""
     cdef Py_ssize_t i
     cdef int64_t least
     for i in range(min(n, room.inside - at)):
-        least = room.least[at + i]  # no tap is inside, perhaps, if taps are so far apart that all elements are between
+        least = room.least[at + i]  # -1 if taps are so far apart that all elements lie between them
         indices[i] = max(indices[i], base + room.lines.line.place + least) if least >= 0 else -1
     for i in range(min(n, room.begin - at)):
         indices[i] = -1
@@ -214,8 +214,8 @@ cdef void mend_indices(const Room* room, Py_ssize_t at, Py_ssize_t n, int64_t* i
 
 
 cdef void finish_row(const Room* room, elem_t* y, int64_t* indices, int64_t base) noexcept nogil:
-    """The results of a row; by way of scratch memory if they do not fill vectors where they lie, or a division costs
-    more than a copy."""
+    """Finish a row of results. It passes through scratch memory if results do not fill vectors in the array, or where
+    a division costs more than a copy."""
     cdef const Lines* lines = &room.lines
     cdef const Tile* tile = lines.tile
     cdef int last = tile.rank - 1
@@ -248,11 +248,11 @@ cdef void finish_row(const Room* room, elem_t* y, int64_t* indices, int64_t base
 
 
 cdef void leave_empty(const Tile* tile, Py_ssize_t windows, elem_t* y, int64_t* indices) noexcept nogil:
-    """Windows without a tap."""
+    """Write the results of windows without a tap."""
     cdef Py_ssize_t w, i
     cdef elem_t[LANES] none
     cdef watch_t watch = watch_nothing()
-    vec_finish(none, vec_none(), vec_none(), vec_none(), tile.rule, &watch)  # of sums the count is 0 as well
+    vec_finish(none, vec_none(), vec_none(), vec_none(), tile.rule, &watch)  # a sum has a count of 0 as well
     for w in range(windows):
         for i in range(tile.lanes):
             y[w * tile.y_stride[tile.rank - 1] + i] = none[0]
@@ -279,7 +279,7 @@ cdef void reduce_windows(Room* room, Py_ssize_t begin, elem_t* y, int64_t* indic
 
 
 cdef void set_counts(Room* room, Py_ssize_t begin) noexcept nogil:
-    """By what the values of a row are divided."""
+    """Set the divisors of a row of values."""
     cdef const Lines* lines = &room.lines
     cdef const Tile* tile = lines.tile
     cdef Py_ssize_t i, w, item, lane
@@ -298,7 +298,7 @@ cdef void set_counts(Room* room, Py_ssize_t begin) noexcept nogil:
 
 cdef void pool_items(Room* room, Py_ssize_t begin, const elem_t* x, elem_t* y, int64_t* indices,
                      int64_t base) noexcept nogil:
-    """All rows of results of a group of items, whose windows of the last axis are those from `begin` on."""
+    """Compute all rows of results of a group of items, with the windows of the last axis from `begin` on."""
     cdef Lines* lines = &room.lines
     cdef const Tile* tile = lines.tile
     cdef int last = tile.rank - 1, a
@@ -360,7 +360,7 @@ cdef void prepare_indices(Room* room, Py_ssize_t begin) noexcept nogil:
 
 
 cdef void pool_columns(const Tile* tile, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The results of some windows of the last axis."""
+    """Compute the results of windows [begin, end) of the last axis."""
     cdef Room room
     cdef Py_ssize_t item = 0
     lay(&room, tile, begin, end, tile.scratch)

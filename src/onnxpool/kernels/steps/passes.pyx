@@ -1,10 +1,10 @@
-"""passes: one axis after the other, the first one first; what an axis leaves stays in a block of scratch memory.
+"""passes: reduces one axis after the other, from the first on; intermediate results stay in a block of scratch memory.
 
-A row is the places of the last axis, each of them with its lanes. A block holds as many rows as the first level of the
-cache. Each loop takes all of them before the next one begins. Rows have identities where the padding is, so that no
-window of the last axis has a border. FEW taps are added one after the other. More of them are an aligned binary tree,
-of which neighbouring windows share the parts. Level by level, each place gets the part that begins there. Each window
-adds the part of every level that is in its number of taps.
+A row holds the places of the last axis, each with its lanes. A block has as many rows as fit into the L1 cache, and
+each loop processes all of them before the next one begins. Rows hold identities in place of the padding, so windows of
+the last axis need no special cases at borders. Up to FEW taps are added in sequence. More taps form an aligned binary
+tree, whose parts are shared by neighbouring windows: level by level, each place gets the part that begins there, and
+each window adds the parts of the levels that are set bits of its number of taps.
 """
 from libc.string cimport memcpy
 
@@ -48,7 +48,7 @@ from ..core.rows cimport (
 
 
 cdef void prepare_columns(const Tile* tile, const Room* room, Columns* c) noexcept nogil:
-    """How rows are loaded."""
+    """Describe how rows are loaded."""
     cdef int last = tile.rank - 1
     cdef Py_ssize_t inside = room.high - room.low
     cdef const Axis* first = &tile.axis[0]
@@ -80,7 +80,7 @@ cdef void load_rows(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows
 
 cdef void load_windows(const Tile* tile, const Room* room, Columns* c, const elem_t* x, Py_ssize_t begin,
                        acc_t* y) noexcept nogil:
-    """Rows that are few taps of the first of two axes, from a window on."""
+    """Load a row for each window of the first of two axes, from `begin` on, and reduce its few taps on the way."""
     cdef const Axis* axis = &tile.axis[0]
     cdef Py_ssize_t w = begin, end = begin + room.rows[0].windows
     cdef Run run
@@ -96,10 +96,10 @@ cdef void load_windows(const Tile* tile, const Room* room, Columns* c, const ele
 
 
 cdef void load_places(const Tile* tile, const Room* room, Columns* c, const elem_t* x, acc_t* y) noexcept nogil:
-    """Rows of all places of the axes from `loaded` on; without taps, all of them are in the padding."""
+    """Load the rows of all places of the axes from `loaded` on. Without taps, all of them are in the padding."""
     cdef int inner = tile.rank - 2
     cdef Py_ssize_t begin = room.rows[inner].begin, n = rows_from(room, room.loaded, inner + 1), low = 0, high = n
-    if room.loaded == inner:  # else no place is in the padding
+    if room.loaded == inner:  # otherwise, no place is in the padding
         low = min(n, max(0, -begin))
         high = max(low, min(n, tile.axis[inner].size - begin))
     if not c.taps:
@@ -113,8 +113,7 @@ cdef void load_places(const Tile* tile, const Room* room, Columns* c, const elem
 
 cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_t* x, Py_ssize_t begin,
                      acc_t* y) noexcept nogil:
-    """The rows of all axes but the last one, for windows of the first axis from `begin` on. Taps of that axis are
-    reduced on the way."""
+    """Load the rows for windows of the first axis from `begin` on, and reduce the taps of that axis on the way."""
     cdef int inner = tile.rank - 2, a
     cdef Py_ssize_t[MOST_AXES] at, low, high
     cdef Py_ssize_t taps = 1
@@ -147,7 +146,7 @@ cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_
             return
 
 
-# What is called in several places is a function of its own here, so that it is compiled once.
+# These functions have several callers. They are not inlined, so that they are compiled once.
 cdef void reduce_tree(acc_t* x, acc_t* y, Trees t) noexcept nogil:
     reduce_trees(x, y, t)
 
@@ -158,7 +157,7 @@ cdef void sum_taps(const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps, Py_s
 
 cdef void reduce_strip(const Tile* tile, const Room* room, int a, Py_ssize_t width, acc_t* y, Py_ssize_t step,
                        Py_ssize_t n) noexcept nogil:
-    """The trees along an axis: n values of each place of a strip."""
+    """Reduce a strip along an axis as trees, and store n values of each window."""
     cdef const Axis* axis = &tile.axis[a]
     cdef Py_ssize_t places = room.rows[a].n, windows = tile.end[a] - tile.begin[a], w
     cdef acc_t* strip = <acc_t*> tile.scratch + room.strips
@@ -171,7 +170,8 @@ cdef void reduce_strip(const Tile* tile, const Room* room, int a, Py_ssize_t wid
 
 cdef void load_tree_rows(const Tile* tile, const Room* room, Columns* c, const elem_t* x, acc_t* y,
                          Py_ssize_t step) noexcept nogil:
-    """One row of each window of the first axis, strip by strip. Where places lie apart, a strip is in one of them."""
+    """Load one row of each window of the first axis, strip by strip. If places are not adjacent, a strip lies within
+    one of them."""
     cdef int last = tile.rank - 1
     cdef const Rows* rows = &room.rows[0]
     cdef Py_ssize_t low = (room.low - room.begin) * tile.lanes, high = (room.high - room.begin) * tile.lanes
@@ -203,7 +203,7 @@ cdef void load_tree_rows(const Tile* tile, const Room* room, Columns* c, const e
 
 
 cdef void load_trees(const Tile* tile, const Room* room, Columns* c, const elem_t* x, acc_t* y) noexcept nogil:
-    """The rows of all windows of the first axis, which is a tree."""
+    """Load the rows of all windows of the first axis, which is reduced as a tree."""
     cdef int last = tile.rank - 1, a
     cdef Py_ssize_t step = rows_from(room, 1, last) * room.pitch, w
     cdef Py_ssize_t[MOST_AXES] at, low, high
@@ -220,7 +220,7 @@ cdef void load_trees(const Tile* tile, const Room* room, Columns* c, const elem_
         if inside:
             load_tree_rows(tile, room, c, source, y, step)
         else:
-            for w in range(tile.end[0] - tile.begin[0]):  # what is behind has been written already
+            for w in range(tile.end[0] - tile.begin[0]):  # exactly, because later values are already written
                 fill_exactly(y + w * step, room.pitch)
         y += room.pitch
         if advance(at + 1, low + 1, high + 1, last - 1) < 0:
@@ -229,7 +229,7 @@ cdef void load_trees(const Tile* tile, const Room* room, Columns* c, const elem_
 
 cdef void reduce_tree_axis(const Tile* tile, const Room* room, int a, Py_ssize_t post, const acc_t* x,
                            acc_t* y) noexcept nogil:
-    """An axis behind the first one that is a tree."""
+    """Reduce an axis after the first one as a tree."""
     cdef Py_ssize_t v = 0, width = strip_of(&room.rows[a]), n, p
     cdef acc_t* strip = <acc_t*> tile.scratch + room.strips
     while v < post:
@@ -242,7 +242,7 @@ cdef void reduce_tree_axis(const Tile* tile, const Room* room, int a, Py_ssize_t
 
 cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t before, Py_ssize_t post, const acc_t* x,
                       acc_t* y) noexcept nogil:
-    """An axis before the last one, of which neighbours are `post` values apart."""
+    """Reduce an axis before the last one, with `post` values from one place to the next."""
     cdef const Axis* axis = &tile.axis[a]
     cdef Py_ssize_t _, w, n, windows = room.rows[a].windows
     cdef Run run
@@ -251,7 +251,7 @@ cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t befo
         if is_tree(axis):
             reduce_tree_axis(tile, room, a, post, x, y)
             w = windows
-        while w < windows:  # neighbours are as one, if all of their taps are
+        while w < windows:  # adjacent windows are summed together, if their taps are adjacent too
             run = run_at(axis, tile.begin[a] + w, tile.begin[a] + windows)
             n = run.n if axis.stride == 1 else 1
             if run.window.taps:
@@ -264,8 +264,8 @@ cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t befo
 
 
 cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y, acc_t* z) noexcept nogil:
-    """Reduces the axes of a block x, but for taps of the last one that are left to `finish_rows`. The result is where
-    the rows then are: x, y or z. z may be x."""
+    """Reduce the axes of a block x, except for taps of the last one that are left to `finish_rows`. Returns the address
+    of the reduced rows: x, y or z. z may be x."""
     cdef int last = tile.rank - 1, a
     cdef Py_ssize_t rows = room.items, values
     cdef const Axis* axis = &tile.axis[last]
@@ -276,7 +276,7 @@ cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y,
         rows *= room.rows[a].windows
     if not (room.picked or is_tree(axis)):
         return x
-    # All rows at once, as if they were one: what crosses from a row into the next is in no window.
+    # All rows are reduced at once, as if they were one: totals that cross from a row into the next belong to no window.
     values = rows * room.pitch - (axis.kernel - 1) * axis.dilation * tile.lanes
     if is_tree(axis):
         reduce_tree(x, y, Trees(axis.kernel, axis.dilation * tile.lanes, rows * room.pitch, 1, values, values))
@@ -290,7 +290,7 @@ cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y,
 
 cdef void finish_windows(Along* along, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer,
                          bint empty) noexcept nogil:
-    """Rows whose other axes divide by the same; empty: they are in the padding."""
+    """Finish rows whose other axes have the same divisor. If `empty`, they are in the padding."""
     if not empty:
         finish_rows(along, x, y, rows, outer)
     finish_empty(along, empty, y, rows, outer)
@@ -298,7 +298,7 @@ cdef void finish_windows(Along* along, const acc_t* x, elem_t* y, Py_ssize_t row
 
 cdef void finish_axis(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y, Py_ssize_t begin,
                       double count, bint empty) noexcept nogil:
-    """The rows of windows of the axis before the last one, from `begin` on."""
+    """Finish the rows of windows of the second-to-last axis, from `begin` on."""
     cdef int inner = tile.rank - 2
     cdef Py_ssize_t w = begin, end = begin + room.rows[inner].windows
     cdef Run run
@@ -312,7 +312,7 @@ cdef void finish_axis(const Tile* tile, const Room* room, Along* along, const ac
 
 cdef void finish_block(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y,
                        Py_ssize_t begin) noexcept nogil:
-    """The rows of all windows of the axes before the last one, of the first of them from `begin` on."""
+    """Finish the rows of all windows of the axes before the last one. Those of the first axis start at `begin`."""
     cdef int inner = tile.rank - 2, a
     cdef Py_ssize_t[MOST_AXES] at, low, high
     cdef Py_ssize_t rows = 1
@@ -366,7 +366,8 @@ cdef bint reads_all(const Tile* tile, int a) noexcept nogil:
 
 
 cdef void merge_axes(const Tile* tile, Room* room) noexcept nogil:
-    """Which axes before the last one are as one: where rows follow each other, and for results nothing is divided."""
+    """Find the axes before the last one that are processed together: where rows follow each other in memory and, for
+    results, nothing is divided."""
     cdef int inner = tile.rank - 2, a
     room.loaded, room.finished = inner, inner + 1
     while room.loaded > 1 and is_inside(tile, room, room.loaded - 1) and is_inside(tile, room, room.loaded) and (
@@ -383,7 +384,7 @@ cdef void merge_axes(const Tile* tile, Room* room) noexcept nogil:
 
 cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, const elem_t* x,
                      elem_t* y) noexcept nogil:
-    """An item, or as many as there is room for if they are rows."""
+    """Pool an item, or as many items as fit if each is one row."""
     cdef int last = tile.rank - 1
     cdef acc_t* block = <acc_t*> tile.scratch
     cdef acc_t* rows = block
@@ -401,7 +402,7 @@ cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, con
             room.rows[0].windows = min(room.chunk, end - w)
             if not is_tree(&tile.axis[0]):
                 room.rows[0].n = room.rows[0].windows
-        if tree:  # passes in place may write a part of a vector behind these rows, where the next ones are
+        if tree:  # passes in place may write a partial vector past these rows, into the next ones
             next_rows = rows + room.rows[0].windows * rows_from(room, 1, last) * room.pitch
             kept = vec_read(next_rows)
         else:
@@ -433,7 +434,7 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
 
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
-    """Bytes of scratch memory for a tile of so many windows."""
+    """Bytes of scratch memory for a tile of this size."""
     cdef Room room
     lay(tile, &room)
     return room.all * sizeof(acc_t)

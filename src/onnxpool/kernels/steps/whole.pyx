@@ -1,16 +1,16 @@
-"""whole: one window that is all of a channel.
+"""whole: one window that covers a whole channel.
 
 Places are reduced as a binary tree whose leaves are rows, in row-major order. A row is one place if its lanes fill ROW
-bytes of accumulators. Otherwise it is as many neighbours along the only axis as do, or all places along the last one of
-several axes. The places of a row are reduced last: the first half of them with the second one, until one is left. So
-the order of a sum does not depend on the register.
+bytes of accumulators. Otherwise, it consists of as many neighbours along a single axis as fill them, or of all places
+along the last of several axes. The places of a row are reduced last: the first half is joined with the second half,
+until one place is left. The order of a sum therefore does not depend on the width of a register.
 
-Rows are read 4, 8 or 16 at a time (a leaf), which stay in registers until they are one. In memory each full part of the
-tree has a row of accumulators. There the values of a row begin at multiples of LANES. If the last vector would not be
-full, it holds the last LANES values of the row. The vector before it holds some of these as well.
+Rows are read 4, 8 or 16 at a time (a leaf), and reduced to one in registers. In memory, each full part of the tree has
+a row of accumulators, whose vectors begin at multiples of LANES. If the last vector would be partial, it holds the last
+LANES values of the row instead, and so repeats some values of the vector before it.
 
-Where items follow each other along the last axis, as batch axes between pooled ones do, rows of several items are one
-long row, so that memory is read in long runs.
+Where items follow each other along the last axis, as with batch axes between pooled ones, the rows of several items
+form one long row, so that memory is read in long runs.
 """
 from ..core.element cimport (
     LANES,
@@ -40,23 +40,23 @@ from ..core.job cimport MOST_AXES, Array, Rule, Tile, ceil_div, fetch, round_up
 from ..core.leaves cimport FULL, MOST_LEVEL, ROW, leaf_t, leaf_widen, load_rows, reduce_rows
 
 cdef enum:
-    AHEAD = 8192          # bytes from what is read to what is fetched,
-    LEAST = 256           # if rows have so many bytes at least,
-    LARGEST = 1024        # and these at most
-    BASKET = 16           # items at most whose neighbours are joined together
-    LONG = 2048           # values at most of a row, and of rows of several items that are reduced together
+    AHEAD = 8192          # prefetch distance in bytes,
+    LEAST = 256           # for rows of at least this many bytes,
+    LARGEST = 1024        # and at most this many
+    BASKET = 16           # maximum number of items whose neighbours are joined together
+    LONG = 2048           # maximum number of values of a row, and of the rows of items that are reduced together
     TOGETHER = 8          # rows that are copied before they are planted
 
 cdef struct Tree:
-    # Of rows that have been planted.
-    Py_ssize_t group, width              # places of a row, and its values
-    Py_ssize_t items, values             # that are reduced together, and values of a row of all of them
+    # The tree over the rows that have been planted.
+    Py_ssize_t group, width              # places and values of a row
+    Py_ssize_t items, values             # items that are reduced together, and the values of a row of all of them
     Py_ssize_t pitch                     # values from row to row of the stack
-    Py_ssize_t rows                      # that have been planted
-    Py_ssize_t ahead                     # values from what is read to what is fetched, or 0
+    Py_ssize_t rows                      # number of rows planted so far
+    Py_ssize_t ahead                     # prefetch distance in values, or 0
     acc_t* stack                         # a finished part for each bit of `rows`
     char* together                       # elements of TOGETHER rows
-    acc_t* basket                        # rows of items, whose neighbours are joined together; of groups only
+    acc_t* basket                        # rows of items whose neighbours are joined together
     Py_ssize_t held, basket_pitch        # rows of the basket, and values from one to the next
     const elem_t* limit                  # where the last vector of all items begins; or NULL
     const Rule* rule
@@ -72,7 +72,7 @@ cdef Py_ssize_t places_of(const Tile* tile, int axes) noexcept nogil:
 
 
 cdef Py_ssize_t group_of(const Tile* tile) noexcept nogil:
-    """The places of a row. Where they are some of the last axis, all rows have about as many."""
+    """The number of places of a row. If the last axis is cut into several rows, they are of about equal length."""
     cdef Py_ssize_t n
     if tile.all_lanes >= FULL:
         return 1
@@ -103,7 +103,7 @@ cdef Tree tree_of(const Tile* tile, Py_ssize_t items) noexcept nogil:
 
 
 cdef inline void graft(const Tree* tree, int level, Py_ssize_t i, vec_t* v, vec_t* w) noexcept nogil:
-    """Joins values of 2 ** level rows with the full parts before them: a vector, or two if w is not NULL."""
+    """Join values of 2 ** level rows with the full parts before them: a vector, or two if w is not NULL."""
     cdef acc_t* part = tree.stack + level * tree.pitch + i
     cdef Py_ssize_t rows = tree.rows >> level, pitch = tree.pitch
     cdef vec_t earlier
@@ -123,7 +123,7 @@ cdef inline void graft(const Tree* tree, int level, Py_ssize_t i, vec_t* v, vec_
 
 cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t stride,
                             Py_ssize_t values) noexcept nogil:
-    """2 ** level rows, two vectors at a time."""
+    """Plant 2 ** level rows, two vectors at a time."""
     cdef Rule rule = tree.rule[0]  # a copy, which no store changes
     cdef Py_ssize_t i = 0
     cdef leaf_t leaf
@@ -144,7 +144,7 @@ cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t s
 
 
 cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
-    """Rows of elements, as many at a time as a full part may have."""
+    """Plant rows of elements, as many at a time as form a full part."""
     cdef Py_ssize_t most = 1 << MOST_LEVEL, n
     while rows:
         n = most
@@ -164,7 +164,7 @@ cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows)
 
 
 cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
-    """A vector of which only n values are there, all or none perhaps."""
+    """Load a vector of which only the first n values exist. n may exceed LANES, or be negative."""
     if n >= LANES:
         return vec_load(x, tree.rule)
     if n <= 0:
@@ -173,7 +173,7 @@ cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noe
 
 
 cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
-    """A row of which only n values are there."""
+    """Plant a row of which only the first n values exist."""
     cdef Py_ssize_t i = 0, first
     cdef vec_t v
     while i < tree.values:
@@ -185,7 +185,7 @@ cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
 
 
 cdef void reduce_line(const Tree* tree, const elem_t* x, Py_ssize_t rows, Py_ssize_t n, acc_t* y) noexcept nogil:
-    """Reduce contiguous rows, and a last one that has only n values."""
+    """Reduce contiguous rows, and a last row of only n values."""
     cdef Rule rule = tree.rule[0]  # a copy, which no store changes
     cdef const elem_t* rest = x + rows * tree.values
     cdef Py_ssize_t i = 0, first
@@ -208,7 +208,7 @@ cdef void reduce_line(const Tree* tree, const elem_t* x, Py_ssize_t rows, Py_ssi
 
 
 cdef void join_values(acc_t* y, const acc_t* x, const acc_t* later, Py_ssize_t n) noexcept nogil:
-    """y = x and later; what lies behind the last value is written as well."""
+    """y = x joined with `later`. The last vector may write past the end."""
     cdef Py_ssize_t i = 0
     cdef vec_t v, w
     while i < n:
@@ -220,7 +220,7 @@ cdef void join_values(acc_t* y, const acc_t* x, const acc_t* later, Py_ssize_t n
 
 
 cdef acc_t* harvest(Tree* tree) noexcept nogil:
-    """The total of each value of a row: parts of the tree, the smallest first."""
+    """Compute the total of each value of a row, by joining the parts of the tree from the smallest on."""
     cdef int level = 0
     cdef acc_t* total
     while not tree.rows >> level & 1:
@@ -238,7 +238,7 @@ cdef acc_t* harvest(Tree* tree) noexcept nogil:
 
 
 cdef void collect(const Tree* tree, const acc_t* total, acc_t* y, Py_ssize_t lanes) noexcept nogil:
-    """A row into the basket. The first half of its neighbours is joined with the second one, if they are even."""
+    """Put a row into the basket. An even number of neighbours is halved on the way: the first half joins the second."""
     cdef Py_ssize_t i = 0
     if tree.group % 2 == 0:
         join_values(y, total, total + tree.width // 2, tree.width // 2)
@@ -249,13 +249,13 @@ cdef void collect(const Tree* tree, const acc_t* total, acc_t* y, Py_ssize_t lan
 
 
 cdef void join_neighbours(const Tree* tree, Py_ssize_t items, Py_ssize_t lanes) noexcept nogil:
-    """The total of each lane of the items in the basket: neighbours of a row, half and half. Each step takes all items
-    before the next one, which would wait for it."""
+    """Reduce the rows in the basket to one place each, by joining halves. Each step handles all items before the next
+    step begins, which would otherwise wait for it."""
     cdef Py_ssize_t group = tree.group if tree.group % 2 else tree.group // 2, pitch = tree.basket_pitch, k, i
     cdef acc_t* row
     cdef vec_t none = vec_none()
     while group > 1:
-        for k in range(items if group % 2 else 0):  # one more neighbour, which changes nothing
+        for k in range(items if group % 2 else 0):  # add an identity as one more neighbour
             i = 0
             while i < lanes:
                 write(tree.basket + k * pitch + group * lanes + i, &none)
@@ -267,7 +267,7 @@ cdef void join_neighbours(const Tree* tree, Py_ssize_t items, Py_ssize_t lanes) 
 
 
 cdef void put_together(const Tile* tile, const char* x, char* y, Py_ssize_t places) noexcept nogil:
-    """Elements of a line that lie apart, or in the other byte order."""
+    """Copy the elements of a line that are strided or byte-swapped."""
     cdef const Array* from_ = tile.strided
     cdef Py_ssize_t i, step = from_.axis[tile.rank - 1], size = sizeof(elem_t)
     if places >= tile.lanes:
@@ -315,7 +315,7 @@ cdef void plant_lines(const Tile* tile, Tree* tree, const elem_t* x, Py_ssize_t 
 
 
 cdef void pool_items(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
-    """All places of the items that are reduced together."""
+    """Plant all places of the items that are reduced together."""
     cdef int last = tile.rank - 1, along = last if tile.strided or not last else last - 1, a, b
     cdef Py_ssize_t waiting = 0
     cdef Py_ssize_t[MOST_AXES] at, zero, sizes, strides
@@ -351,7 +351,7 @@ cdef void finish_values(const Tile* tile, const acc_t* total, elem_t* y, Py_ssiz
 
 cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t items, double count,
                        watch_t* watch) noexcept nogil:
-    """The results of items whose rows have several places."""
+    """Finish the items in the basket, whose rows have several places."""
     cdef Py_ssize_t k
     join_neighbours(tree, items, tile.lanes)
     if tile.lanes == tile.y_item == 1:  # they are one line
@@ -364,7 +364,7 @@ cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t
 
 
 cdef inline bint follow(const Tile* tile) noexcept nogil:
-    """Whether rows of items are one long row."""
+    """Whether the rows of items form one long row."""
     cdef int last = tile.rank - 1
     cdef Py_ssize_t n = tile.axis[last].size
     if tile.rank == tile.joined or tile.strided:
@@ -373,7 +373,7 @@ cdef inline bint follow(const Tile* tile) noexcept nogil:
 
 
 cdef Py_ssize_t most_items(const Tile* tile) noexcept nogil:
-    """Of which rows are reduced together."""
+    """The maximum number of items whose rows are reduced together."""
     return max(1, LONG // (group_of(tile) * tile.lanes))
 
 
@@ -383,7 +383,7 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef Py_ssize_t item = 0, k, waiting = 0
     cdef Py_ssize_t x_item = tile.strided.item if tile.strided else tile.x_item * sizeof(elem_t)
     cdef Py_ssize_t places = places_of(tile, tile.rank)
-    cdef Py_ssize_t rows = places // tree.group, rest = places % tree.group * tile.lanes  # of an item that is one line
+    cdef Py_ssize_t rows = places // tree.group, rest = places % tree.group * tile.lanes  # for an item that is one line
     cdef elem_t* y = <elem_t*> tile.y
     cdef const char* x
     cdef acc_t* total = tree.stack
