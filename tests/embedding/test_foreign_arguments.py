@@ -373,9 +373,10 @@ def test_plans_of_regions_are_explained_in_words():
     """The error does not mention internal values."""
     plan = onnxpool.RoiAlign(output_height=2, output_width=3, sampling_ratio=2, spatial_scale=0.25).plan(X.shape, "f4")
     assert plan.explain().geometry == (
-        "for each region, corners times 0.25, less 0.5: 2 x 3 bins, the mean of 2 x 2 samples of each",)
+        "for each region, corners times 0.25, less 0.5: 2 x 3 bins, each the mean of 2 x 2 samples",)
     plan = onnxpool.RoiAlign(mode="max", opset=10).plan(X.shape, "f4")
     assert plan.explain().geometry == (
-        "for each region, corners times 1: 1 x 1 bins, the largest of samples of each, about one for each element",)
+        "for each region, corners times 1: 1 x 1 bins, each the largest of its samples, about one for each element",)
     plan = onnxpool.MaxRoiPool(pooled_shape=2).plan(X.shape, "f4")
-    assert plan.explain().geometry == ("for each region, corners times 1: 2 x 2 bins, the largest element of each",)
+    assert plan.explain().geometry == (
+        "for each region, corners times 1: 2 x 2 bins, each the largest of its elements",)

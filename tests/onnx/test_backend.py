@@ -162,7 +162,7 @@ def test_errors_keep_their_text():
     (RAMP[:, :, :3], "input 'x' is float32 (1,1,3,4), the model takes float32 (N,1,4,4)"),
 ])
 def test_inputs_that_do_not_fit(inputs, text):
-    """Inputs are refused by name with what the model expects; one with a default may be omitted, or given by name."""
+    """Inputs are refused by name, with the expected type; one with a default may be omitted, or given by name."""
     weight = helper.make_tensor("w", TensorProto.FLOAT, [1], [2.0])
     made = model([helper.make_node("Mul", ["x", "w"], ["a"]), helper.make_node("GlobalMaxPool", ["a"], ["y"])],
                  [helper.make_tensor_value_info("x", 1, ["N", 1, 4, 4]), helper.make_tensor_value_info("w", 1, [1])],

@@ -31,7 +31,7 @@ isa = choose()
 
 
 def compiled(name: str) -> Any:
-    """A module that is built for each instruction set, in the version for the one in use."""
+    """The version of a module for the instruction set in use."""
     return importlib.import_module(f"{__name__}.{name}_{isa}")
 
 

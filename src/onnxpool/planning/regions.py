@@ -42,11 +42,11 @@ class RegionPlan(Plan):
     def _geometry(self) -> list[str]:
         kind, (height, width), scale, sampling, offset, _ = self.regions
         taken = "the largest" if kind.endswith("max") else "the mean"
-        what = "element" if not self._align else f"of {sampling} x {sampling} samples" if sampling else "of samples"
+        what = f"{sampling} x {sampling} samples" if sampling else "its samples" if self._align else "its elements"
         less = f", less {offset:g}" if offset else ""
         dense = ", about one for each element" if self._align and not sampling else ""
         return [f"for each region, corners times {scale:g}{less}: {height} x {width} bins, "
-                f"{taken} {what} of each{dense}"]
+                f"each {taken} of {what}{dense}"]
 
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
         """One result for each region."""

@@ -29,7 +29,7 @@ cdef extern from "half.h" nogil:
 
 cdef enum:
     ROW = 1 << 14  # values of a region's row that are processed at a time
-    FEWEST_CHANNELS = 64  # minimum of channels processed at a time
+    FEWEST_CHANNELS = 64  # minimum number of channels processed at a time
 
 cdef enum Kind:
     ROI_MAX         # MaxRoiPool
@@ -50,7 +50,7 @@ cdef struct Tap:
 cdef struct Bins:
     Py_ssize_t* first          # bin b has the taps first[b] .. first[b + 1] - 1
     Tap* taps
-    Py_ssize_t low, high       # the elements that any tap names
+    Py_ssize_t low, high       # the range of elements that taps name
 
 
 cdef struct Regions:
