@@ -128,8 +128,8 @@ class Flag(Attribute):
     __slots__ = ()
     type = "int"
 
-    def __init__(self) -> None:
-        super().__init__(0)
+    def __init__(self, default: int = 0) -> None:
+        super().__init__(default)
 
     def check(self, where: Place, value: Any) -> int:
         """The value as an int."""

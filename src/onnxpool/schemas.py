@@ -27,7 +27,7 @@ class Version(NamedTuple):
     attributes: dict[str, Attribute]
     dtypes: tuple[str, ...]
     outputs: int
-    fixed: dict[str, Any]  # the values that attributes of later versions have in this one
+    implied: dict[str, Any]  # the values of attributes that are left out, and of those that only later versions have
 
     @property
     def label(self) -> str:
@@ -49,7 +49,11 @@ class Schema(NamedTuple):
 
 def since(version: int, attributes: dict[str, Attribute] | None = None, *, dtypes: tuple[str, ...] = (),
           outputs: int = 1, fixed: dict[str, Any] | None = None) -> Version:
-    """A row: the attributes that a version adds or redefines, the dtypes it adds, and its minimum number of outputs."""
+    """
+    A row: the attributes that a version adds or redefines, the dtypes it adds, and its minimum number of outputs.
+
+    Before the version that adds an attribute, its value is the default of that version, unless it is `fixed`.
+    """
     return Version("", version, attributes or {}, dtypes, outputs, fixed or {})
 
 
@@ -60,11 +64,13 @@ def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, 
     attributes: dict[str, Attribute] = {}
     dtypes: tuple[str, ...] = ()
     outputs = 1
+    earliest = {name: kind.implied for row in reversed(rows) for name, kind in row.attributes.items()}
     for row in rows:
         attributes = {**attributes, **row.attributes}
         dtypes += row.dtypes
         outputs = max(outputs, row.outputs)
-        versions.append(Version(operator, row.since, attributes, dtypes, outputs, row.fixed))
+        implied = {**earliest, **{name: kind.implied for name, kind in attributes.items()}, **row.implied}
+        versions.append(Version(operator, row.since, attributes, dtypes, outputs, implied))
     return Schema(operator, domain, inputs, tuple(versions), optional, axes, channels_last)
 
 
