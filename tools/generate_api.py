@@ -170,7 +170,7 @@ class Operator:
         elif isinstance(newest, attributes.Choice):
             text = f"{{{', '.join(map(quoted, newest.values))}}}"
         elif isinstance(newest, attributes.Flag):
-            text = "{0, 1}"
+            text = f"{{{', '.join(map(str, newest.values))}}}"
         else:
             text = " or ".join(sorted({kind.type for kind in kinds}, reverse=True))
         if newest.required:

@@ -15,6 +15,7 @@ from support import DTYPES
 import onnxpool
 from onnxpool import schemas
 from onnxpool.attributes import Attribute, Choice, Flag, Float, Int, Ints
+from onnxpool.errors import Place
 
 STANDARD = tuple(name for name in OPERATORS if name not in CONTRIBUTED)
 NEWEST = 28
@@ -324,6 +325,15 @@ def test_another_default_is_a_row(operator: str, attribute: str, kind: Attribute
     assert computed(later, opset=NEWEST) == computed(usual, **{attribute: kind.implied})
     assert computed(later, opset=NEWEST - 1) == computed(usual, **{attribute: usual_value})
     assert computed(later, opset=NEWEST) != computed(usual, **{attribute: usual_value})
+
+
+def test_flag_of_three_values() -> None:
+    """A flag has the values of its row, and messages name them."""
+    kind, where = Flag(values=(0, 1, 2)), Place("Pool", "flag")
+
+    assert [kind.check(where, value) for value in (False, True, 2, np.int64(2))] == [0, 1, 2, 2]
+    with pytest.raises(onnxpool.PoolError, match=r"^Pool: flag must be 0, 1 or 2, got 3; give 0, 1 or 2$"):
+        kind.check(where, 3)
 
 
 def test_attribute_of_later_versions_has_its_first_default() -> None:
