@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..dtypes import BYTES, FLOATS, LOOPS
+from ..dtypes import FLOATS, INTEGERS, LOOPS
 
 
 class Kind(NamedTuple):
@@ -37,7 +37,7 @@ KINDS = {kind.name: kind for kind in (
     Kind("norm", FLOATS, acc_bytes=8),
     Kind("wide", FLOATS, acc_bytes=16, rare=True),  # means and norms again, as doubles with a separate exponent
     Kind("indexed_max", LOOPS, acc_bytes=8),
-    Kind("mean_in_order", BYTES, acc_bytes=4),  # of quantised windows, whose sum is taken in row-major order
-    Kind("quantised_mean", BYTES, acc_bytes=4),  # of whole quantised channels,
-    Kind("long_quantised_mean", BYTES, acc_bytes=8, rare=True),  # and of those whose sum does not fit into 32 bits
+    Kind("mean_in_order", INTEGERS, acc_bytes=4),  # of quantised windows, whose sum is taken in row-major order
+    Kind("quantised_mean", INTEGERS, acc_bytes=4),  # of whole quantised channels,
+    Kind("long_quantised_mean", INTEGERS, acc_bytes=8, rare=True),  # and of those whose sum does not fit into 32 bits
 )}
