@@ -17,8 +17,8 @@ class Kind(NamedTuple):
         The dtypes that it is compiled for.
     acc_bytes : int
         Bytes of an accumulator. It has at least those of an element.
-    ordered : bool
-        Whether the order of taps shows in a result.
+    merge : str, optional
+        The function of NumPy that makes one result of two, if the order of taps does not show in results.
     rare : bool
         Whether it runs so seldom that it is compiled only once, without an instruction set.
     """
@@ -26,13 +26,13 @@ class Kind(NamedTuple):
     name: str
     dtypes: tuple[str, ...]
     acc_bytes: int = 1
-    ordered: bool = True
+    merge: str | None = None
     rare: bool = False
 
 
 KINDS = {kind.name: kind for kind in (
-    Kind("max", LOOPS, ordered=False),
-    Kind("magnitude", FLOATS, ordered=False, rare=True),  # the norm of infinite p
+    Kind("max", LOOPS, merge="maximum"),
+    Kind("magnitude", FLOATS, merge="maximum", rare=True),  # the norm of infinite p
     Kind("mean", FLOATS, acc_bytes=4),
     Kind("norm", FLOATS, acc_bytes=8),
     Kind("wide", FLOATS, acc_bytes=16, rare=True),  # means and norms again, as doubles with a separate exponent
