@@ -6,6 +6,7 @@ With --check, it writes nothing, and exits with 1 if the committed files are sta
 """
 
 import argparse
+import itertools
 import re
 import sys
 import textwrap
@@ -169,12 +170,15 @@ class Operator:
         elif isinstance(newest, attributes.Choice):
             text = f"{{{', '.join(map(quoted, newest.values))}}}"
         elif isinstance(newest, attributes.Flag):
-            text = "{0, 1}"
+            text = f"{{{', '.join(map(str, newest.values))}}}"
         else:
             text = " or ".join(sorted({kind.type for kind in kinds}, reverse=True))
         if newest.required:
             return text
-        return f"{text}, default: {quoted(newest.implied)}"
+        having = [version for version in reversed(self.schema.versions) if name in version.attributes]
+        changes = [f" ({quoted(before.implied[name])} before version {after.since})" for after, before
+                   in itertools.pairwise(having) if after.implied[name] != before.implied[name]]
+        return f"{text}, default: {quoted(newest.implied)}{''.join(changes)}"
 
     def parameter(self, name: str, given: Mapping[str, tuple[str, str]] | None = None,
                   required: bool = False) -> Parameter:

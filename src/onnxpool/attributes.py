@@ -123,21 +123,24 @@ class Axes(Ints):
 
 
 class Flag(Attribute):
-    """0 or 1, also given as a bool."""
+    """One of a few integers, which are 0 and 1 unless others are given. A bool counts as 0 or 1."""
 
-    __slots__ = ()
+    __slots__ = ("values",)
     type = "int"
 
-    def __init__(self) -> None:
-        super().__init__(0)
+    def __init__(self, default: int = 0, values: tuple[int, ...] = (0, 1)) -> None:
+        super().__init__(default)
+        self.values = values
 
     def check(self, where: Place, value: Any) -> int:
         """The value as an int."""
+        *others, last = self.values
+        known = f"{', '.join(map(str, others))} or {last}"
         if not is_integer(value) and not isinstance(value, (bool, np.bool_)):
-            raise PoolTypeError(f"{where} must be 0 or 1, got {shown(value)} of type {type(value).__name__}; "
-                                f"give 0 or 1", *where.names, value=value)
-        if value not in (0, 1):
-            raise PoolError(f"{where} must be 0 or 1, got {shown(value)}; give 0 or 1", *where.names, value=value)
+            raise PoolTypeError(f"{where} must be {known}, got {shown(value)} of type {type(value).__name__}; "
+                                f"give {known}", *where.names, value=value)
+        if value not in self.values:
+            raise PoolError(f"{where} must be {known}, got {shown(value)}; give {known}", *where.names, value=value)
         return int(value)
 
 

@@ -137,13 +137,13 @@ class Operator(Frozen):
         """The given attributes, by ONNX name."""
         return dict(self._given)
 
+    @property
+    def _values(self) -> dict[str, Any]:
+        """The value of every attribute: as given, by default, or as implied by a version that lacks the attribute."""
+        return {**self._version.implied, **self.attributes}
+
     def _value(self, attribute: str) -> Any:
-        """The value of an attribute: as given, by default, or as implied by a version that lacks the attribute."""
-        version = self._version
-        if attribute in version.fixed:
-            return version.fixed[attribute]
-        kind = version.attributes.get(attribute) or self._schema.versions[-1].attributes[attribute]
-        return self.attributes.get(attribute, kind.implied)
+        return self._values[attribute]
 
     @property
     def version(self) -> int:

@@ -67,7 +67,8 @@ TABLE = (
 )
 DTYPES = {dtype.name: dtype for dtype in TABLE}
 FLOATS = tuple(dtype.name for dtype in TABLE if dtype.digits)
-BYTES = tuple(dtype.name for dtype in TABLE if dtype.loops and not dtype.digits)
-LOOPS = (*BYTES, *FLOATS)
+INTEGERS = tuple(dtype.name for dtype in TABLE if dtype.loops and not dtype.digits)
+BYTES = tuple(name for name in INTEGERS if DTYPES[name].itemsize == 1)
+LOOPS = (*INTEGERS, *FLOATS)
 MAXIMA = {dtype.name: dtype.maxima or dtype.name for dtype in TABLE if dtype.exact}  # for integers along given axes
 EXACT = {dtype.name: dtype.exact for dtype in TABLE if dtype.exact}

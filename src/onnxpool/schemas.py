@@ -27,7 +27,7 @@ class Version(NamedTuple):
     attributes: dict[str, Attribute]
     dtypes: tuple[str, ...]
     outputs: int
-    fixed: dict[str, Any]  # the values that attributes of later versions have in this one
+    implied: dict[str, Any]  # the values of attributes that are left out, and of those that only later versions have
 
     @property
     def label(self) -> str:
@@ -49,7 +49,11 @@ class Schema(NamedTuple):
 
 def since(version: int, attributes: dict[str, Attribute] | None = None, *, dtypes: tuple[str, ...] = (),
           outputs: int = 1, fixed: dict[str, Any] | None = None) -> Version:
-    """A row: the attributes that a version adds or redefines, the dtypes it adds, and its minimum number of outputs."""
+    """
+    A row: the attributes that a version adds or redefines, the dtypes it adds, and its minimum number of outputs.
+
+    Before the version that adds an attribute, its value is the default of that version, unless it is `fixed`.
+    """
     return Version("", version, attributes or {}, dtypes, outputs, fixed or {})
 
 
@@ -60,17 +64,20 @@ def history(operator: str, *rows: Version, domain: str = "", inputs: tuple[str, 
     attributes: dict[str, Attribute] = {}
     dtypes: tuple[str, ...] = ()
     outputs = 1
+    earliest = {name: kind.implied for row in reversed(rows) for name, kind in row.attributes.items()}
     for row in rows:
         attributes = {**attributes, **row.attributes}
         dtypes += row.dtypes
         outputs = max(outputs, row.outputs)
-        versions.append(Version(operator, row.since, attributes, dtypes, outputs, row.fixed))
+        implied = {**earliest, **{name: kind.implied for name, kind in attributes.items()}, **row.implied}
+        versions.append(Version(operator, row.since, attributes, dtypes, outputs, implied))
     return Schema(operator, domain, inputs, tuple(versions), optional, axes, channels_last)
 
 
 PER_AXIS = Ints(minimum=1, omitted=1)
 PADS = Ints(minimum=0, omitted=0)
 KERNEL = Ints(minimum=1, required=True)
+CEIL_MODE = Flag()  # `windows.resolve_axis` says what its values mean
 FLOAT_P, INT_P = Float(2.0), Int(2, minimum=1)
 SCALE = Float(1.0, limit=FLOAT32_MAX)
 WINDOWS: dict[str, Attribute] = {
@@ -85,7 +92,7 @@ SCHEMAS = {schema.operator: schema for schema in (
         "AveragePool",
         since(1, WINDOWS, dtypes=FLOATS),
         since(7, {"count_include_pad": Flag()}),
-        since(10, {"ceil_mode": Flag()}),
+        since(10, {"ceil_mode": CEIL_MODE}),
         since(11),
         since(19, {"dilations": PER_AXIS}),
         since(22, dtypes=BFLOAT),
@@ -95,7 +102,7 @@ SCHEMAS = {schema.operator: schema for schema in (
         "MaxPool",
         since(1, WINDOWS, dtypes=FLOATS),
         since(8, {"storage_order": Flag()}, outputs=2),
-        since(10, {"ceil_mode": Flag(), "dilations": PER_AXIS}),
+        since(10, {"ceil_mode": CEIL_MODE, "dilations": PER_AXIS}),
         since(11),
         since(12, dtypes=BYTES),
         since(22, dtypes=BFLOAT),
@@ -106,7 +113,7 @@ SCHEMAS = {schema.operator: schema for schema in (
         since(1, {**WINDOWS, "kernel_shape": Ints(minimum=1), "p": FLOAT_P}, dtypes=FLOATS),
         since(2, {"kernel_shape": KERNEL, "p": INT_P}),
         since(11),
-        since(18, {"ceil_mode": Flag(), "dilations": PER_AXIS}),
+        since(18, {"ceil_mode": CEIL_MODE, "dilations": PER_AXIS}),
         since(22, dtypes=BFLOAT),
         axes=True,
     ),
@@ -139,12 +146,13 @@ SCHEMAS = {schema.operator: schema for schema in (
             axes=True),
     history(
         "QLinearAveragePool",
-        since(1, {**WINDOWS, "ceil_mode": Flag(), "channels_last": Flag(), "count_include_pad": Flag()}, dtypes=BYTES),
+        since(1, {**WINDOWS, "ceil_mode": CEIL_MODE, "channels_last": Flag(), "count_include_pad": Flag()},
+              dtypes=BYTES),
         domain="com.microsoft", inputs=QUANTISED_INPUTS, optional=("x_zero_point", "y_zero_point"),
     ),
     history(
         "NhwcMaxPool",
-        since(1, {**WINDOWS, "ceil_mode": Flag(), "dilations": PER_AXIS}, dtypes=BYTES),
+        since(1, {**WINDOWS, "ceil_mode": CEIL_MODE, "dilations": PER_AXIS}, dtypes=BYTES),
         domain="com.microsoft", inputs=("x",), channels_last=True,
     ),
     history(

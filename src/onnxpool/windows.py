@@ -144,9 +144,9 @@ def with_spatial(shape: tuple[int, ...], sizes: tuple[int, ...], channels_last: 
     return (shape[0], *sizes, shape[-1]) if channels_last else (*shape[:2], *sizes)
 
 
-def per_axis(label: str, attributes: dict[str, Any], name: str, rank: int, omitted: int = 1) -> tuple[int, ...]:
-    """The values of an attribute for each of `rank` axes, or for each of their sides. The default is `omitted`."""
-    value, sides = attributes.get(name, omitted), rank * SIDES[name]
+def per_axis(label: str, attributes: dict[str, Any], name: str, rank: int) -> tuple[int, ...]:
+    """The values of an attribute for each of `rank` axes, or for each of their sides."""
+    value, sides = attributes[name], rank * SIDES[name]
     if isinstance(value, int):
         return (value,) * sides
     if len(value) != sides:
@@ -231,22 +231,22 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...],
     label : str
         The operator, as messages name it.
     attributes : dict
-        Checked attributes. Missing ones have their defaults.
+        The values of all attributes of the operator.
     sizes : tuple of int
         Sizes of the spatial axes.
     places : sequence of int
         Numbers of these axes in the array, for messages.
     """
     rank = len(sizes)
-    if attributes.get("kernel_shape") is None:
+    if attributes["kernel_shape"] is None:
         raise PoolError(f"{label}: kernel_shape is required to compute a result; give kernel_shape",
                         label, "kernel_shape")
     kernel = per_axis(label, attributes, "kernel_shape", rank)
     strides = per_axis(label, attributes, "strides", rank)
-    dilations = per_axis(label, attributes, "dilations", rank)
-    pads = per_axis(label, attributes, "pads", rank, omitted=0)
+    dilations = per_axis(label, {"dilations": 1, **attributes}, "dilations", rank)  # QLinearAveragePool has none
+    pads = per_axis(label, attributes, "pads", rank)
     check_sizes(label, sizes, places)
-    mode = attributes.get("auto_pad", "NOTSET")
+    mode = attributes["auto_pad"]
     if mode != "NOTSET" and any(pads):
         raise PoolError(f"{label}: pads={pads} given together with auto_pad={mode}; "
                         f"leave pads out or give auto_pad='NOTSET'", label, "pads", value=pads)

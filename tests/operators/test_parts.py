@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from support import same_bits
 
 import onnxpool
+from onnxpool.dtypes import LOOPS
+from onnxpool.planning.combining import Total
+from onnxpool.planning.reductions import KINDS, Kind
+from onnxpool.planning.request import Reduction
 
 Array = NDArray[Any]
 Plan = onnxpool.Plan
@@ -291,3 +295,16 @@ def test_refused(name: str) -> None:
         call()
     error: Any = caught.value
     assert (error.attribute, error.axis, error.value) == fields
+
+
+def test_partial_results_merge_as_their_row_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reduction whose taps have no order combines by the function of its row, in the dtype of its elements."""
+    monkeypatch.setitem(KINDS, "least", Kind("least", LOOPS, merge="minimum"))
+    total = Total(Reduction("least"), 6)
+    for value, taps in (([3, -7], 2), ([-1, 5], 4)):
+        total.add(np.array(value, np.int8), taps)
+
+    result = total.result()
+
+    assert result is not None
+    assert (result.dtype, result.tolist()) == (np.int8, [-1, -7])

@@ -14,6 +14,8 @@ from support import DTYPES
 
 import onnxpool
 from onnxpool import schemas
+from onnxpool.attributes import Attribute, Choice, Flag, Float, Int, Ints
+from onnxpool.errors import Place
 
 STANDARD = tuple(name for name in OPERATORS if name not in CONTRIBUTED)
 NEWEST = 28
@@ -272,3 +274,70 @@ def test_both_names_of_the_standard_domain_are_known(domain: str) -> None:
         operator = onnxpool.from_node(node("AveragePool", domain, kernel_shape=[2]), {key: 13})
 
         assert operator == onnxpool.AveragePool(kernel_shape=[2], opset=13)
+
+
+@pytest.mark.parametrize(
+    ("operator", "attribute", "kind"),
+    [
+        ("AveragePool", "auto_pad", Choice("SAME_LOWER", "NOTSET")),
+        ("AveragePool", "ceil_mode", Flag(1)),
+        ("AveragePool", "count_include_pad", Flag(1)),
+        ("AveragePool", "dilations", Ints(minimum=1, omitted=3)),
+        ("AveragePool", "pads", Ints(minimum=0, omitted=1)),
+        ("MaxPool", "storage_order", Flag(1)),
+        ("MaxPool", "strides", Ints(minimum=1, omitted=2)),
+        ("LpPool", "p", Int(1, minimum=1)),
+        ("MaxUnpool", "strides", Ints(minimum=1, omitted=3)),
+        ("MaxRoiPool", "spatial_scale", Float(0.5)),
+        ("RoiAlign", "mode", Choice("max", "avg")),
+        ("RoiAlign", "sampling_ratio", Int(3, minimum=0)),
+    ],
+)
+def test_another_default_is_a_row(operator: str, attribute: str, kind: Attribute,
+                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version with another default needs only its row. Earlier versions keep theirs."""
+    usual: Any = getattr(onnxpool, operator)
+    schema = schemas.SCHEMAS[operator]
+    newest = schema.versions[-1]
+    rows = (schemas.since(1, newest.attributes, dtypes=newest.dtypes, outputs=newest.outputs),
+            schemas.since(NEWEST, {attribute: kind}))
+    changed = schema._replace(versions=schemas.history(operator, *rows).versions)
+    monkeypatch.setitem(schemas.SCHEMAS, operator, changed)
+    later: Any = type(operator, (usual,), {"__slots__": (), "_schema": changed})
+    given = {name: value for name, value in ATTRIBUTES[operator].items() if name != attribute}
+    if attribute == "count_include_pad":
+        given["pads"] = 1
+    elif attribute in ("ceil_mode", "storage_order"):
+        given["strides"] = 3
+    if attribute == "storage_order":
+        given["return_indices"] = True
+    further = inputs(operator, shape=(2, 3, 7, 6))
+    if operator == "MaxUnpool":
+        further[1] %= 6 * 5  # inside the smaller result
+
+    def computed(made: Any, **attributes: Any) -> list[Any]:
+        result = made(**given, **attributes)(*further)
+        return [array.tolist() for array in (result if isinstance(result, tuple) else (result,))]
+
+    usual_value = newest.implied[attribute]
+    assert getattr(later(**given, opset=NEWEST), attribute) == kind.implied
+    assert getattr(later(**given, opset=NEWEST - 1), attribute) == usual_value
+    assert computed(later, opset=NEWEST) == computed(usual, **{attribute: kind.implied})
+    assert computed(later, opset=NEWEST - 1) == computed(usual, **{attribute: usual_value})
+    assert computed(later, opset=NEWEST) != computed(usual, **{attribute: usual_value})
+
+
+def test_flag_of_three_values() -> None:
+    """A flag has the values of its row, and messages name them."""
+    kind, where = Flag(values=(0, 1, 2)), Place("Pool", "flag")
+
+    assert [kind.check(where, value) for value in (False, True, 2, np.int64(2))] == [0, 1, 2, 2]
+    with pytest.raises(onnxpool.PoolError, match=r"^Pool: flag must be 0, 1 or 2, got 3; give 0, 1 or 2$"):
+        kind.check(where, 3)
+
+
+def test_attribute_of_later_versions_has_its_first_default() -> None:
+    """A default that changes does not change what the versions before the attribute do."""
+    rows = schemas.since(1), schemas.since(7, {"flag": Flag()}), schemas.since(25, {"flag": Flag(1)})
+
+    assert [version.implied for version in schemas.history("Pool", *rows).versions] == [{"flag": 0}] * 2 + [{"flag": 1}]

@@ -73,6 +73,21 @@ def test_an_attribute_is_a_fact_and_a_text(tmp_path: Path) -> None:
     assert "    rounding: Named[str] = Named()\n" in written
 
 
+def test_another_default_is_a_row(tmp_path: Path) -> None:
+    """A version that changes a default needs only its row: docstrings tell both, and the newest values."""
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    changed(tmp_path / "src/onnxpool/schemas.py", 'since(19, {"dilations": PER_AXIS}),',
+            'since(19, {"dilations": PER_AXIS, "count_include_pad": Flag(1, (0, 1, 2))}),')
+
+    assert generate(tmp_path)[0] == 0
+    for name in READ[-2:]:
+        written = (tmp_path / "src/onnxpool" / name).read_text()
+        assert written.count("count_include_pad : {0, 1, 2}, default: 1 (0 before version 19)\n") == (
+            2 if name.startswith("operators") else 1)
+
+
 def calls_of_made(module: Any) -> list[tuple[str, dict[str, str]]]:
     """For each call of `made` in a module the class and the keywords."""
     tree = ast.parse(inspect.getsource(module))

@@ -257,6 +257,6 @@ def merge(plan: Reducing, partials: Sequence[Partial]) -> Partial:
     total = Total(plan.reduction, taps)
     for one in partials:
         total.add(*one)
-    value = total.result(plan.dtype if plan.reduction.name == "max" else np.dtype(np.float64))
+    value = total.result()
     assert value is not None
     return Partial(value, taps)

@@ -130,8 +130,8 @@ class Case(NamedTuple):
         return len(kernel) if isinstance(kernel, tuple) else None
 
     def has(self, attribute: str) -> bool:
-        """Whether an attribute is given and not 0."""
-        return bool(self.operator.attributes.get(attribute))
+        """Whether an attribute is not 0."""
+        return bool(self.operator._values.get(attribute))
 
     @property
     def ceil(self) -> bool:
@@ -141,7 +141,7 @@ class Case(NamedTuple):
     @property
     def mode(self) -> str:
         """The auto_pad."""
-        return str(self.operator.attributes.get("auto_pad", "NOTSET"))
+        return str(self.operator._values.get("auto_pad", "NOTSET"))
 
     @property
     def same(self) -> bool:
@@ -204,7 +204,7 @@ class Case(NamedTuple):
     @property
     def p(self) -> float:
         """The exponent of a norm."""
-        p: float = self.operator.attributes.get("p", 2)
+        p: float = self.operator._values.get("p", 2)
         return p
 
     @property

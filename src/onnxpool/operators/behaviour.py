@@ -106,7 +106,7 @@ class Reducing(OneResult):
         places = self._pooled(shape)
         sizes = tuple([shape[axis] for axis in places])
         try:
-            axes = (resolve(self.label, self.attributes, sizes, places) if self.windowed
+            axes = (resolve(self.label, self._values, sizes, places) if self.windowed
                     else whole_windows(self.label, sizes, places))
         except PoolError as error:
             from ..explain import looks_coloured
@@ -198,7 +198,7 @@ class MaximumAndIndex(Maximum):
         from ..planning.request import Reduction
 
         return Reduction("indexed_max" if self.return_indices else "max",
-                         column_major=bool(self.attributes.get("storage_order")))
+                         column_major=bool(self._value("storage_order")))
 
 
 class Norm(Reducing):
@@ -261,7 +261,7 @@ class MaximumOfBins(OnRegions):
     def _regions(self) -> Regions:
         from ..planning.regions import Regions
 
-        height, width = per_axis(self.label, self.attributes, "pooled_shape", 2)
+        height, width = per_axis(self.label, self._values, "pooled_shape", 2)
         return Regions("roi_max", (height, width), scale=self._value("spatial_scale"))
 
 
@@ -289,7 +289,7 @@ class Scatter(OneResult):
         """The spatial shape that indices address."""
         from ..planning.unpooling import inferred_sizes
 
-        return inferred_sizes(self.label, self.attributes, *self._spatial(shape))
+        return inferred_sizes(self.label, self._values, *self._spatial(shape))
 
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return with_spatial(shape, self._addressed(shape), self.channels_last)

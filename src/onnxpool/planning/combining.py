@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
+from .reductions import KINDS
 from .request import Reduction
 
 
@@ -30,14 +31,15 @@ class Total:
     def add(self, value: Array, taps: int) -> None:
         """Add the partial result of one share."""
         self.seen += taps
-        if self.reduction.name != "max":
+        merge = KINDS[self.reduction.name].merge
+        if merge is None:
             value = value.astype(np.float64)
         with np.errstate(all="ignore"):  # infinities and NaNs are results
             if self.reduction.name == "mean":
                 value = value * (taps / self.taps)
                 self.value = value if self.value is None else self.value + value
-            elif self.reduction.name == "max" or np.isinf(self.reduction.p):
-                self.value = value if self.value is None else np.maximum(self.value, value)
+            elif merge or np.isinf(self.reduction.p):
+                self.value = value if self.value is None else getattr(np, merge or "maximum")(self.value, value)
             else:
                 self._add_norm(value)
 
@@ -49,10 +51,10 @@ class Total:
         self.value = self.value * ratio(self.scale, scale) ** p + ratio(value, scale) ** p
         self.scale = scale
 
-    def result(self, dtype: np.dtype[Any]) -> Array | None:
-        """The result, or None without any share."""
+    def result(self, dtype: np.dtype[Any] | None = None) -> Array | None:
+        """The result, by default in the dtype in which it was added up, or None without any share."""
         value = self.value
         with np.errstate(all="ignore"):
             if value is not None and self.scale is not None:
                 value = self.scale * value ** (1 / self.reduction.p)
-            return None if value is None else value.astype(dtype)
+            return value if value is None or dtype is None else value.astype(dtype)

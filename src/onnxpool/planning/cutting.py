@@ -13,6 +13,7 @@ from ..execution import Plan
 from ..parts import Limit, Part, Range, Share, grid
 from ..places import row_major
 from ..windows import Axis, whole_windows
+from .reductions import KINDS
 from .request import Reduction
 
 INDEX_BYTES = 8
@@ -135,7 +136,7 @@ class Cuttable(Plan):
 
     def _wide_dtype(self) -> str | None:
         """The dtype of partial results, where it differs from the array's."""
-        return None if self.reduction.name == "max" else DTYPES[dtype_name(self.dtype)].wide
+        return None if KINDS[self.reduction.name].merge else DTYPES[dtype_name(self.dtype)].wide
 
     def _shares(self, limit: Limit) -> Iterator[Share]:
         if self.operator.windowed or self.operator.quantised:

@@ -21,7 +21,6 @@ from .steps import Problem, Step
 from .tiles import Tile
 
 MOST_PLACES = 1 << 30  # maximum distance in places between taps of a window that 32 bits can count
-MOST_TAPS_OF_BYTES = 2**31 // 256  # their sum always fits into 32 bits
 VECTOR = 64  # bytes of the widest register
 # Byte budgets of tiles, and the number of lanes that are made adjacent together, by itemsize. Each was compared with
 # half and twice its value, on Zen 3 with one thread; the figures are the times of these relative to it.
@@ -67,8 +66,10 @@ def kind_of(request: Request) -> str:
     name = request.reduction.name
     if name == "norm" and math.isinf(request.reduction.p):
         return "magnitude"
-    if name == "quantised_mean" and math.prod(axis.most for axis in request.axes) > MOST_TAPS_OF_BYTES:
-        return "long_quantised_mean"
+    if name == "quantised_mean":
+        most = 2**31 >> 8 * request.dtype.itemsize  # taps whose sum is sure to fit into 32 bits
+        if math.prod(axis.most for axis in request.axes) > most:
+            return "long_quantised_mean"
     return name
 
 

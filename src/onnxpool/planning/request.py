@@ -12,7 +12,7 @@ from ..windows import Axis
 class Reduction(NamedTuple):
     """The function that turns a window into a result, with its parameters."""
 
-    name: str  # max, indexed_max, mean, norm, quantised_mean, mean_in_order
+    name: str  # a row of the table of reductions
     p: float = 0.0  # order of a norm
     whole: bool = False  # whether the operator has a single window, which covers the pooled axes
     column_major: bool = False  # whether indices count the first axis fastest

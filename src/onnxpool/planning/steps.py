@@ -125,7 +125,7 @@ def direct_work(problem: Problem) -> Work:
     registers = filled(problem.lanes, width)
     most = [axis.most for axis in problem.axes]
     taps = math.prod(most) * registers
-    tree = max(most) > FEW and KINDS[problem.reduction].ordered
+    tree = max(most) > FEW and KINDS[problem.reduction].merge is None
     return {"taps": taps, "tree": taps if tree else 0, "axes": taps if len(most) > 3 else 0,
             "part": taps if problem.lanes < width else 0,
             "widened": taps if problem.itemsize < problem.acc_bytes else 0, "windows": width / max(1, problem.lanes),

@@ -20,7 +20,7 @@ def inferred_sizes(label: str, attributes: dict[str, Any], sizes: tuple[int, ...
     rank = len(sizes)
     kernel = per_axis(label, attributes, "kernel_shape", rank)
     strides = per_axis(label, attributes, "strides", rank)
-    pads = per_axis(label, attributes, "pads", rank, omitted=0)
+    pads = per_axis(label, attributes, "pads", rank)
     check_sizes(label, sizes, range(first, first + rank))
     out = tuple((size - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i, size in enumerate(sizes))
     for i, size in enumerate(out):

@@ -1,14 +1,14 @@
 /* All that depends on the dtype of a unit, which is compiled for one ELEMENT_... No other header names a dtype.
  *
  *   elem_t                            an element in memory
- *   OF_BYTES, OF_HALVES,              its kind: an integer of 8 bits, a float of 16,
+ *   OF_INTEGERS, OF_HALVES,           its kind: an integer of at most 16 bits, a float of 16,
  *   OF_FLOATS, OF_DOUBLES               32 or 64 bits
  *   MAXIMA(a)                         a(number, register, bits) for maxima, which are compared as these numbers
  *   larger, LEAST                     the larger of two such registers, and the smallest of these numbers
  *
- * Bytes have
- *   widen                             to registers of int32
- *   widen_to_words                    to registers of int16
+ * Integers have
+ *   widen, narrow                     to registers of int32, and back
+ *   widen_to_words                    to registers of int16, in which 16 of them can be added: only those of 8 bits
  *   pairs_v, even_of, odd_of          two neighbours as one number, and each of them as int32
  *
  * Floats have
@@ -28,25 +28,27 @@
 #include "vec.h"
 
 #if defined(ELEMENT_int8)
-#define OF_BYTES
+#define OF_INTEGERS
 typedef int8_t elem_t;
 typedef VECTOR(int16_t, WIDTH / 2) pairs_v;
 #define MAXIMA(a) a(int8_t, int8_v, 8)
 #define LEAST INT8_MIN
 #define larger max_int8
 #define widen widen_int8
+#define narrow narrow_to_bytes
 #define widen_to_words widen_int8_to_words
 INLINE int32_v even_of(pairs_v pairs) { return __builtin_convertvector((pairs_v)(pairs << 8) >> 8, int32_v); }
 INLINE int32_v odd_of(pairs_v pairs) { return __builtin_convertvector(pairs >> 8, int32_v); }
 
 #elif defined(ELEMENT_uint8)
-#define OF_BYTES
+#define OF_INTEGERS
 typedef uint8_t elem_t;
 typedef half_words_v pairs_v;
 #define MAXIMA(a) a(uint8_t, uint8_v, 8)
 #define LEAST 0
 #define larger max_uint8
 #define widen widen_uint8
+#define narrow narrow_to_bytes
 #define widen_to_words widen_uint8_to_words
 INLINE int32_v even_of(pairs_v pairs) { return __builtin_convertvector(pairs & 0xff, int32_v); }
 INLINE int32_v odd_of(pairs_v pairs) { return __builtin_convertvector(pairs >> 8, int32_v); }
@@ -130,7 +132,7 @@ typedef uint32_v pairs_v;
 #define narrow_bits(v) (v)
 #endif
 
-#if !defined(OF_BYTES)
+#if !defined(OF_INTEGERS)
 INLINE double value_of(elem_t x) {
     const elem_t part[WIDTH / sizeof(double)] = {x};
     return widen_to_double(part)[0];

@@ -64,7 +64,7 @@ MAXIMA(ACCUMULATORS)
 ACCUMULATORS(double, double_v, 64)
 #elif defined(REDUCTION_long_quantised_mean)
 ACCUMULATORS(int64_t, int64_v, 64)
-#elif defined(REDUCTION_quantised_mean) || (defined(REDUCTION_indexed_max) && defined(OF_BYTES))
+#elif defined(REDUCTION_quantised_mean) || (defined(REDUCTION_indexed_max) && defined(OF_INTEGERS))
 ACCUMULATORS(int32_t, int32_v, 32)
 #else
 ACCUMULATORS(float, float_v, 32)

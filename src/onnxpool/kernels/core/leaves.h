@@ -9,7 +9,7 @@
 /* A row of few lanes, in bytes and in accumulators. */
 enum { ROW = ONNXPOOL_FULL_ROW, FULL = ROW / sizeof(acc_t) };
 
-#if defined(REDUCTION_quantised_mean) && !defined(REDUCTION_long_quantised_mean)
+#if defined(REDUCTION_quantised_mean) && !defined(REDUCTION_long_quantised_mean) && defined(widen_to_words)
 typedef struct { int16_v words; } leaf_t;
 enum { MOST_LEVEL = 4 }; /* a leaf is one register, so 16 rows are reduced at a time */
 INLINE leaf_t leaf_load(const elem_t *x, const Rule *rule) {

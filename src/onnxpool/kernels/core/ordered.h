@@ -14,7 +14,7 @@ INLINE void vec_split_two(vec_t *first, vec_t *second) { (void)first, (void)seco
 #endif
 
 /* ---- Whether a NaN was loaded. */
-#if defined(OF_BYTES)
+#if defined(OF_INTEGERS)
 enum { HAS_NANS = 0 };
 #else
 enum { HAS_NANS = 1 };
@@ -53,8 +53,8 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     v = BLEND(vec_t, v < low, low, v);
     v = BLEND(vec_t, v > high, high, v);
     v = (v + 12582912.0f) - 12582912.0f; /* 1.5 * 2^23 */
-    const quarter_int8_v narrow = narrow_to_bytes(__builtin_convertvector(v, int32_v));
-    memcpy(y, &narrow, sizeof narrow);
+    __extension__ const __auto_type elements = narrow(__builtin_convertvector(v, int32_v));
+    memcpy(y, &elements, sizeof elements);
 }
 
 typedef struct { int unused; } place_t, places_t; /* compilers drop it */
@@ -76,14 +76,14 @@ INLINE void total_add(Total *total, vec_t value, places_t place, int nans) {
 #else
 enum { PLACES = 1 };
 enum { FLAT = 128 }; /* measured: writing the indices of more items takes too many streams */
-#if defined(OF_BYTES)
+#if defined(OF_INTEGERS)
 INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
 #else
 INLINE vec_t vec_none(void) { return vec_fill(-__builtin_inf()); }
 #endif
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     (void)rule;
-#if defined(OF_BYTES)
+#if defined(OF_INTEGERS)
     return widen(x);
 #else
     return widen_bits(x);
@@ -97,8 +97,8 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
 #endif
 INLINE void vec_finish(elem_t *y, vec_t v, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
     (void)count, (void)inverse, (void)rule, (void)watch;
-#if defined(OF_BYTES)
-    const quarter_int8_v bits = narrow_to_bytes(v);
+#if defined(OF_INTEGERS)
+    __extension__ const __auto_type bits = narrow(v);
 #else
     __extension__ const __auto_type bits = narrow_bits(v);
 #endif
@@ -131,7 +131,7 @@ INLINE void indices_write(int64_t *indices, places_t places, const int64_t *shif
 #define PICK(type, mask, a, b) ((type)_mm512_mask_mov_epi32((__m512i)(a), mask, (__m512i)(b)))
 #define COMPARE(a, b, how) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), how)
 #endif
-#if defined(OF_BYTES)
+#if defined(OF_INTEGERS)
 #define GREATER(a, b) _mm512_cmpgt_epi32_mask((__m512i)(a), (__m512i)(b))
 #define WINS(a, b) GREATER(a, b)
 #else
