@@ -15,7 +15,7 @@ class Choice(NamedTuple):
 
     problem: Problem
     step: Step
-    cost: float  # for each register full of results; 0 if it has no costs
+    cost: float  # for each register full of results; infinite if it has no costs
 
 
 def moved(problem: Problem) -> float:
@@ -49,8 +49,6 @@ def choose(problem: Problem) -> Choice:
     fitting = [step for step in STEPS if reduction in step.reductions and step.fits(problem)]
     if Forced.step is not None:
         fitting = [step for step in fitting if step.name == Forced.step] or fitting
-    if not fitting[0].costs:  # no other step takes such reductions
-        return Choice(problem, fitting[0], 0.0)
     chosen, least = fitting[0], fitting[0].cost(problem)
     for step in fitting[1:]:
         cost = step.cost(problem)
