@@ -104,9 +104,7 @@ class Step(NamedTuple):
                 and (self.bounded is None or self.bounded(problem)))
 
     def cost(self, problem: Problem) -> float:
-        """Nanoseconds for each register full of results; infinite if they are unknown."""
-        if not self.costs:
-            return math.inf
+        """Nanoseconds for each register full of results."""
         total = 0.0
         for unit, amount in self.work(problem).items():
             total += self.costs[unit] * amount
@@ -207,9 +205,14 @@ VIEW = "copy"  # the route of results that are elements of X, which NumPy copies
 
 def retry_of(step: Step, problem: Problem) -> Step:
     """The step that computes suspect results of a step again: its retry, itself, or the first one that takes them."""
+    if step.retry is not None:
+        for other in STEPS:
+            if other.name == step.retry and other.fits(problem):
+                return other
+    if "wide" in step.reductions:
+        return step
     again = problem._replace(reduction="wide")
-    fitting = [other for other in STEPS if other.fits(again)]
-    return min(fitting, key=lambda other: (other.name != step.retry, other is not step))
+    return next(other for other in STEPS if other.fits(again))
 
 
 def unit_of(step: str, reduction: str, dtype: str) -> str:
