@@ -116,6 +116,23 @@ class Axis:
         return next(steps) - next(steps)
 
     @property
+    def kept(self) -> bool:
+        """Whether every element is a window by itself."""
+        return self.kernel == 1 and self.out == self.size and self.pads == (0, 0)
+
+    @property
+    def covers(self) -> bool:
+        """Whether the only window is the whole axis."""
+        return self.kernel == self.size and self.pads == (0, 0)
+
+    @property
+    def picked(self) -> slice | None:
+        """The elements that are the windows, if every window is a single one."""
+        if self.kernel > 1 or self.end - self.begin < self.out:
+            return None
+        return slice(None, (self.out - 1) * self.stride + 1, self.stride)
+
+    @property
     def empty(self) -> int:
         """The number of windows without a tap inside the input."""
         touching, inside, behind = (self._first_at(place) for place in (1 - self.span, 0, self.size))

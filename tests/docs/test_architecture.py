@@ -66,6 +66,16 @@ def test_the_page_lists_every_module():
     assert set(page.modules()) == set(imports()) - {"planning"}
 
 
+def test_the_maps_name_every_file():
+    """Each file of a package that is one module has a row of its own, there or on the map of the core."""
+    maps = [path.read_text(encoding="utf-8") for path in (ROOT / "docs/architecture.md", PACKAGE / "kernels/README.md")]
+    named = {name.rpartition("/")[2] for text in maps for name in re.findall(r"`([\w./]+)`", text)}
+    files = {path for suffix in ("py", "pyx", "pxi", "pxd", "h", "in") for path in PACKAGE.rglob(f"*.{suffix}")}
+    unnamed = {path.relative_to(PACKAGE).as_posix() for path in files
+               if module_of(path) in WHOLE and path.stem != "__init__" and path.name not in named}
+    assert unnamed == set()
+
+
 def test_modules_import_what_the_page_says():
     found, listed = imports(), page.modules()
     assert {name: found[name] for name in listed} == listed

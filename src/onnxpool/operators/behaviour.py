@@ -224,7 +224,7 @@ class QuantisedMean(Reducing):
         """A sum of integers if one window covers the input. Otherwise, a sum of real values in the order of taps."""
         from ..planning.request import Reduction
 
-        whole = all(axis.kernel == axis.size and axis.pads == (0, 0) for axis in axes)
+        whole = all(axis.covers for axis in axes)
         return Reduction("quantised_mean" if whole else "mean_in_order", whole=whole)
 
 

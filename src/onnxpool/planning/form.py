@@ -5,7 +5,7 @@ from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
 from ..windows import Axis
-from .request import Request, is_kept
+from .request import Request
 
 
 class Dim(NamedTuple):
@@ -99,7 +99,7 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
     dims: list[Dim] = []  # fastest first
     for axis in range(len(request.shape) - 1, -1, -1):
         size, windows = request.shape[axis], along.get(axis)
-        if windows is not None and is_kept(windows):
+        if windows is not None and windows.kept:
             windows = None
         if size == 1 and windows is None:
             continue

@@ -91,19 +91,14 @@ class Request(NamedTuple):
         return tuple([steps[axis] for axis in range(len(self.shape))])
 
 
-def is_kept(axis: Axis) -> bool:
-    """Whether every element is a window by itself."""
-    return axis.kernel == 1 and axis.out == axis.size and axis.pads == (0, 0)
-
-
 def picked(request: Request) -> tuple[slice | int, ...] | None:
     """The index of the results in X, if every window has a single element that the reduction does not change."""
     if request.reduction.name not in ("max", "mean") or not request.windows:
         return None
     index: list[slice | int] = [slice(None)] * len(request.shape)
     for axis, windows in request.windows:
-        if windows.kernel > 1 or windows.end - windows.begin < windows.out:
+        elements = windows.picked
+        if elements is None:
             return None
-        steps = slice(None, (windows.out - 1) * windows.stride + 1, windows.stride)
-        index[axis] = steps if request.keepdims else 0
+        index[axis] = elements if request.keepdims else 0
     return tuple(index)

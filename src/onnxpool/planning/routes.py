@@ -1,5 +1,6 @@
 """Routes: choosing the step that solves a problem, and whether strided channels are made adjacent for it."""
 
+import math
 from typing import NamedTuple
 
 from .steps import MOVES, STEPS, Problem, Step
@@ -15,7 +16,7 @@ class Choice(NamedTuple):
 
     problem: Problem
     step: Step
-    cost: float  # cost of each register full of results; 0 if the step has no costs
+    cost: float  # cost of each register full of results; infinite if the step has no costs
 
 
 def moved(problem: Problem) -> float:
@@ -49,13 +50,12 @@ def choose(problem: Problem) -> Choice:
     fitting = [step for step in STEPS if reduction in step.reductions and step.fits(problem)]
     if Forced.step is not None:
         fitting = [step for step in fitting if step.name == Forced.step] or fitting
-    if not fitting[0].costs:  # no other step takes such reductions
-        return Choice(problem, fitting[0], 0.0)
-    chosen, least = fitting[0], fitting[0].cost(problem)
-    for step in fitting[1:]:
-        cost = step.cost(problem)
-        if cost < CLEARLY * least:
-            chosen, least = step, cost
+    chosen, least = fitting[0], math.inf
+    for step in fitting:
+        if step.costs:
+            cost = step.cost(problem)
+            if cost < CLEARLY * least:
+                chosen, least = step, cost
     return Choice(problem, chosen, least)
 
 

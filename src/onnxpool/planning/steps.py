@@ -61,7 +61,8 @@ class Step(NamedTuple):
     work : callable
         Amounts of work for each register full of results.
     costs : mapping
-        Nanoseconds for each unit of work, on AMD Zen 3. `tools/measure_routes.py` measures and prints them.
+        Nanoseconds for each unit of work, among them "results", on AMD Zen 3. `tools/measure_routes.py` measures and
+        prints them. A step without costs is chosen where no step with costs fits, or when a test forces it.
     is_near : callable, optional
         Whether strided channels should be made adjacent. By default, costs decide.
     least_lanes : int
@@ -77,7 +78,7 @@ class Step(NamedTuple):
     by_axis : bool
         Whether axes are reduced one after the other. Then rows must be contiguous, and padding is read as well.
     retry : str, optional
-        The step that computes suspect results again, if it fits. By default the same one.
+        The step that computes suspect results again, if it fits. By default the same one, if it takes "wide".
     """
 
     name: str
@@ -203,12 +204,15 @@ VIEW = "copy"  # the route of results that are elements of X, which NumPy copies
 
 
 def retry_of(step: Step, problem: Problem) -> Step:
-    """The step that computes suspect results of a step again."""
+    """The step that computes suspect results of a step again: its retry, itself, or the first one that takes them."""
     if step.retry is not None:
         for other in STEPS:
             if other.name == step.retry and other.fits(problem):
                 return other
-    return step
+    if "wide" in step.reductions:
+        return step
+    again = problem._replace(reduction="wide")
+    return next(other for other in STEPS if other.fits(again))
 
 
 def unit_of(step: str, reduction: str, dtype: str) -> str:
