@@ -185,6 +185,9 @@ EXAMPLES = {
     "ort-infinite": (made("GlobalMaxPool", 1, np.full((1, 1, 4), -np.inf, np.float32)), BYTES),
     "ort-norm-range": (made("LpPool", 11, np.float32([[[1e30, 1e30]]]), kernel_shape=[2]), BYTES),
     "reference-nan": (made("AveragePool", 7, NAN, kernel_shape=[4]), made("GlobalAveragePool", 1, NAN)),
+    "reference-infinite-indices": (
+        made("MaxPool", 8, np.full((1, 1, 1, 3), np.inf), 2, kernel_shape=[1, 3], pads=[0, 0, 0, 2]),
+        made("MaxPool", 8, np.full((1, 1, 1, 3), np.inf), 2, kernel_shape=[1, 3])),
     "reference-norm-range": (made("LpPool", 11, np.float32([[[1e30, 1e30]]]), kernel_shape=[2]),
                              made("GlobalAveragePool", 1, FOUR)),
     "openvino-nan": (made("MaxPool", 11, NAN, kernel_shape=[4]), BYTES),
@@ -279,6 +282,16 @@ BORDERS = {
     "other pads along one axis, and elements along another": ("ort-same-dilations", made(
         "MaxPool", 12, ramp(1, 1, 8, 1, dtype="int8"), kernel_shape=[3, 1], strides=[4, 4], dilations=[2, 3],
         auto_pad="SAME_LOWER", ceil_mode=1), True),
+    "pads that count only at the beginning": ("reference-unit-pads", made(
+        "MaxPool", 22, TWO, kernel_shape=[4], pads=[2, 0], ceil_mode=1), False),
+    "pads that count only at the end": ("reference-unit-pads", made(
+        "MaxPool", 22, TWO, kernel_shape=[4], pads=[0, 2], ceil_mode=1), True),
+    "a padded element of -inf": ("reference-infinite-indices", made(
+        "MaxPool", 10, np.full((1, 1, 1, 1), -np.inf), 2, kernel_shape=[3, 3], auto_pad="SAME_LOWER"), True),
+    "indices of a padded image of one element": ("reference-unit-indices", made(
+        "MaxPool", 10, ramp(1, 1, 1, 1), 2, kernel_shape=[2, 2], pads=[1, 1, 1, 1]), True),
+    "indices of a row with pads": ("reference-unit-indices", made(
+        "MaxPool", 22, TWO, 2, kernel_shape=[4], pads=[2, 0], ceil_mode=1), True),
     "a mean with a negative pad": ("ort-same-dilations", made(
         "AveragePool", 22, ramp(1, 1, 3), kernel_shape=[2], strides=[3], dilations=[2], auto_pad="SAME_UPPER"), True),
     "a maximum with a negative pad": ("ort-same-dilations", made(

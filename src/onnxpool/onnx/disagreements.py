@@ -425,13 +425,48 @@ def reference_counts_otherwise(case: Case) -> bool:
         return False
     if case.shape[:2] != (1, 1) or (case.has("storage_order") and orders_differ(case)):
         return True
-    if case.same and any(axis.pads[0] for axis in case.axes):  # it uses the pads of NOTSET
-        return any(axis.pads[0] and axis.size > 1 for axis in case.axes)
+    return reference_misplaces(case)
+
+
+def reference_mistakes_infinity(case: Case) -> bool:
+    """
+    Whether the reference's Indices are wrong for a window full of inf, or of -inf, in its code for unit strides.
+
+    It replaces infinities by the largest finite numbers, and padding by the minimum of the window, before it looks for
+    the maximum: of inf, padding is chosen, and of -inf, the first element.
+    """
+    return case.operator.return_indices and case.unit and reference_misplaces(case, infinities=True)
+
+
+def reference_misplaces(case: Case, infinities: bool = False) -> bool:
+    """Whether the reference's code for unit strides converts a position in a window to the index of another element."""
+    if case.rank != 2 and any(axis.pads[0] for axis in case.axes):
+        return True
     sizes, kernel, outs = zip(*((axis.size, axis.kernel, axis.out) for axis in case.axes), strict=True)
-    inside = (range(max(0, axis.pads[0] - axis.out + 1), min(axis.kernel, axis.size + axis.pads[0]))
-              for axis in case.axes)  # the taps of a window that may lie on an element
-    return any(place(taps, sizes) != place(digits(place(taps, kernel), outs), sizes)
-               for taps in itertools.islice(itertools.product(*inside), MOST_WINDOWS))
+    heads = [0 if case.same else axis.pads[0] for axis in case.axes]  # for SAME_*, it uses the pads of NOTSET
+    taps = list(itertools.islice(itertools.product(*map(range, kernel)), MOST_WINDOWS))
+    # Windows inside the input are all alike.
+    windows = [{*range(min(axis.out, axis.pads[0] + 1)), *range(max(0, axis.out - axis.pads[1] - 1), axis.out)}
+               for axis in case.axes]
+    for at in itertools.islice(itertools.product(*windows), MOST_WINDOWS):
+        begins = [window - axis.pads[0] for window, axis in zip(at, case.axes, strict=True)]
+        places = [[begin + each for begin, each in zip(begins, tap, strict=True)] for tap in taps]
+        inside = [all(0 <= each < size for each, size in zip(coordinates, sizes, strict=True))
+                  for coordinates in places]
+        if not any(inside):
+            continue
+        first = inside.index(True)
+        chosen = [(0, first)]  # if all elements are equal, the first place, even if it is padding
+        if sum(inside) > 1 or infinities:
+            chosen += [(tap, tap) for tap in range(len(taps)) if inside[tap]]
+        if infinities and False in inside:
+            chosen.append((inside.index(False), first))
+        for tap, right in chosen:
+            theirs = [digit + window - head for digit, window, head in
+                      zip(digits(place(taps[tap], kernel), outs), at, heads, strict=True)]
+            if place(theirs, sizes) != place(places[right], sizes):
+                return True
+    return False
 
 
 def place(coordinates: Iterable[int], sizes: Iterable[int]) -> int:
@@ -481,8 +516,11 @@ def reference_counts_pads(case: Case) -> bool:
 
 def reference_loses_pads(case: Case) -> bool:
     """Whether the reference's implementation for unit strides, which expects other orders of pads, is wrong."""
-    if case.rank != 2:
-        return case.unit and (case.same or case.padded)
+    if case.rank != 2:  # it does not pad, but counts the pads at the beginning in the size of the output
+        theirs = [Axis(axis.size, axis.size + axis.pads[0] - axis.kernel + 1, axis.kernel, 1, 1, (0, axis.pads[0]))
+                  for axis in case.axes]
+        return case.unit and (case.same or (case.padded and (
+            not case.ceil or differ(list(zip(case.axes, theirs, strict=True))))))
     swapped = not case.same and case.unit and case.axes[1].pads[0] != case.axes[0].pads[1]
     return case.unit and (swapped or (case.ceil and case.padded and not case.same))
 
@@ -858,6 +896,10 @@ DISAGREEMENTS = (
     Disagreement(
         "reference-nan", REFERENCE, POOLS, reference_drops_nan,
         "treats NaN in the input as padding", values="NaN"),
+    Disagreement(
+        "reference-infinite-indices", REFERENCE, MAXIMUM, reference_mistakes_infinity,
+        "returns Indices of padding, or wrong ones, for a window of infinities if strides and dilations are 1",
+        values="infinity"),
     Disagreement(
         "reference-mean-range", REFERENCE, AVERAGE + GLOBAL_AVERAGE,
         lambda case: case.most > 1 and case.dtype != "float16",

@@ -183,9 +183,7 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
 
 
 cdef inline void load_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows, seen_t* seen) noexcept nogil:
-    if c.split == 2 and c.joined == 1:  # constants let compilers leave out what is not needed
-        load_groups(<Woven*> NULL, c, x, y, rows, c.taps, 1, seen)
-    elif c.split == 2 and c.taps == 3:
+    if c.split == 2 and c.taps == 3:  # of a constant, a compiler unrolls the loop
         load_groups(<Woven*> NULL, c, x, y, rows, 3, c.joined, seen)
     elif c.split == 2:
         load_groups(<Woven*> NULL, c, x, y, rows, c.taps, c.joined, seen)
