@@ -44,9 +44,8 @@ static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, pt
     *high = behind < *low ? *low : behind > a->size ? a->size : (ptrdiff_t)behind;
 }
 
-static inline Window window_at(const Axis *a, ptrdiff_t w) {
-    if (a->begin <= w && w < a->end)
-        return (Window){w * a->stride - a->pad, a->kernel, 0, (double)a->kernel};
+/* A window that may overhang the input. Its divisions of 128 bits are too long to be inlined. */
+static __attribute__((noinline)) Window window_at_border(const Axis *a, ptrdiff_t w) {
     const wide_int place = (wide_int)w * a->stride - a->pad;
     const wide_int skipped = taps_before(-place, a), inside = taps_before(a->size - place, a) - skipped;
     Window window = {0, 0, (ptrdiff_t)skipped, 0};
@@ -56,6 +55,12 @@ static inline Window window_at(const Axis *a, ptrdiff_t w) {
     }
     window.count = a->counts_pads ? (double)taps_before(a->size + (wide_int)a->pad_end - place, a) : (double)window.taps;
     return window;
+}
+
+static inline Window window_at(const Axis *a, ptrdiff_t w) {
+    if (a->begin <= w && w < a->end)
+        return (Window){w * a->stride - a->pad, a->kernel, 0, (double)a->kernel};
+    return window_at_border(a, w);
 }
 
 /* Neighbouring windows with the same taps and divisor: the rest of the interior, or a single window. */

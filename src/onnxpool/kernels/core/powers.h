@@ -5,7 +5,9 @@
 #include <math.h>
 #include <stdint.h>
 
-static inline double power(double x, double p) {
+#include "vec.h"
+
+RARE double power(double x, double p) {
     double base = fabs(x), result = 1;
     if (p == 1)
         return base;
@@ -79,7 +81,7 @@ static inline double root(double value, int64_t exponent, double p) {
     return ldexp(pow(value, 1 / p) * exp2(rest / p), bounded(whole));
 }
 
-static inline double norm(double total, double p) {
+RARE double norm(double total, double p) {
     return p == 1 ? total : p == 2 ? sqrt(total) : p == 3 ? cbrt(total) : root(total, 0, p);
 }
 #endif

@@ -10,7 +10,7 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
-#define RARE static __attribute__((noinline)) /* copies in each loop would only slow down compilation */
+#define RARE static __attribute__((noinline)) /* copies in each loop would only take time to compile, and space */
 
 #if defined(__AVX512BW__)
 enum { WIDTH = 64 }; /* bytes of a register */
