@@ -15,8 +15,8 @@ from .core.tasks cimport (
     FRONT,
     Call,
     Job,
-    Part,
-    count_parts,
+    Ranges,
+    count_tiles,
     room_of,
     run_task,
     stopped,
@@ -219,7 +219,7 @@ cdef class Pool:
 
     cdef _set_job(self, Job* job, stage, bint retries):
         cdef Tile tile
-        cdef Part whole
+        cdef Ranges whole
         cdef Py_ssize_t elements, results, a, span
         cdef Py_ssize_t[MOST_AXES] zero
         setup, form = self.setup, self.setup.form
@@ -237,7 +237,7 @@ cdef class Pool:
         for a in range(job.rank):
             job.tile[a], zero[a] = stage.windows[a], 0
         whole_of(job, 0, &whole)
-        job.tasks = count_parts(job, &whole) * job.groups
+        job.tasks = count_tiles(job, &whole) * job.groups
         memset(&tile, 0, sizeof(Tile))
         tile.axis, tile.rank, tile.items, tile.lanes = job.axis, job.rank, job.tile_items, job.tile_lanes
         tile.joined, tile.all_lanes, tile.most_lanes = job.joined, max(1, job.lanes), job.tile_lanes

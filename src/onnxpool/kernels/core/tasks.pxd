@@ -42,7 +42,7 @@ cdef struct Call:
     bint y_apart, indices_apart          # and whether results must be
     bint far                             # whether elements are in main memory
 
-cdef struct Part:
+cdef struct Ranges:
     # The ranges of a tile along each dimension of its job.
     Py_ssize_t group, item, items, lane, lanes
     Py_ssize_t[MOST_AXES] begin, end     # windows
@@ -65,7 +65,7 @@ cdef inline bint stopped(const Call* call) noexcept nogil:
     return call.signals != NULL and interrupted(call.signals)
 
 
-cdef inline Py_ssize_t count_parts(const Job* job, const Part* whole) noexcept nogil:
+cdef inline Py_ssize_t count_tiles(const Job* job, const Ranges* whole) noexcept nogil:
     """The number of tiles of a job in a whole, which may be a tile of another job."""
     cdef Py_ssize_t count = ceil_div(whole.items, job.tile_items) * ceil_div(whole.lanes, job.tile_lanes)
     cdef int a
@@ -74,29 +74,29 @@ cdef inline Py_ssize_t count_parts(const Job* job, const Part* whole) noexcept n
     return count
 
 
-cdef inline void whole_of(const Job* job, Py_ssize_t group, Part* part) noexcept nogil:
+cdef inline void whole_of(const Job* job, Py_ssize_t group, Ranges* ranges) noexcept nogil:
     cdef int a
-    part.group, part.item, part.items, part.lane, part.lanes = group, 0, job.items, 0, job.lanes
+    ranges.group, ranges.item, ranges.items, ranges.lane, ranges.lanes = group, 0, job.items, 0, job.lanes
     for a in range(job.rank):
-        part.begin[a], part.end[a] = 0, job.axis[a].out
+        ranges.begin[a], ranges.end[a] = 0, job.axis[a].out
 
 
-cdef inline void locate(const Job* job, const Part* whole, Py_ssize_t task, Part* part) noexcept nogil:
+cdef inline void locate(const Job* job, const Ranges* whole, Py_ssize_t task, Ranges* ranges) noexcept nogil:
     """Find the tile of a task. Tasks are numbered in memory order: lanes are fastest, and items slowest."""
     cdef Py_ssize_t count = ceil_div(whole.lanes, job.tile_lanes)
     cdef int a
-    part.group = whole.group
-    part.lane = whole.lane + task % count * job.tile_lanes
-    part.lanes = min(job.tile_lanes, whole.lane + whole.lanes - part.lane)
+    ranges.group = whole.group
+    ranges.lane = whole.lane + task % count * job.tile_lanes
+    ranges.lanes = min(job.tile_lanes, whole.lane + whole.lanes - ranges.lane)
     task //= count
     for a in range(job.rank - 1, -1, -1):
         count = ceil_div(whole.end[a] - whole.begin[a], job.tile[a])
-        part.begin[a] = whole.begin[a] + task % count * job.tile[a]
-        part.end[a] = min(whole.end[a], part.begin[a] + job.tile[a])
-        elements_of(&job.axis[a], part.begin[a], part.end[a], &part.low[a], &part.high[a])
+        ranges.begin[a] = whole.begin[a] + task % count * job.tile[a]
+        ranges.end[a] = min(whole.end[a], ranges.begin[a] + job.tile[a])
+        elements_of(&job.axis[a], ranges.begin[a], ranges.end[a], &ranges.low[a], &ranges.high[a])
         task //= count
-    part.item = whole.item + task * job.tile_items
-    part.items = min(job.tile_items, whole.item + whole.items - part.item)
+    ranges.item = whole.item + task * job.tile_items
+    ranges.items = min(job.tile_items, whole.item + whole.items - ranges.item)
 
 
 cdef inline Py_ssize_t offset_of(const Job* job, Py_ssize_t group, const Py_ssize_t* strides) noexcept nogil:
@@ -109,23 +109,24 @@ cdef inline Py_ssize_t offset_of(const Job* job, Py_ssize_t group, const Py_ssiz
     return offset
 
 
-cdef inline char* address(const Array* array, const Job* job, const Part* part, const Py_ssize_t* at) noexcept nogil:
-    cdef char* data = array.data + offset_of(job, part.group, array.outer)
+cdef inline char* address(const Array* array, const Job* job, const Ranges* ranges,
+                          const Py_ssize_t* at) noexcept nogil:
+    cdef char* data = array.data + offset_of(job, ranges.group, array.outer)
     cdef int a
-    data += part.item * array.item + part.lane * array.lane
+    data += ranges.item * array.item + ranges.lane * array.lane
     for a in range(job.rank):
         data += at[a] * array.axis[a]
     return data
 
 
-cdef inline void describe(Copy* copy, const Job* job, const Part* part, const Array* array, const Py_ssize_t* begin,
+cdef inline void describe(Copy* copy, const Job* job, const Ranges* ranges, const Array* array, const Py_ssize_t* begin,
                           const Py_ssize_t* end, Py_ssize_t* strides, Py_ssize_t itemsize) noexcept nogil:
     """Describe the copy of a box of an array to scratch memory, and set the strides that it has there, in elements."""
-    cdef Py_ssize_t stride = part.lanes
+    cdef Py_ssize_t stride = ranges.lanes
     cdef int a, rank = job.rank
-    copy.from_ = address(array, job, part, begin)
+    copy.from_ = address(array, job, ranges, begin)
     copy.itemsize, copy.swapped, copy.axes = itemsize, array.swapped, rank + 2
-    copy.n[0], copy.n[rank + 1] = part.items, part.lanes
+    copy.n[0], copy.n[rank + 1] = ranges.items, ranges.lanes
     copy.from_stride[0], copy.from_stride[rank + 1] = array.item, array.lane
     copy.to_stride[rank + 1] = itemsize
     for a in range(rank - 1, -1, -1):
@@ -153,28 +154,28 @@ cdef inline Py_ssize_t volume(const Copy* copy) noexcept nogil:
     return n
 
 
-cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const Part* part, Py_ssize_t* strides,
+cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const Ranges* ranges, Py_ssize_t* strides,
                             char* memory) noexcept nogil:
     """Set where a tile reads its elements: in place, or copied to scratch memory."""
     cdef Copy copy
     cdef int a, rank = job.rank
     cdef Py_ssize_t[MOST_AXES] zero
     if call.apart and not job.gathers:
-        describe(&copy, job, part, &call.x, part.low, part.high, strides, job.itemsize)
+        describe(&copy, job, ranges, &call.x, ranges.low, ranges.high, strides, job.itemsize)
         copy.to = memory = memory + FRONT
         if volume(&copy):
             job.copy(&copy)
         tile.x, tile.x_item = memory, strides[rank]
         for a in range(rank):
-            tile.x -= part.low[a] * strides[a] * job.itemsize
+            tile.x -= ranges.low[a] * strides[a] * job.itemsize
         return
     for a in range(rank):
         zero[a], strides[a] = 0, call.x.axis[a] // job.itemsize
-    tile.x, tile.x_item = address(&call.x, job, part, zero), call.x.item // job.itemsize
+    tile.x, tile.x_item = address(&call.x, job, ranges, zero), call.x.item // job.itemsize
     tile.strided = &call.x if call.apart else NULL
 
 
-cdef inline char* target_of(Copy* copy, const Job* job, const Part* part, const Array* array, bint apart,
+cdef inline char* target_of(Copy* copy, const Job* job, const Ranges* ranges, const Array* array, bint apart,
                             Py_ssize_t* strides, char* memory) noexcept nogil:
     """The address for the result of window 0. If results are apart, `copy` later moves them into place."""
     cdef int a, rank = job.rank
@@ -182,7 +183,7 @@ cdef inline char* target_of(Copy* copy, const Job* job, const Part* part, const 
     cdef char* target
     cdef Py_ssize_t[MOST_AXES] zero
     if apart:
-        describe(copy, job, part, array, part.begin, part.end, strides, array.itemsize)
+        describe(copy, job, ranges, array, ranges.begin, ranges.end, strides, array.itemsize)
         target = <char*> copy.from_
         if job.retries:
             copy.to = memory
@@ -190,20 +191,20 @@ cdef inline char* target_of(Copy* copy, const Job* job, const Part* part, const 
         turn(copy)
         copy.from_, copy.to, y = memory, target, memory
         for a in range(rank):
-            y -= part.begin[a] * strides[a] * array.itemsize
+            y -= ranges.begin[a] * strides[a] * array.itemsize
         return y
     for a in range(rank):
         zero[a], strides[a] = 0, array.axis[a] // array.itemsize
     strides[rank] = array.item // array.itemsize
-    return address(array, job, part, zero)
+    return address(array, job, ranges, zero)
 
 
-cdef inline void set_tile(Tile* tile, const Job* job, const Part* part, const Call* call) noexcept nogil:
+cdef inline void set_tile(Tile* tile, const Job* job, const Ranges* ranges, const Call* call) noexcept nogil:
     memset(tile, 0, sizeof(Tile))
-    tile.axis, tile.rank, tile.items, tile.lanes = job.axis, job.rank, part.items, part.lanes
+    tile.axis, tile.rank, tile.items, tile.lanes = job.axis, job.rank, ranges.items, ranges.lanes
     tile.joined, tile.all_lanes, tile.most_lanes = job.joined, job.lanes, job.tile_lanes
-    tile.begin = &part.begin[0]
-    tile.end = &part.end[0]
+    tile.begin = &ranges.begin[0]
+    tile.end = &ranges.end[0]
     tile.rule, tile.far = &call.rule, call.far
 
 
@@ -218,16 +219,16 @@ cdef inline void bring_closest_inside(Copy* copy) noexcept nogil:
             copy.n[last], copy.from_stride[last] = n, stride
 
 
-cdef inline bint has_cause(const Job* job, const Call* call, const Part* part) noexcept nogil:
+cdef inline bint has_cause(const Job* job, const Call* call, const Ranges* ranges) noexcept nogil:
     """Whether a tile has finite elements that may have taken a sum out of its range."""
     cdef Copy copy
     cdef Py_ssize_t[MOST_AXES + 1] strides
-    describe(&copy, job, part, &call.x, part.low, part.high, strides, job.itemsize)
+    describe(&copy, job, ranges, &call.x, ranges.low, ranges.high, strides, job.itemsize)
     bring_closest_inside(&copy)
     return has_extreme(&copy, copy.from_, 0, &job.extremes)
 
 
-cdef inline void run_part(const Job* job, const Call* call, const Part* part, char* memory) noexcept nogil:
+cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges, char* memory) noexcept nogil:
     """Compute a tile: again with divisions if quotients may be wrong, and by a retry if results are still suspect."""
     cdef Tile tile
     cdef Copy copy, indices
@@ -235,17 +236,17 @@ cdef inline void run_part(const Job* job, const Call* call, const Part* part, ch
     cdef Py_ssize_t[MOST_AXES + 1] x_stride, y_stride, index_stride
     cdef char* results = memory + (job.x_room if call.apart else 0)
     cdef char* places = results + (job.y_room if call.y_apart else 0)
-    set_tile(&tile, job, part, call)
+    set_tile(&tile, job, ranges, call)
     tile.scratch = places + (job.index_room if call.indices_apart else 0)
-    set_source(&tile, job, call, part, x_stride, memory)
-    tile.y = target_of(&copy, job, part, &call.y, call.y_apart, y_stride, results)
+    set_source(&tile, job, call, ranges, x_stride, memory)
+    tile.y = target_of(&copy, job, ranges, &call.y, call.y_apart, y_stride, results)
     tile.x_stride, tile.y_stride, tile.y_item = x_stride, y_stride, y_stride[job.rank]
     if call.indices.data != NULL:
-        tile.indices = target_of(&indices, job, part, &call.indices, call.indices_apart, index_stride, places)
+        tile.indices = target_of(&indices, job, ranges, &call.indices, call.indices_apart, index_stride, places)
         tile.index_stride, tile.index_item, tile.pace = index_stride, index_stride[job.rank], job.place
         tile.base_item, tile.base_lane = job.item_place, job.lane_place
-        tile.base = (offset_of(job, part.group, job.outer_place) + part.item * tile.base_item
-                     + part.lane * tile.base_lane)
+        tile.base = (offset_of(job, ranges.group, job.outer_place) + ranges.item * tile.base_item
+                     + ranges.lane * tile.base_lane)
     job.step(&tile)
     if tile.suspect and call.rule.divides and not call.rule.careful:
         careful, tile.suspect = call.rule, 0
@@ -255,23 +256,23 @@ cdef inline void run_part(const Job* job, const Call* call, const Part* part, ch
         job.copy(&copy)
     if call.indices.data != NULL and call.indices_apart:
         job.copy(&indices)
-    if tile.suspect and job.retry != NULL and has_cause(job, call, part):
-        retry_part(job.retry, call, part, memory)
+    if tile.suspect and job.retry != NULL and has_cause(job, call, ranges):
+        retry_tile(job.retry, call, ranges, memory)
 
 
-cdef inline void retry_part(const Job* job, const Call* call, const Part* whole, char* memory) noexcept nogil:
+cdef inline void retry_tile(const Job* job, const Call* call, const Ranges* whole, char* memory) noexcept nogil:
     """Compute suspect results of a tile again, tile by tile of the retry."""
-    cdef Part part
+    cdef Ranges ranges
     cdef Py_ssize_t task
-    for task in range(count_parts(job, whole)):
+    for task in range(count_tiles(job, whole)):
         if not stopped(call):
-            locate(job, whole, task, &part)
-            run_part(job, call, &part, memory)
+            locate(job, whole, task, &ranges)
+            run_tile(job, call, &ranges, memory)
 
 
 cdef inline void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memory) noexcept nogil:
-    cdef Part whole, part
+    cdef Ranges whole, ranges
     cdef Py_ssize_t each = job.tasks // job.groups
     whole_of(job, task // each, &whole)
-    locate(job, &whole, task % each, &part)
-    run_part(job, call, &part, memory)
+    locate(job, &whole, task % each, &ranges)
+    run_tile(job, call, &ranges, memory)
