@@ -24,7 +24,7 @@ from .element cimport (
     width,
 )
 from .job cimport FEW, Axis, Rule, Run, Tile, Window, run_at, window_at
-from .rows cimport SLACK, SLOTS, Room, is_tree
+from .rows cimport SLACK, SLOTS, Layout, is_tree
 
 cdef struct Segment:
     # Windows of the last axis with the same divisor.
@@ -53,7 +53,7 @@ cdef struct Along:
     Py_ssize_t values                # from slot to slot
     int slot
 
-cdef struct Lines:
+cdef struct Batch:
     # Neighbouring rows, or neighbouring windows of a row, that are finished together.
     Py_ssize_t rows, x_row, y_row, n
     const acc_t* counts              # divisors of values, and their inverses
@@ -82,24 +82,24 @@ cdef inline void prepare_segments(const Tile* tile, Along* along) noexcept nogil
         along.segments[0], along.n_segments = Segment(0, along.windows, 0), 1
 
 
-cdef inline void prepare_along(const Tile* tile, const Room* room, Along* along, watch_t* watch) noexcept nogil:
+cdef inline void prepare_along(const Tile* tile, const Layout* layout, Along* along, watch_t* watch) noexcept nogil:
     cdef int last = tile.rank - 1, slot
     cdef const Axis* axis = &tile.axis[last]
     cdef acc_t* scratch = <acc_t*> tile.scratch
     cdef Py_ssize_t t
     along.axis, along.first, along.windows = axis, tile.begin[last], tile.end[last] - tile.begin[last]
     along.lanes, along.rule, along.watch = tile.lanes, tile.rule, watch
-    along.pitch, along.y_step = room.pitch, tile.y_stride[last]
+    along.pitch, along.y_step = layout.pitch, tile.y_stride[last]
     along.y_row = tile.y_stride[last - 1] if last else tile.y_item
-    along.step = tile.lanes if room.split or room.picked else axis.stride * tile.lanes
-    along.taps = 1 if room.picked or room.joined or is_tree(axis) else axis.kernel
+    along.step = tile.lanes if layout.split or layout.picked else axis.stride * tile.lanes
+    along.taps = 1 if layout.picked or layout.joined or is_tree(axis) else axis.kernel
     for t in range(along.taps):
         along.tap[t] = t * axis.dilation * tile.lanes
-        if room.split:
-            along.tap[t] = (t * axis.dilation % axis.stride * (room.pitch // axis.stride)
+        if layout.split:
+            along.tap[t] = (t * axis.dilation % axis.stride * (layout.pitch // axis.stride)
                             + t * axis.dilation // axis.stride)
-    along.divisors, along.values = scratch + 2 * room.block, room.divisors
-    along.segments = <Segment*> (scratch + room.segments)
+    along.divisors, along.values = scratch + 2 * layout.block, layout.divisors
+    along.segments = <Segment*> (scratch + layout.segments)
     for slot in range(SLOTS):
         along.count[slot] = -1
     along.slot = 0
@@ -151,17 +151,17 @@ cdef inline int slot_of(Along* along, double count) noexcept nogil:
     return along.slot
 
 
-cdef inline void finish_lines(block_t* unused, const Along* a, const Lines* lines, const acc_t* x, elem_t* y,
+cdef inline void finish_batch(block_t* unused, const Along* a, const Batch* batch, const acc_t* x, elem_t* y,
                               bint divides) noexcept nogil:
     """Join the values of x at the distances of all taps, and finish them, if `divides` by divisions, where `vec_finish`
     is not exact. The last block of a line overlaps the one before it."""
     cdef block_t v, later
     cdef watch_t seen = a.watch[0]  # a copy in registers, as for all values that loops use
-    cdef Py_ssize_t _, t, i, block = width(unused), n = lines.n, behind = max(0, n - block)
-    cdef Py_ssize_t rows = lines.rows, x_row = lines.x_row, y_row = lines.y_row, taps = a.taps, first = a.tap[0]
+    cdef Py_ssize_t _, t, i, block = width(unused), n = batch.n, behind = max(0, n - block)
+    cdef Py_ssize_t rows = batch.rows, x_row = batch.x_row, y_row = batch.y_row, taps = a.taps, first = a.tap[0]
     cdef Py_ssize_t each = 1 if a.each else 0, values
-    cdef const acc_t* counts = lines.counts
-    cdef const acc_t* inverses = lines.inverses
+    cdef const acc_t* counts = batch.counts
+    cdef const acc_t* inverses = batch.inverses
     cdef elem_t* limit = NULL if a.limit == NULL else a.limit - LANES
     cdef const Rule* rule = a.rule
     set_row(&v, n)
@@ -192,25 +192,25 @@ cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t row
     cdef bint together = a.step == a.lanes == a.y_step
     cdef Py_ssize_t s, r
     cdef Segment* segment
-    cdef Lines lines
+    cdef Batch batch
     cdef const acc_t* source
     cdef elem_t* target
     for s in range(a.n_segments):
         segment = a.segments + s
         if DIVIDES:
-            lines.counts = a.divisors + 2 * slot_of(a, outer if a.each else outer * segment.count) * a.values
-            lines.inverses = lines.counts + a.values
-        lines.rows, lines.x_row, lines.y_row, lines.n = rows, a.pitch, a.y_row, segment.n * a.lanes
+            batch.counts = a.divisors + 2 * slot_of(a, outer if a.each else outer * segment.count) * a.values
+            batch.inverses = batch.counts + a.values
+        batch.rows, batch.x_row, batch.y_row, batch.n = rows, a.pitch, a.y_row, segment.n * a.lanes
         if not together:
-            lines.rows, lines.x_row, lines.y_row, lines.n = segment.n, a.step, a.y_step, a.lanes
+            batch.rows, batch.x_row, batch.y_row, batch.n = segment.n, a.step, a.y_step, a.lanes
         for r in range(1 if together else rows):
             source, target = x + r * a.pitch + segment.begin * a.step, y + r * a.y_row + segment.begin * a.y_step
-            if lines.n <= LANES or DIVIDES and a.rule.careful:
-                finish_lines(<vec_t*> NULL, a, &lines, source, target, a.rule.careful)
-            elif ends_suit(lines.n):
-                finish_lines(<Ends*> NULL, a, &lines, source, target, False)
+            if batch.n <= LANES or DIVIDES and a.rule.careful:
+                finish_batch(<vec_t*> NULL, a, &batch, source, target, a.rule.careful)
+            elif ends_suit(batch.n):
+                finish_batch(<Ends*> NULL, a, &batch, source, target, False)
             else:
-                finish_lines(<Block*> NULL, a, &lines, source, target, False)
+                finish_batch(<Block*> NULL, a, &batch, source, target, False)
 
 
 cdef inline void finish_empty(const Along* a, bint all_windows, elem_t* y, Py_ssize_t rows,

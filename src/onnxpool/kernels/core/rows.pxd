@@ -37,7 +37,7 @@ cdef struct Rows:
     # The rows of a block along one axis, which is not the last: places, or windows once the axis is reduced.
     Py_ssize_t begin, n, windows
 
-cdef struct Room:
+cdef struct Layout:
     # The areas of scratch memory that a tile needs: sizes and positions, in accumulators.
     Rows[MOST_AXES] rows
     int loaded, finished                     # axes before these are loaded and finished place by place, others at once
@@ -64,26 +64,26 @@ cdef inline bint starts_as_tree(const Tile* tile) noexcept nogil:
     return tile.rank > 1 and is_tree(&tile.axis[0])
 
 
-cdef inline void lay_last(const Tile* tile, Room* room) noexcept nogil:
+cdef inline void lay_last(const Tile* tile, Layout* layout) noexcept nogil:
     cdef int last = tile.rank - 1
     cdef const Axis* axis = &tile.axis[last]
     cdef Py_ssize_t windows = tile.end[last] - tile.begin[last]
     cdef bint strided = axis.stride > 1 and axis.out > 1 and tile.most_lanes < LANES
-    room.begin = tile.begin[last] * axis.stride - axis.pad
-    room.places = (windows - 1) * axis.stride + span_of(axis)
-    room.low = min(max(0, room.begin), room.begin + room.places)  # all of a row may be before the first element
-    room.high = max(room.low, min(axis.size, room.begin + room.places))
-    room.split, room.joined = 0, 0
+    layout.begin = tile.begin[last] * axis.stride - axis.pad
+    layout.places = (windows - 1) * axis.stride + span_of(axis)
+    layout.low = min(max(0, layout.begin), layout.begin + layout.places)  # all of a row may be before the first element
+    layout.high = max(layout.low, min(axis.size, layout.begin + layout.places))
+    layout.split, layout.joined = 0, 0
     if strided and tile.all_lanes == 1 and axis.stride <= 4 and not is_tree(axis) and not starts_as_tree(tile):
-        room.split = axis.stride
+        layout.split = axis.stride
         # Windows without padding that share no place, if other axes are reduced before the last one.
-        if span_of(axis) == axis.kernel <= axis.stride and tile.rank <= 2 and room.high - room.low == room.places:
-            room.joined = axis.kernel
-    room.picked = strided and not room.split
+        if span_of(axis) == axis.kernel <= axis.stride and tile.rank <= 2 and layout.high - layout.low == layout.places:
+            layout.joined = axis.kernel
+    layout.picked = strided and not layout.split
     # Rows, and their phases, are whole vectors. Short rows are not rounded up: values written past one are overwritten.
-    room.pitch = room.places * tile.lanes
-    if room.split or room.pitch >= NARROW:
-        room.pitch = round_up(room.pitch, LANES * axis.stride if room.split else LANES)
+    layout.pitch = layout.places * tile.lanes
+    if layout.split or layout.pitch >= NARROW:
+        layout.pitch = round_up(layout.pitch, LANES * axis.stride if layout.split else LANES)
 
 
 cdef inline Py_ssize_t strip_of(const Rows* rows) noexcept nogil:
@@ -93,32 +93,32 @@ cdef inline Py_ssize_t strip_of(const Rows* rows) noexcept nogil:
     return max(1, near // line) * line
 
 
-cdef inline Py_ssize_t strips_of(const Tile* tile, const Room* room) noexcept nogil:
+cdef inline Py_ssize_t strips_of(const Tile* tile, const Layout* layout) noexcept nogil:
     """Values of a strip, before and after its reduction. They suffice for tiles of fewer windows, with wider strips."""
     cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t), most = 0
     cdef Py_ssize_t line = CACHE_LINE // <Py_ssize_t> sizeof(elem_t)
     cdef int a
     for a in range(tile.rank - 1):
         if is_tree(&tile.axis[a]):
-            most = max(most, max((room.rows[a].n + 1 + room.rows[a].windows) * line, 2 * near + near // FEW))
+            most = max(most, max((layout.rows[a].n + 1 + layout.rows[a].windows) * line, 2 * near + near // FEW))
     return most + 2 * SLACK if most else 0
 
 
-cdef inline Py_ssize_t rows_from(const Room* room, int first, int last) noexcept nogil:
+cdef inline Py_ssize_t rows_from(const Layout* layout, int first, int last) noexcept nogil:
     """The number of rows of a block for each place of the axes before `first`."""
     cdef Py_ssize_t rows = 1
     cdef int a
     for a in range(first, last):
-        rows *= room.rows[a].n
+        rows *= layout.rows[a].n
     return rows
 
 
-cdef inline Py_ssize_t largest_block(const Room* room, int last) noexcept nogil:
+cdef inline Py_ssize_t largest_block(const Layout* layout, int last) noexcept nogil:
     """The maximum number of values of a block before and after each pass along the axes after the first one."""
-    cdef Py_ssize_t n = rows_from(room, 1, last) * room.pitch, most = n
+    cdef Py_ssize_t n = rows_from(layout, 1, last) * layout.pitch, most = n
     cdef int a
     for a in range(1, last):
-        n = n // room.rows[a].n * room.rows[a].windows
+        n = n // layout.rows[a].n * layout.rows[a].windows
         most = max(most, n)
     return most
 
@@ -132,45 +132,45 @@ cdef inline void keep_elements(const Tile* tile, int a, Rows* rows) noexcept nog
         rows.begin, rows.n = -1, 1
 
 
-cdef inline void lay(const Tile* tile, Room* room) noexcept nogil:
+cdef inline void lay(const Tile* tile, Layout* layout) noexcept nogil:
     """Lay out the scratch memory of a tile. Its size depends on the number of windows, not on their positions."""
     cdef int a, last = tile.rank - 1
     cdef bint tree = starts_as_tree(tile)
     cdef const Axis* axis
     cdef Py_ssize_t windows = tile.end[last] - tile.begin[last], segments, near = NEAR // <Py_ssize_t> sizeof(acc_t)
-    lay_last(tile, room)
+    lay_last(tile, layout)
     for a in range(last):
         axis = &tile.axis[a]
-        room.rows[a].windows = tile.end[a] - tile.begin[a]
-        room.rows[a].n = (room.rows[a].windows - 1) * axis.stride + span_of(axis)
-        room.rows[a].begin = tile.begin[a] * axis.stride - axis.pad
+        layout.rows[a].windows = tile.end[a] - tile.begin[a]
+        layout.rows[a].n = (layout.rows[a].windows - 1) * axis.stride + span_of(axis)
+        layout.rows[a].begin = tile.begin[a] * axis.stride - axis.pad
         if not is_tree(&tile.axis[a]):
-            room.rows[a].n = min(room.rows[a].n, axis.size)
-    room.block = largest_block(room, last)
-    room.chunk, room.items = room.rows[0].windows if last else 1, 1
-    room.trees = room.chunk * rows_from(room, 1, last) * room.pitch + SLACK if tree else 0
+            layout.rows[a].n = min(layout.rows[a].n, axis.size)
+    layout.block = largest_block(layout, last)
+    layout.chunk, layout.items = layout.rows[0].windows if last else 1, 1
+    layout.trees = layout.chunk * rows_from(layout, 1, last) * layout.pitch + SLACK if tree else 0
     # At least NEAR bytes, because tiles of fewer windows have larger chunks. With a single axis, items are rows.
     if last:
-        room.chunk = min(room.chunk, max(1, near // room.block))
-        room.block = max(near, room.chunk * room.block)
+        layout.chunk = min(layout.chunk, max(1, near // layout.block))
+        layout.block = max(near, layout.chunk * layout.block)
     else:
-        room.items = min(tile.items, max(1, near // room.block))
-        room.block = max(near, room.items * room.block)
-    room.block += SLACK
+        layout.items = min(tile.items, max(1, near // layout.block))
+        layout.block = max(near, layout.items * layout.block)
+    layout.block += SLACK
     # Windows of the interior share one divisor; each other window may have its own.
     axis = &tile.axis[last]
     segments = min(windows, axis.begin + axis.out - axis.end) + 1
-    room.divisors = 0
+    layout.divisors = 0
     if DIVIDES:
-        room.divisors = SLACK + (round_up(windows * min(tile.lanes, LANES), LANES) if segments > 1 else 0)
+        layout.divisors = SLACK + (round_up(windows * min(tile.lanes, LANES), LANES) if segments > 1 else 0)
     # The areas follow each other in this order: two blocks, divisors, trees, a strip, segments.
-    room.strips = 2 * room.block + 2 * SLOTS * room.divisors + room.trees
-    room.trees = room.strips - room.trees
-    room.segments = round_up(room.strips + strips_of(tile, room), LANES)
-    room.all = room.segments + segments * (1 + 24 // sizeof(acc_t))
+    layout.strips = 2 * layout.block + 2 * SLOTS * layout.divisors + layout.trees
+    layout.trees = layout.strips - layout.trees
+    layout.segments = round_up(layout.strips + strips_of(tile, layout), LANES)
+    layout.all = layout.segments + segments * (1 + 24 // sizeof(acc_t))
     for a in range(1, last):
         if not is_tree(&tile.axis[a]):
-            keep_elements(tile, a, &room.rows[a])
+            keep_elements(tile, a, &layout.rows[a])
 
 
 cdef inline void fill_row(acc_t* y, Py_ssize_t n) noexcept nogil:

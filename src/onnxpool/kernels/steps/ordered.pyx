@@ -61,7 +61,7 @@ from ..core.ordered cimport (
     write,
 )
 
-cdef struct Taps:
+cdef struct RowTaps:
     # The taps of each value along the last axis. The first tap is at `first`, others are at a distance from it.
     Py_ssize_t values, n, first
     Py_ssize_t* distance
@@ -73,7 +73,7 @@ cdef struct Room:
     Lines lines
     bint kept             # whether lines are reduced by themselves
     bint direct           # whether windows read x one by one, instead of loaded lines
-    Taps taps
+    RowTaps taps
     Py_ssize_t row        # accumulators from the values of a row to its places
     acc_t* loaded
     acc_t* values
@@ -123,7 +123,7 @@ cdef void lay(Room* room, const Tile* tile, Py_ssize_t begin, Py_ssize_t end, ch
     room.size = <char*> (room.results + room.row) - scratch
 
 
-cdef inline Py_ssize_t reduce_taps(totals_t* unused, Py_ssize_t i, const Taps* taps, const Line* line, Py_ssize_t n,
+cdef inline Py_ssize_t reduce_taps(totals_t* unused, Py_ssize_t i, const RowTaps* taps, const Line* line, Py_ssize_t n,
                                    bint kept, bint nans, acc_t* values, place_t* places) noexcept nogil:
     """Reduce the taps of n lines, for values from i on that fill blocks. The last vector may overlap the one before it.
     A line that has been reduced has one tap, and a place for each value."""
@@ -150,7 +150,7 @@ cdef inline Py_ssize_t reduce_taps(totals_t* unused, Py_ssize_t i, const Taps* t
     return i
 
 
-cdef void reduce_row(const Taps* taps, const Line* line, Py_ssize_t n, bint nans, acc_t* values,
+cdef void reduce_row(const RowTaps* taps, const Line* line, Py_ssize_t n, bint nans, acc_t* values,
                      place_t* places) noexcept nogil:
     cdef Py_ssize_t i
     if PLACES and taps.kept:
@@ -304,7 +304,7 @@ cdef void pool_items(Room* room, Py_ssize_t begin, const elem_t* x, elem_t* y, i
     cdef int last = tile.rank - 1, a
     cdef Py_ssize_t to, index, item
     cdef seen_t seen = seen_nothing()
-    cdef Taps kept = Taps(lines.values, 1, 0, NULL, 0, room.row)
+    cdef RowTaps kept = RowTaps(lines.values, 1, 0, NULL, 0, room.row)
     cdef bint more = first_row(lines)
     while more:
         find_lines(lines, x)
@@ -331,8 +331,8 @@ cdef void prepare_taps(Room* room) noexcept nogil:
     cdef const Tile* tile = room.lines.tile
     cdef int last = tile.rank - 1
     cdef Py_ssize_t t
-    room.taps = Taps(room.lines.values, room.lines.taps, 0, room.lines.tap,
-                     tile.axis[last].dilation * tile.pace[last] if PLACES else 0, 0)
+    room.taps = RowTaps(room.lines.values, room.lines.taps, 0, room.lines.tap,
+                        tile.axis[last].dilation * tile.pace[last] if PLACES else 0, 0)
     if room.direct:
         room.taps.values = tile.lanes
         for t in range(room.taps.n):

@@ -30,7 +30,7 @@ from ..core.rows cimport (
     AHEAD,
     SLACK,
     Columns,
-    Room,
+    Layout,
     Rows,
     Trees,
     fill_exactly,
@@ -47,10 +47,10 @@ from ..core.rows cimport (
 )
 
 
-cdef void prepare_columns(const Tile* tile, const Room* room, Columns* c) noexcept nogil:
+cdef void prepare_columns(const Tile* tile, const Layout* layout, Columns* c) noexcept nogil:
     """Describe how rows are loaded."""
     cdef int last = tile.rank - 1
-    cdef Py_ssize_t inside = room.high - room.low
+    cdef Py_ssize_t inside = layout.high - layout.low
     cdef const Axis* first = &tile.axis[0]
     c.pieces, c.n, c.piece = 1, inside * tile.lanes, tile.x_stride[last]
     if tile.x_stride[last] != tile.lanes:
@@ -59,12 +59,12 @@ cdef void prepare_columns(const Tile* tile, const Room* room, Columns* c) noexce
     c.fresh, c.ahead = 0, first.stride * tile.x_stride[0]
     if c.ahead > 0:
         c.ahead *= max(1, AHEAD // (c.ahead * <Py_ssize_t> sizeof(elem_t)))
-    c.pitch, c.left = room.pitch, (room.low - room.begin) * tile.lanes
-    c.gap = room.pitch - inside * tile.lanes
+    c.pitch, c.left = layout.pitch, (layout.low - layout.begin) * tile.lanes
+    c.gap = layout.pitch - inside * tile.lanes
     if not inside:
         c.n = 0
-    c.split, c.joined = room.split, room.joined
-    c.phase = c.length = room.pitch // max(<Py_ssize_t> 1, room.split)
+    c.split, c.joined = layout.split, layout.joined
+    c.phase = c.length = layout.pitch // max(<Py_ssize_t> 1, layout.split)
     c.begin, c.limit, c.rule = <const elem_t*> tile.x, end_of(tile), tile.rule
 
 
@@ -78,11 +78,11 @@ cdef void load_rows(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows
         load_rows_of(c, x, y, rows)
 
 
-cdef void load_windows(const Tile* tile, const Room* room, Columns* c, const elem_t* x, Py_ssize_t begin,
+cdef void load_windows(const Tile* tile, const Layout* layout, Columns* c, const elem_t* x, Py_ssize_t begin,
                        acc_t* y) noexcept nogil:
     """Load a row for each window of the first of two axes, from `begin` on, and reduce its few taps on the way."""
     cdef const Axis* axis = &tile.axis[0]
-    cdef Py_ssize_t w = begin, end = begin + room.rows[0].windows
+    cdef Py_ssize_t w = begin, end = begin + layout.rows[0].windows
     cdef Run run
     c.step = axis.stride * tile.x_stride[0]
     while w < end:
@@ -91,27 +91,27 @@ cdef void load_windows(const Tile* tile, const Room* room, Columns* c, const ele
         if c.taps:
             load_rows(c, x + run.window.first * tile.x_stride[0], y, run.n)
         else:
-            fill_row(y, run.n * room.pitch)
-        w, y = w + run.n, y + run.n * room.pitch
+            fill_row(y, run.n * layout.pitch)
+        w, y = w + run.n, y + run.n * layout.pitch
 
 
-cdef void load_places(const Tile* tile, const Room* room, Columns* c, const elem_t* x, acc_t* y) noexcept nogil:
+cdef void load_places(const Tile* tile, const Layout* layout, Columns* c, const elem_t* x, acc_t* y) noexcept nogil:
     """Load the rows of all places of the axes from `loaded` on. Without taps, all of them are in the padding."""
     cdef int inner = tile.rank - 2
-    cdef Py_ssize_t begin = room.rows[inner].begin, n = rows_from(room, room.loaded, inner + 1), low = 0, high = n
-    if room.loaded == inner:  # otherwise, no place is in the padding
+    cdef Py_ssize_t begin = layout.rows[inner].begin, n = rows_from(layout, layout.loaded, inner + 1), low = 0, high = n
+    if layout.loaded == inner:  # otherwise, no place is in the padding
         low = min(n, max(0, -begin))
         high = max(low, min(n, tile.axis[inner].size - begin))
     if not c.taps:
-        fill_row(y, n * room.pitch)
+        fill_row(y, n * layout.pitch)
         return
     c.step = tile.x_stride[inner]
-    fill_row(y, low * room.pitch)
-    load_rows(c, x + (begin + low) * c.step, y + low * room.pitch, high - low)
-    fill_row(y + high * room.pitch, (n - high) * room.pitch)
+    fill_row(y, low * layout.pitch)
+    load_rows(c, x + (begin + low) * c.step, y + low * layout.pitch, high - low)
+    fill_row(y + high * layout.pitch, (n - high) * layout.pitch)
 
 
-cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_t* x, Py_ssize_t begin,
+cdef void load_block(const Tile* tile, const Layout* layout, Columns* c, const elem_t* x, Py_ssize_t begin,
                      acc_t* y) noexcept nogil:
     """Load the rows for windows of the first axis from `begin` on, and reduce the taps of that axis on the way."""
     cdef int inner = tile.rank - 2, a
@@ -120,29 +120,29 @@ cdef void load_block(const Tile* tile, const Room* room, Columns* c, const elem_
     cdef const elem_t* source
     cdef Window window
     if inner < 0:
-        load_rows(c, x, y, room.items)
+        load_rows(c, x, y, layout.items)
         return
     if inner == 0:
-        load_windows(tile, room, c, x, begin, y)
+        load_windows(tile, layout, c, x, begin, y)
         return
-    low[0], high[0] = begin, begin + room.rows[0].windows
-    for a in range(1, room.loaded):
-        low[a], high[a] = room.rows[a].begin, room.rows[a].begin + room.rows[a].n
-    for a in range(room.loaded):
+    low[0], high[0] = begin, begin + layout.rows[0].windows
+    for a in range(1, layout.loaded):
+        low[a], high[a] = layout.rows[a].begin, layout.rows[a].begin + layout.rows[a].n
+    for a in range(layout.loaded):
         at[a] = low[a]
-    for a in range(room.loaded, inner):
-        x += room.rows[a].begin * tile.x_stride[a]
+    for a in range(layout.loaded, inner):
+        x += layout.rows[a].begin * tile.x_stride[a]
     while True:
         window = window_at(&tile.axis[0], at[0])
         source, taps = x + window.first * tile.x_stride[0], window.taps
-        for a in range(1, room.loaded):
+        for a in range(1, layout.loaded):
             source += at[a] * tile.x_stride[a]
             if not 0 <= at[a] < tile.axis[a].size:
                 taps = 0
         c.taps = taps
-        load_places(tile, room, c, source, y)
-        y += rows_from(room, room.loaded, inner + 1) * room.pitch
-        if advance(at, low, high, room.loaded) < 0:
+        load_places(tile, layout, c, source, y)
+        y += rows_from(layout, layout.loaded, inner + 1) * layout.pitch
+        if advance(at, low, high, layout.loaded) < 0:
             return
 
 
@@ -155,12 +155,12 @@ cdef void sum_taps(const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps, Py_s
     sum_all(x, y, n, taps, stride)
 
 
-cdef void reduce_strip(const Tile* tile, const Room* room, int a, Py_ssize_t width, acc_t* y, Py_ssize_t step,
+cdef void reduce_strip(const Tile* tile, const Layout* layout, int a, Py_ssize_t width, acc_t* y, Py_ssize_t step,
                        Py_ssize_t n) noexcept nogil:
     """Reduce a strip along an axis as trees, and store n values of each window."""
     cdef const Axis* axis = &tile.axis[a]
-    cdef Py_ssize_t places = room.rows[a].n, windows = tile.end[a] - tile.begin[a], w
-    cdef acc_t* strip = <acc_t*> tile.scratch + room.strips
+    cdef Py_ssize_t places = layout.rows[a].n, windows = tile.end[a] - tile.begin[a], w
+    cdef acc_t* strip = <acc_t*> tile.scratch + layout.strips
     cdef acc_t* reduced = strip + (places + 1) * width + SLACK
     reduce_tree(strip, reduced, Trees(axis.kernel, axis.dilation * width, places * width, windows, width,
                                       axis.stride * width))
@@ -168,21 +168,21 @@ cdef void reduce_strip(const Tile* tile, const Room* room, int a, Py_ssize_t wid
         memcpy(y + w * step, reduced + w * width, n * sizeof(acc_t))
 
 
-cdef void load_tree_rows(const Tile* tile, const Room* room, Columns* c, const elem_t* x, acc_t* y,
+cdef void load_tree_rows(const Tile* tile, const Layout* layout, Columns* c, const elem_t* x, acc_t* y,
                          Py_ssize_t step) noexcept nogil:
     """Load one row of each window of the first axis, strip by strip. If places are not adjacent, a strip lies within
     one of them."""
     cdef int last = tile.rank - 1
-    cdef const Rows* rows = &room.rows[0]
-    cdef Py_ssize_t low = (room.low - room.begin) * tile.lanes, high = (room.high - room.begin) * tile.lanes
+    cdef const Rows* rows = &layout.rows[0]
+    cdef Py_ssize_t low = (layout.low - layout.begin) * tile.lanes, high = (layout.high - layout.begin) * tile.lanes
     cdef Py_ssize_t above = min(rows.n, max(0, -rows.begin))
     cdef Py_ssize_t below = max(above, min(rows.n, tile.axis[0].size - rows.begin))
     cdef Py_ssize_t v = 0, end, first, width, w
-    cdef acc_t* strip = <acc_t*> tile.scratch + room.strips
+    cdef acc_t* strip = <acc_t*> tile.scratch + layout.strips
     c.step, c.pieces, c.taps = tile.x_stride[0], 1, 1
     x += (rows.begin + above) * c.step
-    while v < room.pitch:
-        end = min(room.pitch, v + strip_of(rows))
+    while v < layout.pitch:
+        end = min(layout.pitch, v + strip_of(rows))
         if tile.x_stride[last] != tile.lanes:
             end = min(end, (v // tile.lanes + 1) * tile.lanes)
         first, width = min(end, max(v, low)), round_up(end - v, LANES)
@@ -198,19 +198,19 @@ cdef void load_tree_rows(const Tile* tile, const Room* room, Columns* c, const e
         load_rows(c, x + (first - low) // tile.lanes * tile.x_stride[last] + (first - low) % tile.lanes,
                   strip + above * width, below - above)
         fill_row(strip + below * width, (rows.n - below) * width)
-        reduce_strip(tile, room, 0, width, y + v, step, end - v)
+        reduce_strip(tile, layout, 0, width, y + v, step, end - v)
         v = end
 
 
-cdef void load_trees(const Tile* tile, const Room* room, Columns* c, const elem_t* x, acc_t* y) noexcept nogil:
+cdef void load_trees(const Tile* tile, const Layout* layout, Columns* c, const elem_t* x, acc_t* y) noexcept nogil:
     """Load the rows of all windows of the first axis, which is reduced as a tree."""
     cdef int last = tile.rank - 1, a
-    cdef Py_ssize_t step = rows_from(room, 1, last) * room.pitch, w
+    cdef Py_ssize_t step = rows_from(layout, 1, last) * layout.pitch, w
     cdef Py_ssize_t[MOST_AXES] at, low, high
     cdef const elem_t* source
     cdef bint inside
     for a in range(1, last):
-        low[a], high[a] = room.rows[a].begin, room.rows[a].begin + room.rows[a].n
+        low[a], high[a] = layout.rows[a].begin, layout.rows[a].begin + layout.rows[a].n
         at[a] = low[a]
     while True:
         source, inside = x, True
@@ -218,73 +218,73 @@ cdef void load_trees(const Tile* tile, const Room* room, Columns* c, const elem_
             source += at[a] * tile.x_stride[a]
             inside &= 0 <= at[a] < tile.axis[a].size
         if inside:
-            load_tree_rows(tile, room, c, source, y, step)
+            load_tree_rows(tile, layout, c, source, y, step)
         else:
             for w in range(tile.end[0] - tile.begin[0]):  # exactly, because later values are already written
-                fill_exactly(y + w * step, room.pitch)
-        y += room.pitch
+                fill_exactly(y + w * step, layout.pitch)
+        y += layout.pitch
         if advance(at + 1, low + 1, high + 1, last - 1) < 0:
             return
 
 
-cdef void reduce_tree_axis(const Tile* tile, const Room* room, int a, Py_ssize_t post, const acc_t* x,
+cdef void reduce_tree_axis(const Tile* tile, const Layout* layout, int a, Py_ssize_t post, const acc_t* x,
                            acc_t* y) noexcept nogil:
     """Reduce an axis after the first one as a tree."""
-    cdef Py_ssize_t v = 0, width = strip_of(&room.rows[a]), n, p
-    cdef acc_t* strip = <acc_t*> tile.scratch + room.strips
+    cdef Py_ssize_t v = 0, width = strip_of(&layout.rows[a]), n, p
+    cdef acc_t* strip = <acc_t*> tile.scratch + layout.strips
     while v < post:
         n = min(width, post - v)
-        for p in range(room.rows[a].n):
+        for p in range(layout.rows[a].n):
             memcpy(strip + p * width, x + p * post + v, n * sizeof(acc_t))
-        reduce_strip(tile, room, a, width, y + v, post, n)
+        reduce_strip(tile, layout, a, width, y + v, post, n)
         v += n
 
 
-cdef void reduce_axis(const Tile* tile, const Room* room, int a, Py_ssize_t before, Py_ssize_t post, const acc_t* x,
+cdef void reduce_axis(const Tile* tile, const Layout* layout, int a, Py_ssize_t before, Py_ssize_t post, const acc_t* x,
                       acc_t* y) noexcept nogil:
     """Reduce an axis before the last one, with `post` values from one place to the next."""
     cdef const Axis* axis = &tile.axis[a]
-    cdef Py_ssize_t _, w, n, windows = room.rows[a].windows
+    cdef Py_ssize_t _, w, n, windows = layout.rows[a].windows
     cdef Run run
     for _ in range(before):
         w = 0
         if is_tree(axis):
-            reduce_tree_axis(tile, room, a, post, x, y)
+            reduce_tree_axis(tile, layout, a, post, x, y)
             w = windows
         while w < windows:  # adjacent windows are summed together, if their taps are adjacent too
             run = run_at(axis, tile.begin[a] + w, tile.begin[a] + windows)
             n = run.n if axis.stride == 1 else 1
             if run.window.taps:
-                sum_taps(x + (run.window.first - room.rows[a].begin) * post, y + w * post, n * post,
+                sum_taps(x + (run.window.first - layout.rows[a].begin) * post, y + w * post, n * post,
                          run.window.taps, axis.dilation * post)
             else:
                 fill_row(y + w * post, post)
             w += n
-        x, y = x + room.rows[a].n * post, y + windows * post
+        x, y = x + layout.rows[a].n * post, y + windows * post
 
 
-cdef acc_t* reduce_block(const Tile* tile, const Room* room, acc_t* x, acc_t* y, acc_t* z) noexcept nogil:
+cdef acc_t* reduce_block(const Tile* tile, const Layout* layout, acc_t* x, acc_t* y, acc_t* z) noexcept nogil:
     """Reduce the axes of a block x, except for taps of the last one that are left to `finish_rows`. Returns the address
     of the reduced rows: x, y or z. z may be x."""
     cdef int last = tile.rank - 1, a
-    cdef Py_ssize_t rows = room.items, values
+    cdef Py_ssize_t rows = layout.items, values
     cdef const Axis* axis = &tile.axis[last]
     for a in range(last):
         if a > 0:
-            reduce_axis(tile, room, a, rows, rows_from(room, a + 1, last) * room.pitch, x, y)
+            reduce_axis(tile, layout, a, rows, rows_from(layout, a + 1, last) * layout.pitch, x, y)
             x, y, z = y, z, y
-        rows *= room.rows[a].windows
-    if not (room.picked or is_tree(axis)):
+        rows *= layout.rows[a].windows
+    if not (layout.picked or is_tree(axis)):
         return x
     # All rows are reduced at once, as if they were one: totals that cross from a row into the next belong to no window.
-    values = rows * room.pitch - (axis.kernel - 1) * axis.dilation * tile.lanes
+    values = rows * layout.pitch - (axis.kernel - 1) * axis.dilation * tile.lanes
     if is_tree(axis):
-        reduce_tree(x, y, Trees(axis.kernel, axis.dilation * tile.lanes, rows * room.pitch, 1, values, values))
+        reduce_tree(x, y, Trees(axis.kernel, axis.dilation * tile.lanes, rows * layout.pitch, 1, values, values))
     else:
         sum_taps(x, y, values, axis.kernel, axis.dilation * tile.lanes)
-    if not room.picked:
+    if not layout.picked:
         return y
-    pick_rows(y, x, rows, room.pitch, tile.end[last] - tile.begin[last], axis.stride * tile.lanes, tile.lanes)
+    pick_rows(y, x, rows, layout.pitch, tile.end[last] - tile.begin[last], axis.stride * tile.lanes, tile.lanes)
     return x
 
 
@@ -296,21 +296,21 @@ cdef void finish_windows(Along* along, const acc_t* x, elem_t* y, Py_ssize_t row
     finish_empty(along, empty, y, rows, outer)
 
 
-cdef void finish_axis(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y, Py_ssize_t begin,
+cdef void finish_axis(const Tile* tile, const Layout* layout, Along* along, const acc_t* x, elem_t* y, Py_ssize_t begin,
                       double count, bint empty) noexcept nogil:
     """Finish the rows of windows of the second-to-last axis, from `begin` on."""
     cdef int inner = tile.rank - 2
-    cdef Py_ssize_t w = begin, end = begin + room.rows[inner].windows
+    cdef Py_ssize_t w = begin, end = begin + layout.rows[inner].windows
     cdef Run run
     while w < end:
         run = run_at(&tile.axis[inner], w, end)
         finish_windows(along, x, y + w * tile.y_stride[inner], run.n, count * run.window.count,
                        empty or run.window.taps == 0)
-        x += run.n * room.pitch
+        x += run.n * layout.pitch
         w += run.n
 
 
-cdef void finish_block(const Tile* tile, const Room* room, Along* along, const acc_t* x, elem_t* y,
+cdef void finish_block(const Tile* tile, const Layout* layout, Along* along, const acc_t* x, elem_t* y,
                        Py_ssize_t begin) noexcept nogil:
     """Finish the rows of all windows of the axes before the last one. Those of the first axis start at `begin`."""
     cdef int inner = tile.rank - 2, a
@@ -321,14 +321,14 @@ cdef void finish_block(const Tile* tile, const Room* room, Along* along, const a
     cdef bint empty
     cdef Window window
     if inner < 0:
-        finish_windows(along, x, y, room.items, 1, False)
+        finish_windows(along, x, y, layout.items, 1, False)
         return
     for a in range(inner + 1):
         low[a], high[a] = tile.begin[a], tile.end[a]
         if a == 0:
-            low[0], high[0] = begin, begin + room.rows[0].windows
+            low[0], high[0] = begin, begin + layout.rows[0].windows
         at[a] = low[a]
-        if a >= room.finished:
+        if a >= layout.finished:
             rows *= high[a] - low[a]
     while True:
         target, count, empty = y, 1, False
@@ -337,19 +337,19 @@ cdef void finish_block(const Tile* tile, const Room* room, Along* along, const a
             window = window_at(&tile.axis[a], at[a])
             count *= window.count
             empty |= window.taps == 0
-        if room.finished > inner:
-            finish_axis(tile, room, along, x, target, low[inner], count, empty)
-            x += (high[inner] - low[inner]) * room.pitch
+        if layout.finished > inner:
+            finish_axis(tile, layout, along, x, target, low[inner], count, empty)
+            x += (high[inner] - low[inner]) * layout.pitch
         else:
             finish_windows(along, x, target + low[inner] * tile.y_stride[inner], rows, 1, False)
-            x += rows * room.pitch
-        if advance(at, low, high, min(inner, room.finished)) < 0:
+            x += rows * layout.pitch
+        if advance(at, low, high, min(inner, layout.finished)) < 0:
             return
 
 
-cdef bint is_inside(const Tile* tile, const Room* room, int a) noexcept nogil:
+cdef bint is_inside(const Tile* tile, const Layout* layout, int a) noexcept nogil:
     """Whether no row of a block along an axis is in the padding."""
-    return room.rows[a].begin >= 0 and room.rows[a].begin + room.rows[a].n <= tile.axis[a].size
+    return layout.rows[a].begin >= 0 and layout.rows[a].begin + layout.rows[a].n <= tile.axis[a].size
 
 
 cdef bint reads_all(const Tile* tile, int a) noexcept nogil:
@@ -365,24 +365,24 @@ cdef bint reads_all(const Tile* tile, int a) noexcept nogil:
     return True
 
 
-cdef void merge_axes(const Tile* tile, Room* room) noexcept nogil:
+cdef void merge_axes(const Tile* tile, Layout* layout) noexcept nogil:
     """Find the axes before the last one that are processed together: where rows follow each other in memory and, for
     results, nothing is divided."""
     cdef int inner = tile.rank - 2, a
-    room.loaded, room.finished = inner, inner + 1
-    while room.loaded > 1 and is_inside(tile, room, room.loaded - 1) and is_inside(tile, room, room.loaded) and (
-            tile.x_stride[room.loaded - 1] == room.rows[room.loaded].n * tile.x_stride[room.loaded]):
-        room.loaded -= 1
+    layout.loaded, layout.finished = inner, inner + 1
+    while (layout.loaded > 1 and is_inside(tile, layout, layout.loaded - 1) and is_inside(tile, layout, layout.loaded)
+           and tile.x_stride[layout.loaded - 1] == layout.rows[layout.loaded].n * tile.x_stride[layout.loaded]):
+        layout.loaded -= 1
     for a in range(inner + 1):
         if DIVIDES or not reads_all(tile, a):
             return
     a = inner
     while a > 0 and tile.y_stride[a - 1] == (tile.end[a] - tile.begin[a]) * tile.y_stride[a]:
         a -= 1
-    room.finished = a
+    layout.finished = a
 
 
-cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, const elem_t* x,
+cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along, const elem_t* x,
                      elem_t* y) noexcept nogil:
     """Pool an item, or as many items as fit if each is one row."""
     cdef int last = tile.rank - 1
@@ -392,23 +392,23 @@ cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, con
     cdef bint tree = starts_as_tree(tile)
     cdef acc_t* next_rows
     cdef vec_t kept
-    x += room.low * tile.x_stride[last]
+    x += layout.low * tile.x_stride[last]
     y += tile.begin[last] * tile.y_stride[last]
     if tree:
-        rows = block + room.trees
-        load_trees(tile, room, c, x, rows)
+        rows = block + layout.trees
+        load_trees(tile, layout, c, x, rows)
     while w < end:
         if last:
-            room.rows[0].windows = min(room.chunk, end - w)
+            layout.rows[0].windows = min(layout.chunk, end - w)
             if not is_tree(&tile.axis[0]):
-                room.rows[0].n = room.rows[0].windows
+                layout.rows[0].n = layout.rows[0].windows
         if tree:  # passes in place may write a partial vector past these rows, into the next ones
-            next_rows = rows + room.rows[0].windows * rows_from(room, 1, last) * room.pitch
+            next_rows = rows + layout.rows[0].windows * rows_from(layout, 1, last) * layout.pitch
             kept = vec_read(next_rows)
         else:
-            load_block(tile, room, c, x, w, rows)
-        finish_block(tile, room, along, reduce_block(tile, room, rows, block + room.block, block), y, w)
-        w += room.chunk
+            load_block(tile, layout, c, x, w, rows)
+        finish_block(tile, layout, along, reduce_block(tile, layout, rows, block + layout.block, block), y, w)
+        w += layout.chunk
         if tree:
             vec_write(next_rows, kept)
             rows = next_rows
@@ -417,24 +417,24 @@ cdef void pool_items(const Tile* tile, Room* room, Columns* c, Along* along, con
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef watch_t watch = watch_nothing()
     cdef Py_ssize_t item = 0
-    cdef Room room
+    cdef Layout layout
     cdef Along along
     cdef Columns c
-    lay(tile, &room)
-    prepare_along(tile, &room, &along, &watch)
-    merge_axes(tile, &room)
-    prepare_columns(tile, &room, &c)
+    lay(tile, &layout)
+    prepare_along(tile, &layout, &along, &watch)
+    merge_axes(tile, &layout)
+    prepare_columns(tile, &layout, &c)
     along.limit = limit_of(tile, &along)
     while item < tile.items:
-        room.items = min(room.items, tile.items - item)
-        pool_items(tile, &room, &c, &along, <const elem_t*> tile.x + item * tile.x_item,
+        layout.items = min(layout.items, tile.items - item)
+        pool_items(tile, &layout, &c, &along, <const elem_t*> tile.x + item * tile.x_item,
                    <elem_t*> tile.y + item * tile.y_item)
-        item += room.items
+        item += layout.items
     tile.suspect |= watch_suspects(&watch)
 
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
     """Bytes of scratch memory for a tile of this size."""
-    cdef Room room
-    lay(tile, &room)
-    return room.all * sizeof(acc_t)
+    cdef Layout layout
+    lay(tile, &layout)
+    return layout.all * sizeof(acc_t)
