@@ -220,7 +220,7 @@ cdef void load_trees(const Tile* tile, const Room* room, Columns* c, const elem_
         if inside:
             load_tree_rows(tile, room, c, source, y, step)
         else:
-            for w in range(tile.end[0] - tile.begin[0]):  # exactly, because later values are already written
+            for w in range(tile.end[0] - tile.begin[0]):  # no further, because later values are already written
                 fill_exactly(y + w * step, room.pitch)
         y += room.pitch
         if advance(at + 1, low + 1, high + 1, last - 1) < 0:
@@ -366,8 +366,8 @@ cdef bint reads_all(const Tile* tile, int a) noexcept nogil:
 
 
 cdef void merge_axes(const Tile* tile, Room* room) noexcept nogil:
-    """Find the axes before the last one that are processed together: where rows follow each other in memory and, for
-    results, nothing is divided."""
+    """Find which axes before the last one can be processed together: those along which rows follow each other in
+    memory. Axes of results are joined only if nothing is divided and every window has taps."""
     cdef int inner = tile.rank - 2, a
     room.loaded, room.finished = inner, inner + 1
     while room.loaded > 1 and is_inside(tile, room, room.loaded - 1) and is_inside(tile, room, room.loaded) and (
