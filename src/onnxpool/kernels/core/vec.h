@@ -56,7 +56,7 @@ INLINE int any_lane(const void *v) {
 #endif
 }
 
-/* ---- The larger of two values. If they are equal, the earlier one; if both are NaNs, the later one. */
+/* ---- The larger of two values: the earlier one if they are equal, and a NaN if there is one (the later of two). */
 INLINE float_v max_float(float_v a, float_v b) {
 #if defined(__AVX512F__)
     return (float_v)_mm512_mask_mov_ps(_mm512_max_ps((__m512)b, (__m512)a),
