@@ -27,11 +27,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def needs_named_version(pytestconfig: pytest.Config) -> Callable[[str], None]:
-    """Skip a test if a package has another version than its table describes, or fail with --named-versions."""
+    """Skip a test if a package's version is not the one that its table describes, or fail with --named-versions."""
     def compare(package: str) -> None:
         installed = importlib.metadata.version(package)
         if installed != NAMED[package]:
             end = pytest.fail if pytestconfig.getoption("--named-versions") else pytest.skip
-            end(f"this is about {package} {NAMED[package]}, installed is {installed}")
+            end(f"this is about {package} {NAMED[package]}, but {installed} is installed")
 
     return compare

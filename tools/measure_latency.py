@@ -20,7 +20,7 @@ PAUSE = 0.0005  # seconds between calls
 
 
 def by_onnxruntime(x: np.ndarray, threads: int) -> Callable[[], Any]:
-    """A call of a session of the same pool."""
+    """A function that runs the same pool in an onnxruntime session."""
     import onnx
     import onnxruntime
 

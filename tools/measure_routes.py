@@ -134,7 +134,7 @@ def fit(runs: list[Run]) -> dict[str, dict[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="float32 only")
-    parser.add_argument("--fit", action="store_true", help="print the costs of steps, and of moving")
+    parser.add_argument("--fit", action="store_true", help="print the costs of steps, and of making channels adjacent")
     options = parser.parse_args()
     everything, lost = [], []
     for case in cases(options.quick):

@@ -65,7 +65,7 @@ ORDINARY = ""
 DTYPES = {name: np.dtype(name) for name in ("float16", "float32", "float64", "int8", "uint8")}
 DTYPES["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
 MOST_ELEMENTS = 3000  # maximum elements of a generated node, which one step can double
-LONG = 2**15  # elements, from which all are equal
+LONG = 2**15  # minimum number of elements of an input whose elements are all equal
 # Nodes with sums of many terms, which only the peer of their row runs, because others take minutes.
 LONG_ROWS = ("ort-quantised-overflow", "ort-long-sum", "openvino-long-sum", "torch-long-sum")
 ATTEMPTS = 1000  # nodes that are generated until a row applies

@@ -61,7 +61,7 @@ class Signature(NamedTuple):
     optional: bool = False
 
     def metadata(self) -> dict[str, Any]:
-        """The metadata as the protocol defines them."""
+        """The metadata as the protocol defines it."""
         shape = [size if isinstance(size, int) else -1 for size in self.shape]
         return {"name": self.name, "datatype": self.datatype, "shape": shape}
 
@@ -106,7 +106,7 @@ def decode(body: bytes | bytearray, header_length: str | None, inputs: Sequence[
     """
     header, data = split(body, header_length)
     if len(header) > limits.json_bytes:
-        raise RequestError(f"the JSON has {len(header)} bytes, at most {limits.json_bytes} are accepted; "
+        raise RequestError(f"the JSON has {len(header)} bytes, but at most {limits.json_bytes} are accepted; "
                            f"send large tensors as binary data", 413)
     document = entries(parse(header), "the request")
     number = document.get("id")
@@ -166,7 +166,7 @@ class Reader:
         if missing:
             raise RequestError(f"input {missing[0]!r} is missing; the model needs {names(self.signatures)}")
         if self.position != len(self.data):
-            raise RequestError(f"the body has {len(self.data)} bytes of binary data, the inputs' binary_data_size "
+            raise RequestError(f"the body has {len(self.data)} bytes of binary data, but the inputs' binary_data_size "
                                f"are {self.position} in all")
         return feeds
 
@@ -180,14 +180,14 @@ class Reader:
         """The array of one input."""
         name = f"input {signature.name!r}"
         if tensor.get("datatype") != signature.datatype:
-            raise RequestError(f"{name} has datatype {shown(tensor.get('datatype'))}, the model takes "
+            raise RequestError(f"{name} has datatype {shown(tensor.get('datatype'))}, but the model takes "
                                f"{signature.datatype}")
         shape = self.shape(signature, tensor.get("shape"))
         dtype = DTYPES[signature.datatype]
         nbytes = math.prod(shape) * dtype.itemsize
         if nbytes > self.limits.tensor_bytes:
-            raise RequestError(f"{name} of shape {list(shape)} has {nbytes} bytes, at most {self.limits.tensor_bytes} "
-                               f"are accepted", 413)
+            raise RequestError(f"{name} of shape {list(shape)} has {nbytes} bytes, but at most "
+                               f"{self.limits.tensor_bytes} are accepted", 413)
         parameters = parameters_of(tensor, f"{name}: ")
         if "shared_memory_region" in parameters:
             raise RequestError(f"{name} is in shared memory, which this server does not share; send its data")
@@ -204,10 +204,10 @@ class Reader:
         if not isinstance(given, list) or any(type(size) is not int or size < 0 for size in given):
             raise RequestError(f"{name} has shape {shown(given)}; it must be a list of integers from 0 on")
         if len(given) > self.limits.rank:
-            raise RequestError(f"{name} has rank {len(given)}, at most {self.limits.rank} is accepted")
+            raise RequestError(f"{name} has rank {len(given)}, but at most {self.limits.rank} is accepted")
         takes = f"the model takes {[size or '?' for size in signature.shape]}"
         if len(given) != len(signature.shape):
-            raise RequestError(f"{name} has rank {len(given)} (shape {shown(given)}), {takes}")
+            raise RequestError(f"{name} has rank {len(given)} (shape {shown(given)}), but {takes}")
         for axis, (size, expected) in enumerate(zip(given, signature.shape, strict=True)):
             if isinstance(expected, str):
                 expected, other = self.sizes.setdefault(expected, (size, signature.name))
@@ -219,8 +219,8 @@ class Reader:
     def binary(self, name: str, size: object, dtype: np.dtype[Any], shape: tuple[int, ...], nbytes: int) -> Array:
         """The array of an input that is binary data."""
         if type(size) is not int or size != nbytes:
-            raise RequestError(f"{name} has binary_data_size {shown(size)}, its shape {list(shape)} of {dtype.name} "
-                               f"takes {nbytes}")
+            raise RequestError(f"{name} has binary_data_size {shown(size)}, but its shape {list(shape)} of "
+                               f"{dtype.name} takes {nbytes}")
         begin, self.position = self.position, self.position + nbytes
         if self.position > len(self.data):
             raise RequestError(f"{name} needs bytes {begin} to {self.position} of the binary data, which has "
@@ -262,7 +262,7 @@ def flattened(name: str, data: object, shape: tuple[int, ...]) -> list[Any]:
             if not isinstance(row, list) or len(row) != size:
                 found = f"{len(row)} elements" if isinstance(row, list) else shown(row)
                 where = f" at axis {axis}" if nested else ""
-                raise RequestError(f"{name} has {found}{where} in data, its shape {list(shape)} takes {size}")
+                raise RequestError(f"{name} has {found}{where} in data, but its shape {list(shape)} takes {size}")
         rows = list(chain.from_iterable(rows))
     return rows
 

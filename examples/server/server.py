@@ -141,7 +141,7 @@ class Server:
             if refused is not None:
                 raise refused
             if body is None:
-                raise self.too_large("more")
+                raise self.too_large("too many")
             response = await asyncio.get_running_loop().run_in_executor(
                 self.pool, self.answer, self.models[name], body, request.headers.get(HEADER_LENGTH))
             status = response.status_code
@@ -173,7 +173,7 @@ class Server:
 
     def too_large(self, length: str) -> RequestError:
         """The refusal of a body."""
-        return RequestError(f"the body has {length} bytes, at most {self.limits.body_bytes} are accepted; send smaller "
+        return RequestError(f"the body has {length} bytes (limit: {self.limits.body_bytes}); send smaller "
                             f"tensors or start the server with a larger --body-bytes", 413)
 
     async def body(self, request: Request, most: int) -> bytearray | None:

@@ -129,10 +129,10 @@ def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[A
         raise PoolTypeError(f"{label}: out is a {type(out).__name__}; give an ndarray of shape {shape}", label, "out",
                             value=type(out).__name__)
     if out.dtype != dtype and native(out.dtype) != dtype:
-        raise PoolTypeError(f"{label}: out has dtype {out.dtype}, the result has {dtype}; give an array of that dtype",
-                            label, "out", value=out.dtype.name)
+        raise PoolTypeError(f"{label}: out has dtype {out.dtype}, but the result has {dtype}; give an array of that "
+                            f"dtype", label, "out", value=out.dtype.name)
     if out.shape != shape:
-        raise PoolError(f"{label}: out has shape {out.shape}, the result has {shape}; give an array of that shape",
+        raise PoolError(f"{label}: out has shape {out.shape}, but the result has {shape}; give an array of that shape",
                         label, "out", value=out.shape)
     if not out.flags.writeable:
         raise PoolError(f"{label}: output array is read-only; give a writeable one", label, "out")

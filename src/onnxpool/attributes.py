@@ -82,7 +82,7 @@ class Ints(Attribute):
         return self.omitted
 
     def way(self, where: Place) -> str:
-        """The end of the message about a value that is not such a sequence: the way out."""
+        """The end of the message about a value that is not such a sequence: what to give instead."""
         each = ("one int for each spatial axis", "two ints for each spatial axis, all beginnings first")
         rest = "" if self.omitted is None else f", or leave {where.attribute} out"
         return f"give {each[SIDES[where.attribute] - 1]}{rest}"
@@ -113,7 +113,7 @@ class Axes(Ints):
         super().__init__(minimum=-MOST_AXES)
 
     def way(self, where: Place) -> str:
-        """The end of the message about a value that is not a sequence of axes: the way out."""
+        """The end of the message about a value that is not a sequence of axes: what to give instead."""
         return "give the number of each axis to pool"
 
     def check(self, where: Place, value: Any) -> tuple[int, ...]:

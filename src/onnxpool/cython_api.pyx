@@ -100,7 +100,7 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     pool = plan._pool(x, y, indices if plan.reduction.name == "indexed_max" else None) if x.size else None
     handle = <onnxpool_handle*> calloc(1, sizeof(onnxpool_handle))
     if handle == NULL:
-        raise MemoryError(f"{plan.label}: no {sizeof(onnxpool_handle)} bytes for a handle")
+        raise MemoryError(f"{plan.label}: cannot allocate {sizeof(onnxpool_handle)} bytes for a handle")
     handle.references = 1
     handle.pool = <PyObject*> pool
     Py_INCREF(pool)

@@ -181,7 +181,7 @@ def from_dlpack(obj):
     -------
     ndarray
         An array with the tensor's shape and strides; bfloat16 is the dtype of the package ml_dtypes. It is writeable
-        unless the tensor is read-only, or uses a protocol older than DLPack 1.0, which cannot tell.
+        unless the tensor is read-only, or uses a protocol older than DLPack 1.0, which does not say.
 
     Raises
     ------

@@ -24,7 +24,8 @@ class PoolError(Refusal, ValueError):
     """
     Error for an attribute, shape or value that the operator's version does not allow, or that has no result.
 
-    The message names the operator with its version, the attribute, the axis, the value, the limit and a way out.
+    The message names the operator with its version, the attribute, the axis, the value and the limit, and suggests a
+    correction.
 
     Parameters
     ----------

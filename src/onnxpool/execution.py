@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 class Plan(Frozen):
     """
-    Operator prepared for one shape and dtype. Calls of plans have the least overhead.
+    Operator prepared for one shape and dtype. Calling a plan has the least overhead.
 
     Create plans with the method `plan` of an operator, not with this class. Plans are immutable and picklable, and any
     thread may call them. Two plans are equal if their operators, shapes and dtypes are.
@@ -327,9 +327,9 @@ class Plan(Frozen):
         Raises
         ------
         PoolError
-            If the array has another shape than the plan, or if a value is not allowed.
+            If the shape of the array is not the plan's, or if a value is not allowed.
         PoolTypeError
-            If the array has another dtype than the plan, or if a kind of argument is not allowed.
+            If the dtype of the array is not the plan's, or if a kind of argument is not allowed.
         """
         raise NotImplementedError(f"{type(self).__name__} does not run")
 

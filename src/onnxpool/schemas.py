@@ -169,11 +169,11 @@ def resolve(operator: str, opset: object) -> Version:
     latest = LATEST[schema.domain]
     number = integer(Place(operator, "opset"), latest if opset is None else opset, 1)
     if number > latest:
-        raise PoolError(f"{operator}: opset={number} is not known, the newest known is {latest}; "
+        raise PoolError(f"{operator}: opset={number} is not known, and the newest is {latest}; "
                         f"give opset <= {latest} if the operator is the same there", operator, "opset", value=number)
     known = [version for version in schema.versions if version.since <= number]
     if not known:
-        raise PoolError(f"{operator}: opset={number} has no {operator}, which exists since opset "
+        raise PoolError(f"{operator}: opset={number} has no {operator}, which was introduced in opset "
                         f"{schema.versions[0].since}; give opset >= {schema.versions[0].since}", operator, "opset",
                         value=number)
     return known[-1]
@@ -190,7 +190,7 @@ def foreign(version: Version, name: str, value: object) -> PoolError:
     if first is None:
         return PoolError(f"{version.label}: unknown attribute {name}={shown(value)}; "
                          f"it has {', '.join(version.attributes) or 'none'}", version.label, name, value=value)
-    return PoolError(f"{version.label}: {name}={shown(value)} given, but {name} exists since "
+    return PoolError(f"{version.label}: {name}={shown(value)} given, but {name} was introduced in "
                      f"{version.operator}-{first}; leave it out or give opset >= {first}",
                      version.label, name, value=value)
 
@@ -235,7 +235,7 @@ def check_dtype(version: Version, name: str, more: Collection[str] = ()) -> None
     first = next((v.since for v in SCHEMAS[version.operator].versions if name in v.dtypes), None)
     accepted = ", ".join(dict.fromkeys((*version.dtypes, *more)))
     if first:
-        raise PoolTypeError(f"{version.label}: dtype {name} is accepted since {version.operator}-{first}, but here "
+        raise PoolTypeError(f"{version.label}: dtype {name} is accepted from {version.operator}-{first} on, but here "
                             f"only {accepted}; cast to one of these or give opset >= {first}",
                             version.label, "X", value=name)
     raise PoolTypeError(f"{version.label}: dtype {name} is not accepted, only {accepted}; {cast(version, name)}",
@@ -243,7 +243,7 @@ def check_dtype(version: Version, name: str, more: Collection[str] = ()) -> None
 
 
 def cast(version: Version, name: str) -> str:
-    """The end of the message about a dtype that the version does not allow: the way out."""
+    """The end of the message about a dtype that the version does not allow: what to do instead."""
     wide, quantised = EXACT.get(name), f"QLinear{version.operator}"
     if wide in version.dtypes:
         more = ""
@@ -267,8 +267,8 @@ def check_outputs(version: Version, count: int) -> None:
     if first is None:
         raise PoolError(f"{version.label}: {count} outputs requested, but there are {version.outputs}; request fewer",
                         version.label, "return_indices", value=count)
-    raise PoolError(f"{version.label}: return_indices given, but Indices exist since {version.operator}-{first}; "
-                    f"leave it out or give opset >= {first}", version.label, "return_indices", value=True)
+    raise PoolError(f"{version.label}: return_indices given, but Indices were introduced in {version.operator}-{first}"
+                    f"; leave it out or give opset >= {first}", version.label, "return_indices", value=True)
 
 
 def supported() -> list[dict[str, Any]]:

@@ -114,7 +114,7 @@ def test_the_header_says_the_same(tmp_path: Path) -> None:
 
 
 def test_the_page_lists_the_fields_in_their_order() -> None:
-    """So that the struct can be declared from the page."""
+    """The struct can therefore be declared from the page."""
     page = (ROOT / "docs" / "c-api.md").read_text()
     rows = re.findall(r"^\| ([^|]*) \| `([^`]*)` \|", page.partition("\n| field | type |")[2], re.MULTILINE)
     fields = [(name, kind) for names, kind in rows for name in re.findall(r"`(\w+)`", names)]
@@ -166,7 +166,7 @@ CALLS = 60
 @pytest.mark.smoke
 @pytest.mark.parametrize("operator", [*POOLS, INDICES])
 def test_raw_pointers_give_the_bits_of_the_python_call(operator: str) -> None:
-    """Random calls in any memory give, through a geometry and raw pointers, the results of Python, or its error."""
+    """Random calls through a geometry and raw pointers, in any memory layout, give Python's results, or its error."""
     ran = refused = 0
     for seed in range(CALLS):
         call = draw_pool(SeededChoices([seed, len(operator)]), operator)
@@ -247,7 +247,7 @@ def test_bfloat16_needs_no_import_before() -> None:
 
 
 def test_a_missing_ml_dtypes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without ml_dtypes, bfloat16 is refused with the way out."""
+    """Without ml_dtypes, bfloat16 is refused, and the error says what to install."""
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     with pytest.raises(onnxpool.PoolTypeError, match="pip install ml_dtypes"):
         native.prepare_geometry(native.geometry("GlobalMaxPool", (2, 3, 4), "bfloat16"))
@@ -309,7 +309,7 @@ def test_runs_leave_the_gil_to_others() -> None:
 
 
 def test_one_handle_for_many_threads() -> None:
-    """Threads that share a handle get the bits of a single thread."""
+    """Threads that share a handle get the same bits as a single thread."""
     random = np.random.default_rng(7)
     inputs = [random.standard_normal((2, 8, 33, 35), np.float32) for _ in range(8)]
     plan = onnxpool.LpPool(kernel_shape=3, p=3).plan(inputs[0].shape, np.float32)

@@ -99,8 +99,8 @@ REFUSED = {
     "channels_last": ({"channels_last": 2}, "channels_last must be 0 or 1, got 2"),
     "return_indices": ({"return_indices": 2}, "return_indices must be 0 or 1, got 2"),
     "foreign_attribute": ({"p": 2.0}, "MaxPool-22: unknown attribute p=2.0"),
-    "attribute_of_a_later_opset": ({"ceil_mode": 1, "opset": 8}, "ceil_mode exists since MaxPool-10"),
-    "indices_of_a_later_opset": ({"return_indices": 1, "opset": 1}, "Indices exist since MaxPool-8"),
+    "attribute_of_a_later_opset": ({"ceil_mode": 1, "opset": 8}, "ceil_mode was introduced in MaxPool-10"),
+    "indices_of_a_later_opset": ({"return_indices": 1, "opset": 1}, "Indices were introduced in MaxPool-8"),
 }
 
 
@@ -154,7 +154,7 @@ def test_fields_of_a_later_version() -> None:
     ids=["None", "operator", "MaxUnpool", "MaxRoiPool"],
 )
 def test_only_plans_of_windows_have_handles(thing: Any, message: str) -> None:
-    """Anything else is refused with a way out."""
+    """Anything else is refused, and the error says what to give instead."""
     with pytest.raises(onnxpool.PoolTypeError, match=message):
         cython_api.Prepared(thing)
     with pytest.raises(onnxpool.PoolTypeError, match=message):

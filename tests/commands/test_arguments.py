@@ -173,7 +173,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("typed", "message"), MISTAKES, ids=[typed for typed, _ in MISTAKES])
 def test_mistakes(typed, message, model, monkeypatch):
-    """Each mistake gets an error with a way out, in the words of Python if Python has the same error."""
+    """Each mistake gets an error that suggests a correction, in the words of Python if Python has the same error."""
     monkeypatch.chdir(model.parent)
     status, out, err = ended(shlex.split(typed))
     assert (status, out) == (CANNOT, "")

@@ -304,9 +304,9 @@ def test_attributes_of_any_kind(check, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("option", "line"), [
-    ("x=1,3,8", "m.onnx: input 'x' cannot have shape (1,3,8), the model takes (N,3,H,W); give --shape "
+    ("x=1,3,8", "m.onnx: input 'x' cannot have shape (1,3,8), as the model takes (N,3,H,W); give --shape "
                 "NAME=SIZE,SIZE,..."),
-    ("x=1,4,8,8", "m.onnx: input 'x' cannot have shape (1,4,8,8), the model takes (N,3,H,W); give --shape "
+    ("x=1,4,8,8", "m.onnx: input 'x' cannot have shape (1,4,8,8), as the model takes (N,3,H,W); give --shape "
                   "NAME=SIZE,SIZE,..."),
     ("w=1", "m.onnx: the model has no input 'w'; it has 'x'; give --shape NAME=SIZE,SIZE,..."),
     ("x=1,b", "--shape x=1,b: give --shape NAME=1,3,224,224"),

@@ -45,11 +45,11 @@ def test_an_initializer_is_a_default(tmp_path, ramp, run):
 
 
 @pytest.mark.parametrize(("array", "line"), [
-    (RAMP.astype(np.float64), "input 'x' is float64 (1,1,4,4), the model takes float32 (1,1,4,4); "
+    (RAMP.astype(np.float64), "input 'x' is float64 (1,1,4,4), but the model takes float32 (1,1,4,4); "
                               "give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
-    (RAMP[:, :, :3], "input 'x' is float32 (1,1,3,4), the model takes float32 (1,1,4,4); "
+    (RAMP[:, :, :3], "input 'x' is float32 (1,1,3,4), but the model takes float32 (1,1,4,4); "
                      "give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
-    (RAMP[0], "input 'x' is float32 (1,4,4), the model takes float32 (1,1,4,4); "
+    (RAMP[0], "input 'x' is float32 (1,4,4), but the model takes float32 (1,1,4,4); "
               "give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
 ])
 def test_an_input_that_does_not_fit(tmp_path, refused, array, line):
@@ -88,10 +88,11 @@ def test_a_shape_for_an_input_that_is_made(tmp_path, ramp, run, refused):
 
     assert run(path, "--shape=x=2,1,3,5")[1]["nodes"][0]["input_shape"] == [2, 1, 3, 5]
     advice = "; give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."
-    assert refused(path, ramp, "--shape=x=1,1,4,4") == f"a shape for 'x', which is not an input to generate{advice}"
-    assert refused(path, "--shape=z=1,1,4,4") == f"a shape for 'z', which is not an input to generate{advice}"
+    assert refused(path, ramp, "--shape=x=1,1,4,4") == (
+        f"a shape is given for 'x', which is not an input to generate{advice}")
+    assert refused(path, "--shape=z=1,1,4,4") == f"a shape is given for 'z', which is not an input to generate{advice}"
     assert refused(path, "--shape=x=1,2,4,4") == (
-        f"input 'x' is float32 (1,2,4,4), the model takes float32 (N,1,H,W){advice}")
+        f"input 'x' is float32 (1,2,4,4), but the model takes float32 (N,1,H,W){advice}")
     assert refused(path, "--shape=x=1,b") == "--shape x=1,b: give --shape NAME=1,3,224,224"
 
 
@@ -99,9 +100,9 @@ def test_a_shape_for_an_input_that_is_made(tmp_path, ramp, run, refused):
     (value("x", shape=["N", 3, None, -1]), "missing input 'x' float32 (N,3,?,?), whose sizes the model does not fix"),
     (value("x", shape=None), "missing input 'x' float32 of any shape, whose sizes the model does not fix"),
     (value("x", TensorProto.STRING, [1]), "missing input 'x' string (1), which cannot be generated"),
-    (value("x", shape=[2**20, 2**9]), "missing input 'x' float32 (1048576,512): 2 GiB are too much to generate"),
+    (value("x", shape=[2**20, 2**9]), "missing input 'x' float32 (1048576,512): 2 GiB is too much to generate"),
     (helper.make_tensor_sequence_value_info("x", FLOAT, None),
-     "missing input 'x' (no tensor) of any shape, which cannot be generated"),
+     "missing input 'x' (not a tensor) of any shape, which cannot be generated"),
 ])
 def test_an_input_that_cannot_be_made(tmp_path, refused, made, line):
     """A missing input that is open, too large or has no numbers is named with its dtype, shape and the options."""
@@ -160,7 +161,7 @@ def test_a_broken_model(tmp_path, refused):
 
 @pytest.mark.parametrize(("nodes", "opset", "reason"), [
     ([node("AveragePool", name="pool", kernel_shape=[2, 2], count_include_pad=1)], 1, "{path}: "
-     "node 'pool': AveragePool-1: count_include_pad=1 given, but count_include_pad exists since AveragePool-7; "),
+     "node 'pool': AveragePool-1: count_include_pad=1 given, but count_include_pad was introduced in AveragePool-7; "),
     ([node("MaxPool", kernel_shape=[2, 2], ceil_mode=2)], 22, "{path}: node 'y': MaxPool-22: ceil_mode"),
     ([node("LpPool", name="pool", kernel_shape=[2, 2], p=2.0)], 22, "{path}: node 'pool': LpPool-22: p"),
     ([node("MaxPool")], 22, "{path}: node 'y': MaxPool-22: kernel_shape is required"),

@@ -36,7 +36,7 @@ def test_prefork_server() -> None:
 
 @pytest.mark.parametrize("turns", [400, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_many_threads(turns: int) -> None:
-    """Many mixed calls from each of 64 threads return the bits of serial ones."""
+    """Many mixed calls from each of 64 threads return the same bits as serial ones."""
     scenario("threads", "many_threads", turns)
 
 

@@ -151,7 +151,7 @@ def test_running_out_of_memory_is_no_wrong_type():
 
 
 def ways(call, x):
-    """The expression that the error for an object advises to pass, as parsed by Python."""
+    """The expression that the error for an object suggests, for Python to evaluate."""
     with pytest.raises(PoolTypeError) as caught:
         call(x)
     return str(caught.value).rpartition("; give ")[2]
@@ -174,7 +174,7 @@ def ways(call, x):
 ], ids=range(13))
 @pytest.mark.filterwarnings("ignore:.*deprecated:UserWarning", "ignore:Sparse:UserWarning")  # quantised tensors
 def test_the_way_out_is_right_for_tensors_of_torch(make):
-    """The expression that the message advises to pass is accepted, and has the numbers of the tensor."""
+    """The expression that the message suggests is accepted, and has the numbers of the tensor."""
     torch = pytest.importorskip("torch")
     t = torch.arange(8.0).reshape(1, 1, 8)
     x = make(t.clone(), torch)

@@ -39,7 +39,7 @@ def test_import_loads_only_what_a_first_call_needs() -> None:
 
 
 def test_every_public_name_is_there_at_once() -> None:
-    """Names whose modules are imported later are read, listed and imported as others are."""
+    """Names whose modules are imported later can be read, listed and imported like any other."""
     assert program("""
 import onnxpool
 from onnxpool import *
@@ -67,7 +67,7 @@ print(hashlib.sha256(b"".join(y.tobytes() for y in results)).hexdigest(), shapes
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the control word is that of x86")
 def test_first_plans_do_not_see_the_floating_point_state_of_the_caller() -> None:
-    """Constants of modules that the first plan imports are computed under the default one, and flags stay."""
+    """Modules that the first plan imports compute their constants in the default state, and the caller's flags stay."""
     found = {name: launch("-c", IN_A_STATE, name) for name in ("default", "up, both", "unmasked")}
     assert {name: (done.returncode, done.stderr) for name, done in found.items()} == dict.fromkeys(found, (0, ""))
     assert len({done.stdout for done in found.values()}) == 1

@@ -56,7 +56,7 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 def client(url: str) -> Iterator[InferenceServerClient]:
-    """A client of tritonclient."""
+    """A client from the package tritonclient."""
     client = InferenceServerClient(urlsplit(url).netloc)
     yield client
     client.close()
@@ -166,7 +166,7 @@ def test_16_bit_floats_are_not_json(client: InferenceServerClient, element: str)
 
 
 def test_open_sizes_must_agree(client: InferenceServerClient) -> None:
-    """A size of one name is the same for all inputs."""
+    """Sizes with the same name must agree across all inputs."""
     inputs = [tensor("x", np.ones((3, 2, 9), np.float32), "FP32"), tensor("keep", np.array([True]), "BOOL")]
     with pytest.raises(InferenceServerException, match=r"input 'keep' has shape \[1\], whose axis 0 is 1; "
                                                        "input 'x' has 3 there") as caught:
@@ -235,7 +235,7 @@ def test_a_body_without_a_length_is_limited_too(url: str) -> None:
     connection.request("POST", malformed.INFER, chunks, encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
     response = connection.getresponse()
     assert response.status == 413
-    assert "the body has more bytes, at most 1048576 are accepted" in json.load(response)["error"]
+    assert "the body has too many bytes (limit: 1048576)" in json.load(response)["error"]
     connection.close()
 
 
@@ -394,7 +394,7 @@ def test_memory_is_flat_under_long_load(runtime: str) -> None:
 
 @pytest.mark.parametrize("page", [SERVER / "README.md", SERVER.parent.parent / "README.md"], ids=["example", "project"])
 def test_the_request_of_the_pages(page: Path) -> None:
-    """The request shown on a page has the answer shown there."""
+    """The request shown on a page gets the answer shown there."""
     shown = re.search(r"curl -s localhost:8000(\S+) -d '(.*)'\n(.*)\n", page.read_text())
     assert shown is not None
     with load.server() as url, urllib.request.urlopen(url + shown[1], shown[2].encode(), timeout=30) as answer:

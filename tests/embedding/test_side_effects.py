@@ -270,7 +270,7 @@ def disguises(x: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.int8, np.uint8])
 def test_inputs_in_any_form_are_read_and_never_written(dtype: Any) -> None:
-    """Read-only, strided, byte-swapped and unaligned arrays give the bits of a plain array and stay unchanged."""
+    """Read-only, strided, byte-swapped and unaligned arrays give the same bits as a plain array and stay unchanged."""
     x = (np.random.default_rng(5).standard_normal((2, 5, 9, 11)) * 20).astype(np.int8).astype(dtype)
     calls: list[Callable[..., Any]] = [onnxpool.MaxPool(kernel_shape=3, pads=1)]
     if x.dtype.itemsize > 1:
@@ -332,7 +332,7 @@ CALLERS, ROUNDS = 16, 200
 
 
 def test_many_threads_calling_at_once_get_serial_results() -> None:
-    """Threads that share operators, plans and inputs and call at the same time get the bits of a single thread."""
+    """Threads that share operators, plans and inputs and call at the same time get the same bits as a single thread."""
     names = list(OPERATORS)
     shapes = [(1, 6, 7, 8), (2, 6, 9, 8), (4, 16, 80, 81)]
     jobs = [(build(name), inputs(name, shape, seed)) for name in names for seed, shape in enumerate(shapes)]

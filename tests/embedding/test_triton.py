@@ -53,7 +53,7 @@ def made(triton: ModuleType, tmp_path: Path) -> Made:
 
 
 def test_triton_answers_each_request(made: Made) -> None:
-    """A batch of requests, one of which is refused: the others have the bits of direct calls."""
+    """A batch of requests, one of which is refused: the others have the same bits as direct calls."""
     model = made(peaks.model(), ["heat"])
     heats = [np.random.default_rng(3).standard_normal((2, 3, size, 7), np.float32) for size in (9, 2, 5)]
     asked = ["energy", "peaks", "thumbnail"]

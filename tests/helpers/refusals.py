@@ -24,19 +24,19 @@ LEAST = -(2**63)
 
 
 def board(dtype: Any = np.float32, shape: tuple[int, ...] = (1, 1, 8, 8)) -> NDArray[Any]:
-    """0, 1, 2, ... below 97, as the tables below assume."""
+    """0, 1, 2, ... modulo 97, as the tables below assume."""
     return (np.arange(np.prod(shape)) % 97).reshape(shape).astype(dtype)
 
 
 def says(text: str, operator: str, words: tuple[str, ...]) -> None:
-    """The message starts with operator and version, contains the words and whole numbers, and offers a way out."""
+    """The message starts with operator and version, contains the words and whole numbers, and suggests a correction."""
     assert re.match(rf"{operator}-\d+: ", text), text
     body = text.partition(": ")[2]
     for word in words:
         # An index is not a value: "strides[0]" does not mention the number 0.
         place = body if "[" in word else re.sub(r"\[\d+\]", "", body)
         assert re.search(rf"(?<![\w.-]){re.escape(word)}(?!\w|\.\d)", place), f"{word!r} is missing in {text!r}"
-    assert body.partition("; ")[2].strip(), f"no way out after a semicolon in {text!r}"
+    assert body.partition("; ")[2].strip(), f"no correction after a semicolon in {text!r}"
 
 
 def refused(call: Callable[..., Any], error: type[Exception], dtype: Any, shape: tuple[int, ...]) -> str:
@@ -58,7 +58,7 @@ class Bad(NamedTuple):
     words: tuple[str, ...]
     axis: int | None = None  # the spatial axis that the message names
     error: type[Exception] = PoolError
-    operators: tuple[str, ...] = SLIDING  # those of them that have the attributes take part
+    operators: tuple[str, ...] = SLIDING  # of these, the ones that have the attributes are tested
 
 
 TOO_BIG = 2**70

@@ -160,7 +160,7 @@ def delicate() -> list[tuple[Any, list[Any]]]:
 
 
 def float_state() -> None:
-    """Whatever the caller's control word is, results have the bits of the default one, and the word and its flags stay.
+    """Whatever the caller's control word, results have the bits of the default one, and the word and its flags stay.
 
     This also holds if workers were started under another control word than the one they work under.
     """

@@ -1,4 +1,4 @@
-"""Scenarios of threads and of runtimes with threads of their own: see host.py."""
+"""Scenarios about threads, and about runtimes that have threads of their own: see host.py."""
 
 import asyncio
 import contextvars
@@ -40,7 +40,7 @@ def jobs() -> list[tuple[Any, list[Any]]]:
 
 
 def many_threads(turns: int) -> None:
-    """64 threads that make many calls of all operators share objects and arrays, and get the bits of one thread."""
+    """64 threads that share objects and arrays call every operator many times, and get the same bits as one thread."""
     callers, seldom = 64, 500
     operators = jobs()
     work = [(operator.plan(arrays[0].shape, arrays[0].dtype), arrays) for operator, arrays in operators] + operators
@@ -144,14 +144,14 @@ def limits_in_threads() -> None:
 
 
 def parallel_calls() -> None:
-    """Parallel calls have the bits of serial ones whatever the environment says, and the process survives."""
+    """Parallel calls return the same bits as serial ones, whatever the environment says, and the process survives."""
     parallel_call_works()
     onnxpool.average_pool(LARGE, 3)
     ended_well(fork(parallel_call_works))
 
 
 def no_room_for_threads() -> None:
-    """If no thread can be started, calls are serial and right, and later parallel again once threads can be."""
+    """If no thread can be started, calls run serially and correctly; once threads can start again, calls use them."""
     parallel_call_works()
     before = running()
     limits = resource.getrlimit(resource.RLIMIT_AS)

@@ -91,7 +91,7 @@ def assert_close(y, expected, x, kernel):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("pads", [(0, 1, 0, 0), (0, 0, 0, 1), (2, 1, 0, 0)])
 def test_a_sum_that_overflows_and_cancels_has_one_sign_of_zero(dtype, pads):
-    """Padding does not change the sign, so that parts of a result have the bits of the whole result."""
+    """Padding does not change the sign, so that parts of a result have the same bits as the whole result."""
     top = np.finfo(dtype).max
     x = np.array([top, top, -top, -top], dtype).reshape(1, 1, 4, 1)
     y = onnxpool.AveragePool(kernel_shape=(4, 2), pads=pads)(x)

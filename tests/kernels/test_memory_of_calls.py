@@ -17,8 +17,8 @@ APART = 9973  # elements from one non-finite element to the next
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("operator", LARGEST)
 def test_a_call_holds_a_mebibyte_at_most(operator: str, dtype: str, layout: str, odd: bool) -> None:
-    """Besides input and output. Divisors of many windows once took half a mebibyte more, and tiles that are computed
-    again, because infinities and NaNs make results exceptional, three mebibytes.
+    """This does not count input and output. Divisors of many windows once took half a mebibyte more, and tiles that are
+    computed again, because infinities and NaNs make results exceptional, took three mebibytes.
     """
     scratch = Scratch()
     try:

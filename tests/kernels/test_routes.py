@@ -336,7 +336,7 @@ def test_sums_have_the_order_of_the_oracle(kind):
     rng, long = np.random.default_rng(len(kind)), 0
     for problem in range(40):
         shape, attributes = random_problem(rng)
-        if math.prod(shape[2:]) > 2500:  # takes the oracle long
+        if math.prod(shape[2:]) > 2500:  # the oracle would take too long
             continue
         dtypes = FLOATS if kind.startswith("mean") else FLOATS[2:]  # roots of 16 bits are rounded differently
         x = values(rng, shape, dtypes[problem % len(dtypes)], odd=False)

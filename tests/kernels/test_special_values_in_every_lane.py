@@ -126,7 +126,7 @@ def test_tiny_and_huge_means_of_rows_are_correctly_rounded(dtype, size, stride, 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(("kernel", "strides"), ROW_WINDOWS)
 def test_rows_of_every_width(dtype, kernel, strides):
-    """Channels first: few channels and many rows, in strips, give the bits of channels last, close to the mean."""
+    """Channels first: few channels and many rows, in strips, give the same bits as channels last, close to the mean."""
     rng = np.random.default_rng(0)
     for n in (*range(3, 20, 2), 16, 31, 33, 48, 49, 56, 57, 64, 333):
         x = rng.standard_normal((2, 3, 150, n)).astype(dtype)
@@ -145,7 +145,7 @@ def test_rows_of_every_width(dtype, kernel, strides):
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_small_planes_are_taken_together(dtype, channels):
-    """Several planes at a time give the bits of each alone, up to the last, beyond which nothing can be read."""
+    """Several planes at a time give the same bits as each alone, up to the last, beyond which nothing can be read."""
     rng = np.random.default_rng(0)
     for size in (*((n, n) for n in (*range(3, 20), 33, 50)), (40, 3), (150, 5), (7, 2), (3, 60)):
         x = rng.standard_normal((29, channels, *size)).astype(dtype)

@@ -1,4 +1,4 @@
-"""Views with strided rows give the bits of a copy."""
+"""Views with strided rows give the same bits as a copy."""
 
 import numpy as np
 import pytest

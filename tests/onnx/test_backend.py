@@ -141,7 +141,7 @@ def test_what_is_compatible():
 def test_errors_keep_their_text():
     """Errors of a pooling node arrive with the library's message, for a model, a node, a shape and a dtype."""
     bad = helper.make_node("LpPool", ["x"], ["y"], "norm", kernel_shape=[2, 2], ceil_mode=1)
-    text = "node 'norm': LpPool-11: ceil_mode=1 given, but ceil_mode exists since LpPool-18"
+    text = "node 'norm': LpPool-11: ceil_mode=1 given, but ceil_mode was introduced in LpPool-18"
     with pytest.raises(NodeError, match=text):
         backend.prepare(model([bad], opset=17))
     with pytest.raises(NodeError, match=text):
@@ -154,12 +154,12 @@ def test_errors_keep_their_text():
 
 
 @pytest.mark.parametrize(("inputs", "text"), [
-    ([], "0 inputs given, the model takes 1: 'x'"),
-    ([RAMP, RAMP], "2 inputs given, the model takes 1: 'x'"),
+    ([], "0 inputs given, but the model takes 1: 'x'"),
+    ([RAMP, RAMP], "2 inputs given, but the model takes 1: 'x'"),
     ({}, "missing input 'x' float32 (N,1,4,4)"),
     ({"x": RAMP, "z": RAMP}, "the model has no input 'z'; it has 'x', 'w'"),
-    (RAMP.astype(np.float64), "input 'x' is float64 (1,1,4,4), the model takes float32 (N,1,4,4)"),
-    (RAMP[:, :, :3], "input 'x' is float32 (1,1,3,4), the model takes float32 (N,1,4,4)"),
+    (RAMP.astype(np.float64), "input 'x' is float64 (1,1,4,4), but the model takes float32 (N,1,4,4)"),
+    (RAMP[:, :, :3], "input 'x' is float32 (1,1,3,4), but the model takes float32 (N,1,4,4)"),
 ])
 def test_inputs_that_do_not_fit(inputs, text):
     """Inputs are refused by name, with the expected type; one with a default may be omitted, or given by name."""

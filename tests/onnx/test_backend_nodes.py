@@ -105,7 +105,7 @@ def test_backend_case(case: Case, version: int) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.removeprefix("test_"))
 def test_backend_case_in_the_other_layout(case: Case) -> None:
-    """A node test of onnx returns the values of its first output for channels-last data too, in a given array."""
+    """A node test of onnx returns the values of its first output for channels-last data too, stored in `out`."""
     attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in case.node.attribute}
     if "auto_pad" in attributes:
         attributes["auto_pad"] = attributes["auto_pad"].decode()

@@ -15,7 +15,7 @@ SEED = 44
 
 
 def rows_of(example, who=None):
-    """The rows that apply to an example, for one host or for all."""
+    """The rows that apply to an example, for one runtime or for all."""
     return [row.name for row in disagreements(example.case, Filter(values=True)) if who in (None, row.who)]
 
 
@@ -300,7 +300,7 @@ BORDERS = {
         "AveragePool", 22, ramp(1, 24, 2, 2, 3).astype(ml_dtypes.bfloat16), kernel_shape=[1, 1, 2]), True),
     "8 bfloat16 results of 12 channels": ("openvino-bfloat16-crash", made(
         "AveragePool", 22, ramp(1, 12, 2, 2, 3).astype(ml_dtypes.bfloat16), kernel_shape=[1, 1, 2]), False),
-    "a NaN alone behind padding": ("ort-nan", made(
+    "a NaN alone after padding": ("ort-nan", made(
         "MaxPool", 12, ONE_NAN, kernel_shape=[3, 2], pads=[0, 1, 2, 0]), False),
     "a NaN alone before padding": ("ort-nan", made(
         "MaxPool", 12, ONE_NAN, kernel_shape=[3, 2], pads=[2, 0, 0, 1]), True),
@@ -335,7 +335,7 @@ def test_every_warning_has_an_example():
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # from onnx's own operators
 @pytest.mark.parametrize("row", DISAGREEMENTS, ids=lambda row: row.name)
 def test_a_warning(row, needs_named_version):
-    """A row applies to its example and not to a similar node, and describes the actual behaviour of the host."""
+    """A row applies to its example and not to a similar node, and describes the actual behaviour of the runtime."""
     example, neighbour = EXAMPLES[row.name]
     assert row.name in rows_of(example), example.shown()
     assert row.name not in rows_of(neighbour), neighbour.shown()

@@ -204,7 +204,7 @@ def test_dask_and_axes() -> None:
                             "(+0+0 pads); give pads with auto_pad='NOTSET' or shrink kernel_shape"),
 ])
 def test_the_text(given: dict[str, Any], text: str) -> None:
-    """The error says what is missing, and a way out that works: pads require another auto_pad than VALID."""
+    """The error says what is missing, and suggests a correction that works: pads need an auto_pad other than VALID."""
     with pytest.raises(onnxpool.PoolError, match=f"^{re.escape(text)}$"):
         onnxpool.average_pool(np.ones((1, 1, 2), np.float32), 3, **given)
 

@@ -47,8 +47,8 @@ def test_every_operator_is_there_once_under_each_name():
     assert all(issubclass(operator, OpRun) for operator in new_ops())
 
 
-@pytest.mark.parametrize(("opset", "expected"), [(1, "count_include_pad exists since AveragePool-7"), (7, [1.5, 1.75]),
-                                                 (21, [1.5, 1.75]), (LATEST_OPSET, [1.5, 1.75])])
+@pytest.mark.parametrize(("opset", "expected"), [(1, "count_include_pad was introduced in AveragePool-7"),
+                                                 (7, [1.5, 1.75]), (21, [1.5, 1.75]), (LATEST_OPSET, [1.5, 1.75])])
 def test_a_node_has_its_opset(opset, expected):
     """A node runs at the version of its opset: attributes that this version lacks are refused before anything runs."""
     node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2], strides=[2], pads=[0, 1],

@@ -136,7 +136,7 @@ POOLS = ("AveragePool", "GlobalAveragePool", "LpPool", "MaxPool")
 
 @pytest.mark.parametrize("operator", [*POOLS, QLINEAR_GLOBAL, NHWC_MAX])
 def test_large_arrays_are_shared_among_threads(operator, monkeypatch):
-    """Threads of onnxruntime compute parts of a call, with the bits of one thread."""
+    """Threads of onnxruntime compute parts of a call, with the same bits as one thread."""
     inputs, attributes = sample_inputs(operator), ATTRIBUTES[operator]
     inputs[0] = data((LARGE[0], *LARGE[2:], LARGE[1]) if operator == NHWC_MAX else LARGE, inputs[0].dtype)
     expected = getattr(onnxpool, operator)(**attributes)(*inputs, num_threads=1)
@@ -372,7 +372,7 @@ def test_a_failed_registration_leaves_options_free():
 def test_releases_that_are_too_old(version, monkeypatch):
     """The error says which release is needed."""
     monkeypatch.setattr(onnxruntime, "__version__", version)
-    with pytest.raises(ImportError, match=f"needs onnxruntime 1.19 or newer, this is {version}; pip install --upgrade"):
+    with pytest.raises(ImportError, match=f"onnxruntime 1.19 or newer, but this is {version}; pip install --upgrade"):
         register(onnxruntime.SessionOptions())
 
 
@@ -418,7 +418,7 @@ def who(made):
 
 
 def test_records_tell_who_runs_a_node():
-    """With "missing", a node for which onnxruntime has a kernel is left to it, and counts where it ran."""
+    """With "missing", a node for which onnxruntime has a kernel is left to it. Records count who ran it."""
     x = data((1, 2, 6, 6))
     double = recorded(node_model("AveragePool", [x.astype(float)], {"kernel_shape": [3, 3]}, opset=19), "missing")
     theirs = recorded(node_model("LpPool", [x], {"kernel_shape": [3, 3]}, opset=18), "missing", opset=18)

@@ -39,7 +39,7 @@ def test_bad_attribute_is_refused(case: Bad, operator: str) -> None:
 
 @pytest.mark.parametrize("operator", ["AveragePool", "LpPool", "MaxPool"])
 def test_example_of_the_documentation(operator: str) -> None:
-    """A kernel larger than its axis is explained with attribute, span, axis, length, pads and way out."""
+    """A kernel larger than its axis is explained with attribute, span, axis, length, pads and a correction."""
     with pytest.raises(PoolError) as caught:
         getattr(onnxpool, FUNCTIONS[operator])(board(shape=(1, 1, 8, 4)), (1, 9), dilations=(1, 1), opset=21)
 

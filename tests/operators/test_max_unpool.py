@@ -204,7 +204,7 @@ def test_refused(error, arguments):
 
 
 def test_too_large_for_the_machine():
-    """A result that does not fit into memory is an error, at once."""
+    """A result that does not fit into memory is refused at once."""
     with pytest.raises((PoolError, MemoryError)):
         unpooled(square(), places(), HALVES, (1, 1, 2**20, 2**20))
 

@@ -1,4 +1,4 @@
-"""Parts have the bits of the whole result, for any tiling, geometry, operator, dtype, layout and memory."""
+"""Parts have the same bits as the whole result, for any tiling, geometry, operator, dtype, layout and memory."""
 
 import pickle
 from collections.abc import Iterator

@@ -150,7 +150,7 @@ def divisors(axes, windows, count_include_pad):
 
 
 class Mean(NamedTuple):
-    """The mean total / divisor, where `magnitude` is the sum of |x|; both in smallest subnormals."""
+    """The mean total / divisor, where `magnitude` is the sum of |x|; sums are in units of the smallest subnormal."""
 
     total: int
     magnitude: int
@@ -159,7 +159,7 @@ class Mean(NamedTuple):
 
 
 class Norm(NamedTuple):
-    """A norm, as a decimal number of smallest subnormals."""
+    """A norm, as a decimal number in units of the smallest subnormal."""
 
     value: decimal.Decimal
     taps: int
@@ -178,7 +178,7 @@ def maxima(plane, windows, nothing):
 
 
 def means(plane, windows, counts, form):
-    """The mean of each window: NaN if it is empty, a plain float if infinities or NaN take part."""
+    """The mean of each window: NaN if it is empty, a plain float if it contains infinities or NaN."""
     exact = [form.units(v) if math.isfinite(v) else None for v in plane]
     cells = []
     for window, count in zip(windows, counts, strict=True):

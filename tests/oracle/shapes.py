@@ -66,7 +66,7 @@ def region_shape(call, first):
     """The channels-first shape of an operator on regions."""
     rois, *places = call.further
     require(len(first) == 4, "not two spatial axes")
-    require(native(rois.dtype) == native(call.x.dtype), "rois of another dtype than x")
+    require(native(rois.dtype) == native(call.x.dtype), "the dtype of rois differs from that of x")
     check_finite(rois)
     real = coordinate_type(native(rois.dtype))
     for roi in rois.astype(real):

@@ -94,7 +94,7 @@ def sample_error(value, sample, name):
         return 0.0
     form = FORMATS[name]
     rounding = 2.0**-form.precision if name in ("float16", "bfloat16") else 0.0
-    # A product with a weight may lose half of the smallest subnormal: two for each sample along an axis, at most.
+    # A product with a weight may lose half of the smallest subnormal. There are at most two for each sample of an axis.
     subnormals = (3 + sample.count) * math.ldexp(1.0, -form.unit)
     allowed = sample.magnitude * (INTERPOLATION[name] + rounding) + subnormals
     largest = math.ldexp(2.0 - 2.0 ** (1 - form.precision), form.top - 1)
@@ -119,8 +119,8 @@ def cell_error(value, cell, truth):
 
 
 def bits_differ(values, cells, dtype, signed_zeros):
-    """Per output, whether its bits differ from the expected ones; any NaN is as good as another, and of maxima, for
-    which zeros of both signs are equal, any zero."""
+    """For each output, whether its bits differ from the expected ones. All NaNs count as equal. So do both zeros, as
+    for maxima, unless `signed_zeros`."""
     expected = np.array(cells, np.float64 if dtype.name in FORMATS else np.int64).astype(dtype)
     pattern = np.dtype(f"u{dtype.itemsize}")
     differ = values.view(pattern) != expected.view(pattern)

@@ -117,7 +117,7 @@ def test_quantised_averages():
 
 
 def test_threads_give_the_same_bits():
-    """A call on two threads gives the bits of one thread."""
+    """A call on two threads gives the same bits as one thread."""
     x = np.random.default_rng(3).standard_normal((1, 16, 256, 256)).astype(np.float32)
     one, two = (onnxpool.average_pool(x, 3, strides=2, num_threads=threads) for threads in (1, 2))
     assert one.tobytes() == two.tobytes()

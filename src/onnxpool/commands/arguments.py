@@ -107,8 +107,9 @@ NAME=VALUE or --name VALUE: the arguments of the operator's Python class.
 
 BENCH = """
 Time warm calls of every pooling node of an ONNX model. Each time is the median
-of up to 25 calls within 0.2 s, and at least one. If onnxruntime is installed, it
-runs the same nodes, each in a session of its own with as many threads.
+of at least one and up to 25 calls within 0.2 s. If onnxruntime is installed, it
+runs the same nodes, each in a session of its own with the same number of
+threads.
 
 Inputs are given or generated as in `onnxpool run`. Without MODEL, the command
 takes the ResNet-50 that the onnx package ships.

@@ -17,7 +17,7 @@ from .operators import is_path, operator_of, unknown
 from .text import items, json_text, sizes
 
 MISTAKES: tuple[type[Exception], ...] = (PoolError, PoolTypeError)
-SHORTEST = 4  # letters of a dtype's name, whose case is ignored; in shorter codes, such as B and b, case matters
+SHORTEST = 4  # minimum letters of a dtype name whose case is ignored; it matters in shorter codes, such as B and b
 OF_PLANS = ("shape", "dtype")  # arguments of plans, not of operators
 WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
 

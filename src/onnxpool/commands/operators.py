@@ -28,7 +28,7 @@ def is_path(text: str) -> bool:
 
 
 def unknown(text: str, fault: str, way: str) -> PoolError:
-    """The error for an unknown operator. `way` is the way out if no operator has a similar name."""
+    """The error for an unknown operator. `way` says what to give instead if no operator has a similar name."""
     from difflib import get_close_matches  # only errors need it
 
     near = get_close_matches(bare(text.rpartition(":")[2]), NAMES, 1)

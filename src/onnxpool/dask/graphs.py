@@ -143,7 +143,7 @@ def reads(plan: Reducing, chunks: Sequence[Shape], results: Sequence[Shape]) -> 
 
 
 def tiled(x: Any, plan: Reducing, results: tuple[Shape, ...], num_threads: int | None) -> Any:
-    """The result in chunks, each of which is a part with the bits of the whole result."""
+    """The result in chunks, each of which is a part with the same bits as the whole result."""
     token = tokenize(x.name, repr(plan), results, num_threads)
     name, cuts = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-cut-{token}"
     kept = kept_axes(plan)

@@ -1,4 +1,4 @@
-"""Plain calls: arrays of which only the addresses are new to a plan go straight to its pool."""
+"""Plain calls: if only the addresses of arrays are new to a plan, they go straight to its pool."""
 cimport cython
 
 
@@ -30,7 +30,7 @@ cdef class PlainPool:
         self.ndim, self.y_ndim, self.typenum = len(x_shape), len(y_shape), dtype.num
         self.x_shape = <Py_ssize_t*> calloc(2 * (self.ndim + self.y_ndim), sizeof(Py_ssize_t))
         if self.x_shape == NULL:
-            raise MemoryError("onnxpool: no memory for a plan")
+            raise MemoryError("onnxpool: cannot allocate memory for a plan")
         self.y_shape, strides = self.x_shape + self.ndim, self.x_shape + self.ndim + self.y_ndim
         for a in range(self.ndim):
             self.x_shape[a] = x_shape[a]
@@ -80,7 +80,7 @@ cdef class PlainPool:
         self.pool._run(&operands, threads, quantisation)
 
 
-@cython.auto_pickle(False)  # a plan says itself how
+@cython.auto_pickle(False)  # plans define how they are pickled
 cdef class PlainCall:
     """Makes a plan callable in compiled code, because calling a Python method takes as long as pooling a small array.
 

@@ -106,7 +106,7 @@ cdef enum:
 
 
 def watch_scratch(Py_ssize_t n):
-    """For tests: watch n bytes after the memory of each thread, and return how many were overwritten until now."""
+    """For tests: watch n bytes after the memory of each thread, and return how many have been overwritten so far."""
     global fence, breaches
     cdef Py_ssize_t found = breaches
     fence, breaches = n, 0
@@ -185,7 +185,7 @@ cdef class Pool:
         self.axes = <Axis*> calloc(rank, sizeof(Axis))
         self.numbers = <Py_ssize_t*> calloc(2 * self.outer + 3 * rank, sizeof(Py_ssize_t))
         if self.axes == NULL or self.numbers == NULL:
-            raise MemoryError("onnxpool: no memory for a pool")
+            raise MemoryError("onnxpool: cannot allocate memory for a pool")
         memset(self.jobs, 0, sizeof(self.jobs))
         self.p, self.divides, self.low, self.high = setup.p, setup.divides, setup.low, setup.high
         self._set_axes()
@@ -279,7 +279,7 @@ cdef class Pool:
         with nogil:
             done = self.run_operands(operands, threads, &signals)
         if not done:
-            raise MemoryError(f"onnxpool: no scratch memory for {threads} threads")
+            raise MemoryError(f"onnxpool: cannot allocate scratch memory for {threads} threads")
         raised_by_handler(&signals)
 
     cdef bint _describe(self, Array* array, const Operand* source, const int* axis, Py_ssize_t places) noexcept nogil:

@@ -51,7 +51,7 @@ class PreparedModel(BackendRep):
             names = [value.name for value in self.inputs if not value.optional]
             arrays = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
             if len(arrays) != len(names):
-                raise InputError(f"{len(arrays)} inputs given, the model takes {len(names)}: "
+                raise InputError(f"{len(arrays)} inputs given, but the model takes {len(names)}: "
                                  f"{', '.join(map(repr, names)) or 'none'}")
             inputs = dict(zip(names, arrays, strict=True))
         values = self._evaluator.run(None, accept_inputs(self.inputs, inputs))

@@ -33,7 +33,7 @@ def made_input(value: Input, given: tuple[int, ...] | None, generator: np.random
     shape = made_shape(value, given)
     size = math.prod(shape) * value.dtype.itemsize
     if size > MOST_BYTES:
-        raise InputError(f"missing input {value.name!r} {value}: {size / 2**30:.3g} GiB are too much to generate")
+        raise InputError(f"missing input {value.name!r} {value}: {size / 2**30:.3g} GiB is too much to generate")
     if value.dtype.kind == "b":
         return generator.integers(0, 2, shape).astype(bool)
     if value.dtype.name in FULL_RANGE:
@@ -68,6 +68,6 @@ def make_inputs(inputs: Iterable[Input], given: Collection[str], shapes: Mapping
     needed = {value.name: value for value in inputs if not value.optional and value.name not in given}
     for name in shapes:
         if name not in needed:
-            raise InputError(f"a shape for {name!r}, which is not an input to generate")
+            raise InputError(f"a shape is given for {name!r}, which is not an input to generate")
     generator = np.random.default_rng(seed)
     return {name: made_input(value, shapes.get(name), generator) for name, value in needed.items()}

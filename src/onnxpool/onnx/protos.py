@@ -39,7 +39,7 @@ class Input(NamedTuple):
     optional: bool
 
     def __str__(self) -> str:
-        kind = "(no tensor)" if self.dtype is None else "string" if self.dtype == object else self.dtype.name
+        kind = "(not a tensor)" if self.dtype is None else "string" if self.dtype == object else self.dtype.name
         return f"{kind} of any shape" if self.shape is None else f"{kind} {shape_text(self.shape)}"
 
     def accept(self, value: Any) -> Any:
@@ -57,7 +57,7 @@ class Input(NamedTuple):
             want == size for want, size in zip(self.shape, array.shape, strict=True) if isinstance(want, int)))
         if array.dtype != self.dtype or not fits:
             raise InputError(f"input {self.name!r} is {array.dtype.name} {shape_text(array.shape)}, "
-                             f"the model takes {self}")
+                             f"but the model takes {self}")
         return array
 
 

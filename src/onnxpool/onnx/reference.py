@@ -93,7 +93,7 @@ class Evaluator(ReferenceEvaluator):
     """
     ReferenceEvaluator that runs all pooling nodes on onnxpool, including those in model-local functions.
 
-    Unlike ReferenceEvaluator, it supports the name "ai.onnx" of the default domain, and default values of functions'
+    Unlike ReferenceEvaluator, it supports the name "ai.onnx" for the default domain, and default values of functions'
     attributes.
 
     Parameters

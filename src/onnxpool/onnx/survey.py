@@ -197,7 +197,7 @@ def give_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -
         declared = tensor_of(inputs[name].type)[1]
         if declared is not None and (len(declared) != len(sizes) or any(
                 isinstance(want, int) and want != size for want, size in zip(declared, sizes, strict=True))):
-            raise InputError(f"input {name!r} cannot have shape {shape_text(sizes)}, the model takes "
+            raise InputError(f"input {name!r} cannot have shape {shape_text(sizes)}, as the model takes "
                              f"{shape_text(declared)}")
         tensor.CopyFrom(helper.make_tensor_type_proto(tensor.elem_type, sizes).tensor_type)
 

@@ -71,7 +71,7 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
                             f"give an onnxruntime.SessionOptions()", attribute="session_options",
                             value=type(session_options).__name__)
     if opset is not None and integer(Place(None, "opset"), opset, 1) > LATEST[""]:
-        raise PoolError(f"register: opset={opset} is not known, the newest known is {LATEST['']}; leave it out",
+        raise PoolError(f"register: opset={opset} is not known, and the newest is {LATEST['']}; leave it out",
                         attribute="opset", value=opset)
     names = nodes.chosen(ops)
     release, delegates = release_of_onnxruntime(), ops == "missing"
@@ -128,7 +128,7 @@ def release_of_onnxruntime() -> tuple[int, ...]:
     from onnxruntime import __version__ as version
     release = tuple(int(part) for part in version.split(".")[:2])
     if release < OLDEST:
-        raise ImportError(f"onnxpool.onnxruntime needs onnxruntime {'.'.join(map(str, OLDEST))} or newer, this is "
+        raise ImportError(f"onnxpool.onnxruntime needs onnxruntime {'.'.join(map(str, OLDEST))} or newer, but this is "
                           f"{version}; pip install --upgrade onnxruntime")
     return release
 

@@ -59,16 +59,16 @@ cdef struct OrtApiBase:
     OrtApi (*GetApi)(uint32_t version) noexcept nogil
     const char* (*GetVersionString)() noexcept nogil
 
-cdef struct OrtCustomOp:  # untyped slots are not used: there are no inputs and outputs to describe
+cdef struct OrtCustomOp:  # untyped slots are unused, as there are no inputs and outputs to describe
     uint32_t version
-    void* CreateKernel  # unused: it cannot report an error, CreateKernelV2 can
+    void* CreateKernel  # unused: unlike CreateKernelV2, it cannot report an error
     const char* (*GetName)(const OrtCustomOp* op) noexcept nogil
     const char* (*GetExecutionProviderType)(const OrtCustomOp* op) noexcept nogil
     void* GetInputType
     size_t (*GetInputTypeCount)(const OrtCustomOp* op) noexcept nogil
     void* GetOutputType
     size_t (*GetOutputTypeCount)(const OrtCustomOp* op) noexcept nogil
-    void* KernelCompute  # unused: KernelComputeV2
+    void* KernelCompute  # unused: KernelComputeV2 replaces it
     void (*KernelDestroy)(void* kernel) noexcept nogil
     void* GetInputCharacteristic
     void* GetOutputCharacteristic

@@ -86,7 +86,7 @@ cdef enum:
     MOST_ATTRIBUTES = 16
 
 
-# Statuses, as which errors cross the boundary in both directions
+# Statuses, which carry errors across the boundary in both directions
 
 cdef OrtStatus* refusal(OrtApi api, BaseException error, str where="") noexcept:
     """An exception as a status."""

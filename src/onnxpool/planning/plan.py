@@ -108,7 +108,7 @@ class Reducing(Cuttable):
         total = Total(self.reduction, math.prod(axis.size for axis in self.axes))
         for value, taps in partials:
             if value.shape != self.output_shape:
-                raise PoolError(f"{self.label}: a partial result has shape {value.shape}, the result has "
+                raise PoolError(f"{self.label}: a partial result has shape {value.shape}, but the result has "
                                 f"{self.output_shape}; give those of this plan's shares", self.label, "partials",
                                 value=value.shape)
             total.add(value, taps)

@@ -37,7 +37,7 @@ class Problem(NamedTuple):
     itemsize: int
     acc_bytes: int  # bytes of an accumulator
     whole: bool  # whether the operator has one window, which covers a whole channel
-    joined: int = 1  # axes at the end that count as one in the order of sums
+    joined: int = 1  # trailing axes that count as one in the order of sums
 
 
 class Step(NamedTuple):

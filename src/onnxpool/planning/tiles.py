@@ -1,4 +1,4 @@
-"""Tiles: the numbers of windows of each axis, of items and of lanes that a step processes at a time.
+"""Tiles: how many windows along each axis, items and lanes a step processes at a time.
 
 Tiles never change a bit of a result. They determine the working set, and how threads can share the work.
 """
@@ -12,7 +12,9 @@ from ..windows import Axis, ceil_div
 MOST = 1_000_000  # bytes per thread; a larger tile is cut whatever it costs, because callers are promised about 1 MiB
 TASKS = 16  # minimum number of tasks of a large problem, so that up to 8 threads share them evenly; not measured
 # Measured on Zen 3 with one thread:
-LARGE = 1 << 18  # least elements read and written by a large problem; half of that takes 1.7 times as long as one tile
+# Minimum elements and results of a problem that is cut for threads; with half of this, small problems take 1.7 times
+# as long.
+LARGE = 1 << 18
 MOST_EXTRA = 1.6  # maximum work of two half tiles relative to a whole one, unless memory demands more
 HALVED_LANES = 1.2  # work of halving lanes that fill cache lines; otherwise 2
 
@@ -108,7 +110,7 @@ def passed(read: Sequence[int], windows: Sequence[int]) -> int:
 
 
 def halved(tile: Tile, work: Work, least: int, grain: int) -> tuple[float, Tile]:
-    """The tile halved where that adds the least work, and the factor by which work grows (inf if indivisible)."""
+    """The factor by which work grows (inf if indivisible), and the tile, halved where that adds the least work."""
     items, windows, lanes = tile
     if items > 1:
         return 1, Tile((items + 1) // 2, windows, lanes)
@@ -166,7 +168,7 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
 
 
 def fewer(items: int, tasks: int, each: int) -> int:
-    """Items of a tile, halved until there are enough tasks; `each` is the number of tasks per tile of items."""
+    """The items of a tile, halved until there are enough tasks; `each` is the number of tasks per tile of items."""
     part = items
     while part > 1 and ceil_div(items, part) * each < tasks:
         part = (part + 1) // 2

@@ -81,7 +81,8 @@ class UnpoolPlan(Plan):
             raise PoolTypeError(f"{label}: I has dtype {indices.dtype}, but must be int64; cast it", label, "I",
                                 value=indices.dtype.name)
         if indices.shape != self.shape:
-            raise PoolError(f"{label}: I has shape {indices.shape}, X has {self.shape}; give an index for each element",
+            raise PoolError(f"{label}: I has shape {indices.shape}, but X has {self.shape}; give an index for each "
+                            f"element",
                             label, "I", value=indices.shape)
         return np.require(indices, np.int64, ["C", "A"])
 

@@ -153,8 +153,8 @@ cdef inline int slot_of(Along* along, double count) noexcept nogil:
 
 cdef inline void finish_batch(block_t* unused, const Along* a, const Batch* batch, const acc_t* x, elem_t* y,
                               bint divides) noexcept nogil:
-    """Join the values of x at the distances of all taps, and finish them, if `divides` by divisions, where `vec_finish`
-    is not exact. The last block of a line overlaps the one before it."""
+    """Join the values of x at the distances of all taps, and finish them. If `divides`, this uses divisions, because
+    `vec_finish` may not be exact. The last block of a line overlaps the one before it."""
     cdef block_t v, later
     cdef watch_t seen = a.watch[0]  # a copy in registers, as for all values that loops use
     cdef Py_ssize_t _, t, i, block = width(unused), n = batch.n, behind = max(0, n - block)

@@ -100,7 +100,7 @@ typedef struct {
 typedef struct {
     const Axis *axis;
     int rank;
-    int joined;                                /* axes at the end that are one in the order of sums, with gaps between */
+    int joined;                                /* trailing axes that are one in the order of sums, with gaps between */
     ptrdiff_t items, lanes;                    /* lanes are adjacent at each place */
     ptrdiff_t all_lanes, most_lanes;           /* lanes of the job, and of its largest tile */
     const char *x;                             /* the element of the first item at place 0 of all axes */

@@ -43,7 +43,7 @@ cdef struct Lines:
     const Tile* tile
     # The windows of the last axis, and how the lines of a group of items are loaded, one after the other.
     Py_ssize_t windows, values           # number of windows; length of a row, with unused values between items
-    Py_ssize_t most, group, pitch        # most items of a group, items of this one; values from item to item
+    Py_ssize_t most, group, pitch        # maximum items of a group, items of this one; values from item to item
     Py_ssize_t room, results             # sizes of a loaded row and of a row of results, sufficient for smaller tiles
     Py_ssize_t first, taps               # place of the first tap of the first window; taps of each window
     Py_ssize_t modulus, phases           # places from window to window; number of phases,

@@ -151,7 +151,7 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
         if alone:
             stop, source, tap = begin + LANES, gather(&c, x, start, block, values), MOST_VALUES
         while True:
-            part = seen_nothing()  # in a register, which would not survive the calls between these loops
+            part = seen_nothing()  # per loop, because a register does not survive the calls between these loops
             while i < stop:
                 for t in range(fetched, taps):
                     fetch(x + i * phases - c.left + t * c.tap + c.ahead, block * sizeof(elem_t))
@@ -183,7 +183,7 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
 
 
 cdef inline void load_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows, seen_t* seen) noexcept nogil:
-    if c.split == 2 and c.taps == 3:  # of a constant, a compiler unrolls the loop
+    if c.split == 2 and c.taps == 3:  # if taps are constant, the compiler unrolls their loop
         load_groups(<Woven*> NULL, c, x, y, rows, 3, c.joined, seen)
     elif c.split == 2:
         load_groups(<Woven*> NULL, c, x, y, rows, c.taps, c.joined, seen)

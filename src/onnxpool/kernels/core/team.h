@@ -2,8 +2,8 @@
  *
  * libgomp keeps a pool of workers for every thread that has run a parallel region. Therefore only one region runs at a
  * time, and at most MOST_POOLS threads have a pool. A pool is released before a fork, because its workers do not exist in
- * the child, which would wait for them forever. libgomp ends the process if it cannot start a worker. Hence a pool only
- * grows after the same number of threads could be started here.
+ * the child, which would wait for them forever. libgomp ends the process if it cannot start a worker. Before a pool
+ * grows, the same number of threads is therefore started here on trial.
  */
 #ifndef ONNXPOOL_TEAM_H
 #define ONNXPOOL_TEAM_H

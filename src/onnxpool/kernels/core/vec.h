@@ -10,7 +10,7 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
-#define RARE static __attribute__((noinline)) /* copies in each loop would only take time to compile, and space */
+#define RARE static __attribute__((noinline)) /* copies in each loop would only cost compile time and space */
 
 #if defined(__AVX512BW__)
 enum { WIDTH = 64 }; /* bytes of a register */
@@ -56,7 +56,7 @@ INLINE int any_lane(const void *v) {
 #endif
 }
 
-/* ---- The larger of two values: the earlier of equals, and a NaN if there is one, the later of two. */
+/* ---- The larger of two values: the earlier one if they are equal, and a NaN if there is one (the later of two). */
 INLINE float_v max_float(float_v a, float_v b) {
 #if defined(__AVX512F__)
     return (float_v)_mm512_mask_mov_ps(_mm512_max_ps((__m512)b, (__m512)a),

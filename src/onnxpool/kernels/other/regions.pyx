@@ -1,9 +1,9 @@
 """MaxRoiPool and RoiAlign: a region of a plane is divided into bins, and each bin of an axis lists its taps.
 
 Maxima and averages of a region are separable: the columns of each bin are reduced in every row, and then the rows of
-each bin. Only RoiAlign's maximum, which is one of weighted corners, has to visit every sample. Channels are the
-innermost loop in every layout. Rows of other layouts are gathered, so that vectors are full. Averages are computed in
-double and rounded once.
+each bin. Only RoiAlign's maximum, which compares weighted corners, has to visit every sample. Channels are the
+innermost loop in every layout. If channels are not adjacent, rows are gathered, so that vectors are full. Averages are
+computed in double and rounded once.
 """
 from cython.parallel cimport prange, threadid
 from libc.math cimport INFINITY, ceil, fabs, floor, round
@@ -36,7 +36,7 @@ cdef enum Kind:
     ALIGN_AVG       # RoiAlign
     ALIGN_MAX
 
-# Types of coordinates, and of the values as which rows are read.
+# The type of coordinates, and of the values to which rows are converted when they are read.
 ctypedef fused real_t:
     float
     double
@@ -50,7 +50,7 @@ cdef struct Tap:
 cdef struct Bins:
     Py_ssize_t* first          # bin b has the taps first[b] .. first[b + 1] - 1
     Tap* taps
-    Py_ssize_t low, high       # the range of elements that taps name
+    Py_ssize_t low, high       # the range of elements that taps refer to
 
 
 cdef struct Regions:
@@ -61,7 +61,7 @@ cdef struct Regions:
     bint at_least_one
     Py_ssize_t sampling, grid_limit      # samples of a bin along an axis (0: set by the region), and their limit
     Py_ssize_t chunk                     # channels that are processed together
-    Py_ssize_t height_taps, width_taps   # maximum taps of all bins of an axis
+    Py_ssize_t height_taps, width_taps   # maximum number of taps of all bins of an axis
     Py_ssize_t row, scratch              # bytes of a row of values, and of all scratch memory of a thread
 
 
@@ -70,7 +70,7 @@ cdef struct Scratch:
     char* elements             # a row of elements, gathered or to be scattered
     char* values               # a row of values, widened or narrowed
     char* out                  # a row of bins
-    # Neighbouring bins and samples share rows, so the latest row of even and of odd place are held as lines. For
+    # Neighbouring bins and samples share rows, so the latest even row and the latest odd row are held as lines. For
     # corners, they are held as they were read; otherwise, their columns are reduced to bins.
     Py_ssize_t held[2]         # the places of these rows, or -1,
     const char* held_line[2]   # and the addresses of their lines: in the array, or here
@@ -179,7 +179,7 @@ cdef void set_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_
 
 
 cdef inline real_t larger(real_t a, real_t b) noexcept nogil:
-    """The larger value: of equals the first one, and a NaN if there is one. Each of the two steps is an instruction."""
+    """The larger value, the first of two equal ones, or a NaN if there is one. Each step compiles to an instruction."""
     cdef real_t result = b if b > a else a
     return b if b != b else result
 
@@ -240,7 +240,7 @@ cdef const char* line_of(real_t* unused, const Regions* job, const char* plane, 
 
 cdef void separable_bins(real_t* unused, const Regions* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
                          Scratch* scratch) noexcept nogil:
-    """One row of bins. Columns have been reduced first, so that of equal maxima the first in row-major order wins."""
+    """One row of bins. Columns have been reduced first, so the first of equal maxima in row-major order wins."""
     cdef const Bins* rows = &scratch.rows
     cdef Py_ssize_t i, n = job.pooled_width * channels
     cdef const char* line
@@ -363,7 +363,7 @@ cdef void set_sizes(Regions* job, Py_ssize_t* x_shape, Py_ssize_t* y_shape, bint
     most = max(job.width, job.pooled_width)
     job.chunk = min(job.channels, max(FEWEST_CHANNELS, ROW // most))
     job.row = (most * job.chunk * sizeof(double) + 63) // 64 * 64
-    # A bin has a tap for each sample, or two for each element at most (see add_weight).
+    # A bin has one tap for each sample, or at most two for each element (see add_weight).
     job.height_taps = job.pooled_height * (job.grid_limit if job.kind == ALIGN_MAX else 2 * job.height + 2)
     job.width_taps = job.pooled_width * (job.grid_limit if job.kind == ALIGN_MAX else 2 * job.width + 2)
     job.scratch = ((job.pooled_height + job.pooled_width + 2) * sizeof(Py_ssize_t)
@@ -394,7 +394,7 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
     memory = <char*> malloc(team.threads * job.scratch)
     if memory == NULL:
         leave_team(&team)
-        raise MemoryError(f"onnxpool: no {team.threads * job.scratch} bytes of scratch memory")
+        raise MemoryError(f"onnxpool: cannot allocate {team.threads * job.scratch} bytes of scratch memory")
     with nogil:
         for r in prange(count, num_threads=team.threads, schedule="dynamic", use_threads_if=team.threads > 1):
             if not interrupted(&signals):

@@ -66,7 +66,7 @@ cdef Task task_of(const Unpool* job, Py_ssize_t number) noexcept nogil:
 
 
 cdef int check_run(const Unpool* job, const int64_t* indices, Py_ssize_t n, const Task* task) noexcept nogil:
-    """Check by the signs of differences, for which every instruction set has vectors, unlike comparisons of 64 bits."""
+    """Check by the signs of differences, which every instruction set can vectorise, unlike 64-bit comparisons."""
     cdef uint64_t last = job.images * job.channels * job.target - 1, pace = task.step * job.target, index
     cdef uint64_t low = task.plane * job.target, high = low + job.target - 1, outside = 0, away = 0
     cdef Py_ssize_t i
@@ -204,7 +204,7 @@ def unpool(cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, addressed, bint ch
 
     All arrays are contiguous and native, elements have 2, 4 or 8 bytes, and y has at least the addressed shape. The
     result is -1, or the position of the first bad index in the order of N, C and the spatial axes. If an index is bad,
-    y is as it was.
+    y is unchanged.
     """
     cdef Unpool job
     cdef Interrupts signals

@@ -147,6 +147,10 @@ cdef void load_block(const Tile* tile, const Layout* layout, Columns* c, const e
 
 
 # These functions have several callers. They are not inlined, so that they are compiled once.
+cdef void lay_out(const Tile* tile, Layout* layout) noexcept nogil:
+    lay(tile, layout)
+
+
 cdef void reduce_tree(acc_t* x, acc_t* y, Trees t) noexcept nogil:
     reduce_trees(x, y, t)
 
@@ -220,7 +224,7 @@ cdef void load_trees(const Tile* tile, const Layout* layout, Columns* c, const e
         if inside:
             load_tree_rows(tile, layout, c, source, y, step)
         else:
-            for w in range(tile.end[0] - tile.begin[0]):  # exactly, because later values are already written
+            for w in range(tile.end[0] - tile.begin[0]):  # no further, because later values are already written
                 fill_exactly(y + w * step, layout.pitch)
         y += layout.pitch
         if advance(at + 1, low + 1, high + 1, last - 1) < 0:
@@ -366,8 +370,8 @@ cdef bint reads_all(const Tile* tile, int a) noexcept nogil:
 
 
 cdef void merge_axes(const Tile* tile, Layout* layout) noexcept nogil:
-    """Find the axes before the last one that are processed together: where rows follow each other in memory and, for
-    results, nothing is divided."""
+    """Find which axes before the last one can be processed together: those along which rows follow each other in
+    memory. Axes of results are joined only if nothing is divided and every window has taps."""
     cdef int inner = tile.rank - 2, a
     layout.loaded, layout.finished = inner, inner + 1
     while (layout.loaded > 1 and is_inside(tile, layout, layout.loaded - 1) and is_inside(tile, layout, layout.loaded)
@@ -420,7 +424,7 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef Layout layout
     cdef Along along
     cdef Columns c
-    lay(tile, &layout)
+    lay_out(tile, &layout)
     prepare_along(tile, &layout, &along, &watch)
     merge_axes(tile, &layout)
     prepare_columns(tile, &layout, &c)
@@ -436,5 +440,5 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
     """Bytes of scratch memory for a tile of this size."""
     cdef Layout layout
-    lay(tile, &layout)
+    lay_out(tile, &layout)
     return layout.all * sizeof(acc_t)
