@@ -187,7 +187,7 @@ EXAMPLES = {
     "reference-nan": (made("AveragePool", 7, NAN, kernel_shape=[4]), made("GlobalAveragePool", 1, NAN)),
     "reference-infinite-indices": (
         made("MaxPool", 8, np.full((1, 1, 1, 3), np.inf), 2, kernel_shape=[1, 3], pads=[0, 0, 0, 2]),
-        made("MaxPool", 8, np.full((1, 1, 1, 3), np.inf), 2, kernel_shape=[1, 3])),
+        made("MaxPool", 8, np.full((1, 1, 1, 3), np.inf), 2, kernel_shape=[1, 2])),
     "reference-norm-range": (made("LpPool", 11, np.float32([[[1e30, 1e30]]]), kernel_shape=[2]),
                              made("GlobalAveragePool", 1, FOUR)),
     "openvino-nan": (made("MaxPool", 11, NAN, kernel_shape=[4]), BYTES),
@@ -290,6 +290,16 @@ BORDERS = {
         "MaxPool", 10, np.full((1, 1, 1, 1), -np.inf), 2, kernel_shape=[3, 3], auto_pad="SAME_LOWER"), True),
     "indices of a padded image of one element": ("reference-unit-indices", made(
         "MaxPool", 10, ramp(1, 1, 1, 1), 2, kernel_shape=[2, 2], pads=[1, 1, 1, 1]), True),
+    "an index of bfloat16 with padding": ("reference-unit-indices", made(
+        "MaxPool", 22, ramp(1, 1, 1, 2).astype(ml_dtypes.bfloat16), 2, kernel_shape=[2, 1], auto_pad="SAME_UPPER"),
+        True),
+    "an index of float32 with padding": ("reference-unit-indices", made(
+        "MaxPool", 22, ramp(1, 1, 1, 2), 2, kernel_shape=[2, 1], auto_pad="SAME_UPPER"), False),
+    "an index of padding only": ("reference-unit-indices", made(
+        "MaxPool", 12, ramp(1, 1, 3, 7, dtype="uint8"), 2, kernel_shape=[1, 1], pads=[1, 1, 1, 1]), True),
+    "strides beyond the kernel, but no element": ("reference-same-strides", made(
+        "MaxPool", 22, ramp(1, 1, 1, 6, dtype="uint8"), kernel_shape=[2, 1], dilations=[2, 1], strides=[2, 2],
+        auto_pad="SAME_UPPER", ceil_mode=1), False),
     "indices of a row with pads": ("reference-unit-indices", made(
         "MaxPool", 22, TWO, 2, kernel_shape=[4], pads=[2, 0], ceil_mode=1), True),
     "a mean with a negative pad": ("ort-same-dilations", made(

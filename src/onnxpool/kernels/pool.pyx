@@ -82,6 +82,7 @@ cdef set_axis(Axis* axis, source):
     axis.stride = source.stride if source.out > 1 else 1
     axis.pad, axis.pad_end = source.pads
     axis.begin, axis.end, axis.counts_pads = source.begin, source.end, source.counts_pads
+    axis.wide = source.out * source.stride + source.kernel * source.dilation + source.size + sum(source.pads) >= 1 << 62
 
 
 def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, int joined):

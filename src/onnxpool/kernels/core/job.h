@@ -14,6 +14,7 @@ typedef struct {
     ptrdiff_t pad, pad_end;                    /* elements of padding before the first element and after the last one */
     ptrdiff_t begin, end;                      /* the interior: windows whose taps are all inside */
     int counts_pads;                           /* whether padding counts in the divisor of means */
+    int wide;                                  /* whether sums and products of these numbers may exceed 64 bits */
 } Axis;
 
 /* One window: its first tap inside the array, the number of taps inside, and the divisor of a mean. */
@@ -29,13 +30,6 @@ __extension__ typedef __int128 wide_int; /* attributes may take 64 bits, and the
 typedef int64_t wide_int;
 #endif
 
-static inline wide_int taps_before(wide_int distance, const Axis *a) { /* taps less than a distance after the first one */
-    if (distance <= 0)
-        return 0;
-    const wide_int taps = a->dilation == 1 ? distance : (distance + a->dilation - 1) / a->dilation;
-    return taps < a->kernel ? taps : a->kernel;
-}
-
 /* The range of elements that windows [begin, end) may read. */
 static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t *low, ptrdiff_t *high) {
     const wide_int first = (wide_int)begin * a->stride - a->pad;
@@ -44,23 +38,34 @@ static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, pt
     *high = behind < *low ? *low : behind > a->size ? a->size : (ptrdiff_t)behind;
 }
 
-/* A window that may overhang the input. Its divisions of 128 bits are too long to be inlined. */
-static __attribute__((noinline)) Window window_at_border(const Axis *a, ptrdiff_t w) {
-    const wide_int place = (wide_int)w * a->stride - a->pad;
-    const wide_int skipped = taps_before(-place, a), inside = taps_before(a->size - place, a) - skipped;
-    Window window = {0, 0, (ptrdiff_t)skipped, 0};
-    if (inside > 0) {
-        window.first = (ptrdiff_t)(place + skipped * a->dilation);
-        window.taps = (ptrdiff_t)inside;
+/* A window that may overhang the input, in numbers of either width. */
+#define BORDER(window_at_border, taps_before, number)                                                       \
+    static inline number taps_before(number distance, const Axis *a) { /* less than it after the first */   \
+        if (distance <= 0)                                                                                  \
+            return 0;                                                                                       \
+        const number taps = a->dilation == 1 ? distance : (distance + a->dilation - 1) / a->dilation;       \
+        return taps < a->kernel ? taps : a->kernel;                                                         \
+    }                                                                                                       \
+    static inline Window window_at_border(const Axis *a, ptrdiff_t w) {                                     \
+        const number place = (number)w * a->stride - a->pad, end = a->size - place;                         \
+        const number skipped = taps_before(-place, a), inside = taps_before(end, a) - skipped;              \
+        Window window = {0, 0, (ptrdiff_t)skipped, 0};                                                      \
+        if (inside > 0) {                                                                                   \
+            window.first = (ptrdiff_t)(place + skipped * a->dilation);                                      \
+            window.taps = (ptrdiff_t)inside;                                                                \
+        }                                                                                                   \
+        window.count = (double)(a->counts_pads ? taps_before(end + a->pad_end, a) : (number)window.taps);   \
+        return window;                                                                                      \
     }
-    window.count = a->counts_pads ? (double)taps_before(a->size + (wide_int)a->pad_end - place, a) : (double)window.taps;
-    return window;
-}
+BORDER(narrow_window_at, narrow_taps_before, int64_t)
+BORDER(wide_window, wide_taps_before, wide_int)
+
+static __attribute__((noinline)) Window wide_window_at(const Axis *a, ptrdiff_t w) { return wide_window(a, w); }
 
 static inline Window window_at(const Axis *a, ptrdiff_t w) {
     if (a->begin <= w && w < a->end)
         return (Window){w * a->stride - a->pad, a->kernel, 0, (double)a->kernel};
-    return window_at_border(a, w);
+    return a->wide ? wide_window_at(a, w) : narrow_window_at(a, w);
 }
 
 /* Neighbouring windows with the same taps and divisor: the rest of the interior, or a single window. */

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 cdef extern from "job.h" nogil:
     ctypedef struct Axis:
         Py_ssize_t size, out, kernel, stride, dilation, pad, pad_end, begin, end
-        int counts_pads
+        int counts_pads, wide
 
     ctypedef struct Window:
         Py_ssize_t first, taps, skipped

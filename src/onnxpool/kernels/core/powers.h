@@ -69,7 +69,7 @@ static inline Wide wide_power(double x, double p) {
 static inline int bounded(int64_t exponent) { return exponent < -5000 ? -5000 : exponent > 5000 ? 5000 : (int)exponent; }
 
 /* (value * 2^exponent) ** (1 / p) */
-static inline double root(double value, int64_t exponent, double p) {
+RARE double root(double value, int64_t exponent, double p) {
     int shift = 0;
     if (value == 0 || !isfinite(value))
         return value;
@@ -81,7 +81,7 @@ static inline double root(double value, int64_t exponent, double p) {
     return ldexp(pow(value, 1 / p) * exp2(rest / p), bounded(whole));
 }
 
-RARE double norm(double total, double p) {
+static inline double norm(double total, double p) {
     return p == 1 ? total : p == 2 ? sqrt(total) : p == 3 ? cbrt(total) : root(total, 0, p);
 }
 #endif
