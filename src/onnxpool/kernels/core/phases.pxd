@@ -139,16 +139,16 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
     cdef Py_ssize_t begin = c.left // block * LANES, end = round_up(c.left + n, block) // phases
     cdef Py_ssize_t start = begin * phases - c.left, tap, i, stop, t, p, _
     cdef bint head = c.left % block and not joined, tail = (c.left + n) % block and not joined
-    cdef bint apart = (begin or end < c.length) and not joined, alone
+    cdef bint apart = (begin or end < c.length) and not joined, edges = head or tail or apart
+    cdef const elem_t* limit = NULL if c.limit == NULL else c.limit - (end - begin) * phases - (taps - 1) * c.tap
     cdef const elem_t* source
     for p in range(phases if head else 0):
         first[p] = vec_ones(lanes_before(-start, p, phases), LANES)
     for p in range(phases if tail else 0):
         last[p] = vec_ones(0, lanes_before(c.left + n - (end - LANES) * phases, p, phases))
     for _ in range(rows):
-        alone = x + start < c.begin or x + start + (end - begin) * phases + (taps - 1) * c.tap > c.limit
         i, stop, source, tap = begin, end, x + start, c.tap
-        if alone:
+        if source < c.begin or source > limit:
             stop, source, tap = begin + LANES, gather(&c, x, start, block, values), MOST_VALUES
         while True:
             part = seen_nothing()  # per loop, because a register does not survive the calls between these loops
@@ -170,12 +170,12 @@ cdef inline void load_groups(group_t* unused, const Columns* columns, const elem
             source, tap, stop = x + i * phases - c.left, c.tap, end - LANES
             if i == stop:
                 source, tap, stop = gather(&c, x, i * phases - c.left, block, values), MOST_VALUES, end
-        if head:
-            keep_lanes(y + begin, phases, c.phase, first)
-        if tail:
-            keep_lanes(y + end - LANES, phases, c.phase, last)
-        if apart:
-            for p in range(phases):
+        if edges:
+            if head:
+                keep_lanes(y + begin, phases, c.phase, first)
+            if tail:
+                keep_lanes(y + end - LANES, phases, c.phase, last)
+            for p in range(phases if apart else 0):
                 fill_row(y + p * c.phase, begin)
                 fill_row(y + p * c.phase + end, c.length - end)
         x += c.step
