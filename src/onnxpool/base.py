@@ -143,7 +143,7 @@ class Operator(Frozen):
         return {**self._version.implied, **self.attributes}
 
     def _value(self, attribute: str) -> Any:
-        return self._values[attribute]
+        return self.attributes.get(attribute, self._version.implied[attribute])
 
     @property
     def version(self) -> int:

@@ -138,7 +138,11 @@ def onnxruntime_runs(example: Example) -> Run:
     return run
 
 
-COMPILE = "import sys, openvino; openvino.Core().compile_model(sys.stdin.buffer.read(), b'', 'CPU')"
+COMPILE = """
+import sys, openvino
+core = openvino.Core()
+core.compile_model(core.read_model(sys.stdin.buffer.read()), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+"""
 
 
 def openvino_runs(example: Example) -> Run:
@@ -147,7 +151,9 @@ def openvino_runs(example: Example) -> Run:
     core = openvino.Core()
     serialised = model_of(example).SerializeToString()
     if openvino_crashes(example.case):
-        subprocess.run([sys.executable, "-c", COMPILE], input=serialised, capture_output=True, check=True)
+        done = subprocess.run([sys.executable, "-c", COMPILE], input=serialised, capture_output=True, check=False)
+        if done.returncode < 0:
+            raise RuntimeError(f"OpenVINO ended the process with signal {-done.returncode}")
     model = core.read_model(serialised)
     compiled = core.compile_model(model, "CPU", {
         "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1})

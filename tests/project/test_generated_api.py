@@ -43,24 +43,30 @@ def changed(path: Path, before: str, after: str) -> None:
     path.write_text(text.replace(before, after))
 
 
-def test_an_attribute_is_a_fact_and_a_text(tmp_path: Path) -> None:
-    """With a row in the table of versions and a text, a new attribute is in signatures, classes and docstrings."""
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A copy of the files that the generator reads and writes, to be changed."""
     for name in FILES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    changed(tmp_path / "src/onnxpool/schemas.py", 'since(19, {"dilations": PER_AXIS}),',
+    return tmp_path
+
+
+def test_an_attribute_is_a_fact_and_a_text(copied: Path) -> None:
+    """With a row in the table of versions and a text, a new attribute is in signatures, classes and docstrings."""
+    changed(copied / "src/onnxpool/schemas.py", 'since(19, {"dilations": PER_AXIS}),',
             'since(19, {"dilations": PER_AXIS, "rounding": Choice("nearest", "down")}),')
-    changed(tmp_path / "tools/api_texts.py", '    "count_include_pad": ',
+    changed(copied / "tools/api_texts.py", '    "count_include_pad": ',
             '    "rounding": "How quotients are rounded.",\n    "count_include_pad": ')
 
-    status, out = generate(tmp_path, "--check")
+    status, out = generate(copied, "--check")
     assert status == 1
     assert out.splitlines() == [f"src/onnxpool/{name} is stale; run: python {GENERATOR}" for name in READ[-2:]]
-    assert generate(tmp_path)[0] == 0
-    assert generate(tmp_path, "--check") == (0, "")
+    assert generate(copied)[0] == 0
+    assert generate(copied, "--check") == (0, "")
 
     for name in READ[-2:]:
-        written = (tmp_path / "src/onnxpool" / name).read_text()
+        written = (copied / "src/onnxpool" / name).read_text()
         tree = ast.parse(written)
         taking = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
                   and "rounding" in {argument.arg for argument in node.args.kwonlyargs}}
@@ -68,22 +74,19 @@ def test_an_attribute_is_a_fact_and_a_text(tmp_path: Path) -> None:
         assert "rounding: Rounding | None = None" in " ".join(written.split())
         assert re.search(r'    rounding : {"nearest", "down"}, default: "nearest"\n'
                          r"        How quotients are rounded. Since version 19.\n", written)
-    written = (tmp_path / "src/onnxpool" / READ[-2]).read_text()
+    written = (copied / "src/onnxpool" / READ[-2]).read_text()
     assert '    Rounding = Literal["nearest", "down"]\n' in written
     assert "    rounding: Named[str] = Named()\n" in written
 
 
-def test_another_default_is_a_row(tmp_path: Path) -> None:
+def test_another_default_is_a_row(copied: Path) -> None:
     """A version that changes a default needs only its row: docstrings tell both, and the newest values."""
-    for name in FILES:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    changed(tmp_path / "src/onnxpool/schemas.py", 'since(19, {"dilations": PER_AXIS}),',
+    changed(copied / "src/onnxpool/schemas.py", 'since(19, {"dilations": PER_AXIS}),',
             'since(19, {"dilations": PER_AXIS, "count_include_pad": Flag(1, (0, 1, 2))}),')
 
-    assert generate(tmp_path)[0] == 0
+    assert generate(copied)[0] == 0
     for name in READ[-2:]:
-        written = (tmp_path / "src/onnxpool" / name).read_text()
+        written = (copied / "src/onnxpool" / name).read_text()
         assert written.count("count_include_pad : {0, 1, 2}, default: 1 (0 before version 19)\n") == (
             2 if name.startswith("operators") else 1)
 

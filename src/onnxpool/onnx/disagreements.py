@@ -446,9 +446,9 @@ def reference_misplaces(case: Case, infinities: bool = False) -> bool:
     heads = [0 if case.same else axis.pads[0] for axis in case.axes]  # for SAME_*, it uses the pads of NOTSET
     taps = list(itertools.islice(itertools.product(*map(range, kernel)), MOST_WINDOWS))
     # Windows inside the input are all alike.
-    windows = [{*range(min(axis.out, axis.pads[0] + 1)), *range(max(0, axis.out - axis.pads[1] - 1), axis.out)}
-               for axis in case.axes]
-    for at in itertools.islice(itertools.product(*windows), MOST_WINDOWS):
+    borders = [{*range(min(axis.out, axis.pads[0] + 1, MOST_WINDOWS)),
+                *range(max(0, axis.out - min(axis.pads[1] + 1, MOST_WINDOWS)), axis.out)} for axis in case.axes]
+    for at in itertools.islice(itertools.product(*borders), 16 * MOST_WINDOWS // len(taps)):
         begins = [window - axis.pads[0] for window, axis in zip(at, case.axes, strict=True)]
         places = [[begin + each for begin, each in zip(begins, tap, strict=True)] for tap in taps]
         inside = [all(0 <= each < size for each, size in zip(coordinates, sizes, strict=True))
