@@ -38,9 +38,10 @@ static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, pt
     *high = behind < *low ? *low : behind > a->size ? a->size : (ptrdiff_t)behind;
 }
 
-/* A window that may overhang the input, in numbers of either width. */
+/* A window that may overhang the input, and the number of taps less than a distance after its first one. One formula in
+ * two widths, because 128-bit arithmetic is slow and long, and only axes with huge attributes need it. */
 #define BORDER(window_at_border, taps_before, number)                                                       \
-    static inline number taps_before(number distance, const Axis *a) { /* less than it after the first */   \
+    static inline number taps_before(number distance, const Axis *a) {                                      \
         if (distance <= 0)                                                                                  \
             return 0;                                                                                       \
         const number taps = a->dilation == 1 ? distance : (distance + a->dilation - 1) / a->dilation;       \
