@@ -1,6 +1,6 @@
 """Time of each operator's workloads, by dtype, layout and threads: prepared plans into preallocated outputs."""
 
-from .workloads import BYTES, FLOATS, FURTHER, LAYOUTS, POOLS, SHAPES, Call
+from .workloads import BYTES, FLOATS, FURTHER, LAYOUTS, POOLS, SHAPES, WORKLOADS, ZOO, Call
 
 THREADS = ["1", "2"]
 
@@ -79,3 +79,14 @@ class UnusualAverage(_Family):
 
     params = (named("AveragePool", "GlobalAveragePool", "GlobalMaxPool", among=SHAPES),
               ["float32", "float16"], LAYOUTS, THREADS)
+
+
+class Zoo(_Family):
+    """Layers of about 60 networks, with batch 1 and 8."""
+
+    params = (list(ZOO), ["float32", "bfloat16", "uint8"], LAYOUTS, ["1"])
+
+    def setup(self, workload, dtype, *params):
+        if dtype not in WORKLOADS[workload].dtypes:
+            raise NotImplementedError(f"{workload} has no {dtype}")  # asv leaves the benchmark out
+        super().setup(workload, dtype, *params)

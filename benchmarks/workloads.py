@@ -8,9 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .zoo import LAYERS
+
 FLOATS = ["float32", "float16", "bfloat16", "float64"]
 BYTES = ["int8", "uint8"]
 LAYOUTS = ["first", "last"]
+STARTS = ["numpy", "aligned"]  # arrays as NumPy allocates them, or at the start of a cache line, as frameworks do
+CACHE_LINE = 64
 
 
 class Workload(NamedTuple):
@@ -148,12 +152,15 @@ SHAPES = {
     "max_undilated": Workload("MaxPool", (4, 64, 64, 64), square(3)),
     "avg_undilated": Workload("AveragePool", (4, 64, 64, 64), square(3)),
 }
+ZOO = {f"{name}_b{batch}": Workload(layer.operator, (batch, *layer.shape), layer.attributes)
+       for batch in (1, 8) for name, layer in LAYERS.items()}
 GROUPS = {  # in words, for tables
     "pools of networks": POOLS,
     "indices, unpooling and regions": FURTHER,
     "unusual shapes": SHAPES,
+    "the zoo of layers": ZOO,
 }
-WORKLOADS = POOLS | FURTHER | SHAPES
+WORKLOADS = POOLS | FURTHER | SHAPES | ZOO
 BOUNDS = {  # the most that it may take, as a multiple of a simpler workload of as many elements
     ("max31x31s1", "max3x3s1"): 4.0,
     ("max127x127s1", "max3x3s1"): 6.0,
@@ -200,6 +207,15 @@ def lay(x: np.ndarray, layout: str, memory: str) -> np.ndarray:
     return view
 
 
+def aligned(a: np.ndarray) -> np.ndarray:
+    """A copy that begins at the start of a cache line."""
+    room = np.empty(a.nbytes + CACHE_LINE, np.uint8)
+    start = -room.ctypes.data % CACHE_LINE
+    copy = room[start:start + a.nbytes].view(a.dtype).reshape(a.shape)
+    copy[...] = a
+    return copy
+
+
 def further(operator: str, x: np.ndarray, shape: tuple[int, ...], layout: str) -> tuple[np.ndarray, ...]:
     """The inputs after x, whose shape with channels first is given."""
     zero = np.zeros((), x.dtype)
@@ -222,7 +238,7 @@ def further(operator: str, x: np.ndarray, shape: tuple[int, ...], layout: str) -
 class Call:
     """A prepared workload: a plan, its inputs and the output that it writes into."""
 
-    def __init__(self, name: str, dtype: str, layout: str, threads: str) -> None:
+    def __init__(self, name: str, dtype: str, layout: str, threads: str, start: str = "numpy") -> None:
         import onnxpool
         work = WORKLOADS[name]
         operator = getattr(onnxpool, work.operator, None)
@@ -231,7 +247,11 @@ class Call:
         x = lay(array(work.shape, dtype), layout, work.memory)
         self.plan = operator(**work.attributes, channels_last=layout == "last").plan(x.shape, x.dtype)
         self.inputs, self.threads = (x, *further(work.operator, x, work.shape, layout)), int(threads)
+        if start == "aligned" and not work.memory:
+            self.inputs = tuple(map(aligned, self.inputs))
         self.out = self.plan(*self.inputs, num_threads=self.threads)
+        if start == "aligned":
+            self.out = tuple(map(aligned, self.out)) if isinstance(self.out, tuple) else aligned(self.out)
         self()  # one-time costs, such as allocations and imports, are not part of the time of a call
 
     @property

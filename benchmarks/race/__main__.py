@@ -6,9 +6,10 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
-from ..workloads import BYTES, FLOATS, LAYOUTS, WORKLOADS, Call
+from ..workloads import BYTES, FLOATS, LAYOUTS, STARTS, WORKLOADS, Call
 from . import machine
 from .peers import PEERS, missing
 from .problem import Problem
@@ -44,9 +45,9 @@ class Races:
             return None, f"took {seconds:.1f} s"
         return (Timed.calls(prepared.call), "") if right else (None, "gives another result")
 
-    def run(self, workload: str, dtype: str, layout: str, threads: int) -> Row:
+    def run(self, workload: str, dtype: str, layout: str, start: str, threads: int) -> Row:
         """One race."""
-        call = Call(workload, dtype, layout, str(threads))
+        call = Call(workload, dtype, layout, str(threads), start)
         problem = Problem.of(workload, call, layout)
         entries, left_out = {OURS: Timed.calls(call), COPY: copying(call.bytes, threads)}, {}
         for peer in self.peers:
@@ -56,7 +57,7 @@ class Races:
             else:
                 left_out[peer] = reason
         entries[COPY].burst(1)
-        return Row(workload, dtype, layout, threads, call.bytes, race(entries, self.pace), left_out)
+        return Row(workload, dtype, layout, start, threads, call.bytes, race(entries, self.pace), left_out)
 
 
 def options(arguments: list[str] | None) -> argparse.Namespace:
@@ -65,6 +66,8 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
         prog="python -m benchmarks.race", description="Race onnxpool against the other libraries that are installed.")
     parser.add_argument("--dtypes", nargs="+", choices=FLOATS + BYTES, default=FLOATS + BYTES)
     parser.add_argument("--layouts", nargs="+", choices=LAYOUTS, default=LAYOUTS)
+    parser.add_argument("--starts", nargs="+", choices=STARTS, default=STARTS[:1],
+                        help="arrays as NumPy allocates them, or aligned to cache lines")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--only", metavar="REGEX", default="", help="only workloads whose names match")
@@ -74,14 +77,14 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def chosen(asked: argparse.Namespace) -> Iterator[tuple[str, str, str, int]]:
+def chosen(asked: argparse.Namespace) -> Iterator[tuple[str, str, str, str, int]]:
     """The requested races, grouped by workload."""
     for name, work in WORKLOADS.items():
         if re.search(asked.only, name):
             for dtype in filter(asked.dtypes.__contains__, work.dtypes):
                 for layout in filter(asked.layouts.__contains__, work.layouts):
-                    for threads in asked.threads:
-                        yield name, dtype, layout, threads
+                    for start, threads in product(asked.starts, asked.threads):
+                        yield name, dtype, layout, start, threads
 
 
 def main(arguments: list[str] | None = None) -> list[Row]:
