@@ -160,3 +160,54 @@ def test_what_is_read_of_a_quantisation_is_read_once():
         except PoolTypeError:
             assert isinstance(way, list)  # it becomes int64
         assert scale.reads == (not isinstance(way, list))
+
+
+SPELLINGS = {  # of a scale and of a zero point
+    "arrays": (lambda value: np.array(value, np.float32), lambda value: np.array(value, np.uint8)),
+    "one element": (lambda value: np.array([value], np.float32), lambda value: np.array([value], np.uint8)),
+    "scalars": (np.float32, np.uint8),
+    "numbers": (float, int),
+    "lists": (lambda value: np.array([[value]], np.float32)[0], lambda value: [np.uint8(value)]),
+}
+
+
+@pytest.mark.parametrize("operator", [onnxpool.QLinearGlobalAveragePool(),
+                                      onnxpool.QLinearAveragePool(kernel_shape=2, strides=2)], ids=repr)
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
+def test_new_scales_and_zero_points_count(operator, spelling):
+    """A later call with other values, in new objects or in the same arrays, gives what a view gives, which is checked."""
+    x = np.arange(2 * 3 * 4 * 4, dtype=np.uint8).reshape(2, 3, 4, 4)
+    view = np.repeat(x, 2, axis=-1)[..., ::2]
+    plan, (scale, zero) = operator.plan(x.shape, x.dtype), spelling
+    values = [(0.05, 3, 0.04, 5), (0.05, 3, 0.04, 5), (0.07, 3, 0.04, 5), (0.05, 4, 0.04, 5), (0.05, 3, 0.03, 5),
+              (0.05, 3, 0.04, 6), (0.05, 3, 0.04, 5)]
+    kept = [make(value) for make, value in zip([scale, zero] * 2, values[0], strict=True)]
+    for numbers in values:
+        given = [make(value) for make, value in zip([scale, zero] * 2, numbers, strict=True)]
+        expected = plan(view, *given)
+        assert np.array_equal(plan(x, *given), expected)
+        if isinstance(kept[0], np.ndarray) and isinstance(kept[1], np.ndarray):
+            for array, value in zip(kept, numbers, strict=True):
+                array[...] = value
+            assert np.array_equal(plan(x, *kept), expected)
+
+
+@pytest.mark.parametrize(("place", "value", "error"), [
+    (1, np.array(0.05, np.float64), PoolTypeError), (1, np.array(np.nan, np.float32), PoolError),
+    (1, np.zeros(2, np.float32), PoolError), (2, np.array(3, np.int8), PoolTypeError), (2, 300, PoolError),
+    (2, None, PoolError), (4, np.array(5, np.float32), PoolTypeError)])
+def test_wrong_scales_are_refused_after_right_ones(place, value, error):
+    """Neither a new object nor a changed array escapes the checks."""
+    x = np.ones((1, 1, 4, 4), np.uint8)
+    inputs = [x, np.array(0.05, np.float32), np.array(3, np.uint8), np.array(0.05, np.float32), np.array(5, np.uint8)]
+    plan = onnxpool.QLinearGlobalAveragePool().plan(x.shape, x.dtype)
+    expected = [plan(*inputs) for _ in range(3)][-1]
+    out = np.full_like(expected, 77)
+    with pytest.raises(error):
+        plan(*inputs[:place], value, *inputs[place + 1:], out=out)
+    assert (out == 77).all()
+    inputs[3][...] = -1
+    with pytest.raises(PoolError, match="y_scale"):
+        plan(*inputs)
+    inputs[3][...] = 0.05
+    assert np.array_equal(plan(*inputs), expected)

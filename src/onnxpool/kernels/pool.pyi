@@ -23,7 +23,7 @@ class Pool:
     def tasks(self) -> int: ...
     def run(
         self, x: NDArray[Any], y: NDArray[Any], threads: int,
-        quantisation: Rule | None = None, indices: NDArray[Any] | None = None,
+        rule: Rule | None = None, indices: NDArray[Any] | None = None,
     ) -> None: ...
 
 class PlainPool:

@@ -2,15 +2,15 @@
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cython.parallel cimport parallel, prange, threadid
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport int64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset, strcmp
+from libc.string cimport memcpy, memset, strcmp
 
 from .core.boxes cimport CopyStep
 from .core.extremes cimport extremes_of
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
 from .core.interrupts cimport Interrupts, raised_by_handler
-from .core.job cimport CACHE_LINE, MOST_AXES, Array, Axis, Step, Tile, round_up
+from .core.job cimport CACHE_LINE, MOST_AXES, Array, Axis, Rule, Step, Tile, round_up
 from .core.tasks cimport (
     FRONT,
     Call,
@@ -156,6 +156,12 @@ cdef lay_strides(Py_ssize_t* strides, shape, Py_ssize_t itemsize):
         itemsize *= shape[a]
 
 
+cdef set_rule(Rule* rule, source):
+    """Copy an `onnxpool.planning.quantisation.Rule`."""
+    rule.bias, rule.scale, rule.y_scale = source.bias, source.scale, source.y_scale
+    rule.lowest, rule.highest, rule.zero = source.lowest, source.highest, source.zero
+
+
 cdef inline Py_ssize_t stride_of(const Operand* array, int axis, Py_ssize_t none) noexcept nogil:
     return none if axis < 0 else array.strides[axis]
 
@@ -259,7 +265,7 @@ cdef class Pool:
     def tasks(self):
         return self.jobs[0].tasks
 
-    def run(self, cnp.ndarray x, cnp.ndarray y, int threads, quantisation=None, cnp.ndarray indices=None):
+    def run(self, cnp.ndarray x, cnp.ndarray y, int threads, rule=None, cnp.ndarray indices=None):
         """Reduce x into y. All arrays have the shapes and dtypes of the job, and none overlaps x."""
         cdef Operands operands
         if cnp.PyArray_SIZE(y) == 0:
@@ -268,14 +274,13 @@ cdef class Pool:
         operands.x, operands.y = operand_of(x), operand_of(y)
         if indices is not None:
             operands.indices = operand_of(indices)
-        self._run(&operands, threads, quantisation)
+        if rule is not None:
+            set_rule(&operands.rule, rule)
+        self._run(&operands, threads)
 
-    cdef _run(self, Operands* operands, int threads, quantisation):
+    cdef _run(self, Operands* operands, int threads):
         cdef Interrupts signals
         cdef bint done
-        if quantisation is not None:
-            (operands.rule.bias, operands.rule.scale, operands.rule.y_scale, operands.rule.lowest,
-             operands.rule.highest, operands.rule.zero) = quantisation
         memset(&signals, 0, sizeof(Interrupts))
         with nogil:
             done = self.run_operands(operands, threads, &signals)
