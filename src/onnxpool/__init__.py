@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .dlpack import from_dlpack
     from .onnx.nodes import from_node
     from .parts import Part, Partial, Share
+    from .tuning import load_wisdom, wisdom
     from .version import __version__
 
 __all__ = [
@@ -33,15 +34,18 @@ __all__ = [
     "from_dlpack",
     "from_node",
     "get_num_threads",
+    "load_wisdom",
     "num_threads",
     "set_num_threads",
     "show_config",
     "supported",
+    "wisdom",
 ]
 
 # Names that no call of an operator needs. Their modules are imported when the name is first read.
 _LATER = {"Part": "parts", "Partial": "parts", "Share": "parts", "__version__": "version", "config": "about",
-          "from_dlpack": "dlpack", "from_node": "onnx.nodes", "show_config": "about"}
+          "from_dlpack": "dlpack", "from_node": "onnx.nodes", "load_wisdom": "tuning",
+          "show_config": "about", "wisdom": "tuning"}
 
 
 def __getattr__(name: str) -> Any:
@@ -54,5 +58,19 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def _load_wisdom() -> None:
+    """Load the wisdom that the environment names."""
+    import os
+
+    path = os.environ.get("ONNXPOOL_WISDOM")
+    if path:
+        from .tuning import load_file
+
+        load_file(path)
+
+
 def __dir__() -> list[str]:
     return __all__
+
+
+_load_wisdom()

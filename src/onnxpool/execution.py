@@ -277,6 +277,61 @@ class Plan(Frozen):
         """
         return self._combined(partials)
 
+    def tuned(self, x: ArrayLike | None = None, *, seconds: float = 0.1, num_threads: int | None = None) -> Plan:
+        """
+        Measure all ways to compute the result, and use the fastest from now on.
+
+        The ways differ in the loops, in the memory layout that these read, and in the sizes of tiles, and all of them
+        give the same bits. Other plans that are made for the same problem later use the fastest way too. A problem
+        that was measured before with as many threads, or loaded with `load_wisdom`, is not measured again.
+
+        Parameters
+        ----------
+        x : array_like, optional
+            Array to measure on. Its shape and dtype are those of the plan, and its strides are those of the arrays to
+            come. Default is a C-contiguous array of ones, which takes as much memory as X.
+        seconds : float
+            Time for measurements. The usual way is measured even if that takes longer.
+        num_threads : int, optional
+            Number of threads to measure with. Default is `get_num_threads()`.
+
+        Returns
+        -------
+        Plan
+            The plan itself.
+
+        Raises
+        ------
+        PoolError, PoolTypeError
+            If `x` has another shape or dtype, or if `seconds` is not a finite number above 0.
+
+        See Also
+        --------
+        wisdom : Returns what was learned.
+        load_wisdom : Loads it in another process.
+
+        Examples
+        --------
+        >>> import numpy as np, onnxpool
+        >>> plan = onnxpool.MaxPool(kernel_shape=3, strides=2).plan((1, 64, 15, 15), np.float32)
+        >>> x = np.random.default_rng(0).standard_normal((1, 64, 15, 15), np.float32)
+        >>> y = plan(x)
+        >>> np.array_equal(plan.tuned(seconds=0.01)(x), y)
+        True
+        """
+        import math
+
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+            raise PoolTypeError(f"{self.label}: seconds must be a number, got {seconds!r}; give 0.1", self.label,
+                                "seconds", value=seconds)
+        if not 0 < seconds < math.inf:
+            raise PoolError(f"{self.label}: seconds={seconds} must be finite and above 0; give 0.1", self.label,
+                            "seconds", value=seconds)
+        return self._tuned(x, seconds, num_threads)
+
+    def _tuned(self, x: ArrayLike | None, seconds: float, num_threads: int | None) -> Plan:
+        return self
+
     def _uncut(self) -> PoolError:
         """The error for plans that have no parts."""
         return PoolError(f"{self.label}: positions come from values of an input, so the result cannot be cut into "

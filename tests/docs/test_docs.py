@@ -39,7 +39,7 @@ def test_every_operator_has_an_example() -> None:
 
 
 PAGES = ("README.md", "docs/arrays.md", "docs/c-api.md", "docs/compatibility.md", "docs/dask.md", "docs/embedding.md",
-         "docs/onnx.md", "docs/onnxruntime.md", "docs/operators.md")
+         "docs/onnx.md", "docs/onnxruntime.md", "docs/operators.md", "docs/tuning.md")
 
 
 @pytest.mark.parametrize("page", PAGES)

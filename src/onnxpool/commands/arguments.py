@@ -119,6 +119,7 @@ examples:
   onnxpool bench                                 the ResNet-50 of onnx
   onnxpool bench model.onnx --shape x=1,3,224,224
   onnxpool bench model.onnx --threads 1 --json
+  onnxpool bench model.onnx --tune wisdom.json
 
 exit status:
   0  the nodes were timed
@@ -187,6 +188,8 @@ def add_bench(bench: Parser) -> None:
     add_model(bench)
     bench.add_argument("--threads", type=partial(integer, minimum=1), metavar="N",
                        help="number of threads of both (default: that of onnxpool)")
+    bench.add_argument("--tune", metavar="FILE",
+                       help="tune the plan of each node, time it again, and write the wisdom to FILE, as JSON")
 
 
 METAVARS = {"ints": "N,N,...", "int": "N", "float": "NUMBER", "string": "NAME", "flag": "0|1", "axes": "N,N,...",

@@ -2,10 +2,11 @@
 
 import argparse
 import importlib.util
+import os
 from contextlib import nullcontext
 from typing import Any
 
-from .. import __version__, get_num_threads, num_threads
+from .. import __version__, get_num_threads, num_threads, wisdom
 from ..onnx import models
 from ..onnx.protos import ModelError, shape_text
 from . import OK
@@ -13,44 +14,68 @@ from .run import chosen, executed
 from .text import attributes_text, counted, json_text, table
 
 MISTAKES: tuple[type[Exception], ...] = (ModelError,)
-HEAD = ["node", "operator", "attributes", "in", "dtype", "calls", "onnxpool us", "onnxruntime us", "times", ""]
-RIGHT = [False] * 5 + [True] * 4 + [False]
+HEAD = ["node", "operator", "attributes", "in", "dtype", "calls", "onnxpool us", "tuned us", "onnxruntime us", "times",
+        ""]
+RIGHT = [False] * 5 + [True] * 5 + [False]
+TUNED = HEAD.index("tuned us")
 RIVAL = "onnxruntime"
 
 
 def times(node: models.NodeRun) -> float | None:
     """The speed-up over onnxruntime."""
-    return None if node.onnxruntime_seconds is None else node.onnxruntime_seconds / node.warm_seconds
+    ours = node.warm_seconds if node.tuned_seconds is None else node.tuned_seconds
+    return None if node.onnxruntime_seconds is None else node.onnxruntime_seconds / ours
+
+
+def microseconds(seconds: float | None) -> str:
+    """A time for the table."""
+    return "-" if seconds is None else f"{1e6 * seconds:.1f}"
 
 
 def cells(node: models.NodeRun) -> list[str]:
     """The row of a node in the table."""
-    theirs, ratio = node.onnxruntime_seconds, times(node)
+    ratio = times(node)
     return [node.name, f"{node.operator}-{node.version}", attributes_text(node.attributes) or "-",
-            shape_text(node.input_shape), node.dtype, str(node.calls), f"{1e6 * node.warm_seconds:.1f}",
-            "-" if theirs is None else f"{1e6 * theirs:.1f}", "-" if ratio is None else f"{ratio:.2f}", node.remark]
+            shape_text(node.input_shape), node.dtype, str(node.calls), microseconds(node.warm_seconds),
+            microseconds(node.tuned_seconds), microseconds(node.onnxruntime_seconds),
+            "-" if ratio is None else f"{ratio:.2f}", node.remark]
 
 
 def row(node: models.NodeRun) -> dict[str, Any]:
     """A node as JSON."""
     return {"name": node.name, "operator": node.operator, "version": node.version, "attributes": node.attributes,
             "input_shape": node.input_shape, "dtype": node.dtype, "calls": node.calls, "seconds": node.warm_seconds,
-            "onnxruntime_seconds": node.onnxruntime_seconds, "remark": node.remark}
+            "tuned_seconds": node.tuned_seconds, "onnxruntime_seconds": node.onnxruntime_seconds, "remark": node.remark}
+
+
+def write_wisdom(path: str) -> None:
+    """Write what was learned."""
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(json_text(wisdom()) + "\n")
+    except OSError as error:
+        raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def run(args: argparse.Namespace) -> int:
     """The command ``bench``."""
     path, inputs, _ = chosen(args)
+    if args.tune and not os.path.isdir(os.path.dirname(args.tune) or "."):
+        raise ModelError(f"cannot write {args.tune}: no such directory")
     beside = importlib.util.find_spec(RIVAL) is not None
     with num_threads(args.threads) if args.threads else nullcontext():
-        done, _ = executed(args, path, inputs, beside=beside)
+        done, _ = executed(args, path, inputs, beside=beside, tune=bool(args.tune))
         threads = get_num_threads()
+    if args.tune:
+        write_wisdom(args.tune)
     if args.json:
         print(json_text({"model": path, "onnxpool": __version__, "threads": threads,
                          "nodes": [row(node) for node in done.nodes], "idle": done.idle}))
         return OK
     if done.nodes:
-        print("\n".join(table([HEAD, *map(cells, done.nodes)], RIGHT)))
+        rows = [HEAD, *map(cells, done.nodes)]
+        shown = [place for place in range(len(HEAD)) if place != TUNED or args.tune]
+        print("\n".join(table([[row[place] for place in shown] for row in rows], [RIGHT[place] for place in shown])))
     print(f"{counted(len(done.nodes), 'pooling node')}, {counted(threads, 'thread')}; median times of warm calls")
     if not beside:
         print("onnxruntime is not installed, so it was not timed")

@@ -88,14 +88,15 @@ def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any
 
 
 def executed(args: argparse.Namespace, path: str, inputs: dict[str, Any], *, check: Tolerance | None = None,
-             beside: bool = False) -> tuple[models.Run, dict[str, Array]]:
+             beside: bool = False, tune: bool = False) -> tuple[models.Run, dict[str, Array]]:
     """Run a model, and return the run and the generated inputs."""
     shapes = read_shapes(args.shape)
     with Progress(sys.stderr, f"reading {path}") as progress:
         try:
             model = models.Model(path)
             made = make_inputs(model.inputs, inputs, shapes, args.seed)
-            return model.run({**inputs, **made}, check=check, beside=beside, progress=progress), made
+            return model.run({**inputs, **made}, check=check, beside=beside, tune=tune,
+                             progress=progress), made
         except InputError as error:
             raise ModelError(f"{error}; give --input NAME=FILE.npy or {SHAPE}") from error
 

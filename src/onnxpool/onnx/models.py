@@ -71,6 +71,8 @@ class NodeRun:
         Reason why there is no difference or time of onnxruntime, or a note about the difference.
     onnxruntime_seconds : float, optional
         Time of a warm call on onnxruntime, if requested and if onnxruntime can run the node.
+    tuned_seconds : float, optional
+        Time of a warm call after tuning, if requested.
     """
 
     name: str
@@ -87,6 +89,7 @@ class NodeRun:
     agrees: bool | None = None
     remark: str = ""
     onnxruntime_seconds: float | None = None
+    tuned_seconds: float | None = None
 
 
 class Run(NamedTuple):
@@ -119,11 +122,11 @@ class Journal:
 
     def __init__(self) -> None:
         self.nodes: list[JournalledNode] = []
-        self.begin(None, beside=False)
+        self.begin(None, beside=False, tune=False)
 
-    def begin(self, tolerance: Tolerance | None, *, beside: bool) -> None:
+    def begin(self, tolerance: Tolerance | None, *, beside: bool, tune: bool) -> None:
         """Start a new run. With a tolerance, nodes are compared with onnxruntime. If `beside`, it is timed too."""
-        self.tolerance, self.beside, self.aside = tolerance, beside, 0.0
+        self.tolerance, self.beside, self.tune, self.aside = tolerance, beside, tune, 0.0
         self.runs: dict[Any, NodeRun] = {}
 
     def run(self, node: "JournalledNode", operator: Any, inputs: Sequence[Array], outputs: Sequence[Array]) -> NodeRun:
@@ -154,6 +157,10 @@ class JournalledNode(PoolingNode):
             entry.warm_seconds = warm_seconds(lambda: operator(*inputs))
         entry.calls += 1
         journal = self.journal
+        if journal.tune and new:
+            x = np.asarray(inputs[0])
+            operator.plan(x.shape, x.dtype).tuned(x)
+            entry.tuned_seconds = warm_seconds(lambda: operator(*inputs))
         if journal.tolerance is not None or (journal.beside and new):
             rival = rival_of(entry, node, self.run_params["opsets"], inputs, outputs)
             if rival is not None and journal.tolerance is not None:
@@ -258,7 +265,7 @@ class Model:
         return watched
 
     def run(self, inputs: Mapping[str, Array], *, check: Tolerance | None = None, beside: bool = False,
-            progress: Progress | None = None) -> Run:
+            tune: bool = False, progress: Progress | None = None) -> Run:
         """
         Run the model.
 
@@ -270,6 +277,8 @@ class Model:
             If given, every pooling node and the whole model are compared with onnxruntime.
         beside : bool
             Whether to time every pooling node on onnxruntime too.
+        tune : bool
+            Whether to tune the plan of every pooling node, and to time it again.
         progress : callable, optional
             Called before each node with the number of finished nodes, the total number, and a description.
 
@@ -288,7 +297,7 @@ class Model:
             except ImportError as error:
                 raise ModelError(f"--check needs the onnxruntime package ({error}): pip install onnxruntime") from error
         feeds = accept_inputs(self.inputs, inputs)
-        self._journal.begin(check, beside=beside)
+        self._journal.begin(check, beside=beside, tune=tune)
         self._progress = progress
         start = perf_counter()
         try:

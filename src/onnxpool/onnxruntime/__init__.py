@@ -20,7 +20,8 @@ SWITCHED_OFF = "optimization.disable_specified_optimizers"  # a session option o
 _turn = threading.Lock()
 
 
-def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opset: int | None = None) -> None:
+def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opset: int | None = None,
+             tune: bool = False) -> None:
     """
     Let onnxruntime sessions run pooling nodes on onnxpool.
 
@@ -38,6 +39,9 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     opset : int, optional
         Opset of the main domain in the models. It is validated but otherwise unused, because onnxruntime determines the
         version of every node.
+    tune : bool
+        Whether nodes that run on onnxpool measure the fastest way when they meet a new shape, as `Plan.tuned` does. The
+        first run with a shape then takes up to 0.1 s longer per node. Problems in the wisdom are not measured again.
 
     Raises
     ------
@@ -73,12 +77,15 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     if opset is not None and integer(Place(None, "opset"), opset, 1) > LATEST[""]:
         raise PoolError(f"register: opset={opset} is not known, and the newest is {LATEST['']}; leave it out",
                         attribute="opset", value=opset)
+    if not isinstance(tune, bool):
+        raise PoolTypeError(f"register: tune must be a bool, got {tune!r}; give True or False", attribute="tune",
+                            value=tune)
     names = nodes.chosen(ops)
     release, delegates = release_of_onnxruntime(), ops == "missing"
     if entry(session_options, MARK) is not None:
         raise PoolError("register: these session options already have onnxpool's operators; make new options")
     with _turn:
-        bridge.wanted = nodes.kinds(names, delegates)
+        bridge.wanted = nodes.kinds(names, delegates, tune)
         try:
             session_options.register_custom_ops_library(bridge.__file__)
         finally:

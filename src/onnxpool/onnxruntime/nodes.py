@@ -53,11 +53,14 @@ class Kind(NamedTuple):
     since : int
     delegates : bool
         Whether nodes run on onnxruntime's own kernel if there is one.
+    tunes : bool
+        Whether nodes measure the fastest way for each new shape.
     """
 
     operator: str
     since: int
     delegates: bool
+    tunes: bool
 
     @property
     def domain(self) -> str:
@@ -73,7 +76,7 @@ class Kind(NamedTuple):
         """A node with these attributes and dtypes of inputs. None stands for an omitted input."""
         cls: Callable[..., Operator] = registry[self.operator]
         keywords = {**given, "return_indices": True} if indices else given
-        return Node(cls(**keywords, opset=self.since), inputs, self.delegates)
+        return Node(cls(**keywords, opset=self.since), inputs, self.delegates, self.tunes)
 
 
 def dtype(element: int) -> DType:
@@ -106,9 +109,9 @@ def unwanted(operators: Iterable[str], delegates: bool, release: tuple[int, ...]
     return [BLOCKING] * replaced + [MERGING] * (release < MENDED)
 
 
-def kinds(operators: Iterable[str], delegates: bool) -> list[Kind]:
+def kinds(operators: Iterable[str], delegates: bool, tunes: bool) -> list[Kind]:
     """Every version of these operators."""
-    return [Kind(operator, version.since, delegates)
+    return [Kind(operator, version.since, delegates, tunes)
             for operator in operators for version in SCHEMAS[operator].versions]
 
 
@@ -125,13 +128,14 @@ class Node:
         onnxruntime's own operator, if it is preferred and certain to compute a result of the same shape.
     """
 
-    __slots__ = ("_plan", "input_dtypes", "operator", "output_dtypes", "theirs")
+    __slots__ = ("_plan", "input_dtypes", "operator", "output_dtypes", "theirs", "tunes")
 
-    def __init__(self, operator: Operator, input_dtypes: list[DType | None], delegates: bool) -> None:
+    def __init__(self, operator: Operator, input_dtypes: list[DType | None], delegates: bool, tunes: bool) -> None:
         self.operator = operator
         self.input_dtypes = input_dtypes
         self.output_dtypes = [self.dtype, np.dtype(np.int64)][:1 + operator.return_indices]
         self.theirs = theirs(operator, self.dtype) if delegates else None
+        self.tunes = tunes and self.theirs is None
         self._plan: Plan | None = None
 
     @property
@@ -146,6 +150,9 @@ class Node:
         plan = self._plan
         if plan is None or plan.shape != x.shape:
             plan = self._plan = self.operator.plan(x.shape, x.dtype)
+            if self.tunes:
+                for own, part in split(plan, x):
+                    own.tuned(part, num_threads=1)
         return plan
 
 
@@ -209,19 +216,35 @@ def theirs(operator: Operator, x: DType) -> Theirs | None:
                   {key: value for key, value in values.items() if value is not None})
 
 
-def pieces(plan: Plan, inputs: tuple[Array | None, ...], out: Any) -> list[Piece]:
+def split(plan: Plan, x: Array) -> list[tuple[Plan, Array]]:
     """
-    Split a call into serial calls that threads of onnxruntime can make in parallel.
+    Split an array into parts that threads of onnxruntime can pool in parallel, each with a plan of its own.
 
     Images, and planes of images, can be pooled separately without changing the bits of the result.
     """
+    team = threads.team(None, x.nbytes)
+    if team == 1 or not isinstance(plan, WindowPlan) or plan.operator.return_indices:
+        return [(plan, x)]
+    x = separate(plan, x)
+    each = ceil_div(len(x), team)
+    return [(plan.operator.plan(part.shape, plan.dtype), part)
+            for part in (x[begin:begin + each] for begin in range(0, len(x), each))]
+
+
+def separate(plan: Plan, array: Array) -> Array:
+    """An array as a batch of images, or of planes if channels come first."""
+    return array if plan.channels_last else array.reshape(-1, 1, *array.shape[2:])
+
+
+def pieces(plan: Plan, inputs: tuple[Array | None, ...], out: Any) -> list[Piece]:
+    """Split a call into serial calls."""
     x, *others = inputs
     assert x is not None
-    team = threads.team(None, x.nbytes)
-    if team == 1 or not isinstance(plan, WindowPlan) or isinstance(out, tuple):
+    parts = split(plan, x)
+    if len(parts) == 1:
         return [(plan, inputs, out)]
-    if not plan.channels_last:
-        x, out = x.reshape(-1, 1, *x.shape[2:]), out.reshape(-1, 1, *out.shape[2:])
-    each = ceil_div(len(x), team)
-    parts = [slice(begin, begin + each) for begin in range(0, len(x), each)]
-    return [(plan.operator.plan(x[part].shape, plan.dtype), (x[part], *others), out[part]) for part in parts]
+    found, begin, outs = [], 0, separate(plan, out)
+    for own, part in parts:
+        found.append((own, (part, *others), outs[begin:begin + len(part)]))
+        begin += len(part)
+    return found

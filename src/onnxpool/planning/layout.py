@@ -1,5 +1,6 @@
 """Layout: turns a request and the strides of its arrays into the setup of a pool. All setups come from `setup_of`."""
 
+import json
 import math
 from collections.abc import Sequence
 from functools import partial
@@ -19,6 +20,7 @@ from .reductions import KINDS
 from .request import Request
 from .steps import Problem, Step
 from .tiles import Tile
+from .ways import ROOMS, Way, learned
 
 MOST_PLACES = 1 << 30  # maximum distance in places between taps of a window that 32 bits can count
 VECTOR = 64  # bytes of the widest register
@@ -113,7 +115,53 @@ def problem_of(request: Request, form: Form) -> Problem:
                    joined=form.joined(request.pooled) if whole else 1)
 
 
-def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> Setup:
+def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
+                contiguous: bool) -> tuple[list[Form], list[Problem]]:
+    """The forms of a request for these strides, and the problem of each."""
+    forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
+    return forms, [problem_of(request, form) for form in forms]
+
+
+def key_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> str:
+    """The problem as text: all that the fastest way can depend on."""
+    rows = problems_of(request, x, results, contiguous)[0][0]
+    reduction = request.reduction
+    dims = []
+    for dim in rows.dims:
+        axis = dim.windows
+        dims.append([dim.size, x[dim.x] if dim.x >= 0 else 0, *[y[dim.y] if dim.y >= 0 else 0 for y in results],
+                     axis and [axis.out, axis.kernel, axis.stride, axis.dilation, *axis.pads, int(axis.counts_pads)]])
+    return json.dumps([dtype_name(request.dtype), reduction.name, reduction.p, reduction.whole, dims])
+
+
+def pools_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
+             contiguous: bool) -> dict[Way, pools.Pool]:
+    """A pool for each way to solve a problem, unless it does the same as that of another. The usual way comes first."""
+    choices = choices_of(problems_of(request, x, results, contiguous)[1])
+    ways = [Way(choice.step.name, choice.problem.planar, room) for room in ROOMS for choice in choices]
+    found: dict[Any, tuple[Way, Setup]] = {}
+    for way in ways:
+        setup = setup_of(request, x, results, contiguous, way)
+        found.setdefault((setup.form.apart, setup.stages), (way, setup))
+    return {way: pools.Pool(setup) for way, setup in found.values()}
+
+
+def usual_of(problems: Sequence[Problem]) -> routes.Choice:
+    """The step and form that costs choose."""
+    return routes.choose(problems[0]) if len(problems) == 1 else routes.choose_between(*problems)
+
+
+def choices_of(problems: Sequence[Problem]) -> list[routes.Choice]:
+    """All steps and forms that solve a problem with the same bits. The usual one comes first."""
+    usual = usual_of(problems)
+    others = [routes.Choice(problem, step, math.inf)
+              for problem in problems for step in steps.STEPS if step.fits(problem)
+              and (step, problem) != (usual.step, usual.problem) and (step.is_near is None or problem is usual.problem)]
+    return [usual, *others]
+
+
+def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
+             way: Way | None = None) -> Setup:
     """
     The setup of a pool for this request and these strides.
 
@@ -126,14 +174,22 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
         The strides of the result, and of its indices if there are any.
     contiguous : bool
         Whether X is in row-major order, without gaps, and in the byte order of the machine.
+    way : Way, optional
+        By default the one that was learned, or else the cheapest.
     """
     dtype, reduction = dtype_name(request.dtype), request.reduction
     if counts_beyond(request):
         raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
                         f"indices; give float64", "MaxPool", "X", value=dtype)
-    forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
-    problems = [problem_of(request, form) for form in forms]
-    choice = routes.choose(problems[0]) if len(problems) == 1 else routes.choose_between(*problems)
+    forms, problems = problems_of(request, x, results, contiguous)
+    if way is None and learned:
+        way = learned.get(key_of(request, x, results, contiguous))
+    if way is None:
+        choice = usual_of(problems)
+    else:
+        choices = choices_of(problems)
+        fitting = [choice for choice in choices if (choice.step.name, choice.problem.planar) == way[:2]]
+        choice = fitting[0] if fitting else choices[0]
     problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
     low, high = ranges.safe_range(reduction, dtype)
     least, largest = ranges.harmless(reduction, dtype, math.prod([axis.most for axis in problem.axes]))
@@ -142,17 +198,19 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
                  digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean", low=low, high=high,
                  least=least, largest=largest, indexed=reduction.name == "indexed_max",
                  copy=steps.unit_of(*steps.COPY), route=step.name,
-                 stages=stages_of(problem, step, groups, dtype, ranges.retries(reduction, dtype), contiguous))
+                 stages=stages_of(problem, step, groups, dtype, ranges.retries(reduction, dtype), contiguous,
+                                  way.room if way else 1.0))
 
 
-def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bool,
-              contiguous: bool) -> tuple[Stage, ...]:
+def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bool, contiguous: bool,
+              share: float) -> tuple[Stage, ...]:
     """The chosen step with its tiles, and a second one for retries if results may have to be recomputed."""
     axes, extents = problem.axes, (groups, problem.items, problem.lanes)
     most = PLANAR_LANES[problem.itemsize] if problem.planar else 1 << 62
     room = PLANAR_ROOM if problem.planar else step.room
     if max([axis.most for axis in axes]) > FEW:
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
+    room = min(int(share * room), tiles.MOST)
     # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
     stays = not problem.planar and step.in_place and (step.gathers or contiguous)
     # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.

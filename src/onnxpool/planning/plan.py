@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..limits import FULL_ROW
 from ..parts import Limit, Partial
 from ..places import row_major
 from ..windows import Axis, ceil_div
-from . import layout, quantisation
+from . import layout, quantisation, ways
 from . import steps as table
 from .combining import Total
 from .cutting import Cuttable
@@ -26,6 +27,7 @@ INDEX = np.dtype(np.int64)
 MOST_POOLS = 16  # maximum number of pools that a plan keeps for arrays of different strides
 CONVERTED = 1 << 20  # bytes of integers and their maxima that are converted to floats at a time, if a window allows
 Strides = tuple[int, ...]
+Memory = tuple[Strides, tuple[Strides, ...], bool]  # strides of X and the results; whether X is contiguous and native
 QUANTISED = ("quantised_mean", "mean_in_order")  # reductions with scales and zero points
 
 
@@ -194,7 +196,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
     _picked: tuple[slice | int, ...] | None  # the index of the results in X, if they are elements
     _wide: "WindowPlan | None"  # plan for the dtype to which elements are converted, if any
     _plain: list[kernels.PlainPool]  # runs plain arrays without further checks, once it exists
-    _pools: dict[tuple[Strides, tuple[Strides, ...], bool], kernels.Pool]  # by strides, and whether X is contiguous
+    _pools: dict[Memory, kernels.Pool]
     _quantised: bool
     _optional_zeros: bool  # whether zero points may be left out
 
@@ -270,6 +272,31 @@ class WindowPlan(kernels.PlainCall, Reducing):
         joins = self.reduction.whole and request.channel is None
         return WindowPlan(self.operator, request, self._optional_zeros, joins)
 
+    # Tuning
+
+    def _tuned(self, x: Any, seconds: float, num_threads: int | None) -> Plan:
+        given = None if x is None else self._checked(x)
+        team = self._team(num_threads)
+        if not self._runs() or self._by_numpy or self._picked is not None or self._wide is not None:
+            return self
+        x = np.empty(self.shape, self.dtype) if given is None else given
+        y = self._result(x, None, self.dtype)
+        indices = self._result(x, None, INDEX) if self.reduction.name == "indexed_max" else None
+        x, y = self._held(x, y)
+        memory = self._memory(x, y, indices)
+        key = layout.key_of(self.request, *memory)
+        if key not in ways.learned or ways.learned[key].threads != team:
+            if given is None:
+                x.fill(1)
+            rule = self._rule((1.0, 0, 1.0, 0)) if self._quantised else None
+            with kernels.cpu.DefaultFloats():
+                pools = layout.pools_of(self.request, *memory)
+            calls = [partial(pool.run, x, y, team, rule, indices) for pool in pools.values()]
+            ways.learned[key] = [*pools][ways.fastest(calls, seconds)]._replace(threads=team)
+        self._pools.pop(memory, None)
+        self._plain[:] = []
+        return self
+
     # Running
 
     @property
@@ -291,11 +318,14 @@ class WindowPlan(kernels.PlainCall, Reducing):
         elif self._wide is not None:
             self._convert(self._wide, x, y, indices, team)
         else:
-            if x.dtype == bool:
-                x, y = x.view(np.uint8), y.view(np.uint8)
-            if self._joins:
-                x = np.ascontiguousarray(x)
+            x, y = self._held(x, y)
             self._pool(x, y, indices).run(x, y, team, rule, indices)
+
+    def _held(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """The arrays as the core takes them."""
+        if x.dtype == bool:
+            x, y = x.view(np.uint8), y.view(np.uint8)
+        return np.ascontiguousarray(x) if self._joins else x, y
 
     def _convert(self, wide: "WindowPlan", x: Array, y: Array, indices: Array | None, team: int) -> None:
         """Reduce elements that are converted to a wider dtype, part by part."""
@@ -315,10 +345,14 @@ class WindowPlan(kernels.PlainCall, Reducing):
                 return given.in_order()
             return given.whole(self.label, math.prod(axis.kernel for axis in self.axes))
 
+    def _memory(self, x: Array, y: Array, indices: Array | None) -> Memory:
+        """The strides of these arrays, and whether X is in row-major order and in the byte order of the machine."""
+        results = (y,) if indices is None else (y, indices)
+        return steps(x), tuple(map(steps, results)), x.flags.c_contiguous and x.dtype.isnative
+
     def _pool(self, x: Array, y: Array, indices: Array | None) -> kernels.Pool:
         """The pool for arrays of these strides."""
-        results = (y,) if indices is None else (y, indices)
-        return self._pool_for(steps(x), tuple(map(steps, results)), x.flags.c_contiguous and x.dtype.isnative)
+        return self._pool_for(*self._memory(x, y, indices))
 
     def _row_major_pool(self) -> kernels.Pool:
         """The pool for row-major arrays."""

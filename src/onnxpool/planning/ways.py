@@ -1,0 +1,75 @@
+"""Ways: which step solves a problem, in which form and with which tiles. All ways give the same bits.
+
+Costs choose a way, unless measurements have shown which one is the fastest: `learned` holds these.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+ROOMS = (1.0, 0.5, 2.0, 0.25, 4.0)  # the usual room of a tile, and others that can be faster
+BURST = 3e-4  # seconds of calls that are timed together
+CLEARLY = 0.985  # the usual way is kept unless another one takes less than this times as long
+HOPELESS = (2.0, 1.3, 1.1)  # times the best time after a round, the next one and all others: such ways are dropped
+
+
+class Way(NamedTuple):
+    """
+    A way to solve a problem.
+
+    Attributes
+    ----------
+    step : str
+        Its name in the table of steps.
+    adjacent : bool
+        Whether strided lanes are first made adjacent.
+    room : float
+        The byte budget of a tile, relative to the usual one.
+    threads : int
+        The number of threads with which it was measured, or 0.
+    """
+
+    step: str
+    adjacent: bool
+    room: float = 1.0
+    threads: int = 0
+
+
+learned: dict[str, Way] = {}  # by problem, as `layout.key_of` writes it
+
+
+def fastest(calls: Sequence[Callable[[], object]], seconds: float) -> int:
+    """
+    The place of the fastest call.
+
+    The calls take turns, so that a slow moment affects all of them. The first one is the usual way. It is called at
+    least twice, and wins unless another is clearly faster.
+    """
+    until = time.perf_counter() + seconds
+    calls[0]()  # pages of its arrays are mapped
+    best, running, rounds = [float("inf")] * len(calls), list(range(len(calls))), 0
+    while len(running) > 1 or not rounds:
+        for place in running:
+            best[place] = min(best[place], burst(calls[place]))
+            if time.perf_counter() > until:
+                break
+        else:
+            limit = HOPELESS[min(rounds, len(HOPELESS) - 1)] * min(best)
+            running = [place for place in running if place == 0 or best[place] <= limit]
+            rounds += 1
+            continue
+        break
+    winner = min(range(len(calls)), key=best.__getitem__)
+    return winner if best[winner] < CLEARLY * best[0] else 0
+
+
+def burst(call: Callable[[], object]) -> float:
+    """The seconds of a call: the mean of as many as take BURST together."""
+    start = time.perf_counter()
+    count = 0
+    while True:
+        call()
+        count += 1
+        passed = time.perf_counter() - start
+        if passed >= BURST:
+            return passed / count
