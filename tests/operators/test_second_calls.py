@@ -211,3 +211,50 @@ def test_wrong_scales_are_refused_after_right_ones(place, value, error):
         plan(*inputs)
     inputs[3][...] = 0.05
     assert np.array_equal(plan(*inputs), expected)
+
+
+@pytest.fixture
+def indexed():
+    """A plan with Indices, its input and the pair of the first call."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 9, 9)).astype(np.float32)
+    plan = onnxpool.MaxPool(kernel_shape=2, return_indices=True).plan(x.shape, x.dtype)
+    return plan, x, plan(x)
+
+
+def test_later_pairs_are_those_of_the_first_call(indexed):
+    """In new arrays, in the given ones, and in those that are not plain."""
+    plan, x, (y, indices) = indexed
+    assert len(plan._plain) == 1
+    for again in (x, np.asfortranarray(x), x.astype(">f4")):
+        for threads in (None, 1, 2):
+            got = plan(again, num_threads=threads)
+            assert isinstance(got, tuple)
+            assert np.array_equal(got[0], y)
+            assert np.array_equal(got[1], indices)
+            assert got[1].dtype == np.int64
+            for outs in ((np.empty_like(y), np.empty_like(indices)),
+                         (np.empty((*y.shape[:-1], 16), np.float32)[..., ::2], np.asfortranarray(indices))):
+                given = plan(again, out=outs, num_threads=threads)
+                assert given[0] is outs[0]
+                assert given[1] is outs[1]
+                assert np.array_equal(outs[0], y)
+                assert np.array_equal(outs[1], indices)
+
+
+def test_wrong_pairs_are_refused_after_right_ones(indexed):
+    """Each of the two is checked, and nothing is written."""
+    plan, x, (y, indices) = indexed
+    both = np.full(y.nbytes + indices.nbytes, 77, np.uint8)
+    fixed = indices.copy()
+    fixed.flags.writeable = False
+    for out in (y, [y, indices], (y,), (y, indices, indices), (y, y), (indices, indices), (y, indices.astype(np.int32)),
+                (y[1:], indices), (y, indices[1:]), (y, fixed), (y, indices.tolist())):
+        kept = y.copy(), indices.copy()
+        with pytest.raises((PoolError, PoolTypeError)):
+            plan(x, out=out)
+        assert np.array_equal(y, kept[0])
+        assert np.array_equal(indices, kept[1])
+    shared = both[:y.nbytes].view(np.float32).reshape(y.shape), both[:indices.nbytes].view(np.int64).reshape(y.shape)
+    with pytest.raises(PoolError, match="memory"):
+        plan(x, out=shared)
+    assert (both == 77).all()

@@ -48,6 +48,27 @@ cdef int read_scalar(x, int64_t* bits):
     return cnp.PyArray_TYPE(a)
 
 
+cdef bint is_plain(x, int ndim, const Py_ssize_t* shape, int typenum):
+    """Whether x is a C-contiguous, aligned, native array of this shape and dtype."""
+    cdef cnp.ndarray a
+    cdef int i
+    if not cnp.PyArray_CheckExact(x):
+        return False
+    a = x
+    if a.ndim != ndim or cnp.PyArray_TYPE(a) != typenum or not cnp.PyArray_ISCARRAY_RO(a):
+        return False
+    for i in range(ndim):
+        if a.shape[i] != shape[i]:
+            return False
+    return True
+
+
+cdef bint overlap(cnp.ndarray a, cnp.ndarray b):
+    """Whether two contiguous arrays share memory."""
+    return (cnp.PyArray_BYTES(a) < cnp.PyArray_BYTES(b) + cnp.PyArray_NBYTES(b)
+            and cnp.PyArray_BYTES(b) < cnp.PyArray_BYTES(a) + cnp.PyArray_NBYTES(a))
+
+
 cdef class PlainPool:
     """A pool for C-contiguous, aligned arrays of its own dtype.
 
@@ -57,25 +78,25 @@ cdef class PlainPool:
     x_shape, y_shape : tuple of int
         Shapes of the arrays.
     dtype : numpy.dtype
-    quantised : bool
-        Whether further inputs give scales and zero points.
+    quantised, indexed : bool
+        Whether further inputs give scales and zero points, and whether there are indices, in an array like y.
     serial : bool
         Whether a second thread brings no gain.
     """
     cdef Pool pool
     cdef Quantisation quantisation  # of the last call
-    cdef bint quantised, serial
+    cdef bint quantised, indexed, serial
     cdef int ndim, y_ndim, typenum
     cdef Py_ssize_t* x_shape  # the other shape and the strides follow it in memory
     cdef Py_ssize_t* y_shape
-    cdef Operand x, y  # without the addresses of data
+    cdef Operand x, y, indices  # without the addresses of data
 
-    def __cinit__(self, Pool pool not None, x_shape, y_shape, dtype, bint quantised, bint serial):
+    def __cinit__(self, Pool pool not None, x_shape, y_shape, dtype, bint quantised, bint indexed, bint serial):
         cdef int a
         cdef Py_ssize_t* strides
-        self.pool, self.quantised, self.serial = pool, quantised, serial
+        self.pool, self.quantised, self.indexed, self.serial = pool, quantised, indexed, serial
         self.ndim, self.y_ndim, self.typenum = len(x_shape), len(y_shape), dtype.num
-        self.x_shape = <Py_ssize_t*> calloc(2 * (self.ndim + self.y_ndim), sizeof(Py_ssize_t))
+        self.x_shape = <Py_ssize_t*> calloc(2 * self.ndim + 3 * self.y_ndim, sizeof(Py_ssize_t))
         if self.x_shape == NULL:
             raise MemoryError("onnxpool: cannot allocate memory for a plan")
         self.y_shape, strides = self.x_shape + self.ndim, self.x_shape + self.ndim + self.y_ndim
@@ -85,45 +106,51 @@ cdef class PlainPool:
             self.y_shape[a] = y_shape[a]
         self.x = Operand(NULL, strides, self.ndim, dtype.itemsize, False)
         self.y = Operand(NULL, strides + self.ndim, self.y_ndim, dtype.itemsize, False)
+        self.indices = Operand(NULL, strides + self.ndim + self.y_ndim, self.y_ndim, sizeof(int64_t), False)
         lay_strides(strides, x_shape, dtype.itemsize)
         lay_strides(strides + self.ndim, y_shape, dtype.itemsize)
+        lay_strides(strides + self.ndim + self.y_ndim, y_shape, sizeof(int64_t))
 
     def __dealloc__(self):
         free(self.x_shape)
 
-    cdef bint takes(self, x, int ndim, const Py_ssize_t* shape):
+    cdef bint takes(self, x):
         """Whether x is a plain array of this dtype and shape."""
-        cdef cnp.ndarray a
-        cdef int i
-        if not cnp.PyArray_CheckExact(x):
-            return False
-        a = x
-        if a.ndim != ndim or cnp.PyArray_TYPE(a) != self.typenum or not cnp.PyArray_ISCARRAY_RO(a):
-            return False
-        for i in range(ndim):
-            if a.shape[i] != shape[i]:
-                return False
-        return True
+        return is_plain(x, self.ndim, self.x_shape, self.typenum)
 
-    cdef new_result(self):
-        return cnp.PyArray_EMPTY(self.y_ndim, <cnp.npy_intp*> self.y_shape, self.typenum, 0)
+    cdef tuple results(self, cnp.ndarray x, out):
+        """The arrays for the result and its indices, new or given; None if those given are not plain, or overlap."""
+        cdef int place
+        cdef tuple outs
+        if out is None:
+            y = cnp.PyArray_EMPTY(self.y_ndim, <cnp.npy_intp*> self.y_shape, self.typenum, 0)
+            if not self.indexed:
+                return (y,)
+            return y, cnp.PyArray_EMPTY(self.y_ndim, <cnp.npy_intp*> self.y_shape, cnp.NPY_INT64, 0)
+        if not self.indexed:
+            outs = (out,)
+        elif type(out) is tuple and len(out) == 2:
+            outs = out
+        else:
+            return None
+        for place in range(len(outs)):
+            if not is_plain(outs[place], self.y_ndim, self.y_shape, cnp.NPY_INT64 if place else self.typenum):
+                return None
+            if not cnp.PyArray_ISWRITEABLE(outs[place]) or overlap(x, outs[place]):
+                return None
+        if self.indexed and overlap(outs[0], outs[1]):
+            return None
+        return outs
 
-    cdef bint may_write(self, cnp.ndarray x, y):
-        """Whether y is a plain, writable array for results that does not overlap x."""
-        cdef cnp.ndarray b
-        if not self.takes(y, self.y_ndim, self.y_shape):
-            return False
-        b = y
-        return cnp.PyArray_ISWRITEABLE(b) and (
-            cnp.PyArray_BYTES(x) >= cnp.PyArray_BYTES(b) + cnp.PyArray_NBYTES(b)
-            or cnp.PyArray_BYTES(b) >= cnp.PyArray_BYTES(x) + cnp.PyArray_NBYTES(x))
-
-    cdef run(self, cnp.ndarray x, cnp.ndarray y, int threads, Quantisation quantisation):
-        """Reduce x into y, which must both have been checked."""
+    cdef run(self, cnp.ndarray x, tuple outs, int threads, Quantisation quantisation):
+        """Reduce x into `results`."""
         cdef Operands operands
         memset(&operands, 0, sizeof(Operands))
         operands.x, operands.y = self.x, self.y
-        operands.x.data, operands.y.data = <char*> cnp.PyArray_DATA(x), <char*> cnp.PyArray_DATA(y)
+        operands.x.data, operands.y.data = <char*> cnp.PyArray_DATA(x), <char*> cnp.PyArray_DATA(outs[0])
+        if self.indexed:
+            operands.indices = self.indices
+            operands.indices.data = <char*> cnp.PyArray_DATA(outs[1])
         if quantisation is not None:
             operands.rule = quantisation.rule
         self.pool._run(&operands, threads)
@@ -142,15 +169,16 @@ cdef class PlainCall:
         cdef list known = self._plain
         cdef PlainPool plain
         cdef Quantisation quantisation = None
+        cdef tuple outs
         if known and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
             plain = known[0]
-            if plain.quantised == (len(inputs) > 0) and plain.takes(x, plain.ndim, plain.x_shape):
-                y = plain.new_result() if out is None else out
-                if out is None or plain.may_write(x, y):
+            if plain.quantised == (len(inputs) > 0) and plain.takes(x):
+                outs = plain.results(x, out)
+                if outs is not None:
                     if plain.quantised:
                         quantisation = plain.quantisation
                         if quantisation is None or not quantisation.equals(inputs):
                             quantisation = plain.quantisation = Quantisation(inputs, self._rule(inputs))
-                    plain.run(x, y, 1 if plain.serial else self._team(num_threads), quantisation)
-                    return y
+                    plain.run(x, outs, 1 if plain.serial else self._team(num_threads), quantisation)
+                    return outs if plain.indexed else outs[0]
         return self._call(x, inputs, out, num_threads)

@@ -29,7 +29,7 @@ class Pool:
 class PlainPool:
     def __new__(
         cls, pool: Pool, x_shape: tuple[int, ...], y_shape: tuple[int, ...], dtype: np.dtype[Any], quantised: bool,
-        serial: bool,
+        indexed: bool, serial: bool,
     ) -> PlainPool: ...
 
 class PlainCall:

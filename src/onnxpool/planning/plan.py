@@ -90,12 +90,12 @@ class Reducing(Cuttable):
         indices = self._result(x, indices_out, INDEX) if indexed else None
         if x.size:
             self._reduce(x, y, indices, rule, team)
-            if indices is None and is_plain(x) and is_plain(y):
-                self._remember(x, y)
+            if is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
+                self._remember(x, y, indices)
         y = delivered(y, y_out)
         return y if indices is None else (y, delivered(indices, indices_out))
 
-    def _remember(self, x: Array, y: Array) -> None:
+    def _remember(self, x: Array, y: Array, indices: Array | None) -> None:
         """Keep the pool of these arrays for later calls on plain ones."""
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
@@ -372,8 +372,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
             self._pools[x, results, contiguous] = pool
         return pool
 
-    def _remember(self, x: Array, y: Array) -> None:
+    def _remember(self, x: Array, y: Array, indices: Array | None) -> None:
         if not self._plain and self._picked is None and self._wide is None:
             self._plain.append(kernels.PlainPool(
-                self._pool(x, y, None), x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype,
-                quantised=self._quantised, serial=self._bytes < threads.SERIAL_BYTES))
+                self._pool(x, y, indices), x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype,
+                quantised=self._quantised, indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES))
