@@ -133,22 +133,31 @@ cdef void store_run(const Unpool* job, const bits_t* x, const int64_t* indices, 
     """Scatter values. An index that changed since the check stores nothing if it has left its plane, or the range if
     planes may cross."""
     cdef Py_ssize_t low = task.plane * job.target, home = plane_in_y(job, task.plane), i
-    cdef Py_ssize_t limit = job.images * job.channels * job.target
-    cdef int64_t index
+    cdef Py_ssize_t step = task.step * job.target
+    cdef uint64_t limit = job.images * job.channels * job.target, target = job.target, index
+    if job.alike and not (job.channels_last or crossing):
+        y += home
+        for i in range(n):
+            index = indices[i] - low
+            if index < target:
+                y[index] = x[i]
+        return
     for i in range(n):
-        index = indices[i]
-        if low <= index < low + job.target:
-            y[home + place_in_plane(job, index - low)] = x[i]
-        elif crossing and 0 <= index < limit:
-            y[plane_in_y(job, index // job.target) + place_in_plane(job, index % job.target)] = x[i]
-        low += task.step * job.target
+        index = indices[i] - low
+        if index < target:
+            y[home + place_in_plane(job, index)] = x[i]
+        elif crossing and index + low < limit:
+            y[plane_in_y(job, (index + low) // target) + place_in_plane(job, (index + low) % target)] = x[i]
+        low += step
         home += task.step
 
 
 cdef void store_task(const Unpool* job, const bits_t* x, const int64_t* indices, bits_t* y, Py_ssize_t number,
-                     bint crossing, Interrupts* signals) noexcept nogil:
+                     bint clears, bint crossing, Interrupts* signals) noexcept nogil:
     cdef Task task = task_of(job, number)
     cdef Py_ssize_t at = task.begin, n, since = 0
+    if clears:
+        clear_planes(job, y, task.plane, job.part)
     while at < task.end:
         n = min(task.n, task.end - at)
         store_run(job, x + at, indices + at, y, n, &task, crossing)
@@ -160,19 +169,27 @@ cdef void store_task(const Unpool* job, const bits_t* x, const int64_t* indices,
                 break
 
 
+cdef void clear_planes(const Unpool* job, bits_t* y, Py_ssize_t plane, Py_ssize_t n) noexcept nogil:
+    """Set n planes to zero: one, or all of an image if channels are last."""
+    memset(y + plane * job.stored_size, 0, n * job.stored_size * sizeof(bits_t))
+
+
 cdef void store_all(Unpool* job, const bits_t* x, const int64_t* indices, bits_t* y, bint crossing, Team* team,
                     Interrupts* signals) noexcept nogil:
     cdef int threads = team.threads
     cdef Py_ssize_t number
+    cdef bint clears  # whether each task clears its own planes, which are then in the cache when values are stored
     if crossing:
         # Of elements with the same index, the last one in the order of planes wins, so planes are scattered one by one.
         cut_tasks(job, 1)
         threads = 1
-    for number in prange(job.images * job.channels, num_threads=threads, schedule="static",
-                         use_threads_if=threads > 1):
-        memset(y + number * job.stored_size, 0, job.stored_size * sizeof(bits_t))
+    clears = not crossing and (job.part == job.channels or not job.channels_last)
+    if not clears:
+        for number in prange(job.images * job.channels, num_threads=threads, schedule="static",
+                             use_threads_if=threads > 1):
+            clear_planes(job, y, number, 1)
     for number in prange(job.tasks, num_threads=threads, schedule="static", use_threads_if=threads > 1):
-        store_task(job, x, indices, y, number, crossing, signals)
+        store_task(job, x, indices, y, number, clears, crossing, signals)
         end_task(team)
 
 
