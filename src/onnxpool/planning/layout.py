@@ -27,6 +27,7 @@ VECTOR = 64  # bytes of the widest register
 PLANAR_LANES = {1: 64, 2: 128, 4: 32, 8: 16}  # 1.0 to 1.8
 PLANAR_ROOM = 1 << 17  # 1.04, 1.00
 LINE_ROOM = 1 << 16  # for more than FEW taps along a single axis, where tiles have no halo: 1.10, 1.05
+COPY = steps.unit_of(*steps.COPY)
 LONG_ROOM = 900_000  # for more than FEW taps along an axis, and for retries: 1.09 for 1 << 19
 
 
@@ -110,7 +111,7 @@ def problem_of(request: Request, form: Form) -> Problem:
     whole = request.reduction.whole
     return Problem(reduction=name, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
                    itemsize=itemsize, acc_bytes=max(itemsize, KINDS[name].acc_bytes), whole=whole,
-                   joined=form.joined(request.pooled) if whole else 1)
+                   joined=form.joined(dict(request.windows)) if whole else 1)
 
 
 def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> Setup:
@@ -136,13 +137,14 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     choice = routes.choose(problems[0]) if len(problems) == 1 else routes.choose_between(*problems)
     problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
     low, high = ranges.safe_range(reduction, dtype)
-    least, largest = ranges.harmless(reduction, dtype, math.prod([axis.most for axis in problem.axes]))
+    retries = ranges.retries(reduction, dtype)
+    taps = math.prod([axis.most for axis in problem.axes]) if retries else 0
+    least, largest = ranges.harmless(reduction, dtype, taps) if retries else (0.0, math.inf)
     groups = math.prod([dim.size for dim in form.groups])
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
                  digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean", low=low, high=high,
                  least=least, largest=largest, indexed=reduction.name == "indexed_max",
-                 copy=steps.unit_of(*steps.COPY), route=step.name,
-                 stages=stages_of(problem, step, groups, dtype, ranges.retries(reduction, dtype), contiguous))
+                 copy=COPY, route=step.name, stages=stages_of(problem, step, groups, dtype, retries, contiguous))
 
 
 def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bool,

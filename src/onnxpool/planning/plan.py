@@ -31,7 +31,7 @@ QUANTISED = ("quantised_mean", "mean_in_order")  # reductions with scales and ze
 
 def is_plain(x: Array) -> bool:
     """Whether kernels take an array as it is."""
-    return x.flags.c_contiguous and x.flags.aligned
+    return x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative
 
 
 def steps(x: Array) -> Strides:
@@ -43,8 +43,6 @@ class Reducing(Cuttable):
     """The base of plans for whole arrays and for parts."""
 
     __slots__ = ()
-
-    _quantised = False
 
     def explain(self) -> Explanation:
         """As `Plan.explain` describes, with form and route."""
@@ -73,34 +71,6 @@ class Reducing(Cuttable):
         """The normal form of arrays in row-major order, if a step reduces them."""
         return None
 
-    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
-        """Reduce an array, which is not empty, into arrays that do not overlap it."""
-        raise NotImplementedError(f"{self.label} does not run")
-
-    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
-        """Run on arrays of any strides and byte order."""
-        x = self._checked(x)
-        rule = self._rule(inputs) if inputs or self._quantised else None
-        team = threads.team(num_threads, x.nbytes)
-        indexed = self.reduction.name == "indexed_max"
-        y_out, indices_out = self._out_pair(out) if indexed else (out, None)
-        y = self._result(x, y_out, self.dtype)
-        indices = self._result(x, indices_out, INDEX) if indexed else None
-        if x.size:
-            self._reduce(x, y, indices, rule, team)
-            if indices is None and is_plain(x) and is_plain(y):
-                self._remember(x, y)
-        y = delivered(y, y_out)
-        return y if indices is None else (y, delivered(indices, indices_out))
-
-    def _remember(self, x: Array, y: Array) -> None:
-        """Keep the pool of these arrays for later calls on plain ones."""
-
-    def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
-        """The parameters that the inputs after X set for a kernel."""
-        self._no_inputs(inputs)
-        return None
-
     def _cropped(self, plan: Plan, crop: tuple[slice, ...]) -> Plan:
         return Cropped(self, plan, crop)
 
@@ -121,20 +91,6 @@ class Reducing(Cuttable):
     def _order(self, x: Array) -> tuple[int, ...] | None:
         """The axes of a result in memory order, slowest first. None stands for row-major order."""
         return None
-
-    def _out_pair(self, out: Any) -> tuple[Array | None, Array | None]:
-        """The arrays given for maxima and for indices, each None by default."""
-        if out is None:
-            return None, None
-        if not isinstance(out, tuple) or len(out) != 2:
-            raise PoolTypeError(f"{self.label}: out with Indices must be a tuple of two arrays, got "
-                                f"{type(out).__name__}; give (y, indices)", self.label, "out", value=type(out).__name__)
-        for array, dtype in zip(out, (self.dtype, INDEX), strict=True):
-            if array is not None:
-                check_out(self.label, array, self.output_shape, dtype)
-        if out[0] is not None and out[1] is not None and np.may_share_memory(*out):
-            raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays", self.label, "out")
-        return out
 
     def _result(self, x: Array, out: Array | None, dtype: np.dtype[Any]) -> Array:
         """The array in which a kernel stores a result: the given one, unless it overlaps x."""
@@ -182,8 +138,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
         The function that turns a window into a result.
     """
 
-    __slots__ = ("_bytes", "_joins", "_optional_zeros", "_picked", "_plain", "_pools", "_quantised", "_wide", "axes",
-                 "output_shape", "reduction", "request")
+    __slots__ = ("_bytes", "_joins", "_optional_zeros", "_picked", "_plain", "_pools", "_wide", "axes", "output_shape",
+                 "reduction", "request")
 
     request: Request
     axes: tuple[Axis, ...]
@@ -195,7 +151,6 @@ class WindowPlan(kernels.PlainCall, Reducing):
     _wide: "WindowPlan | None"  # plan for the dtype to which elements are converted, if any
     _plain: list[kernels.PlainPool]  # runs plain arrays without further checks, once it exists
     _pools: dict[tuple[Strides, tuple[Strides, ...], bool], kernels.Pool]  # by strides, and whether X is contiguous
-    _quantised: bool
     _optional_zeros: bool  # whether zero points may be left out
 
     def __init__(self, operator: Any, request: Request, optional_zeros: bool = False, joins: bool = False) -> None:
@@ -210,7 +165,12 @@ class WindowPlan(kernels.PlainCall, Reducing):
         super().__init__(operator, request.shape, dtype, request=request, axes=request.axes,
                          reduction=request.reduction, output_shape=request.output_shape, _picked=picked(request),
                          _wide=wide, _pools={}, _plain=[], _bytes=math.prod(request.shape) * dtype.itemsize,
-                         _quantised=request.reduction.name in QUANTISED, _optional_zeros=optional_zeros, _joins=joins)
+                         _optional_zeros=optional_zeros, _joins=joins)
+
+    @property
+    def _quantised(self) -> bool:
+        """Whether further inputs are scales and zero points."""
+        return self.reduction.name in QUANTISED
 
     # Descriptions
 
@@ -272,6 +232,33 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     # Running
 
+    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
+        """Run on arrays of any strides and byte order."""
+        x = self._checked(x)
+        rule, team = self._rule(inputs), self._team(num_threads)
+        indexed = self.reduction.name == "indexed_max"
+        y_out, indices_out = self._out_pair(out) if indexed else (out, None)
+        y = self._result(x, y_out, self.dtype)
+        indices = self._result(x, indices_out, INDEX) if indexed else None
+        if x.size:
+            self._reduce(x, y, indices, rule, team)
+        y = delivered(y, y_out)
+        return y if indices is None else (y, delivered(indices, indices_out))
+
+    def _out_pair(self, out: Any) -> tuple[Array | None, Array | None]:
+        """The arrays given for maxima and for indices, each None by default."""
+        if out is None:
+            return None, None
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise PoolTypeError(f"{self.label}: out with Indices must be a tuple of two arrays, got "
+                                f"{type(out).__name__}; give (y, indices)", self.label, "out", value=type(out).__name__)
+        for array, dtype in zip(out, (self.dtype, INDEX), strict=True):
+            if array is not None:
+                check_out(self.label, array, self.output_shape, dtype)
+        if out[0] is not None and out[1] is not None and np.may_share_memory(*out):
+            raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays", self.label, "out")
+        return out
+
     @property
     def _by_numpy(self) -> bool:
         """Whether NumPy reduces whole axes, of integers for which there are no loops."""
@@ -284,6 +271,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         return None if self.request.channel is None else layout.memory_order(x, self.request.channel)
 
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
+        """Reduce an array, which is not empty, into arrays that do not overlap it."""
         if self._by_numpy:
             np.max(x, axis=self.request.pooled, keepdims=self.request.keepdims, out=y)
         elif self._picked is not None:
@@ -295,7 +283,12 @@ class WindowPlan(kernels.PlainCall, Reducing):
                 x, y = x.view(np.uint8), y.view(np.uint8)
             if self._joins:
                 x = np.ascontiguousarray(x)
-            self._pool(x, y, indices).run(x, y, team, rule, indices)
+            pool = self._pool(x, y, indices)
+            pool.run(x, y, team, rule, indices)
+            if indices is None and not self._plain and is_plain(x) and is_plain(y):
+                self._plain.append(kernels.PlainPool(
+                    pool, x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype, quantised=self._quantised,
+                    serial=self._bytes < threads.SERIAL_BYTES))
 
     def _convert(self, wide: "WindowPlan", x: Array, y: Array, indices: Array | None, team: int) -> None:
         """Reduce elements that are converted to a wider dtype, part by part."""
@@ -307,8 +300,10 @@ class WindowPlan(kernels.PlainCall, Reducing):
             y[part.outputs] = np.maximum(result, least)
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
+        """The parameters that the inputs after X set for a kernel."""
         if not self._quantised:
-            return super()._rule(inputs)
+            self._no_inputs(inputs)
+            return None
         with kernels.cpu.DefaultFloats():
             given = quantisation.read(self.label, self.dtype, inputs, self._optional_zeros)
             if self.reduction.name == "mean_in_order":
@@ -337,9 +332,3 @@ class WindowPlan(kernels.PlainCall, Reducing):
                 pool = kernels.Pool(layout.setup_of(self.request, x, results, contiguous))
             self._pools[x, results, contiguous] = pool
         return pool
-
-    def _remember(self, x: Array, y: Array) -> None:
-        if not self._plain and self._picked is None and self._wide is None:
-            self._plain.append(kernels.PlainPool(
-                self._pool(x, y, None), x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype,
-                quantised=self._quantised, serial=self._bytes < threads.SERIAL_BYTES))

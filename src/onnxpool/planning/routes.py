@@ -46,8 +46,7 @@ class Forced:
 
 def choose(problem: Problem) -> Choice:
     """The first step that fits, unless a later one is clearly cheaper."""
-    reduction = problem.reduction
-    fitting = [step for step in STEPS if reduction in step.reductions and step.fits(problem)]
+    fitting = [step for step in STEPS if step.fits(problem)]
     if Forced.step is not None:
         fitting = [step for step in fitting if step.name == Forced.step] or fitting
     chosen, least = fitting[0], math.inf
