@@ -4,7 +4,6 @@ Padding, strides, dilation and rounding are handled only here. The arithmetic is
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import count, repeat
 from typing import Any, NamedTuple
 
 from .attributes import INT64_MAX, SIDES
@@ -202,21 +201,9 @@ def whole_windows(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> 
     return tuple([Axis(size, out=1, kernel=size) for size in sizes])
 
 
-class Asked(NamedTuple):
-    """The attributes of the windows along one axis."""
-
-    kernel: int
-    stride: int
-    dilation: int
-    pads: tuple[int, int]
-    mode: str  # auto_pad
-    ceil: bool
-    counts_pads: bool
-
-
-def resolve_axis(label: str, index: int, axis: int, size: int, asked: Asked) -> Axis:
-    """The windows along spatial axis number `index`, which is axis number `axis` of the array."""
-    kernel, stride, dilation, pads, mode, ceil, counts_pads = asked
+def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stride: int, dilation: int,
+                 pads: tuple[int, int], mode: str, ceil: bool, counts_pads: bool) -> Axis:
+    """The windows along spatial axis number `index`, which is axis number `axis` of the array; `mode` is auto_pad."""
     span = (kernel - 1) * dilation + 1
     if mode.startswith("SAME"):
         out = ceil_div(size, stride)
@@ -276,6 +263,5 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...],
         raise PoolError(f"{label}: pads={pads} given together with auto_pad={mode}; "
                         f"leave pads out or give auto_pad='NOTSET'", label, "pads", value=pads)
     ceil, counts_pads = bool(attributes.get("ceil_mode")), bool(attributes.get("count_include_pad"))
-    each = map(Asked, kernel, strides, dilations, zip(pads, pads[rank:], strict=False), repeat(mode), repeat(ceil),
-               repeat(counts_pads))
-    return tuple(map(resolve_axis, repeat(label), count(), places, sizes, each))
+    return tuple([resolve_axis(label, i, places[i], sizes[i], kernel[i], strides[i], dilations[i],
+                               (pads[i], pads[i + rank]), mode, ceil, counts_pads) for i in range(rank)])

@@ -228,9 +228,9 @@ cdef class Pool:
         for a in range(self.outer):
             job.groups *= job.outer_size[a]
         job.item_place, job.lane_place = form.item.place, form.lane.place
-        job.tile_items, job.tile_lanes = stage.items, stage.lanes
+        job.tile_items, windows, job.tile_lanes = stage.tile
         for a in range(job.rank):
-            job.tile[a], zero[a] = stage.windows[a], 0
+            job.tile[a], zero[a] = windows[a], 0
         whole_of(job, 0, &whole)
         job.tasks = count_tiles(job, &whole) * job.groups
         memset(&tile, 0, sizeof(Tile))

@@ -113,7 +113,7 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
         else:
             follows = (last.windows is None and place == last.size * last.place
                        and not (alone and len(dims) > 1 and dims[-2].windows is not None)
-                       and all([y[y_axis] == last.size * y[last.y] for y in results]))
+                       and all(y[y_axis] == last.size * y[last.y] for y in results))
         if follows:
             size *= last.size
             windows = Axis(size, out=1, kernel=size) if windows else None
@@ -153,7 +153,7 @@ def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     axes = tuple([dim for dim in dims if dim.windows is not None])
     others = rest = [dim for dim in dims if dim.windows is None]
     # The number of lanes can affect the sum of a whole channel. Lanes are therefore a single axis, without the batch.
-    if whole and any([dim.size > request.shape[dim.x] for dim in rest]):
+    if whole and any(dim.size > request.shape[dim.x] for dim in rest):
         others = [dim for dim in dims_of(request, x, results, alone=True) if dim.windows is None]
     last = axes[-1].x if axes else -1
     # The first axis of an array of whole channels is its batch, whose size must not affect a result. Axes of stride 0

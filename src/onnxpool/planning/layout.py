@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -32,14 +31,12 @@ LONG_ROOM = 900_000  # for more than FEW taps along an axis, and for retries: 1.
 
 
 class Stage(NamedTuple):
-    """A unit and the extents of its tiles."""
+    """A unit and its tiles."""
 
     unit: str
     by_axis: bool  # whether rows must be contiguous
     gathers: bool  # whether it reads strided elements itself
-    items: int
-    windows: tuple[int, ...]
-    lanes: int
+    tile: Tile
 
 
 class Setup(NamedTuple):
@@ -150,30 +147,30 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
 def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bool,
               contiguous: bool) -> tuple[Stage, ...]:
     """The chosen step with its tiles, and a second one for retries if results may have to be recomputed."""
-    axes, extents = problem.axes, (groups, problem.items, problem.lanes)
-    most = PLANAR_LANES[problem.itemsize] if problem.planar else 1 << 62
-    room = PLANAR_ROOM if problem.planar else step.room
+    axes, lanes, planar, itemsize = problem.axes, problem.lanes, problem.planar, problem.itemsize
+    most = PLANAR_LANES[itemsize] if planar else 1 << 62
+    room = PLANAR_ROOM if planar else step.room
     if max([axis.most for axis in axes]) > FEW:
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
     # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
-    stays = not problem.planar and step.in_place and (step.gathers or contiguous)
+    stays = not planar and step.in_place and (step.gathers or contiguous)
     # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
-    free = 0 if problem.planar or (step.copies_in_room and not stays) else tiles.MOST - room
+    free = 0 if planar or (step.copies_in_room and not stays) else tiles.MOST - room
+    work = tiles.Work(axes, stays and step.by_axis, planar)
 
-    def volume(step: Step, unit: str, tile: Tile) -> int:
-        scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, problem.lanes, problem.joined)
-        held = tiles.results(tile) if stays else tiles.elements(axes, tile)
-        near = tiles.reused(axes, tile) if stays and step.rereads else 0
-        return scratch + max(near * problem.itemsize, held * problem.itemsize - free)
-
-    def stage(step: Step, reduction: str, room: int, within: Tile | None = None, **limits: Any) -> tuple[Stage, Tile]:
+    def stage(step: Step, reduction: str, room: int, *limits: Any) -> Stage:
         unit = steps.unit_of(step.name, reduction, dtype)
-        tile = tiles.cut(axes, extents, partial(volume, step, unit), room, work, within, **limits)
-        return Stage(unit, step.by_axis, step.gathers and not problem.planar, *tile), tile
 
-    work = tiles.Work(axes, by_axis=stays and step.by_axis, rows=problem.planar)
-    first, tile = stage(step, problem.reduction, room, lane_values=(step.least_lanes // problem.itemsize, most),
-                        grain=VECTOR // problem.itemsize)
+        def volume(tile: Tile) -> int:
+            scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, lanes, problem.joined)
+            held = tiles.results(tile) if stays else tiles.elements(axes, tile)
+            near = tiles.reused(axes, tile) if stays and step.rereads else 0
+            return scratch + max(near * itemsize, held * itemsize - free)
+
+        tile = tiles.cut(axes, (groups, problem.items, lanes), volume, room, work, *limits)
+        return Stage(unit, step.by_axis, step.gathers and not planar, tile)
+
+    first = stage(step, problem.reduction, room, None, (step.least_lanes // itemsize, most), VECTOR // itemsize)
     if not retries:
         return (first,)
-    return first, stage(steps.retry_of(step, problem), "wide", max(room, LONG_ROOM), tile)[0]
+    return first, stage(steps.retry_of(step, problem), "wide", max(room, LONG_ROOM), first.tile)

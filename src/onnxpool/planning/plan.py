@@ -138,8 +138,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
         The function that turns a window into a result.
     """
 
-    __slots__ = ("_bytes", "_joins", "_optional_zeros", "_picked", "_plain", "_pools", "_wide", "axes", "output_shape",
-                 "reduction", "request")
+    __slots__ = ("_bytes", "_joins", "_optional_zeros", "_picked", "_plain", "_pools", "_quantised", "_wide", "axes",
+                 "output_shape", "reduction", "request")
 
     request: Request
     axes: tuple[Axis, ...]
@@ -151,6 +151,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
     _wide: "WindowPlan | None"  # plan for the dtype to which elements are converted, if any
     _plain: list[kernels.PlainPool]  # runs plain arrays without further checks, once it exists
     _pools: dict[tuple[Strides, tuple[Strides, ...], bool], kernels.Pool]  # by strides, and whether X is contiguous
+    _quantised: bool
     _optional_zeros: bool  # whether zero points may be left out
 
     def __init__(self, operator: Any, request: Request, optional_zeros: bool = False, joins: bool = False) -> None:
@@ -165,12 +166,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         super().__init__(operator, request.shape, dtype, request=request, axes=request.axes,
                          reduction=request.reduction, output_shape=request.output_shape, _picked=picked(request),
                          _wide=wide, _pools={}, _plain=[], _bytes=math.prod(request.shape) * dtype.itemsize,
-                         _optional_zeros=optional_zeros, _joins=joins)
-
-    @property
-    def _quantised(self) -> bool:
-        """Whether further inputs are scales and zero points."""
-        return self.reduction.name in QUANTISED
+                         _quantised=request.reduction.name in QUANTISED, _optional_zeros=optional_zeros, _joins=joins)
 
     # Descriptions
 

@@ -178,8 +178,7 @@ def passes_work(problem: Problem) -> Work:
 
 def has_short_padding(problem: Problem) -> bool:
     """Whether rows with their padding are not much longer than the elements in them."""
-    return all([max(axis.span, (axis.out - 1) * axis.stride, *axis.pads) <= 8 * axis.size + 64
-                for axis in problem.axes])
+    return all(max(axis.span, (axis.out - 1) * axis.stride, *axis.pads) <= 8 * axis.size + 64 for axis in problem.axes)
 
 
 STEPS = (

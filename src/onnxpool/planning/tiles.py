@@ -154,8 +154,8 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
     """
     groups, items, lanes = extents
     tile = within or Tile(items, tuple([axis.out for axis in axes]), min(lanes, lane_values[1]))
-    large = within is None and LARGE <= groups * items * lanes * (
-        places(axes, tile.windows) + math.prod(tile.windows))
+    each = 0 if within else places(axes, tile.windows) + math.prod(tile.windows)
+    large = each * groups * items * lanes >= LARGE
     tasks = TASKS if large else 1
     if large:  # items are always halved first
         tile = Tile(fewer(items, tasks, groups * ceil_div(lanes, tile.lanes)), tile.windows, tile.lanes)
