@@ -167,7 +167,7 @@ cdef class Pool:
     cdef readonly object setup
     cdef double p, low, high
     cdef int outer                   # dimensions of groups
-    cdef int[MOST_AXES + 2] x_axis, y_axis  # the array axis of each dimension, or -1
+    cdef signed char[MOST_AXES + 2] x_axis, y_axis  # the array axis of each dimension, or -1
     cdef bint divides, careful
 
     def __cinit__(self, setup):
@@ -277,7 +277,8 @@ cdef class Pool:
             raise MemoryError(f"onnxpool: cannot allocate scratch memory for {threads} threads")
         raised_by_handler(&signals)
 
-    cdef bint _describe(self, Array* array, const Operand* source, const int* axis, Py_ssize_t places) noexcept nogil:
+    cdef bint _describe(self, Array* array, const Operand* source, const signed char* axis,
+                        Py_ssize_t places) noexcept nogil:
         """Set an array's strides by the dimensions of the job, and return whether it has to be copied. A row of several
         places must be contiguous, unless `places` is 0."""
         cdef const Job* job = self.jobs

@@ -1,6 +1,5 @@
 """The normal form of a problem: as few dimensions as its arrays allow, each with its role in the loops."""
 
-import math
 from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
@@ -86,17 +85,20 @@ def are_one(axis: int, other: int, pooled: Container[int]) -> bool:
     return other == axis + 1 or all(between in pooled for between in range(axis + 1, other))
 
 
-def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], alone: bool = False) -> list[Dim]:
+def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
+            alone: bool = False) -> tuple[list[Dim], list[Dim]]:
     """
-    The dimensions of arrays with these strides, slowest first. There is one array of results, or two with indices.
+    The dimensions of arrays with these strides: those with windows and the others, each slowest first.
 
     Neighbouring axes are merged if the strides of every array are those of a single axis, and either no windows lie
     along them or one window covers both. If `alone`, the axis before a pooled one is not merged with earlier axes.
     """
     shape, places, keeps, whole = request.shape, request.places, request.keepdims, request.reduction.whole
     along = dict(request.windows)
-    dims: list[Dim] = []  # fastest first
-    y_axis = len(results[0])
+    axes: list[Dim] = []  # fastest first
+    rest: list[Dim] = []
+    last = before = ONE
+    y_axis = len(results[0])  # there is one array of results, or two with indices
     for axis in range(len(shape) - 1, -1, -1):
         size, place, windows = shape[axis], places[axis], along.get(axis)
         kept = keeps or windows is None
@@ -105,31 +107,37 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
             windows = None
         if size == 1 and windows is None:
             continue
-        last = dims[-1] if dims else ONE
-        if not dims or x[axis] != last.size * x[last.x]:
+        dims = axes if windows else rest
+        if not dims or dims[-1] is not last or x[axis] != last.size * x[last.x]:
             follows = False
-        elif windows is not None:
-            follows = whole and last.windows is not None and are_one(axis, last.x, along)
+        elif windows:
+            follows = whole and are_one(axis, last.x, along)
         else:
-            follows = (last.windows is None and place == last.size * last.place
-                       and not (alone and len(dims) > 1 and dims[-2].windows is not None)
+            follows = (place == last.size * last.place and not (alone and before.windows)
                        and all(y[y_axis] == last.size * y[last.y] for y in results))
         if follows:
             size *= last.size
-            windows = Axis(size, out=1, kernel=size) if windows else None
-            dims[-1] = Dim(size, last.x, last.y, last.place, windows)
+            last = Dim(size, last.x, last.y, last.place, Axis(size, out=1, kernel=size) if windows else None)
+            dims[-1] = last
         else:
-            dims.append(Dim(size, axis, y_axis if kept else -1, place, windows))
-    return dims[::-1]
+            before, last = last, Dim(size, axis, y_axis if kept else -1, place, windows)
+            dims.append(last)
+    return axes[::-1], rest[::-1]
 
 
-def form_of(axes: tuple[Dim, ...], rest: list[Dim], x: Sequence[int], lane: Dim, apart: bool) -> Form:
+def nearest(dims: Sequence[Dim], x: Sequence[int]) -> Dim:
+    """The first dimension with the smallest stride."""
+    strides = [abs(x[dim.x]) for dim in dims]
+    return dims[strides.index(min(strides))]
+
+
+def form_of(axes: Sequence[Dim], rest: list[Dim], x: Sequence[int], lane: Dim, apart: bool) -> Form:
     """The form with these lanes. Of the rest, the dimension with the smallest stride becomes the items."""
     item = ONE
     if rest:
-        item = min(reversed(rest), key=lambda dim: abs(x[dim.x]))
+        item = nearest(rest[::-1], x)
         rest.remove(item)
-    return Form(tuple(rest), item, axes or (POINT,), lane, apart)
+    return Form(tuple(rest), item, tuple(axes) or (POINT,), lane, apart)
 
 
 def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
@@ -149,20 +157,21 @@ def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     least : int
         The number of lanes that fill a register.
     """
-    whole, dims = request.reduction.whole, dims_of(request, x, results)
-    axes = tuple([dim for dim in dims if dim.windows is not None])
-    others = rest = [dim for dim in dims if dim.windows is None]
+    whole = request.reduction.whole
+    axes, rest = dims_of(request, x, results)
+    others = rest
     # The number of lanes can affect the sum of a whole channel. Lanes are therefore a single axis, without the batch.
     if whole and any(dim.size > request.shape[dim.x] for dim in rest):
-        others = [dim for dim in dims_of(request, x, results, alone=True) if dim.windows is None]
+        _, others = dims_of(request, x, results, alone=True)
     last = axes[-1].x if axes else -1
     # The first axis of an array of whole channels is its batch, whose size must not affect a result. Axes of stride 0
     # are not lanes, unless they follow the pooled axes.
     free = [dim for dim in others if not (whole and dim.x == 0) and (x[dim.x] or dim.x > last)]
     forms = []
     if free:
-        lane = min(free, key=lambda dim: abs(x[dim.x]))
-        apart = abs(x[lane.x]) >= next((abs(x[dim.x]) for dim in reversed(axes) if dim.size > 1), math.inf)
+        lane = nearest(free, x)
+        strides = [abs(x[dim.x]) for dim in axes if dim.size > 1]
+        apart = bool(strides) and abs(x[lane.x]) >= strides[-1]
         if apart:
             fits = lane.size >= least and (whole or contiguous)
         else:  # few lanes of a whole channel must be packed without gaps, unless they are the last axes of the array
@@ -174,5 +183,5 @@ def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
                 return forms
     if rest and not axes and not whole:  # each element of the fastest dimension is a window
         dim = rest.pop()
-        axes = (dim._replace(windows=Axis(dim.size, out=dim.size, kernel=1)),)
+        axes = [dim._replace(windows=Axis(dim.size, out=dim.size, kernel=1))]
     return [form_of(axes, rest, x, ONE, False), *forms]

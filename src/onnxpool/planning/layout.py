@@ -101,9 +101,9 @@ def counts_beyond(request: Request) -> bool:
     return across * len(request.axes) > MOST_PLACES
 
 
-def problem_of(request: Request, form: Form) -> Problem:
-    """The problem for which a step is chosen."""
-    name, itemsize = kind_of(request), request.dtype.itemsize
+def problem_of(request: Request, form: Form, name: str) -> Problem:
+    """The problem for which a step of this reduction is chosen."""
+    itemsize = request.dtype.itemsize
     axes = tuple([dim.windows for dim in form.axes if dim.windows is not None])
     whole = request.reduction.whole
     return Problem(reduction=name, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
@@ -130,13 +130,13 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
         raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
                         f"indices; give float64", "MaxPool", "X", value=dtype)
     forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
-    problems = [problem_of(request, form) for form in forms]
+    name = kind_of(request)
+    problems = [problem_of(request, form, name) for form in forms]
     choice = routes.choose(problems[0]) if len(problems) == 1 else routes.choose_between(*problems)
     problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
     low, high = ranges.safe_range(reduction, dtype)
     retries = ranges.retries(reduction, dtype)
-    taps = math.prod([axis.most for axis in problem.axes]) if retries else 0
-    least, largest = ranges.harmless(reduction, dtype, taps) if retries else (0.0, math.inf)
+    least, largest = ranges.harmless(reduction, dtype, problem.axes) if retries else (0.0, math.inf)
     groups = math.prod([dim.size for dim in form.groups])
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
                  digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean", low=low, high=high,
@@ -156,9 +156,9 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
     stays = not planar and step.in_place and (step.gathers or contiguous)
     # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
     free = 0 if planar or (step.copies_in_room and not stays) else tiles.MOST - room
-    work = tiles.Work(axes, stays and step.by_axis, planar)
+    work = tiles.Work(axes, by_axis=stays and step.by_axis, rows=planar)
 
-    def stage(step: Step, reduction: str, room: int, *limits: Any) -> Stage:
+    def stage(step: Step, reduction: str, room: int, **limits: Any) -> Stage:
         unit = steps.unit_of(step.name, reduction, dtype)
 
         def volume(tile: Tile) -> int:
@@ -167,10 +167,11 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
             near = tiles.reused(axes, tile) if stays and step.rereads else 0
             return scratch + max(near * itemsize, held * itemsize - free)
 
-        tile = tiles.cut(axes, (groups, problem.items, lanes), volume, room, work, *limits)
+        tile = tiles.cut(axes, (groups, problem.items, lanes), volume, room, work, **limits)
         return Stage(unit, step.by_axis, step.gathers and not planar, tile)
 
-    first = stage(step, problem.reduction, room, None, (step.least_lanes // itemsize, most), VECTOR // itemsize)
+    first = stage(step, problem.reduction, room, lane_values=(step.least_lanes // itemsize, most),
+                  grain=VECTOR // itemsize)
     if not retries:
         return (first,)
-    return first, stage(steps.retry_of(step, problem), "wide", max(room, LONG_ROOM), first.tile)
+    return first, stage(steps.retry_of(step, problem), "wide", max(room, LONG_ROOM), within=first.tile)

@@ -36,7 +36,7 @@ def is_plain(x: Array) -> bool:
 
 def steps(x: Array) -> Strides:
     """The strides of an array, with 0 for axes of one element, whose stride is arbitrary."""
-    return tuple([stride * (size > 1) for size, stride in zip(x.shape, x.strides, strict=True)])
+    return tuple([stride if size > 1 else 0 for size, stride in zip(x.shape, x.strides, strict=True)])
 
 
 class Reducing(Cuttable):
@@ -275,7 +275,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         elif self._wide is not None:
             self._convert(self._wide, x, y, indices, team)
         else:
-            if x.dtype == bool:
+            if x.dtype.kind == "b":
                 x, y = x.view(np.uint8), y.view(np.uint8)
             if self._joins:
                 x = np.ascontiguousarray(x)
@@ -320,11 +320,12 @@ class WindowPlan(kernels.PlainCall, Reducing):
         return self._pool_for(x, (y, indices) if self.reduction.name == "indexed_max" else (y,), True)
 
     def _pool_for(self, x: Strides, results: tuple[Strides, ...], contiguous: bool) -> kernels.Pool:
-        pool = self._pools.get((x, results, contiguous))
+        key = x, results, contiguous
+        pool = self._pools.get(key)
         if pool is None:
             if len(self._pools) >= MOST_POOLS:
                 self._pools.clear()
             with kernels.cpu.DefaultFloats():
                 pool = kernels.Pool(layout.setup_of(self.request, x, results, contiguous))
-            self._pools[x, results, contiguous] = pool
+            self._pools[key] = pool
         return pool
