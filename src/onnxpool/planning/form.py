@@ -109,7 +109,7 @@ def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
             continue
         dims = axes if windows else rest
         if not dims or dims[-1] is not last or x[axis] != last.size * x[last.x]:
-            follows = False
+            follows = False  # no dimension of the same kind lies next to the axis, or there is a gap
         elif windows:
             follows = whole and are_one(axis, last.x, along)
         else:
@@ -131,13 +131,10 @@ def nearest(dims: Sequence[Dim], x: Sequence[int]) -> Dim:
     return dims[strides.index(min(strides))]
 
 
-def form_of(axes: Sequence[Dim], rest: list[Dim], x: Sequence[int], lane: Dim, apart: bool) -> Form:
+def form_of(axes: Sequence[Dim], rest: Sequence[Dim], x: Sequence[int], lane: Dim, apart: bool) -> Form:
     """The form with these lanes. Of the rest, the dimension with the smallest stride becomes the items."""
-    item = ONE
-    if rest:
-        item = nearest(rest[::-1], x)
-        rest.remove(item)
-    return Form(tuple(rest), item, tuple(axes) or (POINT,), lane, apart)
+    item = nearest(rest[::-1], x) if rest else ONE
+    return Form(tuple([dim for dim in rest if dim is not item]), item, tuple(axes) or (POINT,), lane, apart)
 
 
 def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,

@@ -115,9 +115,6 @@ class Cropped(Reducing):
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         """Run the inner plan and select the results."""
-        return self._call(x, inputs, out, num_threads)
-
-    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
         x = self._checked(x)
         y = self._result(x, out, self.dtype)
         np.copyto(y, self._inner(x, *inputs, num_threads=num_threads)[self._crop])
