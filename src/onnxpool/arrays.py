@@ -88,7 +88,8 @@ def unreadable(label: str, x: object, name: str, reason: str) -> PoolTypeError:
 @lru_cache(maxsize=64)
 def dtype_name(dtype: np.dtype[Any]) -> str:
     """The name of a dtype, cached because NumPy takes microseconds to compute it."""
-    return dtype.name
+    name = dtype.type.__name__  # the same for the usual dtypes, and faster
+    return name if name in DTYPES else dtype.name
 
 
 def native(dtype: "DTypeLike") -> np.dtype[Any]:

@@ -88,18 +88,21 @@ class Operator(Frozen):
     'MaxPool-12'
     """
 
-    __slots__ = ("_given", "_recent", "_version", "axes", "channels_last", "keepdims", "opset", "return_indices")
+    __slots__ = ("_given", "_recent", "_values", "_version", "axes", "channels_last", "keepdims", "label",
+                 "opset", "return_indices")
 
     windowed: ClassVar[bool] = True
     quantised: ClassVar[bool] = False
     _schema: ClassVar[schemas.Schema]  # the operator's rows in the table of versions
 
     _given: tuple[tuple[str, Any], ...]
+    _values: dict[str, Any]  # of all attributes: as given, by default, or as implied by a version that lacks them
     _version: schemas.Version
     _recent: Callable[[], Plan | None]  # a weak reference to the last call's plan, which holds the operator
     axes: tuple[int, ...] | None
     channels_last: bool
     keepdims: bool
+    label: str
     opset: int
     return_indices: bool
 
@@ -125,8 +128,9 @@ class Operator(Frozen):
         keeps = bool(Flag().check(Place(version.label, "keepdims"), keepdims))
         schemas.check_outputs(version, 1 + indices)
         resolved = schemas.LATEST[schema.domain] if opset is None else int(opset)
-        self._freeze(_given=tuple(checked.items()), _version=version, channels_last=last, opset=resolved,
-                     return_indices=indices, axes=pooled, keepdims=keeps, _recent=no_plan)
+        self._freeze(_given=tuple(checked.items()), _values={**version.implied, **checked}, _version=version,
+                     label=version.label, channels_last=last, opset=resolved, return_indices=indices, axes=pooled,
+                     keepdims=keeps, _recent=no_plan)
         self._check()
 
     def _check(self) -> None:
@@ -138,22 +142,9 @@ class Operator(Frozen):
         return dict(self._given)
 
     @property
-    def _values(self) -> dict[str, Any]:
-        """The value of every attribute: as given, by default, or as implied by a version that lacks the attribute."""
-        return {**self._version.implied, **self.attributes}
-
-    def _value(self, attribute: str) -> Any:
-        return self.attributes.get(attribute, self._version.implied[attribute])
-
-    @property
     def version(self) -> int:
         """The version of the operator that its opset uses."""
         return self._version.since
-
-    @property
-    def label(self) -> str:
-        """The operator and its version, such as AveragePool-19."""
-        return self._version.label
 
     def _spatial(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
         """The sizes of the spatial axes, and the number of the first one."""

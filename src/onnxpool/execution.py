@@ -79,8 +79,7 @@ class Plan(Frozen):
 
     def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], **resolved: Any) -> None:
         last = operator.channels_last and len(shape) > 2
-        self._freeze(operator=operator, label=operator.label, channels_last=last, shape=shape, dtype=dtype)
-        self._freeze(**resolved)
+        self._freeze(operator=operator, label=operator.label, channels_last=last, shape=shape, dtype=dtype, **resolved)
 
     def _key(self) -> tuple[Any, ...]:
         return self.operator, self.shape, self.dtype

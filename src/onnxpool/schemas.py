@@ -27,7 +27,7 @@ class Version(NamedTuple):
     attributes: dict[str, Attribute]
     dtypes: tuple[str, ...]
     outputs: int
-    implied: dict[str, Any]  # the values of attributes that are left out, and of those that only later versions have
+    implied: dict[str, Any]  # the values of attributes that are left out, and of those that the version lacks
 
     @property
     def label(self) -> str:
@@ -52,7 +52,8 @@ def since(version: int, attributes: dict[str, Attribute] | None = None, *, dtype
     """
     A row: the attributes that a version adds or redefines, the dtypes it adds, and its minimum number of outputs.
 
-    Before the version that adds an attribute, its value is the default of that version, unless it is `fixed`.
+    Before the version that adds an attribute, its value is the default of that version, unless it is `fixed`. So are
+    values of attributes that no version has.
     """
     return Version("", version, attributes or {}, dtypes, outputs, fixed or {})
 
@@ -147,7 +148,7 @@ SCHEMAS = {schema.operator: schema for schema in (
     history(
         "QLinearAveragePool",
         since(1, {**WINDOWS, "ceil_mode": CEIL_MODE, "channels_last": Flag(), "count_include_pad": Flag()},
-              dtypes=BYTES),
+              dtypes=BYTES, fixed={"dilations": 1}),
         domain="com.microsoft", inputs=QUANTISED_INPUTS, optional=("x_zero_point", "y_zero_point"),
     ),
     history(

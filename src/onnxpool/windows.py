@@ -3,7 +3,7 @@
 Padding, strides, dilation and rounding are handled only here. The arithmetic is exact, and no window is stored.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from .attributes import INT64_MAX, SIDES
@@ -161,6 +161,13 @@ def with_spatial(shape: tuple[int, ...], sizes: tuple[int, ...], channels_last: 
     return (shape[0], *sizes, shape[-1]) if channels_last else (*shape[:2], *sizes)
 
 
+def pooled_shape(shape: tuple[int, ...], windows: Iterable[tuple[int, Axis]], keepdims: bool) -> tuple[int, ...]:
+    """The shape of a result, with the windows of each pooled axis or without these axes."""
+    along = dict(windows)
+    return tuple([along[axis].out if axis in along else size for axis, size in enumerate(shape)
+                  if keepdims or axis not in along])
+
+
 def per_axis(label: str, attributes: dict[str, Any], name: str, rank: int) -> tuple[int, ...]:
     """The values of an attribute for each of `rank` axes, or for each of their sides."""
     value, sides = attributes[name], rank * SIDES[name]
@@ -194,21 +201,9 @@ def whole_windows(label: str, sizes: tuple[int, ...], places: Sequence[int]) -> 
     return tuple([Axis(size, out=1, kernel=size) for size in sizes])
 
 
-class Asked(NamedTuple):
-    """The attributes of the windows along one axis."""
-
-    kernel: int
-    stride: int
-    dilation: int
-    pads: tuple[int, int]
-    mode: str  # auto_pad
-    ceil: bool
-    counts_pads: bool
-
-
-def resolve_axis(label: str, index: int, axis: int, size: int, asked: Asked) -> Axis:
-    """The windows along spatial axis number `index`, which is axis number `axis` of the array."""
-    kernel, stride, dilation, pads, mode, ceil, counts_pads = asked
+def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stride: int, dilation: int,
+                 pads: tuple[int, int], mode: str, ceil: bool, counts_pads: bool) -> Axis:
+    """The windows along spatial axis number `index`, which is axis number `axis` of the array; `mode` is auto_pad."""
     span = (kernel - 1) * dilation + 1
     if mode.startswith("SAME"):
         out = ceil_div(size, stride)
@@ -260,15 +255,13 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...],
                         label, "kernel_shape")
     kernel = per_axis(label, attributes, "kernel_shape", rank)
     strides = per_axis(label, attributes, "strides", rank)
-    dilations = per_axis(label, {"dilations": 1, **attributes}, "dilations", rank)  # QLinearAveragePool has none
+    dilations = per_axis(label, attributes, "dilations", rank)
     pads = per_axis(label, attributes, "pads", rank)
     check_sizes(label, sizes, places)
     mode = attributes["auto_pad"]
     if mode != "NOTSET" and any(pads):
         raise PoolError(f"{label}: pads={pads} given together with auto_pad={mode}; "
                         f"leave pads out or give auto_pad='NOTSET'", label, "pads", value=pads)
-    return tuple([
-        resolve_axis(label, i, places[i], sizes[i], Asked(
-            kernel[i], strides[i], dilations[i], (pads[i], pads[i + rank]), mode, bool(attributes.get("ceil_mode")),
-            bool(attributes.get("count_include_pad"))))
-        for i in range(rank)])
+    ceil, counts_pads = bool(attributes.get("ceil_mode")), bool(attributes.get("count_include_pad"))
+    return tuple([resolve_axis(label, i, places[i], sizes[i], kernel[i], strides[i], dilations[i],
+                               (pads[i], pads[i + rank]), mode, ceil, counts_pads) for i in range(rank)])

@@ -159,7 +159,7 @@ def test_the_fastest_way_is_used(plan):
     assert plan.operator.plan(plan.shape, plan.dtype)._row_major_pool().setup.stages == setup.stages
     assert same_bits(plan(np.asfortranarray(x)), y)
     other = onnxpool.AveragePool(kernel_shape=3, pads=1, channels_last=True).plan((1, 41, 40, 64), np.float32)
-    assert other._row_major_pool().setup.stages[0].windows[0] != setup.stages[0].windows[0]
+    assert other._row_major_pool().setup.stages[0].tile.windows[0] != setup.stages[0].tile.windows[0]
 
 
 def test_a_known_problem_is_not_measured_again(plan, monkeypatch):

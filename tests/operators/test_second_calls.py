@@ -53,6 +53,18 @@ def test_the_first_call_makes_what_runs_the_second_one(called):
     assert len(plan._plain) == 1
 
 
+@pytest.mark.parametrize("change", [lambda x: x.astype(">f4"), np.asfortranarray], ids=["swapped", "strided"])
+def test_a_call_on_other_arrays_does_not_decide_what_runs_plain_ones(called, change):
+    """Their pool may copy elements that plain arrays keep in place."""
+    plan, x, y = called
+    fresh = plan.operator._make_plan(x.shape, x.dtype)  # not the cached one
+    fresh(change(x))
+    assert fresh._plain == []
+    assert np.array_equal(fresh(x), y)
+    assert len(fresh._plain) == 1
+    assert len(fresh._pools) == 2
+
+
 @pytest.mark.parametrize("operator", [
     onnxpool.GlobalMaxPool(axes=(0, 1)), onnxpool.GlobalMaxPool(axes=(0, 1), keepdims=False),
     onnxpool.GlobalMaxPool(axes=(0, 2)), onnxpool.MaxPool(kernel_shape=1, axes=0),

@@ -7,7 +7,7 @@ import oracle
 import pytest
 
 import onnxpool
-from onnxpool.windows import Asked, Axis, resolve_axis
+from onnxpool.windows import Axis, resolve_axis
 
 pytestmark = pytest.mark.smoke
 
@@ -26,7 +26,7 @@ def random_axis(rng):
             known = oracle.axis_windows(size, kernel, stride, dilation, pads, "NOTSET", ceil)
         except oracle.GeometryError:
             continue
-        axis = resolve_axis("", 0, 2, size, Asked(kernel, stride, dilation, pads, "NOTSET", ceil, counts_pads))
+        axis = resolve_axis("", 0, 2, size, kernel, stride, dilation, pads, "NOTSET", ceil, counts_pads)
         return axis, [list(taps) for taps in known.taps], known.counted if counts_pads else list(map(len, known.taps))
 
 

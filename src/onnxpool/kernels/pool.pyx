@@ -4,7 +4,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cython.parallel cimport parallel, prange, threadid
 from libc.stdint cimport int64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset, strcmp
+from libc.string cimport memcpy, memset
 
 from .core.boxes cimport CopyStep
 from .core.extremes cimport extremes_of
@@ -46,43 +46,37 @@ cdef extern from *:
     bint fetches "onnxpool_fetches"() nogil
 
 cdef const Unit* units = NULL
+cdef dict places = {}  # of units, by name
 
 
 def use(capsule):
     """Set the loops of an instruction set, before the first pool is made."""
     global units
     units = <const Unit*> PyCapsule_GetPointer(capsule, "onnxpool.kernels.units")
+    places.clear()
+    while units[len(places)].name != NULL:
+        places[units[len(places)].name.decode()] = len(places)
 
 
 cdef const Unit* unit_of(str name) except NULL:
-    cdef const Unit* unit = units
-    cdef bytes encoded = name.encode()
-    cdef const char* wanted = encoded  # compared in C, because every new shape looks up some of several hundred names
-    while unit.name != NULL:
-        if strcmp(wanted, unit.name) == 0:
-            return unit
-        unit += 1
-    raise LookupError(f"onnxpool: no unit {name}")
+    return &units[<Py_ssize_t> places[name]]
 
 
 def unit_names():
     """The names of all units that are built."""
-    cdef const Unit* unit = units
-    names = []
-    while unit.name != NULL:
-        names.append(unit.name.decode())
-        unit += 1
-    return names
+    return list(places)
 
 
 cdef set_axis(Axis* axis, source):
     """Copy an `onnxpool.windows.Axis`."""
+    cdef Py_ssize_t stride = source.stride, dilation = source.dilation
     axis.size, axis.out, axis.kernel = source.size, source.out, source.kernel
-    axis.dilation = source.dilation if source.kernel > 1 else 1
-    axis.stride = source.stride if source.out > 1 else 1
+    axis.dilation = dilation if axis.kernel > 1 else 1
+    axis.stride = stride if axis.out > 1 else 1
     axis.pad, axis.pad_end = source.pads
     axis.begin, axis.end, axis.counts_pads = source.begin, source.end, source.counts_pads
-    axis.wide = source.out * source.stride + source.kernel * source.dilation + source.size + sum(source.pads) >= 1 << 62
+    axis.wide = (<double> axis.out * stride + <double> axis.kernel * dilation + axis.size + axis.pad + axis.pad_end
+                 >= 2.0**62)
 
 
 def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, int joined):
@@ -179,7 +173,7 @@ cdef class Pool:
     cdef readonly object setup
     cdef double p, low, high
     cdef int outer                   # dimensions of groups
-    cdef int[MOST_AXES + 2] x_axis, y_axis  # the array axis of each dimension, or -1
+    cdef signed char[MOST_AXES + 2] x_axis, y_axis  # the array axis of each dimension, or -1
     cdef bint divides, careful
 
     def __cinit__(self, setup):
@@ -240,9 +234,9 @@ cdef class Pool:
         for a in range(self.outer):
             job.groups *= job.outer_size[a]
         job.item_place, job.lane_place = form.item.place, form.lane.place
-        job.tile_items, job.tile_lanes = stage.items, stage.lanes
+        job.tile_items, windows, job.tile_lanes = stage.tile
         for a in range(job.rank):
-            job.tile[a], zero[a] = stage.windows[a], 0
+            job.tile[a], zero[a] = windows[a], 0
         whole_of(job, 0, &whole)
         job.tasks = count_tiles(job, &whole) * job.groups
         memset(&tile, 0, sizeof(Tile))
@@ -288,7 +282,8 @@ cdef class Pool:
             raise MemoryError(f"onnxpool: cannot allocate scratch memory for {threads} threads")
         raised_by_handler(&signals)
 
-    cdef bint _describe(self, Array* array, const Operand* source, const int* axis, Py_ssize_t places) noexcept nogil:
+    cdef bint _describe(self, Array* array, const Operand* source, const signed char* axis,
+                        Py_ssize_t places) noexcept nogil:
         """Set an array's strides by the dimensions of the job, and return whether it has to be copied. A row of several
         places must be contiguous, unless `places` is 0."""
         cdef const Job* job = self.jobs

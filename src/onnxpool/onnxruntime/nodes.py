@@ -205,7 +205,7 @@ def theirs(operator: Operator, x: DType) -> Theirs | None:
     or auto_pad and of MaxUnpool, so onnxruntime's operator is not used for these.
     """
     name = type(operator).__name__
-    values = {key: operator._value(key) for key in operator._version.attributes}
+    values = {key: operator._values[key] for key in operator._version.attributes}
     if name == "MaxUnpool" or values.get("ceil_mode") or values.get("auto_pad", "NOTSET") != "NOTSET":
         return None
     names = CONSTRAINTS.get(name, ("T",))

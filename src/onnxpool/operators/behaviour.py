@@ -13,16 +13,17 @@ from ..arrays import dtype_name
 from ..base import Operator
 from ..dtypes import MAXIMA
 from ..errors import PoolError, PoolTypeError
-from ..windows import check_lengths, per_axis, resolve, whole_windows, with_spatial
+from ..windows import check_lengths, per_axis, pooled_shape, resolve, whole_windows, with_spatial
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from ..arrays import Array, T
     from ..execution import Plan
     from ..planning.regions import Regions
-    from ..planning.request import Reduction
     from ..windows import Axis
 
 V = TypeVar("V")
@@ -45,7 +46,7 @@ class Named(Generic[V]):
     def __get__(self, operator: object, owner: type) -> V: ...
 
     def __get__(self, operator: Any, owner: type) -> Any:
-        return self if operator is None else operator._value(self.name)
+        return self if operator is None else operator._values[self.name]
 
 
 class OneResult(Operator):
@@ -88,21 +89,19 @@ class Reducing(OneResult):
 
     reduces: ClassVar[str]
 
-    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
-        """The reduction of windows along these axes."""
-        from ..planning.request import Reduction
+    def _reduction(self, axes: Iterable[Axis]) -> dict[str, Any]:
+        """The fields of the reduction of windows along these axes."""
+        return {"name": self.reduces, "whole": not self.windowed}
 
-        return Reduction(self.reduces, whole=not self.windowed)
-
-    def _pooled(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def _pooled(self, shape: tuple[int, ...]) -> Sequence[int]:
         """The pooled axes of an array, in the order of attributes."""
         if self.axes is not None:
             return checked_axes(self.label, self.axes, shape)
         sizes, first = self._spatial(shape)
-        return tuple(range(first, first + len(sizes)))
+        return range(first, first + len(sizes))
 
-    def _windows(self, shape: tuple[int, ...]) -> dict[int, Axis]:
-        """The windows of each pooled axis, in the order of the array."""
+    def _windows(self, shape: tuple[int, ...]) -> tuple[tuple[int, Axis], ...]:
+        """The pooled axes, in ascending order, and the windows along each."""
         places = self._pooled(shape)
         sizes = tuple([shape[axis] for axis in places])
         try:
@@ -116,12 +115,10 @@ class Reducing(OneResult):
             raise PoolError(f"{error}, or name the pooled axes, such as axes=(0, 1) of (H, W, {shape[-1]})", self.label,
                             error.attribute, axis=error.axis, value=error.value) from None
         windows = zip(places, axes, strict=True)
-        return dict(windows if self.axes is None else sorted(windows))
+        return tuple(windows if self.axes is None else sorted(windows))
 
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        windows = self._windows(shape)
-        sizes = (windows[i].out if i in windows else size for i, size in enumerate(shape))
-        return tuple(size for i, size in enumerate(sizes) if self.keepdims or i not in windows)
+        return pooled_shape(shape, self._windows(shape), self.keepdims)
 
     def _check_rank(self, shape: tuple[int, ...]) -> None:
         if self.axes is not None:
@@ -150,15 +147,14 @@ class Reducing(OneResult):
         return ()
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
-        from ..planning.plan import WindowPlan
-        from ..planning.request import Request
+        from ..planning import plan, request
 
-        windows = tuple(self._windows(shape).items())
+        windows = self._windows(shape)
         channel = len(shape) - 1 if self.channels_last and len(shape) > 2 else 1
-        request = Request(
-            shape=shape, dtype=dtype, windows=windows, reduction=self._reduction(tuple([axis for _, axis in windows])),
-            channel=channel if self.axes is None and self.keepdims else None, keepdims=self.keepdims)
-        return WindowPlan(self, request, "x_zero_point" in self._schema.optional)
+        reduction = request.Reduction(**self._reduction([axis for _, axis in windows]))
+        return plan.WindowPlan(self, request.Request(
+            shape, dtype, windows, reduction, channel if self.axes is None and self.keepdims else None, self.keepdims),
+            "x_zero_point" in self._schema.optional)
 
 
 class Whole(Reducing):
@@ -194,11 +190,9 @@ class MaximumAndIndex(Maximum):
         def __call__(self, x: ArrayLike, *inputs: ArrayLike | None, out: Any = None,
                      num_threads: int | None = None) -> Array | Any: ...  # a tuple with Indices
 
-    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
-        from ..planning.request import Reduction
-
-        return Reduction("indexed_max" if self.return_indices else "max",
-                         column_major=bool(self._value("storage_order")))
+    def _reduction(self, axes: Iterable[Axis]) -> dict[str, Any]:
+        return {"name": "indexed_max" if self.return_indices else "max",
+                "column_major": bool(self._values["storage_order"])}
 
 
 class Norm(Reducing):
@@ -206,12 +200,10 @@ class Norm(Reducing):
 
     __slots__ = ()
 
-    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+    def _reduction(self, axes: Iterable[Axis]) -> dict[str, Any]:
         """A norm, or the largest magnitude if p is practically infinite."""
-        from ..planning.request import Reduction
-
-        p = float(self._value("p"))
-        return Reduction("norm", p=p if p < INFINITE_P else math.inf, whole=not self.windowed)
+        p = float(self._values["p"])
+        return {"name": "norm", "p": p if p < INFINITE_P else math.inf, "whole": not self.windowed}
 
 
 class QuantisedMean(Reducing):
@@ -220,12 +212,10 @@ class QuantisedMean(Reducing):
     __slots__ = ()
     quantised = True
 
-    def _reduction(self, axes: tuple[Axis, ...]) -> Reduction:
+    def _reduction(self, axes: Iterable[Axis]) -> dict[str, Any]:
         """A sum of integers if one window covers the input. Otherwise, a sum of real values in the order of taps."""
-        from ..planning.request import Reduction
-
         whole = all(axis.covers for axis in axes)
-        return Reduction("quantised_mean" if whole else "mean_in_order", whole=whole)
+        return {"name": "quantised_mean" if whole else "mean_in_order", "whole": whole}
 
 
 class OnRegions(OneResult):
@@ -262,7 +252,7 @@ class MaximumOfBins(OnRegions):
         from ..planning.regions import Regions
 
         height, width = per_axis(self.label, self._values, "pooled_shape", 2)
-        return Regions("roi_max", (height, width), scale=self._value("spatial_scale"))
+        return Regions("roi_max", (height, width), scale=self._values["spatial_scale"])
 
 
 class SamplesOfBins(OnRegions):
@@ -273,10 +263,10 @@ class SamplesOfBins(OnRegions):
     def _regions(self) -> Regions:
         from ..planning.regions import Regions
 
-        half_pixel = self._value("coordinate_transformation_mode") == "half_pixel"
+        half_pixel = self._values["coordinate_transformation_mode"] == "half_pixel"
         return Regions(
-            f"align_{self._value('mode')}", (self._value("output_height"), self._value("output_width")),
-            scale=self._value("spatial_scale"), sampling=self._value("sampling_ratio"),
+            f"align_{self._values['mode']}", (self._values["output_height"], self._values["output_width"]),
+            scale=self._values["spatial_scale"], sampling=self._values["sampling_ratio"],
             offset=0.5 if half_pixel else 0.0, at_least_one=not half_pixel)
 
 

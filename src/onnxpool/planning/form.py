@@ -1,6 +1,5 @@
 """The normal form of a problem: as few dimensions as its arrays allow, each with its role in the loops."""
 
-import math
 from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
@@ -86,51 +85,56 @@ def are_one(axis: int, other: int, pooled: Container[int]) -> bool:
     return other == axis + 1 or all(between in pooled for between in range(axis + 1, other))
 
 
-def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], alone: bool = False) -> list[Dim]:
+def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
+            alone: bool = False) -> tuple[list[Dim], list[Dim]]:
     """
-    The dimensions of arrays with these strides, slowest first. There is one array of results, or two with indices.
+    The dimensions of arrays with these strides: those with windows and the others, each slowest first.
 
     Neighbouring axes are merged if the strides of every array are those of a single axis, and either no windows lie
     along them or one window covers both. If `alone`, the axis before a pooled one is not merged with earlier axes.
     """
-    along, places = dict(request.windows), request.places
-    kept = {axis: place for place, axis in enumerate(request.kept)}
-    whole = request.reduction.whole
-    dims: list[Dim] = []  # fastest first
-    for axis in range(len(request.shape) - 1, -1, -1):
-        size, windows = request.shape[axis], along.get(axis)
+    shape, places, keeps, whole = request.shape, request.places, request.keepdims, request.reduction.whole
+    along = dict(request.windows)
+    axes: list[Dim] = []  # fastest first
+    rest: list[Dim] = []
+    last = before = ONE
+    y_axis = len(results[0])  # there is one array of results, or two with indices
+    for axis in range(len(shape) - 1, -1, -1):
+        size, place, windows = shape[axis], places[axis], along.get(axis)
+        kept = keeps or windows is None
+        y_axis -= kept
         if windows is not None and windows.kept:
             windows = None
         if size == 1 and windows is None:
             continue
-        own = kept.get(axis, -1)
-        dim = Dim(size, axis, own, places[axis], windows)
-        if dims:
-            last = dims[-1]
-            follows = x[axis] == last.size * x[last.x]
-            if windows is not None:
-                if whole and last.windows is not None and follows and are_one(axis, last.x, along):
-                    size *= last.size
-                    dims[-1] = last._replace(size=size, windows=Axis(size, out=1, kernel=size))
-                    continue
-            elif (last.windows is None and follows and all(y[own] == last.size * y[last.y] for y in results)
-                    and dim.place == last.size * last.place
-                    and not (alone and len(dims) > 1 and dims[-2].windows is not None)):
-                dims[-1] = last._replace(size=size * last.size)
-                continue
-        dims.append(dim)
-    return dims[::-1]
+        dims = axes if windows else rest
+        if not dims or dims[-1] is not last or x[axis] != last.size * x[last.x]:
+            follows = False  # no dimension of the same kind lies next to the axis, or there is a gap
+        elif windows:
+            follows = whole and are_one(axis, last.x, along)
+        else:
+            follows = (place == last.size * last.place and not (alone and before.windows)
+                       and all(y[y_axis] == last.size * y[last.y] for y in results))
+        if follows:
+            size *= last.size
+            last = Dim(size, last.x, last.y, last.place, Axis(size, out=1, kernel=size) if windows else None)
+            dims[-1] = last
+        else:
+            before, last = last, Dim(size, axis, y_axis if kept else -1, place, windows)
+            dims.append(last)
+    return axes[::-1], rest[::-1]
 
 
-def form_of(dims: Sequence[Dim], x: Sequence[int], lane: Dim, apart: bool, whole: bool) -> Form:
-    """The form with these lanes. The other dimension without windows that has the smallest stride becomes the items."""
-    axes = tuple([dim for dim in dims if dim.windows is not None])
-    rest = [dim for dim in dims if dim.windows is None and dim is not lane]
-    if not axes and not whole and lane is ONE and rest:  # each element of the fastest dimension is a window
-        dim = rest.pop()
-        axes = (dim._replace(windows=Axis(dim.size, out=dim.size, kernel=1)),)
-    item = min(reversed(rest), key=lambda dim: abs(x[dim.x]), default=ONE)
-    return Form(tuple([dim for dim in rest if dim is not item]), item, axes or (POINT,), lane, apart)
+def nearest(dims: Sequence[Dim], x: Sequence[int]) -> Dim:
+    """The first dimension with the smallest stride."""
+    strides = [abs(x[dim.x]) for dim in dims]
+    return dims[strides.index(min(strides))]
+
+
+def form_of(axes: Sequence[Dim], rest: Sequence[Dim], x: Sequence[int], lane: Dim, apart: bool) -> Form:
+    """The form with these lanes. Of the rest, the dimension with the smallest stride becomes the items."""
+    item = nearest(rest[::-1], x) if rest else ONE
+    return Form(tuple([dim for dim in rest if dim is not item]), item, tuple(axes) or (POINT,), lane, apart)
 
 
 def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
@@ -150,24 +154,31 @@ def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     least : int
         The number of lanes that fill a register.
     """
-    whole, dims = request.reduction.whole, dims_of(request, x, results)
-    rows = form_of(dims, x, ONE, False, whole)
+    whole = request.reduction.whole
+    axes, rest = dims_of(request, x, results)
+    others = rest
     # The number of lanes can affect the sum of a whole channel. Lanes are therefore a single axis, without the batch.
-    if whole and any(dim.windows is None and dim.size > request.shape[dim.x] for dim in dims):
-        dims = dims_of(request, x, results, alone=True)
-    pooled = [dim for dim in dims if dim.windows is not None]
-    behind = pooled[-1].x if pooled else -1
+    if whole and any(dim.size > request.shape[dim.x] for dim in rest):
+        _, others = dims_of(request, x, results, alone=True)
+    last = axes[-1].x if axes else -1
     # The first axis of an array of whole channels is its batch, whose size must not affect a result. Axes of stride 0
     # are not lanes, unless they follow the pooled axes.
-    free = [dim for dim in dims if dim.windows is None and not (whole and dim.x == 0) and (x[dim.x] or dim.x > behind)]
-    lane = min(free, key=lambda dim: abs(x[dim.x]), default=None)
-    if lane is None:
-        return [rows]
-    if abs(x[lane.x]) < next((abs(x[dim.x]) for dim in reversed(pooled) if dim.size > 1), math.inf):
-        # Few lanes of a whole channel must be packed without gaps, unless they are the last axes of the array.
-        packed = len(pooled) == 1 and x[pooled[0].x] == lane.size * x[lane.x] == lane.size * request.dtype.itemsize
-        inside = not whole or lane.size >= least or lane.x > behind or packed
-        return [form_of(dims, x, lane, False, whole) if inside else rows]
-    if lane.size < least or not (whole or contiguous):
-        return [rows]
-    return [rows, form_of(dims, x, lane, True, whole)]
+    free = [dim for dim in others if not (whole and dim.x == 0) and (x[dim.x] or dim.x > last)]
+    forms = []
+    if free:
+        lane = nearest(free, x)
+        strides = [abs(x[dim.x]) for dim in axes if dim.size > 1]
+        apart = bool(strides) and abs(x[lane.x]) >= strides[-1]
+        if apart:
+            fits = lane.size >= least and (whole or contiguous)
+        else:  # few lanes of a whole channel must be packed without gaps, unless they are the last axes of the array
+            packed = len(axes) == 1 and x[axes[0].x] == lane.size * x[lane.x] == lane.size * request.dtype.itemsize
+            fits = not whole or lane.size >= least or lane.x > last or packed
+        if fits:
+            forms = [form_of(axes, [dim for dim in others if dim is not lane], x, lane, apart)]
+            if not apart:
+                return forms
+    if rest and not axes and not whole:  # each element of the fastest dimension is a window
+        dim = rest.pop()
+        axes = [dim._replace(windows=Axis(dim.size, out=dim.size, kernel=1))]
+    return [form_of(axes, rest, x, ONE, False), *forms]

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -29,18 +28,17 @@ VECTOR = 64  # bytes of the widest register
 PLANAR_LANES = {1: 64, 2: 128, 4: 32, 8: 16}  # 1.0 to 1.8
 PLANAR_ROOM = 1 << 17  # 1.04, 1.00
 LINE_ROOM = 1 << 16  # for more than FEW taps along a single axis, where tiles have no halo: 1.10, 1.05
+COPY = steps.unit_of(*steps.COPY)
 LONG_ROOM = 900_000  # for more than FEW taps along an axis, and for retries: 1.09 for 1 << 19
 
 
 class Stage(NamedTuple):
-    """A unit and the extents of its tiles."""
+    """A unit and its tiles."""
 
     unit: str
     by_axis: bool  # whether rows must be contiguous
     gathers: bool  # whether it reads strided elements itself
-    items: int
-    windows: tuple[int, ...]
-    lanes: int
+    tile: Tile
 
 
 class Setup(NamedTuple):
@@ -105,21 +103,21 @@ def counts_beyond(request: Request) -> bool:
     return across * len(request.axes) > MOST_PLACES
 
 
-def problem_of(request: Request, form: Form) -> Problem:
-    """The problem for which a step is chosen."""
-    name, itemsize = kind_of(request), request.dtype.itemsize
+def problem_of(request: Request, form: Form, name: str) -> Problem:
+    """The problem for which a step of this reduction is chosen."""
+    itemsize = request.dtype.itemsize
     axes = tuple([dim.windows for dim in form.axes if dim.windows is not None])
     whole = request.reduction.whole
     return Problem(reduction=name, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
                    itemsize=itemsize, acc_bytes=max(itemsize, KINDS[name].acc_bytes), whole=whole,
-                   joined=form.joined(request.pooled) if whole else 1)
+                   joined=form.joined(dict(request.windows)) if whole else 1)
 
 
 def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
                 contiguous: bool) -> tuple[list[Form], list[Problem]]:
     """The forms of a request for these strides, and the problem of each."""
-    forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
-    return forms, [problem_of(request, form) for form in forms]
+    forms, name = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize), kind_of(request)
+    return forms, [problem_of(request, form, name) for form in forms]
 
 
 def key_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> str:
@@ -192,44 +190,45 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
         choice = fitting[0] if fitting else choices[0]
     problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
     low, high = ranges.safe_range(reduction, dtype)
-    least, largest = ranges.harmless(reduction, dtype, math.prod([axis.most for axis in problem.axes]))
+    retries = ranges.retries(reduction, dtype)
+    least, largest = ranges.harmless(reduction, dtype, problem.axes) if retries else (0.0, math.inf)
     groups = math.prod([dim.size for dim in form.groups])
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
                  digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean", low=low, high=high,
                  least=least, largest=largest, indexed=reduction.name == "indexed_max",
-                 copy=steps.unit_of(*steps.COPY), route=step.name,
-                 stages=stages_of(problem, step, groups, dtype, ranges.retries(reduction, dtype), contiguous,
-                                  way.room if way else 1.0))
+                 copy=COPY, route=step.name, stages=stages_of(problem, step, groups, dtype, retries, contiguous,
+                                                              way.room if way else 1.0))
 
 
 def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bool, contiguous: bool,
               share: float) -> tuple[Stage, ...]:
     """The chosen step with its tiles, and a second one for retries if results may have to be recomputed."""
-    axes, extents = problem.axes, (groups, problem.items, problem.lanes)
-    most = PLANAR_LANES[problem.itemsize] if problem.planar else 1 << 62
-    room = PLANAR_ROOM if problem.planar else step.room
+    axes, lanes, planar, itemsize = problem.axes, problem.lanes, problem.planar, problem.itemsize
+    most = PLANAR_LANES[itemsize] if planar else 1 << 62
+    room = PLANAR_ROOM if planar else step.room
     if max([axis.most for axis in axes]) > FEW:
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
     room = min(int(share * room), tiles.MOST)
     # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
-    stays = not problem.planar and step.in_place and (step.gathers or contiguous)
+    stays = not planar and step.in_place and (step.gathers or contiguous)
     # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
-    free = 0 if problem.planar or (step.copies_in_room and not stays) else tiles.MOST - room
+    free = 0 if planar or (step.copies_in_room and not stays) else tiles.MOST - room
+    work = tiles.Work(axes, by_axis=stays and step.by_axis, rows=planar)
 
-    def volume(step: Step, unit: str, tile: Tile) -> int:
-        scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, problem.lanes, problem.joined)
-        held = tiles.results(tile) if stays else tiles.elements(axes, tile)
-        near = tiles.reused(axes, tile) if stays and step.rereads else 0
-        return scratch + max(near * problem.itemsize, held * problem.itemsize - free)
-
-    def stage(step: Step, reduction: str, room: int, within: Tile | None = None, **limits: Any) -> tuple[Stage, Tile]:
+    def stage(step: Step, reduction: str, room: int, **limits: Any) -> Stage:
         unit = steps.unit_of(step.name, reduction, dtype)
-        tile = tiles.cut(axes, extents, partial(volume, step, unit), room, work, within, **limits)
-        return Stage(unit, step.by_axis, step.gathers and not problem.planar, *tile), tile
 
-    work = tiles.Work(axes, by_axis=stays and step.by_axis, rows=problem.planar)
-    first, tile = stage(step, problem.reduction, room, lane_values=(step.least_lanes // problem.itemsize, most),
-                        grain=VECTOR // problem.itemsize)
+        def volume(tile: Tile) -> int:
+            scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, lanes, problem.joined)
+            held = tiles.results(tile) if stays else tiles.elements(axes, tile)
+            near = tiles.reused(axes, tile) if stays and step.rereads else 0
+            return scratch + max(near * itemsize, held * itemsize - free)
+
+        tile = tiles.cut(axes, (groups, problem.items, lanes), volume, room, work, **limits)
+        return Stage(unit, step.by_axis, step.gathers and not planar, tile)
+
+    first = stage(step, problem.reduction, room, lane_values=(step.least_lanes // itemsize, most),
+                  grain=VECTOR // itemsize)
     if not retries:
         return (first,)
-    return first, stage(steps.retry_of(step, problem), "wide", max(room, LONG_ROOM), tile)[0]
+    return first, stage(steps.retry_of(step, problem), "wide", max(room, LONG_ROOM), within=first.tile)

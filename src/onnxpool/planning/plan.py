@@ -33,20 +33,18 @@ QUANTISED = ("quantised_mean", "mean_in_order")  # reductions with scales and ze
 
 def is_plain(x: Array) -> bool:
     """Whether kernels take an array as it is."""
-    return x.flags.c_contiguous and x.flags.aligned
+    return x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative
 
 
 def steps(x: Array) -> Strides:
     """The strides of an array, with 0 for axes of one element, whose stride is arbitrary."""
-    return tuple([stride * (size > 1) for size, stride in zip(x.shape, x.strides, strict=True)])
+    return tuple([stride if size > 1 else 0 for size, stride in zip(x.shape, x.strides, strict=True)])
 
 
 class Reducing(Cuttable):
     """The base of plans for whole arrays and for parts."""
 
     __slots__ = ()
-
-    _quantised = False
 
     def explain(self) -> Explanation:
         """As `Plan.explain` describes, with form and route."""
@@ -75,34 +73,6 @@ class Reducing(Cuttable):
         """The normal form of arrays in row-major order, if a step reduces them."""
         return None
 
-    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
-        """Reduce an array, which is not empty, into arrays that do not overlap it."""
-        raise NotImplementedError(f"{self.label} does not run")
-
-    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
-        """Run on arrays of any strides and byte order."""
-        x = self._checked(x)
-        rule = self._rule(inputs) if inputs or self._quantised else None
-        team = threads.team(num_threads, x.nbytes)
-        indexed = self.reduction.name == "indexed_max"
-        y_out, indices_out = self._out_pair(out) if indexed else (out, None)
-        y = self._result(x, y_out, self.dtype)
-        indices = self._result(x, indices_out, INDEX) if indexed else None
-        if x.size:
-            self._reduce(x, y, indices, rule, team)
-            if is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
-                self._remember(x, y, indices)
-        y = delivered(y, y_out)
-        return y if indices is None else (y, delivered(indices, indices_out))
-
-    def _remember(self, x: Array, y: Array, indices: Array | None) -> None:
-        """Keep the pool of these arrays for later calls on plain ones."""
-
-    def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
-        """The parameters that the inputs after X set for a kernel."""
-        self._no_inputs(inputs)
-        return None
-
     def _cropped(self, plan: Plan, crop: tuple[slice, ...]) -> Plan:
         return Cropped(self, plan, crop)
 
@@ -123,20 +93,6 @@ class Reducing(Cuttable):
     def _order(self, x: Array) -> tuple[int, ...] | None:
         """The axes of a result in memory order, slowest first. None stands for row-major order."""
         return None
-
-    def _out_pair(self, out: Any) -> tuple[Array | None, Array | None]:
-        """The arrays given for maxima and for indices, each None by default."""
-        if out is None:
-            return None, None
-        if not isinstance(out, tuple) or len(out) != 2:
-            raise PoolTypeError(f"{self.label}: out with Indices must be a tuple of two arrays, got "
-                                f"{type(out).__name__}; give (y, indices)", self.label, "out", value=type(out).__name__)
-        for array, dtype in zip(out, (self.dtype, INDEX), strict=True):
-            if array is not None:
-                check_out(self.label, array, self.output_shape, dtype)
-        if out[0] is not None and out[1] is not None and np.may_share_memory(*out):
-            raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays", self.label, "out")
-        return out
 
     def _result(self, x: Array, out: Array | None, dtype: np.dtype[Any]) -> Array:
         """The array in which a kernel stores a result: the given one, unless it overlaps x."""
@@ -161,9 +117,6 @@ class Cropped(Reducing):
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         """Run the inner plan and select the results."""
-        return self._call(x, inputs, out, num_threads)
-
-    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
         x = self._checked(x)
         y = self._result(x, out, self.dtype)
         np.copyto(y, self._inner(x, *inputs, num_threads=num_threads)[self._crop])
@@ -299,6 +252,33 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     # Running
 
+    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
+        """Run on arrays of any strides and byte order."""
+        x = self._checked(x)
+        rule, team = self._rule(inputs), self._team(num_threads)
+        indexed = self.reduction.name == "indexed_max"
+        y_out, indices_out = self._out_pair(out) if indexed else (out, None)
+        y = self._result(x, y_out, self.dtype)
+        indices = self._result(x, indices_out, INDEX) if indexed else None
+        if x.size:
+            self._reduce(x, y, indices, rule, team)
+        y = delivered(y, y_out)
+        return y if indices is None else (y, delivered(indices, indices_out))
+
+    def _out_pair(self, out: Any) -> tuple[Array | None, Array | None]:
+        """The arrays given for maxima and for indices, each None by default."""
+        if out is None:
+            return None, None
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise PoolTypeError(f"{self.label}: out with Indices must be a tuple of two arrays, got "
+                                f"{type(out).__name__}; give (y, indices)", self.label, "out", value=type(out).__name__)
+        for array, dtype in zip(out, (self.dtype, INDEX), strict=True):
+            if array is not None:
+                check_out(self.label, array, self.output_shape, dtype)
+        if out[0] is not None and out[1] is not None and np.may_share_memory(*out):
+            raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays", self.label, "out")
+        return out
+
     @property
     def _by_numpy(self) -> bool:
         """Whether NumPy reduces whole axes, of integers for which there are no loops."""
@@ -311,6 +291,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         return None if self.request.channel is None else layout.memory_order(x, self.request.channel)
 
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
+        """Reduce an array, which is not empty, into arrays that do not overlap it."""
         if self._by_numpy:
             np.max(x, axis=self.request.pooled, keepdims=self.request.keepdims, out=y)
         elif self._picked is not None:
@@ -319,11 +300,16 @@ class WindowPlan(kernels.PlainCall, Reducing):
             self._convert(self._wide, x, y, indices, team)
         else:
             x, y = self._held(x, y)
-            self._pool(x, y, indices).run(x, y, team, rule, indices)
+            pool = self._pool(x, y, indices)
+            pool.run(x, y, team, rule, indices)
+            if not self._plain and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
+                self._plain.append(kernels.PlainPool(
+                    pool, x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype, quantised=self._quantised,
+                    indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES))
 
     def _held(self, x: Array, y: Array) -> tuple[Array, Array]:
         """The arrays as the core takes them."""
-        if x.dtype == bool:
+        if x.dtype.kind == "b":
             x, y = x.view(np.uint8), y.view(np.uint8)
         return np.ascontiguousarray(x) if self._joins else x, y
 
@@ -337,8 +323,10 @@ class WindowPlan(kernels.PlainCall, Reducing):
             y[part.outputs] = np.maximum(result, least)
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
+        """The parameters that the inputs after X set for a kernel."""
         if not self._quantised:
-            return super()._rule(inputs)
+            self._no_inputs(inputs)
+            return None
         with kernels.cpu.DefaultFloats():
             given = quantisation.read(self.label, self.dtype, inputs, self._optional_zeros)
             if self.reduction.name == "mean_in_order":
@@ -363,17 +351,12 @@ class WindowPlan(kernels.PlainCall, Reducing):
         return self._pool_for(x, (y, indices) if self.reduction.name == "indexed_max" else (y,), True)
 
     def _pool_for(self, x: Strides, results: tuple[Strides, ...], contiguous: bool) -> kernels.Pool:
-        pool = self._pools.get((x, results, contiguous))
+        key = x, results, contiguous
+        pool = self._pools.get(key)
         if pool is None:
             if len(self._pools) >= MOST_POOLS:
                 self._pools.clear()
             with kernels.cpu.DefaultFloats():
                 pool = kernels.Pool(layout.setup_of(self.request, x, results, contiguous))
-            self._pools[x, results, contiguous] = pool
+            self._pools[key] = pool
         return pool
-
-    def _remember(self, x: Array, y: Array, indices: Array | None) -> None:
-        if not self._plain and self._picked is None and self._wide is None:
-            self._plain.append(kernels.PlainPool(
-                self._pool(x, y, indices), x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype,
-                quantised=self._quantised, indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES))

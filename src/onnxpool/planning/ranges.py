@@ -2,8 +2,10 @@
 
 import math
 import sys
+from collections.abc import Sequence
 
 from ..dtypes import DTYPES
+from ..windows import Axis
 from .request import Reduction
 
 SAFE = 960  # a double holds any sum of up to 2^63 numbers between 2^-SAFE and 2^SAFE without overflow or underflow
@@ -12,10 +14,11 @@ MOST_FLOAT, MOST_DOUBLE = (2 - 2**-23) * 2.0**127, sys.float_info.max
 
 def safe_range(reduction: Reduction, dtype: str) -> tuple[float, float]:
     """The range in which a sum of p-th powers is certain not to have overflowed or underflowed."""
-    low, high = DTYPES[dtype].exponents
-    if reduction.p * max(-low, high) <= SAFE:
-        return 0.0, math.inf
-    return 2.0**-SAFE, 2.0**SAFE
+    if reduction.name == "norm":
+        low, high = DTYPES[dtype].exponents
+        if reduction.p * max(-low, high) > SAFE:
+            return 2.0**-SAFE, 2.0**SAFE
+    return 0.0, math.inf
 
 
 def retries(reduction: Reduction, dtype: str) -> bool:
@@ -25,9 +28,9 @@ def retries(reduction: Reduction, dtype: str) -> bool:
     return reduction.name == "norm" and reduction.p < math.inf and safe_range(reduction, dtype)[1] < math.inf
 
 
-def harmless(reduction: Reduction, dtype: str, taps: int) -> tuple[float, float]:
-    """The range of magnitudes whose sums over this many taps never leave the safe range."""
-    taps = max(taps, 1)
+def harmless(reduction: Reduction, dtype: str, axes: Sequence[Axis]) -> tuple[float, float]:
+    """The range of magnitudes whose sums over windows along these axes never leave the safe range."""
+    taps = max(1, math.prod([axis.most for axis in axes]))
     if reduction.name != "norm":
         return 0.0, (MOST_DOUBLE if dtype == "float64" else MOST_FLOAT) / (2 * taps)
     low, high = safe_range(reduction, dtype)

@@ -1,12 +1,11 @@
 """Requests: the task of a plan, independent of the memory layout of arrays."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..places import row_major
-from ..windows import Axis
+from ..windows import Axis, pooled_shape
 
 
 class Reduction(NamedTuple):
@@ -55,22 +54,13 @@ class Request(NamedTuple):
     @property
     def kept(self) -> tuple[int, ...]:
         """The axes that the result has."""
-        axes = range(len(self.shape))
-        if self.keepdims:
-            return tuple(axes)
-        pooled = self.pooled
-        return tuple([axis for axis in axes if axis not in pooled])
+        pooled = () if self.keepdims else self.pooled
+        return tuple([axis for axis in range(len(self.shape)) if axis not in pooled])
 
     @property
     def output_shape(self) -> tuple[int, ...]:
         """The shape of the result."""
-        along = dict(self.windows)
-        return tuple([along[axis].out if axis in along else self.shape[axis] for axis in self.kept])
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of the array."""
-        return math.prod(self.shape) * self.dtype.itemsize
+        return pooled_shape(self.shape, self.windows, self.keepdims)
 
     @property
     def order(self) -> tuple[int, ...]:

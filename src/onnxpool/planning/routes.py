@@ -1,6 +1,7 @@
 """Routes: choosing the step that solves a problem, and whether strided channels are made adjacent for it."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .steps import MOVES, STEPS, Problem, Step
@@ -44,14 +45,17 @@ class Forced:
     lanes: bool | None = None
 
 
-def choose(problem: Problem) -> Choice:
-    """The first step that fits, unless a later one is clearly cheaper."""
-    reduction = problem.reduction
-    fitting = [step for step in STEPS if reduction in step.reductions and step.fits(problem)]
-    if Forced.step is not None:
-        fitting = [step for step in fitting if step.name == Forced.step] or fitting
-    chosen, least = fitting[0], math.inf
-    for step in fitting:
+def fitting(problem: Problem) -> list[Step]:
+    """The steps that fit, or only the one that is forced."""
+    steps = [step for step in STEPS if step.fits(problem)]
+    return steps if Forced.step is None else [step for step in steps if step.name == Forced.step] or steps
+
+
+def choose(problem: Problem, steps: Sequence[Step] | None = None) -> Choice:
+    """The first of the steps, by default of those that fit, unless a later one is clearly cheaper."""
+    steps = steps or fitting(problem)
+    chosen, least = steps[0], math.inf
+    for step in steps:
         if step.costs:
             cost = step.cost(problem)
             if cost < CLEARLY * least:
@@ -60,14 +64,15 @@ def choose(problem: Problem) -> Choice:
 
 
 def choose_between(rows: Problem, lanes: Problem) -> Choice:
-    """The cheaper of two forms: reducing items row by row, or making strided lanes adjacent."""
+    """The cheaper of two forms, which the same steps fit: reducing items row by row, or strided lanes made adjacent."""
     if Forced.lanes is not None:
         return choose(lanes if Forced.lanes else rows)
-    by_rows = choose(rows)
+    steps = fitting(rows)
+    by_rows = choose(rows, steps)
     if by_rows.step.is_near is not None:
-        return choose(lanes) if by_rows.step.is_near(lanes) else by_rows
+        return choose(lanes, steps) if by_rows.step.is_near(lanes) else by_rows
     times, moving = halo(lanes), MOVED * moved(lanes)
     if times * (moving + LEAST) >= by_rows.cost:  # not even free reductions would pay for the copies
         return by_rows
-    by_lanes = choose(lanes)
+    by_lanes = choose(lanes, steps)
     return by_lanes if times * (by_lanes.cost + moving) < by_rows.cost else by_rows

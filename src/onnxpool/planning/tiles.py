@@ -29,7 +29,10 @@ class Tile(NamedTuple):
 
 def places(axes: Sequence[Axis], windows: Sequence[int]) -> int:
     """The number of places that the windows read."""
-    return math.prod([axis.read_by(count) for axis, count in zip(axes, windows, strict=True)])
+    total = 1
+    for axis, count in zip(axes, windows, strict=True):
+        total *= axis.read_by(count)
+    return total
 
 
 def results(tile: Tile) -> int:
@@ -151,7 +154,8 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
     """
     groups, items, lanes = extents
     tile = within or Tile(items, tuple([axis.out for axis in axes]), min(lanes, lane_values[1]))
-    large = within is None and elements(axes, Tile(items, tile.windows, lanes)) * groups >= LARGE
+    each = 0 if within else places(axes, tile.windows) + math.prod(tile.windows)
+    large = each * groups * items * lanes >= LARGE
     tasks = TASKS if large else 1
     if large:  # items are always halved first
         tile = Tile(fewer(items, tasks, groups * ceil_div(lanes, tile.lanes)), tile.windows, tile.lanes)

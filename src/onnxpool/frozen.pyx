@@ -1,6 +1,10 @@
-"""Immutable objects: the base of operators, plans and parts."""
+"""Immutable objects: the base of operators, plans and parts.
 
-from typing import Any
+Compiled because calling `object.__setattr__` from Python takes 0.2 us, which is 3 us for a plan.
+"""
+
+cdef extern from "Python.h":
+    int PyObject_GenericSetAttr(object owner, object name, object value) except -1
 
 
 class Frozen:
@@ -12,13 +16,13 @@ class Frozen:
 
     __slots__ = ()
 
-    def _freeze(self, **values: Any) -> None:
+    def _freeze(self, **values):
         """Store attributes: for constructors and caches only."""
         for name, value in values.items():
-            object.__setattr__(self, name, value)
+            PyObject_GenericSetAttr(self, name, value)
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name, value):
         raise AttributeError(f"{self!r} is immutable: cannot set {name}; make a new one")
 
-    def __delattr__(self, name: str) -> None:
+    def __delattr__(self, name):
         raise AttributeError(f"{self!r} is immutable: cannot delete {name}")
