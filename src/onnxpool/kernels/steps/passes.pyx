@@ -319,13 +319,13 @@ cdef void finish_block(const Tile* tile, const Layout* layout, Along* along, con
     """Finish the rows of all windows of the axes before the last one. Those of the first axis start at `begin`."""
     cdef int inner = tile.rank - 2, a
     cdef Py_ssize_t[MOST_AXES] at, low, high
-    cdef Py_ssize_t rows = 1
+    cdef Py_ssize_t rows = layout.items if layout.finished < 0 else 1
     cdef elem_t* target
     cdef double count
     cdef bint empty
     cdef Window window
     if inner < 0:
-        finish_windows(along, x, y, layout.items, 1, False)
+        finish_windows(along, x, y, rows, 1, False)
         return
     for a in range(inner + 1):
         low[a], high[a] = tile.begin[a], tile.end[a]
@@ -371,8 +371,11 @@ cdef bint reads_all(const Tile* tile, int a) noexcept nogil:
 
 cdef void merge_axes(const Tile* tile, Layout* layout) noexcept nogil:
     """Find which axes before the last one can be processed together: those along which rows follow each other in
-    memory. Axes of results are joined only if nothing is divided and every window has taps."""
+    memory. Axes of results, and items, are joined only if nothing is divided and every window has taps."""
     cdef int inner = tile.rank - 2, a
+    if inner < 0:
+        layout.finished = -1
+        return
     layout.loaded, layout.finished = inner, inner + 1
     while (layout.loaded > 1 and is_inside(tile, layout, layout.loaded - 1) and is_inside(tile, layout, layout.loaded)
            and tile.x_stride[layout.loaded - 1] == layout.rows[layout.loaded].n * tile.x_stride[layout.loaded]):
@@ -383,18 +386,22 @@ cdef void merge_axes(const Tile* tile, Layout* layout) noexcept nogil:
     a = inner
     while a > 0 and tile.y_stride[a - 1] == (tile.end[a] - tile.begin[a]) * tile.y_stride[a]:
         a -= 1
+    if a == 0 and tile.y_item == (tile.end[0] - tile.begin[0]) * tile.y_stride[0]:
+        a = -1
     layout.finished = a
 
 
 cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along, const elem_t* x,
                      elem_t* y) noexcept nogil:
-    """Pool an item, or as many items as fit if each is one row."""
-    cdef int last = tile.rank - 1
+    """Pool an item, or as many small ones as fit."""
+    cdef int last = tile.rank - 1, a
+    cdef Py_ssize_t k, loaded, finished
     cdef acc_t* block = <acc_t*> tile.scratch
     cdef acc_t* rows = block
     cdef Py_ssize_t w = tile.begin[0] if last else 0, end = tile.end[0] if last else 1
     cdef bint tree = starts_as_tree(tile)
     cdef acc_t* next_rows
+    cdef acc_t* reduced
     cdef vec_t kept
     x += layout.low * tile.x_stride[last]
     y += tile.begin[last] * tile.y_stride[last]
@@ -406,12 +413,18 @@ cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along,
             layout.rows[0].windows = min(layout.chunk, end - w)
             if not is_tree(&tile.axis[0]):
                 layout.rows[0].n = layout.rows[0].windows
+        loaded = finished = layout.pitch
+        for a in range(last):
+            loaded *= layout.rows[a].windows if a == 0 else layout.rows[a].n
+            finished *= layout.rows[a].windows
         if tree:  # passes in place may write a partial vector past these rows, into the next ones
-            next_rows = rows + layout.rows[0].windows * rows_from(layout, 1, last) * layout.pitch
+            next_rows = rows + loaded
             kept = vec_read(next_rows)
-        else:
-            load_block(tile, layout, c, x, w, rows)
-        finish_block(tile, layout, along, reduce_block(tile, layout, rows, block + layout.block, block), y, w)
+        for k in range(0 if tree else layout.items if last else 1):
+            load_block(tile, layout, c, x + k * tile.x_item, w, rows + k * loaded)
+        reduced = reduce_block(tile, layout, rows, block + layout.block, block)
+        for k in range(1 if layout.finished < 0 else layout.items):
+            finish_block(tile, layout, along, reduced + k * finished, y + k * tile.y_item, w)
         w += layout.chunk
         if tree:
             vec_write(next_rows, kept)
