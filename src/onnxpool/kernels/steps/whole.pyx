@@ -39,7 +39,7 @@ from ..core.element cimport (
 from ..core.boxes cimport copy_each
 from ..core.cursor cimport advance
 from ..core.job cimport MOST_AXES, Array, Rule, Tile, ceil_div, fetch, round_up
-from ..core.leaves cimport FULL, MOST_LEVEL, ROW, leaf_t, leaf_widen, load_rows, reduce_rows
+from ..core.leaves cimport FULL, MOST_LEVEL, PART, ROW, leaf_t, leaf_widen, load_rows, part_t, reduce_rows
 
 cdef enum:
     AHEAD = 8192          # prefetch distance in bytes,
@@ -186,36 +186,35 @@ cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
     tree.rows += 1
 
 
-cdef void reduce_lines(const Tree* tree, const elem_t* x, Py_ssize_t step, Py_ssize_t items, Py_ssize_t rows,
-                       Py_ssize_t n) noexcept nogil:
-    """Reduce the contiguous rows of each item, and a last row of only n values, to a row of the basket."""
+cdef inline void load_last(part_t* v, const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
+    """Load a part of a row of which only the first n values exist."""
+    if part_t is Pair:
+        v.a, v.b = load_rest(tree, x, n), load_rest(tree, x + LANES, n - LANES)
+    else:
+        v[0] = load_rest(tree, x, n)
+
+
+cdef inline void reduce_lines(part_t* unused, const Tree* tree, const elem_t* x, Py_ssize_t step, Py_ssize_t items,
+                              Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+    """Reduce the contiguous rows of each item, and a last row of only n values, to a row of the basket. The last part
+    of a row overlaps the one before it."""
     cdef Rule rule = tree.rule[0]  # a copy, which no store changes
+    cdef Py_ssize_t width = tree.width, pitch = tree.basket_pitch, i = 0, k
+    cdef Py_ssize_t part = 2 * LANES if part_t is Pair else LANES
     cdef const elem_t* source
     cdef const elem_t* rest
     cdef acc_t* y
-    cdef Py_ssize_t width = tree.width, pitch = tree.basket_pitch, i = 0, first, k
-    cdef Pair pair
-    cdef vec_t v
-    while i + 2 * LANES <= width:
+    cdef part_t v
+    while i < width:
+        i = min(i, width - part)
         source, rest, y = x + i, x + i + rows * width, tree.basket + i
         for k in range(items):
             if n:
-                pair.a = load_rest(tree, rest, n - i)
-                pair.b = load_rest(tree, rest + LANES, n - i - LANES)
-            reduce_rows(&pair, n > 0, source, rows, width, &rule)
-            write(y, &pair)
-            source, rest, y = source + step, rest + step, y + pitch
-        i += 2 * LANES
-    while i < width:
-        first = min(i, max(0, width - LANES))
-        source, rest, y = x + first, x + first + rows * width, tree.basket + first
-        for k in range(items):
-            if n:
-                v = load_rest(tree, rest, n - first)
+                load_last(&v, tree, rest, n - i)
             reduce_rows(&v, n > 0, source, rows, width, &rule)
             write(y, &v)
             source, rest, y = source + step, rest + step, y + pitch
-        i += LANES
+        i += part
 
 
 cdef void join_values(acc_t* y, const acc_t* x, const acc_t* later, Py_ssize_t n) noexcept nogil:
@@ -366,13 +365,16 @@ cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t
 cdef void pool_lines(const Tile* tile, Tree* tree, watch_t* watch) noexcept nogil:
     """Pool items, each of which is a single line of few lanes."""
     cdef Py_ssize_t places = tile.axis[0].size, item = 0, n
+    cdef Py_ssize_t rows = places // tree.group, rest = places % tree.group * tile.lanes
     cdef const elem_t* x = <const elem_t*> tile.x
     if tile.x_item >= 0:
         tree.limit = x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
     while item < tile.items:
         n = min(tree.held, tile.items - item)
-        reduce_lines(tree, x + item * tile.x_item, tile.x_item, n, places // tree.group,
-                     places % tree.group * tile.lanes)
+        if PART == <Py_ssize_t> LANES:
+            reduce_lines(<vec_t*> NULL, tree, x + item * tile.x_item, tile.x_item, n, rows, rest)
+        else:
+            reduce_lines(<Pair*> NULL, tree, x + item * tile.x_item, tile.x_item, n, rows, rest)
         empty_basket(tile, tree, <elem_t*> tile.y + item * tile.y_item, n, places, watch)
         item += n
 
@@ -399,7 +401,7 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef Py_ssize_t places = places_of(tile, tile.rank)
     cdef elem_t* y = <elem_t*> tile.y
     cdef acc_t* total
-    if tile.rank == 1 and tree.group > 1 and not tile.strided:
+    if tile.rank == 1 and tree.group > 1 and tree.width >= PART and not tile.strided:
         pool_lines(tile, &tree, &watch)
         tile.suspect |= watch_suspects(&watch)
         return
