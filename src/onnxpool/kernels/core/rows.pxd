@@ -42,6 +42,7 @@ cdef struct Layout:
     Rows[MOST_AXES] rows
     int loaded, finished                     # axes before these are loaded and finished place by place, others at once;
                                              # if `finished` is -1, items are finished at once, too
+    bint even                                # whether the rows of items that are loaded have the same distances
     Py_ssize_t chunk, items                  # windows of the first axis, and items, that are processed at a time
     Py_ssize_t begin, places, low, high      # last axis: first place, number of places, range of places inside
     Py_ssize_t pitch                         # from row to row
