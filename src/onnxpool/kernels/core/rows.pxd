@@ -201,12 +201,13 @@ cdef struct Columns:
     const Rule* rule
 
 
-cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
-                              bint is_last) noexcept nogil:
-    """Load a piece of each row, and write identities after the last piece. The last block of a piece overlaps the one
-    before it. A piece shorter than a vector writes past its end, and these values are overwritten later."""
+cdef inline void load_columns(block_t* unused, const Columns* c, Py_ssize_t n, const elem_t* x, acc_t* y,
+                              Py_ssize_t rows, bint is_last) noexcept nogil:
+    """Load a piece of n values of each row, and write identities after the last piece. The last block of a piece
+    overlaps the one before it. A piece shorter than a vector writes past its end, and these values are overwritten
+    later."""
     cdef block_t v, later
-    cdef Py_ssize_t _, t, i, g, block = width(unused), n = c.n, behind = max(0, n - block)
+    cdef Py_ssize_t _, t, i, g, block = width(unused), behind = max(0, n - block)
     cdef Py_ssize_t tap = c.tap, step = c.step, pitch = c.pitch, gap = c.gap if is_last else 0
     cdef Py_ssize_t taps = c.taps, fetched = taps - c.fresh, ahead = c.ahead
     cdef const elem_t* limit = c.limit
@@ -243,24 +244,23 @@ cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x
         y += pitch
 
 
-cdef inline void load_rows_of(const Columns* columns, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
-    cdef Columns c = columns[0]
-    cdef Py_ssize_t p, r, each
+cdef inline void load_rows_of(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
+    cdef Py_ssize_t p, r, each, n = c.n
     cdef const elem_t* source
-    if c.pieces == 1 and c.n == c.step == c.pitch:  # rows without padding that follow each other are one long row
-        c.n, rows = rows * c.n, 1
+    if c.pieces == 1 and n == c.step == c.pitch:  # rows without padding that follow each other are one long row
+        n, rows = rows * n, 1
     each = rows if c.pieces == 1 else 1  # the pieces of a row are loaded in order
     fill_row(y, c.left)
     y += c.left
     for r in range(rows // each):
         for p in range(c.pieces):
             source = x + r * c.step + p * c.piece
-            if c.n <= LANES:
-                load_columns(<vec_t*> NULL, &c, source, y + r * c.pitch + p * c.n, each, p == c.pieces - 1)
-            elif ends_suit(c.n):
-                load_columns(<Ends*> NULL, &c, source, y + r * c.pitch + p * c.n, each, p == c.pieces - 1)
+            if n <= LANES:
+                load_columns(<vec_t*> NULL, c, n, source, y + r * c.pitch + p * n, each, p == c.pieces - 1)
+            elif ends_suit(n):
+                load_columns(<Ends*> NULL, c, n, source, y + r * c.pitch + p * n, each, p == c.pieces - 1)
             else:
-                load_columns(<Block*> NULL, &c, source, y + r * c.pitch + p * c.n, each, p == c.pieces - 1)
+                load_columns(<Block*> NULL, c, n, source, y + r * c.pitch + p * n, each, p == c.pieces - 1)
 
 
 cdef inline Py_ssize_t sum_rows(block_t* unused, Py_ssize_t i, const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps,
