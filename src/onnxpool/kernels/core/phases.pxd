@@ -16,7 +16,7 @@ from .element cimport (
     vec_keep,
     vec_load,
     vec_merge,
-    vec_ones,
+    vec_phases,
     vec_read,
     vec_split,
     vec_split_three,
@@ -24,7 +24,7 @@ from .element cimport (
     vec_t,
     vec_write,
 )
-from .job cimport FEW, Rule, ceil_div, fetch, round_up
+from .job cimport FEW, Rule, fetch, round_up
 from .rows cimport Columns, fill_row
 
 cdef enum:
@@ -36,7 +36,7 @@ cdef struct Triple:
 cdef struct Edges:
     # What surrounds the elements of a row: identities in the first and in the last vector of each phase, and beyond.
     Py_ssize_t values, before, after     # values of whole vectors that hold elements; identities before and after them
-    bint head, tail                      # whether the first of them, and the last, also hold identities
+    bint head, tail                      # whether the first vector, and a later last one, also hold identities
     vec_t[4] first, last                 # and which lanes hold elements
 
 cdef struct Groups:
@@ -118,11 +118,6 @@ cdef inline void see_group(const group_t* v, Py_ssize_t joined, seen_t* seen) no
         see(seen, v.d)
 
 
-cdef inline Py_ssize_t lanes_before(Py_ssize_t value, Py_ssize_t phase, Py_ssize_t stride) noexcept nogil:
-    """The number of lanes of a phase that come before a value of a group."""
-    return min(<Py_ssize_t> LANES, ceil_div(value - phase, stride)) if value > phase else 0
-
-
 cdef inline const elem_t* gather(const Columns* c, const elem_t* x, Py_ssize_t first, Py_ssize_t n,
                                  elem_t* values) noexcept nogil:
     """Copy the elements of a group, tap by tap, because memory before and after them may not be readable."""
@@ -184,17 +179,19 @@ cdef inline void load_groups(group_t* unused, const Columns* c, const elem_t* x,
     cdef elem_t[FEW * MOST_VALUES] values
     cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, n = c.pieces * c.n
     cdef Py_ssize_t begin = c.left // block * LANES, end = round_up(c.left + n, block) // phases
-    cdef Py_ssize_t start = begin * phases - c.left, groups = (end - begin) // LANES, g = 0, many, p
+    cdef Py_ssize_t start = begin * phases - c.left, groups = (end - begin) // LANES, g = 0, many, before, behind
     cdef const elem_t* limit = c.limit - groups * block - (taps - 1) * c.tap
     cdef bint edged = not joined and (c.left or end < c.length or (c.left + n) % block)
     cdef Edges edges
     cdef Groups run
     edges.values, edges.before, edges.after = end - begin, begin, c.length - end
     edges.head, edges.tail = c.left % block, (c.left + n) % block
-    for p in range(phases if edged and edges.head else 0):
-        edges.first[p] = vec_ones(lanes_before(-start, p, phases), LANES)
-    for p in range(phases if edged and edges.tail else 0):
-        edges.last[p] = vec_ones(0, lanes_before(c.left + n - (end - LANES) * phases, p, phases))
+    if edged:
+        before, behind = c.left % block, (c.left + n - 1) % block + 1
+        vec_phases(edges.first, before, behind if groups == 1 else block, phases)
+        vec_phases(edges.last, 0, behind, phases)
+    if groups == 1:
+        edges.head, edges.tail = edges.head or edges.tail, False
     x += start
     y += begin
     while rows:
