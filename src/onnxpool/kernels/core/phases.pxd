@@ -145,8 +145,8 @@ cdef inline void write_phases(acc_t* y, group_t* v, Py_ssize_t phase, Py_ssize_t
         vec_write(y + 3 * phase, v.d)
 
 
-cdef inline void load_run(group_t* unused, const Columns* c, const Groups* run, acc_t* y, Py_ssize_t rows, Py_ssize_t taps,
-                          Py_ssize_t joined, const Edges* edges, seen_t* seen) noexcept nogil:
+cdef inline void load_run(group_t* unused, const Columns* c, const Groups* run, acc_t* y, Py_ssize_t rows,
+                          Py_ssize_t taps, Py_ssize_t joined, const Edges* edges, seen_t* seen) noexcept nogil:
     """Load groups of rows, all of whose elements may be read."""
     cdef seen_t part = seen_nothing()  # these are copies in registers, which stores cannot change
     cdef const elem_t* x = run.x
