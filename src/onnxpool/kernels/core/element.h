@@ -336,6 +336,11 @@ INLINE vec_t vec_ones(ptrdiff_t begin, ptrdiff_t end) { /* ones in lanes begin t
     return (vec_t)(READ(lane_bits_t, end_of_ones - end * (ptrdiff_t)sizeof(acc_t)) & ~before);
 #endif
 }
+/* The same for each phase of as many registers: ones where they hold the values [begin, end) of all of them. */
+RARE void vec_phases(vec_t *ones, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t phases) {
+    for (ptrdiff_t p = 0; p < phases; p++)
+        ones[p] = vec_ones(begin > p ? ceil_div(begin - p, phases) : 0, end > p ? ceil_div(end - p, phases) : 0);
+}
 INLINE vec_t vec_keep(vec_t v, vec_t ones) { /* other lanes become the identity */
 #if defined(REDUCTION_wide)
     return ones.value ? v : vec_none();

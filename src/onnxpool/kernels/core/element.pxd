@@ -20,6 +20,7 @@ cdef extern from "element.h" nogil:
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_part(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept
     vec_t vec_ones(Py_ssize_t begin, Py_ssize_t end) noexcept
+    void vec_phases(vec_t* ones, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t phases) noexcept
     vec_t vec_keep(vec_t v, vec_t ones) noexcept
     void copy_within(elem_t* y, Py_ssize_t n, Py_ssize_t low, const elem_t* x, Py_ssize_t count) noexcept
     vec_t vec_read(const acc_t* x) noexcept

@@ -6,8 +6,8 @@
 #include "element.h"
 #include "shared_limits.h"
 
-/* A row of few lanes, in bytes and in accumulators. */
-enum { ROW = ONNXPOOL_FULL_ROW, FULL = ROW / sizeof(acc_t) };
+/* A row of few lanes, in bytes and in accumulators; and how many of these are reduced together. */
+enum { ROW = ONNXPOOL_FULL_ROW, FULL = ROW / sizeof(acc_t), PART = FULL > LANES ? 2 * LANES : LANES };
 
 #if defined(REDUCTION_quantised_mean) && !defined(REDUCTION_long_quantised_mean) && defined(widen_to_words)
 typedef struct { int16_v words; } leaf_t;

@@ -11,6 +11,7 @@ cdef extern from "leaves.h" nogil:
     enum:
         ROW      # bytes of the accumulators of a row of few lanes,
         FULL     # and their number
+        PART     # how many of these are reduced together: two registers, or one that holds all of them
         MOST_LEVEL  # a leaf has at most 2 ** MOST_LEVEL rows
 
 ctypedef fused rows_t:

@@ -16,7 +16,7 @@ from .element cimport (
     vec_keep,
     vec_load,
     vec_merge,
-    vec_ones,
+    vec_phases,
     vec_read,
     vec_split,
     vec_split_three,
@@ -24,7 +24,7 @@ from .element cimport (
     vec_t,
     vec_write,
 )
-from .job cimport FEW, Rule, ceil_div, fetch, round_up
+from .job cimport FEW, Rule, fetch, round_up
 from .rows cimport Columns, fill_row
 
 cdef enum:
@@ -32,6 +32,17 @@ cdef enum:
 
 cdef struct Triple:
     vec_t a, b, c
+
+cdef struct Edges:
+    # What surrounds the elements of a row: identities in the first and in the last vector of each phase, and beyond.
+    Py_ssize_t values, before, after     # values of whole vectors that hold elements; identities before and after them
+    bint head, tail                      # whether the first vector, and a later last one, also hold identities
+    vec_t[4] first, last                 # and which lanes hold elements
+
+cdef struct Groups:
+    # Groups of a row, as they are loaded.
+    const elem_t* x
+    Py_ssize_t tap, groups, fresh
 
 # A group has one register for each phase. It is loaded from adjacent elements, and then split.
 ctypedef fused group_t:
@@ -83,6 +94,19 @@ cdef inline void keep_lanes(acc_t* y, Py_ssize_t phases, Py_ssize_t phase, const
         vec_write(y + p * phase, vec_keep(vec_read(y + p * phase), ones[p]))
 
 
+cdef inline void fill_edges(const Edges* edges, acc_t* end, Py_ssize_t phases, Py_ssize_t phase) noexcept nogil:
+    """Write the identities around the values of a row, which end at `end`."""
+    cdef acc_t* begin = end - edges.values
+    cdef Py_ssize_t p
+    if edges.head:
+        keep_lanes(begin, phases, phase, edges.first)
+    if edges.tail:
+        keep_lanes(end - LANES, phases, phase, edges.last)
+    for p in range(phases if edges.before or edges.after else 0):
+        fill_row(begin - edges.before + p * phase, edges.before)
+        fill_row(end + p * phase, edges.after)
+
+
 cdef inline void see_group(const group_t* v, Py_ssize_t joined, seen_t* seen) noexcept nogil:
     see(seen, v.a)
     if joined == 1:
@@ -92,11 +116,6 @@ cdef inline void see_group(const group_t* v, Py_ssize_t joined, seen_t* seen) no
         see(seen, v.c)
     if group_t is Woven4:
         see(seen, v.d)
-
-
-cdef inline Py_ssize_t lanes_before(Py_ssize_t value, Py_ssize_t phase, Py_ssize_t stride) noexcept nogil:
-    """The number of lanes of a phase that come before a value of a group."""
-    return min(<Py_ssize_t> LANES, ceil_div(value - phase, stride)) if value > phase else 0
 
 
 cdef inline const elem_t* gather(const Columns* c, const elem_t* x, Py_ssize_t first, Py_ssize_t n,
@@ -126,60 +145,70 @@ cdef inline void write_phases(acc_t* y, group_t* v, Py_ssize_t phase, Py_ssize_t
         vec_write(y + 3 * phase, v.d)
 
 
-cdef inline void load_groups(group_t* unused, const Columns* columns, const elem_t* x, acc_t* y, Py_ssize_t rows,
-                             Py_ssize_t taps, Py_ssize_t joined, seen_t* seen) noexcept nogil:
-    """Like `load_columns`. Loads before and after a row read elements of other rows. If there are none, the first and
-    the last group of a row are gathered. Rows are written in order, because one may overlap the next."""
-    cdef Columns c = columns[0]  # a copy in registers, which stores cannot change
-    cdef elem_t[FEW * MOST_VALUES] values
-    cdef vec_t[4] first, last
-    cdef seen_t part
+cdef inline void load_run(group_t* unused, const Columns* c, const Groups* run, acc_t* y, Py_ssize_t rows,
+                          Py_ssize_t taps, Py_ssize_t joined, const Edges* edges, seen_t* seen) noexcept nogil:
+    """Load groups of rows, all of whose elements may be read."""
+    cdef seen_t part = seen_nothing()  # these are copies in registers, which stores cannot change
+    cdef const elem_t* x = run.x
+    cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, phase = c.phase, pitch = c.pitch, step = c.step
+    cdef Py_ssize_t fetched = taps - run.fresh, ahead = c.ahead, groups = run.groups, tap = run.tap, g, t, _
+    cdef const Rule* rule = c.rule
     cdef group_t v, later
-    cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, n = c.pieces * c.n, fetched = taps - c.fresh
-    cdef Py_ssize_t begin = c.left // block * LANES, end = round_up(c.left + n, block) // phases
-    cdef Py_ssize_t start = begin * phases - c.left, tap, i, stop, t, p, _
-    cdef bint head = c.left % block and not joined, tail = (c.left + n) % block and not joined
-    cdef bint apart = (begin or end < c.length) and not joined, edges = head or tail or apart
-    cdef const elem_t* limit = NULL if c.limit == NULL else c.limit - (end - begin) * phases - (taps - 1) * c.tap
-    cdef const elem_t* source
-    for p in range(phases if head else 0):
-        first[p] = vec_ones(lanes_before(-start, p, phases), LANES)
-    for p in range(phases if tail else 0):
-        last[p] = vec_ones(0, lanes_before(c.left + n - (end - LANES) * phases, p, phases))
     for _ in range(rows):
-        i, stop, source, tap = begin, end, x + start, c.tap
-        if source < c.begin or source > limit:
-            stop, source, tap = begin + LANES, gather(&c, x, start, block, values), MOST_VALUES
-        while True:
-            part = seen_nothing()  # per loop, because a register does not survive the calls between these loops
-            while i < stop:
-                for t in range(fetched, taps):
-                    fetch(x + i * phases - c.left + t * c.tap + c.ahead, block * sizeof(elem_t))
-                load_group(&v, source, c.rule)
-                for t in range(1, taps):
-                    load_group(&later, source + t * tap, c.rule)
-                    join_group(&v, &later)
-                split(&v)
-                see_group(&v, joined, &part)
-                write_phases(y + i, &v, c.phase, joined)
-                i += LANES
-                source += block
-            seen_join(seen, part)
-            if i == end:
-                break
-            source, tap, stop = x + i * phases - c.left, c.tap, end - LANES
-            if i == stop:
-                source, tap, stop = gather(&c, x, i * phases - c.left, block, values), MOST_VALUES, end
-        if edges:
-            if head:
-                keep_lanes(y + begin, phases, c.phase, first)
-            if tail:
-                keep_lanes(y + end - LANES, phases, c.phase, last)
-            for p in range(phases if apart else 0):
-                fill_row(y + p * c.phase, begin)
-                fill_row(y + p * c.phase + end, c.length - end)
-        x += c.step
-        y += c.pitch
+        for g in range(groups):
+            for t in range(fetched, taps):
+                fetch(x + g * block + t * tap + ahead, block * sizeof(elem_t))
+            load_group(&v, x + g * block, rule)
+            for t in range(1, taps):
+                load_group(&later, x + g * block + t * tap, rule)
+                join_group(&v, &later)
+            split(&v)
+            see_group(&v, joined, &part)
+            write_phases(y + g * LANES, &v, phase, joined)
+        if edges != NULL:
+            fill_edges(edges, y + groups * LANES, phases, phase)
+        x += step
+        y += pitch
+    seen_join(seen, part)
+
+
+cdef inline void load_groups(group_t* unused, const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
+                             Py_ssize_t taps, Py_ssize_t joined, seen_t* seen) noexcept nogil:
+    """Like `load_columns`. Loads before and after a row read elements of other rows. Where there are none, the first
+    and the last group of a row are gathered. Rows are written in order, because one may overlap the next."""
+    cdef elem_t[FEW * MOST_VALUES] values
+    cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, n = c.pieces * c.n
+    cdef Py_ssize_t begin = c.left // block * LANES, end = round_up(c.left + n, block) // phases
+    cdef Py_ssize_t start = begin * phases - c.left, groups = (end - begin) // LANES, g = 0, many, before, behind
+    cdef const elem_t* limit = c.limit - groups * block - (taps - 1) * c.tap
+    cdef bint edged = not joined and (c.left or end < c.length or (c.left + n) % block)
+    cdef Edges edges
+    cdef Groups run
+    edges.values, edges.before, edges.after = end - begin, begin, c.length - end
+    edges.head, edges.tail = c.left % block, (c.left + n) % block
+    if edged:
+        before, behind = c.left % block, (c.left + n - 1) % block + 1
+        vec_phases(edges.first, before, behind if groups == 1 else block, phases)
+        vec_phases(edges.last, 0, behind, phases)
+    if groups == 1:
+        edges.head, edges.tail = edges.head or edges.tail, False
+    x += start
+    y += begin
+    while rows:
+        many = rows if g == 0 and x >= c.begin and c.limit != NULL else 0  # rows that may be read as they are
+        while many and x + (many - 1) * c.step > limit:
+            many -= 1
+        run = Groups(x + g * block, c.tap, groups, c.fresh)
+        if not many:
+            run.groups = max(1, groups - 2) if g else 1
+            if g == 0 or g == groups - 1:
+                run = Groups(gather(c, x - start, start + g * block, block, values), MOST_VALUES, 1, 0)
+        load_run(unused, c, &run, y + g * LANES, max(1, many), taps, joined,
+                 &edges if edged and g + run.groups == groups else NULL, seen)
+        g += run.groups
+        if g == groups:
+            g, many = 0, max(1, many)
+            x, y, rows = x + many * c.step, y + many * c.pitch, rows - many
 
 
 cdef inline void load_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows, seen_t* seen) noexcept nogil:

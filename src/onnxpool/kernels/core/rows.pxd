@@ -40,7 +40,9 @@ cdef struct Rows:
 cdef struct Layout:
     # The areas of scratch memory that a tile needs: sizes and positions, in accumulators.
     Rows[MOST_AXES] rows
-    int loaded, finished                     # axes before these are loaded and finished place by place, others at once
+    int loaded, finished                     # axes before these are loaded and finished place by place, others at once;
+                                             # if `finished` is -1, items are finished at once, too
+    bint even                                # whether the rows of items that are loaded have the same distances
     Py_ssize_t chunk, items                  # windows of the first axis, and items, that are processed at a time
     Py_ssize_t begin, places, low, high      # last axis: first place, number of places, range of places inside
     Py_ssize_t pitch                         # from row to row
@@ -147,16 +149,12 @@ cdef inline void lay(const Tile* tile, Layout* layout) noexcept nogil:
         if not is_tree(&tile.axis[a]):
             layout.rows[a].n = min(layout.rows[a].n, axis.size)
     layout.block = largest_block(layout, last)
-    layout.chunk, layout.items = layout.rows[0].windows if last else 1, 1
+    layout.chunk = layout.rows[0].windows if last else 1
     layout.trees = layout.chunk * rows_from(layout, 1, last) * layout.pitch + SLACK if tree else 0
-    # At least NEAR bytes, because tiles of fewer windows have larger chunks. With a single axis, items are rows.
-    if last:
-        layout.chunk = min(layout.chunk, max(1, near // layout.block))
-        layout.block = max(near, layout.chunk * layout.block)
-    else:
-        layout.items = min(tile.items, max(1, near // layout.block))
-        layout.block = max(near, layout.items * layout.block)
-    layout.block += SLACK
+    # At least NEAR bytes, because tiles of fewer windows have larger chunks, and more items at a time.
+    layout.items = 1 if tree else min(tile.items, max(1, near // (layout.chunk * layout.block)))
+    layout.chunk = min(layout.chunk, max(1, near // layout.block))
+    layout.block = max(near, layout.items * layout.chunk * layout.block) + SLACK
     # Windows of the interior share one divisor; each other window may have its own.
     axis = &tile.axis[last]
     segments = min(windows, axis.begin + axis.out - axis.end) + 1
@@ -203,12 +201,13 @@ cdef struct Columns:
     const Rule* rule
 
 
-cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
-                              bint is_last) noexcept nogil:
-    """Load a piece of each row, and write identities after the last piece. The last block of a piece overlaps the one
-    before it. A piece shorter than a vector writes past its end, and these values are overwritten later."""
+cdef inline void load_columns(block_t* unused, const Columns* c, Py_ssize_t n, const elem_t* x, acc_t* y,
+                              Py_ssize_t rows, bint is_last) noexcept nogil:
+    """Load a piece of n values of each row, and write identities after the last piece. The last block of a piece
+    overlaps the one before it. A piece shorter than a vector writes past its end, and these values are overwritten
+    later."""
     cdef block_t v, later
-    cdef Py_ssize_t _, t, i, g, block = width(unused), n = c.n, behind = max(0, n - block)
+    cdef Py_ssize_t _, t, i, g, block = width(unused), behind = max(0, n - block)
     cdef Py_ssize_t tap = c.tap, step = c.step, pitch = c.pitch, gap = c.gap if is_last else 0
     cdef Py_ssize_t taps = c.taps, fetched = taps - c.fresh, ahead = c.ahead
     cdef const elem_t* limit = c.limit
@@ -246,19 +245,22 @@ cdef inline void load_columns(block_t* unused, const Columns* c, const elem_t* x
 
 
 cdef inline void load_rows_of(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
-    cdef Py_ssize_t p, r, each = rows if c.pieces == 1 else 1  # the pieces of a row are loaded in order
+    cdef Py_ssize_t p, r, each, n = c.n
     cdef const elem_t* source
+    if c.pieces == 1 and n == c.step == c.pitch:  # rows without padding that follow each other are one long row
+        n, rows = rows * n, 1
+    each = rows if c.pieces == 1 else 1  # the pieces of a row are loaded in order
     fill_row(y, c.left)
     y += c.left
     for r in range(rows // each):
         for p in range(c.pieces):
             source = x + r * c.step + p * c.piece
-            if c.n <= LANES:
-                load_columns(<vec_t*> NULL, c, source, y + r * c.pitch + p * c.n, each, p == c.pieces - 1)
-            elif ends_suit(c.n):
-                load_columns(<Ends*> NULL, c, source, y + r * c.pitch + p * c.n, each, p == c.pieces - 1)
+            if n <= LANES:
+                load_columns(<vec_t*> NULL, c, n, source, y + r * c.pitch + p * n, each, p == c.pieces - 1)
+            elif ends_suit(n):
+                load_columns(<Ends*> NULL, c, n, source, y + r * c.pitch + p * n, each, p == c.pieces - 1)
             else:
-                load_columns(<Block*> NULL, c, source, y + r * c.pitch + p * c.n, each, p == c.pieces - 1)
+                load_columns(<Block*> NULL, c, n, source, y + r * c.pitch + p * n, each, p == c.pieces - 1)
 
 
 cdef inline Py_ssize_t sum_rows(block_t* unused, Py_ssize_t i, const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps,

@@ -80,16 +80,17 @@ cdef void load_rows(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows
 
 cdef void load_windows(const Tile* tile, const Layout* layout, Columns* c, const elem_t* x, Py_ssize_t begin,
                        acc_t* y) noexcept nogil:
-    """Load a row for each window of the first of two axes, from `begin` on, and reduce its few taps on the way."""
+    """Load a row for each window of the first of two axes, from `begin` on, and reduce its few taps on the way. The
+    rows of several items are loaded at once if all of them have the same distance."""
     cdef const Axis* axis = &tile.axis[0]
-    cdef Py_ssize_t w = begin, end = begin + layout.rows[0].windows
+    cdef Py_ssize_t w = begin, end = begin + layout.rows[0].windows, items = layout.items if layout.even else 1
     cdef Run run
     c.step = axis.stride * tile.x_stride[0]
     while w < end:
         run = run_at(axis, w, end)
         c.taps, c.fresh = run.window.taps, min(run.window.taps, axis.stride) if tile.far else 0
         if c.taps:
-            load_rows(c, x + run.window.first * tile.x_stride[0], y, run.n)
+            load_rows(c, x + run.window.first * tile.x_stride[0], y, run.n * items)
         else:
             fill_row(y, run.n * layout.pitch)
         w, y = w + run.n, y + run.n * layout.pitch
@@ -319,13 +320,13 @@ cdef void finish_block(const Tile* tile, const Layout* layout, Along* along, con
     """Finish the rows of all windows of the axes before the last one. Those of the first axis start at `begin`."""
     cdef int inner = tile.rank - 2, a
     cdef Py_ssize_t[MOST_AXES] at, low, high
-    cdef Py_ssize_t rows = 1
+    cdef Py_ssize_t rows = layout.items if layout.finished < 0 else 1
     cdef elem_t* target
     cdef double count
     cdef bint empty
     cdef Window window
     if inner < 0:
-        finish_windows(along, x, y, layout.items, 1, False)
+        finish_windows(along, x, y, rows, 1, False)
         return
     for a in range(inner + 1):
         low[a], high[a] = tile.begin[a], tile.end[a]
@@ -356,6 +357,11 @@ cdef bint is_inside(const Tile* tile, const Layout* layout, int a) noexcept nogi
     return layout.rows[a].begin >= 0 and layout.rows[a].begin + layout.rows[a].n <= tile.axis[a].size
 
 
+cdef inline bint is_inner(const Axis* axis, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Whether no tap of the windows [begin, end) is in the padding."""
+    return axis.begin <= begin and end <= axis.end
+
+
 cdef bint reads_all(const Tile* tile, int a) noexcept nogil:
     """Whether every window of an axis has taps."""
     cdef Py_ssize_t w = tile.begin[a]
@@ -371,8 +377,14 @@ cdef bint reads_all(const Tile* tile, int a) noexcept nogil:
 
 cdef void merge_axes(const Tile* tile, Layout* layout) noexcept nogil:
     """Find which axes before the last one can be processed together: those along which rows follow each other in
-    memory. Axes of results are joined only if nothing is divided and every window has taps."""
+    memory. Axes of results, and items, are joined only if nothing is divided and every window has taps."""
     cdef int inner = tile.rank - 2, a
+    cdef Py_ssize_t windows = tile.end[0] - tile.begin[0]
+    layout.even = inner < 0 or inner == 0 and is_inner(&tile.axis[0], tile.begin[0], tile.end[0]) and (
+        tile.x_item == windows * tile.axis[0].stride * tile.x_stride[0])
+    if inner < 0:
+        layout.finished = -1
+        return
     layout.loaded, layout.finished = inner, inner + 1
     while (layout.loaded > 1 and is_inside(tile, layout, layout.loaded - 1) and is_inside(tile, layout, layout.loaded)
            and tile.x_stride[layout.loaded - 1] == layout.rows[layout.loaded].n * tile.x_stride[layout.loaded]):
@@ -383,18 +395,22 @@ cdef void merge_axes(const Tile* tile, Layout* layout) noexcept nogil:
     a = inner
     while a > 0 and tile.y_stride[a - 1] == (tile.end[a] - tile.begin[a]) * tile.y_stride[a]:
         a -= 1
+    if a == 0 and tile.y_item == windows * tile.y_stride[0]:
+        a = -1
     layout.finished = a
 
 
 cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along, const elem_t* x,
                      elem_t* y) noexcept nogil:
-    """Pool an item, or as many items as fit if each is one row."""
-    cdef int last = tile.rank - 1
+    """Pool an item, or as many small ones as fit."""
+    cdef int last = tile.rank - 1, a
+    cdef Py_ssize_t k, loaded, finished
     cdef acc_t* block = <acc_t*> tile.scratch
     cdef acc_t* rows = block
     cdef Py_ssize_t w = tile.begin[0] if last else 0, end = tile.end[0] if last else 1
     cdef bint tree = starts_as_tree(tile)
     cdef acc_t* next_rows
+    cdef acc_t* reduced
     cdef vec_t kept
     x += layout.low * tile.x_stride[last]
     y += tile.begin[last] * tile.y_stride[last]
@@ -406,12 +422,18 @@ cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along,
             layout.rows[0].windows = min(layout.chunk, end - w)
             if not is_tree(&tile.axis[0]):
                 layout.rows[0].n = layout.rows[0].windows
+        loaded = finished = layout.pitch
+        for a in range(last):
+            loaded *= layout.rows[a].windows if a == 0 else layout.rows[a].n
+            finished *= layout.rows[a].windows
         if tree:  # passes in place may write a partial vector past these rows, into the next ones
-            next_rows = rows + layout.rows[0].windows * rows_from(layout, 1, last) * layout.pitch
+            next_rows = rows + loaded
             kept = vec_read(next_rows)
-        else:
-            load_block(tile, layout, c, x, w, rows)
-        finish_block(tile, layout, along, reduce_block(tile, layout, rows, block + layout.block, block), y, w)
+        for k in range(0 if tree else 1 if layout.even else layout.items):
+            load_block(tile, layout, c, x + k * tile.x_item, w, rows + k * loaded)
+        reduced = reduce_block(tile, layout, rows, block + layout.block, block)
+        for k in range(1 if layout.finished < 0 else layout.items):
+            finish_block(tile, layout, along, reduced + k * finished, y + k * tile.y_item, w)
         w += layout.chunk
         if tree:
             vec_write(next_rows, kept)

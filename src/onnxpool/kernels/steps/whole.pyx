@@ -12,6 +12,8 @@ LANES values of the row instead, and so repeats some values of the vector before
 Where items follow each other along the last axis, as with batch axes between pooled ones, the rows of several items
 form one long row, so that memory is read in long runs.
 """
+from libc.string cimport memcpy
+
 from ..core.element cimport (
     LANES,
     Pair,
@@ -37,7 +39,7 @@ from ..core.element cimport (
 from ..core.boxes cimport copy_each
 from ..core.cursor cimport advance
 from ..core.job cimport MOST_AXES, Array, Rule, Tile, ceil_div, fetch, round_up
-from ..core.leaves cimport FULL, MOST_LEVEL, ROW, leaf_t, leaf_widen, load_rows, reduce_rows
+from ..core.leaves cimport FULL, MOST_LEVEL, PART, ROW, leaf_t, leaf_widen, load_rows, part_t, reduce_rows
 
 cdef enum:
     AHEAD = 8192          # prefetch distance in bytes,
@@ -184,27 +186,35 @@ cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
     tree.rows += 1
 
 
-cdef void reduce_line(const Tree* tree, const elem_t* x, Py_ssize_t rows, Py_ssize_t n, acc_t* y) noexcept nogil:
-    """Reduce contiguous rows, and a last row of only n values."""
+cdef inline void load_last(part_t* v, const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
+    """Load a part of a row of which only the first n values exist."""
+    if part_t is Pair:
+        v.a, v.b = load_rest(tree, x, n), load_rest(tree, x + LANES, n - LANES)
+    else:
+        v[0] = load_rest(tree, x, n)
+
+
+cdef inline void reduce_lines(part_t* unused, const Tree* tree, const elem_t* x, Py_ssize_t step, Py_ssize_t items,
+                              Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+    """Reduce the contiguous rows of each item, and a last row of only n values, to a row of the basket. The last part
+    of a row overlaps the one before it."""
     cdef Rule rule = tree.rule[0]  # a copy, which no store changes
-    cdef const elem_t* rest = x + rows * tree.values
-    cdef Py_ssize_t i = 0, first
-    cdef Pair pair
-    cdef vec_t v
-    while i + 2 * LANES <= tree.values:
-        if n:
-            pair.a = load_rest(tree, rest + i, n - i)
-            pair.b = load_rest(tree, rest + i + LANES, n - i - LANES)
-        reduce_rows(&pair, n > 0, x + i, rows, tree.values, &rule)
-        write(y + i, &pair)
-        i += 2 * LANES
-    while i < tree.values:
-        first = min(i, max(0, tree.values - LANES))
-        if n:
-            v = load_rest(tree, rest + first, n - first)
-        reduce_rows(&v, n > 0, x + first, rows, tree.values, &rule)
-        write(y + first, &v)
-        i += LANES
+    cdef Py_ssize_t width = tree.width, pitch = tree.basket_pitch, i = 0, k
+    cdef Py_ssize_t part = 2 * LANES if part_t is Pair else LANES
+    cdef const elem_t* source
+    cdef const elem_t* rest
+    cdef acc_t* y
+    cdef part_t v
+    while i < width:
+        i = min(i, width - part)
+        source, rest, y = x + i, x + i + rows * width, tree.basket + i
+        for k in range(items):
+            if n:
+                load_last(&v, tree, rest, n - i)
+            reduce_rows(&v, n > 0, source, rows, width, &rule)
+            write(y, &v)
+            source, rest, y = source + step, rest + step, y + pitch
+        i += part
 
 
 cdef void join_values(acc_t* y, const acc_t* x, const acc_t* later, Py_ssize_t n) noexcept nogil:
@@ -237,21 +247,10 @@ cdef acc_t* harvest(Tree* tree) noexcept nogil:
     return total
 
 
-cdef void collect(const Tree* tree, const acc_t* total, acc_t* y, Py_ssize_t lanes) noexcept nogil:
-    """Put a row into the basket. An even number of neighbours is halved on the way: the first half joins the second."""
-    cdef Py_ssize_t i = 0
-    if tree.group % 2 == 0:
-        join_values(y, total, total + tree.width // 2, tree.width // 2)
-        return
-    while i < tree.width:
-        vec_write(y + i, vec_read(total + i))
-        i += LANES
-
-
 cdef void join_neighbours(const Tree* tree, Py_ssize_t items, Py_ssize_t lanes) noexcept nogil:
     """Reduce the rows in the basket to one place each, by joining halves. Each step handles all items before the next
     step begins, which would otherwise wait for it."""
-    cdef Py_ssize_t group = tree.group if tree.group % 2 else tree.group // 2, pitch = tree.basket_pitch, k, i
+    cdef Py_ssize_t group = tree.group, pitch = tree.basket_pitch, k, i
     cdef acc_t* row
     cdef vec_t none = vec_none()
     while group > 1:
@@ -363,6 +362,23 @@ cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t
         finish_values(tile, tree.basket + k * tree.basket_pitch, y + k * tile.y_item, tile.lanes, count, watch)
 
 
+cdef void pool_lines(const Tile* tile, Tree* tree, watch_t* watch) noexcept nogil:
+    """Pool items, each of which is a single line of few lanes."""
+    cdef Py_ssize_t places = tile.axis[0].size, item = 0, n
+    cdef Py_ssize_t rows = places // tree.group, rest = places % tree.group * tile.lanes
+    cdef const elem_t* x = <const elem_t*> tile.x
+    if tile.x_item >= 0:
+        tree.limit = x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
+    while item < tile.items:
+        n = min(tree.held, tile.items - item)
+        if PART == <Py_ssize_t> LANES:
+            reduce_lines(<vec_t*> NULL, tree, x + item * tile.x_item, tile.x_item, n, rows, rest)
+        else:
+            reduce_lines(<Pair*> NULL, tree, x + item * tile.x_item, tile.x_item, n, rows, rest)
+        empty_basket(tile, tree, <elem_t*> tile.y + item * tile.y_item, n, places, watch)
+        item += n
+
+
 cdef inline bint follow(const Tile* tile) noexcept nogil:
     """Whether the rows of items form one long row."""
     cdef int last = tile.rank - 1
@@ -383,29 +399,24 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef Py_ssize_t item = 0, k, waiting = 0
     cdef Py_ssize_t x_item = tile.strided.item if tile.strided else tile.x_item * sizeof(elem_t)
     cdef Py_ssize_t places = places_of(tile, tile.rank)
-    cdef Py_ssize_t rows = places // tree.group, rest = places % tree.group * tile.lanes  # for an item that is one line
     cdef elem_t* y = <elem_t*> tile.y
-    cdef const char* x
-    cdef acc_t* total = tree.stack
-    cdef bint line = tile.rank == 1 and tree.group > 1 and not tile.strided
-    if line and tile.x_item >= 0:
-        tree.limit = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
+    cdef acc_t* total
+    if tile.rank == 1 and tree.group > 1 and tree.width >= PART and not tile.strided:
+        pool_lines(tile, &tree, &watch)
+        tile.suspect |= watch_suspects(&watch)
+        return
     while item < tile.items:
-        x = tile.x + item * x_item
         tree.items = min(tree.items, tile.items - item)
         tree.values = tree.items * tree.width
-        if line:
-            reduce_line(&tree, <const elem_t*> x, rows, rest, total)
-        else:
-            pool_items(tile, &tree, x)
-            total = harvest(&tree)
+        pool_items(tile, &tree, tile.x + item * x_item)
+        total = harvest(&tree)
         if tree.group == 1:
             finish_values(tile, total, y + item * tile.y_item, tile.lanes, places, &watch)
         for k in range(tree.items if tree.group > 1 else 0):
             if waiting == tree.held:
                 empty_basket(tile, &tree, y + (item + k - waiting) * tile.y_item, waiting, places, &watch)
                 waiting = 0
-            collect(&tree, total + k * tree.width, tree.basket + waiting * tree.basket_pitch, tile.lanes)
+            memcpy(tree.basket + waiting * tree.basket_pitch, total + k * tree.width, tree.width * sizeof(acc_t))
             waiting += 1
         item += tree.items
     if waiting:
