@@ -22,9 +22,8 @@ from .tiles import Tile
 
 MOST_PLACES = 1 << 30  # maximum distance in places between taps of a window that 32 bits can count
 VECTOR = 64  # bytes of the widest register
-# Byte budgets of tiles, and the number of lanes that are made adjacent together, by itemsize. Each was compared with
-# half and twice its value, on Zen 3 with one thread; the figures are the times of these relative to it.
-PLANAR_LANES = {1: 64, 2: 128, 4: 32, 8: 16}  # 1.0 to 1.8
+# Byte budgets of tiles. Each was compared with half and twice its value, on Zen 3 with one thread; the figures are the
+# times of these relative to it.
 PLANAR_ROOM = 1 << 17  # 1.04, 1.00
 LINE_ROOM = 1 << 16  # for more than FEW taps along a single axis, where tiles have no halo: 1.10, 1.05
 LONG_ROOM = 900_000  # for more than FEW taps along an axis, and for retries: 1.09 for 1 << 19
@@ -149,7 +148,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
               contiguous: bool) -> tuple[Stage, ...]:
     """The chosen step with its tiles, and a second one for retries if results may have to be recomputed."""
     axes, extents = problem.axes, (groups, problem.items, problem.lanes)
-    most = PLANAR_LANES[problem.itemsize] if problem.planar else 1 << 62
+    most = steps.PLANAR_LANES[problem.itemsize] if problem.planar else 1 << 62
     room = PLANAR_ROOM if problem.planar else step.room
     if max([axis.most for axis in axes]) > FEW:
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
