@@ -21,7 +21,8 @@ def moved(problem: Problem) -> float:
     """The registers of elements and results that are moved per register of results."""
     amount = 1.0
     for axis in problem.axes:
-        amount *= min(axis.size, (axis.out - 1) * axis.stride + axis.span) / (axis.out or 1)
+        read = (axis.out - 1) * axis.stride + axis.span
+        amount *= (read if read < axis.size else axis.size) / (axis.out or 1)
     return (amount + 1) * MOVES[problem.itemsize] * 4 / problem.acc_bytes
 
 
@@ -30,8 +31,8 @@ def halo(problem: Problem) -> float:
     side = round(TILE ** (1 / len(problem.axes)))  # windows of a tile along each axis
     times = 1.0
     for axis in problem.axes:
-        windows, out = min(side, axis.out or 1), axis.out or 1
-        times *= axis.read_by(windows) * out / windows / (axis.read_by(out) or 1)
+        if axis.out > side:
+            times *= axis.read_by(side) * axis.out / side / axis.read_by(axis.out)
     return times
 
 
@@ -62,8 +63,9 @@ def choose_between(rows: Problem, lanes: Problem) -> Choice:
     if Forced.lanes is not None:
         return choose(lanes if Forced.lanes else rows)
     by_rows = choose(rows)
-    times, moving = halo(lanes), MOVED * moved(lanes)
-    if times * moving >= by_rows.cost:  # not even free reductions would pay for the copies
+    moving = MOVED * moved(lanes)
+    if moving >= by_rows.cost:  # not even free reductions would pay for the copies
         return by_rows
     by_lanes = choose(lanes)
-    return by_lanes if times * (by_lanes.cost + moving) < by_rows.cost else by_rows
+    cost = by_lanes.cost + moving
+    return by_lanes if cost < by_rows.cost and cost * halo(lanes) < by_rows.cost else by_rows

@@ -115,27 +115,24 @@ def filled(values: float, width: float) -> float:
 
 def lanes_of(problem: Problem) -> int:
     """The lanes that a step sees at a time: few of those that are made adjacent."""
-    return min(problem.lanes, PLANAR_LANES[problem.itemsize]) if problem.planar else problem.lanes or 1
-
-
-def volume(problem: Problem) -> int:
-    return math.prod(axis.size for axis in problem.axes)
+    most = PLANAR_LANES[problem.itemsize]
+    return most if problem.planar and most < problem.lanes else problem.lanes or 1
 
 
 def taps_inside(axis: Axis) -> float:
     """The mean number of taps of a window that are inside the input, if those outside shrink steadily from the ends."""
-    stride, dilation, outside = axis.stride, axis.dilation, 0.0
-    for beyond in (axis.pads[0], (axis.out - 1) * stride + axis.span - axis.size - axis.pads[0]):
+    kernel, stride, out = axis.kernel, axis.stride, axis.out
+    if axis.end - axis.begin == out:
+        return kernel
+    outside = 0.0
+    for beyond in (axis.pads[0], (out - 1) * stride + axis.span - axis.size - axis.pads[0]):
         if beyond > 0:  # places by which the outermost window reaches into padding
-            windows = min(axis.out, -(-beyond // stride))
-            least = (beyond - (windows - 1) * stride) / dilation
-            outside += windows * (min(axis.kernel, beyond / dilation) + min(axis.kernel, least)) / 2
-    return max(0.0, axis.kernel - outside / axis.out) if outside else axis.kernel
-
-
-def is_tree(axis: Axis) -> bool:
-    """Whether taps are added as a tree."""
-    return axis.kernel > FEW
+            windows = -(-beyond // stride)
+            if windows > out:
+                windows = out
+            for taps in (beyond / axis.dilation, (beyond - (windows - 1) * stride) / axis.dilation):
+                outside += windows * (taps if taps < kernel else kernel) / 2
+    return kernel - outside / out if outside < kernel * out else 0.0
 
 
 def direct_work(problem: Problem) -> Work:
@@ -148,7 +145,7 @@ def direct_work(problem: Problem) -> Work:
     for axis in axes:
         inside *= taps_inside(axis)
         tree |= axis.kernel > FEW
-    registers = math.ceil(lanes * problem.acc_bytes / REGISTER)
+    registers = -(-lanes * problem.acc_bytes // REGISTER)
     each = REGISTER / (lanes * problem.acc_bytes)  # windows for each register full of results
     taps = inside * registers * each
     blocks = registers // 4 + registers % 4 // 2 + registers % 2
@@ -159,10 +156,12 @@ def direct_work(problem: Problem) -> Work:
 
 def whole_work(problem: Problem) -> Work:
     """The work of whole channels: registers of taps; elements of the register in which a single lane ends."""
-    width, taps = REGISTER / problem.acc_bytes, volume(problem)
+    width, taps = REGISTER / problem.acc_bytes, 1
+    for axis in problem.axes:
+        taps *= axis.size
     if problem.lanes > 1:
         return {"taps": taps * filled(lanes_of(problem), width)}
-    return {"taps": taps * filled(taps, width), "joins": width}
+    return {"taps": -(-taps * problem.acc_bytes // REGISTER) * width, "joins": width}
 
 
 def ordered_work(problem: Problem) -> Work:
@@ -180,21 +179,16 @@ def ordered_work(problem: Problem) -> Work:
     results = max(1, last.out if before else last.out * problem.items)
     registers, read = filled(results, width), 1.0
     for axis in before:
-        read *= places(axis, False) / (axis.out or 1)
-    row = read * places(last, True) / (last.out or 1)
+        read *= min(axis.size, places(axis)) / (axis.out or 1)
+    row = read * places(last) / (last.out or 1)
     return {"taps": inside * registers, "results": registers, "picks": row if last.stride > 4 else 0,
             "lines": width / results * inside / (taps_inside(last) or 1), "rows": width / results}
 
 
-def sums(axis: Axis) -> float:
-    """The additions for each place of an axis that is reduced in a pass."""
-    return 2 * math.log2(axis.kernel) + 2 if is_tree(axis) else taps_inside(axis)
-
-
-def places(axis: Axis, padded: bool) -> int:
-    """The number of places of a row, with or without those in the padding."""
-    count = (axis.out - 1) * axis.stride + min(axis.span, 2 * axis.size)
-    return count if padded else min(axis.size, count)
+def places(axis: Axis) -> int:
+    """The number of places that windows read, with those in the padding."""
+    span = axis.span if axis.span < 2 * axis.size else 2 * axis.size
+    return (axis.out - 1) * axis.stride + span
 
 
 def passes_work(problem: Problem) -> Work:
@@ -206,34 +200,46 @@ def passes_work(problem: Problem) -> Work:
     the last axis, and trees that of theirs. Few taps of the first axis are reduced while they are loaded.
     """
     *before, last = problem.axes
-    width, lanes, out = REGISTER / problem.acc_bytes, lanes_of(problem), last.out or 1
+    width, lanes, out, tree = REGISTER / problem.acc_bytes, lanes_of(problem), last.out or 1, last.kernel > FEW
     results = out * lanes / width  # registers of a row of results
     strided = last.stride > 1 and out > 1
     apart = strided and lanes >= width
-    split = strided and lanes == 1 and last.stride <= 4 and not is_tree(last) and not (before and is_tree(before[0]))
+    split = strided and lanes == 1 and last.stride <= 4 and not tree and not (before and before[0].kernel > FEW)
     picked = strided and not apart and not split
     joined = split and len(before) <= 1 and last.span == last.kernel <= last.stride and last.begin + out == last.end
-    row, loaded = [math.ceil(places(last, padded) * lanes / width) / results for padded in (True, False)]
-    done = filled(lanes if apart else out * lanes, width)
-    taps = done * (1 if picked or joined or is_tree(last) else last.kernel)
     converts = problem.itemsize < problem.acc_bytes or (problem.itemsize == 2 and problem.reduction == "max")
-    spread = [places(axis, is_tree(axis)) / (axis.out or 1) for axis in before]  # rows for each row of results
-    rows = math.prod(spread[1:])
-    stores, added, first = rows * (done if joined else row), 0.0, 1.0
-    for a, axis in enumerate(before):
-        inner = math.prod(spread[a + 1:]) * row
-        if a == 0:
-            first = spread[0] if is_tree(axis) else taps_inside(axis)
-        if a or is_tree(axis):
-            added += sums(axis) * inner * (spread[a] if is_tree(axis) else 1)
+    padded = places(last) or 1
+    row = -(-padded * lanes * problem.acc_bytes // REGISTER) / results
+    loaded = row if padded <= last.size else -(-last.size * lanes * problem.acc_bytes // REGISTER) / results
+    done = filled(lanes if apart else out * lanes, width)
+    taps = done if picked or joined or tree else done * last.kernel
+    stores, added, loads, windows = 0.0, 0.0, 1.0, 1
+    inner = row  # registers of rows for each register of results
+    for a in range(len(before) - 1, -1, -1):
+        axis = before[a]
+        windows *= axis.out or 1
+        count = places(axis)
+        if axis.kernel > FEW:
+            added += (2 * math.log2(axis.kernel) + 2) * inner * count / (axis.out or 1)
             stores += inner
-    if picked or is_tree(last):
-        added += sums(last) * row
+            loads = count / (axis.out or 1)
+        else:
+            loads = taps_inside(axis)
+            if a:
+                added += loads * inner
+                stores += inner
+                if count > axis.size:
+                    count = axis.size
+        if a:
+            inner *= count / (axis.out or 1)
+    rows = inner / row  # for each row of results, and for each tap of the first axis
+    if picked or tree:
+        added += (2 * math.log2(last.kernel) + 2 if tree else last.kernel) * row
         stores += row
-    return {"loads": first * rows * loaded, "stores": stores, "sums": added,
-            "splits": row * rows * SPLITS[problem.itemsize] if split else 0, "picks": width / lanes if picked else 0,
-            "taps": taps, "plain": taps if apart and not converts else 0, "rows": rows / results,
-            "items": 1 / (results * math.prod([axis.out or 1 for axis in before])) if before else 0,
+    return {"loads": loads * rows * loaded, "stores": stores + (rows * done if joined else inner),
+            "sums": added, "splits": inner * SPLITS[problem.itemsize] if split else 0,
+            "picks": width / lanes if picked else 0, "taps": taps, "plain": taps if apart and not converts else 0,
+            "rows": rows / results, "items": 1 / (results * windows) if before else 0,  # otherwise items are rows
             "roots": done if problem.reduction == "norm" else 0}
 
 
