@@ -1,155 +1,327 @@
-"""Time the routes of windowed operators against each other, print where they cross, and fit the constants of costs.
+"""Time the routes of pools against each other, print what the choices lose, and fit the constants of costs.
 
-    python tools/measure_routes.py [--quick] [--fit]
+    python tools/measure_routes.py [--quick] [--cases N] [--seed S] [--fit] [--save FILE | --load FILE ...]
 
-For each case, a line shows the time of each route (T: channels are first transposed to be adjacent) and the one that
-is chosen. The end of the output shows how much time the choices lose, and with --fit the costs for
-`planning/steps.py` and, for channels that are transposed, `planning/routes.py`.
+The pools are those of `benchmarks/workloads.py` and random ones, in all dtypes, both layouts, and batches of 1 and 8.
+Every route that applies is forced and timed, with one thread. The regret of a choice is its time divided by that of the
+fastest route; the geometric mean and the worst ones are printed. T stands for channels that are first transposed to be
+adjacent. With --fit, the output ends with the costs for `planning/steps.py` and, as "moved", for `planning/routes.py`,
+and with the regrets that they would have. --save keeps the times, so that --load can try other formulas on them.
 """
 
 import argparse
 import itertools
 import math
+import pickle
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 
 import onnxpool
-from onnxpool.planning import routes, steps
+from onnxpool.planning import layout, routes, steps
 
-WINDOWS = [  # kernel, stride; the rank is that of the kernel
-    ((2, 2), 2), ((3, 3), 1), ((3, 3), 2), ((3, 3), 3), ((5, 5), 1), ((5, 5), 3), ((7, 7), 4), ((13, 13), 1),
-    ((31, 31), 1), ((1, 7), 1), ((5, 1), 1), ((3, 3, 3), 1), ((2, 2, 2), 2), ((3, 3, 3), 3), ((2, 2, 2, 2), 2),
-    ((3, 3, 3, 3), 1), ((4,), 4), ((25,), 5), ((2,), 2), ((3,), 1),
-]
-SIZES = {1: [300, 16000], 2: [7, 14, 28, 31, 56, 112], 3: [8, 16, 23], 4: [6, 10]}
-CHANNELS = [3, 20, 64, 200]
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.race import chance
+from benchmarks.workloads import BYTES, FLOATS, LAYOUTS, WORKLOADS, Workload, array, further, lay
+
+REDUCING = ("MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool",
+            "QLinearAveragePool", "QLinearGlobalAveragePool")
+BATCHES = (1, 8)
+MOST = 1 << 25  # bytes of an input
+CHUNK = 3e-4  # seconds for which a route runs at a time, before the next one has its turn
+ROUNDS, LEAST_ROUNDS, MOST_SECONDS = 15, 7, 0.1  # turns of a route: fewer if all turns of a case take this long
+STOLEN = 3e-2  # seconds that other processes may take from a turn
+HOPELESS = 4.0  # a route that takes this many times as long as another, beyond stolen time, has no further turn
+DOUBTFUL, CONFIRMED = 1.1, 4  # a regret above the first is measured up to this many times, because it may be noise
+QUICK, SMALL = 12, 1 << 20  # pools of a quick run, and the most taps of each
 COSTED = [step for step in steps.STEPS if step.costs]
-KINDS = [("MaxPool", "float32"), ("AveragePool", "float32"), ("MaxPool", "uint8"), ("MaxPool", "bfloat16"),
-         ("AveragePool", "bfloat16"), ("AveragePool", "float64"), ("LpPool", "float32")]
+MOVED = "moved"
+# Of a fit: turns and their rate; the weight of errors, and the one from which on they count less; the greatest regret
+# that counts, and how close costs are if the choice is uncertain, all as logarithms; how firmly costs stay as they are.
+TURNS, RATE, ERRORS, MOST_ERROR, MOST_LOST, UNCERTAIN, KEPT = 1500, 0.01, 0.3, 0.3, 1.5, 0.07, 1e-5
+COUNTED = (1.03, 1.1, 1.3)  # regrets above these are counted
 
 
 class Case(NamedTuple):
-    operator: str
+    """A pool of an array."""
+
+    name: str
+    work: Workload
     dtype: str
-    shape: tuple[int, ...]
-    attributes: dict[str, Any]
+    layout: str
+
+    def __str__(self) -> str:
+        given = " ".join(f"{name}={value}" for name, value in self.work.attributes.items())
+        return f"{self.name} {self.work.operator} {self.dtype} {self.layout} {self.work.shape} {given}"
+
+    @property
+    def bytes(self) -> int:
+        """The size of the input."""
+        return math.prod(self.work.shape) * array((), self.dtype).itemsize
+
+    def of_batch(self, size: int) -> "Case":
+        """The same with this many images, or fewer if these are too large."""
+        images = max(1, min(size, MOST * self.work.shape[0] // self.bytes))
+        return self._replace(work=self.work._replace(shape=(images, *self.work.shape[1:])))
 
 
 class Run(NamedTuple):
-    """A forced route, its work, and its time for each register full of results."""
+    """A forced route, and the seconds of a call."""
 
-    name: str
-    work: steps.Work
-    moved: float
-    nanoseconds: float
-
-
-def cases(quick: bool) -> Iterator[Case]:
-    """Problems of at most about 4 MB, which fit into the caches."""
-    for (operator, dtype), (kernel, stride) in itertools.product(KINDS[:2] if quick else KINDS, WINDOWS):
-        rank = len(kernel)
-        for size, channels, last in itertools.product(SIZES[rank], CHANNELS, (False, True)):
-            extents = (size,) * rank
-            if not 4096 <= channels * size**rank <= 1 << 20:
-                continue
-            shape = (1, *extents, channels) if last else (1, channels, *extents)
-            pads = [(k - 1) // 2 if stride == 1 else 0 for k in kernel]
-            yield Case(operator, dtype, shape, {"kernel_shape": kernel, "strides": stride, "pads": (*pads, *pads),
-                                                "channels_last": last})
+    problem: steps.Problem
+    step: str
+    seconds: float
 
 
-def best(call: Any) -> float:
-    call()
-    times = []
-    for _ in range(7):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+class Timed(NamedTuple):
+    """A case with its forms, between which the choice is made, and all of its routes."""
+
+    case: Case
+    problems: list[steps.Problem]
+    runs: list[Run]
+
+    def regret(self, choice: routes.Choice) -> float:
+        """How many times as long as the fastest route the chosen one takes."""
+        taken = {(run.problem.planar, run.step): run.seconds for run in self.runs}
+        return taken[choice.problem.planar, choice.step.name] / min(taken.values())
 
 
-def timed(case: Case, x: Any, name: str | None, lanes: bool | None) -> tuple[float, list[steps.Problem]]:
-    """The time of a call on a forced route, and the problems for which a route was chosen."""
-    routes.Forced.step, routes.Forced.lanes = name, lanes
-    chosen, seen = routes.choose, []
-
-    def watched(problem: steps.Problem) -> routes.Choice:
-        seen.append(problem)
-        return chosen(problem)
-
-    routes.choose = watched
-    try:
-        plan = getattr(onnxpool, case.operator)(**case.attributes)._make_plan(x.shape, x.dtype)  # not a cached one
-        y = plan(x, num_threads=1)
-        return best(lambda: plan(x, out=y, num_threads=1)), seen
-    finally:
-        routes.choose, routes.Forced.step, routes.Forced.lanes = chosen, None, None
+def choice_of(problems: Sequence[steps.Problem]) -> routes.Choice:
+    return routes.choose(problems[0]) if len(problems) == 1 else routes.choose_between(*problems)
 
 
-def runs_of(case: Case) -> tuple[list[Run], float]:
-    """Every route that applies, and the time of the chosen one."""
-    rng = np.random.default_rng(0)
-    x = (rng.standard_normal(case.shape) * 30 + 100).astype(getattr(ml_dtypes, case.dtype, case.dtype))
-    runs = []
-    for lanes, step in itertools.product((None,) if case.attributes["channels_last"] else (False, True), COSTED):
-        if lanes is False and not step.by_axis:
-            continue  # it handles one element at a time, and is never chosen
-        taken, seen = timed(case, x, step.name, lanes)
-        problem = seen[-1]
-        if not step.fits(problem):
-            continue
-        results = math.prod(axis.out for axis in problem.axes) * problem.items * problem.lanes
-        if not problem.lanes > 1:
-            results = math.prod(axis.out for axis in problem.axes) * case.shape[1]
-        registers = results * problem.acc_bytes / steps.REGISTER
-        moved = routes.moved(problem) if problem.planar else 0.0
-        runs.append(Run(step.name, step.work(problem), moved, taken * 1e9 / registers))
-    chosen, _ = timed(case, x, None, None)
-    return runs, chosen * 1e9 / registers
+def mixed(rng: np.random.Generator, dtype: str) -> Workload | None:
+    """The shape of one workload under the windows of another, both somewhat changed. None if they do not fit."""
+    def one(values: Iterable[Any]) -> Any:
+        found = list(values)
+        return found[rng.integers(len(found))]
+
+    windowed = [work for work in WORKLOADS.values() if "kernel_shape" in work.attributes and work.operator in REDUCING]
+    like = one(windowed)
+    rank = len(like.attributes["kernel_shape"])
+    shape = one(work.shape for work in WORKLOADS.values() if len(work.shape) == rank + 2)
+    sizes = [max(1, round(size * one((0.5, 0.9, 1, 1, 1.1, 1.5)))) for size in shape[2:]]
+    channels = max(1, round(shape[1] * one((0.25, 0.5, 0.9, 1, 1.3))))
+    attributes = {"dilations": [one((1, 1, 1, 1, 2, 3))] * rank, "ceil_mode": one((0, 0, 1)), **like.attributes}
+    kernel = attributes["kernel_shape"]
+    if rng.random() < 0.2:
+        attributes["strides"] = [one((1, 2, 3, k)) for k in kernel]
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, attributes["dilations"], strict=True)]
+    if rng.random() < 0.2:
+        attributes["pads"] = [one((0, k // 2)) for _ in "be" for k in kernel]
+    room = np.add(sizes, np.reshape(attributes.get("pads", [0] * 2 * rank), (2, rank)).sum(0))
+    operator = one(("MaxPool", "AveragePool", "LpPool")) if rng.random() < 0.3 else like.operator
+    elements = channels * math.prod(sizes)
+    if (room < spans).any() or not chance.LEAST <= elements <= chance.MOST:
+        return None
+    known = {"kernel_shape", "strides", "pads", "ceil_mode", *(() if operator.startswith("QLinear") else ["dilations"])}
+    given = {name: value for name, value in attributes.items() if name in known}
+    if operator == "MaxPool" and rng.random() < 0.1:
+        given["return_indices"] = True
+    return Workload(operator, (1, channels, *sizes), given)
 
 
-def fit(runs: list[Run]) -> dict[str, dict[str, float]]:
-    """The constants with the smallest relative errors in the times of these runs."""
-    units = [*((step.name, unit) for step in COSTED for unit in step.costs), ("moved", "elements")]
-    rows = [[{**{(run.name, u): v for u, v in run.work.items()}, ("moved", "elements"): run.moved}
-             .get(unit, 0.0) / run.nanoseconds for unit in units] for run in runs]
-    kept = list(range(len(units)))
-    values = np.zeros(len(units))
-    while True:  # least squares; negative costs become 0
-        solution = np.linalg.lstsq(np.array(rows)[:, kept], np.ones(len(rows)), rcond=None)[0]
-        if min(solution) >= 0:
+def is_small(case: Case) -> bool:
+    """Whether every route takes little time."""
+    taps = math.prod(case.work.attributes.get("kernel_shape", ()))
+    return math.prod(case.work.shape) * taps < SMALL
+
+
+def random_case(rng: np.random.Generator, name: str) -> Case:
+    """A random pool: of sizes found in networks, or a mixture of two workloads."""
+    work, draw = None, chance.pool if rng.random() < 0.5 else mixed
+    while work is None:
+        work = draw(rng, str(rng.choice(FLOATS + BYTES)))
+    return Case(name, work, str(rng.choice(work.dtypes)), str(rng.choice(LAYOUTS))).of_batch(int(rng.choice(BATCHES)))
+
+
+def listed() -> list[Case]:
+    """The workloads."""
+    return [Case(name, work, dtype, axes).of_batch(batch) for name, work in WORKLOADS.items()
+            if work.operator in REDUCING and not work.memory
+            for dtype, axes, batch in itertools.product(work.dtypes, LAYOUTS, BATCHES)]
+
+
+def cases(seed: int) -> Iterator[Case]:
+    """Workloads, each with a random pool after it. Those of different seeds share no random pool."""
+    rng, known = np.random.default_rng(seed), listed()
+    for number, index in enumerate(rng.permutation(len(known))):
+        yield known[index]
+        yield random_case(rng, f"{seed}:{number}")
+
+
+def fastest(calls: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+    """The shortest time of each call, in short turns, so that a busy moment of the machine meets all of them."""
+    best, counts = [math.inf] * len(calls), [1] * len(calls)
+    until = time.perf_counter() + MOST_SECONDS
+    for turn in range(rounds + 1):
+        if turn > LEAST_ROUNDS and time.perf_counter() > until:
             break
-        del kept[int(np.argmin(solution))]
-    values[kept] = solution
-    costs: dict[str, dict[str, float]] = {name: {} for name, _ in units}
-    for (name, unit), value in zip(units, values, strict=True):
-        costs[name][unit] = round(float(value), 2)
-    return costs
+        for i, call in enumerate(calls):
+            if turn and best[i] > HOPELESS * min(best) + STOLEN:
+                continue
+            start = time.perf_counter()
+            for _ in range(counts[i]):
+                call()
+            each = (time.perf_counter() - start) / counts[i]
+            counts[i] = max(1, round(CHUNK / each))
+            best[i] = min(best[i], each)
+    return best
 
 
-def main() -> None:
+def measured(case: Case, rounds: int) -> Timed | None:
+    """Time every route of a case. None if there is no choice."""
+    work, last = case.work, case.layout == "last"
+    shape = (work.shape[0], *work.shape[2:], work.shape[1]) if last else work.shape
+    some = array((1 << 16,), case.dtype)
+    x = lay(np.resize(some, work.shape), case.layout, "")
+    inputs = further(work.operator, some, work.shape, case.layout)
+    operator = getattr(onnxpool, work.operator)(**work.attributes, channels_last=last)
+    plans: dict[tuple[bool, str], Any] = {}
+    problems: dict[bool, steps.Problem] = {}
+    for lanes, step in itertools.product((True, False), COSTED):
+        routes.Forced.lanes, routes.Forced.step = lanes, step.name
+        plan = operator._make_plan(shape, x.dtype)  # not a cached one
+        if plan._form() is None:
+            break
+        setup = plan._row_major_pool().setup
+        problem = layout.problem_of(plan.request, setup.form)
+        problems.setdefault(problem.planar, problem)
+        plans.setdefault((problem.planar, setup.route), plan)
+    routes.Forced.lanes = routes.Forced.step = None
+    if len(plans) < 2:
+        return None
+    y = plan(x, *inputs, num_threads=1)
+    calls = [lambda plan=plan: plan(x, *inputs, out=y, num_threads=1) for plan in plans.values()]
+    seconds = [math.inf] * len(calls)
+    for _ in range(CONFIRMED if rounds > LEAST_ROUNDS else 1):
+        seconds = [*map(min, seconds, fastest(calls, rounds))]
+        runs = [Run(problems[planar], step, taken) for (planar, step), taken in zip(plans, seconds, strict=True)]
+        timed = Timed(case, [problems[planar] for planar in sorted(problems)], runs)
+        if timed.regret(choice_of(timed.problems)) < DOUBTFUL:
+            break
+    return timed
+
+
+def work_of(timed: Timed, run: Run) -> tuple[dict[tuple[str, str], float], float]:
+    """The amounts of work of a run, and its nanoseconds, for each register full of results."""
+    problem, case = run.problem, timed.case
+    step = next(step for step in COSTED if step.name == run.step)
+    channels = math.prod(case.work.shape[:2])
+    for axis in problem.axes:
+        channels *= axis.out
+    registers = channels * problem.acc_bytes / steps.REGISTER
+    times = routes.halo(problem) if problem.planar else 1.0
+    work = {(step.name, unit): amount * times for unit, amount in step.work(problem).items()}
+    work[MOVED, ""] = routes.moved(problem) * times if problem.planar else 0.0
+    return work, run.seconds * 1e9 / registers
+
+
+def fit(field: Sequence[Timed]) -> dict[str, dict[str, float]]:
+    """
+    The costs with the least regrets and the smallest errors in the times of routes relative to each other.
+
+    Times are compared within a case only, because the machine may be slower during another one. So that there is a
+    gradient, a choice is uncertain if costs are nearly equal. Costs that do not matter stay as they are.
+    """
+    rows = [(case, run, *work_of(timed, run)) for case, timed in enumerate(field) for run in timed.runs]
+    units = [*((step.name, unit) for step in COSTED for unit in step.costs), (MOVED, "")]
+    table = np.array([[work.get(unit, 0.0) for unit in units] for _, _, work, _ in rows])
+    case, taken = np.array([row[0] for row in rows]), np.log([row[3] for row in rows])
+    runs = np.bincount(case)
+
+    def each(values: Any) -> Any:  # the sum over the runs of its case, for each run
+        return np.bincount(case, values)[case]
+
+    best = np.full(len(field), np.inf)
+    np.minimum.at(best, case, taken)
+    lost = np.minimum(taken - best[case], MOST_LOST)
+    begin = np.log([{step.name: step.costs for step in COSTED}[name][unit] if unit else routes.MOVED
+                    for name, unit in units])
+    logs, mean, square = begin.copy(), np.zeros(len(units)), np.zeros(len(units))
+    for turn in range(1, TURNS + 1):  # Adam
+        parts = table * np.exp(logs)
+        costs = parts.sum(1)
+        least = np.full(len(field), np.inf)
+        np.minimum.at(least, case, costs)
+        chance = (costs / least[case]) ** (-1 / UNCERTAIN)
+        chance /= each(chance)
+        error = np.log(costs) - taken
+        error -= each(error) / runs[case]
+        slope = error / np.sqrt(1 + (error / MOST_ERROR) ** 2)
+        slope = ERRORS * (slope - each(slope) / runs[case]) - chance * (lost - each(chance * lost)) / UNCERTAIN
+        gradient = (slope / costs) @ parts / len(field) + KEPT * (logs - begin)
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.99 * square + 0.01 * gradient**2
+        logs -= RATE * mean / (1 - 0.9**turn) / (np.sqrt(square / (1 - 0.99**turn)) + 1e-8)
+    logs += np.median(taken - np.log((table * np.exp(logs)).sum(1)))  # nanoseconds
+    found: dict[str, dict[str, float]] = {}
+    for (name, unit), value in zip(units, np.exp(logs), strict=True):
+        found.setdefault(name, {})[unit] = float(f"{value:.3g}")
+    return found
+
+
+def adopt(costs: dict[str, dict[str, float]]) -> None:
+    """Let choices depend on these costs."""
+    changed = {step.name: step._replace(costs=costs[step.name]) for step in COSTED}
+    routes.STEPS = tuple(changed.get(step.name, step) for step in steps.STEPS)
+    routes.MOVED = costs[MOVED][""]
+
+
+def name_of(problem: steps.Problem, step: str) -> str:
+    """The name of a route, with a T if channels are first transposed to be adjacent."""
+    return f"T{step}" if problem.planar else step
+
+
+def summary(field: Sequence[Timed], worst: int) -> None:
+    """Print the worst regrets, and those of each kind of cases."""
+    kinds: dict[str, list[float]] = {}
+    lines = []
+    for timed in field:
+        choice, case = choice_of(timed.problems), timed.case
+        lost, chosen = timed.regret(choice), name_of(choice.problem, choice.step.name)
+        times = "  ".join(f"{name_of(run.problem, run.step)} {run.seconds * 1e6:.1f}" for run in timed.runs)
+        lines.append((lost, f"{lost:5.2f}  {times}  chosen {chosen}  {case}"))
+        for kind in ("all", "listed" if case.name in WORKLOADS else "random", f"{case.dtype}, channels {case.layout}",
+                     chosen):
+            kinds.setdefault(kind, []).append(lost)
+    print(*(text for _, text in sorted(lines, reverse=True)[:worst]), sep="\n")
+    for kind, regrets in kinds.items():
+        counts = "  ".join(f"{sum(lost > most for lost in regrets)} above {most}" for most in COUNTED)
+        print(f"{kind:24} {math.exp(np.mean(np.log(regrets))):.4f}  worst {max(regrets):.2f}  {len(regrets)} cases  "
+              f"{counts}")
+
+
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="float32 only")
+    parser.add_argument("--cases", type=int, default=2000, help="number of pools, half of them random")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="few turns of few pools, to test this tool")
+    parser.add_argument("--worst", type=int, default=30, help="pools to show")
     parser.add_argument("--fit", action="store_true", help="print the costs of steps, and of making channels adjacent")
-    options = parser.parse_args()
-    everything, lost = [], []
-    for case in cases(options.quick):
-        runs, chosen = runs_of(case)
-        everything += runs
-        fastest = min(run.nanoseconds for run in runs)
-        lost.append(math.log(chosen / fastest))
-        shown = "  ".join(f"{'T' if run.moved else ''}{run.name} {run.nanoseconds:.1f}" for run in runs)
-        kernel, stride = case.attributes["kernel_shape"], case.attributes["strides"]
-        print(f"{case.operator} {case.dtype} {case.shape} k={kernel} s={stride}: {shown}  chosen {chosen:.1f}"
-              f"{'  <-' if chosen > 1.15 * fastest else ''}", flush=True)
-    print(f"The choices take {math.exp(np.mean(lost)):.3f} times as long as the fastest routes (geometric mean).")
+    parser.add_argument("--save", type=Path, help="file for the times")
+    parser.add_argument("--load", type=Path, nargs="+", help="files with times, instead of measurements")
+    options = parser.parse_args(arguments)
+    if options.load:
+        field = [timed for file in options.load for timed in pickle.loads(file.read_bytes())]
+    else:
+        number, rounds = (QUICK, LEAST_ROUNDS) if options.quick else (options.cases, ROUNDS)
+        drawn = filter(is_small, cases(options.seed)) if options.quick else cases(options.seed)
+        found = (measured(case, rounds) for case in itertools.islice(drawn, number))
+        field = [timed for timed in found if timed is not None]
+    if options.save:
+        options.save.write_bytes(pickle.dumps(field))
+    summary(field, options.worst)
     if options.fit:
-        for name, costs in fit(everything).items():
-            print(f'    "{name}": {costs},')
+        costs = fit(field)
+        for name, constants in costs.items():
+            print(f'    "{name}": {constants},')
+        adopt(costs)
+        print("With these costs:")
+        summary(field, options.worst)
 
 
 if __name__ == "__main__":

@@ -212,6 +212,38 @@ def test_a_halo_is_what_tiles_read_again(size, kernel, stride):
         assert estimate == 1
 
 
+@drawing(st.integers(1, 40), st.integers(1, 20), st.integers(1, 9), st.data())
+def test_the_mean_number_of_taps_leaves_out_padding(size, kernel, stride, data):
+    """The estimate is exact if no window lies wholly in the padding, and overhang counts as padding."""
+    pads = data.draw(st.integers(0, kernel - 1)), data.draw(st.integers(0, kernel - 1))
+    room = size + sum(pads) - kernel
+    if room < 0:
+        return
+    out = min(room // stride + 1, (size + pads[0] - 1) // stride + 1)
+    overhang = data.draw(st.booleans()) and (size + pads[0] - 1) // stride + 1 > out
+    axis = windows.Axis(size, out + overhang, kernel, stride, pads=pads)
+    counted = [axis.window(index).taps for index in range(axis.out)]
+    assert steps.taps_inside(axis) == pytest.approx(sum(counted) / axis.out)
+
+
+@pytest.mark.parametrize(("dtype", "size", "adjacent"), [
+    ("float32", 7, True), ("bfloat16", 10, True), ("float64", 5, True), ("float64", 14, False), ("float32", 30, False)])
+def test_small_planes_are_transposed_and_large_ones_are_not(dtype, size, adjacent):
+    """A plane of few elements leaves a register whose elements must be joined, which a transposition avoids."""
+    plan = onnxpool.GlobalMaxPool().plan((1, 512, size, size), dtype)
+    plan(np.ones(plan.shape, plan.dtype))
+    assert [pool.setup.form.apart for pool in plan._pools.values()] == [adjacent]
+
+
+@pytest.mark.parametrize("stride", [1, 5])
+def test_lines_in_order_are_long_and_without_gaps(stride):
+    """Long lines are loaded in place, but elements far apart are not, because they would be picked one by one."""
+    operator = onnxpool.QLinearAveragePool(kernel_shape=5, strides=stride)
+    plan = operator.plan((8, 64, 400), np.uint8)
+    plan(np.ones(plan.shape, np.uint8), ONE, NONE, ONE, NONE)
+    assert [pool.setup.form.apart for pool in plan._pools.values()] == [stride == 5]
+
+
 def test_the_table_can_be_read():
     """Every row has its step, which is a file of loops, and says in words when it applies."""
     assert {row["step"] for row in kernels.routes()} <= {name.partition("_")[0] for name in kernels.pools.unit_names()}

@@ -23,13 +23,12 @@ from .ways import ROOMS, Way, learned
 
 MOST_PLACES = 1 << 30  # maximum distance in places between taps of a window that 32 bits can count
 VECTOR = 64  # bytes of the widest register
-# Byte budgets of tiles, and the number of lanes that are made adjacent together, by itemsize. Each was compared with
-# half and twice its value, on Zen 3 with one thread; the figures are the times of these relative to it.
-PLANAR_LANES = {1: 64, 2: 128, 4: 32, 8: 16}  # 1.0 to 1.8
+# Byte budgets of tiles. Each was compared with half and twice its value, on Zen 3 with one thread; the figures are the
+# times of these relative to it.
 PLANAR_ROOM = 1 << 17  # 1.04, 1.00
 LINE_ROOM = 1 << 16  # for more than FEW taps along a single axis, where tiles have no halo: 1.10, 1.05
-COPY = steps.unit_of(*steps.COPY)
 LONG_ROOM = 900_000  # for more than FEW taps along an axis, and for retries: 1.09 for 1 << 19
+COPY = steps.unit_of(*steps.COPY)
 
 
 class Stage(NamedTuple):
@@ -151,10 +150,10 @@ def usual_of(problems: Sequence[Problem]) -> routes.Choice:
 
 def choices_of(problems: Sequence[Problem]) -> list[routes.Choice]:
     """All steps and forms that solve a problem with the same bits. The usual one comes first."""
-    usual = usual_of(problems)
+    usual = usual_of(problems)  # in another form, the sums of whole channels have another order
     others = [routes.Choice(problem, step, math.inf)
               for problem in problems for step in steps.STEPS if step.fits(problem)
-              and (step, problem) != (usual.step, usual.problem) and (step.is_near is None or problem is usual.problem)]
+              and (step, problem) != (usual.step, usual.problem) and (problem is usual.problem or not step.whole)]
     return [usual, *others]
 
 
@@ -204,7 +203,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
               share: float) -> tuple[Stage, ...]:
     """The chosen step with its tiles, and a second one for retries if results may have to be recomputed."""
     axes, lanes, planar, itemsize = problem.axes, problem.lanes, problem.planar, problem.itemsize
-    most = PLANAR_LANES[itemsize] if planar else 1 << 62
+    most = steps.PLANAR_LANES[itemsize] if planar else 1 << 62
     room = PLANAR_ROOM if planar else step.room
     if max([axis.most for axis in axes]) > FEW:
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM

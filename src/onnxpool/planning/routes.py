@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 from .steps import MOVES, STEPS, Problem, Step
 
-MOVED = 1.78  # nanoseconds to make one register of elements adjacent; fitted with the costs of steps
-CLEARLY = 0.93  # a later step must cost less than this times an earlier one; takes 0.994 of the time, 0.98 from memory
-LEAST = min(step.costs["results"] for step in STEPS if step.costs)  # cost of any window
+MOVED = 1.46  # nanoseconds to make one register of elements adjacent; fitted with the costs of steps
 TILE = 512  # places of a tile whose channels are made adjacent
 
 
@@ -24,7 +22,8 @@ def moved(problem: Problem) -> float:
     """The registers of elements and results that are moved per register of results."""
     amount = 1.0
     for axis in problem.axes:
-        amount *= min(axis.size, (axis.out - 1) * axis.stride + axis.span) / (axis.out or 1)
+        read = (axis.out - 1) * axis.stride + axis.span
+        amount *= (read if read < axis.size else axis.size) / (axis.out or 1)
     return (amount + 1) * MOVES[problem.itemsize] * 4 / problem.acc_bytes
 
 
@@ -33,8 +32,8 @@ def halo(problem: Problem) -> float:
     side = round(TILE ** (1 / len(problem.axes)))  # windows of a tile along each axis
     times = 1.0
     for axis in problem.axes:
-        windows, out = min(side, axis.out or 1), axis.out or 1
-        times *= axis.read_by(windows) * out / windows / (axis.read_by(out) or 1)
+        if axis.out > side:
+            times *= axis.read_by(side) * axis.out / side / axis.read_by(axis.out)
     return times
 
 
@@ -52,13 +51,13 @@ def fitting(problem: Problem) -> list[Step]:
 
 
 def choose(problem: Problem, steps: Sequence[Step] | None = None) -> Choice:
-    """The first of the steps, by default of those that fit, unless a later one is clearly cheaper."""
+    """The cheapest of the steps, by default of those that fit, or the first one if none has costs."""
     steps = steps or fitting(problem)
     chosen, least = steps[0], math.inf
     for step in steps:
         if step.costs:
             cost = step.cost(problem)
-            if cost < CLEARLY * least:
+            if cost < least:
                 chosen, least = step, cost
     return Choice(problem, chosen, least)
 
@@ -69,10 +68,9 @@ def choose_between(rows: Problem, lanes: Problem) -> Choice:
         return choose(lanes if Forced.lanes else rows)
     steps = fitting(rows)
     by_rows = choose(rows, steps)
-    if by_rows.step.is_near is not None:
-        return choose(lanes, steps) if by_rows.step.is_near(lanes) else by_rows
-    times, moving = halo(lanes), MOVED * moved(lanes)
-    if times * (moving + LEAST) >= by_rows.cost:  # not even free reductions would pay for the copies
+    moving = MOVED * moved(lanes)
+    if moving >= by_rows.cost:  # not even free reductions would pay for the copies
         return by_rows
     by_lanes = choose(lanes, steps)
-    return by_lanes if times * (by_lanes.cost + moving) < by_rows.cost else by_rows
+    cost = by_lanes.cost + moving
+    return by_lanes if cost < by_rows.cost and cost * halo(lanes) < by_rows.cost else by_rows

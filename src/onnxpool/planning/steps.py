@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 REGISTER = 32  # bytes of the registers with which costs were measured
 MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
-SMALL_PLANE = 64  # elements of 4 bytes: channels of whole planes are made adjacent up to this size,
-LINED_PLANE = 1024  # or up to this one if steps load lines: 35x35 takes 0.7 times as long in place, 20x20 1.5 times
+SPLITS = {1: 1.0, 2: 1.0, 4: 0.1, 8: 0.35}  # those of splitting a row into phases, by itemsize, relative to bytes
+PLANAR_LANES = {1: 64, 2: 128, 4: 32, 8: 16}  # lanes made adjacent together; half or twice as many: 1.0 to 1.8
 PAGE = 1 << 12  # bytes
 WINDOWED = ("max", "magnitude", "mean", "norm", "wide")  # reductions that can be computed one axis after the other
 
@@ -61,10 +61,8 @@ class Step(NamedTuple):
     work : callable
         Amounts of work for each register full of results.
     costs : mapping
-        Nanoseconds for each unit of work, among them "results", on AMD Zen 3. `tools/measure_routes.py` measures and
-        prints them. A step without costs is chosen where no step with costs fits, or when a test forces it.
-    is_near : callable, optional
-        Whether strided channels should be made adjacent. By default, costs decide.
+        Nanoseconds for each unit of work, on AMD Zen 3. `tools/measure_routes.py` fits and prints them. A step without
+        costs is chosen where no step with costs fits, or when a test forces it.
     least_lanes : int
         Minimum bytes of lanes of a tile that is cut.
     in_place : bool
@@ -89,7 +87,6 @@ class Step(NamedTuple):
     bounded: Callable[[Problem], bool] | None = None
     work: Callable[[Problem], Work] = lambda problem: {}
     costs: Mapping[str, float] = {}
-    is_near: Callable[[Problem], bool] | None = None
     least_lanes: int = CACHE_LINE
     in_place: bool = False
     gathers: bool = False
@@ -116,64 +113,134 @@ def filled(values: float, width: float) -> float:
     return math.ceil(values / width) * width / values if values else 1
 
 
-def volume(problem: Problem) -> int:
-    return math.prod(axis.size for axis in problem.axes)
+def lanes_of(problem: Problem) -> int:
+    """The lanes that a step sees at a time: few of those that are made adjacent."""
+    most = PLANAR_LANES[problem.itemsize]
+    return most if problem.planar and most < problem.lanes else problem.lanes or 1
+
+
+def taps_inside(axis: Axis) -> float:
+    """The mean number of taps of a window that are inside the input, if those outside shrink steadily from the ends."""
+    kernel, stride, out = axis.kernel, axis.stride, axis.out
+    if axis.end - axis.begin == out:
+        return kernel
+    outside = 0.0
+    for beyond in (axis.pads[0], (out - 1) * stride + axis.span - axis.size - axis.pads[0]):
+        if beyond > 0:  # places by which the outermost window reaches into padding
+            windows = -(-beyond // stride)
+            if windows > out:
+                windows = out
+            for taps in (beyond / axis.dilation, (beyond - (windows - 1) * stride) / axis.dilation):
+                outside += windows * (taps if taps < kernel else kernel) / 2
+    return kernel - outside / out if outside < kernel * out else 0.0
 
 
 def direct_work(problem: Problem) -> Work:
-    """The work of windows that read all of their taps."""
-    width = REGISTER / problem.acc_bytes
-    registers = filled(problem.lanes, width)
-    most = [axis.most for axis in problem.axes]
-    taps = math.prod(most) * registers
-    tree = max(most) > FEW and KINDS[problem.reduction].merge is None
-    return {"taps": taps, "tree": taps if tree else 0, "axes": taps if len(most) > 3 else 0,
-            "part": taps if problem.lanes < width else 0,
-            "widened": taps if problem.itemsize < problem.acc_bytes else 0, "windows": width / max(1, problem.lanes),
-            "results": registers}
+    """
+    The work of windows that read all of their taps: registers of taps, and of those in a tree, of more than three axes,
+    or of few lanes; taps of blocks of registers, each of which waits for the one before it; windows; square roots.
+    """
+    lanes, axes, inside = lanes_of(problem), problem.axes, 1.0
+    tree = False
+    for axis in axes:
+        inside *= taps_inside(axis)
+        tree |= axis.kernel > FEW
+    registers = -(-lanes * problem.acc_bytes // REGISTER)
+    each = REGISTER / (lanes * problem.acc_bytes)  # windows for each register full of results
+    taps = inside * registers * each
+    blocks = registers // 4 + registers % 4 // 2 + registers % 2
+    return {"taps": taps, "tree": taps if tree and KINDS[problem.reduction].merge is None else 0,
+            "axes": taps if len(axes) > 3 else 0, "part": taps if each > 1 else 0, "waits": inside * blocks * each,
+            "windows": each, "roots": registers * each if problem.reduction == "norm" else 0}
 
 
-def sums(axis: Axis) -> float:
-    """The additions for each place of an axis that is reduced in a pass."""
-    return axis.most if axis.most <= FEW else 2 * math.log2(axis.most) + 2
+def whole_work(problem: Problem) -> Work:
+    """The work of whole channels: registers of taps; elements of the register in which a single lane ends."""
+    width, taps = REGISTER / problem.acc_bytes, 1
+    for axis in problem.axes:
+        taps *= axis.size
+    if problem.lanes > 1:
+        return {"taps": taps * filled(lanes_of(problem), width)}
+    return {"taps": -(-taps * problem.acc_bytes // REGISTER) * width, "joins": width}
 
 
-def places(axis: Axis) -> float:
-    """The number of places of a row for each of its windows."""
-    return ((axis.out - 1) * axis.stride + min(axis.span, 2 * axis.size)) / max(1, axis.out)
+def ordered_work(problem: Problem) -> Work:
+    """
+    The work of taps in row-major order: registers of taps and results; windows of lanes, or rows, each with a line for
+    every tap of the other axes. Elements far apart are picked one by one. Rows of a single axis hold all items.
+    """
+    width, lanes, inside = REGISTER / problem.acc_bytes, lanes_of(problem), 1.0
+    for axis in problem.axes:
+        inside *= taps_inside(axis)
+    if lanes > 1:
+        registers = filled(lanes, width)
+        return {"taps": inside * registers, "windows": width / lanes, "results": registers}
+    *before, last = problem.axes
+    results = max(1, last.out if before else last.out * problem.items)
+    registers, read = filled(results, width), 1.0
+    for axis in before:
+        read *= min(axis.size, places(axis)) / (axis.out or 1)
+    row = read * places(last) / (last.out or 1)
+    return {"taps": inside * registers, "results": registers, "picks": row if last.stride > 4 else 0,
+            "lines": width / results * inside / (taps_inside(last) or 1), "rows": width / results}
+
+
+def places(axis: Axis) -> int:
+    """The number of places that windows read, with those in the padding."""
+    span = axis.span if axis.span < 2 * axis.size else 2 * axis.size
+    return (axis.out - 1) * axis.stride + span
 
 
 def passes_work(problem: Problem) -> Work:
-    """The work of passes. Each writes results that the next one reads again: some repeatedly, some not at all."""
+    """
+    The work of passes: registers that are loaded, stored, added, and split into phases; results that are picked one by
+    one; registers of taps along the last axis, and of those that `direct` reads as they are; rows; items; square roots.
+
+    Each pass writes results that the next one reads again: some repeatedly, some not at all. Rows hold the padding of
+    the last axis, and trees that of theirs. Few taps of the first axis are reduced while they are loaded.
+    """
     *before, last = problem.axes
-    *spread, along = [places(axis) for axis in problem.axes]
-    width, lanes, out = REGISTER / problem.acc_bytes, problem.lanes or 1, last.out or 1
-    strided = last.stride > 1 and last.out > 1
-    row = filled(along * out * lanes, width) * along  # registers of a row for each of results
+    width, lanes, out, tree = REGISTER / problem.acc_bytes, lanes_of(problem), last.out or 1, last.kernel > FEW
+    results = out * lanes / width  # registers of a row of results
+    strided = last.stride > 1 and out > 1
     apart = strided and lanes >= width
-    tree = last.most > FEW
-    split = strided and not apart and lanes == 1 and last.stride <= 4 and not tree
-    split &= not (before and before[0].most > FEW)
+    split = strided and lanes == 1 and last.stride <= 4 and not tree and not (before and before[0].kernel > FEW)
     picked = strided and not apart and not split
+    joined = split and len(before) <= 1 and last.span == last.kernel <= last.stride and last.begin + out == last.end
+    converts = problem.itemsize < problem.acc_bytes or (problem.itemsize == 2 and problem.reduction == "max")
+    padded = places(last) or 1
+    row = -(-padded * lanes * problem.acc_bytes // REGISTER) / results
+    loaded = row if padded <= last.size else -(-last.size * lanes * problem.acc_bytes // REGISTER) / results
     done = filled(lanes if apart else out * lanes, width)
-    rows, results = math.prod(spread[1:]), lanes
-    for axis in problem.axes:
-        results *= axis.out or 1
-    work = {"loads": row * rows, "sums": 0.0, "splits": row if split else 0, "picks": width / lanes if picked else 0,
-            "taps": done * (1 if picked or tree else last.most), "rows": width / (out * lanes) * (1 + rows),
-            "items": width / results if before else 0,  # otherwise items are rows
-            "windows": width / lanes if apart else 0, "results": done}
-    for a, axis in enumerate(before):
-        if a == 0 and axis.most <= FEW:
-            work["loads"] *= axis.most
-            continue
-        work["loads"] *= spread[0] if a == 0 else 1
-        inner = math.prod(spread[a + 1:]) * row
-        work["sums"] += sums(axis) * inner * (spread[a] if axis.most > FEW else 1)
-    if tree or picked:
-        work["sums"] += sums(last) * row
-    work["widened"] = work["loads"] if problem.itemsize < problem.acc_bytes else 0
-    return work
+    taps = done if picked or joined or tree else done * last.kernel
+    stores, added, loads, windows = 0.0, 0.0, 1.0, 1
+    inner = row  # registers of rows for each register of results
+    for a in range(len(before) - 1, -1, -1):
+        axis = before[a]
+        windows *= axis.out or 1
+        count = places(axis)
+        if axis.kernel > FEW:
+            added += (2 * math.log2(axis.kernel) + 2) * inner * count / (axis.out or 1)
+            stores += inner
+            loads = count / (axis.out or 1)
+        else:
+            loads = taps_inside(axis)
+            if a:
+                added += loads * inner
+                stores += inner
+                if count > axis.size:
+                    count = axis.size
+        if a:
+            inner *= count / (axis.out or 1)
+    rows = inner / row  # for each row of results, and for each tap of the first axis
+    if picked or tree:
+        added += (2 * math.log2(last.kernel) + 2 if tree else last.kernel) * row
+        stores += row
+    return {"loads": loads * rows * loaded, "stores": stores + (rows * done if joined else inner),
+            "sums": added, "splits": inner * SPLITS[problem.itemsize] if split else 0,
+            "picks": width / lanes if picked else 0, "taps": taps, "plain": taps if apart and not converts else 0,
+            "rows": rows / results, "items": 1 / (results * windows) if before else 0,  # otherwise items are rows
+            "roots": done if problem.reduction == "norm" else 0}
 
 
 def has_short_padding(problem: Problem) -> bool:
@@ -185,20 +252,20 @@ def has_short_padding(problem: Problem) -> bool:
 STEPS = (
     Step("whole", "one window that covers a whole channel",
          (*WINDOWED, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
-         is_near=lambda problem: volume(problem) * MOVES[problem.itemsize] <= SMALL_PLANE,
-         in_place=True, gathers=True),
+         in_place=True, gathers=True, work=whole_work, costs={"taps": 0.545, "joins": 23.7}),
     Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
-         ("indexed_max", "mean_in_order"), 1 << 18, is_near=lambda problem: volume(problem) <= LINED_PLANE),
+         ("indexed_max", "mean_in_order"), 1 << 18, work=ordered_work,
+         costs={"taps": 0.0938, "results": 3.8, "windows": 13.0, "picks": 4.98, "lines": 0.545, "rows": 17.5}),
     Step("direct", "all other windows",
          WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
          work=direct_work,
-         costs={"taps": 0.59, "widened": 0.05, "tree": 0.23, "axes": 1.08, "part": 8.94, "windows": 10.05,
-                "results": 1.42}),
+         costs={"taps": 0.506, "tree": 0.792, "axes": 1.22, "part": 14.1, "waits": 0.805, "windows": 8.96,
+                "roots": 4.31}),
     Step("passes", "other windows whose strides and pads are at most 8 times the axis plus 64 elements",
          WINDOWED, 1 << 17, in_place=True, by_axis=True, bounded=has_short_padding,
          work=passes_work,
-         costs={"loads": 0.71, "widened": 0.12, "sums": 0.30, "splits": 0.86, "picks": 1.66, "taps": 0.33, "rows": 4.06,
-                "items": 70.26, "windows": 5.41, "results": 1.74}),
+         costs={"loads": 0.338, "stores": 0.744, "sums": 0.258, "splits": 0.976, "picks": 1.13, "taps": 0.681,
+                "plain": 0.624, "rows": 7.07, "items": 63.6, "roots": 0.859}),
 )
 COPY = "copy", "any", "bytes"  # the unit that copies a box of elements between any strides, for all steps
 VIEW = "copy"  # the route of results that are elements of X, which NumPy copies

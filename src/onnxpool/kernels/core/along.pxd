@@ -23,7 +23,7 @@ from .element cimport (
     watch_t,
     width,
 )
-from .job cimport FEW, Axis, Rule, Run, Tile, Window, run_at, window_at
+from .job cimport FEW, Axis, Rule, Run, Tile, run_at
 from .rows cimport SLACK, SLOTS, Layout, is_tree
 
 cdef struct Segment:
@@ -216,19 +216,25 @@ cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t row
 cdef inline void finish_empty(const Along* a, bint all_windows, elem_t* y, Py_ssize_t rows,
                               double outer) noexcept nogil:
     """Finish windows that lie entirely in the padding. Their sum is 0, not the identity -0."""
-    cdef Py_ssize_t _, w, i
-    cdef Window window
+    cdef Py_ssize_t _, w, end, i
+    cdef Run run
     cdef Divisor by
     cdef vec_t empty = vec_empty()
     if not (all_windows or a.gaps):
         return
     for _ in range(rows):
-        for w in range(a.windows):
-            window = window_at(a.axis, a.first + w)
-            i = a.lanes if window.taps and not all_windows else 0
-            if DIVIDES and not i:
-                by = divisor_of(window.count * outer)
-            while i < a.lanes:  # 0 / count is exact
-                finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule, a.watch)
-                i += LANES
+        w = 0
+        while w < a.windows:  # those of the interior are one run
+            run = run_at(a.axis, a.first + w, a.first + a.windows)
+            end = w + run.n
+            if run.window.taps and not all_windows:
+                w = end
+            elif DIVIDES:
+                by = divisor_of(run.window.count * outer)
+            while w < end:
+                i = 0
+                while i < a.lanes:  # 0 / count is exact
+                    finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule, a.watch)
+                    i += LANES
+                w += 1
         y += a.y_row

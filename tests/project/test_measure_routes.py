@@ -1,0 +1,71 @@
+"""The tool that times routes and fits costs runs, and finds costs that are known. No time is asserted."""
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onnxpool.planning import routes, steps
+from tools import measure_routes as tool
+
+UNITS = {step.name: set(step.costs) for step in steps.STEPS if step.costs} | {tool.MOVED: {""}}
+
+
+@pytest.fixture(autouse=True)
+def _restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "STEPS", routes.STEPS)
+    monkeypatch.setattr(routes, "MOVED", routes.MOVED)
+
+
+def few(seed: int) -> list[tool.Timed]:
+    """Some small cases, each route of which ran once."""
+    found = (tool.measured(case, 0) for case in itertools.islice(filter(tool.is_small, tool.cases(seed)), 60))
+    return [timed for timed in found if timed is not None]
+
+
+def test_a_quick_run_prints_regrets_and_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    times = tmp_path / "times"
+    tool.main(["--quick", "--fit", "--save", str(times)])
+    measured = capsys.readouterr().out
+    for name in UNITS:
+        assert f'    "{name}": ' in measured
+    tool.main(["--load", str(times)])
+    loaded = capsys.readouterr().out
+    assert "  worst " in loaded
+
+
+def test_every_work_has_costs() -> None:
+    """A unit of work without costs would be an error when a route is chosen; costs without work mean nothing."""
+    for timed in few(1):
+        for run in timed.runs:
+            step = next(step for step in steps.STEPS if step.name == run.step)
+            assert set(step.work(run.problem)) <= UNITS[step.name]
+            assert math.isfinite(step.cost(run.problem))
+            assert min(step.work(run.problem).values()) >= 0
+
+
+def test_a_fit_finds_costs_that_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If all times follow other costs, a fit from today's finds some that choose as well."""
+    rng = np.random.default_rng(3)
+    monkeypatch.setattr(tool, "TURNS", 500)
+    field = few(2)
+    other = {name: dict.fromkeys(units, 1.0) for name, units in UNITS.items()}
+    for step in steps.STEPS:
+        other[step.name] = {unit: cost * 3 ** rng.uniform(-1, 1) for unit, cost in step.costs.items()}
+    known = []
+    for timed in field:
+        runs = []
+        for run in timed.runs:
+            work, nanoseconds = tool.work_of(timed, run)
+            expected = sum(amount * other[name][unit] for (name, unit), amount in work.items())
+            runs.append(run._replace(seconds=run.seconds * expected / nanoseconds))
+        known.append(timed._replace(runs=runs))
+
+    def regret() -> float:
+        return float(np.mean([math.log(timed.regret(tool.choice_of(timed.problems))) for timed in known]))
+
+    before = regret()
+    tool.adopt(tool.fit(known))
+    assert regret() < before / 2
