@@ -475,3 +475,28 @@ def test_rows_that_are_wholly_in_the_padding_are_not_read():
     x = Slot(5).hold((2, 5, 7, 5, 3, 1, 2), np.dtype(np.float64), at_end=False, fill=0)
     y = onnxpool.average_pool(x, (3, 3, 2, 1, 1), strides=(3, 2, 2, 2, 2), pads=(4, 0, 2, 1, 0, 0, 4, 0, 0, 0))
     assert np.isnan(y).all()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, ml_dtypes.bfloat16, np.float32], ids=lambda t: np.dtype(t).name)
+@pytest.mark.parametrize(("size", "kernel", "stride", "pad"), [
+    ((6, 8), 2, 2, 0),     # rows of all items are equally far apart
+    ((5, 7), 2, 2, 0),     # the last row of each item is not read
+    ((6, 8), 3, 1, 1),     # identities between rows
+    ((6, 41), 3, 2, 1),    # rows of one group of phases, or of several
+    ((4, 5, 6), 2, 1, 0),  # a pass along the second axis
+    ((13, 3), 9, 1, 4),    # a tree along the first axis
+    ((11,), 3, 1, 0),      # one long row
+    ((11,), 4, 3, 2),
+])
+def test_items_that_share_a_block_have_the_bits_of_each_alone(size, kernel, stride, pad, dtype):
+    rng = np.random.default_rng(8)
+    x = rng.integers(0, 100, (3, 50, *size)).astype(dtype)
+    attributes = {"kernel_shape": [kernel] * len(size), "strides": [stride] * len(size), "pads": [pad] * 2 * len(size)}
+    if size == (13, 3):
+        attributes = {"kernel_shape": [kernel, 2], "strides": [stride, 1], "pads": [pad, 0, pad, 0]}
+    with forced("passes", lanes=False):
+        for kind in ("max",) if dtype == np.uint8 else ("max", "mean", "norm 2"):
+            pool = made(kind, attributes)
+            for items in (x, x[:, ::-1], x[..., 1:], x[:, :, :-1]):
+                alone = [[pool(items[n:n + 1, c:c + 1])[0, 0] for c in range(50)] for n in range(3)]
+                assert same_bits(pool(items), np.array(alone))

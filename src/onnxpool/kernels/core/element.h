@@ -338,8 +338,11 @@ INLINE vec_t vec_ones(ptrdiff_t begin, ptrdiff_t end) { /* ones in lanes begin t
 }
 /* The same for each phase of as many registers: ones where they hold the values [begin, end) of all of them. */
 RARE void vec_phases(vec_t *ones, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t phases) {
+#define LANES_BEFORE(value) /* divisions by constants are fast */                                             \
+    ((value) <= p ? 0 : phases == 2 ? ceil_div((value) - p, 2) : phases == 3 ? ceil_div((value) - p, 3)       \
+                                                               : ceil_div((value) - p, 4))
     for (ptrdiff_t p = 0; p < phases; p++)
-        ones[p] = vec_ones(begin > p ? ceil_div(begin - p, phases) : 0, end > p ? ceil_div(end - p, phases) : 0);
+        ones[p] = vec_ones(LANES_BEFORE(begin), LANES_BEFORE(end));
 }
 INLINE vec_t vec_keep(vec_t v, vec_t ones) { /* other lanes become the identity */
 #if defined(REDUCTION_wide)

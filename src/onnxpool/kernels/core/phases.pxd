@@ -188,8 +188,10 @@ cdef inline void load_groups(group_t* unused, const Columns* c, const elem_t* x,
     edges.head, edges.tail = c.left % block, (c.left + n) % block
     if edged:
         before, behind = c.left % block, (c.left + n - 1) % block + 1
-        vec_phases(edges.first, before, behind if groups == 1 else block, phases)
-        vec_phases(edges.last, 0, behind, phases)
+        if edges.head or groups == 1:
+            vec_phases(edges.first, before, behind if groups == 1 else block, phases)
+        if edges.tail and groups > 1:
+            vec_phases(edges.last, 0, behind, phases)
     if groups == 1:
         edges.head, edges.tail = edges.head or edges.tail, False
     x += start
