@@ -10,6 +10,7 @@ from programs import program
 
 import onnxpool
 from onnxpool import base, keys
+from onnxpool.planning import layout
 
 X = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
 
@@ -127,15 +128,16 @@ def test_a_plan_made_before_does_not_let_a_bad_shape_pass(sizes):
 NEW_SHAPES = {
     "small": (onnxpool.MaxPool(kernel_shape=3, strides=2, pads=1), (1, 8, 14, 15), 235),
     "channels": (onnxpool.AveragePool(kernel_shape=3, pads=1), (1, 64, 14, 15), 315),
-    "whole": (onnxpool.GlobalAveragePool(), (1, 64, 14, 15), 225),
+    "whole": (onnxpool.GlobalAveragePool(), (1, 64, 14, 15), 230),
     "large": (onnxpool.AveragePool(kernel_shape=3, pads=1), (1, 16, 200, 203), 290),
 }
 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("case", NEW_SHAPES)
-def test_a_new_shape_takes_few_steps(case):
+def test_a_new_shape_takes_few_steps(case, monkeypatch):
     """Calls are counted, because times vary."""
+    monkeypatch.setattr(layout, "learned", {})  # another test may have tuned a plan
     operator, shape, most = NEW_SHAPES[case]
     x, calls = np.ones(shape, np.float32), 0
 

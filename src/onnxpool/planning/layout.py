@@ -1,6 +1,5 @@
 """Layout: turns a request and the strides of its arrays into the setup of a pool. All setups come from `setup_of`."""
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -121,14 +120,18 @@ def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[i
 
 def key_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> str:
     """The problem as text: all that the fastest way can depend on."""
-    rows = problems_of(request, x, results, contiguous)[0][0]
-    reduction = request.reduction
-    dims = []
-    for dim in rows.dims:
+    forms, _ = problems_of(request, x, results, contiguous)
+    return key_in(request, x, results, forms[0])
+
+
+def key_in(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], form: Form) -> str:
+    """The same, for the first form of the problem."""
+    reduction, dims = request.reduction, []
+    for dim in form.dims:
         axis = dim.windows
         dims.append([dim.size, x[dim.x] if dim.x >= 0 else 0, *[y[dim.y] if dim.y >= 0 else 0 for y in results],
                      axis and [axis.out, axis.kernel, axis.stride, axis.dilation, *axis.pads, int(axis.counts_pads)]])
-    return json.dumps([dtype_name(request.dtype), reduction.name, reduction.p, reduction.whole, dims])
+    return str([dtype_name(request.dtype), reduction.name, reduction.p, reduction.whole, dims])
 
 
 def pools_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
@@ -180,7 +183,7 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
                         f"indices; give float64", "MaxPool", "X", value=dtype)
     forms, problems = problems_of(request, x, results, contiguous)
     if way is None and learned:
-        way = learned.get(key_of(request, x, results, contiguous))
+        way = learned.get(key_in(request, x, results, forms[0]))
     if way is None:
         choice = usual_of(problems)
     else:
