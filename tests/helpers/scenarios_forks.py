@@ -88,6 +88,7 @@ def fork_from_another_thread() -> None:
 def fork_in_a_handler() -> None:
     """A handler that runs during a parallel call may fork: the child pools on one thread, and the call succeeds."""
     children: list[int] = []
+    onnxpool.max_pool(LARGE[:, :1], 2, num_threads=1)  # imports what calls need, which the handler must not interrupt
     signal.signal(signal.SIGALRM, lambda *_: children.append(fork(serial_only)))
     signal.setitimer(signal.ITIMER_REAL, 0.1)
     long_call(2, images=8)

@@ -208,7 +208,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
     axes, lanes, planar, itemsize = problem.axes, problem.lanes, problem.planar, problem.itemsize
     most = steps.PLANAR_LANES[itemsize] if planar else 1 << 62
     room = PLANAR_ROOM if planar else step.room
-    if max([axis.most for axis in axes]) > FEW:
+    if not step.whole and max([axis.most for axis in axes]) > FEW:
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
     room = min(int(share * room), tiles.MOST)
     # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.

@@ -252,20 +252,20 @@ def has_short_padding(problem: Problem) -> bool:
 STEPS = (
     Step("whole", "one window that covers a whole channel",
          (*WINDOWED, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
-         in_place=True, gathers=True, work=whole_work, costs={"taps": 0.545, "joins": 23.7}),
+         in_place=True, gathers=True, work=whole_work, costs={"taps": 0.543, "joins": 12.9}),
     Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
          ("indexed_max", "mean_in_order"), 1 << 18, work=ordered_work,
          costs={"taps": 0.0938, "results": 3.8, "windows": 13.0, "picks": 4.98, "lines": 0.545, "rows": 17.5}),
     Step("direct", "all other windows",
          WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
          work=direct_work,
-         costs={"taps": 0.506, "tree": 0.792, "axes": 1.22, "part": 14.1, "waits": 0.805, "windows": 8.96,
-                "roots": 4.31}),
+         costs={"taps": 0.28, "tree": 0.745, "axes": 0.972, "part": 8.29, "waits": 1.68, "windows": 7.37,
+                "roots": 3.44}),
     Step("passes", "other windows whose strides and pads are at most 8 times the axis plus 64 elements",
          WINDOWED, 1 << 17, in_place=True, by_axis=True, bounded=has_short_padding,
          work=passes_work,
-         costs={"loads": 0.338, "stores": 0.744, "sums": 0.258, "splits": 0.976, "picks": 1.13, "taps": 0.681,
-                "plain": 0.624, "rows": 7.07, "items": 63.6, "roots": 0.859}),
+         costs={"loads": 0.353, "stores": 0.647, "sums": 0.237, "splits": 1.45, "picks": 1.74, "taps": 0.793,
+                "plain": 0.521, "rows": 2.75, "items": 56.0, "roots": 0.62}),
 )
 COPY = "copy", "any", "bytes"  # the unit that copies a box of elements between any strides, for all steps
 VIEW = "copy"  # the route of results that are elements of X, which NumPy copies
