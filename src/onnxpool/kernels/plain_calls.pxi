@@ -118,39 +118,40 @@ cdef class PlainPool:
         """Whether x is a plain array of this dtype and shape."""
         return is_plain(x, self.ndim, self.x_shape, self.typenum)
 
-    cdef tuple results(self, cnp.ndarray x, out):
-        """The arrays for the result and its indices, new or given; None if those given are not plain, or overlap."""
-        cdef int place
-        cdef tuple outs
+    cdef results(self, cnp.ndarray x, out):
+        """The array for the result, or a pair with that for indices, new or given. None if those given are not plain,
+        or overlap."""
         if out is None:
             y = cnp.PyArray_EMPTY(self.y_ndim, <cnp.npy_intp*> self.y_shape, self.typenum, 0)
             if not self.indexed:
-                return (y,)
+                return y
             return y, cnp.PyArray_EMPTY(self.y_ndim, <cnp.npy_intp*> self.y_shape, cnp.NPY_INT64, 0)
         if not self.indexed:
-            outs = (out,)
-        elif type(out) is tuple and len(out) == 2:
-            outs = out
-        else:
-            return None
-        for place in range(len(outs)):
-            if not is_plain(outs[place], self.y_ndim, self.y_shape, cnp.NPY_INT64 if place else self.typenum):
-                return None
-            if not cnp.PyArray_ISWRITEABLE(outs[place]) or overlap(x, outs[place]):
-                return None
-        if self.indexed and overlap(outs[0], outs[1]):
-            return None
-        return outs
+            return out if self.may_write(x, out, self.typenum) else None
+        if type(out) is tuple and len(<tuple> out) == 2:
+            y, indices = <tuple> out
+            if (self.may_write(x, y, self.typenum) and self.may_write(x, indices, cnp.NPY_INT64)
+                    and not overlap(y, indices)):
+                return out
+        return None
 
-    cdef run(self, cnp.ndarray x, tuple outs, int threads, Quantisation quantisation):
+    cdef bint may_write(self, cnp.ndarray x, y, int typenum):
+        """Whether y is a plain, writable array of this dtype for results that does not overlap x."""
+        return is_plain(y, self.y_ndim, self.y_shape, typenum) and cnp.PyArray_ISWRITEABLE(y) and not overlap(x, y)
+
+    cdef run(self, cnp.ndarray x, results, int threads, Quantisation quantisation):
         """Reduce x into `results`."""
         cdef Operands operands
         memset(&operands, 0, sizeof(Operands))
         operands.x, operands.y = self.x, self.y
-        operands.x.data, operands.y.data = <char*> cnp.PyArray_DATA(x), <char*> cnp.PyArray_DATA(outs[0])
+        operands.x.data = <char*> cnp.PyArray_DATA(x)
         if self.indexed:
+            y, indices = <tuple> results
             operands.indices = self.indices
-            operands.indices.data = <char*> cnp.PyArray_DATA(outs[1])
+            operands.indices.data = <char*> cnp.PyArray_DATA(indices)
+        else:
+            y = results
+        operands.y.data = <char*> cnp.PyArray_DATA(y)
         if quantisation is not None:
             operands.rule = quantisation.rule
         self.pool._run(&operands, threads)
@@ -169,16 +170,15 @@ cdef class PlainCall:
         cdef list known = self._plain
         cdef PlainPool plain
         cdef Quantisation quantisation = None
-        cdef tuple outs
         if known and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
             plain = known[0]
             if plain.quantised == (len(inputs) > 0) and plain.takes(x):
-                outs = plain.results(x, out)
-                if outs is not None:
+                results = plain.results(x, out)
+                if results is not None:
                     if plain.quantised:
                         quantisation = plain.quantisation
                         if quantisation is None or not quantisation.equals(inputs):
                             quantisation = plain.quantisation = Quantisation(inputs, self._rule(inputs))
-                    plain.run(x, outs, 1 if plain.serial else self._team(num_threads), quantisation)
-                    return outs if plain.indexed else outs[0]
+                    plain.run(x, results, 1 if plain.serial else self._team(num_threads), quantisation)
+                    return results
         return self._call(x, inputs, out, num_threads)

@@ -137,21 +137,19 @@ def taps_inside(axis: Axis) -> float:
 
 def direct_work(problem: Problem) -> Work:
     """
-    The work of windows that read all of their taps: registers of taps, and of those in a tree, of more than three axes,
-    or of few lanes; taps of blocks of registers, each of which waits for the one before it; windows; square roots.
+    The work of windows that read all of their taps: registers of taps, and of those of more than three axes, or of few
+    lanes; taps of blocks of registers, each of which waits for the one before it; windows; roots.
     """
     lanes, axes, inside = lanes_of(problem), problem.axes, 1.0
-    tree = False
     for axis in axes:
         inside *= taps_inside(axis)
-        tree |= axis.kernel > FEW
     registers = -(-lanes * problem.acc_bytes // REGISTER)
     each = REGISTER / (lanes * problem.acc_bytes)  # windows for each register full of results
     taps = inside * registers * each
     blocks = registers // 4 + registers % 4 // 2 + registers % 2
-    return {"taps": taps, "tree": taps if tree and KINDS[problem.reduction].merge is None else 0,
-            "axes": taps if len(axes) > 3 else 0, "part": taps if each > 1 else 0, "waits": inside * blocks * each,
-            "windows": each, "roots": registers * each if problem.reduction == "norm" else 0}
+    return {"taps": taps, "axes": taps if len(axes) > 3 else 0, "part": taps if each > 1 else 0,
+            "waits": inside * blocks * each, "windows": each,
+            "roots": registers * each if problem.reduction == "norm" else 0}
 
 
 def whole_work(problem: Problem) -> Work:
@@ -252,20 +250,19 @@ def has_short_padding(problem: Problem) -> bool:
 STEPS = (
     Step("whole", "one window that covers a whole channel",
          (*WINDOWED, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
-         in_place=True, gathers=True, work=whole_work, costs={"taps": 0.543, "joins": 12.9}),
+         in_place=True, gathers=True, work=whole_work, costs={"taps": 0.72, "joins": 14.0}),
     Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
          ("indexed_max", "mean_in_order"), 1 << 18, work=ordered_work,
          costs={"taps": 0.0938, "results": 3.8, "windows": 13.0, "picks": 4.98, "lines": 0.545, "rows": 17.5}),
     Step("direct", "all other windows",
          WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
          work=direct_work,
-         costs={"taps": 0.28, "tree": 0.745, "axes": 0.972, "part": 8.29, "waits": 1.68, "windows": 7.37,
-                "roots": 3.44}),
+         costs={"taps": 0.2, "axes": 1.51, "part": 8.36, "waits": 2.14, "windows": 7.06, "roots": 4.01}),
     Step("passes", "other windows whose strides and pads are at most 8 times the axis plus 64 elements",
          WINDOWED, 1 << 17, in_place=True, by_axis=True, bounded=has_short_padding,
          work=passes_work,
-         costs={"loads": 0.353, "stores": 0.647, "sums": 0.237, "splits": 1.45, "picks": 1.74, "taps": 0.793,
-                "plain": 0.521, "rows": 2.75, "items": 56.0, "roots": 0.62}),
+         costs={"loads": 0.357, "stores": 0.922, "sums": 0.254, "splits": 1.08, "picks": 3.22, "taps": 0.763,
+                "plain": 0.603, "rows": 3.72, "items": 78.3, "roots": 0.626}),
 )
 COPY = "copy", "any", "bytes"  # the unit that copies a box of elements between any strides, for all steps
 VIEW = "copy"  # the route of results that are elements of X, which NumPy copies

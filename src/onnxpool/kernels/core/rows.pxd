@@ -40,8 +40,9 @@ cdef struct Rows:
 cdef struct Layout:
     # The areas of scratch memory that a tile needs: sizes and positions, in accumulators.
     Rows[MOST_AXES] rows
-    int loaded, finished                     # axes before these are loaded and finished place by place, others at once;
-                                             # if `finished` is -1, items are finished at once, too
+    # Axes before `loaded` and `finished` are loaded and finished place by place, others at once. If `finished` is -1,
+    # items are finished at once, too.
+    int loaded, finished
     bint even                                # whether the rows of items that are loaded have the same distances
     Py_ssize_t chunk, items                  # windows of the first axis, and items, that are processed at a time
     Py_ssize_t begin, places, low, high      # last axis: first place, number of places, range of places inside

@@ -199,7 +199,7 @@ cdef inline void reduce_lines(part_t* unused, const Tree* tree, const elem_t* x,
     """Reduce the contiguous rows of each item, and a last row of only n values, to a row of the basket. The last part
     of a row overlaps the one before it."""
     cdef Rule rule = tree.rule[0]  # a copy, which no store changes
-    cdef Py_ssize_t width = tree.width, pitch = tree.basket_pitch, i = 0, k
+    cdef Py_ssize_t width = tree.width, pitch = tree.basket_pitch, i = 0, _
     cdef Py_ssize_t part = 2 * LANES if part_t is Pair else LANES
     cdef const elem_t* source
     cdef const elem_t* rest
@@ -208,7 +208,7 @@ cdef inline void reduce_lines(part_t* unused, const Tree* tree, const elem_t* x,
     while i < width:
         i = min(i, width - part)
         source, rest, y = x + i, x + i + rows * width, tree.basket + i
-        for k in range(items):
+        for _ in range(items):
             if n:
                 load_last(&v, tree, rest, n - i)
             reduce_rows(&v, n > 0, source, rows, width, &rule)
