@@ -153,7 +153,7 @@ def direct_work(problem: Problem) -> Work:
 
 
 def whole_work(problem: Problem) -> Work:
-    """The work of whole channels: registers of taps; joining the elements of the register in which a single lane ends."""
+    """The work of whole channels: registers of taps; joining the elements of a register in which a single lane ends."""
     width, taps = REGISTER / problem.acc_bytes, 1
     for axis in problem.axes:
         taps *= axis.size
