@@ -91,10 +91,6 @@ class Timed(NamedTuple):
         return taken[choice.problem.planar, choice.step.name] / min(taken.values())
 
 
-def choice_of(problems: Sequence[steps.Problem]) -> routes.Choice:
-    return routes.choose(problems[0]) if len(problems) == 1 else routes.choose_between(*problems)
-
-
 def mixed(rng: np.random.Generator, dtype: str) -> Workload | None:
     """The shape of one workload under the windows of another, both somewhat changed. None if they do not fit."""
     def one(values: Iterable[Any]) -> Any:
@@ -203,7 +199,7 @@ def measured(case: Case, rounds: int) -> Timed | None:
         seconds = [*map(min, seconds, fastest(calls, rounds))]
         runs = [Run(problems[planar], step, taken) for (planar, step), taken in zip(plans, seconds, strict=True)]
         timed = Timed(case, [problems[planar] for planar in sorted(problems)], runs)
-        if timed.regret(choice_of(timed.problems)) < DOUBTFUL:
+        if timed.regret(layout.usual_of(timed.problems)) < DOUBTFUL:
             break
     return timed
 
@@ -282,7 +278,7 @@ def summary(field: Sequence[Timed], worst: int) -> None:
     kinds: dict[str, list[float]] = {}
     lines = []
     for timed in field:
-        choice, case = choice_of(timed.problems), timed.case
+        choice, case = layout.usual_of(timed.problems), timed.case
         lost, chosen = timed.regret(choice), name_of(choice.problem, choice.step.name)
         times = "  ".join(f"{name_of(run.problem, run.step)} {run.seconds * 1e6:.1f}" for run in timed.runs)
         lines.append((lost, f"{lost:5.2f}  {times}  chosen {chosen}  {case}"))

@@ -137,7 +137,7 @@ def load_file(path: str) -> None:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
         load_wisdom(data)
-    except (OSError, ValueError, PoolTypeError) as error:
+    except (OSError, ValueError, RecursionError, PoolTypeError) as error:
         ignored(f"{path}: {error}")
 
 

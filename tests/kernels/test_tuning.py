@@ -229,7 +229,8 @@ def test_wisdom_is_loaded_at_import(plan, tmp_path):
     assert ran.stdout.strip() == str(stages)
 
 
-@pytest.mark.parametrize("content", [None, "", "[]", "{", '{"version": "0"}', "\x00\xff"])
+@pytest.mark.parametrize("content", [
+    None, "", "[]", "{", '{"version": "0"}', "\x00\xff", pytest.param("[" * 100_000, id="deep")])
 def test_a_file_that_cannot_be_used_is_ignored(tmp_path, content):
     """With a warning that names the file or what differs; the import succeeds."""
     path = tmp_path / "wisdom.json"

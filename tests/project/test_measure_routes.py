@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onnxpool.planning import routes, steps
+from onnxpool.planning import layout, routes, steps
 from tools import measure_routes as tool
 
 UNITS = {step.name: set(step.costs) for step in steps.STEPS if step.costs} | {tool.MOVED: {""}}
@@ -64,7 +64,7 @@ def test_a_fit_finds_costs_that_are_known(monkeypatch: pytest.MonkeyPatch) -> No
         known.append(timed._replace(runs=runs))
 
     def regret() -> float:
-        return float(np.mean([math.log(timed.regret(tool.choice_of(timed.problems))) for timed in known]))
+        return float(np.mean([math.log(timed.regret(layout.usual_of(timed.problems))) for timed in known]))
 
     before = regret()
     tool.adopt(tool.fit(known))

@@ -2,7 +2,6 @@
 
 import argparse
 import importlib.util
-import os
 from contextlib import nullcontext
 from typing import Any
 
@@ -10,7 +9,7 @@ from .. import __version__, get_num_threads, num_threads, wisdom
 from ..onnx import models
 from ..onnx.protos import ModelError, shape_text
 from . import OK
-from .run import chosen, executed
+from .run import check_folder, chosen, executed
 from .text import attributes_text, counted, json_text, table
 
 MISTAKES: tuple[type[Exception], ...] = (ModelError,)
@@ -60,8 +59,7 @@ def write_wisdom(path: str) -> None:
 def run(args: argparse.Namespace) -> int:
     """The command ``bench``."""
     path, inputs, _ = chosen(args)
-    if args.tune and not os.path.isdir(os.path.dirname(args.tune) or "."):
-        raise ModelError(f"cannot write {args.tune}: no such directory")
+    check_folder(args.tune)
     beside = importlib.util.find_spec(RIVAL) is not None
     with num_threads(args.threads) if args.threads else nullcontext():
         done, _ = executed(args, path, inputs, beside=beside, tune=bool(args.tune))

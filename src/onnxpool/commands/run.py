@@ -71,9 +71,14 @@ def prepare(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, An
     """Check the options of ``run``, and return the model, inputs and expected outputs."""
     if not args.check and (args.rtol, args.atol) != (None, None) and args.model is not None:
         raise ModelError("--rtol and --atol need --check, as nothing else is compared")
-    if args.output and not os.path.isdir(os.path.dirname(args.output) or "."):
-        raise ModelError(f"cannot write {args.output}: no such directory")
+    check_folder(args.output)
     return chosen(args)
+
+
+def check_folder(path: str | None) -> None:
+    """Refuse a file to write whose directory does not exist: before the work, not after it."""
+    if path and not os.path.isdir(os.path.dirname(path) or "."):
+        raise ModelError(f"cannot write {path}: no such directory")
 
 
 def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any]]:
