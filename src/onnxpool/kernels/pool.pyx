@@ -28,6 +28,8 @@ from .operands cimport Operand, Operands
 
 cdef enum:
     CACHED = 1 << 20  # bytes of elements that the caches of a core hold
+    RETRY = 1         # the place of a pool's jobs, after the first one
+    SHARED = 2
 
 cnp.import_array()
 
@@ -167,8 +169,8 @@ cdef class Pool:
     ----------
     setup : onnxpool.planning.layout.Setup
     """
-    cdef Job[2] jobs                 # the job, and one that computes suspect results again
-    cdef Py_ssize_t* numbers         # the arrays of both jobs
+    cdef Job[3] jobs                 # the job; one that computes suspect results again; the job of several threads
+    cdef Py_ssize_t* numbers         # the arrays of all jobs
     cdef Axis* axes
     cdef readonly object setup
     cdef double p, low, high
@@ -184,20 +186,22 @@ cdef class Pool:
         self.setup = setup
         self.outer = len(setup.form.groups)
         self.axes = <Axis*> calloc(rank, sizeof(Axis))
-        self.numbers = <Py_ssize_t*> calloc(2 * self.outer + 3 * rank, sizeof(Py_ssize_t))
+        self.numbers = <Py_ssize_t*> calloc(2 * self.outer + 4 * rank, sizeof(Py_ssize_t))
         if self.axes == NULL or self.numbers == NULL:
             raise MemoryError("onnxpool: cannot allocate memory for a pool")
         memset(self.jobs, 0, sizeof(self.jobs))
         self.p, self.divides, self.low, self.high = setup.p, setup.divides, setup.low, setup.high
         self._set_axes()
-        for i, stage in enumerate(setup.stages):
+        for i, stage in enumerate((*setup.stages, *setup.stages[:1])):
+            if i == len(setup.stages):
+                i, stage = SHARED, stage._replace(tile=stage.shared)
             job = &self.jobs[i]
             job.axis, job.rank, job.joined = self.axes, rank, setup.joined
             job.outer, job.outer_size, job.outer_place = self.outer, self.numbers, self.numbers + self.outer
             job.place, job.tile = job.outer_place + self.outer, job.outer_place + self.outer + (1 + i) * rank
-            self._set_job(job, stage, i == 1)
-            if i == 1:
-                self.jobs[0].retry = job
+            self._set_job(job, stage, i == RETRY)
+            if i != RETRY and len(setup.stages) > 1:
+                job.retry = &self.jobs[RETRY]
 
     def __dealloc__(self):
         free(self.axes)
@@ -257,7 +261,7 @@ cdef class Pool:
 
     @property
     def tasks(self):
-        return self.jobs[0].tasks
+        return self.jobs[SHARED].tasks
 
     def run(self, cnp.ndarray x, cnp.ndarray y, int threads, rule=None, cnp.ndarray indices=None):
         """Reduce x into y. All arrays have the shapes and dtypes of the job, and none overlaps x."""
@@ -331,8 +335,10 @@ cdef class Pool:
         for a in range(job.rank):
             room *= job.axis[a].size
         call.far = not call.apart and room > CACHED and fetches()
+        team = enter_team(threads if self.jobs[SHARED].tasks > 1 else 1)
+        if team.threads > 1:
+            job = &self.jobs[SHARED]
         room = round_up(room_of(job, &call), CACHE_LINE) + fence
-        team = enter_team(threads if job.tasks > 1 else 1)
         allocated = <char*> malloc(team.threads * room + CACHE_LINE)
         if allocated == NULL:
             leave_team(&team)

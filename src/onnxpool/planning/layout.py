@@ -37,6 +37,7 @@ class Stage(NamedTuple):
     by_axis: bool  # whether rows must be contiguous
     gathers: bool  # whether it reads strided elements itself
     tile: Tile
+    shared: Tile  # the tile of a task where several threads share the work
 
 
 class Setup(NamedTuple):
@@ -217,7 +218,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
     free = 0 if planar or (step.copies_in_room and not stays) else tiles.MOST - room
     work = tiles.Work(axes, by_axis=stays and step.by_axis, rows=planar)
 
-    def stage(step: Step, reduction: str, room: int, **limits: Any) -> Stage:
+    def stage(step: Step, reduction: str, room: int, alone: int = 1, together: int = 1, **limits: Any) -> Stage:
         unit = steps.unit_of(step.name, reduction, dtype)
 
         def volume(tile: Tile) -> int:
@@ -226,11 +227,14 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
             near = tiles.reused(axes, tile) if stays and step.rereads else 0
             return scratch + max(near * itemsize, held * itemsize - free)
 
-        tile = tiles.cut(axes, (groups, problem.items, lanes), volume, room, work, **limits)
-        return Stage(unit, step.by_axis, step.gathers and not planar, tile)
+        tile = shared = tiles.cut(axes, extents, volume, room, work, tasks=alone, **limits)
+        if together > alone:
+            shared = tiles.cut(axes, extents, volume, room, work, tile, tasks=together, **limits)
+        return Stage(unit, step.by_axis, step.gathers and not planar, tile, shared)
 
-    first = stage(step, problem.reduction, room, lane_values=(step.least_lanes // itemsize, most),
-                  grain=VECTOR // itemsize)
+    extents = groups, problem.items, lanes
+    first = stage(step, problem.reduction, room, *tiles.tasks_of(axes, extents),
+                  lane_values=(step.least_lanes // itemsize, most), grain=VECTOR // itemsize)
     if not retries:
         return (first,)
     return first, stage(steps.retry_of(step, problem), "wide", max(room, LONG_ROOM), within=first.tile)

@@ -135,16 +135,32 @@ def taps_inside(axis: Axis) -> float:
     return kernel - outside / out if outside < kernel * out else 0.0
 
 
+def slides(problem: Problem) -> bool:
+    """Whether `direct` has a loop along rows of these windows, which may share columns."""
+    *before, last = problem.axes
+    kernel, taps = last.kernel, 1
+    for axis in before:
+        taps *= axis.kernel
+    return (1 < taps <= 3 and (kernel, last.stride) in ((3, 1), (3, 2), (2, 2)) and last.dilation == 1
+            and max(last.pads) < kernel and lanes_of(problem) * problem.acc_bytes >= 2 * REGISTER
+            and problem.reduction in ("max", "mean"))
+
+
 def direct_work(problem: Problem) -> Work:
     """
     The work of windows that read all of their taps: registers of taps, and of those of more than three axes, or of few
-    lanes; taps of blocks of registers, each of which waits for the one before it; windows; roots.
+    lanes; taps of blocks of registers, each of which waits for the one before it; windows; roots. Windows that slide
+    along rows read each column once, and the totals of those that they share.
     """
     lanes, axes, inside = lanes_of(problem), problem.axes, 1.0
     for axis in axes:
         inside *= taps_inside(axis)
     registers = -(-lanes * problem.acc_bytes // REGISTER)
     each = REGISTER / (lanes * problem.acc_bytes)  # windows for each register full of results
+    if slides(problem):
+        last = axes[-1]
+        taps = inside / taps_inside(last) * last.stride + last.kernel - last.stride
+        return {"columns": taps * registers * each, "windows": each}
     taps = inside * registers * each
     blocks = registers // 4 + registers % 4 // 2 + registers % 2
     return {"taps": taps, "axes": taps if len(axes) > 3 else 0, "part": taps if each > 1 else 0,
@@ -257,7 +273,8 @@ STEPS = (
     Step("direct", "all other windows",
          WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
          work=direct_work,
-         costs={"taps": 0.2, "axes": 1.51, "part": 8.36, "waits": 2.14, "windows": 7.06, "roots": 4.01}),
+         costs={"taps": 0.2, "axes": 1.51, "part": 8.36, "waits": 2.14, "columns": 0.38, "windows": 7.06,
+                "roots": 4.01}),
     Step("passes", "other windows whose strides and pads are at most 8 times the axis plus 64 elements",
          WINDOWED, 1 << 17, in_place=True, by_axis=True, bounded=has_short_padding,
          work=passes_work,

@@ -15,6 +15,7 @@ TASKS = 16  # minimum number of tasks of a large problem, so that up to 8 thread
 # Minimum elements and results of a problem that is cut for threads; with half of this, small problems take 1.7 times
 # as long.
 LARGE = 1 << 18
+LONGEST = 1 << 24  # maximum elements and results of a task, after which the calling thread checks for signals
 MOST_EXTRA = 1.6  # maximum work of two half tiles relative to a whole one, unless memory demands more
 HALVED_LANES = 1.2  # work of halving lanes that fill cache lines; otherwise 2
 
@@ -129,8 +130,17 @@ def halved(tile: Tile, work: Work, least: int, grain: int) -> tuple[float, Tile]
     return more, Tile(items, (*windows[:a], (windows[a] + 1) // 2, *windows[a + 1:]), lanes)
 
 
+def tasks_of(axes: Sequence[Axis], extents: tuple[int, int, int]) -> tuple[int, int]:
+    """The minimum numbers of tasks of a problem, for one thread and for several, if it can be divided so far."""
+    each = math.prod([axis.read_by(axis.out) for axis in axes]) + math.prod([axis.out for axis in axes])
+    amount = each * math.prod(extents)
+    alone = amount // LONGEST
+    return max(1, alone), max(TASKS, alone) if amount >= LARGE else 1
+
+
 def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[Tile], int], room: int,
-        work: Work, within: Tile | None = None, lane_values: tuple[int, int] = (1, 1 << 62), grain: int = 1) -> Tile:
+        work: Work, within: Tile | None = None, lane_values: tuple[int, int] = (1, 1 << 62), grain: int = 1,
+        tasks: int = 1) -> Tile:
     """
     Cuts x[group, item, axes, lane] into tiles.
 
@@ -151,14 +161,14 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
         Minimum lanes of a tile that is cut, and maximum lanes of any tile.
     grain : int, optional
         The lanes of every tile but the last are a multiple of it.
+    tasks : int, optional
+        Minimum number of tiles, if the problem can be divided so far.
     """
     groups, items, lanes = extents
     tile = within or Tile(items, tuple([axis.out for axis in axes]), min(lanes, lane_values[1]))
-    each = 0 if within else places(axes, tile.windows) + math.prod(tile.windows)
-    large = each * groups * items * lanes >= LARGE
-    tasks = TASKS if large else 1
-    if large:  # items are always halved first
-        tile = Tile(fewer(items, tasks, groups * ceil_div(lanes, tile.lanes)), tile.windows, tile.lanes)
+    if tasks > 1:  # items are always halved first
+        each = groups * count(axes, items, lanes, tile._replace(items=items))
+        tile = tile._replace(items=fewer(items, tasks, each))
     held = volume(tile)
     while True:
         wanted = held > room or (tasks > 1 and groups * count(axes, items, lanes, tile) < tasks)

@@ -40,6 +40,12 @@ enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
 #endif
 
+#if defined(REDUCTION_norm) || defined(REDUCTION_wide) || defined(REDUCTION_magnitude)
+enum { SLIDES = 0 };
+#else
+enum { SLIDES = 1 };
+#endif
+
 /* ---- Accumulators. */
 #define ACCUMULATORS(type, register_type, bits)                                                 \
     typedef type acc_t;                                                                         \
@@ -193,6 +199,8 @@ INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, wa
 /* ---- Norms: sums of powers, in doubles, whose range they may leave. */
 #elif defined(REDUCTION_norm)
 RARE vec_t vec_powers(vec_t v, double p) {
+    if (p == 3)
+        return v * v * v;
     for (int i = 0; i < (int)LANES; i++)
         v[i] = power(v[i], p);
     return v;
@@ -203,15 +211,10 @@ RARE vec_t vec_roots(vec_t v, double p) {
     return v;
 }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
-    vec_t v = widen_to_double(x);
+    const vec_t v = widen_to_double(x), magnitude = (vec_t)((int64_v)v & INT64_MAX);
     if (rule->p == 2)
         return v * v;
-    v = (vec_t)((int64_v)v & INT64_MAX);
-    if (rule->p == 1)
-        return v;
-    if (rule->p == 3)
-        return v * v * v;
-    return vec_powers(v, rule->p);
+    return rule->p == 1 ? magnitude : vec_powers(magnitude, rule->p);
 }
 typedef struct { int64_v unsafe; } watch_t;
 INLINE watch_t watch_nothing(void) { return (watch_t){(int64_v){0}}; }

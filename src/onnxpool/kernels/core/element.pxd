@@ -17,6 +17,7 @@ cdef extern from "element.h" nogil:
         DIVIDES
         IDEMPOTENT
         ORDERED
+        SLIDES
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_part(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept
     vec_t vec_ones(Py_ssize_t begin, Py_ssize_t end) noexcept
@@ -141,24 +142,24 @@ cdef inline void fold(block_t* earlier, const elem_t* x, Py_ssize_t n, const Rul
 
 
 cdef inline void read(block_t* v, const acc_t* x) noexcept nogil:
-    if block_t is Block:
+    if block_t is Block or block_t is Woven4:
         v.a, v.b, v.c, v.d = vec_read(x), vec_read(x + LANES), vec_read(x + 2 * LANES), vec_read(x + 3 * LANES)
-    elif block_t is Pair or block_t is Ends:
+    elif block_t is Pair or block_t is Ends or block_t is Woven:
         v.a, v.b = vec_read(x), vec_read(x + second(v))
-    elif block_t is vec_t:
+    else:
         v[0] = vec_read(x)
 
 
 cdef inline void write(acc_t* y, const block_t* v) noexcept nogil:
-    if block_t is Block:
+    if block_t is Block or block_t is Woven4:
         vec_write(y, v.a)
         vec_write(y + LANES, v.b)
         vec_write(y + 2 * LANES, v.c)
         vec_write(y + 3 * LANES, v.d)
-    elif block_t is Pair or block_t is Ends:
+    elif block_t is Pair or block_t is Ends or block_t is Woven:
         vec_write(y, v.a)
         vec_write(y + second(v), v.b)
-    elif block_t is vec_t:
+    else:
         vec_write(y, v[0])
 
 
