@@ -214,7 +214,13 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     const vec_t v = widen_to_double(x), magnitude = (vec_t)((int64_v)v & INT64_MAX);
     if (rule->p == 2)
         return v * v;
-    return rule->p == 1 ? magnitude : vec_powers(magnitude, rule->p);
+    if (rule->p == 1)
+        return magnitude;
+#if defined(STEP_whole) /* elsewhere, roots take longer than cubes, which would be a tenth of the code */
+    if (rule->p == 3)
+        return v * v * magnitude;
+#endif
+    return vec_powers(magnitude, rule->p);
 }
 typedef struct { int64_v unsafe; } watch_t;
 INLINE watch_t watch_nothing(void) { return (watch_t){(int64_v){0}}; }

@@ -10,10 +10,8 @@ from ..core.element cimport (
     Divisor,
     LANES,
     ORDERED,
-    SLIDES,
     Woven,
     Woven4,
-    acc_t,
     block_t,
     divide,
     divisor_of,
@@ -23,24 +21,21 @@ from ..core.element cimport (
     fold,
     join,
     load,
-    read,
     vec_empty,
     vec_none,
     vec_t,
-    vec_write,
     watch_nothing,
     watch_suspects,
     watch_t,
     width,
-    write,
 )
-from ..core.job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, Window, fetch, round_up, run_at, window_at
+from ..core.fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
+from ..core.job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, Window, fetch, run_at, window_at
+from ..core.slide cimport Slide, can_slide, prepare_slide, slide_room, slide_row
 
 cdef enum:
     LEVELS = 64  # levels of a tree: the bits of a place, counted with the padding
-    AHEAD = 512  # minimum prefetch distance in bytes
     MOST_TAPS = FEW * FEW * FEW
-    TAPS = 3  # of windows that share columns, along the last axis
 
 cdef struct Taps:
     # The taps of a window along its axes, which are reduced from the first on. There are at least three; extra axes
@@ -60,21 +55,9 @@ cdef struct Windows:
     int along                      # number of axes with several taps,
     Py_ssize_t each                # and the number of taps along the first of these
     const Py_ssize_t* offset
-    Py_ssize_t all, fresh, ahead   # number of taps, of last taps that are prefetched, and the distance of prefetches
-    Py_ssize_t tap, lane           # position of the next prefetch, which goes tap by tap, in the order of memory
+    Py_ssize_t all                 # number of taps
+    Fetches fetches
     const Rule* rule
-
-
-ctypedef acc_t* kept_t
-
-cdef struct Slide:
-    # Windows along the last axis that share columns. A column holds the elements at one place of that axis, reduced
-    # along the other axes. The columns that the next window shares are kept.
-    Windows w                              # `taps` are those of a column
-    int kept, fresh                        # number of columns that a window shares with the one before it, and others
-    int known, low, high, passed           # at a border: kept columns, range of fresh ones inside, those not kept
-    Py_ssize_t stride                      # from column to column
-    kept_t[TAPS - 1] column                # those that are kept
 
 
 cdef inline void plant(block_t* stack, Py_ssize_t place, block_t* value) noexcept nogil:
@@ -229,17 +212,6 @@ cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize
     reduce_axes(total, t, a, x, n, rule)
 
 
-cdef inline void fetch_part(Windows* w, const elem_t* x, Py_ssize_t block) noexcept nogil:
-    """Prefetch a part of a later window: as many elements as a block of this width reads."""
-    cdef Py_ssize_t _
-    for _ in range(w.fresh):
-        fetch(x + w.offset[w.tap] + w.lane + w.ahead, block * sizeof(elem_t))
-        w.lane += block
-        if w.lane >= w.lanes:
-            w.lane = 0
-            w.tap = w.tap + 1 if w.tap + 1 < w.all else w.all - w.fresh
-
-
 cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, const elem_t* x, elem_t* y,
                                   const Divisor* by, watch_t* watch) noexcept nogil:
     """Pool the lanes of a window that fill blocks. The last vector may overlap the one before it."""
@@ -247,7 +219,7 @@ cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, 
     cdef Py_ssize_t block = width(unused)
     while lane + block <= w.lanes or (block == LANES and lane < w.lanes):
         lane = max(0, min(lane, w.lanes - block))
-        fetch_part(w, x, block)
+        fetch_part(&w.fetches, x, block)
         reduce_few(&total, w, x + lane, w.lanes)
         if block_t is vec_t and DIVIDES and w.rule.careful:
             divide(y + lane, w.lanes, &total, by.count, w.rule, watch)
@@ -263,8 +235,8 @@ cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const 
     cdef watch_t seen = watch[0]
     cdef Py_ssize_t _, lane
     for _ in range(w.n):
-        lane = w.lane = 0
-        w.tap = w.all - w.fresh
+        lane = 0
+        start_fetches(&w.fetches)
         if not (DIVIDES and w.rule.careful):
             lane = pool_lanes(<Woven4*> NULL, 0, &w, x, y, by, &seen)
             lane = pool_lanes(<Woven*> NULL, lane, &w, x, y, by, &seen)
@@ -274,142 +246,12 @@ cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const 
     watch[0] = seen
 
 
-cdef inline void reduce_three(block_t* total, const Windows* w, const elem_t* x) noexcept nogil:
-    """Reduce a column of up to three taps."""
-    load(total, x, w.lanes, w.rule)
-    if w.all > 1:
-        fold(total, x + w.offset[1], w.lanes, w.rule)
-    if w.all > 2:
-        fold(total, x + w.offset[2], w.lanes, w.rule)
-
-
-cdef inline Py_ssize_t slide_lanes(block_t* unused, Py_ssize_t lane, Py_ssize_t* at, const Slide* s, const elem_t* x,
-                                   elem_t* y, const Divisor* by, watch_t* watch, int kept, int fresh) noexcept nogil:
-    """Pool the lanes of a window that fill blocks. A last pair of registers may overlap the one before it. Numbers of
-    columns are constants, or 0 at a border."""
-    cdef block_t total, column
-    cdef Py_ssize_t block = width(unused)
-    cdef int i, known = kept if fresh else s.known, low = 0 if fresh else s.low, high = fresh if fresh else s.high
-    cdef int passed = (fresh - kept if fresh > kept else 0) if fresh else s.passed
-    while lane + block <= s.w.lanes or (block == 2 * LANES and lane < s.w.lanes):
-        lane = min(lane, s.w.lanes - block)
-        if kept:
-            read(&total, s.column[0] + at[0])
-        elif fresh:
-            reduce_three(&total, &s.w, x + lane)
-        else:
-            fill(&total, vec_none())
-        for i in range(1 if kept else 0, known):
-            read(&column, s.column[i] + at[0])
-            join(&total, &column)
-        for i in range(1 if fresh and not kept else low, high):
-            reduce_three(&column, &s.w, x + lane + i * s.stride)
-            join(&total, &column)
-            if i >= passed:
-                write(s.column[i - passed] + at[0], &column)
-        finish(y + lane, s.w.lanes, &total, by, s.w.rule, watch)
-        lane += block
-        at[0] += block
-    return lane
-
-
-cdef inline void rotate(Slide* s) noexcept nogil:
-    """Bring the columns that are kept in order, after fresh ones have replaced the first ones."""
-    cdef kept_t first = s.column[0]
-    if s.kept == 2:
-        s.column[0], s.column[1] = s.column[1], first
-
-
-cdef inline void slide_windows(Slide* shared, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by,
-                               watch_t* watch, int kept, int fresh) noexcept nogil:
-    """Pool windows whose fresh columns are inside."""
-    cdef Slide s = shared[0]  # a copy, which stores cannot change
-    cdef watch_t seen = watch[0]
-    cdef Py_ssize_t _, lane, at
-    for _ in range(n):
-        at = 0
-        lane = slide_lanes(<Woven4*> NULL, 0, &at, &s, x, y, by, &seen, kept, fresh)
-        slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, &seen, kept, fresh)
-        rotate(&s)
-        x += fresh * s.stride
-        y += s.w.y_step
-    shared.column = s.column
-    watch[0] = seen
-
-
-cdef void slide_interior(Slide* s, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by,
-                         watch_t* watch) noexcept nogil:
-    if s.kept == 2:
-        slide_windows(s, n, x, y, by, watch, 2, 1)
-    elif s.kept == 1:
-        slide_windows(s, n, x, y, by, watch, 1, 2)
-    else:
-        slide_windows(s, n, x, y, by, watch, 0, 2)
-
-
-cdef void slide_border(Slide* s, const Axis* axis, Py_ssize_t place, bint first, const elem_t* x, elem_t* y,
-                       const Divisor* by, watch_t* watch) noexcept nogil:
-    """Pool the first window of a row, or one with fresh columns in the padding."""
-    cdef Py_ssize_t at = 0, values
-    cdef int i, columns = s.kept + s.fresh if first else s.fresh
-    s.known = 0 if first else s.kept
-    s.passed = s.fresh if first else max(0, s.fresh - s.kept)
-    place += s.known
-    s.low, s.high = max(0, min(<Py_ssize_t> columns, -place)), max(0, min(<Py_ssize_t> columns, axis.size - place))
-    slide_lanes(<Woven*> NULL, 0, &at, s, x + place * s.stride, y, by, watch, 0, 0)
-    for i in range(s.passed, columns):
-        if not s.low <= i < s.high:
-            values = at
-            while values:
-                values -= LANES
-                vec_write(s.column[i - s.passed] + values, vec_none())
-    if not first:
-        rotate(s)
-
-
-cdef void slide_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double outer_count,
-                    watch_t* watch) noexcept nogil:
-    """Pool the windows along the last axis, which share columns."""
-    cdef int last = tile.rank - 1, i
-    cdef const Axis* axis = &tile.axis[last]
-    cdef Py_ssize_t at = tile.begin[last], place
-    cdef Divisor by
-    cdef Run run
-    cdef Slide s
-    s.fresh, s.kept, s.stride = axis.stride, axis.kernel - axis.stride, tile.x_stride[last]
-    s.w.y_step, s.w.lanes, s.w.rule = tile.y_stride[last], tile.lanes, tile.rule
-    s.w.taps[0], s.w.taps[1], s.w.taps[2] = t.n[0], t.n[1], 1
-    list_taps(t, &s.w)
-    for i in range(s.kept):
-        s.column[i] = <acc_t*> tile.scratch + i * round_up(tile.lanes, 2 * LANES)
-    while at < tile.end[last]:
-        run = run_at(axis, at, tile.end[last])
-        by = divisor_of(run.window.count * outer_count)
-        place = at * axis.stride - axis.pad
-        if at == tile.begin[last] and (s.kept or place < 0) or place + axis.kernel > axis.size:
-            slide_border(&s, axis, place, at == tile.begin[last], x, y + at * s.w.y_step, &by, watch)
-            at += 1
-        else:
-            slide_interior(&s, run.n, x + (place + s.kept) * s.stride, y + at * s.w.y_step, &by, watch)
-            at += run.n
-
-
-cdef inline bint slides(const Tile* tile, const Taps* t) noexcept nogil:
-    """Whether rows of windows of 3x3 or fewer taps share columns, and none of them lies in the padding."""
-    cdef const Axis* axis = &tile.axis[tile.rank - 1]
-    return (SLIDES and t.last == 2 and not t.many and t.n[0] * t.n[1] in (1, 2, 3)
-            and (axis.kernel == TAPS and axis.stride < TAPS or axis.kernel == axis.stride == 2)
-            and axis.dilation == 1 and axis.pad < axis.kernel
-            and (axis.out - 1) * axis.stride - axis.pad < axis.size
-            and tile.lanes >= 2 * LANES and not (DIVIDES and tile.rule.careful))
-
-
 cdef inline void fetch_long(const Taps* t, const Windows* w, const elem_t* behind,
                             Py_ssize_t step) noexcept nogil:
     """Prefetch the elements that a later window reads and this one does not."""
     cdef Py_ssize_t i
     for i in range(min(t.n[0], step)):
-        fetch(behind + w.ahead - (i + 1) * t.stride[0], w.lanes * sizeof(elem_t))
+        fetch(behind + w.fetches.ahead - (i + 1) * t.stride[0], w.lanes * sizeof(elem_t))
 
 
 cdef void pool_long(const Taps* t, const Windows* w, const elem_t* x, elem_t* y, const Divisor* by,
@@ -463,7 +305,7 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
     cdef Run run
     cdef Windows w
     w.x_step, w.y_step, w.lanes, w.rule = step * stride, tile.y_stride[last], tile.lanes, tile.rule
-    w.ahead = w.x_step * max(1, AHEAD // max(1, w.x_step * <Py_ssize_t> sizeof(elem_t)))
+    w.fetches.lanes, w.fetches.ahead = tile.lanes, distance_ahead(w.x_step)
     while at < tile.end[last]:
         run = run_at(axis, at, tile.end[last])
         if run.window.count * outer_count != count:
@@ -477,10 +319,11 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
             pool_long(t, &w, x + run.window.first * stride, y + at * w.y_step, &by, watch)
         else:
             w.n, w.taps[0], w.taps[1], w.taps[2] = run.n, t.n[0], t.n[1], t.n[2]
-            w.fresh = 0
+            w.fetches.n = 0
             if tile.far:
-                w.fresh = min(run.window.taps, step) * (t.n[0] * t.n[1] * t.n[2] // run.window.taps)
+                w.fetches.n = min(run.window.taps, step) * (t.n[0] * t.n[1] * t.n[2] // run.window.taps)
             list_taps(t, &w)
+            w.fetches.offset = w.offset + w.all - w.fetches.n
             pool_windows(&w, x + run.window.first * stride, y + at * w.y_step, &by, watch)
         at += run.n
 
@@ -512,7 +355,11 @@ cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch
     cdef double count
     cdef Window window
     cdef Taps t
+    cdef Slide slide
+    cdef bint slides = can_slide(tile)
     prepare(tile, &t)
+    if slides:
+        prepare_slide(tile, &slide)
     for a in range(last):
         at[a] = tile.begin[a]
     while True:
@@ -524,8 +371,8 @@ cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch
             source += window.first * tile.x_stride[a]
             target += at[a] * tile.y_stride[a]
             count *= window.count
-        if slides(tile, &t):
-            slide_row(tile, &t, source, target, count, watch)
+        if slides and t.n[0] and t.n[1]:
+            slide_row(&slide, t.n[0] * t.n[1], source, target, count, watch)
         else:
             pool_row(tile, &t, source, target, count, watch)
         if advance(at, tile.begin, tile.end, last) < 0:
@@ -541,5 +388,5 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
 
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
-    """Bytes of scratch memory: a stack of blocks for each axis."""
-    return max(max(3, tile.rank) * LEVELS * sizeof(Woven4), TAPS * round_up(tile.lanes, 2 * LANES) * sizeof(acc_t))
+    """Bytes of scratch memory: a stack of blocks for each axis, or columns."""
+    return max(max(3, tile.rank) * LEVELS * <Py_ssize_t> sizeof(Woven4), slide_room(tile))

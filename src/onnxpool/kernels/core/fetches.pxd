@@ -1,0 +1,32 @@
+"""Prefetches of the elements of a later window, in the order of memory: tap by tap, a block of lanes at a time."""
+from .element cimport elem_t
+from .job cimport fetch
+
+cdef enum:
+    AHEAD = 512  # minimum prefetch distance in bytes
+
+cdef struct Fetches:
+    const Py_ssize_t* offset       # of the taps that are prefetched,
+    Py_ssize_t n                   # and their number
+    Py_ssize_t lanes, ahead        # lanes of a tap, and the distance of prefetches
+    Py_ssize_t tap, lane           # position of the next prefetch
+
+
+cdef inline Py_ssize_t distance_ahead(Py_ssize_t step) noexcept nogil:
+    """The distance of prefetches, in elements, for windows at this distance from each other."""
+    return step * max(1, AHEAD // max(1, step * <Py_ssize_t> sizeof(elem_t)))
+
+
+cdef inline void start_fetches(Fetches* f) noexcept nogil:
+    f.tap = f.lane = 0
+
+
+cdef inline void fetch_part(Fetches* f, const elem_t* x, Py_ssize_t block) noexcept nogil:
+    """Prefetch as many elements of a later window as a block of this width reads."""
+    cdef Py_ssize_t _
+    for _ in range(f.n):
+        fetch(x + f.offset[f.tap] + f.lane + f.ahead, block * sizeof(elem_t))
+        f.lane += block
+        if f.lane >= f.lanes:
+            f.lane = 0
+            f.tap = f.tap + 1 if f.tap + 1 < f.n else 0

@@ -1,0 +1,200 @@
+"""Windows of 3x3 and 2x2 taps that slide along rows of adjacent lanes.
+
+A column holds the elements at one place of the last axis, reduced along the other axes. Neighbouring windows share
+columns, whose totals are kept in scratch memory. Elements are thus read once for each row of windows, in the order of
+memory. Numbers of columns are constants: with variable ones, 3x3 means take 1.7 times as long (Zen 3).
+"""
+from .element cimport (
+    DIVIDES,
+    LANES,
+    SLIDES,
+    Divisor,
+    Woven,
+    Woven4,
+    acc_t,
+    block_t,
+    divisor_of,
+    elem_t,
+    fill,
+    finish,
+    fold,
+    join,
+    load,
+    read,
+    vec_none,
+    vec_write,
+    watch_t,
+    width,
+    write,
+)
+from .fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
+from .job cimport Axis, Rule, Run, Tile, round_up, run_at
+
+cdef enum:
+    MOST_COLUMN = 3  # maximum taps of a column, and columns of a window
+
+ctypedef acc_t* kept_t
+
+cdef struct Slide:
+    const Axis* axis                       # the last one
+    Py_ssize_t begin, end                  # windows along it
+    int kept, fresh                        # number of columns that a window shares with the one before it, and others
+    int known, low, high, passed           # at a border: kept columns, range of fresh ones inside, those not kept
+    int taps, rows                         # number of taps of a column, and of its last ones that other rows of windows
+    Py_ssize_t tap, stride, y_step, lanes  # have not read; from tap to tap, column to column, and result to result
+    const Rule* rule
+    kept_t[MOST_COLUMN - 1] column         # totals of columns that are kept
+    Fetches fetches
+    Py_ssize_t[MOST_COLUMN * MOST_COLUMN] fetched
+
+
+cdef inline int axis_of_columns(const Tile* tile) noexcept nogil:
+    """The axis of the taps of a column, or -1 if several axes have taps."""
+    cdef int a, found = -1
+    for a in range(tile.rank - 1):
+        if tile.axis[a].kernel > 1:
+            if found >= 0:
+                return -1
+            found = a
+    return found
+
+
+cdef inline bint can_slide(const Tile* tile) noexcept nogil:
+    """Whether there is a loop for these windows. Each of them has columns inside the array."""
+    cdef const Axis* axis = &tile.axis[tile.rank - 1]
+    cdef int a = axis_of_columns(tile)
+    return (SLIDES and a >= 0 and tile.axis[a].kernel <= MOST_COLUMN and tile.lanes >= 2 * LANES
+            and (axis.kernel == 3 and axis.stride < 3 or axis.kernel == axis.stride == 2) and axis.dilation == 1
+            and axis.pad < axis.kernel and (axis.out - 1) * axis.stride - axis.pad < axis.size
+            and not (DIVIDES and tile.rule.careful))
+
+
+cdef inline Py_ssize_t slide_room(const Tile* tile) noexcept nogil:
+    """Bytes of scratch memory."""
+    return (MOST_COLUMN - 1) * round_up(tile.lanes, 2 * LANES) * sizeof(acc_t)
+
+
+cdef inline void prepare_slide(const Tile* tile, Slide* s) noexcept nogil:
+    cdef int last = tile.rank - 1, a = axis_of_columns(tile), i
+    s.axis, s.begin, s.end = &tile.axis[last], tile.begin[last], tile.end[last]
+    s.fresh, s.kept = s.axis.stride, s.axis.kernel - s.axis.stride
+    s.tap, s.stride, s.y_step = tile.axis[a].dilation * tile.x_stride[a], tile.x_stride[last], tile.y_stride[last]
+    s.lanes, s.rule, s.rows = tile.lanes, tile.rule, tile.axis[a].stride if tile.far and not s.kept else 0
+    for i in range(s.kept):
+        s.column[i] = <acc_t*> tile.scratch + i * round_up(tile.lanes, 2 * LANES)
+    s.fetches.n, s.fetches.offset, s.fetches.lanes = 0, s.fetched, tile.lanes
+    s.fetches.ahead = distance_ahead(s.fresh * s.stride)
+
+
+cdef inline void reduce_column(block_t* total, const Slide* s, const elem_t* x) noexcept nogil:
+    load(total, x, s.lanes, s.rule)
+    if s.taps > 1:
+        fold(total, x + s.tap, s.lanes, s.rule)
+    if s.taps > 2:
+        fold(total, x + 2 * s.tap, s.lanes, s.rule)
+
+
+cdef inline Py_ssize_t slide_lanes(block_t* unused, Py_ssize_t lane, Py_ssize_t* at, Slide* s, const elem_t* x,
+                                   elem_t* y, const Divisor* by, watch_t* watch, int kept, int fresh) noexcept nogil:
+    """Pool the lanes of a window that fill blocks. The last pair of registers may overlap the one before it. Numbers of
+    columns are constants, or 0 at a border."""
+    cdef block_t total, column
+    cdef Py_ssize_t block = width(unused)
+    cdef int i, known = kept if fresh else s.known, low = 0 if fresh else s.low, high = fresh if fresh else s.high
+    cdef int passed = (fresh - kept if fresh > kept else 0) if fresh else s.passed
+    while lane + block <= s.lanes or (block == 2 * LANES and lane < s.lanes):
+        lane = min(lane, s.lanes - block)
+        if fresh:
+            fetch_part(&s.fetches, x, block)
+        if kept:
+            read(&total, s.column[0] + at[0])
+        elif fresh:
+            reduce_column(&total, s, x + lane)
+        else:
+            fill(&total, vec_none())
+        for i in range(1 if kept else 0, known):
+            read(&column, s.column[i] + at[0])
+            join(&total, &column)
+        for i in range(1 if fresh and not kept else low, high):
+            reduce_column(&column, s, x + lane + i * s.stride)
+            join(&total, &column)
+            if i >= passed:
+                write(s.column[i - passed] + at[0], &column)
+        finish(y + lane, s.lanes, &total, by, s.rule, watch)
+        lane += block
+        at[0] += block
+    return lane
+
+
+cdef inline void rotate(Slide* s) noexcept nogil:
+    """Bring the columns that are kept in order, after fresh ones have replaced the first ones."""
+    cdef kept_t first = s.column[0]
+    if s.kept == 2:
+        s.column[0], s.column[1] = s.column[1], first
+
+
+cdef inline void slide_windows(Slide* shared, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by,
+                               watch_t* watch, int kept, int fresh) noexcept nogil:
+    cdef Slide s = shared[0]  # a copy in registers, which stores cannot change
+    cdef watch_t seen = watch[0]
+    cdef Py_ssize_t _, lane, at
+    for _ in range(n):
+        at = 0
+        start_fetches(&s.fetches)
+        lane = slide_lanes(<Woven4*> NULL, 0, &at, &s, x, y, by, &seen, kept, fresh)
+        slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, &seen, kept, fresh)
+        rotate(&s)
+        x += fresh * s.stride
+        y += s.y_step
+    shared.column = s.column
+    watch[0] = seen
+
+
+cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem_t* x, elem_t* y, const Divisor* by,
+                              watch_t* watch) noexcept nogil:
+    """Pool the first window of a row, or one with fresh columns in the padding."""
+    cdef Py_ssize_t at = 0, values, size = s.axis.size
+    cdef int i, columns = s.kept + s.fresh if first else s.fresh
+    s.known = 0 if first else s.kept
+    s.passed = s.fresh if first else max(0, s.fresh - s.kept)
+    place += s.known
+    s.low, s.high = max(0, min(<Py_ssize_t> columns, -place)), max(0, min(<Py_ssize_t> columns, size - place))
+    slide_lanes(<Woven*> NULL, 0, &at, s, x + place * s.stride, y, by, watch, 0, 0)
+    for i in range(s.passed, columns):
+        values = 0 if s.low <= i < s.high else at
+        while values:
+            values -= LANES
+            vec_write(s.column[i - s.passed] + values, vec_none())
+    if not first:
+        rotate(s)
+
+
+cdef inline void slide_row(Slide* s, int taps, const elem_t* x, elem_t* y, double outer_count,
+                           watch_t* watch) noexcept nogil:
+    """Pool a row of windows, of which this many taps of each column are inside."""
+    cdef Py_ssize_t at = s.begin, place, t
+    cdef int i
+    cdef bint first
+    cdef Divisor by
+    cdef Run run
+    s.taps, s.fetches.n = taps, 0
+    for i in range(s.fresh):
+        for t in range(max(0, taps - s.rows) if s.rows else taps, taps):
+            s.fetched[s.fetches.n] = t * s.tap + i * s.stride
+            s.fetches.n += 1
+    while at < s.end:
+        run = run_at(s.axis, at, s.end)
+        if DIVIDES:
+            by = divisor_of(run.window.count * outer_count)
+        place = at * s.axis.stride - s.axis.pad
+        first = at == s.begin
+        if first and (s.kept or place < 0) or place + s.axis.kernel > s.axis.size:
+            slide_border(s, place, first, x, y + at * s.y_step, &by, watch)
+            run.n = 1
+        elif s.kept == 2:
+            slide_windows(s, run.n, x + (place + 2) * s.stride, y + at * s.y_step, &by, watch, 2, 1)
+        elif s.kept == 1:
+            slide_windows(s, run.n, x + (place + 1) * s.stride, y + at * s.y_step, &by, watch, 1, 2)
+        else:
+            slide_windows(s, run.n, x + place * s.stride, y + at * s.y_step, &by, watch, 0, 2)
+        at += run.n
