@@ -36,6 +36,7 @@ KINDS = {"max": {}, "mean": {}, "mean with pads": {"count_include_pad": 1}, "nor
 PROBLEMS = 200  # problems of each reduction
 WAYS = (None, "apart", None, "rows backwards", "backwards")  # memory layouts of arrays
 FENCE = 4096  # bytes beyond scratch memory that are watched
+SLIDING = (3, 1), (3, 2), (2, 2)  # kernels and strides along rows for which there is such a loop
 MOST_WORK = 300_000  # elements, and taps of all windows of a channel
 
 
@@ -377,6 +378,39 @@ def test_sums_have_the_order_of_the_oracle(kind):
             assert np.array_equal(y, expected, equal_nan=True), (kind, shape, attributes, x.dtype, way)
         long += max(attributes["kernel_shape"]) > FEW
     assert long > 5
+
+
+def sliding_problem(rng):
+    """Windows of 2 or 3 taps along the last axis and one other axis, which may share columns."""
+    along = (*SLIDING[rng.integers(len(SLIDING))], 1)
+    other = int(rng.integers(2, 4)), int(rng.integers(1, 5)), int(rng.choice([1, 1, 2]))
+    without_taps = 1, 2, 1
+    axes = [[other, along], [without_taps, other, along], [other, without_taps, along]][rng.integers(3)]
+    spans = [(kernel - 1) * dilation + 1 for kernel, _, dilation in axes]
+    pads = [int(rng.integers(span)) for _ in "be" for span in spans]
+    least = [max(1, span - begin - end) for span, begin, end in zip(spans, pads, pads[len(axes):], strict=False)]
+    shape = (int(rng.integers(1, 3)), int(rng.integers(1, 300)), *[int(rng.integers(size, 12)) for size in least])
+    kernels, strides, dilations = zip(*axes, strict=True)
+    return shape, {"kernel_shape": kernels, "strides": strides, "dilations": dilations, "pads": pads,
+                   "ceil_mode": int(rng.integers(2))}
+
+
+@pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])
+def test_windows_that_slide_along_rows_have_the_order_of_the_oracle(kind):
+    rng, slid = np.random.default_rng(len(kind)), 0
+    for problem in range(120):
+        shape, attributes = sliding_problem(rng)
+        dtypes = DTYPES if kind == "max" else FLOATS
+        x = values(rng, shape, dtypes[problem % len(dtypes)], odd=problem % 4 == 0)
+        (*_, first), *others = all_ways(kind, attributes, x, WAYS[problem % len(WAYS)])
+        for *way, y in others:
+            assert same_bits(y, first), (shape, attributes, x.dtype, way)
+        if kind != "max" and problem % 4:
+            expected = expected_results(x, kind, attributes)
+            assert np.array_equal(first, expected, equal_nan=True), (shape, attributes, x.dtype)
+        plan = made(kind, attributes, last=True).plan(to_last(x).shape, x.dtype)
+        slid += steps.slides(layout.problems_of(plan.request, to_last(x).strides, [plan(to_last(x)).strides], True)[1][0])
+    assert slid > 60
 
 
 # One pool for all callers
