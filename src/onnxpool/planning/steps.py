@@ -143,7 +143,7 @@ def slides(problem: Problem) -> bool:
         taps *= axis.kernel
     return (1 < taps <= 3 and (kernel, last.stride) in ((3, 1), (3, 2), (2, 2)) and last.dilation == 1
             and max(last.pads) < kernel and lanes_of(problem) * problem.acc_bytes >= 2 * REGISTER
-            and problem.reduction in ("max", "mean"))
+            and problem.reduction in ("max", "magnitude", "mean"))
 
 
 def direct_work(problem: Problem) -> Work:

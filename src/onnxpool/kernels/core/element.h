@@ -29,7 +29,7 @@
 #endif
 
 /* ORDERED: the order of taps matters, so that parts of a window are summed separately. IDEMPOTENT: a tap may count more
- * than once. DIVIDES: totals are divided by the number of their taps. */
+ * than once. DIVIDES: totals are divided by the number of their taps. SLIDES: loops for windows that slide are compiled. */
 #if defined(REDUCTION_max)
 enum { ORDERED = 0, IDEMPOTENT = 1, DIVIDES = 0 };
 #elif defined(REDUCTION_quantised_mean)
@@ -40,10 +40,10 @@ enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
 #endif
 
-#if defined(REDUCTION_norm) || defined(REDUCTION_wide) || defined(REDUCTION_magnitude)
-enum { SLIDES = 0 };
-#else
+#if defined(REDUCTION_max) || defined(REDUCTION_mean) /* norms are rarer, and their loops longer */
 enum { SLIDES = 1 };
+#else
+enum { SLIDES = 0 };
 #endif
 
 /* ---- Accumulators. */
