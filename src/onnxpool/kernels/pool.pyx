@@ -330,7 +330,7 @@ cdef class Pool:
         room = job.groups * job.items * job.lanes * job.itemsize
         for a in range(job.rank):
             room *= job.axis[a].size
-        call.far = not call.apart and room > CACHED and fetches()
+        call.far = room if not call.apart and room > CACHED and fetches() else 0
         room = round_up(room_of(job, &call), CACHE_LINE) + fence
         team = enter_team(threads if job.tasks > 1 else 1)
         allocated = <char*> malloc(team.threads * room + CACHE_LINE)

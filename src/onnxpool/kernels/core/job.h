@@ -122,7 +122,7 @@ typedef struct {
     const ptrdiff_t *pace;                     /* index stride of each axis */
     int64_t base, base_item, base_lane;        /* index of the first element; index strides of items and lanes */
     const Array *strided;                      /* the strides of x, if the step itself copies elements; else NULL */
-    int far;                                   /* whether elements are in main memory, so that loops prefetch them */
+    ptrdiff_t far;                             /* bytes of elements that loops may prefetch, as no core's own cache holds them; or 0 */
     int suspect;                               /* set by a step if some results may be wrong */
 } Tile;
 

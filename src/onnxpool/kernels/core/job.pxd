@@ -51,7 +51,8 @@ cdef extern from "job.h" nogil:
         const Py_ssize_t* pace
         int64_t base, base_item, base_lane
         const Array* strided
-        int far, suspect
+        Py_ssize_t far
+        int suspect
 
     Py_ssize_t ceil_div(Py_ssize_t a, Py_ssize_t b) noexcept
     Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t unit) noexcept

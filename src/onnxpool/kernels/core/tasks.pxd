@@ -40,7 +40,7 @@ cdef struct Call:
     Interrupts* signals                  # NULL if nothing may interrupt the call
     bint apart                           # whether x must be copied,
     bint y_apart, indices_apart          # and whether results must be
-    bint far                             # whether elements are in main memory
+    Py_ssize_t far                       # bytes of elements, if caches of a core do not hold them; otherwise 0
 
 cdef struct Ranges:
     # The ranges of a tile along each dimension of its job.

@@ -5,9 +5,10 @@ bytes of accumulators. Otherwise, it consists of as many neighbours along a sing
 along the last of several axes. The places of a row are reduced last: the first half is joined with the second half,
 until one place is left. The order of a sum therefore does not depend on the width of a register.
 
-Rows are read 4, 8 or 16 at a time (a leaf), and reduced to one in registers. In memory, each full part of the tree has
-a row of accumulators, whose vectors begin at multiples of LANES. If the last vector would be partial, it holds the last
-LANES values of the row instead, and so repeats some values of the vector before it.
+Rows are read 4 or 8 at a time (a leaf), and reduced to one in registers. In memory, each full part of the tree has a row
+of accumulators. If the last vector of a row would be partial, it takes the last LANES values instead, and so computes
+some values again, as does a vector at the start of rows whose other vectors shall not cross cache lines (`head`). Sums of
+bytes are integers, whose order does not matter. Therefore up to MOST_WORDS rows of these are one leaf.
 
 Where items follow each other along the last axis, as with batch axes between pooled ones, the rows of several items
 form one long row, so that memory is read in long runs.
@@ -39,13 +40,33 @@ from ..core.element cimport (
 from ..core.boxes cimport copy_each
 from ..core.cursor cimport advance
 from ..core.job cimport MOST_AXES, Array, Rule, Tile, ceil_div, fetch, round_up
-from ..core.leaves cimport FULL, MOST_LEVEL, PART, ROW, leaf_t, leaf_widen, load_rows, part_t, reduce_rows
+from ..core.leaves cimport (
+    FULL,
+    MOST_LEVEL,
+    MOST_WORDS,
+    PART,
+    ROW,
+    WORDS,
+    leaf_load,
+    leaf_merge,
+    leaf_t,
+    leaf_widen,
+    load_part,
+    load_rows,
+    part_t,
+    reduce_rows,
+    sum_line,
+)
 
 cdef enum:
+    # Prefetches gain 1.0 to 1.5 from main memory, and cost 1.05 to 1.2 where the L3 cache holds the elements (Zen 3).
     AHEAD = 8192          # prefetch distance in bytes,
-    LEAST = 256           # for rows of at least this many bytes,
+    DISTANT = 1 << 24     # for at least this many bytes of elements,
+    LEAST = 256           # in rows of at least this many
     LARGEST = 1024        # and at most this many
+    ALIGNED = 6           # minimum number of vectors of a row that is worth one more, so that none crosses a cache line
     BASKET = 16           # maximum number of items whose neighbours are joined together
+    STRIP = 32768         # bytes of rows that are read in columns
     LONG = 2048           # maximum number of values of a row, and of the rows of items that are reduced together
     TOGETHER = 8          # rows that are copied before they are planted
 
@@ -55,6 +76,7 @@ cdef struct Tree:
     Py_ssize_t items, values             # items that are reduced together, and the values of a row of all of them
     Py_ssize_t pitch                     # values from row to row of the stack
     Py_ssize_t rows                      # number of rows planted so far
+    Py_ssize_t head                      # values before the first aligned one, which a vector of its own holds; or 0
     Py_ssize_t ahead                     # prefetch distance in values, or 0
     acc_t* stack                         # a finished part for each bit of `rows`
     char* together                       # elements of TOGETHER rows
@@ -91,10 +113,10 @@ cdef Tree tree_of(const Tile* tile, Py_ssize_t items) noexcept nogil:
     tree.group = group_of(tile)
     tree.width = tree.group * tile.lanes
     tree.items, tree.values = items, items * tree.width
-    tree.pitch = round_up(tree.values, LANES) + 4 * LANES
-    tree.rows, tree.rule, tree.ahead, tree.limit = 0, tile.rule, 0, NULL
+    tree.pitch = round_up(tree.values, LANES) + 5 * LANES
+    tree.head, tree.rows, tree.rule, tree.ahead, tree.limit = 0, 0, tile.rule, 0, NULL
     row = tree.values * sizeof(elem_t)
-    if tile.far and LEAST <= row <= LARGEST:
+    if tile.far >= DISTANT and LEAST <= row <= LARGEST:
         tree.ahead = AHEAD // <Py_ssize_t> sizeof(elem_t)
     tree.held = max(1, min(BASKET, LONG // tree.width)) if tree.group > 1 else 0
     tree.basket_pitch = round_up(tree.width + tile.lanes + LANES, LANES)
@@ -104,65 +126,42 @@ cdef Tree tree_of(const Tile* tile, Py_ssize_t items) noexcept nogil:
     return tree
 
 
-cdef inline void graft(const Tree* tree, int level, Py_ssize_t i, vec_t* v, vec_t* w) noexcept nogil:
-    """Join values of 2 ** level rows with the full parts before them: a vector, or two if w is not NULL."""
-    cdef acc_t* part = tree.stack + level * tree.pitch + i
-    cdef Py_ssize_t rows = tree.rows >> level, pitch = tree.pitch
-    cdef vec_t earlier
-    while rows & 1:
+cdef inline void graft(acc_t* part, Py_ssize_t pitch, Py_ssize_t parts, part_t* v) noexcept nogil:
+    """Join values of a part with the full parts before it: one for each trailing bit of `parts`, `pitch` apart."""
+    cdef part_t earlier
+    while parts & 1:
         read(&earlier, part)
         join(&earlier, v)
         v[0] = earlier
-        if w != NULL:
-            read(&earlier, part + LANES)
-            join(&earlier, w)
-            w[0] = earlier
-        part, rows = part + pitch, rows >> 1
+        part, parts = part + pitch, parts >> 1
     write(part, v)
-    if w != NULL:
-        write(part + LANES, w)
 
 
-cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t stride,
-                            Py_ssize_t values) noexcept nogil:
-    """Plant 2 ** level rows, two vectors at a time."""
+cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t stride, Py_ssize_t n) noexcept nogil:
+    """Plant n parts of 2 ** level rows, of at least one vector."""
     cdef Rule rule = tree.rule[0]  # a copy, which no store changes
-    cdef Py_ssize_t i = 0
-    cdef leaf_t leaf
-    cdef vec_t v, w
-    while i + 2 * LANES <= values:
-        load_rows(&leaf, level, x + i, stride, 2 * LANES, &rule)
-        leaf_widen(&v, &w, leaf)
-        graft(tree, level, i, &v, &w)
-        i += 2 * LANES
-    while i < values:
-        if values >= LANES:
-            load_rows(&v, level, x + min(i, values - LANES), stride, LANES, &rule)
-        else:
-            load_rows(&v, level, x, stride, values, &rule)
-        graft(tree, level, i, &v, NULL)
-        i += LANES
-    tree.rows += 1 << level
-
-
-cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
-    """Plant rows of elements, as many at a time as form a full part."""
-    cdef Py_ssize_t most = 1 << MOST_LEVEL, n
-    while rows:
-        n = most
-        while n > rows or tree.rows & (n - 1):
-            n = n // 2 if n > 4 else 1
-        if tree.ahead and n > 1 and stride == tree.values:
-            fetch(x + tree.ahead, n * stride * sizeof(elem_t))
-        if n == 1:
-            plant_rows(tree, 0, x, stride, tree.values)
-        elif n == 4:
-            plant_rows(tree, 2, x, stride, tree.values)
-        elif n == 8:
-            plant_rows(tree, 3, x, stride, tree.values)
-        else:
-            plant_rows(tree, 4, x, stride, tree.values)
-        rows, x = rows - n, x + n * stride
+    cdef Py_ssize_t head = tree.head, values = tree.values, pitch = tree.pitch, parts = tree.rows >> level, i
+    cdef Py_ssize_t ahead = tree.ahead if level and stride == tree.values else 0
+    cdef acc_t* part = tree.stack + level * pitch + LANES - head  # so that stores behind the head are aligned as well
+    cdef Pair v
+    tree.rows += n << level
+    for parts in range(parts, parts + n):
+        if ahead:
+            fetch(x + ahead, stride * sizeof(elem_t) << level)
+        if head:
+            load_rows(&v.a, level, x, stride, LANES, &rule)
+            graft(part, pitch, parts, &v.a)
+        i = head
+        while i + 2 * LANES <= values:
+            load_part(&v, level, x + i, stride, &rule)
+            graft(part + i, pitch, parts, &v)
+            i += 2 * LANES
+        while i < values:
+            i = min(i, values - LANES)
+            load_rows(&v.a, level, x + i, stride, LANES, &rule)
+            graft(part + i, pitch, parts, &v.a)
+            i += LANES
+        x += stride << level
 
 
 cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
@@ -176,14 +175,92 @@ cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noe
 
 cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
     """Plant a row of which only the first n values exist."""
-    cdef Py_ssize_t i = 0, first
+    cdef Py_ssize_t i = 0
     cdef vec_t v
     while i < tree.values:
-        first = min(i, max(0, tree.values - LANES))
-        v = load_rest(tree, x + first, n - first)
-        graft(tree, 0, i, &v, NULL)
+        i = min(i, max(0, tree.values - LANES))
+        v = load_rest(tree, x + i, n - i)
+        graft(tree.stack + LANES + i, tree.pitch, tree.rows, &v)
         i += LANES
     tree.rows += 1
+
+
+cdef inline void plant_leaf(const Tree* tree, Py_ssize_t i, const leaf_t* leaf) noexcept nogil:
+    cdef Pair v
+    leaf_widen(&v.a, &v.b, leaf[0])
+    graft(tree.stack + LANES + i, tree.pitch, tree.rows, &v)
+
+
+cdef void plant_words(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
+    """Plant the sum of at most MOST_WORDS rows of bytes as if it were one row, as the order of integers does not matter.
+    Eight registers of values are read at a time, so that a cache line is read at once."""
+    cdef Py_ssize_t values = tree.values, i = 0, _
+    cdef leaf_t a, b, c, d
+    cdef const elem_t* row
+    cdef vec_t v, later
+    while i < values:
+        if values >= 8 * LANES:
+            i = min(i, values - 8 * LANES)
+            row = x + i
+            a, b = leaf_load(row, tree.rule), leaf_load(row + 2 * LANES, tree.rule)
+            c, d = leaf_load(row + 4 * LANES, tree.rule), leaf_load(row + 6 * LANES, tree.rule)
+            for _ in range(1, rows):
+                row += stride
+                a = leaf_merge(a, leaf_load(row, tree.rule))
+                b = leaf_merge(b, leaf_load(row + 2 * LANES, tree.rule))
+                c = leaf_merge(c, leaf_load(row + 4 * LANES, tree.rule))
+                d = leaf_merge(d, leaf_load(row + 6 * LANES, tree.rule))
+            plant_leaf(tree, i, &a)
+            plant_leaf(tree, i + 2 * LANES, &b)
+            plant_leaf(tree, i + 4 * LANES, &c)
+            plant_leaf(tree, i + 6 * LANES, &d)
+            i += 8 * LANES
+        elif values >= 2 * LANES:
+            i = min(i, values - 2 * LANES)
+            row = x + i
+            a = leaf_load(row, tree.rule)
+            for _ in range(1, rows):
+                row += stride
+                a = leaf_merge(a, leaf_load(row, tree.rule))
+            plant_leaf(tree, i, &a)
+            i += 2 * LANES
+        else:
+            i = min(i, values - LANES)
+            row = x + i
+            v = vec_load(row, tree.rule)
+            for _ in range(1, rows):
+                row += stride
+                later = vec_load(row, tree.rule)
+                join(&v, &later)
+            graft(tree.stack + LANES + i, tree.pitch, tree.rows, &v)
+            i += LANES
+    tree.rows += 1
+
+
+cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
+    """Plant rows of elements, as many at a time as form a full part."""
+    cdef Py_ssize_t n, parts
+    if tree.values < LANES:
+        for n in range(rows):
+            plant_part(tree, x + n * stride, tree.values)
+        return
+    while rows:
+        if WORDS:
+            n, parts = min(rows, max(8, min(<Py_ssize_t> MOST_WORDS, STRIP // tree.values))), 1
+            plant_words(tree, x, stride, n)
+        else:
+            n = 1 << MOST_LEVEL
+            while n > rows or tree.rows & (n - 1):
+                n = n // 2 if n > 4 else 1
+            parts = 1
+            if n == 1:
+                plant_rows(tree, 0, x, stride, 1)
+            elif n == 4:
+                plant_rows(tree, 2, x, stride, 1)
+            else:
+                parts = rows >> MOST_LEVEL
+                plant_rows(tree, MOST_LEVEL, x, stride, parts)
+        rows, x = rows - parts * n, x + parts * n * stride
 
 
 cdef inline void load_last(part_t* v, const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
@@ -231,19 +308,18 @@ cdef void join_values(acc_t* y, const acc_t* x, const acc_t* later, Py_ssize_t n
 
 cdef acc_t* harvest(Tree* tree) noexcept nogil:
     """Compute the total of each value of a row, by joining the parts of the tree from the smallest on."""
-    cdef int level = 0
+    cdef acc_t* stack = tree.stack + LANES - tree.head
     cdef acc_t* total
+    cdef int level = 0
     while not tree.rows >> level & 1:
         level += 1
-    total = tree.stack + level * tree.pitch
+    total = stack + level * tree.pitch
     level += 1
     while tree.rows >> level:
         if tree.rows >> level & 1:
-            join_values(tree.stack + level * tree.pitch, tree.stack + level * tree.pitch, total, tree.values)
-            total = tree.stack + level * tree.pitch
+            join_values(stack + level * tree.pitch, stack + level * tree.pitch, total, tree.values)
+            total = stack + level * tree.pitch
         level += 1
-    if tree.values > LANES:  # the last vector holds the end of a row
-        vec_write(total + tree.values - LANES, vec_read(total + (tree.values - 1) // LANES * LANES))
     return total
 
 
@@ -313,6 +389,18 @@ cdef void plant_lines(const Tile* tile, Tree* tree, const elem_t* x, Py_ssize_t 
             plant_part(tree, x + i * step + rows * tree.group * tile.x_stride[last], n % tree.group * tile.lanes)
 
 
+cdef Py_ssize_t head_of(const Tile* tile, const Tree* tree, const char* x) noexcept nogil:
+    """The number of values before the first one whose vector crosses no cache line, if that holds in all rows."""
+    cdef Py_ssize_t size = sizeof(elem_t), line = LANES * sizeof(elem_t), head = -<Py_ssize_t> x & (line - 1)
+    cdef int a
+    if tile.strided != NULL or tree.group > 1 or tree.values < ALIGNED * LANES or head % size:
+        return 0
+    for a in range(tile.rank):
+        if tile.x_stride[a] * size % line:
+            return 0
+    return head // size
+
+
 cdef void pool_items(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
     """Plant all places of the items that are reduced together."""
     cdef int last = tile.rank - 1, along = last if tile.strided or not last else last - 1, a, b
@@ -321,7 +409,7 @@ cdef void pool_items(const Tile* tile, Tree* tree, const char* x) noexcept nogil
     for a in range(along):
         at[a], zero[a], sizes[a] = 0, 0, tile.axis[a].size
         strides[a] = tile.strided.axis[a] if tile.strided else tile.x_stride[a] * sizeof(elem_t)
-    tree.rows, a = 0, 0
+    tree.rows, tree.head, a = 0, head_of(tile, tree, x), 0
     while a >= 0:
         if tile.strided:
             waiting = plant_copied(tile, tree, x, tile.axis[last].size, waiting)
@@ -348,11 +436,10 @@ cdef void finish_values(const Tile* tile, const acc_t* total, elem_t* y, Py_ssiz
         i += LANES
 
 
-cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t items, double count,
-                       watch_t* watch) noexcept nogil:
-    """Finish the items in the basket, whose rows have several places."""
+cdef void finish_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t items, double count,
+                        watch_t* watch) noexcept nogil:
+    """Finish the items in the basket, each reduced to one place."""
     cdef Py_ssize_t k
-    join_neighbours(tree, items, tile.lanes)
     if tile.lanes == tile.y_item == 1:  # they are one line
         for k in range(1, items):
             tree.basket[k] = tree.basket[k * tree.basket_pitch]
@@ -362,11 +449,32 @@ cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t
         finish_values(tile, tree.basket + k * tree.basket_pitch, y + k * tile.y_item, tile.lanes, count, watch)
 
 
+cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t items, double count,
+                       watch_t* watch) noexcept nogil:
+    """Finish the items in the basket, whose rows have several places."""
+    join_neighbours(tree, items, tile.lanes)
+    finish_basket(tile, tree, y, items, count, watch)
+
+
+cdef void sum_lines(const Tile* tile, Tree* tree, watch_t* watch) noexcept nogil:
+    """Pool items, each of which is a line of bytes of a single lane."""
+    cdef Py_ssize_t places = tile.axis[0].size, item = 0, k, n
+    while item < tile.items:
+        n = min(tree.held, tile.items - item)
+        for k in range(n):
+            tree.basket[k * tree.basket_pitch] = sum_line(<const elem_t*> tile.x + (item + k) * tile.x_item, places)
+        finish_basket(tile, tree, <elem_t*> tile.y + item * tile.y_item, n, places, watch)
+        item += n
+
+
 cdef void pool_lines(const Tile* tile, Tree* tree, watch_t* watch) noexcept nogil:
     """Pool items, each of which is a single line of few lanes."""
     cdef Py_ssize_t places = tile.axis[0].size, item = 0, n
     cdef Py_ssize_t rows = places // tree.group, rest = places % tree.group * tile.lanes
     cdef const elem_t* x = <const elem_t*> tile.x
+    if WORDS and tile.lanes == 1:
+        sum_lines(tile, tree, watch)
+        return
     if tile.x_item >= 0:
         tree.limit = x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
     while item < tile.items:
