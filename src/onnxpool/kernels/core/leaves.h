@@ -67,4 +67,45 @@ INLINE leaf_t leaf_merge(leaf_t earlier, leaf_t later) {
 }
 INLINE void leaf_widen(vec_t *first, vec_t *second, leaf_t leaf) { *first = leaf.first, *second = leaf.second; }
 #endif
+
+/* ---- The values of a row joined: the first half with the second half, until one is left. Here for as many rows as a
+ * register has lanes, of a register each. The result has the rows in order. */
+#if !defined(REDUCTION_wide) && !(defined(REDUCTION_max) && (defined(OF_INTEGERS) || defined(OF_HALVES)))
+enum { FOLDS = 1 };
+#define EACH2(place, half, q) place(half, q), place(half, (q) + 1)
+#define EACH4(place, half, q) EACH2(place, half, q), EACH2(place, half, (q) + 2)
+#define EACH8(place, half, q) EACH4(place, half, q), EACH4(place, half, (q) + 4)
+#define EACH16(place, half, q) EACH8(place, half, q), EACH8(place, half, (q) + 8)
+#if defined(REDUCTION_norm) || defined(OF_DOUBLES) || defined(REDUCTION_long_quantised_mean)
+#define EACH_OF(wide, narrow) wide
+#else
+#define EACH_OF(wide, narrow) narrow
+#endif
+#if defined(__AVX512BW__)
+#define EACH EACH_OF(EACH8, EACH16)
+#elif defined(__AVX2__)
+#define EACH EACH_OF(EACH4, EACH8)
+#else
+#define EACH EACH_OF(EACH2, EACH4)
+#endif
+/* Where two registers have blocks of two halves: the places of all first halves, alternately from either register. */
+#define FIRSTS(half, q) (q) / (2 * (half)) * 2 * (half) + (q) % (half) + (q) / (half) % 2 * LANES
+#define SECONDS(half, q) FIRSTS(half, q) + (half)
+#define FOLD(half)                                                              \
+    for (int k = 0; k < (half); k++)                                            \
+        v[k] = vec_merge(__builtin_shufflevector(v[k], v[k + (half)], EACH(FIRSTS, half, 0)), \
+                         __builtin_shufflevector(v[k], v[k + (half)], EACH(SECONDS, half, 0)));
+INLINE void fold_lanes(vec_t *v) {
+    if (LANES > 8)
+        FOLD(LANES > 8 ? 8 : 1)
+    if (LANES > 4)
+        FOLD(LANES > 4 ? 4 : 1)
+    if (LANES > 2)
+        FOLD(LANES > 2 ? 2 : 1)
+    FOLD(1)
+}
+#else
+enum { FOLDS = 0 };
+INLINE void fold_lanes(vec_t *v) { (void)v; }
+#endif
 #endif

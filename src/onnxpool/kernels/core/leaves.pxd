@@ -14,6 +14,8 @@ cdef extern from "leaves.h" nogil:
         PART     # how many of these are reduced together: two registers, or one that holds all of them
         WORDS       # whether the order of rows does not matter,
         MOST_WORDS  # and a leaf has at most so many
+        FOLDS       # whether `fold_lanes` can join the values of rows
+    void fold_lanes(vec_t* v) noexcept
     acc_t sum_line(const elem_t* x, Py_ssize_t n) noexcept
 
 ctypedef fused rows_t:

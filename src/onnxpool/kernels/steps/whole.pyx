@@ -41,12 +41,14 @@ from ..core.boxes cimport copy_each
 from ..core.cursor cimport advance
 from ..core.job cimport MOST_AXES, Array, Rule, Tile, ceil_div, fetch, round_up
 from ..core.leaves cimport (
+    FOLDS,
     FULL,
     MOST_LEVEL,
     MOST_WORDS,
     PART,
     ROW,
     WORDS,
+    fold_lanes,
     leaf_load,
     leaf_merge,
     leaf_t,
@@ -68,6 +70,7 @@ cdef enum:
     BASKET = 16           # maximum number of items whose neighbours are joined together
     STRIP = 32768         # bytes of rows that are read in columns
     LONG = 2048           # maximum number of values of a row, and of the rows of items that are reduced together
+    REGISTERS = 4         # maximum number of registers of a row of few lanes
     TOGETHER = 8          # rows that are copied before they are planted
 
 cdef struct Tree:
@@ -436,24 +439,54 @@ cdef void finish_values(const Tile* tile, const acc_t* total, elem_t* y, Py_ssiz
         i += LANES
 
 
-cdef void finish_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t items, double count,
-                        watch_t* watch) noexcept nogil:
-    """Finish the items in the basket, each reduced to one place."""
+cdef void fold_lines(const Tree* tree, Py_ssize_t items) noexcept nogil:
+    """Like `join_neighbours` for rows of FULL values of a single lane, as many at a time as a register has lanes. The
+    results are adjacent."""
+    cdef vec_t[LANES] v
+    cdef vec_t[REGISTERS] parts
+    cdef const acc_t* row
+    cdef Py_ssize_t item = 0, k, n, i
+    while item < items:
+        for k in range(LANES):
+            row = tree.basket + min(item + k, items - 1) * tree.basket_pitch
+            for i in range(FULL // LANES):
+                read(&parts[i], row + i * LANES)
+            n = FULL // LANES
+            while n > 1:
+                n //= 2
+                for i in range(n):
+                    join(&parts[i], &parts[i + n])
+            v[k] = parts[0]
+        fold_lanes(v)
+        write(tree.basket + item, &v[0])
+        item += LANES
+
+
+cdef void finish_basket(const Tile* tile, const acc_t* results, Py_ssize_t pitch, elem_t* y, Py_ssize_t items,
+                        double count, watch_t* watch) noexcept nogil:
+    """Finish items, each reduced to one place."""
     cdef Py_ssize_t k
-    if tile.lanes == tile.y_item == 1:  # they are one line
-        for k in range(1, items):
-            tree.basket[k] = tree.basket[k * tree.basket_pitch]
-        finish_values(tile, tree.basket, y, items, count, watch)
+    if pitch == tile.y_item == 1:  # they are one line
+        finish_values(tile, results, y, items, count, watch)
         return
     for k in range(items):
-        finish_values(tile, tree.basket + k * tree.basket_pitch, y + k * tile.y_item, tile.lanes, count, watch)
+        finish_values(tile, results + k * pitch, y + k * tile.y_item, tile.lanes, count, watch)
 
 
 cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t items, double count,
                        watch_t* watch) noexcept nogil:
     """Finish the items in the basket, whose rows have several places."""
-    join_neighbours(tree, items, tile.lanes)
-    finish_basket(tile, tree, y, items, count, watch)
+    cdef Py_ssize_t k, pitch = tree.basket_pitch
+    if FOLDS and tree.width == FULL and tile.lanes == 1:
+        fold_lines(tree, items)
+        pitch = 1
+    else:
+        join_neighbours(tree, items, tile.lanes)
+        if tile.lanes == 1:
+            for k in range(1, items):
+                tree.basket[k] = tree.basket[k * pitch]
+            pitch = 1
+    finish_basket(tile, tree.basket, pitch, y, items, count, watch)
 
 
 cdef void sum_lines(const Tile* tile, Tree* tree, watch_t* watch) noexcept nogil:
@@ -462,8 +495,8 @@ cdef void sum_lines(const Tile* tile, Tree* tree, watch_t* watch) noexcept nogil
     while item < tile.items:
         n = min(tree.held, tile.items - item)
         for k in range(n):
-            tree.basket[k * tree.basket_pitch] = sum_line(<const elem_t*> tile.x + (item + k) * tile.x_item, places)
-        finish_basket(tile, tree, <elem_t*> tile.y + item * tile.y_item, n, places, watch)
+            tree.basket[k] = sum_line(<const elem_t*> tile.x + (item + k) * tile.x_item, places)
+        finish_basket(tile, tree.basket, 1, <elem_t*> tile.y + item * tile.y_item, n, places, watch)
         item += n
 
 
