@@ -36,6 +36,7 @@ class Stage(NamedTuple):
     unit: str
     by_axis: bool  # whether rows must be contiguous
     gathers: bool  # whether it reads strided elements itself
+    shares: bool  # whether several threads can share a tile
     tile: Tile
 
 
@@ -227,7 +228,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
             return scratch + max(near * itemsize, held * itemsize - free)
 
         tile = tiles.cut(axes, (groups, problem.items, lanes), volume, room, work, **limits)
-        return Stage(unit, step.by_axis, step.gathers and not planar, tile)
+        return Stage(unit, step.by_axis, step.gathers and not planar, step.shares and not planar, tile)
 
     first = stage(step, problem.reduction, room, lane_values=(step.least_lanes // itemsize, most),
                   grain=VECTOR // itemsize)

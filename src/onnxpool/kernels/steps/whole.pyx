@@ -39,7 +39,7 @@ from ..core.element cimport (
 )
 from ..core.boxes cimport copy_each
 from ..core.cursor cimport advance
-from ..core.job cimport MOST_AXES, Array, Rule, Tile, ceil_div, fetch, round_up
+from ..core.job cimport MOST_AXES, Array, Axis, Rule, Tile, ceil_div, fetch, round_up
 from ..core.leaves cimport (
     FOLDS,
     FULL,
@@ -500,22 +500,27 @@ cdef void sum_lines(const Tile* tile, Tree* tree, watch_t* watch) noexcept nogil
         item += n
 
 
+cdef void reduce_items(const Tile* tile, Tree* tree, Py_ssize_t item, Py_ssize_t n) noexcept nogil:
+    """Reduce n items, each of which is a single line of few lanes, to a row of the basket each."""
+    cdef Py_ssize_t places = tile.axis[0].size, rows = places // tree.group, rest = places % tree.group * tile.lanes
+    cdef const elem_t* x = <const elem_t*> tile.x + item * tile.x_item
+    if PART == <Py_ssize_t> LANES:
+        reduce_lines(<vec_t*> NULL, tree, x, tile.x_item, n, rows, rest)
+    else:
+        reduce_lines(<Pair*> NULL, tree, x, tile.x_item, n, rows, rest)
+
+
 cdef void pool_lines(const Tile* tile, Tree* tree, watch_t* watch) noexcept nogil:
     """Pool items, each of which is a single line of few lanes."""
     cdef Py_ssize_t places = tile.axis[0].size, item = 0, n
-    cdef Py_ssize_t rows = places // tree.group, rest = places % tree.group * tile.lanes
-    cdef const elem_t* x = <const elem_t*> tile.x
     if WORDS and tile.lanes == 1:
         sum_lines(tile, tree, watch)
         return
     if tile.x_item >= 0:
-        tree.limit = x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
+        tree.limit = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
     while item < tile.items:
         n = min(tree.held, tile.items - item)
-        if PART == <Py_ssize_t> LANES:
-            reduce_lines(<vec_t*> NULL, tree, x + item * tile.x_item, tile.x_item, n, rows, rest)
-        else:
-            reduce_lines(<Pair*> NULL, tree, x + item * tile.x_item, tile.x_item, n, rows, rest)
+        reduce_items(tile, tree, item, n)
         empty_basket(tile, tree, <elem_t*> tile.y + item * tile.y_item, n, places, watch)
         item += n
 
@@ -534,6 +539,74 @@ cdef Py_ssize_t most_items(const Tile* tile) noexcept nogil:
     return max(1, LONG // (group_of(tile) * tile.lanes))
 
 
+cdef inline acc_t* totals_of(const Tile* tile, Py_ssize_t item, Py_ssize_t part) noexcept nogil:
+    """The totals of a part of an item, which another thread may have written."""
+    return <acc_t*> (tile.totals + (item * tile.parts + part) * tile.part_bytes)
+
+
+cdef inline bint in_lines(const Tile* tile, const Tree* tree) noexcept nogil:
+    """Whether each item is a single line of few lanes."""
+    return tile.rank == 1 and tree.group > 1 and tree.width >= PART and tile.strided == NULL
+
+
+cdef inline void plant_totals(Tree* tree, const acc_t* x) noexcept nogil:
+    """Plant a row of accumulators."""
+    cdef Py_ssize_t i = 0
+    cdef vec_t v
+    while i < tree.values:
+        read(&v, x + i)
+        graft(tree.stack + LANES + i, tree.pitch, tree.rows, &v)
+        i += LANES
+    tree.rows += 1
+
+
+cdef void take_share(const Tile* tile, Tree* tree, Py_ssize_t rows, Py_ssize_t first, Py_ssize_t end) noexcept nogil:
+    """Compute the totals of parts of all items. A part is a full part of the tree, of so many rows; the last one is the
+    rest of an item."""
+    cdef Tile own = tile[0]
+    cdef Axis axis = tile.axis[0]
+    cdef Py_ssize_t places = rows * tree.group, item, part
+    cdef const acc_t* total
+    own.axis, own.items, tree.limit = &axis, 1, NULL
+    for item in range(tile.items):
+        for part in range(first, end):
+            axis.size = min(places, tile.axis[0].size - part * places)
+            own.x = tile.x + (item * tile.x_item + part * places * tile.x_stride[0]) * <Py_ssize_t> sizeof(elem_t)
+            if in_lines(tile, tree):
+                reduce_items(&own, tree, 0, 1)
+                total = tree.basket
+            else:
+                pool_items(&own, tree, own.x)
+                total = harvest(tree)
+            memcpy(totals_of(tile, item, part), total, tree.width * sizeof(acc_t))
+
+
+cdef void share(Tile* tile) noexcept nogil:
+    """Compute one share of the parts of all items, or join the totals of all parts."""
+    cdef Tree tree = tree_of(tile, 1)
+    cdef watch_t watch = watch_nothing()
+    cdef Py_ssize_t places = tile.axis[0].size, count = ceil_div(places, tree.group), rows = 1, parts, item, part
+    cdef elem_t* y = <elem_t*> tile.y
+    cdef acc_t* total
+    while ceil_div(count, rows) > tile.parts:
+        rows *= 2
+    parts = ceil_div(count, rows)
+    if tile.share < tile.shares:
+        take_share(tile, &tree, rows, parts * tile.share // tile.shares, parts * (tile.share + 1) // tile.shares)
+        return
+    for item in range(tile.items):
+        tree.rows = tree.head = 0
+        for part in range(parts):
+            plant_totals(&tree, totals_of(tile, item, part))
+        total = harvest(&tree)
+        if tree.group == 1:
+            finish_values(tile, total, y + item * tile.y_item, tile.lanes, places, &watch)
+        else:
+            memcpy(tree.basket, total, tree.width * sizeof(acc_t))
+            empty_basket(tile, &tree, y + item * tile.y_item, 1, places, &watch)
+    tile.suspect |= watch_suspects(&watch)
+
+
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef watch_t watch = watch_nothing()
     cdef Tree tree = tree_of(tile, min(tile.items, most_items(tile)) if follow(tile) else 1)
@@ -542,7 +615,10 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef Py_ssize_t places = places_of(tile, tile.rank)
     cdef elem_t* y = <elem_t*> tile.y
     cdef acc_t* total
-    if tile.rank == 1 and tree.group > 1 and tree.width >= PART and not tile.strided:
+    if tile.shares:
+        share(tile)
+        return
+    if in_lines(tile, &tree):
         pool_lines(tile, &tree, &watch)
         tile.suspect |= watch_suspects(&watch)
         return
