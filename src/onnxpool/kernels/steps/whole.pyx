@@ -396,7 +396,7 @@ cdef Py_ssize_t head_of(const Tile* tile, const Tree* tree, const char* x) noexc
     """The number of values before the first one whose vector crosses no cache line, if that holds in all rows."""
     cdef Py_ssize_t size = sizeof(elem_t), line = LANES * sizeof(elem_t), head = -<Py_ssize_t> x & (line - 1)
     cdef int a
-    if tile.strided != NULL or tree.group > 1 or tree.values < ALIGNED * LANES or head % size:
+    if WORDS or tile.strided != NULL or tree.group > 1 or tree.values < ALIGNED * LANES or head % size:
         return 0
     for a in range(tile.rank):
         if tile.x_stride[a] * size % line:
