@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import onnxpool
-from onnxpool import base
+from onnxpool import base, threads
 from onnxpool.planning.routes import Forced
 
 ROW = 64  # bytes of accumulators
@@ -84,3 +84,52 @@ def test_means_of_whole_axes_have_the_documented_order(dtype):
             assert np.array_equal(y.reshape(expected.shape), expected), (shape, axes, given.strides)
         seen += alone
     assert seen > 30
+
+
+def shared_case(rng):
+    """The extents of items, a channel and its lanes, which fill up to several registers."""
+    lanes = rng.choice([1, 1, 2, 3, 5, 16, 23, 48, 72, 130, 200])
+    return int(rng.choice([1, 1, 2])), int(rng.integers(1, 6000)), int(lanes)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_threads_that_share_a_channel_keep_the_order(dtype, monkeypatch):
+    """Means of few channels on two to five threads, at addresses of every alignment."""
+    monkeypatch.setattr(threads, "SERIAL_BYTES", 0)
+    rng, full = np.random.default_rng(46), ROW // np.dtype(dtype).itemsize
+    for _ in range(80):
+        items, places, lanes = shared_case(rng)
+        shift = int(rng.integers(8))
+        x = np.empty(items * places * lanes + shift, dtype)[shift:].reshape(items, places, lanes)
+        x[...] = rng.standard_normal(x.shape)
+        total = np.array([ordered_sum(own[None], False, full) for own in x])
+        plan = onnxpool.GlobalAveragePool(axes=(1,), keepdims=False).plan(x.shape, x.dtype)
+        for num_threads in (1, 2, int(rng.integers(3, 6))):
+            y = plan(x, num_threads=num_threads)
+            assert np.array_equal(y, total / dtype(places)), (x.shape, shift, num_threads)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_quantised_means_of_shared_channels_are_exact(dtype, monkeypatch):
+    """Of every number of lanes and threads, with zero points. Extreme bytes fill the registers of sums."""
+    monkeypatch.setattr(threads, "SERIAL_BYTES", 0)
+    rng, low, high = np.random.default_rng(47), np.iinfo(dtype).min, np.iinfo(dtype).max
+    for k in range(150):
+        items, places, lanes = shared_case(rng)
+        shift = int(rng.integers(64))
+        x = rng.integers(low, high + 1, items * places * lanes + shift, dtype=dtype)
+        x = x[shift:].reshape(items, places, lanes)
+        if k % 3:
+            x[...] = (low, high)[k % 3 - 1]
+        x_zero, y_zero = (dtype(z) for z in rng.integers(low, high + 1, 2))
+        scales = np.float32(0.25), np.float32(rng.choice([0.25, 0.1, 0.003]))
+        given = (scales[0], x_zero, scales[1], y_zero)
+        sums = x.sum(axis=1, dtype=np.int64) - places * np.int64(x_zero)
+        ratio = scales[0] / (scales[1] * np.float32(places))
+        expected = np.clip(np.rint(sums.astype(np.float32) * ratio) + np.float32(y_zero), low, high).astype(dtype)
+        lanes_first = np.ascontiguousarray(np.moveaxis(x, 2, 1))
+        for num_threads in (1, 2, 5):
+            y = onnxpool.qlinear_global_average_pool(lanes_first, *given, num_threads=num_threads)
+            last = onnxpool.qlinear_global_average_pool(x, *given, channels_last=True, num_threads=num_threads)
+            assert np.array_equal(y[:, :, 0], expected), (x.shape, num_threads)
+            assert np.array_equal(last[:, 0], expected), (x.shape, num_threads)

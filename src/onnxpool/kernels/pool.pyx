@@ -10,12 +10,13 @@ from .core.boxes cimport CopyStep
 from .core.extremes cimport extremes_of
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
 from .core.interrupts cimport Interrupts, raised_by_handler
-from .core.job cimport CACHE_LINE, MOST_AXES, Array, Axis, Rule, Step, Tile, round_up
+from .core.job cimport CACHE_LINE, MOST_AXES, Array, Axis, Rule, Step, Tile, part_bytes_of, round_up
 from .core.tasks cimport (
     FRONT,
     Call,
     Job,
     Ranges,
+    Sharing,
     count_tiles,
     room_of,
     run_task,
@@ -29,7 +30,7 @@ from .operands cimport Operand, Operands
 cdef enum:
     CACHED = 1 << 20  # bytes of elements that the caches of a core hold
     RETRY = 1         # the place of a pool's jobs, after the first one
-    SHARED = 2
+    DIVIDED = 2
 
 cnp.import_array()
 
@@ -120,6 +121,39 @@ cdef void close_fences(char* memory, int threads, Py_ssize_t room) noexcept nogi
             breaches += <unsigned char> memory[i] != FENCE
 
 
+cdef enum:
+    TOTALS = 1 << 16  # maximum bytes of the totals of parts,
+    MOST_PARTS = 16   # and the maximum number of parts for each thread,
+    FEWEST_PARTS = 3  # and its minimum
+
+
+cdef inline Py_ssize_t parts_of(const Job* job, const Call* call, int threads) noexcept nogil:
+    """The maximum number of parts of an item, if threads can share the tasks of a call. Otherwise 0."""
+    cdef Py_ssize_t n
+    if not job.shares or job.tasks >= threads or job.rank > 1 or call.apart or call.y_apart:
+        return 0
+    n = min(MOST_PARTS * threads, TOTALS // (job.tile_items * part_bytes_of(job.tile_lanes)))
+    return n if n >= FEWEST_PARTS * threads else 0
+
+
+cdef void share_task(const Job* job, const Call* call, Team* team, Py_ssize_t task, char* memory,
+                     Py_ssize_t room) noexcept nogil:
+    """Run a task with all threads. The memory for the totals of their shares follows that of the threads."""
+    cdef Sharing sharing = Sharing(0, team.threads, parts_of(job, call, team.threads), memory + team.threads * room), own
+    cdef float_state state
+    cdef int share
+    with parallel(num_threads=team.threads):
+        state = enter_default_floats()
+        for share in prange(team.threads, schedule="static"):
+            own = sharing
+            own.share = share
+            run_task(job, call, task, memory + threadid() * room, &own)
+            end_task(team)
+        leave_default_floats(state)
+    sharing.share = sharing.shares
+    run_task(job, call, task, memory, &sharing)
+
+
 cdef void run_tasks(const Job* job, const Call* call, Team* team, char* memory, Py_ssize_t room) noexcept nogil:
     """Run all tasks. Each thread sets its floating-point state only once, because reading it drains the pipeline."""
     cdef Py_ssize_t task
@@ -128,13 +162,18 @@ cdef void run_tasks(const Job* job, const Call* call, Team* team, char* memory, 
         for task in range(job.tasks):
             if stopped(call):
                 break
-            run_task(job, call, task, memory)
+            run_task(job, call, task, memory, NULL)
+    elif parts_of(job, call, team.threads):
+        for task in range(job.tasks):
+            if stopped(call):
+                break
+            share_task(job, call, team, task, memory, room)
     else:
         with parallel(num_threads=team.threads):
             own = enter_default_floats()
             for task in prange(job.tasks, schedule="static"):
                 if not stopped(call):
-                    run_task(job, call, task, memory + threadid() * room)
+                    run_task(job, call, task, memory + threadid() * room, NULL)
                     end_task(team)
             leave_default_floats(own)
     leave_default_floats(saved)
@@ -194,7 +233,7 @@ cdef class Pool:
         self._set_axes()
         for i, stage in enumerate((*setup.stages, *setup.stages[:1])):
             if i == len(setup.stages):
-                i, stage = SHARED, stage._replace(tile=stage.shared)
+                i, stage = DIVIDED, stage._replace(tile=stage.divided)
             job = &self.jobs[i]
             job.axis, job.rank, job.joined = self.axes, rank, setup.joined
             job.outer, job.outer_size, job.outer_place = self.outer, self.numbers, self.numbers + self.outer
@@ -233,7 +272,7 @@ cdef class Pool:
         job.itemsize, job.retries = setup.itemsize, retries
         if len(setup.stages) > 1:
             job.extremes = extremes_of(setup.digits, setup.least, setup.largest)
-        job.rows, job.gathers = stage.by_axis, stage.gathers
+        job.rows, job.gathers, job.shares = stage.by_axis, stage.gathers, stage.shares
         job.groups, job.items, job.lanes = 1, form.item.size, form.lane.size
         for a in range(self.outer):
             job.groups *= job.outer_size[a]
@@ -261,7 +300,7 @@ cdef class Pool:
 
     @property
     def tasks(self):
-        return self.jobs[SHARED].tasks
+        return self.jobs[DIVIDED].tasks
 
     def run(self, cnp.ndarray x, cnp.ndarray y, int threads, rule=None, cnp.ndarray indices=None):
         """Reduce x into y. All arrays have the shapes and dtypes of the job, and none overlaps x."""
@@ -316,7 +355,7 @@ cdef class Pool:
         cdef Call call
         cdef char* memory
         cdef char* allocated
-        cdef Py_ssize_t room
+        cdef Py_ssize_t room, shared
         cdef Team team
         cdef const Job* job = self.jobs
         cdef bint few = job.lanes * job.itemsize < CACHE_LINE  # few lanes are read as rows
@@ -334,12 +373,14 @@ cdef class Pool:
         room = job.groups * job.items * job.lanes * job.itemsize
         for a in range(job.rank):
             room *= job.axis[a].size
-        call.far = not call.apart and room > CACHED and fetches()
-        team = enter_team(threads if self.jobs[SHARED].tasks > 1 else 1)
+        call.far = room if not call.apart and room > CACHED and fetches() else 0
+        shared = (parts_of(&self.jobs[DIVIDED], &call, threads) * self.jobs[DIVIDED].tile_items
+                  * part_bytes_of(self.jobs[DIVIDED].tile_lanes))
+        team = enter_team(threads if self.jobs[DIVIDED].tasks > 1 or shared else 1)
         if team.threads > 1:
-            job = &self.jobs[SHARED]
+            job = &self.jobs[DIVIDED]
         room = round_up(room_of(job, &call), CACHE_LINE) + fence
-        allocated = <char*> malloc(team.threads * room + CACHE_LINE)
+        allocated = <char*> malloc(team.threads * room + shared + CACHE_LINE)
         if allocated == NULL:
             leave_team(&team)
             return False

@@ -36,8 +36,9 @@ class Stage(NamedTuple):
     unit: str
     by_axis: bool  # whether rows must be contiguous
     gathers: bool  # whether it reads strided elements itself
+    shares: bool  # whether several threads can share a tile
     tile: Tile
-    shared: Tile  # the tile of a task where several threads share the work
+    divided: Tile  # the tile of a task where several threads divide the work
 
 
 class Setup(NamedTuple):
@@ -227,10 +228,10 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
             near = tiles.reused(axes, tile) if stays and step.rereads else 0
             return scratch + max(near * itemsize, held * itemsize - free)
 
-        tile = shared = tiles.cut(axes, extents, volume, room, work, tasks=alone, **limits)
+        tile = divided = tiles.cut(axes, extents, volume, room, work, tasks=alone, **limits)
         if together > alone:
-            shared = tiles.cut(axes, extents, volume, room, work, tile, tasks=together, **limits)
-        return Stage(unit, step.by_axis, step.gathers and not planar, tile, shared)
+            divided = tiles.cut(axes, extents, volume, room, work, tile, tasks=together, **limits)
+        return Stage(unit, step.by_axis, step.gathers and not planar, step.shares and not planar, tile, divided)
 
     extents = groups, problem.items, lanes
     first = stage(step, problem.reduction, room, *tiles.tasks_of(axes, extents),

@@ -69,6 +69,8 @@ class Step(NamedTuple):
         Whether contiguous elements are not copied.
     gathers : bool
         Whether it reads strided elements itself, so that none are copied beforehand.
+    shares : bool
+        Whether several threads can share a tile of contiguous elements along a single axis.
     copies_in_room : bool
         Whether copied elements count towards the byte budget of a tile.
     rereads : bool
@@ -90,6 +92,7 @@ class Step(NamedTuple):
     least_lanes: int = CACHE_LINE
     in_place: bool = False
     gathers: bool = False
+    shares: bool = False
     copies_in_room: bool = False
     rereads: bool = False
     by_axis: bool = False
@@ -266,7 +269,7 @@ def has_short_padding(problem: Problem) -> bool:
 STEPS = (
     Step("whole", "one window that covers a whole channel",
          (*WINDOWED, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
-         in_place=True, gathers=True, work=whole_work, costs={"taps": 0.6, "joins": 6.0}),
+         in_place=True, gathers=True, shares=True, work=whole_work, costs={"taps": 0.6, "joins": 6.0}),
     Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
          ("indexed_max", "mean_in_order"), 1 << 18, work=ordered_work,
          costs={"taps": 0.0938, "results": 3.8, "windows": 13.0, "picks": 4.98, "lines": 0.545, "rows": 17.5}),

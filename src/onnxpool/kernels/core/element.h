@@ -259,14 +259,26 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     return widen(x);
 #endif
 }
+/* Values are clamped before they are rounded, so that an addition rounds them. */
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
     (void)count, (void)inverse, (void)watch;
+#if !defined(REDUCTION_long_quantised_mean)
+    const float_v low = (float_v){0} + rule->lowest, high = (float_v){0} + rule->highest;
+    float_v v = __builtin_convertvector(total - (acc_t)rule->bias, float_v) * rule->scale;
+    v = BLEND(float_v, v < low, low, v);
+    v = BLEND(float_v, v > high, high, v);
+    v = (v + 12582912.0f) - 12582912.0f; /* 1.5 * 2^23 */
+    __extension__ const __auto_type elements =
+        narrow((int32_v)((uint32_v)__builtin_convertvector(v, int32_v) + (uint32_t)rule->zero));
+    memcpy(y, &elements, sizeof elements);
+#else
     for (int i = 0; i < (int)LANES; i++) {
         float value = (float)(total[i] - rule->bias) * rule->scale;
         value = value < rule->lowest ? rule->lowest : value;
         value = value > rule->highest ? rule->highest : value;
         y[i] = (elem_t)((int)__builtin_rintf(value) + rule->zero);
     }
+#endif
 }
 /* ---- Retries of means and norms whose results may be wrong: nothing can leave the range. */
 #elif defined(REDUCTION_wide)

@@ -122,12 +122,21 @@ typedef struct {
     const ptrdiff_t *pace;                     /* index stride of each axis */
     int64_t base, base_item, base_lane;        /* index of the first element; index strides of items and lanes */
     const Array *strided;                      /* the strides of x, if the step itself copies elements; else NULL */
-    int far;                                   /* whether elements are in main memory, so that loops prefetch them */
+    ptrdiff_t far;                             /* bytes of elements that loops may prefetch, as no core's own cache holds them; or 0 */
+    /* Where several threads share a tile: the share of this call, out of `shares`; or `shares` itself, for the call that
+     * joins the totals of all shares and finishes them. Without a sharing, `shares` is 0. */
+    int share, shares;
+    char *totals;                              /* `part_bytes` for each part of each item, of which there are at most `parts` */
+    ptrdiff_t parts, part_bytes;
     int suspect;                               /* set by a step if some results may be wrong */
 } Tile;
 
 static inline ptrdiff_t ceil_div(ptrdiff_t a, ptrdiff_t b) { return (a + b - 1) / b; }
 static inline ptrdiff_t round_up(ptrdiff_t n, ptrdiff_t unit) { return ceil_div(n, unit) * unit; }
+
+/* The bytes of the totals of a part: accumulators of at most 64 bits for all lanes, another row of few lanes, and what a
+ * register may read after them. */
+static inline ptrdiff_t part_bytes_of(ptrdiff_t lanes) { return 8 * round_up(lanes, 8) + 2 * ONNXPOOL_FULL_ROW; }
 
 /* Prefetches the cache lines of a range of bytes. */
 static inline void fetch(const void *x, ptrdiff_t bytes) {

@@ -51,8 +51,13 @@ cdef extern from "job.h" nogil:
         const Py_ssize_t* pace
         int64_t base, base_item, base_lane
         const Array* strided
-        int far, suspect
+        Py_ssize_t far
+        int share, shares
+        char* totals
+        Py_ssize_t parts, part_bytes
+        int suspect
 
+    Py_ssize_t part_bytes_of(Py_ssize_t lanes) noexcept
     Py_ssize_t ceil_div(Py_ssize_t a, Py_ssize_t b) noexcept
     Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t unit) noexcept
     void fetch(const void* x, Py_ssize_t bytes) noexcept

@@ -1,5 +1,5 @@
-/* leaf_t: the registers in which the step `whole` reduces up to 16 rows to one. A leaf has the lanes of two registers of
- * accumulators. Sums of 16 bytes fit into 16 bits, so a single register holds those. */
+/* leaf_t: the registers in which the step `whole` reduces up to 8 rows to one. A leaf has the lanes of two registers of
+ * accumulators. Sums of MOST_WORDS bytes fit into 16 bits, so a single register holds those, in any order (WORDS). */
 #ifndef ONNXPOOL_LEAVES_H
 #define ONNXPOOL_LEAVES_H
 
@@ -11,7 +11,7 @@ enum { ROW = ONNXPOOL_FULL_ROW, FULL = ROW / sizeof(acc_t), PART = FULL > LANES 
 
 #if defined(REDUCTION_quantised_mean) && !defined(REDUCTION_long_quantised_mean) && defined(widen_to_words)
 typedef struct { int16_v words; } leaf_t;
-enum { MOST_LEVEL = 4 }; /* a leaf is one register, so 16 rows are reduced at a time */
+enum { WORDS = 1, MOST_WORDS = 128 };
 INLINE leaf_t leaf_load(const elem_t *x, const Rule *rule) {
     (void)rule;
     return (leaf_t){widen_to_words(x)};
@@ -34,9 +34,31 @@ INLINE void leaf_widen(vec_t *first, vec_t *second, leaf_t leaf) {
     *second = __builtin_convertvector(halves[1], vec_t);
 #endif
 }
+/* The sum of n adjacent bytes. Signed ones are made unsigned first. The last register may overlap the one before. */
+INLINE acc_t sum_line(const elem_t *x, ptrdiff_t n) {
+    const int sign = (elem_t)-1 < 0 ? 128 : 0;
+    const uint8_v flip = (uint8_v){0} + (uint8_t)sign;
+    const ptrdiff_t rest = n % WIDTH;
+    uint64_v sums = {0};
+    acc_t total = 0;
+    for (ptrdiff_t i = 0; i + WIDTH <= n; i += WIDTH)
+        sums += sum_eights(READ(uint8_v, x + i) ^ flip);
+    if (rest && n > WIDTH) {
+        const uint8_v counted = READ(uint8_v, ones_and_zeros + 64 - (WIDTH - rest));
+        sums += sum_eights((READ(uint8_v, x + n - WIDTH) ^ flip) & ~counted);
+    } else if (rest) {
+        uint8_v last = flip;
+        memcpy(&last, x, (size_t)n);
+        sums += sum_eights(last ^ flip);
+    }
+    for (int i = 0; i < WIDTH / 8; i++)
+        total += (acc_t)sums[i];
+    return total - (acc_t)(n * sign);
+}
 #else
 typedef struct { vec_t first, second; } leaf_t;
-enum { MOST_LEVEL = 3 };
+enum { WORDS = 0, MOST_WORDS = 1 };
+INLINE acc_t sum_line(const elem_t *x, ptrdiff_t n) { (void)n; return READ(acc_t, x); } /* never called */
 INLINE leaf_t leaf_load(const elem_t *x, const Rule *rule) {
     return (leaf_t){vec_load(x, rule), vec_load(x + LANES, rule)};
 }
@@ -44,5 +66,46 @@ INLINE leaf_t leaf_merge(leaf_t earlier, leaf_t later) {
     return (leaf_t){vec_merge(earlier.first, later.first), vec_merge(earlier.second, later.second)};
 }
 INLINE void leaf_widen(vec_t *first, vec_t *second, leaf_t leaf) { *first = leaf.first, *second = leaf.second; }
+#endif
+
+/* ---- The values of a row joined: the first half with the second half, until one is left. Here for as many rows as a
+ * register has lanes, of a register each. The result has the rows in order. */
+#if !defined(REDUCTION_wide) && !(defined(REDUCTION_max) && (defined(OF_INTEGERS) || defined(OF_HALVES)))
+enum { FOLDS = 1 };
+#define EACH2(place, half, q) place(half, q), place(half, (q) + 1)
+#define EACH4(place, half, q) EACH2(place, half, q), EACH2(place, half, (q) + 2)
+#define EACH8(place, half, q) EACH4(place, half, q), EACH4(place, half, (q) + 4)
+#define EACH16(place, half, q) EACH8(place, half, q), EACH8(place, half, (q) + 8)
+#if defined(REDUCTION_norm) || defined(OF_DOUBLES) || defined(REDUCTION_long_quantised_mean)
+#define EACH_OF(wide, narrow) wide
+#else
+#define EACH_OF(wide, narrow) narrow
+#endif
+#if defined(__AVX512BW__)
+#define EACH EACH_OF(EACH8, EACH16)
+#elif defined(__AVX2__)
+#define EACH EACH_OF(EACH4, EACH8)
+#else
+#define EACH EACH_OF(EACH2, EACH4)
+#endif
+/* Where two registers have blocks of two halves: the places of all first halves, alternately from either register. */
+#define FIRSTS(half, q) (q) / (2 * (half)) * 2 * (half) + (q) % (half) + (q) / (half) % 2 * LANES
+#define SECONDS(half, q) FIRSTS(half, q) + (half)
+#define FOLD(half)                                                              \
+    for (int k = 0; k < (half); k++)                                            \
+        v[k] = vec_merge(__builtin_shufflevector(v[k], v[k + (half)], EACH(FIRSTS, half, 0)), \
+                         __builtin_shufflevector(v[k], v[k + (half)], EACH(SECONDS, half, 0)));
+INLINE void fold_lanes(vec_t *v) {
+    if (LANES > 8)
+        FOLD(LANES > 8 ? 8 : 1)
+    if (LANES > 4)
+        FOLD(LANES > 4 ? 4 : 1)
+    if (LANES > 2)
+        FOLD(LANES > 2 ? 2 : 1)
+    FOLD(1)
+}
+#else
+enum { FOLDS = 0 };
+INLINE void fold_lanes(vec_t *v) { (void)v; }
 #endif
 #endif

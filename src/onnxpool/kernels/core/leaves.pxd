@@ -12,7 +12,11 @@ cdef extern from "leaves.h" nogil:
         ROW      # bytes of the accumulators of a row of few lanes,
         FULL     # and their number
         PART     # how many of these are reduced together: two registers, or one that holds all of them
-        MOST_LEVEL  # a leaf has at most 2 ** MOST_LEVEL rows
+        WORDS       # whether the order of rows does not matter,
+        MOST_WORDS  # and a leaf has at most so many
+        FOLDS       # whether `fold_lanes` can join the values of rows
+    void fold_lanes(vec_t* v) noexcept
+    acc_t sum_line(const elem_t* x, Py_ssize_t n) noexcept
 
 ctypedef fused rows_t:
     leaf_t
@@ -24,6 +28,7 @@ ctypedef fused part_t:
 
 cdef enum:
     LEVELS = 64           # more levels than a tree can have
+    MOST_LEVEL = 3        # a leaf has at most 2 ** MOST_LEVEL rows
 
 
 cdef inline void load_row(rows_t* v, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
@@ -66,8 +71,7 @@ cdef inline void load_eight(rows_t* v, const elem_t* x, Py_ssize_t stride, Py_ss
 
 cdef inline void load_rows(rows_t* v, int level, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
                            const Rule* rule) noexcept nogil:
-    """Load 2 ** level rows, at most 16, and reduce them as a tree."""
-    cdef rows_t later
+    """Load 2 ** level rows, at most 8, and reduce them as a tree."""
     if level == 0:
         load_row(v, x, n, rule)
     elif level == 1:
@@ -76,9 +80,6 @@ cdef inline void load_rows(rows_t* v, int level, const elem_t* x, Py_ssize_t str
         load_four(v, x, stride, n, rule)
     else:
         load_eight(v, x, stride, n, rule)
-    if level == 4:
-        load_eight(&later, x + 8 * stride, stride, n, rule)
-        merge(v, &later)
 
 
 cdef inline void load_part(part_t* v, int level, const elem_t* x, Py_ssize_t stride, const Rule* rule) noexcept nogil:
@@ -123,7 +124,7 @@ cdef inline void reduce_rows(part_t* v, bint begun, const elem_t* x, Py_ssize_t 
     """Reduce rows, followed by the one that v holds if `begun`. The parts of the tree are loaded in memory order, and
     joined from the last one on."""
     cdef part_t[LEVELS] large
-    cdef part_t eight, four, two, one
+    cdef part_t four, two, one
     cdef int level, top = MOST_LEVEL
     while rows >> (top + 1):
         top += 1
@@ -131,9 +132,6 @@ cdef inline void reduce_rows(part_t* v, bint begun, const elem_t* x, Py_ssize_t 
         if rows >> level & 1:
             reduce_part(&large[level], level, x, stride, rule)
             x += stride << level
-    if MOST_LEVEL > 3 and rows & 8:
-        load_part(&eight, 3, x, stride, rule)
-        x += stride << 3
     if rows & 4:
         load_part(&four, 2, x, stride, rule)
         x += stride << 2
@@ -147,8 +145,6 @@ cdef inline void reduce_rows(part_t* v, bint begun, const elem_t* x, Py_ssize_t 
         put_before(v, &begun, &two)
     if rows & 4:
         put_before(v, &begun, &four)
-    if MOST_LEVEL > 3 and rows & 8:
-        put_before(v, &begun, &eight)
     for level in range(MOST_LEVEL, top + 1):
         if rows >> level & 1:
             put_before(v, &begun, &large[level])

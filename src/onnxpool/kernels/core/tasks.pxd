@@ -5,7 +5,7 @@ from libc.string cimport memset
 from .boxes cimport MOST_COPIED, Copy, CopyStep
 from .extremes cimport Extremes, has_extreme
 from .interrupts cimport Interrupts, interrupted
-from .job cimport MOST_AXES, Array, Axis, Rule, Scratch, Step, Tile, ceil_div, elements_of
+from .job cimport MOST_AXES, Array, Axis, Rule, Scratch, Step, Tile, ceil_div, elements_of, part_bytes_of
 
 cdef enum:
     FRONT = 256  # bytes before a copy: four registers of the largest set, because phases are loaded from before a row
@@ -26,6 +26,7 @@ cdef struct Job:
     Py_ssize_t item_place, lane_place    # of items and of lanes
     bint rows                            # whether the step needs contiguous rows
     bint gathers                         # whether it copies strided elements itself
+    bint shares                          # whether several threads can share a tile
     Py_ssize_t itemsize
     Py_ssize_t tasks
     Py_ssize_t x_room, y_room, index_room  # bytes for the copies of a tile, if arrays are apart
@@ -40,7 +41,13 @@ cdef struct Call:
     Interrupts* signals                  # NULL if nothing may interrupt the call
     bint apart                           # whether x must be copied,
     bint y_apart, indices_apart          # and whether results must be
-    bint far                             # whether elements are in main memory
+    Py_ssize_t far                       # bytes of elements, if caches of a core do not hold them; otherwise 0
+
+cdef struct Sharing:
+    # How several threads share a tile; see Tile.
+    int share, shares
+    Py_ssize_t parts
+    char* totals
 
 cdef struct Ranges:
     # The ranges of a tile along each dimension of its job.
@@ -228,8 +235,9 @@ cdef inline bint has_cause(const Job* job, const Call* call, const Ranges* range
     return has_extreme(&copy, copy.from_, 0, &job.extremes)
 
 
-cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges, char* memory) noexcept nogil:
-    """Compute a tile: again with divisions if quotients may be wrong, and by a retry if results are still suspect."""
+cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges, char* memory,
+                          const Sharing* sharing) noexcept nogil:
+    """Compute a tile, or a share of it: again with divisions if quotients may be wrong, and by a retry if results are still suspect."""
     cdef Tile tile
     cdef Copy copy, indices
     cdef Rule careful
@@ -237,6 +245,9 @@ cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges
     cdef char* results = memory + (job.x_room if call.apart else 0)
     cdef char* places = results + (job.y_room if call.y_apart else 0)
     set_tile(&tile, job, ranges, call)
+    if sharing != NULL:
+        tile.share, tile.shares, tile.totals = sharing.share, sharing.shares, sharing.totals
+        tile.parts, tile.part_bytes = sharing.parts, part_bytes_of(job.tile_lanes)
     tile.scratch = places + (job.index_room if call.indices_apart else 0)
     set_source(&tile, job, call, ranges, x_stride, memory)
     tile.y = target_of(&copy, job, ranges, &call.y, call.y_apart, y_stride, results)
@@ -267,12 +278,13 @@ cdef inline void retry_tile(const Job* job, const Call* call, const Ranges* whol
     for task in range(count_tiles(job, whole)):
         if not stopped(call):
             locate(job, whole, task, &ranges)
-            run_tile(job, call, &ranges, memory)
+            run_tile(job, call, &ranges, memory, NULL)
 
 
-cdef inline void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memory) noexcept nogil:
+cdef inline void run_task(const Job* job, const Call* call, Py_ssize_t task, char* memory,
+                          const Sharing* sharing) noexcept nogil:
     cdef Ranges whole, ranges
     cdef Py_ssize_t each = job.tasks // job.groups
     whole_of(job, task // each, &whole)
     locate(job, &whole, task % each, &ranges)
-    run_tile(job, call, &ranges, memory)
+    run_tile(job, call, &ranges, memory, sharing)

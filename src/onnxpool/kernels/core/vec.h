@@ -207,6 +207,22 @@ INLINE int16_v widen_uint8_to_words(const uint8_t *x) {
 #endif
 }
 
+/* ---- The sum of each 8 bytes. */
+INLINE uint64_v sum_eights(uint8_v v) {
+#if defined(__AVX512BW__)
+    return (uint64_v)_mm512_sad_epu8((__m512i)v, _mm512_setzero_si512());
+#elif defined(__AVX2__)
+    return (uint64_v)_mm256_sad_epu8((__m256i)v, _mm256_setzero_si256());
+#elif defined(__SSE2__)
+    return (uint64_v)_mm_sad_epu8((__m128i)v, _mm_setzero_si128());
+#else
+    uint64_v sums = (uint64_v)v;
+    sums = (sums & UINT64_C(0x00ff00ff00ff00ff)) + (sums >> 8 & UINT64_C(0x00ff00ff00ff00ff));
+    sums = (sums & UINT64_C(0x0000ffff0000ffff)) + (sums >> 16 & UINT64_C(0x0000ffff0000ffff));
+    return (sums & UINT64_C(0xffffffff)) + (sums >> 32);
+#endif
+}
+
 /* ---- Narrowing, to nearest even. */
 /* For numbers. Rounding may turn a NaN into anything, unless it is quiet. */
 #define ROUND_TO_BFLOAT16(words, bits) ((bits) + 0x7fff + (((bits) >> 16) & 1))

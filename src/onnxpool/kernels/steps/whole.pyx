@@ -5,9 +5,10 @@ bytes of accumulators. Otherwise, it consists of as many neighbours along a sing
 along the last of several axes. The places of a row are reduced last: the first half is joined with the second half,
 until one place is left. The order of a sum therefore does not depend on the width of a register.
 
-Rows are read 4, 8 or 16 at a time (a leaf), and reduced to one in registers. In memory, each full part of the tree has
-a row of accumulators, whose vectors begin at multiples of LANES. If the last vector would be partial, it holds the last
-LANES values of the row instead, and so repeats some values of the vector before it.
+Rows are read 4 or 8 at a time (a leaf), and reduced to one in registers. In memory, each full part of the tree has a row
+of accumulators. If the last vector of a row would be partial, it takes the last LANES values instead, and so computes
+some values again, as does a vector at the start of rows whose other vectors shall not cross cache lines (`head`). Sums of
+bytes are integers, whose order does not matter. Therefore up to MOST_WORDS rows of these are one leaf.
 
 Where items follow each other along the last axis, as with batch axes between pooled ones, the rows of several items
 form one long row, so that memory is read in long runs.
@@ -38,15 +39,38 @@ from ..core.element cimport (
 )
 from ..core.boxes cimport copy_each
 from ..core.cursor cimport advance
-from ..core.job cimport MOST_AXES, Array, Rule, Tile, ceil_div, fetch, round_up
-from ..core.leaves cimport FULL, MOST_LEVEL, PART, ROW, leaf_t, leaf_widen, load_rows, part_t, reduce_rows
+from ..core.job cimport MOST_AXES, Array, Axis, Rule, Tile, ceil_div, fetch, round_up
+from ..core.leaves cimport (
+    FOLDS,
+    FULL,
+    MOST_LEVEL,
+    MOST_WORDS,
+    PART,
+    ROW,
+    WORDS,
+    fold_lanes,
+    leaf_load,
+    leaf_merge,
+    leaf_t,
+    leaf_widen,
+    load_part,
+    load_rows,
+    part_t,
+    reduce_rows,
+    sum_line,
+)
 
 cdef enum:
+    # Prefetches gain 1.0 to 1.5 from main memory, and cost 1.05 to 1.2 where the L3 cache holds the elements (Zen 3).
     AHEAD = 8192          # prefetch distance in bytes,
-    LEAST = 256           # for rows of at least this many bytes,
+    DISTANT = 1 << 24     # for at least this many bytes of elements,
+    LEAST = 256           # in rows of at least this many
     LARGEST = 1024        # and at most this many
+    ALIGNED = 6           # minimum number of vectors of a row that is worth one more, so that none crosses a cache line
     BASKET = 16           # maximum number of items whose neighbours are joined together
+    STRIP = 32768         # bytes of rows that are read in columns
     LONG = 2048           # maximum number of values of a row, and of the rows of items that are reduced together
+    REGISTERS = 4         # maximum number of registers of a row of few lanes
     TOGETHER = 8          # rows that are copied before they are planted
 
 cdef struct Tree:
@@ -55,6 +79,7 @@ cdef struct Tree:
     Py_ssize_t items, values             # items that are reduced together, and the values of a row of all of them
     Py_ssize_t pitch                     # values from row to row of the stack
     Py_ssize_t rows                      # number of rows planted so far
+    Py_ssize_t head                      # values before the first aligned one, which a vector of its own holds; or 0
     Py_ssize_t ahead                     # prefetch distance in values, or 0
     acc_t* stack                         # a finished part for each bit of `rows`
     char* together                       # elements of TOGETHER rows
@@ -91,10 +116,10 @@ cdef Tree tree_of(const Tile* tile, Py_ssize_t items) noexcept nogil:
     tree.group = group_of(tile)
     tree.width = tree.group * tile.lanes
     tree.items, tree.values = items, items * tree.width
-    tree.pitch = round_up(tree.values, LANES) + 4 * LANES
-    tree.rows, tree.rule, tree.ahead, tree.limit = 0, tile.rule, 0, NULL
+    tree.pitch = round_up(tree.values, LANES) + 5 * LANES
+    tree.head, tree.rows, tree.rule, tree.ahead, tree.limit = 0, 0, tile.rule, 0, NULL
     row = tree.values * sizeof(elem_t)
-    if tile.far and LEAST <= row <= LARGEST:
+    if tile.far >= DISTANT and LEAST <= row <= LARGEST:
         tree.ahead = AHEAD // <Py_ssize_t> sizeof(elem_t)
     tree.held = max(1, min(BASKET, LONG // tree.width)) if tree.group > 1 else 0
     tree.basket_pitch = round_up(tree.width + tile.lanes + LANES, LANES)
@@ -104,65 +129,42 @@ cdef Tree tree_of(const Tile* tile, Py_ssize_t items) noexcept nogil:
     return tree
 
 
-cdef inline void graft(const Tree* tree, int level, Py_ssize_t i, vec_t* v, vec_t* w) noexcept nogil:
-    """Join values of 2 ** level rows with the full parts before them: a vector, or two if w is not NULL."""
-    cdef acc_t* part = tree.stack + level * tree.pitch + i
-    cdef Py_ssize_t rows = tree.rows >> level, pitch = tree.pitch
-    cdef vec_t earlier
-    while rows & 1:
+cdef inline void graft(acc_t* part, Py_ssize_t pitch, Py_ssize_t parts, part_t* v) noexcept nogil:
+    """Join values of a part with the full parts before it: one for each trailing bit of `parts`, `pitch` apart."""
+    cdef part_t earlier
+    while parts & 1:
         read(&earlier, part)
         join(&earlier, v)
         v[0] = earlier
-        if w != NULL:
-            read(&earlier, part + LANES)
-            join(&earlier, w)
-            w[0] = earlier
-        part, rows = part + pitch, rows >> 1
+        part, parts = part + pitch, parts >> 1
     write(part, v)
-    if w != NULL:
-        write(part + LANES, w)
 
 
-cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t stride,
-                            Py_ssize_t values) noexcept nogil:
-    """Plant 2 ** level rows, two vectors at a time."""
+cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t stride, Py_ssize_t n) noexcept nogil:
+    """Plant n parts of 2 ** level rows, of at least one vector."""
     cdef Rule rule = tree.rule[0]  # a copy, which no store changes
-    cdef Py_ssize_t i = 0
-    cdef leaf_t leaf
-    cdef vec_t v, w
-    while i + 2 * LANES <= values:
-        load_rows(&leaf, level, x + i, stride, 2 * LANES, &rule)
-        leaf_widen(&v, &w, leaf)
-        graft(tree, level, i, &v, &w)
-        i += 2 * LANES
-    while i < values:
-        if values >= LANES:
-            load_rows(&v, level, x + min(i, values - LANES), stride, LANES, &rule)
-        else:
-            load_rows(&v, level, x, stride, values, &rule)
-        graft(tree, level, i, &v, NULL)
-        i += LANES
-    tree.rows += 1 << level
-
-
-cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
-    """Plant rows of elements, as many at a time as form a full part."""
-    cdef Py_ssize_t most = 1 << MOST_LEVEL, n
-    while rows:
-        n = most
-        while n > rows or tree.rows & (n - 1):
-            n = n // 2 if n > 4 else 1
-        if tree.ahead and n > 1 and stride == tree.values:
-            fetch(x + tree.ahead, n * stride * sizeof(elem_t))
-        if n == 1:
-            plant_rows(tree, 0, x, stride, tree.values)
-        elif n == 4:
-            plant_rows(tree, 2, x, stride, tree.values)
-        elif n == 8:
-            plant_rows(tree, 3, x, stride, tree.values)
-        else:
-            plant_rows(tree, 4, x, stride, tree.values)
-        rows, x = rows - n, x + n * stride
+    cdef Py_ssize_t head = tree.head, values = tree.values, pitch = tree.pitch, parts = tree.rows >> level, i
+    cdef Py_ssize_t ahead = tree.ahead if level and stride == tree.values else 0
+    cdef acc_t* part = tree.stack + level * pitch + LANES - head  # so that stores behind the head are aligned as well
+    cdef Pair v
+    tree.rows += n << level
+    for parts in range(parts, parts + n):
+        if ahead:
+            fetch(x + ahead, stride * sizeof(elem_t) << level)
+        if head:
+            load_rows(&v.a, level, x, stride, LANES, &rule)
+            graft(part, pitch, parts, &v.a)
+        i = head
+        while i + 2 * LANES <= values:
+            load_part(&v, level, x + i, stride, &rule)
+            graft(part + i, pitch, parts, &v)
+            i += 2 * LANES
+        while i < values:
+            i = min(i, values - LANES)
+            load_rows(&v.a, level, x + i, stride, LANES, &rule)
+            graft(part + i, pitch, parts, &v.a)
+            i += LANES
+        x += stride << level
 
 
 cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
@@ -176,14 +178,92 @@ cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noe
 
 cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
     """Plant a row of which only the first n values exist."""
-    cdef Py_ssize_t i = 0, first
+    cdef Py_ssize_t i = 0
     cdef vec_t v
     while i < tree.values:
-        first = min(i, max(0, tree.values - LANES))
-        v = load_rest(tree, x + first, n - first)
-        graft(tree, 0, i, &v, NULL)
+        i = min(i, max(0, tree.values - LANES))
+        v = load_rest(tree, x + i, n - i)
+        graft(tree.stack + LANES + i, tree.pitch, tree.rows, &v)
         i += LANES
     tree.rows += 1
+
+
+cdef inline void plant_leaf(const Tree* tree, Py_ssize_t i, const leaf_t* leaf) noexcept nogil:
+    cdef Pair v
+    leaf_widen(&v.a, &v.b, leaf[0])
+    graft(tree.stack + LANES + i, tree.pitch, tree.rows, &v)
+
+
+cdef void plant_words(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
+    """Plant the sum of at most MOST_WORDS rows of bytes as if it were one row, as the order of integers does not matter.
+    Eight registers of values are read at a time, so that a cache line is read at once."""
+    cdef Py_ssize_t values = tree.values, i = 0, _
+    cdef leaf_t a, b, c, d
+    cdef const elem_t* row
+    cdef vec_t v, later
+    while i < values:
+        if values >= 8 * LANES:
+            i = min(i, values - 8 * LANES)
+            row = x + i
+            a, b = leaf_load(row, tree.rule), leaf_load(row + 2 * LANES, tree.rule)
+            c, d = leaf_load(row + 4 * LANES, tree.rule), leaf_load(row + 6 * LANES, tree.rule)
+            for _ in range(1, rows):
+                row += stride
+                a = leaf_merge(a, leaf_load(row, tree.rule))
+                b = leaf_merge(b, leaf_load(row + 2 * LANES, tree.rule))
+                c = leaf_merge(c, leaf_load(row + 4 * LANES, tree.rule))
+                d = leaf_merge(d, leaf_load(row + 6 * LANES, tree.rule))
+            plant_leaf(tree, i, &a)
+            plant_leaf(tree, i + 2 * LANES, &b)
+            plant_leaf(tree, i + 4 * LANES, &c)
+            plant_leaf(tree, i + 6 * LANES, &d)
+            i += 8 * LANES
+        elif values >= 2 * LANES:
+            i = min(i, values - 2 * LANES)
+            row = x + i
+            a = leaf_load(row, tree.rule)
+            for _ in range(1, rows):
+                row += stride
+                a = leaf_merge(a, leaf_load(row, tree.rule))
+            plant_leaf(tree, i, &a)
+            i += 2 * LANES
+        else:
+            i = min(i, values - LANES)
+            row = x + i
+            v = vec_load(row, tree.rule)
+            for _ in range(1, rows):
+                row += stride
+                later = vec_load(row, tree.rule)
+                join(&v, &later)
+            graft(tree.stack + LANES + i, tree.pitch, tree.rows, &v)
+            i += LANES
+    tree.rows += 1
+
+
+cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
+    """Plant rows of elements, as many at a time as form a full part."""
+    cdef Py_ssize_t n, parts
+    if tree.values < LANES:
+        for n in range(rows):
+            plant_part(tree, x + n * stride, tree.values)
+        return
+    while rows:
+        if WORDS:
+            n, parts = min(rows, max(8, min(<Py_ssize_t> MOST_WORDS, STRIP // tree.values))), 1
+            plant_words(tree, x, stride, n)
+        else:
+            n = 1 << MOST_LEVEL
+            while n > rows or tree.rows & (n - 1):
+                n = n // 2 if n > 4 else 1
+            parts = 1
+            if n == 1:
+                plant_rows(tree, 0, x, stride, 1)
+            elif n == 4:
+                plant_rows(tree, 2, x, stride, 1)
+            else:
+                parts = rows >> MOST_LEVEL
+                plant_rows(tree, MOST_LEVEL, x, stride, parts)
+        rows, x = rows - parts * n, x + parts * n * stride
 
 
 cdef inline void load_last(part_t* v, const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
@@ -231,19 +311,18 @@ cdef void join_values(acc_t* y, const acc_t* x, const acc_t* later, Py_ssize_t n
 
 cdef acc_t* harvest(Tree* tree) noexcept nogil:
     """Compute the total of each value of a row, by joining the parts of the tree from the smallest on."""
-    cdef int level = 0
+    cdef acc_t* stack = tree.stack + LANES - tree.head
     cdef acc_t* total
+    cdef int level = 0
     while not tree.rows >> level & 1:
         level += 1
-    total = tree.stack + level * tree.pitch
+    total = stack + level * tree.pitch
     level += 1
     while tree.rows >> level:
         if tree.rows >> level & 1:
-            join_values(tree.stack + level * tree.pitch, tree.stack + level * tree.pitch, total, tree.values)
-            total = tree.stack + level * tree.pitch
+            join_values(stack + level * tree.pitch, stack + level * tree.pitch, total, tree.values)
+            total = stack + level * tree.pitch
         level += 1
-    if tree.values > LANES:  # the last vector holds the end of a row
-        vec_write(total + tree.values - LANES, vec_read(total + (tree.values - 1) // LANES * LANES))
     return total
 
 
@@ -313,6 +392,18 @@ cdef void plant_lines(const Tile* tile, Tree* tree, const elem_t* x, Py_ssize_t 
             plant_part(tree, x + i * step + rows * tree.group * tile.x_stride[last], n % tree.group * tile.lanes)
 
 
+cdef Py_ssize_t head_of(const Tile* tile, const Tree* tree, const char* x) noexcept nogil:
+    """The number of values before the first one whose vector crosses no cache line, if that holds in all rows."""
+    cdef Py_ssize_t size = sizeof(elem_t), line = LANES * sizeof(elem_t), head = -<Py_ssize_t> x & (line - 1)
+    cdef int a
+    if WORDS or tile.strided != NULL or tree.group > 1 or tree.values < ALIGNED * LANES or head % size:
+        return 0
+    for a in range(tile.rank):
+        if tile.x_stride[a] * size % line:
+            return 0
+    return head // size
+
+
 cdef void pool_items(const Tile* tile, Tree* tree, const char* x) noexcept nogil:
     """Plant all places of the items that are reduced together."""
     cdef int last = tile.rank - 1, along = last if tile.strided or not last else last - 1, a, b
@@ -321,7 +412,7 @@ cdef void pool_items(const Tile* tile, Tree* tree, const char* x) noexcept nogil
     for a in range(along):
         at[a], zero[a], sizes[a] = 0, 0, tile.axis[a].size
         strides[a] = tile.strided.axis[a] if tile.strided else tile.x_stride[a] * sizeof(elem_t)
-    tree.rows, a = 0, 0
+    tree.rows, tree.head, a = 0, head_of(tile, tree, x), 0
     while a >= 0:
         if tile.strided:
             waiting = plant_copied(tile, tree, x, tile.axis[last].size, waiting)
@@ -348,33 +439,88 @@ cdef void finish_values(const Tile* tile, const acc_t* total, elem_t* y, Py_ssiz
         i += LANES
 
 
+cdef void fold_lines(const Tree* tree, Py_ssize_t items) noexcept nogil:
+    """Like `join_neighbours` for rows of FULL values of a single lane, as many at a time as a register has lanes. The
+    results are adjacent."""
+    cdef vec_t[LANES] v
+    cdef vec_t[REGISTERS] parts
+    cdef const acc_t* row
+    cdef Py_ssize_t item = 0, k, n, i
+    while item < items:
+        for k in range(LANES):
+            row = tree.basket + min(item + k, items - 1) * tree.basket_pitch
+            for i in range(FULL // LANES):
+                read(&parts[i], row + i * LANES)
+            n = FULL // LANES
+            while n > 1:
+                n //= 2
+                for i in range(n):
+                    join(&parts[i], &parts[i + n])
+            v[k] = parts[0]
+        fold_lanes(v)
+        write(tree.basket + item, &v[0])
+        item += LANES
+
+
+cdef void finish_basket(const Tile* tile, const acc_t* results, Py_ssize_t pitch, elem_t* y, Py_ssize_t items,
+                        double count, watch_t* watch) noexcept nogil:
+    """Finish items, each reduced to one place."""
+    cdef Py_ssize_t k
+    if pitch == tile.y_item == 1:  # they are one line
+        finish_values(tile, results, y, items, count, watch)
+        return
+    for k in range(items):
+        finish_values(tile, results + k * pitch, y + k * tile.y_item, tile.lanes, count, watch)
+
+
 cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t items, double count,
                        watch_t* watch) noexcept nogil:
     """Finish the items in the basket, whose rows have several places."""
-    cdef Py_ssize_t k
-    join_neighbours(tree, items, tile.lanes)
-    if tile.lanes == tile.y_item == 1:  # they are one line
-        for k in range(1, items):
-            tree.basket[k] = tree.basket[k * tree.basket_pitch]
-        finish_values(tile, tree.basket, y, items, count, watch)
-        return
-    for k in range(items):
-        finish_values(tile, tree.basket + k * tree.basket_pitch, y + k * tile.y_item, tile.lanes, count, watch)
+    cdef Py_ssize_t k, pitch = tree.basket_pitch
+    if FOLDS and tree.width == FULL and tile.lanes == 1:
+        fold_lines(tree, items)
+        pitch = 1
+    else:
+        join_neighbours(tree, items, tile.lanes)
+        if tile.lanes == 1:
+            for k in range(1, items):
+                tree.basket[k] = tree.basket[k * pitch]
+            pitch = 1
+    finish_basket(tile, tree.basket, pitch, y, items, count, watch)
+
+
+cdef void sum_lines(const Tile* tile, Tree* tree, watch_t* watch) noexcept nogil:
+    """Pool items, each of which is a line of bytes of a single lane."""
+    cdef Py_ssize_t places = tile.axis[0].size, item = 0, k, n
+    while item < tile.items:
+        n = min(tree.held, tile.items - item)
+        for k in range(n):
+            tree.basket[k] = sum_line(<const elem_t*> tile.x + (item + k) * tile.x_item, places)
+        finish_basket(tile, tree.basket, 1, <elem_t*> tile.y + item * tile.y_item, n, places, watch)
+        item += n
+
+
+cdef void reduce_items(const Tile* tile, Tree* tree, Py_ssize_t item, Py_ssize_t n) noexcept nogil:
+    """Reduce n items, each of which is a single line of few lanes, to a row of the basket each."""
+    cdef Py_ssize_t places = tile.axis[0].size, rows = places // tree.group, rest = places % tree.group * tile.lanes
+    cdef const elem_t* x = <const elem_t*> tile.x + item * tile.x_item
+    if PART == <Py_ssize_t> LANES:
+        reduce_lines(<vec_t*> NULL, tree, x, tile.x_item, n, rows, rest)
+    else:
+        reduce_lines(<Pair*> NULL, tree, x, tile.x_item, n, rows, rest)
 
 
 cdef void pool_lines(const Tile* tile, Tree* tree, watch_t* watch) noexcept nogil:
     """Pool items, each of which is a single line of few lanes."""
     cdef Py_ssize_t places = tile.axis[0].size, item = 0, n
-    cdef Py_ssize_t rows = places // tree.group, rest = places % tree.group * tile.lanes
-    cdef const elem_t* x = <const elem_t*> tile.x
+    if WORDS and tile.lanes == 1:
+        sum_lines(tile, tree, watch)
+        return
     if tile.x_item >= 0:
-        tree.limit = x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
+        tree.limit = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
     while item < tile.items:
         n = min(tree.held, tile.items - item)
-        if PART == <Py_ssize_t> LANES:
-            reduce_lines(<vec_t*> NULL, tree, x + item * tile.x_item, tile.x_item, n, rows, rest)
-        else:
-            reduce_lines(<Pair*> NULL, tree, x + item * tile.x_item, tile.x_item, n, rows, rest)
+        reduce_items(tile, tree, item, n)
         empty_basket(tile, tree, <elem_t*> tile.y + item * tile.y_item, n, places, watch)
         item += n
 
@@ -393,6 +539,74 @@ cdef Py_ssize_t most_items(const Tile* tile) noexcept nogil:
     return max(1, LONG // (group_of(tile) * tile.lanes))
 
 
+cdef inline acc_t* totals_of(const Tile* tile, Py_ssize_t item, Py_ssize_t part) noexcept nogil:
+    """The totals of a part of an item, which another thread may have written."""
+    return <acc_t*> (tile.totals + (item * tile.parts + part) * tile.part_bytes)
+
+
+cdef inline bint in_lines(const Tile* tile, const Tree* tree) noexcept nogil:
+    """Whether each item is a single line of few lanes."""
+    return tile.rank == 1 and tree.group > 1 and tree.width >= PART and tile.strided == NULL
+
+
+cdef inline void plant_totals(Tree* tree, const acc_t* x) noexcept nogil:
+    """Plant a row of accumulators."""
+    cdef Py_ssize_t i = 0
+    cdef vec_t v
+    while i < tree.values:
+        read(&v, x + i)
+        graft(tree.stack + LANES + i, tree.pitch, tree.rows, &v)
+        i += LANES
+    tree.rows += 1
+
+
+cdef void take_share(const Tile* tile, Tree* tree, Py_ssize_t rows, Py_ssize_t first, Py_ssize_t end) noexcept nogil:
+    """Compute the totals of parts of all items. A part is a full part of the tree, of so many rows; the last one is the
+    rest of an item."""
+    cdef Tile own = tile[0]
+    cdef Axis axis = tile.axis[0]
+    cdef Py_ssize_t places = rows * tree.group, item, part
+    cdef const acc_t* total
+    own.axis, own.items, tree.limit = &axis, 1, NULL
+    for item in range(tile.items):
+        for part in range(first, end):
+            axis.size = min(places, tile.axis[0].size - part * places)
+            own.x = tile.x + (item * tile.x_item + part * places * tile.x_stride[0]) * <Py_ssize_t> sizeof(elem_t)
+            if in_lines(tile, tree):
+                reduce_items(&own, tree, 0, 1)
+                total = tree.basket
+            else:
+                pool_items(&own, tree, own.x)
+                total = harvest(tree)
+            memcpy(totals_of(tile, item, part), total, tree.width * sizeof(acc_t))
+
+
+cdef void share(Tile* tile) noexcept nogil:
+    """Compute one share of the parts of all items, or join the totals of all parts."""
+    cdef Tree tree = tree_of(tile, 1)
+    cdef watch_t watch = watch_nothing()
+    cdef Py_ssize_t places = tile.axis[0].size, count = ceil_div(places, tree.group), rows = 1, parts, item, part
+    cdef elem_t* y = <elem_t*> tile.y
+    cdef acc_t* total
+    while ceil_div(count, rows) > tile.parts:
+        rows *= 2
+    parts = ceil_div(count, rows)
+    if tile.share < tile.shares:
+        take_share(tile, &tree, rows, parts * tile.share // tile.shares, parts * (tile.share + 1) // tile.shares)
+        return
+    for item in range(tile.items):
+        tree.rows = tree.head = 0
+        for part in range(parts):
+            plant_totals(&tree, totals_of(tile, item, part))
+        total = harvest(&tree)
+        if tree.group == 1:
+            finish_values(tile, total, y + item * tile.y_item, tile.lanes, places, &watch)
+        else:
+            memcpy(tree.basket, total, tree.width * sizeof(acc_t))
+            empty_basket(tile, &tree, y + item * tile.y_item, 1, places, &watch)
+    tile.suspect |= watch_suspects(&watch)
+
+
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef watch_t watch = watch_nothing()
     cdef Tree tree = tree_of(tile, min(tile.items, most_items(tile)) if follow(tile) else 1)
@@ -401,7 +615,10 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef Py_ssize_t places = places_of(tile, tile.rank)
     cdef elem_t* y = <elem_t*> tile.y
     cdef acc_t* total
-    if tile.rank == 1 and tree.group > 1 and tree.width >= PART and not tile.strided:
+    if tile.shares:
+        share(tile)
+        return
+    if in_lines(tile, &tree):
         pool_lines(tile, &tree, &watch)
         tile.suspect |= watch_suspects(&watch)
         return
