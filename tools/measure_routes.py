@@ -1,6 +1,7 @@
 """Time the routes of pools against each other, print what the choices lose, and fit the constants of costs.
 
-    python tools/measure_routes.py [--quick] [--cases N] [--seed S] [--fit] [--save FILE | --load FILE ...]
+    python tools/measure_routes.py [--quick] [--cases N] [--minutes M] [--seed S] [--fit]
+                                   [--save FILE | --load FILE ...]
 
 The pools are those of `benchmarks/workloads.py` and random ones, in all dtypes, both layouts, and batches of 1 and 8.
 Every route that applies is forced and timed, with one thread. The regret of a choice is its time divided by that of the
@@ -37,6 +38,7 @@ CHUNK = 3e-4  # seconds for which a route runs at a time, before the next one ha
 ROUNDS, LEAST_ROUNDS, MOST_SECONDS = 15, 7, 0.1  # turns of a route: fewer if all turns of a case take this long
 STOLEN = 3e-2  # seconds that other processes may take from a turn
 HOPELESS = 4.0  # a route that takes this many times as long as another, beyond stolen time, has no further turn
+UNLIKELY = 30  # a route whose cost is this many times that of another is not tried
 DOUBTFUL, CONFIRMED = 1.1, 4  # a regret above the first is measured up to this many times, because it may be noise
 QUICK, SMALL = 12, 1 << 20  # pools of a quick run, and the most taps of each
 COSTED = [step for step in steps.STEPS if step.costs]
@@ -190,6 +192,9 @@ def measured(case: Case, rounds: int) -> Timed | None:
         problems.setdefault(problem.planar, problem)
         plans.setdefault((problem.planar, setup.route), plan)
     routes.Forced.lanes = routes.Forced.step = None
+    cost = {(planar, step.name): step.cost(problems[planar]) for step in COSTED for planar in problems}
+    most = UNLIKELY * min(cost[route] for route in plans)
+    plans = {route: plan for route, plan in plans.items() if cost[route] <= most}
     if len(plans) < 2:
         return None
     y = plan(x, *inputs, num_threads=1)
@@ -301,13 +306,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--fit", action="store_true", help="print the costs of steps, and of making channels adjacent")
     parser.add_argument("--save", type=Path, help="file for the times")
     parser.add_argument("--load", type=Path, nargs="+", help="files with times, instead of measurements")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="start no further pool after this time")
     options = parser.parse_args(arguments)
     if options.load:
         field = [timed for file in options.load for timed in pickle.loads(file.read_bytes())]
     else:
         number, rounds = (QUICK, LEAST_ROUNDS) if options.quick else (options.cases, ROUNDS)
         drawn = filter(is_small, cases(options.seed)) if options.quick else cases(options.seed)
-        found = (measured(case, rounds) for case in itertools.islice(drawn, number))
+        end = time.monotonic() + 60 * options.minutes
+        soon = itertools.takewhile(lambda case: time.monotonic() < end, itertools.islice(drawn, number))
+        found = (measured(case, rounds) for case in soon)
         field = [timed for timed in found if timed is not None]
     if options.save:
         options.save.write_bytes(pickle.dumps(field))

@@ -139,7 +139,8 @@ cdef inline Py_ssize_t parts_of(const Job* job, const Call* call, int threads) n
 cdef void share_task(const Job* job, const Call* call, Team* team, Py_ssize_t task, char* memory,
                      Py_ssize_t room) noexcept nogil:
     """Run a task with all threads. The memory for the totals of their shares follows that of the threads."""
-    cdef Sharing sharing = Sharing(0, team.threads, parts_of(job, call, team.threads), memory + team.threads * room), own
+    cdef Py_ssize_t parts = parts_of(job, call, team.threads)
+    cdef Sharing sharing = Sharing(0, team.threads, parts, memory + team.threads * room), own
     cdef float_state state
     cdef int share
     with parallel(num_threads=team.threads):

@@ -276,7 +276,7 @@ STEPS = (
     Step("direct", "all other windows",
          WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
          work=direct_work,
-         costs={"taps": 0.2, "axes": 1.51, "part": 8.36, "waits": 2.14, "columns": 0.38, "windows": 7.06,
+         costs={"taps": 0.2, "axes": 1.51, "part": 8.36, "waits": 2.14, "columns": 0.6, "windows": 7.06,
                 "roots": 4.01}),
     Step("passes", "other windows whose strides and pads are at most 8 times the axis plus 64 elements",
          WINDOWED, 1 << 17, in_place=True, by_axis=True, bounded=has_short_padding,

@@ -237,7 +237,8 @@ cdef inline bint has_cause(const Job* job, const Call* call, const Ranges* range
 
 cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges, char* memory,
                           const Sharing* sharing) noexcept nogil:
-    """Compute a tile, or a share of it: again with divisions if quotients may be wrong, and by a retry if results are still suspect."""
+    """Compute a tile, or a share of it: again with divisions if quotients may be wrong, and by a retry if results are
+    still suspect."""
     cdef Tile tile
     cdef Copy copy, indices
     cdef Rule careful

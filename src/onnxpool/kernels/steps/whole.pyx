@@ -5,10 +5,11 @@ bytes of accumulators. Otherwise, it consists of as many neighbours along a sing
 along the last of several axes. The places of a row are reduced last: the first half is joined with the second half,
 until one place is left. The order of a sum therefore does not depend on the width of a register.
 
-Rows are read 4 or 8 at a time (a leaf), and reduced to one in registers. In memory, each full part of the tree has a row
-of accumulators. If the last vector of a row would be partial, it takes the last LANES values instead, and so computes
-some values again, as does a vector at the start of rows whose other vectors shall not cross cache lines (`head`). Sums of
-bytes are integers, whose order does not matter. Therefore up to MOST_WORDS rows of these are one leaf.
+Rows are read 4 or 8 at a time (a leaf), and reduced to one in registers. In memory, each full part of the tree has a
+row of accumulators. If the last vector of a row would be partial, it takes the last LANES values instead, and so
+computes some values again. So does a vector at the start of rows whose other vectors shall not cross cache lines
+(`head`). Sums of bytes are integers, whose order does not matter. Therefore up to MOST_WORDS rows of these are one
+leaf.
 
 Where items follow each other along the last axis, as with batch axes between pooled ones, the rows of several items
 form one long row, so that memory is read in long runs.
@@ -29,9 +30,7 @@ from ..core.element cimport (
     vec_load_part,
     vec_none,
     vec_ones,
-    vec_read,
     vec_t,
-    vec_write,
     watch_nothing,
     watch_suspects,
     watch_t,
@@ -195,8 +194,8 @@ cdef inline void plant_leaf(const Tree* tree, Py_ssize_t i, const leaf_t* leaf) 
 
 
 cdef void plant_words(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
-    """Plant the sum of at most MOST_WORDS rows of bytes as if it were one row, as the order of integers does not matter.
-    Eight registers of values are read at a time, so that a cache line is read at once."""
+    """Plant the sum of at most MOST_WORDS rows of bytes as if it were one row, which is allowed because the order of
+    integers does not matter. Eight registers of values are read at a time, so that a cache line is read at once."""
     cdef Py_ssize_t values = tree.values, i = 0, _
     cdef leaf_t a, b, c, d
     cdef const elem_t* row
