@@ -414,6 +414,39 @@ def test_windows_that_slide_along_rows_have_the_order_of_the_oracle(kind):
     assert slid > 60
 
 
+# Windows of many taps that share few places, which `passes` reduces one by one if rows are long.
+APART = [  # channels, sizes, kernel, strides, dilations, pads
+    (70, (41, 6), (9, 2), (9, 2), (1, 1), (0, 0, 0, 0)),
+    (131, (23, 3), (20, 1), (3, 1), (1, 1), (19, 0, 18, 0)),
+    (16, (30,), (14,), (7,), (2,), (9,)),
+    (147, (40,), (25,), (5,), (1,), (4,)),
+    (67, (5, 33), (2, 12), (1, 6), (1, 1), (1, 11, 0, 10)),
+    (33, (3, 26, 9), (2, 13, 9), (1, 13, 9), (1, 2, 1), (0, 12, 0, 1, 3, 0)),
+    (129, (12, 11), (12, 11), (1, 1), (1, 1), (0, 0, 0, 0)),
+    (5, (29, 50), (10, 3), (10, 2), (1, 1), (3, 1, 2, 0)),  # rows of a plane are long enough
+    (2100, (17,), (17,), (1,), (1,), (0,)),  # several pieces of a row
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("windows", APART, ids=lambda w: f"{w[0]}-{w[2]}")
+def test_windows_that_are_reduced_one_by_one(windows, dtype):
+    """They have the bits of all other routes, and sums have the order of the oracle."""
+    channels, sizes, kernel, strides, dilations, pads = windows
+    attributes = {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "ceil_mode": 1,
+                  "pads": pads if len(pads) == 2 * len(sizes) else pads * 2}
+    rng = np.random.default_rng(channels)
+    for kind in KINDS if dtype in FLOATS else ["max"]:
+        x = values(rng, (1, channels, *sizes), dtype, odd=kind == "max")
+        (*first, expected), *others = all_ways(kind, attributes, x)
+        assert len(others) > 2
+        for *way, y in others:
+            assert same_bits(y, expected), (kind, first, way)
+        if kind.startswith("mean") or (kind in ("norm 1", "norm 2") and dtype in FLOATS[2:]):
+            few = np.s_[:, ::max(1, channels // 20)]
+            assert np.array_equal(expected[few], expected_results(x[few], kind, attributes), equal_nan=True), kind
+
+
 # One pool for all callers
 
 

@@ -27,6 +27,7 @@ VECTOR = 64  # bytes of the widest register
 PLANAR_ROOM = 1 << 17  # 1.04, 1.00
 LINE_ROOM = 1 << 16  # for more than FEW taps along a single axis, where tiles have no halo: 1.10, 1.05
 LONG_ROOM = 900_000  # for more than FEW taps along an axis, and for retries: 1.09 for 1 << 19
+LONG_LANES = 1 << 11  # minimum bytes of lanes of a tile that is cut, where windows of many taps are read one by one
 COPY = steps.unit_of(*steps.COPY)
 
 
@@ -210,8 +211,11 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
     axes, lanes, planar, itemsize = problem.axes, problem.lanes, problem.planar, problem.itemsize
     most = steps.PLANAR_LANES[itemsize] if planar else 1 << 62
     room = PLANAR_ROOM if planar else step.room
+    least = step.least_lanes
     if not step.whole and max([axis.most for axis in axes]) > FEW:
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
+        if step.by_axis and not planar and steps.alone(problem, axes[0], lanes):
+            least = LONG_LANES
     room = min(int(share * room), tiles.MOST)
     # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
     stays = not planar and step.in_place and (step.gathers or contiguous)
@@ -235,7 +239,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
 
     extents = groups, problem.items, lanes
     first = stage(step, problem.reduction, room, *tiles.tasks_of(axes, extents),
-                  lane_values=(step.least_lanes // itemsize, most), grain=VECTOR // itemsize)
+                  lane_values=(least // itemsize, most), grain=VECTOR // itemsize)
     if not retries:
         return (first,)
     return first, stage(steps.retry_of(step, problem), "wide", max(room, LONG_ROOM), within=first.tile)

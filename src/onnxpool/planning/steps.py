@@ -208,13 +208,22 @@ def places(axis: Axis) -> int:
     return (axis.out - 1) * axis.stride + span
 
 
+def alone(problem: Problem, axis: Axis, values: float) -> bool:
+    """Whether `passes` reduces the windows of an axis one by one: many taps, which few windows share, in long rows."""
+    few = axis.out == 1 or axis.kernel <= 2 * axis.kernel.bit_length() * axis.stride
+    enough = values * problem.acc_bytes >= 2 * REGISTER
+    return axis.kernel > FEW and few and enough and not KINDS[problem.reduction].rare
+
+
 def passes_work(problem: Problem) -> Work:
     """
     The work of passes: registers that are loaded, stored, added, and split into phases; results that are picked one by
-    one; registers of taps along the last axis, and of those that `direct` reads as they are; rows; items; square roots.
+    one; registers of taps along the last axis, and of those that `direct` reads as they are; windows of the last axis
+    that are reduced one by one; rows; items; square roots.
 
     Each pass writes results that the next one reads again: some repeatedly, some not at all. Rows hold the padding of
-    the last axis, and trees that of theirs. Few taps of the first axis are reduced while they are loaded.
+    the last axis, and trees that of theirs. Few taps of the first axis, and those of windows that are reduced one by
+    one, are reduced while they are loaded.
     """
     *before, last = problem.axes
     width, lanes, out, tree = REGISTER / problem.acc_bytes, lanes_of(problem), last.out or 1, last.kernel > FEW
@@ -236,7 +245,8 @@ def passes_work(problem: Problem) -> Work:
         axis = before[a]
         windows *= axis.out or 1
         count = places(axis)
-        if axis.kernel > FEW:
+        lone = alone(problem, axis, row * results * width)
+        if axis.kernel > FEW and not lone:
             added += (2 * math.log2(axis.kernel) + 2) * inner * count / (axis.out or 1)
             stores += inner
             loads = count / (axis.out or 1)
@@ -245,18 +255,25 @@ def passes_work(problem: Problem) -> Work:
             if a:
                 added += loads * inner
                 stores += inner
-                if count > axis.size:
+                if count > axis.size and not lone:
                     count = axis.size
         if a:
             inner *= count / (axis.out or 1)
     rows = inner / row  # for each row of results, and for each tap of the first axis
-    if picked or tree:
+    lone = alone(problem, last, lanes)
+    if lone and before:
+        added += done * last.kernel
+        stores += done
+    elif lone:
+        inner, loaded = done, done * taps_inside(last)
+    elif picked or tree:
         added += (2 * math.log2(last.kernel) + 2 if tree else last.kernel) * row
         stores += row
     return {"loads": loads * rows * loaded, "stores": stores + (rows * done if joined else inner),
             "sums": added, "splits": inner * SPLITS[problem.itemsize] if split else 0,
             "picks": width / lanes if picked else 0, "taps": taps, "plain": taps if apart and not converts else 0,
-            "rows": rows / results, "items": 1 / (results * windows) if before else 0,  # otherwise items are rows
+            "each": width / lanes if lone else 0, "rows": rows / results,
+            "items": 1 / (results * windows) if before else 0,  # otherwise items are rows
             "roots": done if problem.reduction == "norm" else 0}
 
 
@@ -282,7 +299,7 @@ STEPS = (
          WINDOWED, 1 << 17, in_place=True, by_axis=True, bounded=has_short_padding,
          work=passes_work,
          costs={"loads": 0.357, "stores": 0.922, "sums": 0.254, "splits": 1.08, "picks": 3.22, "taps": 0.763,
-                "plain": 0.603, "rows": 3.72, "items": 78.3, "roots": 0.626}),
+                "plain": 0.603, "each": 120.0, "rows": 3.72, "items": 78.3, "roots": 0.626}),
 )
 COPY = "copy", "any", "bytes"  # the unit that copies a box of elements between any strides, for all steps
 VIEW = "copy"  # the route of results that are elements of X, which NumPy copies

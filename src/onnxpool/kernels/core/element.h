@@ -333,6 +333,28 @@ INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, ve
 }
 #endif
 
+/* A load for loops that repeat it many times. That of norms is long, and so a function of its own. */
+#if defined(REDUCTION_norm)
+static __attribute__((noinline)) vec_t vec_load_briefly(const elem_t *x, const Rule *rule) { return vec_load(x, rule); }
+#else
+INLINE vec_t vec_load_briefly(const elem_t *x, const Rule *rule) { return vec_load(x, rule); }
+#endif
+
+/* RARELY: loops that are only faster would cost more space than they are worth. */
+#if defined(REDUCTION_magnitude) || defined(REDUCTION_wide)
+enum { RARELY = 1 };
+#else
+enum { RARELY = 0 };
+#endif
+
+/* AS_STORED: an accumulator is an element as it is in memory. */
+#if (defined(REDUCTION_max) && !defined(REDUCTION_magnitude) && !defined(OF_HALVES)) || \
+    (defined(REDUCTION_mean) && (defined(OF_FLOATS) || defined(OF_DOUBLES)))
+enum { AS_STORED = 1 };
+#else
+enum { AS_STORED = 0 };
+#endif
+
 /* ---- Division, which is exact where `vec_finish` may not be. */
 #if !defined(REDUCTION_mean)
 INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, watch_t *watch) {

@@ -18,7 +18,10 @@ cdef extern from "element.h" nogil:
         IDEMPOTENT
         ORDERED
         SLIDES
+        AS_STORED
+        RARELY
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
+    vec_t vec_load_briefly(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_part(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept
     vec_t vec_ones(Py_ssize_t begin, Py_ssize_t end) noexcept
     void vec_phases(vec_t* ones, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t phases) noexcept

@@ -131,6 +131,7 @@ typedef struct {
     int suspect;                               /* set by a step if some results may be wrong */
 } Tile;
 
+static inline int bits_of(ptrdiff_t n) { return 64 - __builtin_clzll((unsigned long long)n); } /* digits of n > 0 */
 static inline ptrdiff_t ceil_div(ptrdiff_t a, ptrdiff_t b) { return (a + b - 1) / b; }
 static inline ptrdiff_t round_up(ptrdiff_t n, ptrdiff_t unit) { return ceil_div(n, unit) * unit; }
 

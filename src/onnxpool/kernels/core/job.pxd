@@ -15,6 +15,7 @@ cdef extern from "job.h" nogil:
         Window window
 
     void elements_of(const Axis* axis, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t* low, Py_ssize_t* high) noexcept
+    Window wide_window_at(const Axis* axis, Py_ssize_t window) noexcept
     Window window_at(const Axis* axis, Py_ssize_t window) noexcept
     Run run_at(const Axis* axis, Py_ssize_t window, Py_ssize_t end) noexcept
 
@@ -58,6 +59,7 @@ cdef extern from "job.h" nogil:
         int suspect
 
     Py_ssize_t part_bytes_of(Py_ssize_t lanes) noexcept
+    int bits_of(Py_ssize_t n) noexcept
     Py_ssize_t ceil_div(Py_ssize_t a, Py_ssize_t b) noexcept
     Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t unit) noexcept
     void fetch(const void* x, Py_ssize_t bytes) noexcept

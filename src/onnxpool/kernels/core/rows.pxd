@@ -6,6 +6,7 @@ from .element cimport (
     DIVIDES,
     IDEMPOTENT,
     LANES,
+    RARELY,
     Block,
     Ends,
     acc_t,
@@ -23,7 +24,7 @@ from .element cimport (
     width,
     write,
 )
-from .job cimport CACHE_LINE, FEW, MOST_AXES, Axis, Rule, Tile, elements_of, fetch, round_up
+from .job cimport CACHE_LINE, FEW, MOST_AXES, Axis, Rule, Tile, bits_of, elements_of, fetch, round_up
 
 cdef enum:
     SLACK = 8 * LANES     # values after an area that loops may read or write
@@ -31,11 +32,15 @@ cdef enum:
     NEAR = 8192           # bytes of a block that stays in the L1 cache
     AHEAD = 2048          # prefetch distance for rows, in bytes, approximately
     STRIP = 24576         # bytes of a strip
+    PIECE = 8192          # bytes of a row that are read before the next row, if windows are reduced one by one,
+    PART = 16384          # and of their accumulators
+    LEAST = 2             # minimum number of vectors of such a row
     SLOTS = 4             # kinds of rows whose divisors are kept (along.pxd)
 
 cdef struct Rows:
     # The rows of a block along one axis, which is not the last: places, or windows once the axis is reduced.
     Py_ssize_t begin, n, windows
+    bint alone                               # whether windows are reduced one by one, each as a tree of its own
 
 cdef struct Layout:
     # The areas of scratch memory that a tile needs: sizes and positions, in accumulators.
@@ -49,8 +54,10 @@ cdef struct Layout:
     Py_ssize_t pitch                         # from row to row
     Py_ssize_t split, joined                 # number of phases of a row, and how many of them are joined; or 0
     bint picked                              # whether windows of stride 1 are reduced, and every stride-th is picked
+    bint alone                               # whether windows of the last axis are reduced one by one
     Py_ssize_t block                         # size of each of the two blocks
-    Py_ssize_t trees, strips                 # position of rows whose first axis was a tree, and of a strip,
+    Py_ssize_t part                          # size of a part of a window that is reduced on its own
+    Py_ssize_t trees, strips                 # position of rows whose first axis was a tree, and of a strip or of parts,
     Py_ssize_t divisors, segments, all
 
 
@@ -65,6 +72,12 @@ cdef inline bint is_tree(const Axis* axis) noexcept nogil:
 cdef inline bint starts_as_tree(const Tile* tile) noexcept nogil:
     """Whether the first of several axes is reduced as a tree, while it is loaded, strip by strip."""
     return tile.rank > 1 and is_tree(&tile.axis[0])
+
+
+cdef inline bint is_alone(const Axis* axis) noexcept nogil:
+    """Whether the windows of an axis are reduced one by one, because they share few places. Otherwise, each place is
+    loaded twice, added and stored on every level of the tree."""
+    return not RARELY and is_tree(axis) and (axis.out == 1 or axis.kernel <= 2 * bits_of(axis.kernel) * axis.stride)
 
 
 cdef inline void lay_last(const Tile* tile, Layout* layout) noexcept nogil:
@@ -83,6 +96,9 @@ cdef inline void lay_last(const Tile* tile, Layout* layout) noexcept nogil:
         if span_of(axis) == axis.kernel <= axis.stride and tile.rank <= 2 and layout.high - layout.low == layout.places:
             layout.joined = axis.kernel
     layout.picked = strided and not layout.split
+    layout.alone = tile.most_lanes >= LEAST * LANES and is_alone(axis)
+    if layout.alone and last == 0:  # a row of results, because elements are not loaded before they are reduced
+        layout.begin, layout.places, layout.low, layout.high = 0, windows, 0, 1
     # Rows, and their phases, are whole vectors. Short rows are not rounded up: values written past one are overwritten.
     layout.pitch = layout.places * tile.lanes
     if layout.split or layout.pitch >= NARROW:
@@ -96,17 +112,6 @@ cdef inline Py_ssize_t strip_of(const Rows* rows) noexcept nogil:
     return max(1, near // line) * line
 
 
-cdef inline Py_ssize_t strips_of(const Tile* tile, const Layout* layout) noexcept nogil:
-    """Values of a strip, before and after its reduction. They suffice for tiles of fewer windows, with wider strips."""
-    cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t), most = 0
-    cdef Py_ssize_t line = CACHE_LINE // <Py_ssize_t> sizeof(elem_t)
-    cdef int a
-    for a in range(tile.rank - 1):
-        if is_tree(&tile.axis[a]):
-            most = max(most, max((layout.rows[a].n + 1 + layout.rows[a].windows) * line, 2 * near + near // FEW))
-    return most + 2 * SLACK if most else 0
-
-
 cdef inline Py_ssize_t rows_from(const Layout* layout, int first, int last) noexcept nogil:
     """The number of rows of a block for each place of the axes before `first`."""
     cdef Py_ssize_t rows = 1
@@ -114,6 +119,26 @@ cdef inline Py_ssize_t rows_from(const Layout* layout, int first, int last) noex
     for a in range(first, last):
         rows *= layout.rows[a].n
     return rows
+
+
+cdef inline Py_ssize_t piece_of() noexcept nogil:
+    """Values of a row that are read before the next row, if windows are reduced one by one."""
+    return min(PIECE // <Py_ssize_t> sizeof(elem_t), PART // <Py_ssize_t> sizeof(acc_t))
+
+
+cdef inline Py_ssize_t strips_of(const Tile* tile, const Layout* layout) noexcept nogil:
+    """Values of a strip, before and after its reduction. They suffice for tiles of fewer windows, with wider strips."""
+    cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t), most = 0
+    cdef Py_ssize_t line = CACHE_LINE // <Py_ssize_t> sizeof(elem_t)
+    cdef int a
+    for a in range(tile.rank):
+        if not is_tree(&tile.axis[a]):
+            continue
+        if a < tile.rank - 1:
+            most = max(most, max((layout.rows[a].n + 1 + layout.rows[a].windows) * line, 2 * near + near // FEW))
+        if layout.alone if a == tile.rank - 1 else layout.rows[a].alone:
+            most = max(most, (bits_of(tile.axis[a].kernel) + 1) * layout.part)
+    return most + 2 * SLACK if most else 0
 
 
 cdef inline Py_ssize_t largest_block(const Layout* layout, int last) noexcept nogil:
@@ -141,7 +166,10 @@ cdef inline void lay(const Tile* tile, Layout* layout) noexcept nogil:
     cdef bint tree = starts_as_tree(tile)
     cdef const Axis* axis
     cdef Py_ssize_t windows = tile.end[last] - tile.begin[last], segments, near = NEAR // <Py_ssize_t> sizeof(acc_t)
+    cdef Py_ssize_t piece = tile.lanes
     lay_last(tile, layout)
+    if tile.x_stride == NULL or tile.x_stride[last] == tile.lanes:
+        piece *= layout.places
     for a in range(last):
         axis = &tile.axis[a]
         layout.rows[a].windows = tile.end[a] - tile.begin[a]
@@ -149,6 +177,9 @@ cdef inline void lay(const Tile* tile, Layout* layout) noexcept nogil:
         layout.rows[a].begin = tile.begin[a] * axis.stride - axis.pad
         if not is_tree(&tile.axis[a]):
             layout.rows[a].n = min(layout.rows[a].n, axis.size)
+        layout.rows[a].alone = is_alone(axis) and piece >= LEAST * LANES
+        piece = layout.pitch
+    layout.part = round_up(min(piece_of(), rows_from(layout, 1, last) * layout.pitch), LANES) + LANES
     layout.block = largest_block(layout, last)
     layout.chunk = layout.rows[0].windows if last else 1
     layout.trees = layout.chunk * rows_from(layout, 1, last) * layout.pitch + SLACK if tree else 0

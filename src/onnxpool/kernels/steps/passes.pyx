@@ -4,13 +4,15 @@ A row holds the places of the last axis, each with its lanes. A block has as man
 each loop processes all of them before the next one begins. Rows hold identities in place of the padding, so windows of
 the last axis need no special cases at borders. Up to FEW taps are added in sequence. More taps form an aligned binary
 tree, whose parts are shared by neighbouring windows: level by level, each place gets the part that begins there, and
-each window adds the parts of the levels that are set bits of its number of taps.
+each window adds the parts of the levels that are set bits of its number of taps. Where windows of many taps share few
+places and rows are long, each is reduced on its own (`core/stack.pxd`): 8 rows at a time, in long pieces.
 """
 from libc.string cimport memcpy
 
 from ..core.along cimport Along, finish_empty, finish_rows, limit_of, prepare_along
 from ..core.cursor cimport advance
 from ..core.element cimport (
+    AS_STORED,
     DIVIDES,
     LANES,
     acc_t,
@@ -24,7 +26,7 @@ from ..core.element cimport (
     watch_suspects,
     watch_t,
 )
-from ..core.job cimport MOST_AXES, Axis, Run, Tile, Window, round_up, run_at, window_at
+from ..core.job cimport MOST_AXES, Axis, Rule, Run, Tile, Window, round_up, run_at, wide_window_at, window_at
 from ..core.phases cimport load_split
 from ..core.rows cimport (
     AHEAD,
@@ -39,12 +41,14 @@ from ..core.rows cimport (
     lay,
     load_rows_of,
     pick_rows,
+    piece_of,
     reduce_trees,
     rows_from,
     starts_as_tree,
     strip_of,
     sum_all,
 )
+from ..core.stack cimport Stack, begin_after, pop_total, push_rows
 
 
 cdef void prepare_columns(const Tile* tile, const Layout* layout, Columns* c) noexcept nogil:
@@ -120,6 +124,10 @@ cdef void load_block(const Tile* tile, const Layout* layout, Columns* c, const e
     cdef Py_ssize_t taps = 1
     cdef const elem_t* source
     cdef Window window
+    if inner < 0 and layout.alone:
+        for a in range(layout.items):
+            load_each(tile, layout, x + a * tile.x_item, y + a * layout.pitch, tile.lanes, tile.lanes)
+        return
     if inner < 0:
         load_rows(c, x, y, layout.items)
         return
@@ -152,12 +160,84 @@ cdef void lay_out(const Tile* tile, Layout* layout) noexcept nogil:
     lay(tile, layout)
 
 
+cdef void fill_part(acc_t* y, Py_ssize_t n) noexcept nogil:
+    fill_exactly(y, n)
+
+
 cdef void reduce_tree(acc_t* x, acc_t* y, Trees t) noexcept nogil:
     reduce_trees(x, y, t)
 
 
 cdef void sum_taps(const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps, Py_ssize_t stride) noexcept nogil:
     sum_all(x, y, n, taps, stride)
+
+
+cdef void push_elements(Stack* stack, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows,
+                        const Rule* rule) noexcept nogil:
+    push_rows(stack, x, stride, rows, rule)
+
+
+cdef void push_values(Stack* stack, const acc_t* x, Py_ssize_t stride, Py_ssize_t rows, const Rule* rule) noexcept nogil:
+    push_rows(stack, x, stride, rows, rule)
+
+
+cdef void reduce_one(const Tile* tile, const Layout* layout, const elem_t* x, const acc_t* values, Py_ssize_t stride,
+                     Py_ssize_t skipped, Py_ssize_t taps, acc_t* y, Py_ssize_t n) noexcept nogil:
+    """y = the tree over rows of n elements or, if x is NULL, values: one for each tap of a window. The taps before them
+    are in the padding. Nothing is written past the end of y."""
+    cdef Py_ssize_t i = 0, piece = piece_of()
+    cdef Stack stack
+    stack.pitch, stack.parts = layout.part, <acc_t*> tile.scratch + layout.strips
+    if AS_STORED and x == NULL:
+        x = <const elem_t*> values
+    while i < n:
+        stack.values = min(piece, n - i)
+        begin_after(&stack, skipped)
+        if AS_STORED or x != NULL:
+            push_elements(&stack, x + i, stride, taps, tile.rule)
+        else:
+            push_values(&stack, values + i, stride, taps, tile.rule)
+        pop_total(&stack, y + i)
+        i += piece
+
+
+cdef void reduce_each(const Tile* tile, const Layout* layout, int a, const acc_t* x, acc_t* y, Py_ssize_t rows,
+                      Py_ssize_t post) noexcept nogil:
+    """Reduce the windows along an axis of a block one by one, to `post` values each."""
+    cdef const Axis* axis = &tile.axis[a]
+    cdef Py_ssize_t r, w
+    for r in range(rows):
+        for w in range(tile.end[a] - tile.begin[a]):
+            reduce_one(tile, layout, NULL, x + w * axis.stride * post, axis.dilation * post, 0, axis.kernel, y + w * post,
+                       post)
+        x, y = x + layout.pitch, y + layout.pitch
+
+
+cdef void load_each(const Tile* tile, const Layout* layout, const elem_t* x, acc_t* y, Py_ssize_t step,
+                    Py_ssize_t n) noexcept nogil:
+    """Load a row of n values for each window of the first axis, which are reduced one by one. If places are not
+    adjacent, a piece of a row lies within one of them."""
+    cdef Py_ssize_t low = (layout.low - layout.begin) * tile.lanes, high = (layout.high - layout.begin) * tile.lanes
+    cdef Py_ssize_t windows = tile.end[0] - tile.begin[0], width = high - low, row = tile.x_stride[0], w, v, m
+    cdef Window window
+    for w in range(windows):
+        fill_part(y + w * step, low)
+        fill_part(y + w * step + high, n - high)
+    if tile.x_stride[tile.rank - 1] != tile.lanes:
+        width = tile.lanes
+    while low < high:
+        v = 0
+        while v < width:
+            m = min(width - v, piece_of())
+            for w in range(windows):
+                window = wide_window_at(&tile.axis[0], tile.begin[0] + w)  # a call, because its code is long
+                if window.taps:
+                    reduce_one(tile, layout, x + window.first * row + v, NULL, tile.axis[0].dilation * row,
+                               window.skipped, window.taps, y + w * step + low + v, m)
+                else:
+                    fill_part(y + w * step + low + v, m)
+            v += m
+        low, x = low + width, x + tile.x_stride[tile.rank - 1]
 
 
 cdef void reduce_strip(const Tile* tile, const Layout* layout, int a, Py_ssize_t width, acc_t* y, Py_ssize_t step,
@@ -222,11 +302,13 @@ cdef void load_trees(const Tile* tile, const Layout* layout, Columns* c, const e
         for a in range(1, last):
             source += at[a] * tile.x_stride[a]
             inside &= 0 <= at[a] < tile.axis[a].size
-        if inside:
+        if inside and layout.rows[0].alone:
+            load_each(tile, layout, source, y, step, layout.pitch)
+        elif inside:
             load_tree_rows(tile, layout, c, source, y, step)
         else:
             for w in range(tile.end[0] - tile.begin[0]):  # no further, because later values are already written
-                fill_exactly(y + w * step, layout.pitch)
+                fill_part(y + w * step, layout.pitch)
         y += layout.pitch
         if advance(at + 1, low + 1, high + 1, last - 1) < 0:
             return
@@ -253,7 +335,10 @@ cdef void reduce_axis(const Tile* tile, const Layout* layout, int a, Py_ssize_t 
     cdef Run run
     for _ in range(before):
         w = 0
-        if is_tree(axis):
+        if layout.rows[a].alone:
+            reduce_each(tile, layout, a, x, y, 1, post)
+            w = windows
+        elif is_tree(axis):
             reduce_tree_axis(tile, layout, a, post, x, y)
             w = windows
         while w < windows:  # adjacent windows are summed together, if their taps are adjacent too
@@ -279,8 +364,11 @@ cdef acc_t* reduce_block(const Tile* tile, const Layout* layout, acc_t* x, acc_t
             reduce_axis(tile, layout, a, rows, rows_from(layout, a + 1, last) * layout.pitch, x, y)
             x, y, z = y, z, y
         rows *= layout.rows[a].windows
-    if not (layout.picked or is_tree(axis)):
+    if not (layout.picked or is_tree(axis)) or layout.alone and last == 0:
         return x
+    if layout.alone:
+        reduce_each(tile, layout, last, x, y, rows, tile.lanes)
+        return y
     # All rows are reduced at once, as if they were one: totals that cross from a row into the next belong to no window.
     values = rows * layout.pitch - (axis.kernel - 1) * axis.dilation * tile.lanes
     if is_tree(axis):
