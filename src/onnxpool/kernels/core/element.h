@@ -40,7 +40,11 @@ enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
 #endif
 
-#if defined(REDUCTION_max) || defined(REDUCTION_mean) /* norms are rarer, and their loops longer */
+/* The baseline of x86-64 serves old processors only, so it has no loops that are only faster. */
+#if defined(__x86_64__) && !defined(__AVX2__)
+#define BASELINE
+#endif
+#if (defined(REDUCTION_max) || defined(REDUCTION_mean)) && !defined(BASELINE) /* the loops of norms are longer, and rare */
 enum { SLIDES = 1 };
 #else
 enum { SLIDES = 0 };
@@ -199,6 +203,8 @@ INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, wa
 /* ---- Norms: sums of powers, in doubles, whose range they may leave. */
 #elif defined(REDUCTION_norm)
 RARE vec_t vec_powers(vec_t v, double p) {
+    if (p == 1)
+        return v;
     if (p == 3)
         return v * v * v;
     for (int i = 0; i < (int)LANES; i++)
@@ -214,9 +220,9 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     const vec_t v = widen_to_double(x), magnitude = (vec_t)((int64_v)v & INT64_MAX);
     if (rule->p == 2)
         return v * v;
+#if defined(STEP_whole) /* in windows, which have more loops, these powers would be a sixth of the code */
     if (rule->p == 1)
         return magnitude;
-#if defined(STEP_whole) /* elsewhere, roots take longer than cubes, which would be a tenth of the code */
     if (rule->p == 3)
         return v * v * magnitude;
 #endif
@@ -341,7 +347,7 @@ INLINE vec_t vec_load_briefly(const elem_t *x, const Rule *rule) { return vec_lo
 #endif
 
 /* RARELY: loops that are only faster would cost more space than they are worth. */
-#if defined(REDUCTION_magnitude) || defined(REDUCTION_wide)
+#if defined(REDUCTION_magnitude) || defined(REDUCTION_wide) || defined(BASELINE)
 enum { RARELY = 1 };
 #else
 enum { RARELY = 0 };

@@ -177,7 +177,8 @@ cdef void push_elements(Stack* stack, const elem_t* x, Py_ssize_t stride, Py_ssi
     push_rows(stack, x, stride, rows, rule)
 
 
-cdef void push_values(Stack* stack, const acc_t* x, Py_ssize_t stride, Py_ssize_t rows, const Rule* rule) noexcept nogil:
+cdef void push_values(Stack* stack, const acc_t* x, Py_ssize_t stride, Py_ssize_t rows,
+                      const Rule* rule) noexcept nogil:
     push_rows(stack, x, stride, rows, rule)
 
 
@@ -205,11 +206,11 @@ cdef void reduce_each(const Tile* tile, const Layout* layout, int a, const acc_t
                       Py_ssize_t post) noexcept nogil:
     """Reduce the windows along an axis of a block one by one, to `post` values each."""
     cdef const Axis* axis = &tile.axis[a]
-    cdef Py_ssize_t r, w
-    for r in range(rows):
+    cdef Py_ssize_t _, w
+    for _ in range(rows):
         for w in range(tile.end[a] - tile.begin[a]):
-            reduce_one(tile, layout, NULL, x + w * axis.stride * post, axis.dilation * post, 0, axis.kernel, y + w * post,
-                       post)
+            reduce_one(tile, layout, NULL, x + w * axis.stride * post, axis.dilation * post, 0, axis.kernel,
+                       y + w * post, post)
         x, y = x + layout.pitch, y + layout.pitch
 
 
