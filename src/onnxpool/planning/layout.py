@@ -214,14 +214,17 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
     least = step.least_lanes
     if not step.whole and max([axis.most for axis in axes]) > FEW:
         room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
-        if step.by_axis and not planar and steps.alone(problem, axes[0], lanes):
+        if step.by_axis and not planar and axes[0].kernel > FEW and steps.alone(problem, axes[0], lanes):
             least = LONG_LANES
-    room = min(int(share * room), tiles.MOST)
+    room = int(share * room) if share * room < tiles.MOST else tiles.MOST
     # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
     stays = not planar and step.in_place and (step.gathers or contiguous)
     # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
     free = 0 if planar or (step.copies_in_room and not stays) else tiles.MOST - room
     work = tiles.Work(axes, by_axis=stays and step.by_axis, rows=planar)
+
+    extents = groups, problem.items, lanes
+    least, grain = least // itemsize, VECTOR // itemsize
 
     def stage(step: Step, reduction: str, room: int, alone: int = 1, together: int = 1, **limits: Any) -> Stage:
         unit = steps.unit_of(step.name, reduction, dtype)
@@ -232,14 +235,14 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
             near = tiles.reused(axes, tile) if stays and step.rereads else 0
             return scratch + max(near * itemsize, held * itemsize - free)
 
-        tile = divided = tiles.cut(axes, extents, volume, room, work, tasks=alone, **limits)
+        tile = divided = tiles.cut(axes, extents, volume, room, work, **limits)
+        if alone > 1:
+            tile = divided = tiles.divide(axes, extents, tile, alone, work, least, grain)
         if together > alone:
-            divided = tiles.cut(axes, extents, volume, room, work, tile, tasks=together, **limits)
+            divided = tiles.divide(axes, extents, tile, together, work, least, grain)
         return Stage(unit, step.by_axis, step.gathers and not planar, step.shares and not planar, tile, divided)
 
-    extents = groups, problem.items, lanes
-    first = stage(step, problem.reduction, room, *tiles.tasks_of(axes, extents),
-                  lane_values=(least // itemsize, most), grain=VECTOR // itemsize)
+    first = stage(step, problem.reduction, room, *tiles.tasks_of(axes, extents), lane_values=(least, most), grain=grain)
     if not retries:
         return (first,)
     return first, stage(steps.retry_of(step, problem), "wide", max(room, LONG_ROOM), within=first.tile)

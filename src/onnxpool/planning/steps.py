@@ -141,11 +141,11 @@ def taps_inside(axis: Axis) -> float:
 def slides(problem: Problem) -> bool:
     """Whether `direct` has a loop along rows of these windows, which may share columns."""
     *before, last = problem.axes
-    kernel, taps = last.kernel, 1
+    kernel, (begin, end), taps = last.kernel, last.pads, 1
     for axis in before:
         taps *= axis.kernel
     return (1 < taps <= 3 and (kernel, last.stride) in ((3, 1), (3, 2), (2, 2)) and last.dilation == 1
-            and max(last.pads) < kernel and lanes_of(problem) * problem.acc_bytes >= 2 * REGISTER
+            and begin < kernel and end < kernel and problem.lanes * problem.acc_bytes >= 2 * REGISTER
             and problem.reduction in ("max", "magnitude", "mean"))
 
 
@@ -155,14 +155,14 @@ def direct_work(problem: Problem) -> Work:
     lanes; taps of blocks of registers, each of which waits for the one before it; windows; roots. Windows that slide
     along rows read each column once, and the totals of those that they share.
     """
-    lanes, axes, inside = lanes_of(problem), problem.axes, 1.0
+    lanes, axes, inside, column = lanes_of(problem), problem.axes, 1.0, 1.0
     for axis in axes:
-        inside *= taps_inside(axis)
+        column, inside = inside, inside * taps_inside(axis)
     registers = -(-lanes * problem.acc_bytes // REGISTER)
     each = REGISTER / (lanes * problem.acc_bytes)  # windows for each register full of results
     if slides(problem):
         last = axes[-1]
-        taps = inside / taps_inside(last) * last.stride + last.kernel - last.stride
+        taps = column * last.stride + last.kernel - last.stride
         return {"columns": taps * registers * each, "windows": each}
     taps = inside * registers * each
     blocks = registers // 4 + registers % 4 // 2 + registers % 2
@@ -209,10 +209,10 @@ def places(axis: Axis) -> int:
 
 
 def alone(problem: Problem, axis: Axis, values: float) -> bool:
-    """Whether `passes` reduces the windows of an axis one by one: many taps, which few windows share, in long rows."""
+    """Whether `passes` reduces windows of many taps one by one: few of them share a place, and rows are long."""
     few = axis.out == 1 or axis.kernel <= 2 * axis.kernel.bit_length() * axis.stride
     enough = values * problem.acc_bytes >= 2 * REGISTER
-    return axis.kernel > FEW and few and enough and not KINDS[problem.reduction].rare
+    return few and enough and not KINDS[problem.reduction].rare
 
 
 def passes_work(problem: Problem) -> Work:
@@ -245,7 +245,7 @@ def passes_work(problem: Problem) -> Work:
         axis = before[a]
         windows *= axis.out or 1
         count = places(axis)
-        lone = alone(problem, axis, row * results * width)
+        lone = axis.kernel > FEW and alone(problem, axis, row * results * width)
         if axis.kernel > FEW and not lone:
             added += (2 * math.log2(axis.kernel) + 2) * inner * count / (axis.out or 1)
             stores += inner
@@ -260,7 +260,7 @@ def passes_work(problem: Problem) -> Work:
         if a:
             inner *= count / (axis.out or 1)
     rows = inner / row  # for each row of results, and for each tap of the first axis
-    lone = alone(problem, last, lanes)
+    lone = tree and alone(problem, last, lanes)
     if lone and before:
         added += done * last.kernel
         stores += done

@@ -53,9 +53,9 @@ def reused(axes: Sequence[Axis], tile: Tile) -> int:
 
 def count(axes: Sequence[Axis], items: int, lanes: int, tile: Tile) -> int:
     """The number of tiles."""
-    tiles = ceil_div(items, tile.items) * ceil_div(lanes, tile.lanes)
+    tiles = -(-items // tile.items) * -(-lanes // tile.lanes)
     for axis, windows in zip(axes, tile.windows, strict=True):
-        tiles *= ceil_div(axis.out, windows)
+        tiles *= -(-axis.out // windows)
     return tiles
 
 
@@ -132,15 +132,17 @@ def halved(tile: Tile, work: Work, least: int, grain: int) -> tuple[float, Tile]
 
 def tasks_of(axes: Sequence[Axis], extents: tuple[int, int, int]) -> tuple[int, int]:
     """The minimum numbers of tasks of a problem, for one thread and for several, if it can be divided so far."""
-    each = math.prod([axis.read_by(axis.out) for axis in axes]) + math.prod([axis.out for axis in axes])
-    amount = each * math.prod(extents)
-    alone = amount // LONGEST
-    return max(1, alone), max(TASKS, alone) if amount >= LARGE else 1
+    elements, results = 1, 1
+    for axis in axes:
+        elements, results = elements * axis.size, results * axis.out
+    groups, items, lanes = extents
+    amount = (elements + results) * groups * items * lanes
+    alone = amount // LONGEST or 1
+    return alone, (TASKS if alone < TASKS else alone) if amount >= LARGE else 1
 
 
 def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[Tile], int], room: int,
-        work: Work, within: Tile | None = None, lane_values: tuple[int, int] = (1, 1 << 62), grain: int = 1,
-        tasks: int = 1) -> Tile:
+        work: Work, within: Tile | None = None, lane_values: tuple[int, int] = (1, 1 << 62), grain: int = 1) -> Tile:
     """
     Cuts x[group, item, axes, lane] into tiles.
 
@@ -161,17 +163,12 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
         Minimum lanes of a tile that is cut, and maximum lanes of any tile.
     grain : int, optional
         The lanes of every tile but the last are a multiple of it.
-    tasks : int, optional
-        Minimum number of tiles, if the problem can be divided so far.
     """
-    groups, items, lanes = extents
+    _, items, lanes = extents
     tile = within or Tile(items, tuple([axis.out for axis in axes]), min(lanes, lane_values[1]))
-    if tasks > 1:  # items are always halved first
-        each = groups * count(axes, items, lanes, tile._replace(items=items))
-        tile = tile._replace(items=fewer(items, tasks, each))
     held = volume(tile)
     while True:
-        wanted = held > room or (tasks > 1 and groups * count(axes, items, lanes, tile) < tasks)
+        wanted = held > room
         if not wanted and held <= MOST:
             return tile
         more, smaller = halved(tile, work, lane_values[0], grain)
@@ -181,9 +178,19 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
         tile, held = smaller, fits
 
 
-def fewer(items: int, tasks: int, each: int) -> int:
-    """The items of a tile, halved until there are enough tasks; `each` is the number of tasks per tile of items."""
+def divide(axes: Sequence[Axis], extents: tuple[int, int, int], tile: Tile, tasks: int, work: Work, least: int,
+           grain: int) -> Tile:
+    """A part of a tile, so that there are enough tasks, if that costs little. Items are always halved first."""
+    groups, items, lanes = extents
     part = items
-    while part > 1 and ceil_div(items, part) * each < tasks:
+    others = groups * count(axes, 1, lanes, tile)  # for each tile of items
+    while part > 1 and -(-items // part) * others < tasks:
         part = (part + 1) // 2
-    return part
+    if part < tile.items:
+        tile = Tile(part, tile.windows, tile.lanes)
+    while -(-items // part) * others < tasks:
+        more, smaller = halved(tile, work, least, grain)
+        if more > MOST_EXTRA:
+            break
+        tile, others = smaller, groups * count(axes, 1, lanes, smaller)
+    return tile
