@@ -2,7 +2,8 @@
 
 A column holds the elements at one place of the last axis, reduced along the other axes. Neighbouring windows share
 columns, whose totals are kept in scratch memory. Elements are thus read once for each row of windows, in the order of
-memory. Numbers of columns are constants: with variable ones, 3x3 means take 1.7 times as long (Zen 3).
+memory. Against `passes`, 3x3 and 2x2 windows take 0.4 to 0.9 of the time, for 6 kB in each unit of `direct`. Numbers of
+columns are constants: with variable ones, 3x3 means take 1.7 times as long (Zen 3).
 """
 from .element cimport (
     DIVIDES,
