@@ -1,6 +1,7 @@
 """Rows of a tree that are reduced to one in registers: leaves (leaves.h), and parts of many leaves."""
 from .element cimport LANES, Pair, acc_t, elem_t, join, load, vec_t
 from .job cimport Rule
+from .parts cimport part_t
 
 cdef extern from "leaves.h" nogil:
     ctypedef struct leaf_t:
@@ -20,10 +21,6 @@ cdef extern from "leaves.h" nogil:
 
 ctypedef fused rows_t:
     leaf_t
-    vec_t
-
-ctypedef fused part_t:
-    Pair
     vec_t
 
 cdef enum:

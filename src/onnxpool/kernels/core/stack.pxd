@@ -20,16 +20,13 @@ from .element cimport (
     write,
 )
 from .job cimport Rule
+from .parts cimport graft
 
 cdef struct Stack:
     Py_ssize_t rows    # number of rows so far, each bit of which has a finished part
     Py_ssize_t values  # of a row
     Py_ssize_t pitch   # values from part to part
     acc_t* parts
-
-ctypedef fused part_t:
-    Pair
-    vec_t
 
 ctypedef fused source_t:
     elem_t
@@ -67,17 +64,6 @@ cdef inline void load_four(Pair* v, const source_t* x, Py_ssize_t stride, const 
     join(v, &third)
 
 
-cdef inline void push(part_t* v, acc_t* part, Py_ssize_t pitch, Py_ssize_t parts) noexcept nogil:
-    """Join values with those of full parts before them: one for each trailing bit of `parts`."""
-    cdef part_t earlier
-    while parts & 1:
-        read(&earlier, part)
-        join(&earlier, v)
-        v[0] = earlier
-        part, parts = part + pitch, parts >> 1
-    write(part, v)
-
-
 cdef inline void push_leaf(const Stack* stack, int level, const source_t* x, Py_ssize_t stride,
                            const Rule* shared) noexcept nogil:
     """Push 4 or 8 rows of at least two vectors. The last vectors of a row may overlap those before them."""
@@ -91,7 +77,7 @@ cdef inline void push_leaf(const Stack* stack, int level, const source_t* x, Py_
         if level == 3:
             load_four(&w, x + i + 4 * stride, stride, &rule)
             join(&v, &w)
-        push(&v, part + i, pitch, parts)
+        graft(part + i, pitch, parts, &v)
         i += 2 * LANES
 
 
@@ -105,7 +91,7 @@ cdef inline void push_row(const Stack* stack, const source_t* x, const Rule* rul
             read(&v, x + i)
         else:
             load(&v, x + i, values, rule)
-        push(&v, stack.parts + i, stack.pitch, stack.rows)
+        graft(stack.parts + i, stack.pitch, stack.rows, &v)
         i += LANES
 
 

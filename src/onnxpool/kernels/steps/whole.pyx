@@ -54,10 +54,10 @@ from ..core.leaves cimport (
     leaf_widen,
     load_part,
     load_rows,
-    part_t,
     reduce_rows,
     sum_line,
 )
+from ..core.parts cimport graft, part_t
 
 cdef enum:
     # Prefetches gain 1.0 to 1.5 from main memory, and cost 1.05 to 1.2 where the L3 cache holds the elements (Zen 3).
@@ -126,17 +126,6 @@ cdef Tree tree_of(const Tile* tile, Py_ssize_t items) noexcept nogil:
     tree.basket = <acc_t*> (tree.together + round_up(TOGETHER * tree.pitch * sizeof(elem_t), ROW))
     tree.stack = tree.basket + tree.held * tree.basket_pitch
     return tree
-
-
-cdef inline void graft(acc_t* part, Py_ssize_t pitch, Py_ssize_t parts, part_t* v) noexcept nogil:
-    """Join values of a part with the full parts before it: one for each trailing bit of `parts`, `pitch` apart."""
-    cdef part_t earlier
-    while parts & 1:
-        read(&earlier, part)
-        join(&earlier, v)
-        v[0] = earlier
-        part, parts = part + pitch, parts >> 1
-    write(part, v)
 
 
 cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t stride, Py_ssize_t n) noexcept nogil:

@@ -1,0 +1,17 @@
+"""Parts of a tree in scratch memory: a row of accumulators for each bit that is set in the number of rows so far."""
+from .element cimport Pair, acc_t, join, read, vec_t, write
+
+ctypedef fused part_t:
+    Pair
+    vec_t
+
+
+cdef inline void graft(acc_t* part, Py_ssize_t pitch, Py_ssize_t parts, part_t* v) noexcept nogil:
+    """Join values of a part with the full parts before it: one for each trailing bit of `parts`, `pitch` apart."""
+    cdef part_t earlier
+    while parts & 1:
+        read(&earlier, part)
+        join(&earlier, v)
+        v[0] = earlier
+        part, parts = part + pitch, parts >> 1
+    write(part, v)
