@@ -36,6 +36,7 @@ def compiled(name: str) -> Any:
 
 
 pools.use(compiled("units").UNITS)
+pools.use(importlib.import_module(f"{__name__}.units_common").UNITS)
 
 
 def routes() -> list[dict[str, str]]:

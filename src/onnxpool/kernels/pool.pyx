@@ -48,26 +48,24 @@ cdef extern from *:
     """
     bint fetches "onnxpool_fetches"() nogil
 
-cdef const Unit* units = NULL
-cdef dict places = {}  # of units, by name
+cdef dict units = {}  # addresses of all units, by name
 
 
 def use(capsule):
-    """Set the loops of an instruction set, before the first pool is made."""
-    global units
-    units = <const Unit*> PyCapsule_GetPointer(capsule, "onnxpool.kernels.units")
-    places.clear()
-    while units[len(places)].name != NULL:
-        places[units[len(places)].name.decode()] = len(places)
+    """Add the units of a module, before the first pool is made."""
+    cdef const Unit* unit = <const Unit*> PyCapsule_GetPointer(capsule, "onnxpool.kernels.units")
+    while unit.name != NULL:
+        units[unit.name.decode()] = <size_t> unit
+        unit += 1
 
 
 cdef const Unit* unit_of(str name) except NULL:
-    return &units[<Py_ssize_t> places[name]]
+    return <const Unit*> <size_t> units[name]
 
 
 def unit_names():
     """The names of all units that are built."""
-    return list(places)
+    return list(units)
 
 
 cdef set_axis(Axis* axis, source):

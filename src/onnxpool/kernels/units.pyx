@@ -1,4 +1,4 @@
-"""The extension module of one instruction set: exports the table of compiled loops, which the build writes."""
+"""An extension module of compiled loops: exports their table, which the build writes."""
 from cpython.pycapsule cimport PyCapsule_New
 
 from .core.units cimport Unit
