@@ -447,6 +447,49 @@ def test_windows_that_are_reduced_one_by_one(windows, dtype):
             assert np.array_equal(expected[few], expected_results(x[few], kind, attributes), equal_nan=True), kind
 
 
+# Windows of so many adjacent taps that `passes` reduces each of them in registers.
+
+
+def adjacent_problem(rng, register, kind):
+    """Long windows along the last axis, of which no place has more than two. `register` holds so many elements."""
+    least = (16 if kind == "max" else 32) * register
+    kernel = least + int(rng.integers(3 * least))
+    stride = kernel // 2 + int(rng.integers(1, kernel))
+    pads = [int(rng.integers(kernel)) if rng.random() < 0.6 else 0 for _ in "be"]
+    size = max(1, kernel - sum(pads)) + int(rng.integers(2 * kernel))
+    if rng.random() < 0.5:
+        return (int(rng.integers(1, 3)), int(rng.integers(1, 6)), size), {
+            "kernel_shape": [kernel], "strides": [stride], "dilations": [1], "pads": pads,
+            "ceil_mode": int(rng.integers(2))}
+    return (1, int(rng.integers(1, 4)), 5, size), {
+        "kernel_shape": [3, kernel], "strides": [int(rng.integers(1, 3)), stride], "dilations": [1, 1],
+        "pads": [1, pads[0], 0, pads[1]], "ceil_mode": 0}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])
+def test_windows_that_are_reduced_in_registers(kind, dtype):
+    """They have the bits of all other routes: of zeros the first one's sign, of NaNs the last one's payload."""
+    if kind != "max" and dtype not in FLOATS:
+        pytest.skip("integers have no mean")
+    rng, folded = np.random.default_rng(7), 0
+    for problem in range(20):
+        acc = dtype.itemsize if kind == "max" else max(4, dtype.itemsize)
+        shape, attributes = adjacent_problem(rng, steps.REGISTER // acc, kind)
+        x = values(rng, shape, dtype, odd=problem % 3 == 0)
+        if kind == "max" and problem % 3 == 1 and dtype in FLOATS:
+            x = np.where(rng.random(shape) < 0.01, 0.0, -0.0).astype(dtype)
+        (*first, expected), *others = all_ways(kind, attributes, x)
+        for *way, y in others:
+            assert same_bits(y, expected), (shape, attributes, first, way)
+        if kind != "max" and problem % 3:
+            assert np.array_equal(expected, expected_results(x, kind, attributes), equal_nan=True), (shape, attributes)
+        plan = made(kind, attributes).plan(x.shape, x.dtype)
+        problems = layout.problems_of(plan.request, x.strides, [plan(x).strides], True)[1]
+        folded += any(steps.folded(each) for each in problems)
+    assert folded > 12
+
+
 # One pool for all callers
 
 

@@ -209,7 +209,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
               share: float) -> tuple[Stage, ...]:
     """The chosen step with its tiles, and a second one for retries if results may have to be recomputed."""
     axes, lanes, planar, itemsize = problem.axes, problem.lanes, problem.planar, problem.itemsize
-    most = steps.PLANAR_LANES[itemsize] if planar else 1 << 62
+    most = steps.lanes_of(problem) if planar else lanes
     room = PLANAR_ROOM if planar else step.room
     least = step.least_lanes
     if not step.whole and max([axis.most for axis in axes]) > FEW:

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 REGISTER = 32  # bytes of the registers with which costs were measured
 MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
 SPLITS = {1: 1.0, 2: 1.0, 4: 0.1, 8: 0.35}  # those of splitting a row into phases, by itemsize, relative to bytes
-PLANAR_LANES = {1: 64, 2: 128, 4: 32, 8: 16}  # lanes made adjacent together; half or twice as many: 1.0 to 1.8
+# The least lanes that are made adjacent together, if there are so many; half or twice as many: 1.0 to 1.8.
+PLANAR_LANES = {1: 128, 2: 128, 4: 32, 8: 16}
 PAGE = 1 << 12  # bytes
+FREQUENT = ("max", "mean")  # reductions with loops that are only faster
 WINDOWED = ("max", "magnitude", "mean", "norm", "wide")  # reductions that can be computed one axis after the other
 
 Work = Mapping[str, float]  # amounts of work of a step for each register full of results
@@ -117,9 +119,15 @@ def filled(values: float, width: float) -> float:
 
 
 def lanes_of(problem: Problem) -> int:
-    """The lanes that a step sees at a time: few of those that are made adjacent."""
-    most = PLANAR_LANES[problem.itemsize]
-    return most if problem.planar and most < problem.lanes else problem.lanes or 1
+    """
+    The lanes that a step sees at a time: few of those that are made adjacent, in about equal parts. A short last part
+    would take 1.2 to 2 times as long, because fast loops need at least two registers of lanes.
+    """
+    lanes, least = problem.lanes, PLANAR_LANES[problem.itemsize]
+    if not problem.planar or lanes < 2 * least:
+        return lanes or 1
+    parts = lanes // least
+    return -(-lanes // (8 * parts)) * 8
 
 
 def taps_inside(axis: Axis) -> float:
@@ -146,14 +154,14 @@ def slides(problem: Problem) -> bool:
         taps *= axis.kernel
     return (1 < taps <= 3 and (kernel, last.stride) in ((3, 1), (3, 2), (2, 2)) and last.dilation == 1
             and begin < kernel and end < kernel and problem.lanes * problem.acc_bytes >= 2 * REGISTER
-            and problem.reduction in ("max", "magnitude", "mean"))
+            and problem.reduction in FREQUENT)
 
 
 def direct_work(problem: Problem) -> Work:
     """
-    The work of windows that read all of their taps: registers of taps, and of those of more than three axes, or of few
-    lanes; taps of blocks of registers, each of which waits for the one before it; windows; roots. Windows that slide
-    along rows read each column once, and the totals of those that they share.
+    The work of windows that read all of their taps: registers of taps, and of those of few lanes; taps of blocks of
+    registers, each of which waits for the one before it, and calls for those of more than three axes; windows; roots.
+    Windows that slide along rows read each column once, and the totals of those that they share.
     """
     lanes, axes, inside, column = lanes_of(problem), problem.axes, 1.0, 1.0
     for axis in axes:
@@ -166,19 +174,25 @@ def direct_work(problem: Problem) -> Work:
         return {"columns": taps * registers * each, "windows": each}
     taps = inside * registers * each
     blocks = registers // 4 + registers % 4 // 2 + registers % 2
-    return {"taps": taps, "axes": taps if len(axes) > 3 else 0, "part": taps if each > 1 else 0,
+    calls = inside * (registers // 4 + registers % 4) * each
+    return {"taps": taps, "axes": calls if len(axes) > 3 else 0, "part": taps if each > 1 else 0,
             "waits": inside * blocks * each, "windows": each,
             "roots": registers * each if problem.reduction == "norm" else 0}
 
 
 def whole_work(problem: Problem) -> Work:
-    """The work of whole channels: registers of taps; joining the elements of a register in which a single lane ends."""
+    """
+    The work of whole channels: registers of taps; joining the elements of a register in which a single lane ends,
+    which takes few steps for quantised elements.
+    """
     width, taps = REGISTER / problem.acc_bytes, 1
     for axis in problem.axes:
         taps *= axis.size
     if problem.lanes > 1:
         return {"taps": taps * filled(lanes_of(problem), width)}
-    return {"taps": -(-taps * problem.acc_bytes // REGISTER) * width, "joins": width * math.log2(width)}
+    joins = width * math.log2(width)
+    quantised = problem.reduction not in WINDOWED
+    return {"taps": -(-taps * problem.acc_bytes // REGISTER) * width, "folds" if quantised else "joins": joins}
 
 
 def ordered_work(problem: Problem) -> Work:
@@ -215,33 +229,43 @@ def alone(problem: Problem, axis: Axis, values: float) -> bool:
     return few and enough and not KINDS[problem.reduction].rare
 
 
+def folded(problem: Problem) -> bool:
+    """Whether `passes` reduces windows along a row in registers: many taps, of which windows share few."""
+    last, width = problem.axes[-1], REGISTER / problem.acc_bytes
+    least = (16 if problem.reduction == "max" else 32) * width
+    return (problem.lanes == 1 and last.dilation == 1 and last.kernel >= least
+            and (last.out == 1 or last.kernel <= 2 * last.stride) and problem.reduction in FREQUENT)
+
+
 def passes_work(problem: Problem) -> Work:
     """
     The work of passes: registers that are loaded, stored, added, and split into phases; results that are picked one by
     one; registers of taps along the last axis, and of those that `direct` reads as they are; windows of the last axis
-    that are reduced one by one; rows; items; square roots.
+    that are reduced one by one, and those that are reduced in registers, with the registers of their taps; rows; planes
+    that are loaded; items that are loaded one by one; square roots.
 
     Each pass writes results that the next one reads again: some repeatedly, some not at all. Rows hold the padding of
     the last axis, and trees that of theirs. Few taps of the first axis, and those of windows that are reduced one by
     one, are reduced while they are loaded.
     """
     *before, last = problem.axes
+    axes_before = len(before)  # once, because a new shape should take few calls
     width, lanes, out, tree = REGISTER / problem.acc_bytes, lanes_of(problem), last.out or 1, last.kernel > FEW
     results = out * lanes / width  # registers of a row of results
     strided = last.stride > 1 and out > 1
     apart = strided and lanes >= width
     split = strided and lanes == 1 and last.stride <= 4 and not tree and not (before and before[0].kernel > FEW)
     picked = strided and not apart and not split
-    joined = split and len(before) <= 1 and last.span == last.kernel <= last.stride and last.begin + out == last.end
+    joined = split and axes_before <= 1 and last.span == last.kernel <= last.stride and last.begin + out == last.end
     converts = problem.itemsize < problem.acc_bytes or (problem.itemsize == 2 and problem.reduction == "max")
     padded = places(last) or 1
     row = -(-padded * lanes * problem.acc_bytes // REGISTER) / results
     loaded = row if padded <= last.size else -(-last.size * lanes * problem.acc_bytes // REGISTER) / results
     done = filled(lanes if apart else out * lanes, width)
     taps = done if picked or joined or tree else done * last.kernel
-    stores, added, loads, windows = 0.0, 0.0, 1.0, 1
+    stores, added, loads, singly, windows, planes = 0.0, 0.0, 1.0, 0.0, 1, 1
     inner = row  # registers of rows for each register of results
-    for a in range(len(before) - 1, -1, -1):
+    for a in range(axes_before - 1, -1, -1):
         axis = before[a]
         windows *= axis.out or 1
         count = places(axis)
@@ -252,6 +276,8 @@ def passes_work(problem: Problem) -> Work:
             loads = count / (axis.out or 1)
         else:
             loads = taps_inside(axis)
+            if lone:
+                singly += inner / row / results
             if a:
                 added += loads * inner
                 stores += inner
@@ -259,9 +285,17 @@ def passes_work(problem: Problem) -> Work:
                     count = axis.size
         if a:
             inner *= count / (axis.out or 1)
+        if a < axes_before - 1:
+            planes *= count if a else axis.out
     rows = inner / row  # for each row of results, and for each tap of the first axis
-    lone = tree and alone(problem, last, lanes)
-    if lone and before:
+    even = axes_before == 1 and before[0].kernel <= FEW and before[0].end - before[0].begin == before[0].out and (
+        before[0].size == before[0].out * before[0].stride and problem.reduction != "mean")
+    lone, fold = tree and alone(problem, last, lanes), tree and folded(problem)
+    if fold and not before:
+        inner = loaded = 0
+    elif fold:
+        pass
+    elif lone and before:
         added += done * last.kernel
         stores += done
     elif lone:
@@ -272,8 +306,10 @@ def passes_work(problem: Problem) -> Work:
     return {"loads": loads * rows * loaded, "stores": stores + (rows * done if joined else inner),
             "sums": added, "splits": inner * SPLITS[problem.itemsize] if split else 0,
             "picks": width / lanes if picked else 0, "taps": taps, "plain": taps if apart and not converts else 0,
-            "each": width / lanes if lone else 0, "rows": rows / results,
-            "items": 1 / (results * windows) if before else 0,  # otherwise items are rows
+            "each": singly + (width / lanes if lone else 0), "folds": width if fold else 0,
+            "folded": last.kernel if fold else 0, "rows": rows / results,
+            "items": 1 / (results * windows) if before and not even else 0,  # otherwise items are rows
+            "planes": planes / (results * windows) if axes_before > 1 else 0,
             "roots": done if problem.reduction == "norm" else 0}
 
 
@@ -286,20 +322,21 @@ def has_short_padding(problem: Problem) -> bool:
 STEPS = (
     Step("whole", "one window that covers a whole channel",
          (*WINDOWED, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
-         in_place=True, gathers=True, shares=True, work=whole_work, costs={"taps": 0.6, "joins": 6.0}),
+         in_place=True, gathers=True, shares=True, work=whole_work, costs={"taps": 0.423, "joins": 4.75, "folds": 0.795}),
     Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
          ("indexed_max", "mean_in_order"), 1 << 18, work=ordered_work,
-         costs={"taps": 0.0938, "results": 3.8, "windows": 13.0, "picks": 4.98, "lines": 0.545, "rows": 17.5}),
+         costs={"taps": 0.538, "results": 3.3, "windows": 37.4, "picks": 5.99, "lines": 2.94, "rows": 14.2}),
     Step("direct", "all other windows",
          WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
          work=direct_work,
-         costs={"taps": 0.2, "axes": 1.51, "part": 8.36, "waits": 2.14, "columns": 0.6, "windows": 7.06,
-                "roots": 4.01}),
+         costs={"taps": 0.482, "axes": 5.65, "part": 6.7, "waits": 1.74, "columns": 0.672, "windows": 7.93,
+                "roots": 5.54}),
     Step("passes", "other windows whose strides and pads are at most 8 times the axis plus 64 elements",
          WINDOWED, 1 << 17, in_place=True, by_axis=True, bounded=has_short_padding,
          work=passes_work,
-         costs={"loads": 0.357, "stores": 0.922, "sums": 0.254, "splits": 1.08, "picks": 3.22, "taps": 0.763,
-                "plain": 0.603, "each": 120.0, "rows": 3.72, "items": 78.3, "roots": 0.626}),
+         costs={"loads": 0.486, "stores": 0.799, "sums": 0.294, "splits": 1.23, "picks": 0.583, "taps": 0.811,
+                "plain": 0.31, "each": 56.8, "folds": 23.0, "folded": 0.732, "rows": 5.03, "planes": 34.0,
+                "items": 77.7, "roots": 1.93}),
 )
 COPY = "copy", "any", "bytes"  # the unit that copies a box of elements between any strides, for all steps
 VIEW = "copy"  # the route of results that are elements of X, which NumPy copies

@@ -201,6 +201,8 @@ cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t row
             batch.counts = a.divisors + 2 * slot_of(a, outer if a.each else outer * segment.count) * a.values
             batch.inverses = batch.counts + a.values
         batch.rows, batch.x_row, batch.y_row, batch.n = rows, a.pitch, a.y_row, segment.n * a.lanes
+        if together and not a.each and batch.n == batch.x_row == batch.y_row:
+            batch.rows, batch.n = 1, rows * batch.n
         if not together:
             batch.rows, batch.x_row, batch.y_row, batch.n = segment.n, a.step, a.y_step, a.lanes
         for r in range(1 if together else rows):

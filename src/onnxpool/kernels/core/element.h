@@ -10,6 +10,7 @@
  *   vec_keep            keeps some lanes, and replaces the others by the identity
  *   vec_split           separates elements at even and odd places of two registers
  *   vec_split_two       the same for two registers that vec_load_two loaded
+ *   vec_totals          joins the lanes of LANES registers as aligned binary trees: register i becomes lane i
  *   vec_finish          turns totals into elements
  *   vec_divide          the same with a division, which is exact for every total
  *   watch_t             records whether a total left its safe range
@@ -29,7 +30,8 @@
 #endif
 
 /* ORDERED: the order of taps matters, so that parts of a window are summed separately. IDEMPOTENT: a tap may count more
- * than once. DIVIDES: totals are divided by the number of their taps. SLIDES: loops for windows that slide are compiled. */
+ * than once. DIVIDES: totals are divided by the number of their taps. FREQUENT: loops that are only faster are worth
+ * their space. */
 #if defined(REDUCTION_max)
 enum { ORDERED = 0, IDEMPOTENT = 1, DIVIDES = 0 };
 #elif defined(REDUCTION_quantised_mean)
@@ -45,9 +47,9 @@ enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
 #define BASELINE
 #endif
 #if (defined(REDUCTION_max) || defined(REDUCTION_mean)) && !defined(BASELINE) /* the loops of norms are longer, and rare */
-enum { SLIDES = 1 };
+enum { FREQUENT = 1 };
 #else
-enum { SLIDES = 0 };
+enum { FREQUENT = 0 };
 #endif
 
 /* ---- Accumulators. */
@@ -338,6 +340,46 @@ INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, ve
     vec_finish(y + LANES, second, count, inverse, rule, watch);
 }
 #endif
+
+/* ---- Totals of registers of adjacent places, whose order matters. */
+#if defined(REDUCTION_mean)
+#if defined(OF_DOUBLES)
+#define SPLIT_NEAR(a, b) split_near_int64((int64_v *)(a), (int64_v *)(b))
+#else
+#define SPLIT_NEAR(a, b) split_near_int32((int32_v *)(a), (int32_v *)(b))
+#endif
+INLINE vec_t vec_totals(vec_t *v) {
+    _Pragma("GCC unroll 4") for (int n = LANES / 2; n; n /= 2) {
+        _Pragma("GCC unroll 8") for (int i = 0; i < n; i++) {
+            vec_t first = v[2 * i], second = v[2 * i + 1];
+            if (LANES / n * sizeof(acc_t) <= 16)
+                SPLIT_NEAR(&first, &second);
+            else
+                split_far((int64_v *)&first, (int64_v *)&second);
+            v[i] = vec_merge(first, second);
+        }
+    }
+    return v[0];
+}
+#else
+INLINE vec_t vec_totals(vec_t *v) { return v[0]; }
+#endif
+/* The largest of adjacent places, of which several may be equal: the first of zeros, or the last NaN. */
+INLINE acc_t acc_decided(acc_t largest, const acc_t *x, ptrdiff_t n) {
+#if defined(REDUCTION_max) && (defined(OF_FLOATS) || defined(OF_DOUBLES))
+    while (largest != largest && !(x[n - 1] != x[n - 1]))
+        n--;
+    if (largest != largest)
+        return x[n - 1];
+    while (largest == 0 && *x != 0)
+        x++;
+    if (largest == 0)
+        return *x;
+#else
+    (void)x, (void)n;
+#endif
+    return largest;
+}
 
 /* A load for loops that repeat it many times. That of norms is long, and so a function of its own. */
 #if defined(REDUCTION_norm)

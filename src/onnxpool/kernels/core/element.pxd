@@ -17,7 +17,7 @@ cdef extern from "element.h" nogil:
         DIVIDES
         IDEMPOTENT
         ORDERED
-        SLIDES
+        FREQUENT
         AS_STORED
         RARELY
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
@@ -35,6 +35,8 @@ cdef extern from "element.h" nogil:
     vec_t vec_fill(double value) noexcept
     acc_t acc_of(double value) noexcept
     void vec_split(vec_t* first, vec_t* second) noexcept
+    vec_t vec_totals(vec_t* v) noexcept
+    acc_t acc_decided(acc_t largest, const acc_t* x, Py_ssize_t n) noexcept
     void vec_split_three(vec_t* first, vec_t* second, vec_t* third) noexcept
     void vec_split_two(vec_t* first, vec_t* second) noexcept
     void vec_finish(elem_t* y, vec_t total, vec_t count, vec_t inverse, const Rule* rule, watch_t* watch) noexcept

@@ -4,6 +4,7 @@ from libc.string cimport memcpy
 
 from .element cimport (
     DIVIDES,
+    FREQUENT,
     IDEMPOTENT,
     LANES,
     RARELY,
@@ -34,6 +35,7 @@ cdef enum:
     STRIP = 24576         # bytes of a strip
     PIECE = 8192          # bytes of a row that are read before the next row, if windows are reduced one by one,
     PART = 16384          # and of their accumulators
+    LONG = 16             # minimum number of registers of a maximum that is found in registers; half that of a sum
     LEAST = 2             # minimum number of vectors of such a row
     SLOTS = 4             # kinds of rows whose divisors are kept (along.pxd)
 
@@ -54,7 +56,8 @@ cdef struct Layout:
     Py_ssize_t pitch                         # from row to row
     Py_ssize_t split, joined                 # number of phases of a row, and how many of them are joined; or 0
     bint picked                              # whether windows of stride 1 are reduced, and every stride-th is picked
-    bint alone                               # whether windows of the last axis are reduced one by one
+    bint alone                               # whether windows of the last axis are reduced one by one,
+    bint folded                              # and whether their taps are adjacent
     Py_ssize_t block                         # size of each of the two blocks
     Py_ssize_t part                          # size of a part of a window that is reduced on its own
     Py_ssize_t trees, strips                 # position of rows whose first axis was a tree, and of a strip or of parts,
@@ -80,6 +83,12 @@ cdef inline bint is_alone(const Axis* axis) noexcept nogil:
     return not RARELY and is_tree(axis) and (axis.out == 1 or axis.kernel <= 2 * bits_of(axis.kernel) * axis.stride)
 
 
+cdef inline bint is_folded(const Axis* axis) noexcept nogil:
+    """Whether windows of adjacent elements are long enough, and share few enough of them, to be reduced one by one."""
+    return (FREQUENT and axis.dilation == 1 and axis.kernel >= (LONG if IDEMPOTENT else 2 * LONG) * LANES
+            and (axis.out == 1 or axis.kernel <= 2 * axis.stride))
+
+
 cdef inline void lay_last(const Tile* tile, Layout* layout) noexcept nogil:
     cdef int last = tile.rank - 1
     cdef const Axis* axis = &tile.axis[last]
@@ -96,7 +105,8 @@ cdef inline void lay_last(const Tile* tile, Layout* layout) noexcept nogil:
         if span_of(axis) == axis.kernel <= axis.stride and tile.rank <= 2 and layout.high - layout.low == layout.places:
             layout.joined = axis.kernel
     layout.picked = strided and not layout.split
-    layout.alone = tile.most_lanes >= LEAST * LANES and is_alone(axis)
+    layout.folded = tile.all_lanes == 1 and is_folded(axis)
+    layout.alone = layout.folded or tile.most_lanes >= LEAST * LANES and is_alone(axis)
     if layout.alone and last == 0:  # a row of results, because elements are not loaded before they are reduced
         layout.begin, layout.places, layout.low, layout.high = 0, windows, 0, 1
     # Rows, and their phases, are whole vectors. Short rows are not rounded up: values written past one are overwritten.

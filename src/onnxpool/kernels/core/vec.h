@@ -344,23 +344,37 @@ INLINE void split_int16(int16_v *first, int16_v *second) {
 EVEN_ODD(int8, FROM16(0), FROM16(1))
 EVEN_ODD(int16, FROM8(0), FROM8(1))
 #endif
+/* Within each 16 bytes, and by pieces of 16 bytes, a split takes an instruction for each result. */
+#define IN_PIECES(name, type, register_type, first_half, second_half)                \
+    INLINE void split_##name(type *first, type *second) {                             \
+        const register_type a = (register_type)*first, b = (register_type)*second;   \
+        *first = (type)first_half;                                                    \
+        *second = (type)second_half;                                                  \
+    }
 #if defined(__AVX512BW__)
 EVEN_ODD(int32, FROM16(0), FROM16(1))
 EVEN_ODD(int64, FROM8(0), FROM8(1))
+IN_PIECES(near_int32, int32_v, __m512, _mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xdd))
+IN_PIECES(near_int64, int64_v, __m512i, _mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b))
+IN_PIECES(far, int64_v, __m512i, _mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd))
 #elif defined(__AVX2__)
+IN_PIECES(near_int32, int32_v, __m256, _mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xdd))
+IN_PIECES(near_int64, int64_v, __m256i, _mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b))
+IN_PIECES(far, int64_v, __m256i, _mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31))
 INLINE void split_int32(int32_v *first, int32_v *second) {
-    const __m256 a = (__m256)*first, b = (__m256)*second;
-    *first = (int32_v)IN_ORDER((__m256i)_mm256_shuffle_ps(a, b, 0x88));
-    *second = (int32_v)IN_ORDER((__m256i)_mm256_shuffle_ps(a, b, 0xdd));
+    split_near_int32(first, second);
+    *first = (int32_v)IN_ORDER((__m256i)*first), *second = (int32_v)IN_ORDER((__m256i)*second);
 }
 INLINE void split_int64(int64_v *first, int64_v *second) {
-    const __m256i a = (__m256i)*first, b = (__m256i)*second;
-    *first = (int64_v)IN_ORDER(_mm256_unpacklo_epi64(a, b));
-    *second = (int64_v)IN_ORDER(_mm256_unpackhi_epi64(a, b));
+    split_near_int64(first, second);
+    *first = (int64_v)IN_ORDER((__m256i)*first), *second = (int64_v)IN_ORDER((__m256i)*second);
 }
 #else
 EVEN_ODD(int32, FROM4(0), FROM4(1))
 EVEN_ODD(int64, FROM2(0), FROM2(1))
+#define split_near_int32 split_int32
+#define split_near_int64 split_int64
+INLINE void split_far(int64_v *first, int64_v *second) { (void)first, (void)second; } /* a register is one piece */
 #endif
 
 /* Elements at every third place of three registers. As the number of lanes is not a multiple of 3, elements of the same

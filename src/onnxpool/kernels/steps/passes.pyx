@@ -26,6 +26,7 @@ from ..core.element cimport (
     watch_suspects,
     watch_t,
 )
+from ..core.folds cimport reduce_adjacent
 from ..core.job cimport MOST_AXES, Axis, Rule, Run, Tile, Window, round_up, run_at, wide_window_at, window_at
 from ..core.phases cimport load_split
 from ..core.rows cimport (
@@ -126,7 +127,10 @@ cdef void load_block(const Tile* tile, const Layout* layout, Columns* c, const e
     cdef Window window
     if inner < 0 and layout.alone:
         for a in range(layout.items):
-            load_each(tile, layout, x + a * tile.x_item, y + a * layout.pitch, tile.lanes, tile.lanes)
+            if layout.folded:
+                fold_elements(tile, x + a * tile.x_item, y + a * layout.pitch)
+            else:
+                load_each(tile, layout, x + a * tile.x_item, y + a * layout.pitch, tile.lanes, tile.lanes)
         return
     if inner < 0:
         load_rows(c, x, y, layout.items)
@@ -200,6 +204,38 @@ cdef void reduce_one(const Tile* tile, const Layout* layout, const elem_t* x, co
             push_values(&stack, values + i, stride, taps, tile.rule)
         pop_total(&stack, y + i)
         i += piece
+
+
+cdef acc_t reduce_elements(const elem_t* x, Py_ssize_t skipped, Py_ssize_t taps, const Rule* rule) noexcept nogil:
+    return reduce_adjacent(x, skipped, taps, rule)
+
+
+cdef acc_t reduce_values(const acc_t* x, Py_ssize_t taps, const Rule* rule) noexcept nogil:
+    if AS_STORED:
+        return reduce_elements(<const elem_t*> x, 0, taps, rule)
+    return reduce_adjacent(x, 0, taps, rule)
+
+
+cdef void fold_elements(const Tile* tile, const elem_t* x, acc_t* y) noexcept nogil:
+    """Reduce the windows along the single axis of an item."""
+    cdef Py_ssize_t w
+    cdef Window window
+    for w in range(tile.begin[0], tile.end[0]):
+        window = wide_window_at(&tile.axis[0], w)
+        if window.taps:
+            y[w - tile.begin[0]] = reduce_elements(x + window.first, window.skipped, window.taps, tile.rule)
+        else:
+            fill_part(y + w - tile.begin[0], 1)
+
+
+cdef void fold_rows(const Tile* tile, const Layout* layout, const acc_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
+    """Reduce the windows along the last axis of a block."""
+    cdef const Axis* axis = &tile.axis[tile.rank - 1]
+    cdef Py_ssize_t _, w
+    for _ in range(rows):
+        for w in range(tile.end[tile.rank - 1] - tile.begin[tile.rank - 1]):
+            y[w] = reduce_values(x + w * axis.stride, axis.kernel, tile.rule)
+        x, y = x + layout.pitch, y + layout.pitch
 
 
 cdef void reduce_each(const Tile* tile, const Layout* layout, int a, const acc_t* x, acc_t* y, Py_ssize_t rows,
@@ -367,6 +403,9 @@ cdef acc_t* reduce_block(const Tile* tile, const Layout* layout, acc_t* x, acc_t
         rows *= layout.rows[a].windows
     if not (layout.picked or is_tree(axis)) or layout.alone and last == 0:
         return x
+    if layout.folded:
+        fold_rows(tile, layout, x, y, rows)
+        return y
     if layout.alone:
         reduce_each(tile, layout, last, x, y, rows, tile.lanes)
         return y
