@@ -367,14 +367,17 @@ INLINE vec_t vec_totals(vec_t *v) { return v[0]; }
 /* The largest of adjacent places, of which several may be equal: the first of zeros, or the last NaN. */
 INLINE acc_t acc_decided(acc_t largest, const acc_t *x, ptrdiff_t n) {
 #if defined(REDUCTION_max) && (defined(OF_FLOATS) || defined(OF_DOUBLES))
-    while (largest != largest && !(x[n - 1] != x[n - 1]))
-        n--;
-    if (largest != largest)
-        return x[n - 1];
-    while (largest == 0 && *x != 0)
-        x++;
-    if (largest == 0)
-        return *x;
+    /* Within bounds even if another thread changes the places meanwhile. */
+    for (ptrdiff_t i = n - 1; i >= 0 && largest != largest; i--) {
+        const acc_t last = READ(acc_t, x + i);
+        if (last != last)
+            return last;
+    }
+    for (ptrdiff_t i = 0; i < n && largest == 0; i++) {
+        const acc_t first = READ(acc_t, x + i);
+        if (first == 0)
+            return first;
+    }
 #else
     (void)x, (void)n;
 #endif

@@ -146,7 +146,7 @@ cdef inline Py_ssize_t strips_of(const Tile* tile, const Layout* layout) noexcep
             continue
         if a < tile.rank - 1:
             most = max(most, max((layout.rows[a].n + 1 + layout.rows[a].windows) * line, 2 * near + near // FEW))
-        if layout.alone if a == tile.rank - 1 else layout.rows[a].alone:
+        if layout.alone and not layout.folded if a == tile.rank - 1 else layout.rows[a].alone:
             most = max(most, (bits_of(tile.axis[a].kernel) + 1) * layout.part)
     return most + 2 * SLACK if most else 0
 
