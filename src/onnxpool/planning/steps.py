@@ -322,7 +322,8 @@ def has_short_padding(problem: Problem) -> bool:
 STEPS = (
     Step("whole", "one window that covers a whole channel",
          (*WINDOWED, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
-         in_place=True, gathers=True, shares=True, work=whole_work, costs={"taps": 0.423, "joins": 4.75, "folds": 0.795}),
+         in_place=True, gathers=True, shares=True, work=whole_work,
+         costs={"taps": 0.423, "joins": 4.75, "folds": 0.795}),
     Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
          ("indexed_max", "mean_in_order"), 1 << 18, work=ordered_work,
          costs={"taps": 0.538, "results": 3.3, "windows": 37.4, "picks": 5.99, "lines": 2.94, "rows": 14.2}),
