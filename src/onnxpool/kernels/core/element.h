@@ -46,7 +46,8 @@ enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
 #if defined(__x86_64__) && !defined(__AVX2__)
 #define BASELINE
 #endif
-#if (defined(REDUCTION_max) || defined(REDUCTION_mean)) && !defined(BASELINE) /* the loops of norms are longer, and rare */
+/* Loops of norms are longer, and rare. */
+#if (defined(REDUCTION_max) || defined(REDUCTION_mean)) && !defined(REDUCTION_magnitude) && !defined(BASELINE)
 enum { FREQUENT = 1 };
 #else
 enum { FREQUENT = 0 };
