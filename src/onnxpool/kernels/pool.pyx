@@ -8,7 +8,14 @@ from libc.string cimport memcpy, memset
 
 from .core.boxes cimport CopyStep
 from .core.extremes cimport extremes_of
-from .core.floats cimport enter_default_floats, float_state, leave_default_floats
+from .core.floats cimport (
+    INVALID,
+    OVERFLOWED,
+    UNDERFLOWED,
+    enter_default_floats,
+    float_state,
+    leave_default_floats,
+)
 from .core.interrupts cimport Interrupts, raised_by_handler
 from .core.job cimport CACHE_LINE, MOST_AXES, Array, Axis, Rule, Step, Tile, part_bytes_of, round_up
 from .core.tasks cimport (
@@ -98,7 +105,7 @@ def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, 
 cdef Py_ssize_t fence = 0            # bytes after the scratch memory of each thread that tests watch
 cdef Py_ssize_t breaches = 0         # bytes of fences that were overwritten
 cdef enum:
-    FENCE = 0xa5
+    FENCE = 0x7f  # sums of floats that consist of it overflow
 
 
 def watch_scratch(Py_ssize_t n):
@@ -107,6 +114,14 @@ def watch_scratch(Py_ssize_t n):
     cdef Py_ssize_t found = breaches
     fence, breaches = n, 0
     return found
+
+
+cdef Py_ssize_t again = 0             # tiles that were computed again
+
+
+def tiles_computed_again():
+    """For tests: how many tiles were computed again so far, because of floating-point exceptions."""
+    return again
 
 
 cdef void close_fences(char* memory, int threads, Py_ssize_t room) noexcept nogil:
@@ -138,7 +153,8 @@ cdef void share_task(const Job* job, const Call* call, Team* team, Py_ssize_t ta
                      Py_ssize_t room) noexcept nogil:
     """Run a task with all threads. The memory for the totals of their shares follows that of the threads."""
     cdef Py_ssize_t parts = parts_of(job, call, team.threads)
-    cdef Sharing sharing = Sharing(0, team.threads, parts, memory + team.threads * room), own
+    cdef int raised = 0
+    cdef Sharing sharing = Sharing(0, team.threads, parts, memory + team.threads * room, &raised), own
     cdef float_state state
     cdef int share
     with parallel(num_threads=team.threads):
@@ -247,12 +263,12 @@ cdef class Pool:
 
     cdef _set_axes(self):
         cdef Py_ssize_t a
-        self.careful = False
         divisor = 1
         for a, source in enumerate(self.setup.axes):
             set_axis(&self.axes[a], source)
             divisor *= source.kernel
-        self.careful = divisor > 65536  # beyond this, one correction of a quotient may not be enough
+        # Beyond this divisor, one correction of a quotient may not be enough.
+        self.careful = divisor > 65536 or self.setup.stages[0].divides
         for a, dim in enumerate(self.setup.form.dims):
             self.x_axis[a], self.y_axis[a] = dim.x, dim.y
         for a, dim in enumerate(self.setup.form.groups):
@@ -271,6 +287,12 @@ cdef class Pool:
         job.itemsize, job.retries = setup.itemsize, retries
         if len(setup.stages) > 1:
             job.extremes = extremes_of(setup.digits, setup.least, setup.largest)
+        if retries:
+            job.exceptions = 0
+        elif len(setup.stages) > 1:
+            job.exceptions = INVALID | OVERFLOWED | UNDERFLOWED
+        elif setup.divides:
+            job.exceptions = INVALID  # their sums stay in range
         job.rows, job.gathers, job.shares = stage.by_axis, stage.gathers, stage.shares
         job.groups, job.items, job.lanes = 1, form.item.size, form.lane.size
         for a in range(self.outer):
@@ -366,7 +388,7 @@ cdef class Pool:
         call.indices.data, call.indices_apart = NULL, False
         if operands.indices.data != NULL:
             call.indices_apart = self._describe(&call.indices, &operands.indices, self.y_axis, 0)
-        call.rule, call.signals = operands.rule, signals
+        call.rule, call.signals, call.again = operands.rule, signals, &again
         call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
         call.rule.divides, call.rule.careful = self.divides, self.careful
         room = job.groups * job.items * job.lanes * job.itemsize

@@ -38,6 +38,7 @@ class Stage(NamedTuple):
     by_axis: bool  # whether rows must be contiguous
     gathers: bool  # whether it reads strided elements itself
     shares: bool  # whether several threads can share a tile
+    divides: bool  # whether it finishes means by divisions
     tile: Tile
     divided: Tile  # the tile of a task where several threads divide the work
 
@@ -240,7 +241,8 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
             tile = divided = tiles.divide(axes, extents, tile, alone, work, least, grain)
         if together > alone:
             divided = tiles.divide(axes, extents, tile, together, work, least, grain)
-        return Stage(unit, step.by_axis, step.gathers and not planar, step.shares and not planar, tile, divided)
+        return Stage(unit, step.by_axis, step.gathers and not planar, step.shares and not planar, step.divides, tile,
+                     divided)
 
     first = stage(step, problem.reduction, room, *tiles.tasks_of(axes, extents), lane_values=(least, most), grain=grain)
     if not retries:

@@ -77,6 +77,8 @@ class Step(NamedTuple):
         Whether copied elements count towards the byte budget of a tile.
     rereads : bool
         Whether a row of windows reads elements that the previous row has read.
+    divides : bool
+        Whether it finishes means by divisions, which are right for every total.
     by_axis : bool
         Whether axes are reduced one after the other. Then rows must be contiguous, and padding is read as well.
     retry : str, optional
@@ -97,6 +99,7 @@ class Step(NamedTuple):
     shares: bool = False
     copies_in_room: bool = False
     rereads: bool = False
+    divides: bool = False
     by_axis: bool = False
     retry: str | None = None
 
@@ -322,7 +325,7 @@ def has_short_padding(problem: Problem) -> bool:
 STEPS = (
     Step("whole", "one window that covers a whole channel",
          (*WINDOWED, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
-         in_place=True, gathers=True, shares=True, work=whole_work,
+         in_place=True, gathers=True, shares=True, divides=True, work=whole_work,
          costs={"taps": 0.423, "joins": 4.75, "folds": 0.795}),
     Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
          ("indexed_max", "mean_in_order"), 1 << 18, work=ordered_work,

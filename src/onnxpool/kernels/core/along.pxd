@@ -20,7 +20,6 @@ from .element cimport (
     vec_empty,
     vec_read,
     vec_t,
-    watch_t,
     width,
 )
 from .job cimport FEW, Axis, Rule, Run, Tile, run_at
@@ -44,7 +43,6 @@ cdef struct Along:
     Py_ssize_t lanes
     elem_t* limit                    # results before it may be overwritten, as they are written again later; or NULL
     const Rule* rule
-    watch_t* watch
     Segment* segments
     Py_ssize_t n_segments
     bint each                        # whether each value has a divisor: lanes are few, and windows divide differently
@@ -82,13 +80,13 @@ cdef inline void prepare_segments(const Tile* tile, Along* along) noexcept nogil
         along.segments[0], along.n_segments = Segment(0, along.windows, 0), 1
 
 
-cdef inline void prepare_along(const Tile* tile, const Layout* layout, Along* along, watch_t* watch) noexcept nogil:
+cdef inline void prepare_along(const Tile* tile, const Layout* layout, Along* along) noexcept nogil:
     cdef int last = tile.rank - 1, slot
     cdef const Axis* axis = &tile.axis[last]
     cdef acc_t* scratch = <acc_t*> tile.scratch
     cdef Py_ssize_t t
     along.axis, along.first, along.windows = axis, tile.begin[last], tile.end[last] - tile.begin[last]
-    along.lanes, along.rule, along.watch = tile.lanes, tile.rule, watch
+    along.lanes, along.rule = tile.lanes, tile.rule
     along.pitch, along.y_step = layout.pitch, tile.y_stride[last]
     along.y_row = tile.y_stride[last - 1] if last else tile.y_item
     along.step = tile.lanes if layout.split or layout.picked or layout.alone else axis.stride * tile.lanes
@@ -156,7 +154,6 @@ cdef inline void finish_batch(block_t* unused, const Along* a, const Batch* batc
     """Join the values of x at the distances of all taps, and finish them. If `divides`, this uses divisions, because
     `vec_finish` may not be exact. The last block of a line overlaps the one before it."""
     cdef block_t v, later
-    cdef watch_t seen = a.watch[0]  # a copy in registers, as for all values that loops use
     cdef Py_ssize_t _, t, i, block = width(unused), n = batch.n, behind = max(0, n - block)
     cdef Py_ssize_t rows = batch.rows, x_row = batch.x_row, y_row = batch.y_row, taps = a.taps, first = a.tap[0]
     cdef Py_ssize_t each = 1 if a.each else 0, values
@@ -176,15 +173,14 @@ cdef inline void finish_batch(block_t* unused, const Along* a, const Batch* batc
                 read(&later, x + a.tap[t] + i)
                 join(&v, &later)
             if block_t is vec_t and DIVIDES and divides:
-                divide(y + i, values, &v, vec_read(counts + i * each), rule, &seen)
+                divide(y + i, values, &v, vec_read(counts + i * each), rule)
             else:
-                finish_each(y + i, values, &v, counts + i * each, inverses + i * each, rule, &seen)
+                finish_each(y + i, values, &v, counts + i * each, inverses + i * each, rule)
             i += block
             if i >= n:
                 break
         x += x_row
         y += y_row
-    a.watch[0] = seen
 
 
 cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer) noexcept nogil:
@@ -236,7 +232,7 @@ cdef inline void finish_empty(const Along* a, bint all_windows, elem_t* y, Py_ss
             while w < end:
                 i = 0
                 while i < a.lanes:  # 0 / count is exact
-                    finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule, a.watch)
+                    finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule)
                     i += LANES
                 w += 1
         y += a.y_row

@@ -15,7 +15,6 @@
  *   widen, narrow                     to registers of float, or of double if OF_DOUBLES, and back, rounded to nearest even
  *   widen_to_double, narrow_double    the same for registers of double
  *   widen_bits, narrow_bits           the same without rounding. NaNs keep their bits
- *   quiet                             makes NaNs quiet, if `narrow` does not
  *   value_of, element_of              one element as a double, and back
  * and those of 16 bits, in pairs of neighbours,
  *   NANS                              the number of NaNs of either sign
@@ -61,7 +60,6 @@ enum { NANS = 1023 };
 #define narrow narrow_to_float16
 #define widen_to_double widen_float16_to_double
 #define narrow_double narrow_double_to_float16
-#define quiet(v) (v)
 /* The processor makes NaNs quiet, so the bit that marks them as quiet is restored. */
 INLINE float_v widen_bits(const elem_t *x) {
     float_v v = widen(x);
@@ -94,7 +92,6 @@ enum { NANS = 127 };
 #define narrow narrow_to_bfloat16
 #define widen_to_double widen_bfloat16_to_double
 #define narrow_double narrow_double_to_bfloat16
-#define quiet quiet_to_bfloat16
 #define widen_bits widen
 INLINE half_words_v narrow_bits(float_v v) { return __builtin_convertvector((uint32_v)v >> 16, half_words_v); }
 INLINE float_v even_of(uint32_v pairs) { return (float_v)(pairs << 16); }
@@ -127,7 +124,6 @@ typedef uint32_v pairs_v;
 #elif defined(OF_FLOATS) || defined(OF_DOUBLES)
 #define LEAST -__builtin_inf()
 #define narrow(v) (v)
-#define quiet(v) (v)
 #define widen_bits widen
 #define narrow_bits(v) (v)
 #endif

@@ -13,7 +13,6 @@
  *   vec_totals          joins the lanes of LANES registers as aligned binary trees: register i becomes lane i
  *   vec_finish          turns totals into elements
  *   vec_divide          the same with a division, which is exact for every total
- *   watch_t             records whether a total left its safe range
  */
 #ifndef ONNXPOOL_ELEMENT_H
 #define ONNXPOOL_ELEMENT_H
@@ -89,12 +88,6 @@ INLINE vec_t vec_fill(double value) { return (acc_t)value - (vec_t){0}; } /* -0 
 INLINE vec_t vec_read(const acc_t *x) { return READ(vec_t, x); }
 INLINE void vec_write(acc_t *y, vec_t v) { memcpy(y, &v, sizeof v); }
 
-#if !defined(REDUCTION_mean) && !defined(REDUCTION_norm) /* no result is suspect */
-typedef struct { int unused; } watch_t;
-INLINE watch_t watch_nothing(void) { return (watch_t){0}; }
-INLINE int watch_suspects(const watch_t *watch) { (void)watch; return 0; }
-#endif
-
 /* ---- Taps in row-major order. */
 #if defined(REDUCTION_indexed_max) || defined(REDUCTION_mean_in_order)
 #include "ordered.h"
@@ -120,8 +113,8 @@ INLINE vec_t vec_bits(vec_t key) {
 INLINE vec_t vec_key(vec_t bits) { return bits; }
 INLINE vec_t vec_bits(vec_t key) { return key; }
 #endif
-INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
-    (void)count, (void)inverse, (void)rule, (void)watch;
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
+    (void)count, (void)inverse, (void)rule;
     total = vec_bits(total);
     memcpy(y, &total, sizeof total);
 }
@@ -151,56 +144,29 @@ INLINE vec_t vec_empty(void) { return vec_fill(0); }
 INLINE vec_t vec_none(void) { return vec_fill((acc_t)-0.0); } /* adding -0 does not even change a sum of negative zeros */
 #endif
 
-/* ---- Means. Magnitudes are watched as integers: the smallest, minus 1, so that 0 becomes the largest; and the largest. */
+/* ---- Means. */
 #if defined(REDUCTION_mean)
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return widen(x); }
-#if defined(OF_DOUBLES)
-typedef uint64_v magnitude_v;
-#define LESSER(a, b) EXTREME(min, magnitude_v, 64, a, b)
-#define GREATER(a, b) EXTREME(max, magnitude_v, 64, a, b)
-#define MAGNITUDE INT64_MAX
-#define TINY UINT64_C(0x16687e92154ef7ac) /* 1e-200: below this, the remainder of a quotient could lose digits */
-#define INFINITE UINT64_C(0x7ff0000000000000)
-#else
-typedef uint32_v magnitude_v;
-#define LESSER(a, b) EXTREME(min, magnitude_v, 32, a, b)
-#define GREATER(a, b) EXTREME(max, magnitude_v, 32, a, b)
-#define MAGNITUDE INT32_MAX
-#define TINY UINT32_C(0x1e3ce508) /* 1e-20 */
-#define INFINITE UINT32_C(0x7f800000)
-#endif
-typedef struct { magnitude_v least, most; } watch_t;
-INLINE watch_t watch_nothing(void) { return (watch_t){(magnitude_v){0} - 1, (magnitude_v){0}}; }
-INLINE int watch_suspects(const watch_t *watch) {
-    int suspects = 0;
-    for (size_t i = 0; i < sizeof(magnitude_v) / sizeof(acc_t); i++)
-        suspects |= watch->least[i] < TINY - 1 || watch->most[i] >= INFINITE;
-    return suspects;
-}
 INLINE void vec_store(elem_t *y, vec_t v) {
     __extension__ const __auto_type elements = narrow(v);
     memcpy(y, &elements, sizeof elements);
 }
-INLINE vec_t vec_quotient(vec_t total, vec_t count, vec_t inverse, watch_t *watch) {
+/* Wrong only if it raises an exception: an underflow, or an invalid operation on an infinite total. Rounding to bfloat16
+ * keeps NaNs, because the lower halves of theirs are zero. */
+INLINE vec_t vec_quotient(vec_t total, vec_t count, vec_t inverse) {
 #if defined(OF_DOUBLES)
-    total = quotient_double(total, count, inverse);
+    return quotient_double(total, count, inverse);
 #else
-    total = quotient_float(total, count, inverse);
+    return quotient_float(total, count, inverse);
 #endif
-    const magnitude_v magnitude = (magnitude_v)total & MAGNITUDE;
-    watch->least = LESSER(watch->least, magnitude - 1);
-    watch->most = GREATER(watch->most, magnitude);
-    return total;
 }
-INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)rule;
-    vec_store(y, vec_quotient(total, count, inverse, watch));
+    vec_store(y, vec_quotient(total, count, inverse));
 }
-INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, watch_t *watch) {
+INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule) {
     (void)rule;
-    total = total / count;
-    watch->most = GREATER(watch->most, (magnitude_v)total & MAGNITUDE);
-    vec_store(y, quiet(total)); /* vec_finish need not do this, because a tile with NaNs is finished again here */
+    vec_store(y, total / count);
 }
 
 /* ---- Norms: sums of powers, in doubles, whose range they may leave. */
@@ -231,20 +197,13 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
 #endif
     return vec_powers(magnitude, rule->p);
 }
-typedef struct { int64_v unsafe; } watch_t;
-INLINE watch_t watch_nothing(void) { return (watch_t){(int64_v){0}}; }
-INLINE int watch_suspects(const watch_t *watch) {
-    int64_t unsafe = 0;
-    for (int i = 0; i < (int)LANES; i++)
-        unsafe |= watch->unsafe[i];
-    return unsafe != 0;
-}
-INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)count, (void)inverse;
-    const int64_v unsafe = ~((total >= vec_fill(rule->low)) & (total <= vec_fill(rule->high)));
-    watch->unsafe |= unsafe;
-    /* Totals that lost digits are marked as NaN. */
-    total = BLEND(vec_t, unsafe & (total != 0) & (total != vec_fill(__builtin_inf())), vec_fill(__builtin_nan("")), total);
+    /* Totals that lost digits become NaNs, and the addition raises an exception. Sums are positive numbers, whose order is
+     * that of their bits. A comparison of numbers would raise the exception for every NaN. */
+    const int64_v bits = (int64_v)total, low = (int64_v)vec_fill(rule->low), high = (int64_v)vec_fill(rule->high);
+    const int64_v lost = ((bits > 0) & (bits < low)) | ((bits > high) & (bits < (int64_v)vec_fill(__builtin_inf())));
+    total = BLEND(vec_t, lost, vec_fill(__builtin_nans("")), total);
     total += 0.0; /* no norm is -0 */
     if (rule->p == 2)
         total = root_double(total);
@@ -269,8 +228,8 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
 #endif
 }
 /* Values are clamped before they are rounded, so that an addition rounds them. */
-INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
-    (void)count, (void)inverse, (void)watch;
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
+    (void)count, (void)inverse;
 #if !defined(REDUCTION_long_quantised_mean)
     const float_v low = (float_v){0} + rule->lowest, high = (float_v){0} + rule->highest;
     float_v v = __builtin_convertvector(total - (acc_t)rule->bias, float_v) * rule->scale;
@@ -299,8 +258,8 @@ RARE vec_t vec_load(const elem_t *x, const Rule *rule) {
     const double value = value_of(*x);
     return rule->divides ? wide(value, 0) : wide_power(value, rule->p);
 }
-RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
-    (void)inverse, (void)watch;
+RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
+    (void)inverse;
     const double there = value_of(*y);
     if (isfinite(there) && (rule->divides || there != 0))
         return;
@@ -320,11 +279,10 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
     *first = even_of(READ(pairs_v, x)), *second = odd_of(READ(pairs_v, x));
 }
 INLINE void vec_split_two(vec_t *first, vec_t *second) { (void)first, (void)second; }
-INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule,
-                           watch_t *watch) {
+INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
     (void)rule;
-    const uint32_v even = round_to_bfloat16(vec_quotient(first, count, inverse, watch));
-    const uint32_v odd = round_to_bfloat16(vec_quotient(second, count, inverse, watch));
+    const uint32_v even = round_to_bfloat16(vec_quotient(first, count, inverse));
+    const uint32_v odd = round_to_bfloat16(vec_quotient(second, count, inverse));
     const uint32_v both = (even >> 16) | (odd & 0xffff0000);
     memcpy(y, &both, sizeof both);
 }
@@ -335,10 +293,9 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
 }
 INLINE void vec_split_two(vec_t *first, vec_t *second) { vec_split(first, second); }
 #endif
-INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule,
-                           watch_t *watch) {
-    vec_finish(y, first, count, inverse, rule, watch);
-    vec_finish(y + LANES, second, count, inverse, rule, watch);
+INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
+    vec_finish(y, first, count, inverse, rule);
+    vec_finish(y + LANES, second, count, inverse, rule);
 }
 #endif
 
@@ -409,8 +366,8 @@ enum { AS_STORED = 0 };
 
 /* ---- Division, which is exact where `vec_finish` may not be. */
 #if !defined(REDUCTION_mean)
-INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule, watch_t *watch) {
-    vec_finish(y, total, count, count, rule, watch);
+INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule) {
+    vec_finish(y, total, count, count, rule);
 }
 #endif
 
@@ -451,15 +408,14 @@ INLINE vec_t vec_load_part(const elem_t *x, ptrdiff_t n, const Rule *rule) {
     memcpy(part, x, (size_t)n * sizeof(elem_t));
     return vec_load(part, rule);
 }
-INLINE void vec_finish_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, vec_t inverse, const Rule *rule,
-                            watch_t *watch) {
+INLINE void vec_finish_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     elem_t part[LANES];
-    vec_finish(part, total, count, inverse, rule, watch);
+    vec_finish(part, total, count, inverse, rule);
     memcpy(y, part, (size_t)n * sizeof(elem_t));
 }
-INLINE void vec_divide_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, const Rule *rule, watch_t *watch) {
+INLINE void vec_divide_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, const Rule *rule) {
     elem_t part[LANES];
-    vec_divide(part, total, count, rule, watch);
+    vec_divide(part, total, count, rule);
     memcpy(y, part, (size_t)n * sizeof(elem_t));
 }
 #endif

@@ -8,8 +8,6 @@ cdef extern from "element.h" nogil:
         pass
     ctypedef struct vec_t:
         pass
-    ctypedef struct watch_t:
-        pass
     ctypedef struct seen_t:
         pass
     enum:
@@ -39,19 +37,15 @@ cdef extern from "element.h" nogil:
     acc_t acc_decided(acc_t largest, const acc_t* x, Py_ssize_t n) noexcept
     void vec_split_three(vec_t* first, vec_t* second, vec_t* third) noexcept
     void vec_split_two(vec_t* first, vec_t* second) noexcept
-    void vec_finish(elem_t* y, vec_t total, vec_t count, vec_t inverse, const Rule* rule, watch_t* watch) noexcept
-    void vec_finish_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, vec_t inverse, const Rule* rule,
-                         watch_t* watch) noexcept
+    void vec_finish(elem_t* y, vec_t total, vec_t count, vec_t inverse, const Rule* rule) noexcept
+    void vec_finish_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, vec_t inverse, const Rule* rule) noexcept
     void vec_load_two(vec_t* first, vec_t* second, const elem_t* x, const Rule* rule) noexcept
-    void vec_finish_two(elem_t* y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule* rule,
-                        watch_t* watch) noexcept
-    void vec_divide(elem_t* y, vec_t total, vec_t count, const Rule* rule, watch_t* watch) noexcept
-    void vec_divide_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, const Rule* rule, watch_t* watch) noexcept
+    void vec_finish_two(elem_t* y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule* rule) noexcept
+    void vec_divide(elem_t* y, vec_t total, vec_t count, const Rule* rule) noexcept
+    void vec_divide_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, const Rule* rule) noexcept
     seen_t seen_nothing() noexcept
     void see(seen_t* seen, vec_t v) noexcept
     void seen_join(seen_t* seen, seen_t later) noexcept
-    watch_t watch_nothing() noexcept
-    int watch_suspects(const watch_t* watch) noexcept
 
 cdef struct Block:
     vec_t a, b, c, d
@@ -177,57 +171,55 @@ cdef inline void fill(block_t* v, vec_t value) noexcept nogil:
         v[0] = value
 
 
-cdef inline void finish(elem_t* y, Py_ssize_t n, const block_t* v, const Divisor* by, const Rule* rule,
-                        watch_t* watch) noexcept nogil:
+cdef inline void finish(elem_t* y, Py_ssize_t n, const block_t* v, const Divisor* by, const Rule* rule) noexcept nogil:
     """Turn totals into elements. A vector may be partial."""
     if block_t is Block:
-        vec_finish(y, v.a, by.count, by.inverse, rule, watch)
-        vec_finish(y + LANES, v.b, by.count, by.inverse, rule, watch)
-        vec_finish(y + 2 * LANES, v.c, by.count, by.inverse, rule, watch)
-        vec_finish(y + 3 * LANES, v.d, by.count, by.inverse, rule, watch)
+        vec_finish(y, v.a, by.count, by.inverse, rule)
+        vec_finish(y + LANES, v.b, by.count, by.inverse, rule)
+        vec_finish(y + 2 * LANES, v.c, by.count, by.inverse, rule)
+        vec_finish(y + 3 * LANES, v.d, by.count, by.inverse, rule)
     elif block_t is Pair or block_t is Ends:
-        vec_finish(y, v.a, by.count, by.inverse, rule, watch)
-        vec_finish(y + second(v), v.b, by.count, by.inverse, rule, watch)
+        vec_finish(y, v.a, by.count, by.inverse, rule)
+        vec_finish(y + second(v), v.b, by.count, by.inverse, rule)
     elif block_t is Woven4:
-        vec_finish_two(y, v.a, v.b, by.count, by.inverse, rule, watch)
-        vec_finish_two(y + 2 * LANES, v.c, v.d, by.count, by.inverse, rule, watch)
+        vec_finish_two(y, v.a, v.b, by.count, by.inverse, rule)
+        vec_finish_two(y + 2 * LANES, v.c, v.d, by.count, by.inverse, rule)
     elif block_t is Woven:
-        vec_finish_two(y, v.a, v.b, by.count, by.inverse, rule, watch)
+        vec_finish_two(y, v.a, v.b, by.count, by.inverse, rule)
     elif n >= LANES:
-        vec_finish(y, v[0], by.count, by.inverse, rule, watch)
+        vec_finish(y, v[0], by.count, by.inverse, rule)
     else:
-        vec_finish_part(y, n, v[0], by.count, by.inverse, rule, watch)
+        vec_finish_part(y, n, v[0], by.count, by.inverse, rule)
 
 
 cdef inline void finish_each(elem_t* y, Py_ssize_t n, const block_t* v, const acc_t* counts, const acc_t* inverses,
-                             const Rule* rule, watch_t* watch) noexcept nogil:
+                             const Rule* rule) noexcept nogil:
     """Like `finish`, but with a divisor for each value, if the reduction divides."""
     cdef Divisor by
     if not DIVIDES:
-        finish(y, n, v, &by, rule, watch)
+        finish(y, n, v, &by, rule)
     elif block_t is Block:
-        vec_finish(y, v.a, vec_read(counts), vec_read(inverses), rule, watch)
-        vec_finish(y + LANES, v.b, vec_read(counts + LANES), vec_read(inverses + LANES), rule, watch)
-        vec_finish(y + 2 * LANES, v.c, vec_read(counts + 2 * LANES), vec_read(inverses + 2 * LANES), rule, watch)
-        vec_finish(y + 3 * LANES, v.d, vec_read(counts + 3 * LANES), vec_read(inverses + 3 * LANES), rule, watch)
+        vec_finish(y, v.a, vec_read(counts), vec_read(inverses), rule)
+        vec_finish(y + LANES, v.b, vec_read(counts + LANES), vec_read(inverses + LANES), rule)
+        vec_finish(y + 2 * LANES, v.c, vec_read(counts + 2 * LANES), vec_read(inverses + 2 * LANES), rule)
+        vec_finish(y + 3 * LANES, v.d, vec_read(counts + 3 * LANES), vec_read(inverses + 3 * LANES), rule)
     elif block_t is Pair or block_t is Ends:
-        vec_finish(y, v.a, vec_read(counts), vec_read(inverses), rule, watch)
-        vec_finish(y + second(v), v.b, vec_read(counts + second(v)), vec_read(inverses + second(v)), rule, watch)
+        vec_finish(y, v.a, vec_read(counts), vec_read(inverses), rule)
+        vec_finish(y + second(v), v.b, vec_read(counts + second(v)), vec_read(inverses + second(v)), rule)
     elif block_t is Woven4 or block_t is Woven:
         pass
     elif n >= LANES:
-        vec_finish(y, v[0], vec_read(counts), vec_read(inverses), rule, watch)
+        vec_finish(y, v[0], vec_read(counts), vec_read(inverses), rule)
     else:
-        vec_finish_part(y, n, v[0], vec_read(counts), vec_read(inverses), rule, watch)
+        vec_finish_part(y, n, v[0], vec_read(counts), vec_read(inverses), rule)
 
 
-cdef inline void divide(elem_t* y, Py_ssize_t n, const vec_t* v, vec_t count, const Rule* rule,
-                        watch_t* watch) noexcept nogil:
+cdef inline void divide(elem_t* y, Py_ssize_t n, const vec_t* v, vec_t count, const Rule* rule) noexcept nogil:
     """Like `finish`, by a division."""
     if n >= LANES:
-        vec_divide(y, v[0], count, rule, watch)
+        vec_divide(y, v[0], count, rule)
     else:
-        vec_divide_part(y, n, v[0], count, rule, watch)
+        vec_divide_part(y, n, v[0], count, rule)
 
 
 cdef inline const elem_t* end_of(const Tile* tile) noexcept nogil:

@@ -128,7 +128,6 @@ typedef struct {
     int share, shares;
     char *totals;                              /* `part_bytes` for each part of each item, of which there are at most `parts` */
     ptrdiff_t parts, part_bytes;
-    int suspect;                               /* set by a step if some results may be wrong */
 } Tile;
 
 static inline int bits_of(ptrdiff_t n) { return 64 - __builtin_clzll((unsigned long long)n); } /* digits of n > 0 */

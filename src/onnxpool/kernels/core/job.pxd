@@ -56,7 +56,6 @@ cdef extern from "job.h" nogil:
         int share, shares
         char* totals
         Py_ssize_t parts, part_bytes
-        int suspect
 
     Py_ssize_t part_bytes_of(Py_ssize_t lanes) noexcept
     int bits_of(Py_ssize_t n) noexcept

@@ -44,8 +44,8 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
 /* The zero point is added before rounding, as in onnxruntime. The mean of no elements is the real 0. Values are clamped
  * before they are rounded. This changes no result, and leaves numbers small enough for an addition to round them. A NaN
  * becomes the byte 0. */
-INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
-    (void)inverse, (void)watch;
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
+    (void)inverse;
     const vec_t zero = (vec_t){0} + (float)rule->zero;
     const vec_t low = (vec_t){0} + rule->lowest, high = (vec_t){0} + rule->highest;
     vec_t v = total / count / rule->y_scale + zero;
@@ -95,8 +95,8 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
     *first = even_of(READ(pairs_v, x)), *second = odd_of(READ(pairs_v, x));
 }
 #endif
-INLINE void vec_finish(elem_t *y, vec_t v, vec_t count, vec_t inverse, const Rule *rule, watch_t *watch) {
-    (void)count, (void)inverse, (void)rule, (void)watch;
+INLINE void vec_finish(elem_t *y, vec_t v, vec_t count, vec_t inverse, const Rule *rule) {
+    (void)count, (void)inverse, (void)rule;
 #if defined(OF_INTEGERS)
     __extension__ const __auto_type bits = narrow(v);
 #else

@@ -221,6 +221,12 @@ cdef inline void fill_row(acc_t* y, Py_ssize_t n) noexcept nogil:
         i += LANES
 
 
+cdef inline void calm(acc_t* end) noexcept nogil:
+    """Write identities behind an area. Loops compute with them, and other values could raise exceptions, after which a
+    tile is computed again."""
+    vec_write(end, vec_none())
+
+
 cdef inline void fill_exactly(acc_t* y, Py_ssize_t n) noexcept nogil:
     cdef vec_t none = vec_none()
     cdef Py_ssize_t i = 0
@@ -378,6 +384,7 @@ cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
     cdef const acc_t* source
     cdef const acc_t* rest
     cdef acc_t* target
+    calm(x + t.values)
     if t.step == t.width:
         t.width, t.windows = t.windows * t.width, 1
     while True:

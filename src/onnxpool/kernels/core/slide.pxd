@@ -24,7 +24,6 @@ from .element cimport (
     read,
     vec_none,
     vec_write,
-    watch_t,
     width,
     write,
 )
@@ -101,7 +100,7 @@ cdef inline void reduce_column(block_t* total, const Slide* s, const elem_t* x) 
 
 
 cdef inline Py_ssize_t slide_lanes(block_t* unused, Py_ssize_t lane, Py_ssize_t* at, Slide* s, const elem_t* x,
-                                   elem_t* y, const Divisor* by, watch_t* watch, int kept, int fresh) noexcept nogil:
+                                   elem_t* y, const Divisor* by, int kept, int fresh) noexcept nogil:
     """Pool the lanes of a window that fill blocks. The last pair of registers may overlap the one before it. Numbers of
     columns are constants, or 0 at a border."""
     cdef block_t total, column
@@ -126,7 +125,7 @@ cdef inline Py_ssize_t slide_lanes(block_t* unused, Py_ssize_t lane, Py_ssize_t*
             join(&total, &column)
             if i >= passed:
                 write(s.column[i - passed] + at[0], &column)
-        finish(y + lane, s.lanes, &total, by, s.rule, watch)
+        finish(y + lane, s.lanes, &total, by, s.rule)
         lane += block
         at[0] += block
     return lane
@@ -139,25 +138,23 @@ cdef inline void rotate(Slide* s) noexcept nogil:
         s.column[0], s.column[1] = s.column[1], first
 
 
-cdef inline void slide_windows(Slide* shared, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by,
-                               watch_t* watch, int kept, int fresh) noexcept nogil:
+cdef inline void slide_windows(Slide* shared, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by, int kept,
+                               int fresh) noexcept nogil:
     cdef Slide s = shared[0]  # a copy in registers, which stores cannot change
-    cdef watch_t seen = watch[0]
     cdef Py_ssize_t _, lane, at
     for _ in range(n):
         at = 0
         start_fetches(&s.fetches)
-        lane = slide_lanes(<Woven4*> NULL, 0, &at, &s, x, y, by, &seen, kept, fresh)
-        slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, &seen, kept, fresh)
+        lane = slide_lanes(<Woven4*> NULL, 0, &at, &s, x, y, by, kept, fresh)
+        slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, kept, fresh)
         rotate(&s)
         x += fresh * s.stride
         y += s.y_step
     shared.column = s.column
-    watch[0] = seen
 
 
-cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem_t* x, elem_t* y, const Divisor* by,
-                              watch_t* watch) noexcept nogil:
+cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem_t* x, elem_t* y,
+                              const Divisor* by) noexcept nogil:
     """Pool the first window of a row, or one with fresh columns in the padding."""
     cdef Py_ssize_t at = 0, values, size = s.axis.size
     cdef int i, columns = s.kept + s.fresh if first else s.fresh
@@ -165,7 +162,7 @@ cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem
     s.passed = s.fresh if first else max(0, s.fresh - s.kept)
     place += s.known
     s.low, s.high = max(0, min(<Py_ssize_t> columns, -place)), max(0, min(<Py_ssize_t> columns, size - place))
-    slide_lanes(<Woven*> NULL, 0, &at, s, x + place * s.stride, y, by, watch, 0, 0)
+    slide_lanes(<Woven*> NULL, 0, &at, s, x + place * s.stride, y, by, 0, 0)
     for i in range(s.passed, columns):
         values = 0 if s.low <= i < s.high else at
         while values:
@@ -175,8 +172,7 @@ cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem
         rotate(s)
 
 
-cdef inline void slide_row(Slide* s, int taps, const elem_t* x, elem_t* y, double outer_count,
-                           watch_t* watch) noexcept nogil:
+cdef inline void slide_row(Slide* s, int taps, const elem_t* x, elem_t* y, double outer_count) noexcept nogil:
     """Pool a row of windows, of which this many taps of each column are inside."""
     cdef Py_ssize_t at = s.begin, place, t
     cdef int i
@@ -195,12 +191,12 @@ cdef inline void slide_row(Slide* s, int taps, const elem_t* x, elem_t* y, doubl
         place = at * s.axis.stride - s.axis.pad
         first = at == s.begin
         if first and (s.kept or place < 0) or place + s.axis.kernel > s.axis.size:
-            slide_border(s, place, first, x, y + at * s.y_step, &by, watch)
+            slide_border(s, place, first, x, y + at * s.y_step, &by)
             run.n = 1
         elif s.kept == 2:
-            slide_windows(s, run.n, x + (place + 2) * s.stride, y + at * s.y_step, &by, watch, 2, 1)
+            slide_windows(s, run.n, x + (place + 2) * s.stride, y + at * s.y_step, &by, 2, 1)
         elif s.kept == 1:
-            slide_windows(s, run.n, x + (place + 1) * s.stride, y + at * s.y_step, &by, watch, 1, 2)
+            slide_windows(s, run.n, x + (place + 1) * s.stride, y + at * s.y_step, &by, 1, 2)
         else:
-            slide_windows(s, run.n, x + place * s.stride, y + at * s.y_step, &by, watch, 0, 2)
+            slide_windows(s, run.n, x + place * s.stride, y + at * s.y_step, &by, 0, 2)
         at += run.n

@@ -4,6 +4,7 @@ from libc.string cimport memset
 
 from .boxes cimport MOST_COPIED, Copy, CopyStep
 from .extremes cimport Extremes, has_extreme
+from .floats cimport OVERFLOWED, clear_exceptions, count_again, exceptions_raised, gather_exceptions
 from .interrupts cimport Interrupts, interrupted
 from .job cimport MOST_AXES, Array, Axis, Rule, Scratch, Step, Tile, ceil_div, elements_of, part_bytes_of
 
@@ -31,7 +32,8 @@ cdef struct Job:
     Py_ssize_t tasks
     Py_ssize_t x_room, y_room, index_room  # bytes for the copies of a tile, if arrays are apart
     Py_ssize_t scratch                   # bytes that the step needs
-    const Job* retry                     # the job that recomputes suspect results, or NULL
+    int exceptions                       # floating-point exceptions after which results may be wrong
+    const Job* retry                     # the job that recomputes such results, or NULL
     Extremes extremes                    # magnitudes that can take a sum out of its range
     bint retries                         # whether this job is a retry, whose step reads the results so far
 
@@ -41,6 +43,7 @@ cdef struct Call:
     Interrupts* signals                  # NULL if nothing may interrupt the call
     bint apart                           # whether x must be copied,
     bint y_apart, indices_apart          # and whether results must be
+    Py_ssize_t* again                    # counts tiles that are computed again, for tests
     Py_ssize_t far                       # bytes of elements, if caches of a core do not hold them; otherwise 0
 
 cdef struct Sharing:
@@ -48,6 +51,7 @@ cdef struct Sharing:
     int share, shares
     Py_ssize_t parts
     char* totals
+    int* raised                          # exceptions in all shares so far
 
 cdef struct Ranges:
     # The ranges of a tile along each dimension of its job.
@@ -235,13 +239,22 @@ cdef inline bint has_cause(const Job* job, const Call* call, const Ranges* range
     return has_extreme(&copy, copy.from_, 0, &job.extremes)
 
 
+cdef inline int take_exceptions(int which) noexcept nogil:
+    """Those of these exceptions that the thread's operations have raised since the last time."""
+    cdef int raised = which and which & exceptions_raised()
+    if raised:
+        clear_exceptions()
+    return raised
+
+
 cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges, char* memory,
                           const Sharing* sharing) noexcept nogil:
-    """Compute a tile, or a share of it: again with divisions if quotients may be wrong, and by a retry if results are
-    still suspect."""
+    """Compute a tile, or a share of it. If exceptions say that results may be wrong, means are computed again with
+    divisions, and then results whose sums may have left their range by a retry."""
     cdef Tile tile
     cdef Copy copy, indices
     cdef Rule careful
+    cdef int raised
     cdef Py_ssize_t[MOST_AXES + 1] x_stride, y_stride, index_stride
     cdef char* results = memory + (job.x_room if call.apart else 0)
     cdef char* places = results + (job.y_room if call.y_apart else 0)
@@ -260,15 +273,26 @@ cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges
         tile.base = (offset_of(job, ranges.group, job.outer_place) + ranges.item * tile.base_item
                      + ranges.lane * tile.base_lane)
     job.step(&tile)
-    if tile.suspect and call.rule.divides and not call.rule.careful:
-        careful, tile.suspect = call.rule, 0
+    raised = take_exceptions(job.exceptions)
+    if sharing != NULL:
+        gather_exceptions(sharing.raised, raised)
+        if sharing.share < sharing.shares:
+            return
+        raised = sharing.raised[0]
+    if raised and call.rule.divides and not call.rule.careful:
+        count_again(call.again)
+        careful = call.rule
         careful.careful, tile.rule = 1, &careful
         job.step(&tile)
+        raised |= take_exceptions(job.exceptions)
     if call.y_apart:
         job.copy(&copy)
     if call.indices.data != NULL and call.indices_apart:
         job.copy(&indices)
-    if tile.suspect and job.retry != NULL and has_cause(job, call, ranges):
+    if call.rule.divides:
+        raised &= OVERFLOWED  # divisions lose no digits
+    if raised and job.retry != NULL and has_cause(job, call, ranges):
+        count_again(call.again)
         retry_tile(job.retry, call, ranges, memory)
 
 

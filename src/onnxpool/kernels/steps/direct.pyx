@@ -24,9 +24,6 @@ from ..core.element cimport (
     vec_empty,
     vec_none,
     vec_t,
-    watch_nothing,
-    watch_suspects,
-    watch_t,
     width,
 )
 from ..core.fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
@@ -213,7 +210,7 @@ cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize
 
 
 cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, const elem_t* x, elem_t* y,
-                                  const Divisor* by, watch_t* watch) noexcept nogil:
+                                  const Divisor* by) noexcept nogil:
     """Pool the lanes of a window that fill blocks. The last vector may overlap the one before it."""
     cdef block_t total
     cdef Py_ssize_t block = width(unused)
@@ -222,28 +219,25 @@ cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, 
         fetch_part(&w.fetches, x, block)
         reduce_few(&total, w, x + lane, w.lanes)
         if block_t is vec_t and DIVIDES and w.rule.careful:
-            divide(y + lane, w.lanes, &total, by.count, w.rule, watch)
+            divide(y + lane, w.lanes, &total, by.count, w.rule)
         else:
-            finish(y + lane, w.lanes, &total, by, w.rule, watch)
+            finish(y + lane, w.lanes, &total, by, w.rule)
         lane += block
     return lane
 
 
-cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const Divisor* by,
-                       watch_t* watch) noexcept nogil:
+cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const Divisor* by) noexcept nogil:
     cdef Windows w = shared[0]  # a copy in registers, which stores cannot change
-    cdef watch_t seen = watch[0]
     cdef Py_ssize_t _, lane
     for _ in range(w.n):
         lane = 0
         start_fetches(&w.fetches)
         if not (DIVIDES and w.rule.careful):
-            lane = pool_lanes(<Woven4*> NULL, 0, &w, x, y, by, &seen)
-            lane = pool_lanes(<Woven*> NULL, lane, &w, x, y, by, &seen)
-        pool_lanes(<vec_t*> NULL, lane, &w, x, y, by, &seen)
+            lane = pool_lanes(<Woven4*> NULL, 0, &w, x, y, by)
+            lane = pool_lanes(<Woven*> NULL, lane, &w, x, y, by)
+        pool_lanes(<vec_t*> NULL, lane, &w, x, y, by)
         x += w.x_step
         y += w.y_step
-    watch[0] = seen
 
 
 cdef inline void fetch_long(const Taps* t, const Windows* w, const elem_t* behind,
@@ -254,26 +248,23 @@ cdef inline void fetch_long(const Taps* t, const Windows* w, const elem_t* behin
         fetch(behind + w.fetches.ahead - (i + 1) * t.stride[0], w.lanes * sizeof(elem_t))
 
 
-cdef void pool_long(const Taps* t, const Windows* w, const elem_t* x, elem_t* y, const Divisor* by,
-                    watch_t* watch) noexcept nogil:
+cdef void pool_long(const Taps* t, const Windows* w, const elem_t* x, elem_t* y, const Divisor* by) noexcept nogil:
     """Pool a window of many taps, or of none."""
     cdef Woven4 block
     cdef vec_t total
-    cdef watch_t seen = watch[0]  # in registers
     cdef Py_ssize_t lane = 0
     while lane + width(&block) <= w.lanes and not (DIVIDES and w.rule.careful):
         reduce_window(&block, t, x + lane, w.lanes, w.rule)
-        finish(y + lane, w.lanes, &block, by, w.rule, &seen)
+        finish(y + lane, w.lanes, &block, by, w.rule)
         lane += width(&block)
     while lane < w.lanes:
         lane = max(0, min(lane, w.lanes - LANES))
         reduce_window(&total, t, x + lane, w.lanes, w.rule)
         if DIVIDES and w.rule.careful:
-            divide(y + lane, w.lanes, &total, by.count, w.rule, &seen)
+            divide(y + lane, w.lanes, &total, by.count, w.rule)
         else:
-            finish(y + lane, w.lanes, &total, by, w.rule, &seen)
+            finish(y + lane, w.lanes, &total, by, w.rule)
         lane += LANES
-    watch[0] = seen
 
 
 cdef void list_taps(Taps* t, Windows* w) noexcept nogil:
@@ -293,8 +284,7 @@ cdef void list_taps(Taps* t, Windows* w) noexcept nogil:
         w.along = 1
 
 
-cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double outer_count,
-                   watch_t* watch) noexcept nogil:
+cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double outer_count) noexcept nogil:
     """Pool the windows along the last axis."""
     cdef int last = tile.rank - 1
     cdef const Axis* axis = &tile.axis[last]
@@ -316,7 +306,7 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
             run.n = 1
             if tile.far and t.last == 0:
                 fetch_long(t, &w, x + (run.window.first + run.window.taps) * stride, step)
-            pool_long(t, &w, x + run.window.first * stride, y + at * w.y_step, &by, watch)
+            pool_long(t, &w, x + run.window.first * stride, y + at * w.y_step, &by)
         else:
             w.n, w.taps[0], w.taps[1], w.taps[2] = run.n, t.n[0], t.n[1], t.n[2]
             w.fetches.n = 0
@@ -324,7 +314,7 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
                 w.fetches.n = min(run.window.taps, step) * (t.n[0] * t.n[1] * t.n[2] // run.window.taps)
             list_taps(t, &w)
             w.fetches.offset = w.offset + w.all - w.fetches.n
-            pool_windows(&w, x + run.window.first * stride, y + at * w.y_step, &by, watch)
+            pool_windows(&w, x + run.window.first * stride, y + at * w.y_step, &by)
         at += run.n
 
 
@@ -346,7 +336,7 @@ cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
         t.many |= t.tree[place] or taps > MOST_TAPS
 
 
-cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch) noexcept nogil:
+cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y) noexcept nogil:
     """Pool all windows of an item, one row along the last axis after the other."""
     cdef int last = tile.rank - 1, a, place
     cdef Py_ssize_t[MOST_AXES] at
@@ -372,19 +362,17 @@ cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y, watch_t* watch
             target += at[a] * tile.y_stride[a]
             count *= window.count
         if slides and t.n[0] and t.n[1]:
-            slide_row(&slide, t.n[0] * t.n[1], source, target, count, watch)
+            slide_row(&slide, t.n[0] * t.n[1], source, target, count)
         else:
-            pool_row(tile, &t, source, target, count, watch)
+            pool_row(tile, &t, source, target, count)
         if advance(at, tile.begin, tile.end, last) < 0:
             return
 
 
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
-    cdef watch_t watch = watch_nothing()
     cdef Py_ssize_t item
     for item in range(tile.items):
-        pool_item(tile, <const elem_t*> tile.x + item * tile.x_item, <elem_t*> tile.y + item * tile.y_item, &watch)
-    tile.suspect |= watch_suspects(&watch)
+        pool_item(tile, <const elem_t*> tile.x + item * tile.x_item, <elem_t*> tile.y + item * tile.y_item)
 
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:

@@ -24,8 +24,6 @@ from ..core.element cimport (
     vec_finish,
     vec_none,
     vec_read,
-    watch_nothing,
-    watch_t,
 )
 from ..core.job cimport Axis, Rule, Tile, Window, window_at
 from ..core.lines cimport (
@@ -191,10 +189,9 @@ cdef void finish_values(const Room* room, Py_ssize_t at, Py_ssize_t n, elem_t* y
     cdef const acc_t* counts = room.counts + at
     cdef const place_t* places = room.places + at
     cdef Rule rule = room.lines.tile.rule[0]  # a copy, which stores of results cannot change
-    cdef watch_t watch = watch_nothing()
     while i < n:
         i = min(i, n - LANES)
-        vec_finish(y + i, vec_read(values + i), vec_read(counts + i), vec_read(counts + i), &rule, &watch)
+        vec_finish(y + i, vec_read(values + i), vec_read(counts + i), vec_read(counts + i), &rule)
         if PLACES and indices != NULL:
             indices_write(indices + i, places_read(places + i), shift + i, base)
         i += LANES
@@ -251,8 +248,7 @@ cdef void leave_empty(const Tile* tile, Py_ssize_t windows, elem_t* y, int64_t* 
     """Write the results of windows without a tap."""
     cdef Py_ssize_t w, i
     cdef elem_t[LANES] none
-    cdef watch_t watch = watch_nothing()
-    vec_finish(none, vec_none(), vec_none(), vec_none(), tile.rule, &watch)  # a sum has a count of 0 as well
+    vec_finish(none, vec_none(), vec_none(), vec_none(), tile.rule)  # a sum has a count of 0 as well
     for w in range(windows):
         for i in range(tile.lanes):
             y[w * tile.y_stride[tile.rank - 1] + i] = none[0]

@@ -22,9 +22,6 @@ from ..core.element cimport (
     vec_read,
     vec_t,
     vec_write,
-    watch_nothing,
-    watch_suspects,
-    watch_t,
 )
 from ..core.folds cimport reduce_adjacent
 from ..core.job cimport MOST_AXES, Axis, Rule, Run, Tile, Window, round_up, run_at, wide_window_at, window_at
@@ -36,6 +33,7 @@ from ..core.rows cimport (
     Layout,
     Rows,
     Trees,
+    calm,
     fill_exactly,
     fill_row,
     is_tree,
@@ -415,6 +413,7 @@ cdef acc_t* reduce_block(const Tile* tile, const Layout* layout, acc_t* x, acc_t
         reduce_tree(x, y, Trees(axis.kernel, axis.dilation * tile.lanes, rows * layout.pitch, 1, values, values))
     else:
         sum_taps(x, y, values, axis.kernel, axis.dilation * tile.lanes)
+    calm(y + values)
     if not layout.picked:
         return y
     pick_rows(y, x, rows, layout.pitch, tile.end[last] - tile.begin[last], axis.stride * tile.lanes, tile.lanes)
@@ -545,6 +544,7 @@ cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along,
     if tree:
         rows = block + layout.trees
         load_trees(tile, layout, c, x, rows)
+        calm(rows + (end - w) * rows_from(layout, 1, last) * layout.pitch)
     while w < end:
         if last:
             layout.rows[0].windows = min(layout.chunk, end - w)
@@ -559,6 +559,8 @@ cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along,
             kept = vec_read(next_rows)
         for k in range(0 if tree else 1 if layout.even else layout.items):
             load_block(tile, layout, c, x + k * tile.x_item, w, rows + k * loaded)
+        if not tree:
+            calm(rows + layout.items * loaded)
         reduced = reduce_block(tile, layout, rows, block + layout.block, block)
         for k in range(1 if layout.finished < 0 else layout.items):
             finish_block(tile, layout, along, reduced + k * finished, y + k * tile.y_item, w)
@@ -569,13 +571,12 @@ cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along,
 
 
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
-    cdef watch_t watch = watch_nothing()
     cdef Py_ssize_t item = 0
     cdef Layout layout
     cdef Along along
     cdef Columns c
     lay_out(tile, &layout)
-    prepare_along(tile, &layout, &along, &watch)
+    prepare_along(tile, &layout, &along)
     merge_axes(tile, &layout)
     prepare_columns(tile, &layout, &c)
     along.limit = limit_of(tile, &along)
@@ -584,7 +585,6 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
         pool_items(tile, &layout, &c, &along, <const elem_t*> tile.x + item * tile.x_item,
                    <elem_t*> tile.y + item * tile.y_item)
         item += layout.items
-    tile.suspect |= watch_suspects(&watch)
 
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:

@@ -31,9 +31,6 @@ from ..core.element cimport (
     vec_none,
     vec_ones,
     vec_t,
-    watch_nothing,
-    watch_suspects,
-    watch_t,
     write,
 )
 from ..core.boxes cimport copy_each
@@ -417,13 +414,12 @@ cdef void pool_items(const Tile* tile, Tree* tree, const char* x) noexcept nogil
     plant(tree, <const elem_t*> tree.together, tree.values, waiting // tree.group)
 
 
-cdef void finish_values(const Tile* tile, const acc_t* total, elem_t* y, Py_ssize_t n, double count,
-                        watch_t* watch) noexcept nogil:
+cdef void finish_values(const Tile* tile, const acc_t* total, elem_t* y, Py_ssize_t n, double count) noexcept nogil:
     cdef Py_ssize_t i = 0
     cdef vec_t v, by = vec_fill(count)
     while i < n:
         read(&v, total + i)
-        divide(y + i, n - i, &v, by, tile.rule, watch)
+        divide(y + i, n - i, &v, by, tile.rule)
         i += LANES
 
 
@@ -451,18 +447,17 @@ cdef void fold_lines(const Tree* tree, Py_ssize_t items) noexcept nogil:
 
 
 cdef void finish_basket(const Tile* tile, const acc_t* results, Py_ssize_t pitch, elem_t* y, Py_ssize_t items,
-                        double count, watch_t* watch) noexcept nogil:
+                        double count) noexcept nogil:
     """Finish items, each reduced to one place."""
     cdef Py_ssize_t k
     if pitch == tile.y_item == 1:  # they are one line
-        finish_values(tile, results, y, items, count, watch)
+        finish_values(tile, results, y, items, count)
         return
     for k in range(items):
-        finish_values(tile, results + k * pitch, y + k * tile.y_item, tile.lanes, count, watch)
+        finish_values(tile, results + k * pitch, y + k * tile.y_item, tile.lanes, count)
 
 
-cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t items, double count,
-                       watch_t* watch) noexcept nogil:
+cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t items, double count) noexcept nogil:
     """Finish the items in the basket, whose rows have several places."""
     cdef Py_ssize_t k, pitch = tree.basket_pitch
     if FOLDS and tree.width == FULL and tile.lanes == 1:
@@ -474,17 +469,17 @@ cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t
             for k in range(1, items):
                 tree.basket[k] = tree.basket[k * pitch]
             pitch = 1
-    finish_basket(tile, tree.basket, pitch, y, items, count, watch)
+    finish_basket(tile, tree.basket, pitch, y, items, count)
 
 
-cdef void sum_lines(const Tile* tile, Tree* tree, watch_t* watch) noexcept nogil:
+cdef void sum_lines(const Tile* tile, Tree* tree) noexcept nogil:
     """Pool items, each of which is a line of bytes of a single lane."""
     cdef Py_ssize_t places = tile.axis[0].size, item = 0, k, n
     while item < tile.items:
         n = min(tree.held, tile.items - item)
         for k in range(n):
             tree.basket[k] = sum_line(<const elem_t*> tile.x + (item + k) * tile.x_item, places)
-        finish_basket(tile, tree.basket, 1, <elem_t*> tile.y + item * tile.y_item, n, places, watch)
+        finish_basket(tile, tree.basket, 1, <elem_t*> tile.y + item * tile.y_item, n, places)
         item += n
 
 
@@ -498,18 +493,18 @@ cdef void reduce_items(const Tile* tile, Tree* tree, Py_ssize_t item, Py_ssize_t
         reduce_lines(<Pair*> NULL, tree, x, tile.x_item, n, rows, rest)
 
 
-cdef void pool_lines(const Tile* tile, Tree* tree, watch_t* watch) noexcept nogil:
+cdef void pool_lines(const Tile* tile, Tree* tree) noexcept nogil:
     """Pool items, each of which is a single line of few lanes."""
     cdef Py_ssize_t places = tile.axis[0].size, item = 0, n
     if WORDS and tile.lanes == 1:
-        sum_lines(tile, tree, watch)
+        sum_lines(tile, tree)
         return
     if tile.x_item >= 0:
         tree.limit = <const elem_t*> tile.x + (tile.items - 1) * tile.x_item + places * tile.lanes - LANES
     while item < tile.items:
         n = min(tree.held, tile.items - item)
         reduce_items(tile, tree, item, n)
-        empty_basket(tile, tree, <elem_t*> tile.y + item * tile.y_item, n, places, watch)
+        empty_basket(tile, tree, <elem_t*> tile.y + item * tile.y_item, n, places)
         item += n
 
 
@@ -572,7 +567,6 @@ cdef void take_share(const Tile* tile, Tree* tree, Py_ssize_t rows, Py_ssize_t f
 cdef void share(Tile* tile) noexcept nogil:
     """Compute one share of the parts of all items, or join the totals of all parts."""
     cdef Tree tree = tree_of(tile, 1)
-    cdef watch_t watch = watch_nothing()
     cdef Py_ssize_t places = tile.axis[0].size, count = ceil_div(places, tree.group), rows = 1, parts, item, part
     cdef elem_t* y = <elem_t*> tile.y
     cdef acc_t* total
@@ -588,15 +582,13 @@ cdef void share(Tile* tile) noexcept nogil:
             plant_totals(&tree, totals_of(tile, item, part))
         total = harvest(&tree)
         if tree.group == 1:
-            finish_values(tile, total, y + item * tile.y_item, tile.lanes, places, &watch)
+            finish_values(tile, total, y + item * tile.y_item, tile.lanes, places)
         else:
             memcpy(tree.basket, total, tree.width * sizeof(acc_t))
-            empty_basket(tile, &tree, y + item * tile.y_item, 1, places, &watch)
-    tile.suspect |= watch_suspects(&watch)
+            empty_basket(tile, &tree, y + item * tile.y_item, 1, places)
 
 
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
-    cdef watch_t watch = watch_nothing()
     cdef Tree tree = tree_of(tile, min(tile.items, most_items(tile)) if follow(tile) else 1)
     cdef Py_ssize_t item = 0, k, waiting = 0
     cdef Py_ssize_t x_item = tile.strided.item if tile.strided else tile.x_item * sizeof(elem_t)
@@ -607,8 +599,7 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
         share(tile)
         return
     if in_lines(tile, &tree):
-        pool_lines(tile, &tree, &watch)
-        tile.suspect |= watch_suspects(&watch)
+        pool_lines(tile, &tree)
         return
     while item < tile.items:
         tree.items = min(tree.items, tile.items - item)
@@ -616,17 +607,16 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
         pool_items(tile, &tree, tile.x + item * x_item)
         total = harvest(&tree)
         if tree.group == 1:
-            finish_values(tile, total, y + item * tile.y_item, tile.lanes, places, &watch)
+            finish_values(tile, total, y + item * tile.y_item, tile.lanes, places)
         for k in range(tree.items if tree.group > 1 else 0):
             if waiting == tree.held:
-                empty_basket(tile, &tree, y + (item + k - waiting) * tile.y_item, waiting, places, &watch)
+                empty_basket(tile, &tree, y + (item + k - waiting) * tile.y_item, waiting, places)
                 waiting = 0
             memcpy(tree.basket + waiting * tree.basket_pitch, total + k * tree.width, tree.width * sizeof(acc_t))
             waiting += 1
         item += tree.items
     if waiting:
-        empty_basket(tile, &tree, y + (item - waiting) * tile.y_item, waiting, places, &watch)
-    tile.suspect |= watch_suspects(&watch)
+        empty_basket(tile, &tree, y + (item - waiting) * tile.y_item, waiting, places)
 
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
