@@ -71,10 +71,13 @@ def to_last(x):
 
 
 def random_problem(rng):
-    """A shape, channels first, and windows: short and long, with gaps, and some that lie in the padding."""
+    """A shape, channels first, and windows: short and long, with gaps, and some that lie in the padding. Some windows
+    have few taps along many axes, and a single one along others."""
     while True:
-        rank = int(rng.choice([1, 2, 2, 2, 3, 3, 4]))
-        kernel = [int(rng.choice([1, 2, 2, 3, 3, 4, 5, 8, 9, 11, 16, 21])) for _ in range(rank)]
+        few = rng.random() < 0.3
+        rank = int(rng.choice([2, 3, 4, 5] if few else [1, 2, 2, 2, 3, 3, 4]))
+        taps = [1, 1, 2, 3] if few else [1, 2, 2, 3, 3, 4, 5, 8, 9, 11, 16, 21]
+        kernel = [int(rng.choice(taps)) for _ in range(rank)]
         dilations = [int(rng.choice([1, 1, 1, 2, 3])) for _ in kernel]
         strides = [int(rng.choice([1, 1, 2, 3, k])) for k in kernel]
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
@@ -306,6 +309,23 @@ def test_all_routes_give_the_same_bits(kind):
             ran[way[0]] += 1
     taking = [step.name for step in steps.STEPS if step.name in WINDOWED and kind.split()[0] in step.reductions]
     assert min(ran[route] for route in taking) > PROBLEMS
+
+
+@pytest.mark.parametrize("route", WINDOWED)
+@pytest.mark.parametrize("channels", [16, 33])
+@pytest.mark.parametrize("rank", [2, 3, 4, 5])
+def test_taps_along_any_axes(rank, channels, route):
+    """Wherever the axes with a single tap are. A loop once took the first two axes for those of its columns."""
+    x = np.random.default_rng(rank).standard_normal((1, *[5] * rank, channels)).astype(np.float32)
+    for kernel in itertools.product([1, 2, 3], repeat=rank):
+        for stride in (1, 2):
+            with forced(route):
+                y = onnxpool.max_pool(x, kernel_shape=kernel, strides=[stride] * rank, channels_last=True)
+            expected = x
+            for axis, size in enumerate(kernel, 1):
+                windows_of = np.lib.stride_tricks.sliding_window_view(expected, size, axis)
+                expected = windows_of.max(-1)[(*[slice(None)] * axis, slice(None, None, stride))]
+            assert (y == expected).all(), (kernel, stride)
 
 
 # The order of sums

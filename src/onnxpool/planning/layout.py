@@ -10,7 +10,7 @@ from ..arrays import dtype_name
 from ..dtypes import DTYPES
 from ..errors import PoolError
 from ..kernels import pool as pools
-from ..limits import FEW
+from ..limits import CACHE_LINE, FEW
 from ..windows import Axis
 from . import ranges, routes, steps, tiles
 from .form import Form, forms_of
@@ -27,7 +27,7 @@ VECTOR = 64  # bytes of the widest register
 PLANAR_ROOM = 1 << 17  # 1.04, 1.00
 LINE_ROOM = 1 << 16  # for more than FEW taps along a single axis, where tiles have no halo: 1.10, 1.05
 LONG_ROOM = 900_000  # for more than FEW taps along an axis, and for retries: 1.09 for 1 << 19
-LONG_LANES = 1 << 11  # minimum bytes of lanes of a tile that is cut, where windows of many taps are read one by one
+LONG_LANES = 1 << 13  # minimum bytes of lanes of a tile that is cut, where windows of many taps are read one by one
 COPY = steps.unit_of(*steps.COPY)
 
 
@@ -214,7 +214,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
     room = PLANAR_ROOM if planar else step.room
     least = step.least_lanes
     if not step.whole and max([axis.most for axis in axes]) > FEW:
-        room = LONG_ROOM if len(axes) > 1 else LINE_ROOM
+        room, least = LONG_ROOM if len(axes) > 1 else LINE_ROOM, CACHE_LINE
         if step.by_axis and not planar and axes[0].kernel > FEW and steps.alone(problem, axes[0], lanes):
             least = LONG_LANES
     room = int(share * room) if share * room < tiles.MOST else tiles.MOST

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from .steps import MOVES, STEPS, Problem, Step
 
-MOVED = 1.73  # nanoseconds to make one register of elements adjacent; fitted with the costs of steps
+MOVED = 1.48  # nanoseconds to make one register of elements adjacent; fitted with the costs of steps
 TILE = 512  # places of a tile whose channels are made adjacent
 
 

@@ -22,6 +22,7 @@ SPLITS = {1: 1.0, 2: 1.0, 4: 0.1, 8: 0.35}  # those of splitting a row into phas
 # The least lanes that are made adjacent together, if there are so many; half or twice as many: 1.0 to 1.8.
 PLANAR_LANES = {1: 128, 2: 128, 4: 32, 8: 16}
 PAGE = 1 << 12  # bytes
+NEAR = 1 << 17  # bytes of a window that caches hold until the next one reads it
 FREQUENT = ("max", "mean")  # reductions with loops that are only faster
 WINDOWED = ("max", "magnitude", "mean", "norm", "wide")  # reductions that can be computed one axis after the other
 
@@ -152,34 +153,42 @@ def taps_inside(axis: Axis) -> float:
 def slides(problem: Problem) -> bool:
     """Whether `direct` has a loop along rows of these windows, which may share columns."""
     *before, last = problem.axes
-    kernel, (begin, end), taps = last.kernel, last.pads, 1
+    kernel, (begin, end), columns = last.kernel, last.pads, 0
     for axis in before:
-        taps *= axis.kernel
-    return (1 < taps <= 3 and (kernel, last.stride) in ((3, 1), (3, 2), (2, 2)) and last.dilation == 1
+        if axis.kernel > 3:
+            return False
+        columns += axis.kernel > 1
+    return (1 <= columns <= 2 and (kernel, last.stride) in ((3, 1), (3, 2), (2, 2)) and last.dilation == 1
             and begin < kernel and end < kernel and problem.lanes * problem.acc_bytes >= 2 * REGISTER
             and problem.reduction in FREQUENT)
 
 
 def direct_work(problem: Problem) -> Work:
     """
-    The work of windows that read all of their taps: registers of taps, and of those of few lanes; taps of blocks of
-    registers, each of which waits for the one before it, and calls for those of more than three axes; windows; roots.
-    Windows that slide along rows read each column once, and the totals of those that they share.
+    The work of windows that read all of their taps: registers of taps, of those of few lanes, and of those of large
+    windows; taps of blocks of registers, each of which waits for the one before it, and calls for those of more than
+    three axes; windows; roots. Windows that slide along rows read each column once, and the totals of those that they
+    share. Adjacent windows of stride 1 are one window with as many lanes.
     """
-    lanes, axes, inside, column = lanes_of(problem), problem.axes, 1.0, 1.0
+    lanes: float = lanes_of(problem)
+    axes, inside, column, tree = problem.axes, 1.0, 1.0, False
     for axis in axes:
         column, inside = inside, inside * taps_inside(axis)
+        tree |= axis.kernel > FEW
+    last, far = axes[-1], inside * lanes * problem.itemsize > NEAR
     registers = -(-lanes * problem.acc_bytes // REGISTER)
     each = REGISTER / (lanes * problem.acc_bytes)  # windows for each register full of results
     if slides(problem):
-        last = axes[-1]
         taps = column * last.stride + last.kernel - last.stride
         return {"columns": taps * registers * each, "windows": each}
+    if last.stride == 1 and last.end > last.begin and not tree:
+        lanes *= last.out / (last.out - last.end + last.begin + 1)
+        registers, each = -(-lanes * problem.acc_bytes // REGISTER), REGISTER / (lanes * problem.acc_bytes)
     taps = inside * registers * each
     blocks = registers // 4 + registers % 4 // 2 + registers % 2
     calls = inside * (registers // 4 + registers % 4) * each
-    return {"taps": taps, "axes": calls if len(axes) > 3 else 0, "part": taps if each > 1 else 0,
-            "waits": inside * blocks * each, "windows": each,
+    return {"taps": taps, "far": taps if far else 0, "part": taps if each > 1 else 0,
+            "axes": calls if len(axes) > 3 else 0, "waits": inside * blocks * each, "windows": each,
             "roots": registers * each if problem.reduction == "norm" else 0}
 
 
@@ -234,9 +243,8 @@ def alone(problem: Problem, axis: Axis, values: float) -> bool:
 
 def folded(problem: Problem) -> bool:
     """Whether `passes` reduces windows along a row in registers: many taps, of which windows share few."""
-    last, width = problem.axes[-1], REGISTER / problem.acc_bytes
-    least = (16 if problem.reduction == "max" else 32) * width
-    return (problem.lanes == 1 and last.dilation == 1 and last.kernel >= least
+    last, least = problem.axes[-1], 512 if problem.reduction == "max" else 1024
+    return (problem.lanes == 1 and last.dilation == 1 and last.kernel * problem.acc_bytes >= least
             and (last.out == 1 or last.kernel <= 2 * last.stride) and problem.reduction in FREQUENT)
 
 
@@ -326,21 +334,21 @@ STEPS = (
     Step("whole", "one window that covers a whole channel",
          (*WINDOWED, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
          in_place=True, gathers=True, shares=True, divides=True, work=whole_work,
-         costs={"taps": 0.423, "joins": 4.75, "folds": 0.795}),
+         costs={"taps": 0.348, "joins": 3.79, "folds": 0.712}),
     Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
          ("indexed_max", "mean_in_order"), 1 << 18, work=ordered_work,
-         costs={"taps": 0.538, "results": 3.3, "windows": 37.4, "picks": 5.99, "lines": 2.94, "rows": 14.2}),
+         costs={"taps": 0.153, "results": 3.01, "windows": 23.8, "picks": 8.05, "lines": 3.14, "rows": 8.38}),
     Step("direct", "all other windows",
          WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
          work=direct_work,
-         costs={"taps": 0.482, "axes": 5.65, "part": 6.7, "waits": 1.74, "columns": 0.672, "windows": 7.93,
-                "roots": 5.54}),
+         costs={"taps": 0.0142, "far": 0.545, "axes": 7.3, "part": 6.32, "waits": 3.66, "columns": 0.621,
+                "windows": 8.61, "roots": 4.58}),
     Step("passes", "other windows whose strides and pads are at most 8 times the axis plus 64 elements",
-         WINDOWED, 1 << 17, in_place=True, by_axis=True, bounded=has_short_padding,
+         WINDOWED, 1 << 17, least_lanes=PAGE, in_place=True, by_axis=True, bounded=has_short_padding,
          work=passes_work,
-         costs={"loads": 0.486, "stores": 0.799, "sums": 0.294, "splits": 1.23, "picks": 0.583, "taps": 0.811,
-                "plain": 0.31, "each": 56.8, "folds": 23.0, "folded": 0.732, "rows": 5.03, "planes": 34.0,
-                "items": 77.7, "roots": 1.93}),
+         costs={"loads": 0.665, "stores": 0.666, "sums": 0.242, "splits": 0.792, "picks": 0.113, "taps": 0.682,
+                "plain": 0.238, "each": 54.8, "folds": 16.4, "folded": 0.774, "rows": 3.22, "planes": 15.1,
+                "items": 67.8, "roots": 1.8}),
 )
 COPY = "copy", "any", "bytes"  # the unit that copies a box of elements between any strides, for all steps
 VIEW = "copy"  # the route of results that are elements of X, which NumPy copies

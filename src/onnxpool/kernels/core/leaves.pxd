@@ -116,19 +116,10 @@ cdef inline void put_before(part_t* v, bint* begun, const part_t* part) noexcept
     begun[0] = True
 
 
-cdef inline void reduce_rows(part_t* v, bint begun, const elem_t* x, Py_ssize_t rows, Py_ssize_t stride,
-                             const Rule* rule) noexcept nogil:
-    """Reduce rows, followed by the one that v holds if `begun`. The parts of the tree are loaded in memory order, and
-    joined from the last one on."""
-    cdef part_t[LEVELS] large
+cdef inline bint reduce_few(part_t* v, bint begun, const elem_t* x, Py_ssize_t rows, Py_ssize_t stride,
+                            const Rule* rule) noexcept nogil:
+    """Like `reduce_rows`, for the last rows % 8 of them. Return whether v holds a value then."""
     cdef part_t four, two, one
-    cdef int level, top = MOST_LEVEL
-    while rows >> (top + 1):
-        top += 1
-    for level in range(top, MOST_LEVEL - 1, -1):
-        if rows >> level & 1:
-            reduce_part(&large[level], level, x, stride, rule)
-            x += stride << level
     if rows & 4:
         load_part(&four, 2, x, stride, rule)
         x += stride << 2
@@ -142,6 +133,22 @@ cdef inline void reduce_rows(part_t* v, bint begun, const elem_t* x, Py_ssize_t 
         put_before(v, &begun, &two)
     if rows & 4:
         put_before(v, &begun, &four)
+    return begun
+
+
+cdef inline void reduce_rows(part_t* v, bint begun, const elem_t* x, Py_ssize_t rows, Py_ssize_t stride,
+                             const Rule* rule) noexcept nogil:
+    """Reduce rows, followed by the one that v holds if `begun`. The parts of the tree are loaded in memory order, and
+    joined from the last one on."""
+    cdef part_t[LEVELS] large
+    cdef int level, top = MOST_LEVEL
+    while rows >> (top + 1):
+        top += 1
+    for level in range(top, MOST_LEVEL - 1, -1):
+        if rows >> level & 1:
+            reduce_part(&large[level], level, x, stride, rule)
+            x += stride << level
+    begun = reduce_few(v, begun, x, rows, stride, rule)
     for level in range(MOST_LEVEL, top + 1):
         if rows >> level & 1:
             put_before(v, &begun, &large[level])

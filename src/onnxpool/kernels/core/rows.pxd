@@ -35,7 +35,7 @@ cdef enum:
     STRIP = 24576         # bytes of a strip
     PIECE = 8192          # bytes of a row that are read before the next row, if windows are reduced one by one,
     PART = 16384          # and of their accumulators
-    LONG = 16             # minimum number of registers of a maximum that is found in registers; half that of a sum
+    LONG = 512            # minimum bytes of a window whose maximum is found in registers; half those of a sum
     LEAST = 2             # minimum number of vectors of such a row
     SLOTS = 4             # kinds of rows whose divisors are kept (along.pxd)
 
@@ -85,7 +85,7 @@ cdef inline bint is_alone(const Axis* axis) noexcept nogil:
 
 cdef inline bint is_folded(const Axis* axis) noexcept nogil:
     """Whether windows of adjacent elements are long enough, and share few enough of them, to be reduced one by one."""
-    return (FREQUENT and axis.dilation == 1 and axis.kernel >= (LONG if IDEMPOTENT else 2 * LONG) * LANES
+    return (FREQUENT and axis.dilation == 1 and axis.kernel * <Py_ssize_t> sizeof(acc_t) >= (LONG if IDEMPOTENT else 2 * LONG)
             and (axis.out == 1 or axis.kernel <= 2 * axis.stride))
 
 

@@ -1,4 +1,4 @@
-"""Windows of 3x3 and 2x2 taps that slide along rows of adjacent lanes.
+"""Windows of 3 or 2 taps along each of two or three axes that slide along rows of adjacent lanes.
 
 A column holds the elements at one place of the last axis, reduced along the other axes. Neighbouring windows share
 columns, whose totals are kept in scratch memory. Elements are thus read once for each row of windows, in the order of
@@ -31,7 +31,7 @@ from .fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
 from .job cimport Axis, Rule, Run, Tile, round_up, run_at
 
 cdef enum:
-    MOST_COLUMN = 3  # maximum taps of a column, and columns of a window
+    MOST_COLUMN = 3  # maximum taps of a column along an axis, and columns of a window
     # Prefetches for windows of stride 2 that share a column take 0.55 to 0.85 of the time from main memory, and 1.1 to
     # 1.2 of it where the L3 cache holds the elements (Zen 3).
     DISTANT = 1 << 23
@@ -43,30 +43,38 @@ cdef struct Slide:
     Py_ssize_t begin, end                  # windows along it
     int kept, fresh                        # number of columns that a window shares with the one before it, and others
     int known, low, high, passed           # at a border: kept columns, range of fresh ones inside, those not kept
-    int taps, rows                         # number of taps of a column, and of its last ones that other rows of windows
-    Py_ssize_t tap, stride, y_step, lanes  # have not read; from tap to tap, column to column, and result to result
+    int first, second                      # the axes along which a column has taps; the second one may be -1
+    int taps, lines                        # number of taps of a column along them,
+    Py_ssize_t tap, line                   # and from one to the next
+    int rows                               # number of last taps of a column that other rows of windows have not read
+    Py_ssize_t stride, y_step, lanes       # from column to column, and from result to result
     const Rule* rule
     kept_t[MOST_COLUMN - 1] column         # totals of columns that are kept
     Fetches fetches
-    Py_ssize_t[MOST_COLUMN * MOST_COLUMN] fetched
+    Py_ssize_t[2 * MOST_COLUMN * MOST_COLUMN] fetched
 
 
-cdef inline int axis_of_columns(const Tile* tile) noexcept nogil:
-    """The axis of the taps of a column, or -1 if several axes have taps."""
-    cdef int a, found = -1
+cdef inline int find_columns(const Tile* tile, int* first, int* second) noexcept nogil:
+    """Find the axes along which a column has taps, and return their number."""
+    cdef int a, found = 0
+    first[0] = second[0] = -1
     for a in range(tile.rank - 1):
         if tile.axis[a].kernel > 1:
-            if found >= 0:
-                return -1
-            found = a
+            if tile.axis[a].kernel > MOST_COLUMN:
+                return 0
+            if not found:
+                first[0] = a
+            else:
+                second[0] = a
+            found += 1
     return found
 
 
 cdef inline bint can_slide(const Tile* tile) noexcept nogil:
     """Whether there is a loop for these windows. Each of them has columns inside the array."""
     cdef const Axis* axis = &tile.axis[tile.rank - 1]
-    cdef int a = axis_of_columns(tile)
-    return (FREQUENT and a >= 0 and tile.axis[a].kernel <= MOST_COLUMN and tile.lanes >= 2 * LANES
+    cdef int first, second
+    return (FREQUENT and 1 <= find_columns(tile, &first, &second) <= 2 and tile.lanes >= 2 * LANES
             and (axis.kernel == 3 and axis.stride < 3 or axis.kernel == axis.stride == 2) and axis.dilation == 1
             and axis.pad < axis.kernel and (axis.out - 1) * axis.stride - axis.pad < axis.size
             and not (DIVIDES and tile.rule.careful))
@@ -78,20 +86,24 @@ cdef inline Py_ssize_t slide_room(const Tile* tile) noexcept nogil:
 
 
 cdef inline void prepare_slide(const Tile* tile, Slide* s) noexcept nogil:
-    cdef int last = tile.rank - 1, a = axis_of_columns(tile), i
+    cdef int last = tile.rank - 1, i
+    cdef const Axis* first
     s.axis, s.begin, s.end = &tile.axis[last], tile.begin[last], tile.end[last]
     s.fresh, s.kept = s.axis.stride, s.axis.kernel - s.axis.stride
-    s.tap, s.stride, s.y_step = tile.axis[a].dilation * tile.x_stride[a], tile.x_stride[last], tile.y_stride[last]
+    find_columns(tile, &s.first, &s.second)
+    first = &tile.axis[s.first]
+    s.tap, s.stride, s.y_step = first.dilation * tile.x_stride[s.first], tile.x_stride[last], tile.y_stride[last]
+    s.line = 0 if s.second < 0 else tile.axis[s.second].dilation * tile.x_stride[s.second]
     s.lanes, s.rule, s.rows = tile.lanes, tile.rule, 0
     if s.kept == 0 and tile.far or s.kept == 1 and tile.far >= DISTANT:
-        s.rows = tile.axis[a].stride
+        s.rows = first.stride
     for i in range(s.kept):
         s.column[i] = <acc_t*> tile.scratch + i * round_up(tile.lanes, 2 * LANES)
     s.fetches.n, s.fetches.offset, s.fetches.lanes = 0, s.fetched, tile.lanes
     s.fetches.ahead = distance_ahead(s.fresh * s.stride)
 
 
-cdef inline void reduce_column(block_t* total, const Slide* s, const elem_t* x) noexcept nogil:
+cdef inline void reduce_line(block_t* total, const Slide* s, const elem_t* x) noexcept nogil:
     load(total, x, s.lanes, s.rule)
     if s.taps > 1:
         fold(total, x + s.tap, s.lanes, s.rule)
@@ -99,10 +111,21 @@ cdef inline void reduce_column(block_t* total, const Slide* s, const elem_t* x) 
         fold(total, x + 2 * s.tap, s.lanes, s.rule)
 
 
+cdef inline void reduce_column(block_t* total, const Slide* s, const elem_t* x, bint deep) noexcept nogil:
+    cdef block_t line
+    reduce_line(total, s, x)
+    if deep and s.lines > 1:
+        reduce_line(&line, s, x + s.line)
+        join(total, &line)
+    if deep and s.lines > 2:
+        reduce_line(&line, s, x + 2 * s.line)
+        join(total, &line)
+
+
 cdef inline Py_ssize_t slide_lanes(block_t* unused, Py_ssize_t lane, Py_ssize_t* at, Slide* s, const elem_t* x,
-                                   elem_t* y, const Divisor* by, int kept, int fresh) noexcept nogil:
-    """Pool the lanes of a window that fill blocks. The last pair of registers may overlap the one before it. Numbers of
-    columns are constants, or 0 at a border."""
+                                   elem_t* y, const Divisor* by, int kept, int fresh, bint deep) noexcept nogil:
+    """Pool the lanes of a window that fill blocks. The last pair of registers may overlap the one before it. Constants:
+    numbers of columns, or 0 at a border; and whether columns may have several lines."""
     cdef block_t total, column
     cdef Py_ssize_t block = width(unused)
     cdef int i, known = kept if fresh else s.known, low = 0 if fresh else s.low, high = fresh if fresh else s.high
@@ -114,14 +137,14 @@ cdef inline Py_ssize_t slide_lanes(block_t* unused, Py_ssize_t lane, Py_ssize_t*
         if kept:
             read(&total, s.column[0] + at[0])
         elif fresh:
-            reduce_column(&total, s, x + lane)
+            reduce_column(&total, s, x + lane, deep)
         else:
             fill(&total, vec_none())
         for i in range(1 if kept else 0, known):
             read(&column, s.column[i] + at[0])
             join(&total, &column)
         for i in range(1 if fresh and not kept else low, high):
-            reduce_column(&column, s, x + lane + i * s.stride)
+            reduce_column(&column, s, x + lane + i * s.stride, deep)
             join(&total, &column)
             if i >= passed:
                 write(s.column[i - passed] + at[0], &column)
@@ -139,18 +162,28 @@ cdef inline void rotate(Slide* s) noexcept nogil:
 
 
 cdef inline void slide_windows(Slide* shared, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by, int kept,
-                               int fresh) noexcept nogil:
+                               int fresh, bint deep) noexcept nogil:
     cdef Slide s = shared[0]  # a copy in registers, which stores cannot change
     cdef Py_ssize_t _, lane, at
     for _ in range(n):
         at = 0
         start_fetches(&s.fetches)
-        lane = slide_lanes(<Woven4*> NULL, 0, &at, &s, x, y, by, kept, fresh)
-        slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, kept, fresh)
+        lane = slide_lanes(<Woven4*> NULL, 0, &at, &s, x, y, by, kept, fresh, deep)
+        slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, kept, fresh, deep)
         rotate(&s)
         x += fresh * s.stride
         y += s.y_step
     shared.column = s.column
+
+
+cdef inline void slide_run(Slide* s, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by,
+                           bint deep) noexcept nogil:
+    if s.kept == 2:
+        slide_windows(s, n, x, y, by, 2, 1, deep)
+    elif s.kept == 1:
+        slide_windows(s, n, x, y, by, 1, 2, deep)
+    else:
+        slide_windows(s, n, x, y, by, 0, 2, deep)
 
 
 cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem_t* x, elem_t* y,
@@ -162,7 +195,7 @@ cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem
     s.passed = s.fresh if first else max(0, s.fresh - s.kept)
     place += s.known
     s.low, s.high = max(0, min(<Py_ssize_t> columns, -place)), max(0, min(<Py_ssize_t> columns, size - place))
-    slide_lanes(<Woven*> NULL, 0, &at, s, x + place * s.stride, y, by, 0, 0)
+    slide_lanes(<Woven*> NULL, 0, &at, s, x + place * s.stride, y, by, 0, 0, True)
     for i in range(s.passed, columns):
         values = 0 if s.low <= i < s.high else at
         while values:
@@ -172,18 +205,19 @@ cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem
         rotate(s)
 
 
-cdef inline void slide_row(Slide* s, int taps, const elem_t* x, elem_t* y, double outer_count) noexcept nogil:
-    """Pool a row of windows, of which this many taps of each column are inside."""
-    cdef Py_ssize_t at = s.begin, place, t
-    cdef int i
+cdef inline void slide_row(Slide* s, const elem_t* x, elem_t* y, double outer_count) noexcept nogil:
+    """Pool a row of windows, of which `taps` and `lines` of each column are inside."""
+    cdef Py_ssize_t at = s.begin, place
+    cdef int i, t, k
     cdef bint first
     cdef Divisor by
     cdef Run run
-    s.taps, s.fetches.n = taps, 0
-    for i in range(s.fresh):
-        for t in range(max(0, taps - s.rows) if s.rows else taps, taps):
-            s.fetched[s.fetches.n] = t * s.tap + i * s.stride
-            s.fetches.n += 1
+    s.fetches.n = 0
+    for i in range(s.fresh if s.rows else 0):
+        for k in range(s.lines):
+            for t in range(max(0, s.taps - s.rows), s.taps):
+                s.fetched[s.fetches.n] = t * s.tap + k * s.line + i * s.stride
+                s.fetches.n += 1
     while at < s.end:
         run = run_at(s.axis, at, s.end)
         if DIVIDES:
@@ -193,10 +227,8 @@ cdef inline void slide_row(Slide* s, int taps, const elem_t* x, elem_t* y, doubl
         if first and (s.kept or place < 0) or place + s.axis.kernel > s.axis.size:
             slide_border(s, place, first, x, y + at * s.y_step, &by)
             run.n = 1
-        elif s.kept == 2:
-            slide_windows(s, run.n, x + (place + 2) * s.stride, y + at * s.y_step, &by, 2, 1)
-        elif s.kept == 1:
-            slide_windows(s, run.n, x + (place + 1) * s.stride, y + at * s.y_step, &by, 1, 2)
+        elif s.lines == 1:
+            slide_run(s, run.n, x + (place + s.kept) * s.stride, y + at * s.y_step, &by, False)
         else:
-            slide_windows(s, run.n, x + place * s.stride, y + at * s.y_step, &by, 0, 2)
+            slide_run(s, run.n, x + (place + s.kept) * s.stride, y + at * s.y_step, &by, True)
         at += run.n

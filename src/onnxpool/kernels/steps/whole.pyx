@@ -35,7 +35,7 @@ from ..core.element cimport (
 )
 from ..core.boxes cimport copy_each
 from ..core.cursor cimport advance
-from ..core.job cimport MOST_AXES, Array, Axis, Rule, Tile, ceil_div, fetch, round_up
+from ..core.job cimport MOST_AXES, Array, Axis, Rule, Tile, bits_of, ceil_div, fetch, round_up
 from ..core.leaves cimport (
     FOLDS,
     FULL,
@@ -51,6 +51,8 @@ from ..core.leaves cimport (
     leaf_widen,
     load_part,
     load_rows,
+    put_before,
+    reduce_few,
     reduce_rows,
     sum_line,
 )
@@ -75,6 +77,8 @@ cdef struct Tree:
     Py_ssize_t items, values             # items that are reduced together, and the values of a row of all of them
     Py_ssize_t pitch                     # values from row to row of the stack
     Py_ssize_t rows                      # number of rows planted so far
+    const elem_t* rest                   # rows that follow them, fewer than 8,
+    Py_ssize_t waiting, rest_stride      # their number, and elements from one to the next
     Py_ssize_t head                      # values before the first aligned one, which a vector of its own holds; or 0
     Py_ssize_t ahead                     # prefetch distance in values, or 0
     acc_t* stack                         # a finished part for each bit of `rows`
@@ -113,7 +117,8 @@ cdef Tree tree_of(const Tile* tile, Py_ssize_t items) noexcept nogil:
     tree.width = tree.group * tile.lanes
     tree.items, tree.values = items, items * tree.width
     tree.pitch = round_up(tree.values, LANES) + 5 * LANES
-    tree.head, tree.rows, tree.rule, tree.ahead, tree.limit = 0, 0, tile.rule, 0, NULL
+    tree.head, tree.rows, tree.waiting, tree.rule, tree.ahead, tree.limit = 0, 0, 0, tile.rule, 0, NULL
+    tree.rest, tree.rest_stride = <const elem_t*> tile.x, 0
     row = tree.values * sizeof(elem_t)
     if tile.far >= DISTANT and LEAST <= row <= LARGEST:
         tree.ahead = AHEAD // <Py_ssize_t> sizeof(elem_t)
@@ -251,6 +256,19 @@ cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows)
         rows, x = rows - parts * n, x + parts * n * stride
 
 
+cdef void plant_lanes(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
+    """Plant rows of full lanes. The last ones wait, because they need not be stored if no others follow."""
+    cdef Py_ssize_t waiting = tree.waiting
+    tree.waiting = 0
+    if waiting:
+        plant(tree, tree.rest, tree.rest_stride, waiting)
+    if not WORDS and tree.values >= LANES and tree.rows % 8 == 0:
+        tree.waiting = rows % 8
+    rows -= tree.waiting
+    plant(tree, x, stride, rows)
+    tree.rest, tree.rest_stride = x + rows * stride, stride
+
+
 cdef inline void load_last(part_t* v, const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
     """Load a part of a row of which only the first n values exist."""
     if part_t is Pair:
@@ -294,20 +312,29 @@ cdef void join_values(acc_t* y, const acc_t* x, const acc_t* later, Py_ssize_t n
         i += LANES
 
 
-cdef acc_t* harvest(Tree* tree) noexcept nogil:
-    """Compute the total of each value of a row, by joining the parts of the tree from the smallest on."""
-    cdef acc_t* stack = tree.stack + LANES - tree.head
-    cdef acc_t* total
-    cdef int level = 0
-    while not tree.rows >> level & 1:
-        level += 1
-    total = stack + level * tree.pitch
-    level += 1
-    while tree.rows >> level:
-        if tree.rows >> level & 1:
-            join_values(stack + level * tree.pitch, stack + level * tree.pitch, total, tree.values)
-            total = stack + level * tree.pitch
-        level += 1
+cdef inline void reduce_parts(part_t* v, const Tree* tree, Py_ssize_t i) noexcept nogil:
+    """Join all parts of the tree from the smallest on, the rows that wait first."""
+    cdef const acc_t* part = tree.stack + LANES - tree.head + i
+    cdef Py_ssize_t parts = tree.rows
+    cdef part_t earlier
+    cdef bint begun = not WORDS and reduce_few(v, False, tree.rest + i, tree.waiting, tree.rest_stride, tree.rule)
+    while parts:
+        if parts & 1:
+            read(&earlier, part)
+            put_before(v, &begun, &earlier)
+        part, parts = part + tree.pitch, parts >> 1
+
+
+cdef acc_t* harvest(const Tree* tree) noexcept nogil:
+    """Compute the total of each value of a row."""
+    cdef acc_t* total = tree.stack + bits_of(tree.rows | 1) * tree.pitch
+    cdef Py_ssize_t i = 0
+    cdef vec_t v
+    while i < tree.values:
+        i = min(i, max(0, tree.values - LANES))
+        reduce_parts(&v, tree, i)
+        write(total + i, &v)
+        i += LANES
     return total
 
 
@@ -369,9 +396,15 @@ cdef void plant_lines(const Tile* tile, Tree* tree, const elem_t* x, Py_ssize_t 
     cdef Py_ssize_t n = tile.axis[last].size, rows = n // tree.group, i
     cdef Py_ssize_t step = tile.x_stride[last - 1] if last else 0
     if n == tree.group:
-        plant(tree, x, step, lines)
+        if tree.group == 1:
+            plant_lanes(tree, x, step, lines)
+        else:
+            plant(tree, x, step, lines)
         return
     for i in range(lines):
+        if tree.group == 1:
+            plant_lanes(tree, x + i * step, tile.x_stride[last], n)
+            continue
         plant(tree, x + i * step, tree.group * tile.x_stride[last], rows)
         if n % tree.group:
             plant_part(tree, x + i * step + rows * tree.group * tile.x_stride[last], n % tree.group * tile.lanes)
@@ -397,7 +430,7 @@ cdef void pool_items(const Tile* tile, Tree* tree, const char* x) noexcept nogil
     for a in range(along):
         at[a], zero[a], sizes[a] = 0, 0, tile.axis[a].size
         strides[a] = tile.strided.axis[a] if tile.strided else tile.x_stride[a] * sizeof(elem_t)
-    tree.rows, tree.head, a = 0, head_of(tile, tree, x), 0
+    tree.rows, tree.waiting, tree.head, a = 0, 0, head_of(tile, tree, x), 0
     while a >= 0:
         if tile.strided:
             waiting = plant_copied(tile, tree, x, tile.axis[last].size, waiting)
@@ -420,6 +453,23 @@ cdef void finish_values(const Tile* tile, const acc_t* total, elem_t* y, Py_ssiz
     while i < n:
         read(&v, total + i)
         divide(y + i, n - i, &v, by, tile.rule)
+        i += LANES
+
+
+cdef void finish_tree(const Tile* tile, const Tree* tree, elem_t* y, double count) noexcept nogil:
+    """Finish the totals of an item whose rows are single places."""
+    cdef Py_ssize_t i = 0, values = tree.values
+    cdef Pair pair
+    cdef vec_t v, by = vec_fill(count)
+    while i + 2 * LANES <= values:
+        reduce_parts(&pair, tree, i)
+        divide(y + i, LANES, &pair.a, by, tile.rule)
+        divide(y + i + LANES, LANES, &pair.b, by, tile.rule)
+        i += 2 * LANES
+    while i < values:
+        i = min(i, max(0, values - LANES))
+        reduce_parts(&v, tree, i)
+        divide(y + i, values - i, &v, by, tile.rule)
         i += LANES
 
 
@@ -514,7 +564,7 @@ cdef inline bint follow(const Tile* tile) noexcept nogil:
     cdef Py_ssize_t n = tile.axis[last].size
     if tile.rank == tile.joined or tile.strided:
         return False
-    return tile.x_item == n * tile.x_stride[last] and group_of(tile) == n
+    return tile.x_item == n * tile.x_stride[last] and group_of(tile) == n > 1
 
 
 cdef Py_ssize_t most_items(const Tile* tile) noexcept nogil:
@@ -569,7 +619,6 @@ cdef void share(Tile* tile) noexcept nogil:
     cdef Tree tree = tree_of(tile, 1)
     cdef Py_ssize_t places = tile.axis[0].size, count = ceil_div(places, tree.group), rows = 1, parts, item, part
     cdef elem_t* y = <elem_t*> tile.y
-    cdef acc_t* total
     while ceil_div(count, rows) > tile.parts:
         rows *= 2
     parts = ceil_div(count, rows)
@@ -577,14 +626,13 @@ cdef void share(Tile* tile) noexcept nogil:
         take_share(tile, &tree, rows, parts * tile.share // tile.shares, parts * (tile.share + 1) // tile.shares)
         return
     for item in range(tile.items):
-        tree.rows = tree.head = 0
+        tree.rows = tree.waiting = tree.head = 0
         for part in range(parts):
             plant_totals(&tree, totals_of(tile, item, part))
-        total = harvest(&tree)
         if tree.group == 1:
-            finish_values(tile, total, y + item * tile.y_item, tile.lanes, places)
+            finish_tree(tile, &tree, y + item * tile.y_item, places)
         else:
-            memcpy(tree.basket, total, tree.width * sizeof(acc_t))
+            memcpy(tree.basket, harvest(&tree), tree.width * sizeof(acc_t))
             empty_basket(tile, &tree, y + item * tile.y_item, 1, places)
 
 
@@ -605,10 +653,12 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
         tree.items = min(tree.items, tile.items - item)
         tree.values = tree.items * tree.width
         pool_items(tile, &tree, tile.x + item * x_item)
-        total = harvest(&tree)
         if tree.group == 1:
-            finish_values(tile, total, y + item * tile.y_item, tile.lanes, places)
-        for k in range(tree.items if tree.group > 1 else 0):
+            finish_tree(tile, &tree, y + item * tile.y_item, places)
+            item += tree.items
+            continue
+        total = harvest(&tree)
+        for k in range(tree.items):
             if waiting == tree.held:
                 empty_basket(tile, &tree, y + (item + k - waiting) * tile.y_item, waiting, places)
                 waiting = 0
