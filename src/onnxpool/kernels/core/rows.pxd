@@ -85,7 +85,8 @@ cdef inline bint is_alone(const Axis* axis) noexcept nogil:
 
 cdef inline bint is_folded(const Axis* axis) noexcept nogil:
     """Whether windows of adjacent elements are long enough, and share few enough of them, to be reduced one by one."""
-    return (FREQUENT and axis.dilation == 1 and axis.kernel * <Py_ssize_t> sizeof(acc_t) >= (LONG if IDEMPOTENT else 2 * LONG)
+    cdef Py_ssize_t size = axis.kernel * sizeof(acc_t)
+    return (FREQUENT and axis.dilation == 1 and size >= (LONG if IDEMPOTENT else 2 * LONG)
             and (axis.out == 1 or axis.kernel <= 2 * axis.stride))
 
 
