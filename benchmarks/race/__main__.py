@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -60,8 +61,7 @@ class Races:
         return Row(workload, dtype, layout, start, threads, call.bytes, race(entries, self.pace), left_out)
 
 
-def options(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
+def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.race", description="Race onnxpool against the other libraries that are installed.")
     parser.add_argument("--dtypes", nargs="+", choices=FLOATS + BYTES, default=FLOATS + BYTES)
@@ -74,7 +74,15 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one short round: shows that everything runs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the times of every round")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write all tables")
-    return parser.parse_args(arguments)
+    return parser
+
+
+def selection(asked: argparse.Namespace) -> str:
+    """The options that select rows, unless they have their defaults."""
+    named = {name: getattr(asked, name) for name in ("dtypes", "layouts", "starts", "threads", "only")}
+    given = [["--" + name, *map(str, [value] if isinstance(value, str) else value)]
+             for name, value in named.items() if value != command_line().get_default(name)]
+    return shlex.join(word for words in given for word in words)
 
 
 def chosen(asked: argparse.Namespace) -> Iterator[tuple[str, str, str, str, int]]:
@@ -89,7 +97,7 @@ def chosen(asked: argparse.Namespace) -> Iterator[tuple[str, str, str, str, int]
 
 def main(arguments: list[str] | None = None) -> list[Row]:
     """Race, print and write."""
-    asked = options(arguments)
+    asked = command_line().parse_args(arguments)
     reasons = {peer: missing(peer) for peer in asked.peers}
     for peer, reason in reasons.items():
         if reason:
@@ -103,6 +111,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
         "other processes": f"used {others.share():.2f} cores on average",
         "left out of a workload after a call of": ", ".join(
             f"{seconds:.1f} s: {peer}, {name}" for (peer, name), seconds in races.too_slow.items()) or "-",
+        "options": selection(asked) or "-",
         "took": f"{(time.perf_counter() - start) / 60:.0f} minutes, {len(rows)} rows",
     }
     print(*(f"{name}: {fact}" for name, fact in facts.items()), sep="\n")

@@ -54,12 +54,13 @@ def test_nothing_is_computed_again_for_numbers_and_nans(p, dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_means_of_infinities_are_computed_again(dtype):
+def test_means_of_infinities_are_computed_at_most_twice(dtype):
+    """Only once without fused multiplications, because quotients are then divisions."""
     x = ordinary(dtype)
     x[:, ::8, ::8, ::5] = math.inf
     x[:, 1::8, 1::8, ::10] = -math.inf
     times, y = again(lambda: pool(x))
-    assert times == 1
+    assert times <= 1
     with np.errstate(invalid="ignore"):
         expected = expected_mean(x).astype(float)
     special = ~np.isfinite(expected)
