@@ -212,7 +212,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
     axes, lanes, planar, itemsize = problem.axes, problem.lanes, problem.planar, problem.itemsize
     most = steps.lanes_of(problem) if planar else lanes
     room = PLANAR_ROOM if planar else step.room
-    least = step.least_lanes
+    least = CACHE_LINE if planar and not step.whole else step.least_lanes  # transposed lanes are adjacent in any tile
     if not step.whole and max([axis.most for axis in axes]) > FEW:
         room, least = LONG_ROOM if len(axes) > 1 else LINE_ROOM, CACHE_LINE
         if step.by_axis and not planar and axes[0].kernel > FEW and steps.alone(problem, axes[0], lanes):

@@ -291,7 +291,7 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
     cdef Py_ssize_t at = tile.begin[last], stride = tile.x_stride[last]
     cdef Py_ssize_t step = min(axis.stride, axis.size)  # windows further apart have no neighbours in the interior
     cdef double count = -1
-    # Windows of stride 1 are one window with as many lanes: 0.5 to 0.9 of the time.
+    # Windows of stride 1 are one window with as many lanes: 0.4 to 1 of the time for three taps of 32 lanes (Zen 3).
     cdef bint joins = axis.stride == 1 and stride == tile.lanes == tile.y_stride[last]
     cdef Divisor by
     cdef Run run
