@@ -6,8 +6,9 @@
 The pools are those of `benchmarks/workloads.py` and random ones, in all dtypes, both layouts, and batches of 1 and 8.
 Every route that applies is forced and timed, with one thread. The regret of a choice is its time divided by that of the
 fastest route; the geometric mean and the worst ones are printed. T stands for channels that are first transposed to be
-adjacent. With --fit, the output ends with the costs for `planning/steps.py` and, as "moved", for `planning/routes.py`,
-and with the regrets that they would have. --save keeps the times, so that --load can try other formulas on them.
+adjacent. With --fit, the output ends with the costs for `planning/costs.py`, for registers as wide as those of the
+instruction set in use, and with the regrets that they would have. --save keeps the times, so that --load can try other
+formulas on them.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import numpy as np
 
 import onnxpool
 from onnxpool.planning import layout, routes, steps
+from onnxpool.planning.costs import COSTS, MOVED
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import zoo
@@ -41,8 +43,7 @@ HOPELESS = 4.0  # a route that takes this many times as long as another, beyond 
 UNLIKELY = 30  # a route whose cost is this many times that of another is not tried
 DOUBTFUL, CONFIRMED = 1.1, 4  # a regret above the first is measured up to this many times, because it may be noise
 QUICK, SMALL = 12, 1 << 20  # pools of a quick run, and the most taps of each
-COSTED = [step for step in steps.STEPS if step.costs]
-MOVED = "moved"
+COSTED = [step for step in steps.STEPS if step.name in COSTS[layout.REGISTER]]
 # Of a fit: turns and their rate; the weight of errors, and the one from which on they count less; the greatest regret
 # that counts, and how close costs are if the choice is uncertain, all as logarithms; how firmly costs stay as they are.
 TURNS, RATE, ERRORS, MOST_ERROR, MOST_LOST, UNCERTAIN, KEPT = 1500, 0.01, 0.3, 0.3, 1.5, 0.07, 1e-5
@@ -216,7 +217,7 @@ def work_of(timed: Timed, run: Run) -> tuple[dict[tuple[str, str], float], float
     channels = math.prod(case.work.shape[:2])
     for axis in problem.axes:
         channels *= axis.out
-    registers = channels * problem.acc_bytes / steps.REGISTER
+    registers = channels * problem.acc_bytes / problem.register
     times = routes.halo(problem) if problem.planar else 1.0
     work = {(step.name, unit): amount * times for unit, amount in step.work(problem).items()}
     work[MOVED, ""] = routes.moved(problem) * times if problem.planar else 0.0
@@ -231,7 +232,8 @@ def fit(field: Sequence[Timed]) -> dict[str, dict[str, float]]:
     gradient, a choice is uncertain if costs are nearly equal. Costs that do not matter stay as they are.
     """
     rows = [(case, run, *work_of(timed, run)) for case, timed in enumerate(field) for run in timed.runs]
-    units = [*((step.name, unit) for step in COSTED for unit in step.costs), (MOVED, "")]
+    known = COSTS[register_of(field)]
+    units = [(name, unit) for name, costs in known.items() for unit in costs]
     table = np.array([[work.get(unit, 0.0) for unit in units] for _, _, work, _ in rows])
     case, taken = np.array([row[0] for row in rows]), np.log([row[3] for row in rows])
     runs = np.bincount(case)
@@ -242,8 +244,7 @@ def fit(field: Sequence[Timed]) -> dict[str, dict[str, float]]:
     best = np.full(len(field), np.inf)
     np.minimum.at(best, case, taken)
     lost = np.minimum(taken - best[case], MOST_LOST)
-    begin = np.log([{step.name: step.costs for step in COSTED}[name][unit] if unit else routes.MOVED
-                    for name, unit in units])
+    begin = np.log([known[name][unit] for name, unit in units])
     logs, mean, square = begin.copy(), np.zeros(len(units)), np.zeros(len(units))
     for turn in range(1, TURNS + 1):  # Adam
         parts = table * np.exp(logs)
@@ -266,11 +267,12 @@ def fit(field: Sequence[Timed]) -> dict[str, dict[str, float]]:
     return found
 
 
-def adopt(costs: dict[str, dict[str, float]]) -> None:
-    """Let choices depend on these costs."""
-    changed = {step.name: step._replace(costs=costs[step.name]) for step in COSTED}
-    routes.STEPS = tuple(changed.get(step.name, step) for step in steps.STEPS)
-    routes.MOVED = costs[MOVED][""]
+def register_of(field: Sequence[Timed]) -> int:
+    """The bytes of the registers with which these were timed."""
+    registers = {run.problem.register for timed in field for run in timed.runs}
+    if len(registers) != 1:
+        raise SystemExit(f"The times are those of registers of {sorted(registers)} bytes; each width has its own costs")
+    return registers.pop()
 
 
 def name_of(problem: steps.Problem, step: str) -> str:
@@ -321,10 +323,9 @@ def main(arguments: list[str] | None = None) -> None:
         options.save.write_bytes(pickle.dumps(field))
     summary(field, options.worst)
     if options.fit:
-        costs = fit(field)
+        costs = COSTS[register_of(field)] = fit(field)
         for name, constants in costs.items():
-            print(f'    "{name}": {constants},')
-        adopt(costs)
+            print(f'        "{name}": {constants},')
         print("With these costs:")
         summary(field, options.worst)
 

@@ -3,5 +3,6 @@
 FEW = 8  # up to this many taps along an axis are added in sequence; more are added as an aligned binary tree
 FULL_ROW = 64  # bytes of accumulators that a row of a whole channel fills, if its places have few lanes
 CACHE_LINE = 64  # bytes
+LEAST_SLIDING = 32  # bytes of accumulators of the lanes of windows that slide along rows
 MOST_AXES = 64  # maximum axes of an array, as in NumPy
 MOST_THREADS = 256  # maximum threads of a call; larger requests count as this many

@@ -162,7 +162,7 @@ def test_a_record_needs_neither_costs_nor_retries(monkeypatch):
     plain = steps.Step("plain", "windows", ("max", "mean"), 1 << 17)
     monkeypatch.setattr(routes, "STEPS", (*steps.STEPS, plain))
     problem = steps.Problem("mean", (windows.Axis(24, 22, 3),), items=2, lanes=64, planar=False, itemsize=4,
-                            acc_bytes=4, whole=False)
+                            acc_bytes=4, register=layout.REGISTER, whole=False)
     assert routes.choose(problem).step is not plain
     with forced("plain"):
         assert routes.choose(problem).step is plain
@@ -208,7 +208,7 @@ def test_a_halo_is_what_tiles_read_again(size, kernel, stride):
     """The estimate is exact up to a window at each end of a tile, and 1 if one tile contains all windows."""
     kernel = min(size, kernel)
     axis = windows.Axis(size, (size - kernel) // stride + 1, kernel, stride)
-    problem = steps.Problem("mean", (axis, axis), 1, 1, 64, True, 4, 4, False)
+    problem = steps.Problem("mean", (axis, axis), 1, 1, 64, True, 4, 4, layout.REGISTER, False)
     side = round(routes.TILE ** 0.5)
     estimate = routes.halo(problem) ** 0.5
     assert estimate == pytest.approx(read_by_tiles(axis, side), abs=axis.span / size + 1e-9)
@@ -495,7 +495,7 @@ def test_windows_that_are_reduced_in_registers(kind, dtype):
     rng, folded = np.random.default_rng(7), 0
     for problem in range(20):
         acc = dtype.itemsize if kind == "max" else max(4, dtype.itemsize)
-        shape, attributes = adjacent_problem(rng, steps.REGISTER // acc, kind)
+        shape, attributes = adjacent_problem(rng, layout.REGISTER // acc, kind)
         x = values(rng, shape, dtype, odd=problem % 3 == 0)
         if kind == "max" and problem % 3 == 1 and dtype in FLOATS:
             x = np.where(rng.random(shape) < 0.01, 0.0, -0.0).astype(dtype)

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onnxpool.planning import layout, routes, steps
+from onnxpool.planning import layout, steps
+from onnxpool.planning.costs import COSTS
 from tools import measure_routes as tool
 
-UNITS = {step.name: set(step.costs) for step in steps.STEPS if step.costs} | {tool.MOVED: {""}}
+UNITS = {name: set(costs) for name, costs in COSTS[layout.REGISTER].items()}
 
 
 @pytest.fixture(autouse=True)
 def _restored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "STEPS", routes.STEPS)
-    monkeypatch.setattr(routes, "MOVED", routes.MOVED)
+    monkeypatch.setitem(COSTS, layout.REGISTER, COSTS[layout.REGISTER])
 
 
 def few(seed: int) -> list[tool.Timed]:
@@ -51,9 +51,8 @@ def test_a_fit_finds_costs_that_are_known(monkeypatch: pytest.MonkeyPatch) -> No
     rng = np.random.default_rng(3)
     monkeypatch.setattr(tool, "TURNS", 500)
     field = few(2)
-    other = {name: dict.fromkeys(units, 1.0) for name, units in UNITS.items()}
-    for step in steps.STEPS:
-        other[step.name] = {unit: cost * 3 ** rng.uniform(-1, 1) for unit, cost in step.costs.items()}
+    other = {name: {unit: cost * 3 ** rng.uniform(-1, 1) for unit, cost in costs.items()}
+             for name, costs in COSTS[layout.REGISTER].items()}
     known = []
     for timed in field:
         runs = []
@@ -67,5 +66,5 @@ def test_a_fit_finds_costs_that_are_known(monkeypatch: pytest.MonkeyPatch) -> No
         return float(np.mean([math.log(timed.regret(layout.usual_of(timed.problems))) for timed in known]))
 
     before = regret()
-    tool.adopt(tool.fit(known))
+    COSTS[layout.REGISTER] = tool.fit(known)
     assert regret() < before / 2

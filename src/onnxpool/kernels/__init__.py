@@ -36,6 +36,7 @@ def compiled(name: str) -> Any:
 
 
 pools.use(compiled("units").UNITS)
+REGISTER: int = compiled("units").REGISTER  # bytes
 pools.use(importlib.import_module(f"{__name__}.units_common").UNITS)
 
 

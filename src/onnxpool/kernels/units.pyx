@@ -1,4 +1,4 @@
-"""An extension module of compiled loops: exports their table, which the build writes."""
+"""An extension module of compiled loops: exports their table, which the build writes, and the bytes of a register."""
 from cpython.pycapsule cimport PyCapsule_New
 
 from .core.units cimport Unit
@@ -8,5 +8,8 @@ cdef extern from *:
     #include UNITS_TABLE_H
     """
     const Unit* units_table
+    enum:
+        WIDTH
 
 UNITS = PyCapsule_New(<void*> units_table, "onnxpool.kernels.units", NULL)
+REGISTER = WIDTH

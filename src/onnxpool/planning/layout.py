@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from .. import kernels
 from ..arrays import dtype_name
 from ..dtypes import DTYPES
 from ..errors import PoolError
 from ..kernels import pool as pools
 from ..limits import CACHE_LINE, FEW
 from ..windows import Axis
-from . import ranges, routes, steps, tiles
+from . import costs, ranges, routes, steps, tiles
 from .form import Form, forms_of
 from .reductions import KINDS
 from .request import Request
@@ -29,6 +30,7 @@ LINE_ROOM = 1 << 16  # for more than FEW taps along a single axis, where tiles h
 LONG_ROOM = 900_000  # for more than FEW taps along an axis, and for retries: 1.09 for 1 << 19
 LONG_LANES = 1 << 13  # minimum bytes of lanes of a tile that is cut, where windows of many taps are read one by one
 COPY = steps.unit_of(*steps.COPY)
+REGISTER = costs.nearest(kernels.REGISTER)
 
 
 class Stage(NamedTuple):
@@ -111,7 +113,7 @@ def problem_of(request: Request, form: Form, name: str) -> Problem:
     axes = tuple([dim.windows for dim in form.axes if dim.windows is not None])
     whole = request.reduction.whole
     return Problem(reduction=name, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
-                   itemsize=itemsize, acc_bytes=max(itemsize, KINDS[name].acc_bytes), whole=whole,
+                   itemsize=itemsize, acc_bytes=max(itemsize, KINDS[name].acc_bytes), register=REGISTER, whole=whole,
                    joined=form.joined(dict(request.windows)) if whole else 1)
 
 

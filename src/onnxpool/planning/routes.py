@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .steps import MOVES, STEPS, Problem, Step
+from .costs import COSTS, MOVED
+from .steps import MOVES, STEPS, Problem, Step, taps_inside
 
-MOVED = 1.48  # nanoseconds to make one register of elements adjacent; fitted with the costs of steps
 TILE = 512  # places of a tile whose channels are made adjacent
 
 
@@ -28,12 +28,16 @@ def moved(problem: Problem) -> float:
 
 
 def halo(problem: Problem) -> float:
-    """The average number of times that tiles read a place, if channels are made adjacent tile by tile."""
+    """
+    The average number of times that tiles read a place, if channels are made adjacent tile by tile. They read none more
+    often than windows have taps.
+    """
     side = round(TILE ** (1 / len(problem.axes)))  # windows of a tile along each axis
     times = 1.0
     for axis in problem.axes:
         if axis.out > side:
-            times *= axis.read_by(side) * axis.out / side / axis.read_by(axis.out)
+            read, taps = axis.read_by(side) * axis.out / side, taps_inside(axis) * axis.out
+            times *= max(1.0, (read if read < taps else taps) / axis.read_by(axis.out))
     return times
 
 
@@ -55,7 +59,7 @@ def choose(problem: Problem, steps: Sequence[Step] | None = None) -> Choice:
     steps = steps or fitting(problem)
     chosen, least = steps[0], math.inf
     for step in steps:
-        if step.costs:
+        if step.name in COSTS[problem.register]:
             cost = step.cost(problem)
             if cost < least:
                 chosen, least = step, cost
@@ -68,7 +72,7 @@ def choose_between(rows: Problem, lanes: Problem) -> Choice:
         return choose(lanes if Forced.lanes else rows)
     steps = fitting(rows)
     by_rows = choose(rows, steps)
-    moving = MOVED * moved(lanes)
+    moving = COSTS[lanes.register][MOVED][""] * moved(lanes)
     if moving >= by_rows.cost:  # not even free reductions would pay for the copies
         return by_rows
     by_lanes = choose(lanes, steps)

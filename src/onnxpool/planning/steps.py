@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..limits import CACHE_LINE, FEW
+from ..limits import CACHE_LINE, FEW, LEAST_SLIDING
+from .costs import COSTS
 from .reductions import KINDS
 
 if TYPE_CHECKING:
     from ..windows import Axis
 
-REGISTER = 32  # bytes of the registers with which costs were measured
 MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
 SPLITS = {1: 1.0, 2: 1.0, 4: 0.1, 8: 0.35}  # those of splitting a row into phases, by itemsize, relative to bytes
 # The least lanes that are made adjacent together, if there are so many; half or twice as many: 1.0 to 1.8.
@@ -39,6 +39,7 @@ class Problem(NamedTuple):
     planar: bool  # whether lanes are strided channels
     itemsize: int
     acc_bytes: int  # bytes of an accumulator
+    register: int  # bytes of a register, for which there are costs
     whole: bool  # whether the operator has one window, which covers a whole channel
     joined: int = 1  # trailing axes that count as one in the order of sums
 
@@ -62,10 +63,8 @@ class Step(NamedTuple):
     bounded : callable, optional
         Whether it fits a problem of these reductions. By default, it fits all of them.
     work : callable
-        Amounts of work for each register full of results.
-    costs : mapping
-        Nanoseconds for each unit of work, on AMD Zen 3. `tools/measure_routes.py` fits and prints them. A step without
-        costs is chosen where no step with costs fits, or when a test forces it.
+        Amounts of work for each register full of results. `costs.py` says how long a unit of work takes. A step without
+        costs there is chosen where no step with costs fits, or when a test forces it.
     least_lanes : int
         Minimum bytes of lanes of a tile that is cut.
     in_place : bool
@@ -93,7 +92,6 @@ class Step(NamedTuple):
     whole: bool = False
     bounded: Callable[[Problem], bool] | None = None
     work: Callable[[Problem], Work] = lambda problem: {}
-    costs: Mapping[str, float] = {}
     least_lanes: int = CACHE_LINE
     in_place: bool = False
     gathers: bool = False
@@ -111,7 +109,7 @@ class Step(NamedTuple):
 
     def cost(self, problem: Problem) -> float:
         """Nanoseconds for each register full of results."""
-        total, costs = 0.0, self.costs
+        total, costs = 0.0, COSTS[problem.register][self.name]
         for unit, amount in self.work(problem).items():
             total += costs[unit] * amount
         return total
@@ -135,7 +133,10 @@ def lanes_of(problem: Problem) -> int:
 
 
 def taps_inside(axis: Axis) -> float:
-    """The mean number of taps of a window that are inside the input, if those outside shrink steadily from the ends."""
+    """
+    The mean number of taps of a window that are inside the input, if those outside shrink steadily from the ends. A tap
+    is inside for a window every stride places at most.
+    """
     kernel, stride, out = axis.kernel, axis.stride, axis.out
     if axis.end - axis.begin == out:
         return kernel
@@ -147,7 +148,9 @@ def taps_inside(axis: Axis) -> float:
                 windows = out
             for taps in (beyond / axis.dilation, (beyond - (windows - 1) * stride) / axis.dilation):
                 outside += windows * (taps if taps < kernel else kernel) / 2
-    return kernel - outside / out if outside < kernel * out else 0.0
+    most = -(-axis.size // stride) * kernel
+    inside = kernel * out - outside
+    return (most if inside > most else inside) / out if inside > 0 else 0.0
 
 
 def slides(problem: Problem) -> bool:
@@ -159,7 +162,7 @@ def slides(problem: Problem) -> bool:
             return False
         columns += axis.kernel > 1
     return (1 <= columns <= 2 and (kernel, last.stride) in ((3, 1), (3, 2), (2, 2)) and last.dilation == 1
-            and begin < kernel and end < kernel and problem.lanes * problem.acc_bytes >= 2 * REGISTER
+            and begin < kernel and end < kernel and problem.lanes * problem.acc_bytes >= LEAST_SLIDING
             and problem.reduction in FREQUENT)
 
 
@@ -176,14 +179,14 @@ def direct_work(problem: Problem) -> Work:
         column, inside = inside, inside * taps_inside(axis)
         tree |= axis.kernel > FEW
     last, far = axes[-1], inside * lanes * problem.itemsize > NEAR
-    registers = -(-lanes * problem.acc_bytes // REGISTER)
-    each = REGISTER / (lanes * problem.acc_bytes)  # windows for each register full of results
+    width = problem.register / problem.acc_bytes
+    registers, each = -(-lanes // width), width / lanes  # of a window; windows for each register full of results
     if slides(problem):
         taps = column * last.stride + last.kernel - last.stride
         return {"columns": taps * registers * each, "windows": each}
     if last.stride == 1 and last.end > last.begin and not tree:
         lanes *= last.out / (last.out - last.end + last.begin + 1)
-        registers, each = -(-lanes * problem.acc_bytes // REGISTER), REGISTER / (lanes * problem.acc_bytes)
+        registers, each = -(-lanes // width), width / lanes
     taps = inside * registers * each
     blocks = registers // 4 + registers % 4 // 2 + registers % 2
     calls = inside * (registers // 4 + registers % 4) * each
@@ -197,14 +200,14 @@ def whole_work(problem: Problem) -> Work:
     The work of whole channels: registers of taps; joining the elements of a register in which a single lane ends,
     which takes few steps for quantised elements.
     """
-    width, taps = REGISTER / problem.acc_bytes, 1
+    width, taps = problem.register / problem.acc_bytes, 1
     for axis in problem.axes:
         taps *= axis.size
     if problem.lanes > 1:
         return {"taps": taps * filled(lanes_of(problem), width)}
     joins = width * math.log2(width)
     quantised = problem.reduction not in WINDOWED
-    return {"taps": -(-taps * problem.acc_bytes // REGISTER) * width, "folds" if quantised else "joins": joins}
+    return {"taps": -(-taps // width) * width, "folds" if quantised else "joins": joins}
 
 
 def ordered_work(problem: Problem) -> Work:
@@ -212,7 +215,7 @@ def ordered_work(problem: Problem) -> Work:
     The work of taps in row-major order: registers of taps and results; windows of lanes, or rows, each with a line for
     every tap of the other axes. Elements far apart are picked one by one. Rows of a single axis hold all items.
     """
-    width, lanes, inside = REGISTER / problem.acc_bytes, lanes_of(problem), 1.0
+    width, lanes, inside = problem.register / problem.acc_bytes, lanes_of(problem), 1.0
     for axis in problem.axes:
         inside *= taps_inside(axis)
     if lanes > 1:
@@ -237,7 +240,7 @@ def places(axis: Axis) -> int:
 def alone(problem: Problem, axis: Axis, values: float) -> bool:
     """Whether `passes` reduces windows of many taps one by one: few of them share a place, and rows are long."""
     few = axis.out == 1 or axis.kernel <= 2 * axis.kernel.bit_length() * axis.stride
-    enough = values * problem.acc_bytes >= 2 * REGISTER
+    enough = values * problem.acc_bytes >= 2 * problem.register
     return few and enough and not KINDS[problem.reduction].rare
 
 
@@ -261,7 +264,7 @@ def passes_work(problem: Problem) -> Work:
     """
     *before, last = problem.axes
     axes_before = len(before)  # once, because a new shape should take few calls
-    width, lanes, out, tree = REGISTER / problem.acc_bytes, lanes_of(problem), last.out or 1, last.kernel > FEW
+    width, lanes, out, tree = problem.register / problem.acc_bytes, lanes_of(problem), last.out or 1, last.kernel > FEW
     results = out * lanes / width  # registers of a row of results
     strided = last.stride > 1 and out > 1
     apart = strided and lanes >= width
@@ -270,8 +273,8 @@ def passes_work(problem: Problem) -> Work:
     joined = split and axes_before <= 1 and last.span == last.kernel <= last.stride and last.begin + out == last.end
     converts = problem.itemsize < problem.acc_bytes or (problem.itemsize == 2 and problem.reduction == "max")
     padded = places(last) or 1
-    row = -(-padded * lanes * problem.acc_bytes // REGISTER) / results
-    loaded = row if padded <= last.size else -(-last.size * lanes * problem.acc_bytes // REGISTER) / results
+    row = -(-padded * lanes // width) / results
+    loaded = row if padded <= last.size else -(-last.size * lanes // width) / results
     done = filled(lanes if apart else out * lanes, width)
     taps = done if picked or joined or tree else done * last.kernel
     stores, added, loads, singly, windows, planes = 0.0, 0.0, 1.0, 0.0, 1, 1
@@ -333,22 +336,15 @@ def has_short_padding(problem: Problem) -> bool:
 STEPS = (
     Step("whole", "one window that covers a whole channel",
          (*WINDOWED, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
-         in_place=True, gathers=True, shares=True, divides=True, work=whole_work,
-         costs={"taps": 0.348, "joins": 3.79, "folds": 0.712}),
+         in_place=True, gathers=True, shares=True, divides=True, work=whole_work),
     Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
-         ("indexed_max", "mean_in_order"), 1 << 18, work=ordered_work,
-         costs={"taps": 0.153, "results": 3.01, "windows": 23.8, "picks": 8.05, "lines": 3.14, "rows": 8.38}),
+         ("indexed_max", "mean_in_order"), 1 << 18, work=ordered_work),
     Step("direct", "all other windows",
          WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
-         work=direct_work,
-         costs={"taps": 0.0142, "far": 0.545, "axes": 7.3, "part": 6.32, "waits": 3.66, "columns": 0.621,
-                "windows": 8.61, "roots": 4.58}),
+         work=direct_work),
     Step("passes", "other windows whose strides and pads are at most 8 times the axis plus 64 elements",
          WINDOWED, 1 << 17, least_lanes=PAGE, in_place=True, by_axis=True, bounded=has_short_padding,
-         work=passes_work,
-         costs={"loads": 0.665, "stores": 0.666, "sums": 0.242, "splits": 0.792, "picks": 0.113, "taps": 0.682,
-                "plain": 0.238, "each": 54.8, "folds": 16.4, "folded": 0.774, "rows": 3.22, "planes": 15.1,
-                "items": 67.8, "roots": 1.8}),
+         work=passes_work),
 )
 COPY = "copy", "any", "bytes"  # the unit that copies a box of elements between any strides, for all steps
 VIEW = "copy"  # the route of results that are elements of X, which NumPy copies

@@ -404,18 +404,18 @@ INLINE vec_t vec_keep(vec_t v, vec_t ones) { /* other lanes become the identity 
 #endif
 }
 INLINE vec_t vec_load_part(const elem_t *x, ptrdiff_t n, const Rule *rule) {
-    elem_t part[LANES] = {0};
-    memcpy(part, x, (size_t)n * sizeof(elem_t));
+    elem_t part[WIDTH / sizeof(elem_t)];
+    read_part(part, x, n * (ptrdiff_t)sizeof(elem_t));
     return vec_load(part, rule);
 }
 INLINE void vec_finish_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
-    elem_t part[LANES];
+    elem_t part[WIDTH / sizeof(elem_t)];
     vec_finish(part, total, count, inverse, rule);
-    memcpy(y, part, (size_t)n * sizeof(elem_t));
+    write_part(y, part, n * (ptrdiff_t)sizeof(elem_t));
 }
 INLINE void vec_divide_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, const Rule *rule) {
-    elem_t part[LANES];
+    elem_t part[WIDTH / sizeof(elem_t)];
     vec_divide(part, total, count, rule);
-    memcpy(y, part, (size_t)n * sizeof(elem_t));
+    write_part(y, part, n * (ptrdiff_t)sizeof(elem_t));
 }
 #endif

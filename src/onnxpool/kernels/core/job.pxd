@@ -69,4 +69,5 @@ cdef extern from "shared_limits.h" nogil:  # made of limits.py
     enum:
         CACHE_LINE "ONNXPOOL_CACHE_LINE"
         FEW "ONNXPOOL_FEW"
+        LEAST_SLIDING "ONNXPOOL_LEAST_SLIDING"
         MOST_AXES "ONNXPOOL_MOST_AXES"

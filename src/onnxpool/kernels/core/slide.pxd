@@ -3,7 +3,8 @@
 A column holds the elements at one place of the last axis, reduced along the other axes. Neighbouring windows share
 columns, whose totals are kept in scratch memory. Elements are thus read once for each row of windows, in the order of
 memory. Against `passes`, 3x3 and 2x2 windows take 0.4 to 0.9 of the time, for 6 kB in each unit of `direct`. Numbers of
-columns are constants: with variable ones, 3x3 means take 1.7 times as long (Zen 3).
+columns are constants: with variable ones, 3x3 means take 1.7 times as long (Zen 3). Lanes of less than two registers,
+as 24 channels are with AVX-512, take 0.45 to 0.55 of the time of other loops (Zen 5).
 """
 from .element cimport (
     DIVIDES,
@@ -23,12 +24,13 @@ from .element cimport (
     load,
     read,
     vec_none,
+    vec_t,
     vec_write,
     width,
     write,
 )
 from .fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
-from .job cimport Axis, Rule, Run, Tile, round_up, run_at
+from .job cimport LEAST_SLIDING, Axis, Rule, Run, Tile, round_up, run_at
 
 cdef enum:
     MOST_COLUMN = 3  # maximum taps of a column along an axis, and columns of a window
@@ -74,7 +76,8 @@ cdef inline bint can_slide(const Tile* tile) noexcept nogil:
     """Whether there is a loop for these windows. Each of them has columns inside the array."""
     cdef const Axis* axis = &tile.axis[tile.rank - 1]
     cdef int first, second
-    return (FREQUENT and 1 <= find_columns(tile, &first, &second) <= 2 and tile.lanes >= 2 * LANES
+    return (FREQUENT and 1 <= find_columns(tile, &first, &second) <= 2
+            and tile.lanes * <Py_ssize_t> sizeof(acc_t) >= LEAST_SLIDING
             and (axis.kernel == 3 and axis.stride < 3 or axis.kernel == axis.stride == 2) and axis.dilation == 1
             and axis.pad < axis.kernel and (axis.out - 1) * axis.stride - axis.pad < axis.size
             and not (DIVIDES and tile.rule.careful))
@@ -124,14 +127,14 @@ cdef inline void reduce_column(block_t* total, const Slide* s, const elem_t* x, 
 
 cdef inline Py_ssize_t slide_lanes(block_t* unused, Py_ssize_t lane, Py_ssize_t* at, Slide* s, const elem_t* x,
                                    elem_t* y, const Divisor* by, int kept, int fresh, bint deep) noexcept nogil:
-    """Pool the lanes of a window that fill blocks. The last pair of registers may overlap the one before it. Constants:
-    numbers of columns, or 0 at a border; and whether columns may have several lines."""
+    """Pool the lanes of a window that fill blocks. The last register may be partial, or overlap the one before
+    it. Constants: numbers of columns, or 0 at a border; and whether columns may have several lines."""
     cdef block_t total, column
     cdef Py_ssize_t block = width(unused)
     cdef int i, known = kept if fresh else s.known, low = 0 if fresh else s.low, high = fresh if fresh else s.high
     cdef int passed = (fresh - kept if fresh > kept else 0) if fresh else s.passed
-    while lane + block <= s.lanes or (block == 2 * LANES and lane < s.lanes):
-        lane = min(lane, s.lanes - block)
+    while lane + block <= s.lanes or (block == LANES and lane < s.lanes):
+        lane = max(0, min(lane, s.lanes - block))
         if fresh:
             fetch_part(&s.fetches, x, block)
         if kept:
@@ -169,7 +172,8 @@ cdef inline void slide_windows(Slide* shared, Py_ssize_t n, const elem_t* x, ele
         at = 0
         start_fetches(&s.fetches)
         lane = slide_lanes(<Woven4*> NULL, 0, &at, &s, x, y, by, kept, fresh, deep)
-        slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, kept, fresh, deep)
+        lane = slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, kept, fresh, deep)
+        slide_lanes(<vec_t*> NULL, lane, &at, &s, x, y, by, kept, fresh, deep)
         rotate(&s)
         x += fresh * s.stride
         y += s.y_step
@@ -189,13 +193,14 @@ cdef inline void slide_run(Slide* s, Py_ssize_t n, const elem_t* x, elem_t* y, c
 cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem_t* x, elem_t* y,
                               const Divisor* by) noexcept nogil:
     """Pool the first window of a row, or one with fresh columns in the padding."""
-    cdef Py_ssize_t at = 0, values, size = s.axis.size
+    cdef Py_ssize_t at = 0, values, size = s.axis.size, lane
     cdef int i, columns = s.kept + s.fresh if first else s.fresh
     s.known = 0 if first else s.kept
     s.passed = s.fresh if first else max(0, s.fresh - s.kept)
     place += s.known
     s.low, s.high = max(0, min(<Py_ssize_t> columns, -place)), max(0, min(<Py_ssize_t> columns, size - place))
-    slide_lanes(<Woven*> NULL, 0, &at, s, x + place * s.stride, y, by, 0, 0, True)
+    lane = slide_lanes(<Woven*> NULL, 0, &at, s, x + place * s.stride, y, by, 0, 0, True)
+    slide_lanes(<vec_t*> NULL, lane, &at, s, x + place * s.stride, y, by, 0, 0, True)
     for i in range(s.passed, columns):
         values = 0 if s.low <= i < s.high else at
         while values:

@@ -42,6 +42,23 @@ typedef VECTOR(uint8_t, WIDTH / 4) quarter_uint8_v;
 #define READ(type, x) __extension__ ({ type read_; memcpy(&read_, x, sizeof read_); read_; })
 #define BLEND(type, mask, a, b) ((type)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b))))
 
+/* ---- At most WIDTH bytes of a row that ends before a register does. `part` has room for a register. */
+INLINE void read_part(void *part, const void *x, ptrdiff_t bytes) { /* followed by zeros */
+#if defined(__AVX512BW__)
+    _mm512_storeu_si512(part, _mm512_maskz_loadu_epi8(_bzhi_u64(~UINT64_C(0), (unsigned)bytes), x));
+#else
+    memset(part, 0, WIDTH);
+    memcpy(part, x, (size_t)bytes);
+#endif
+}
+INLINE void write_part(void *y, const void *part, ptrdiff_t bytes) {
+#if defined(__AVX512BW__)
+    _mm512_mask_storeu_epi8(y, _bzhi_u64(~UINT64_C(0), (unsigned)bytes), _mm512_loadu_si512(part));
+#else
+    memcpy(y, part, (size_t)bytes);
+#endif
+}
+
 /* Whether a register has a lane that is not 0. */
 INLINE int any_lane(const void *v) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
