@@ -225,7 +225,7 @@ def test_wisdom_is_loaded_at_import(plan, tmp_path):
     program = ("import onnxpool; "
                f"print(onnxpool.{plan!r}._row_major_pool().setup.stages)")
     ran = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True,
-                         env={"ONNXPOOL_WISDOM": str(path), "PATH": ""})
+                         env={"ONNXPOOL_WISDOM": str(path), "ONNXPOOL_ISA": onnxpool.kernels.isa, "PATH": ""})
     assert ran.stdout.strip() == str(stages)
 
 

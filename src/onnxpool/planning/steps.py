@@ -197,8 +197,8 @@ def direct_work(problem: Problem) -> Work:
 
 def whole_work(problem: Problem) -> Work:
     """
-    The work of whole channels: registers of taps; joining the elements of a register in which a single lane ends,
-    which takes few steps for quantised elements.
+    The work of whole channels: registers of taps; joining the elements of a register in which a single lane ends: those
+    of several channels at a time, of maxima of few bytes one by one, and of quantised elements in few steps.
     """
     width, taps = problem.register / problem.acc_bytes, 1
     for axis in problem.axes:
@@ -206,8 +206,8 @@ def whole_work(problem: Problem) -> Work:
     if problem.lanes > 1:
         return {"taps": taps * filled(lanes_of(problem), width)}
     joins = width * math.log2(width)
-    quantised = problem.reduction not in WINDOWED
-    return {"taps": -(-taps // width) * width, "folds" if quantised else "joins": joins}
+    unit = "folds" if problem.reduction not in WINDOWED else "singles" if problem.acc_bytes < 4 else "joins"
+    return {"taps": -(-taps // width) * width, unit: joins}
 
 
 def ordered_work(problem: Problem) -> Work:
@@ -251,17 +251,50 @@ def folded(problem: Problem) -> bool:
             and (last.out == 1 or last.kernel <= 2 * last.stride) and problem.reduction in FREQUENT)
 
 
+def is_short(problem: Problem) -> bool:
+    """Whether `passes` keeps rows in registers: few of them hold a row, and every window has taps inside."""
+    axes = problem.axes
+    if (problem.register < 64 or problem.lanes != 1 or problem.acc_bytes == 1 or len(axes) > 3
+            or problem.reduction not in FREQUENT):
+        return False
+    last, width = axes[-1], problem.register // problem.acc_bytes
+    span, reach = last.span, (last.out - 1) * last.stride
+    if reach + span > (3 if last.stride == 1 else 2) * width or (span > width and last.stride == 1):
+        return False
+    if len(axes) > 1 and axes[-2].out - max(0, axes[-2].end - axes[-2].begin) >= 2 * FEW:
+        return False
+    for axis in axes:
+        size, before = axis.size, axis.pads[0]
+        if (axis.kernel > FEW or axis.dilation > size or before >= axis.span
+                or (axis.out - 1) * axis.stride - before >= size):
+            return False
+    return True
+
+
+def short_work(problem: Problem) -> Work:
+    """The work of rows in registers: registers of a row for each tap of other axes; those of taps of a row; rows."""
+    *before, last = problem.axes
+    width, loads = problem.register / problem.acc_bytes, 1.0
+    rows = width / (last.out or 1)  # for each register full of results
+    for axis in before:
+        loads *= taps_inside(axis)
+    return {"held": loads * -(-places(last) // width) * rows, "taken": last.kernel * -(-last.out // width) * rows,
+            "short": rows}
+
+
 def passes_work(problem: Problem) -> Work:
     """
     The work of passes: registers that are loaded, stored, added, and split into phases; results that are picked one by
     one; registers of taps along the last axis, and of those that `direct` reads as they are; windows of the last axis
     that are reduced one by one, and those that are reduced in registers, with the registers of their taps; rows; planes
-    that are loaded; items that are loaded one by one; square roots.
+    that are loaded; items that are loaded one by one; square roots. Short rows are another matter.
 
     Each pass writes results that the next one reads again: some repeatedly, some not at all. Rows hold the padding of
     the last axis, and trees that of theirs. Few taps of the first axis, and those of windows that are reduced one by
     one, are reduced while they are loaded.
     """
+    if is_short(problem):
+        return short_work(problem)
     *before, last = problem.axes
     axes_before = len(before)  # once, because a new shape should take few calls
     width, lanes, out, tree = problem.register / problem.acc_bytes, lanes_of(problem), last.out or 1, last.kernel > FEW

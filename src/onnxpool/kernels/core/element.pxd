@@ -10,6 +10,10 @@ cdef extern from "element.h" nogil:
         pass
     ctypedef struct seen_t:
         pass
+    ctypedef struct picks_t:
+        pass
+    ctypedef struct within_t:
+        pass
     enum:
         LANES
         DIVIDES
@@ -17,6 +21,7 @@ cdef extern from "element.h" nogil:
         ORDERED
         FREQUENT
         AS_STORED
+        PICKS
         RARELY
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_briefly(const elem_t* x, const Rule* rule) noexcept
@@ -25,6 +30,10 @@ cdef extern from "element.h" nogil:
     void vec_phases(vec_t* ones, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t phases) noexcept
     vec_t vec_keep(vec_t v, vec_t ones) noexcept
     void copy_within(elem_t* y, Py_ssize_t n, Py_ssize_t low, const elem_t* x, Py_ssize_t count) noexcept
+    picks_t picks_of(Py_ssize_t first, Py_ssize_t stride, Py_ssize_t last) noexcept
+    vec_t vec_pick(vec_t first, vec_t second, picks_t picks) noexcept
+    within_t within_of(Py_ssize_t low, Py_ssize_t high) noexcept
+    vec_t vec_load_within(const elem_t* x, within_t within, const Rule* rule) noexcept
     vec_t vec_read(const acc_t* x) noexcept
     void vec_write(acc_t* y, vec_t v) noexcept
     vec_t vec_merge(vec_t earlier, vec_t later) noexcept

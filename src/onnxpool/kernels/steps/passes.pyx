@@ -47,6 +47,7 @@ from ..core.rows cimport (
     strip_of,
     sum_all,
 )
+from ..core.short cimport can_pick, pool_short
 from ..core.stack cimport Stack, begin_after, pop_total, push_rows
 
 
@@ -575,6 +576,9 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef Layout layout
     cdef Along along
     cdef Columns c
+    if can_pick(tile):
+        pool_short(tile)
+        return
     lay_out(tile, &layout)
     prepare_along(tile, &layout, &along)
     merge_axes(tile, &layout)
