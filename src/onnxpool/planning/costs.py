@@ -18,14 +18,14 @@ COSTS = {
         MOVED: {"": 1.48},
     },
     64: {  # AMD Zen 5
-        "whole": {"taps": 0.418, "joins": 0.606, "singles": 2.78, "folds": 0.689},
-        "ordered": {"taps": 0.0975, "results": 1.08, "windows": 8.95, "picks": 12.1, "lines": 0.752, "rows": 3.39},
-        "direct": {"taps": 0.46, "far": 0.352, "axes": 3.28, "part": 0.0296, "waits": 1.05, "columns": 0.515,
-                   "windows": 3.27, "roots": 1.67},
-        "passes": {"loads": 0.648, "stores": 0.3, "sums": 0.253, "splits": 0.187, "picks": 1.9, "taps": 0.61,
-                   "plain": 0.393, "each": 53.1, "folds": 4.26, "folded": 0.501, "rows": 0.584, "planes": 20.6,
-                   "items": 34.6, "roots": 0.225, "held": 0.434, "taken": 0.963, "short": 0.962},
-        MOVED: {"": 1.08},
+        "whole": {"taps": 0.401, "joins": 0.664, "singles": 2.68, "folds": 0.894},
+        "ordered": {"taps": 0.335, "results": 1.08, "windows": 14.8, "picks": 13.2, "lines": 1.49, "rows": 4.03},
+        "direct": {"taps": 0.456, "far": 0.565, "axes": 5.53, "part": 0.026, "waits": 0.893, "columns": 0.533,
+                   "windows": 2.84, "roots": 2.01},
+        "passes": {"loads": 0.641, "stores": 0.647, "sums": 0.254, "splits": 0.459, "picks": 1.14, "taps": 0.454,
+                   "plain": 0.149, "each": 29.2, "folds": 5.99, "folded": 0.39, "rows": 0.378, "planes": 12.2,
+                   "items": 43.2, "roots": 0.519, "held": 0.458, "taken": 0.752, "short": 1.12},
+        MOVED: {"": 1.2},
     },
 }
 

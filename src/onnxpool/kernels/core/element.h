@@ -403,20 +403,37 @@ INLINE vec_t vec_keep(vec_t v, vec_t ones) { /* other lanes become the identity 
     return BLEND(vec_t, (lane_bits_t)ones, v, vec_none());
 #endif
 }
+/* The first n elements of an array. `part` has room for LANES elements, but at least 16 bytes. */
+enum { PART_BYTES = LANES * sizeof(elem_t), PART_ROOM = PART_BYTES < 16 ? 16 / sizeof(elem_t) : LANES };
+INLINE void read_part(elem_t *part, const elem_t *x, ptrdiff_t n) { /* followed by zeros */
+#if defined(__AVX512BW__)
+    read_masked(part, x, FIRST_BYTES(n * sizeof(elem_t)), PART_BYTES);
+#else
+    memset(part, 0, PART_BYTES);
+    memcpy(part, x, (size_t)n * sizeof(elem_t));
+#endif
+}
+INLINE void write_part(elem_t *y, const elem_t *part, ptrdiff_t n) {
+#if defined(__AVX512BW__)
+    write_masked(y, part, FIRST_BYTES(n * sizeof(elem_t)), PART_BYTES);
+#else
+    memcpy(y, part, (size_t)n * sizeof(elem_t));
+#endif
+}
 INLINE vec_t vec_load_part(const elem_t *x, ptrdiff_t n, const Rule *rule) {
-    elem_t part[WIDTH / sizeof(elem_t)];
-    read_part(part, x, n * (ptrdiff_t)sizeof(elem_t));
+    elem_t part[PART_ROOM];
+    read_part(part, x, n);
     return vec_load(part, rule);
 }
 INLINE void vec_finish_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
-    elem_t part[WIDTH / sizeof(elem_t)];
+    elem_t part[PART_ROOM];
     vec_finish(part, total, count, inverse, rule);
-    write_part(y, part, n * (ptrdiff_t)sizeof(elem_t));
+    write_part(y, part, n);
 }
 INLINE void vec_divide_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, const Rule *rule) {
-    elem_t part[WIDTH / sizeof(elem_t)];
+    elem_t part[PART_ROOM];
     vec_divide(part, total, count, rule);
-    write_part(y, part, n * (ptrdiff_t)sizeof(elem_t));
+    write_part(y, part, n);
 }
 
 /* ---- Rows that fit into a few registers. PICKS: lanes can be picked from any lanes of two registers. */
@@ -440,14 +457,14 @@ typedef struct { uint64_t bytes; vec_t ones; } within_t;
 INLINE within_t within_of(ptrdiff_t low, ptrdiff_t high) {
     low = low < 0 ? 0 : low > (ptrdiff_t)LANES ? (ptrdiff_t)LANES : low;
     high = high < low ? low : high > (ptrdiff_t)LANES ? (ptrdiff_t)LANES : high;
-    const uint64_t before = _bzhi_u64(~UINT64_C(0), (unsigned)low * sizeof(elem_t));
-    return (within_t){_bzhi_u64(~UINT64_C(0), (unsigned)high * sizeof(elem_t)) & ~before, vec_ones(low, high)};
+    const uint64_t bytes = FIRST_BYTES(high * sizeof(elem_t)) & ~FIRST_BYTES(low * sizeof(elem_t));
+    return (within_t){bytes, vec_ones(low, high)};
 }
 INLINE vec_t vec_load_within(const elem_t *x, within_t within, const Rule *rule) {
-    elem_t part[WIDTH / sizeof(elem_t)];
+    elem_t part[PART_ROOM];
     if (AS_STORED && ORDERED) /* maxima take 0.85 of the time without this (Zen 5) */
         return (vec_t)_mm512_mask_loadu_epi8((__m512i)vec_none(), within.bytes, x);
-    _mm512_storeu_si512(part, _mm512_maskz_loadu_epi8(within.bytes, x));
+    read_masked(part, x, within.bytes, PART_BYTES);
     return vec_keep(vec_load(part, rule), within.ones);
 }
 #else

@@ -119,7 +119,7 @@ cdef inline int list_runs(const Tile* tile, Short* s, RowRun* rows) noexcept nog
     """List the runs of rows along the axis before the last one. Rows of a single axis belong to one item each."""
     cdef int a = tile.rank - 2, n = 0
     cdef const Axis* axis = &tile.axis[tile.rank - 1]
-    cdef Py_ssize_t itemsize = sizeof(elem_t), w
+    cdef Py_ssize_t w
     cdef Run run
     if a < 0:
         rows.n, rows.x, rows.y, rows.taps, rows.count = tile.items, 0, 0, 1, 1
@@ -127,8 +127,8 @@ cdef inline int list_runs(const Tile* tile, Short* s, RowRun* rows) noexcept nog
         return 1
     s.tap, s.x_row = tile.axis[a].dilation * tile.x_stride[a], tile.axis[a].stride * tile.x_stride[a]
     s.y_row = tile.y_stride[a]
-    if 0 < tile.x_stride[a] < 2 * axis.size:  # rows without large gaps: all that the next row of windows adds
-        s.fetched += (min(tile.axis[a].kernel, tile.axis[a].stride) - 1) * tile.x_stride[a] * itemsize
+    if 0 < tile.x_stride[a] < 2 * axis.size:  # without large gaps between rows, all elements of a plane are read
+        s.fetched = ceil_div(tile.axis[a].size, tile.axis[a].out) * tile.x_stride[a] * <Py_ssize_t> sizeof(elem_t)
     w = tile.begin[a]
     while w < tile.end[a]:
         run = run_at(&tile.axis[a], w, tile.end[a])

@@ -42,22 +42,27 @@ typedef VECTOR(uint8_t, WIDTH / 4) quarter_uint8_v;
 #define READ(type, x) __extension__ ({ type read_; memcpy(&read_, x, sizeof read_); read_; })
 #define BLEND(type, mask, a, b) ((type)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b))))
 
-/* ---- At most WIDTH bytes of a row that ends before a register does. `part` has room for a register. */
-INLINE void read_part(void *part, const void *x, ptrdiff_t bytes) { /* followed by zeros */
+/* ---- A part of `bytes` bytes, of which only those of the mask are in an array. `part` is in a register if `bytes` is a
+ * constant: a load that is wider than the store before it would wait. */
 #if defined(__AVX512BW__)
-    _mm512_storeu_si512(part, _mm512_maskz_loadu_epi8(_bzhi_u64(~UINT64_C(0), (unsigned)bytes), x));
-#else
-    memset(part, 0, WIDTH);
-    memcpy(part, x, (size_t)bytes);
-#endif
+#define FIRST_BYTES(n) _bzhi_u64(~UINT64_C(0), (unsigned)(n))
+INLINE void read_masked(void *part, const void *x, uint64_t mask, size_t bytes) { /* others become zeros */
+    if (bytes == 64)
+        _mm512_storeu_si512(part, _mm512_maskz_loadu_epi8(mask, x));
+    else if (bytes == 32)
+        _mm256_storeu_si256((__m256i *)part, _mm256_maskz_loadu_epi8((__mmask32)mask, x));
+    else
+        _mm_storeu_si128((__m128i *)part, _mm_maskz_loadu_epi8((__mmask16)mask, x));
 }
-INLINE void write_part(void *y, const void *part, ptrdiff_t bytes) {
-#if defined(__AVX512BW__)
-    _mm512_mask_storeu_epi8(y, _bzhi_u64(~UINT64_C(0), (unsigned)bytes), _mm512_loadu_si512(part));
-#else
-    memcpy(y, part, (size_t)bytes);
-#endif
+INLINE void write_masked(void *y, const void *part, uint64_t mask, size_t bytes) {
+    if (bytes == 64)
+        _mm512_mask_storeu_epi8(y, mask, _mm512_loadu_si512(part));
+    else if (bytes == 32)
+        _mm256_mask_storeu_epi8(y, (__mmask32)mask, _mm256_loadu_si256((const __m256i *)part));
+    else
+        _mm_mask_storeu_epi8(y, (__mmask16)mask, _mm_loadu_si128((const __m128i *)part));
 }
+#endif
 
 /* Whether a register has a lane that is not 0. */
 INLINE int any_lane(const void *v) {
