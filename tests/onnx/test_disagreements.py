@@ -8,6 +8,7 @@ import pytest
 from peers import PACKAGES, PEERS, TORCH, Example, agrees, installed
 
 import onnxpool
+from onnxpool.onnx import disagreements as disagreements_module
 from onnxpool.onnx.disagreements import DISAGREEMENTS, ORT, Filter, disagreements, ort_blocked, ort_lacks
 from tools.sweep_disagreements import sweep
 
@@ -26,6 +27,15 @@ def same(runtime, example):
     except Exception:
         return False
     return agrees(example, run, example.inputs)
+
+
+def runs_here(name, monkeypatch):
+    """Whether the runtime of a row does what it says on this processor. The row is tested as on one that it names."""
+    if name != "openvino-bfloat16-crash":
+        return True
+    there, here = ["x86_v3", "baseline"], disagreements_module.available()
+    monkeypatch.setattr(disagreements_module, "available", lambda: there)
+    return here[0] == there[0]
 
 
 def ramp(*shape, dtype="float32"):
@@ -344,12 +354,13 @@ def test_every_warning_has_an_example():
 @pytest.mark.smoke
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # from onnx's own operators
 @pytest.mark.parametrize("row", DISAGREEMENTS, ids=lambda row: row.name)
-def test_a_warning(row, needs_named_version):
+def test_a_warning(row, needs_named_version, monkeypatch):
     """A row applies to its example and not to a similar node, and describes the actual behaviour of the runtime."""
     example, neighbour = EXAMPLES[row.name]
+    here = runs_here(row.name, monkeypatch)
     assert row.name in rows_of(example), example.shown()
     assert row.name not in rows_of(neighbour), neighbour.shown()
-    if row.who in installed():
+    if here and row.who in installed():
         needs_named_version(PACKAGES[row.who])
         assert not same(row.who, example), example.shown()
         if not [other for other in disagreements(neighbour.case) if other.who == row.who]:
@@ -358,11 +369,12 @@ def test_a_warning(row, needs_named_version):
 
 @pytest.mark.smoke
 @pytest.mark.parametrize(("name", "example", "applies"), BORDERS.values(), ids=list(BORDERS))
-def test_a_border(name, example, applies, needs_named_version):
+def test_a_border(name, example, applies, needs_named_version, monkeypatch):
     """A row applies to a node at the border of its condition if the runtime differs, unless another row does."""
     row, = (row for row in DISAGREEMENTS if row.name == name)
+    here = runs_here(name, monkeypatch)
     assert (name in rows_of(example)) == applies, example.shown()
-    if row.runtime in installed():
+    if here and row.runtime in installed():
         needs_named_version(PACKAGES[row.runtime])
         others = [other for other in disagreements(example.case, Filter(values=True)) if other.name != name
                   and other.runtime == row.runtime and other.values in ("", row.values)]
@@ -372,7 +384,7 @@ def test_a_border(name, example, applies, needs_named_version):
 @pytest.mark.parametrize(("sets", "channels"), [(["x86_v4", "x86_v3"], 16), (["x86_v3"], 8), (["baseline"], 8)])
 def test_onnxruntime_has_blocks_as_wide_as_registers(sets, channels, monkeypatch):
     """Twice as wide with AVX-512."""
-    monkeypatch.setattr("onnxpool.onnx.disagreements.available", lambda: sets)
+    monkeypatch.setattr(disagreements_module, "available", lambda: sets)
     blocked = [n for n in range(1, 33) if ort_blocked(made("MaxPool", 12, ramp(1, n, 2, 2), kernel_shape=[2, 2]).case)]
     assert blocked == list(range(channels, 33, channels))
 

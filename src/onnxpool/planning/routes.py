@@ -36,8 +36,10 @@ def halo(problem: Problem) -> float:
     times = 1.0
     for axis in problem.axes:
         if axis.out > side:
-            read, taps = axis.read_by(side) * axis.out / side, taps_inside(axis) * axis.out
-            times *= max(1.0, (read if read < taps else taps) / axis.read_by(axis.out))
+            read, most = axis.read_by(side) * axis.out / side, axis.read_by(axis.out)
+            if 2 * (axis.end - axis.begin) < axis.out:  # most windows overhang, so some may have no tap
+                read = max(most, min(read, taps_inside(axis) * axis.out))
+            times *= read / most
     return times
 
 

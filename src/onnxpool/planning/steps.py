@@ -258,7 +258,10 @@ def is_short(problem: Problem) -> bool:
             or problem.reduction not in FREQUENT):
         return False
     last, width = axes[-1], problem.register // problem.acc_bytes
-    span, reach = last.span, (last.out - 1) * last.stride
+    reach = (last.out - 1) * last.stride
+    if reach > 3 * width:  # first, because a new shape should take few calls
+        return False
+    span = last.span
     if reach + span > (3 if last.stride == 1 else 2) * width or (span > width and last.stride == 1):
         return False
     if len(axes) > 1 and axes[-2].out - max(0, axes[-2].end - axes[-2].begin) >= 2 * FEW:
@@ -293,7 +296,7 @@ def passes_work(problem: Problem) -> Work:
     the last axis, and trees that of theirs. Few taps of the first axis, and those of windows that are reduced one by
     one, are reduced while they are loaded.
     """
-    if is_short(problem):
+    if problem.lanes == 1 and is_short(problem):
         return short_work(problem)
     *before, last = problem.axes
     axes_before = len(before)  # once, because a new shape should take few calls
