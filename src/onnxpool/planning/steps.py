@@ -258,10 +258,7 @@ def is_short(problem: Problem) -> bool:
             or problem.reduction not in FREQUENT):
         return False
     last, width = axes[-1], problem.register // problem.acc_bytes
-    reach = (last.out - 1) * last.stride
-    if reach > 3 * width:  # first, because a new shape should take few calls
-        return False
-    span = last.span
+    reach, span = (last.out - 1) * last.stride, last.span
     if reach + span > (3 if last.stride == 1 else 2) * width or (span > width and last.stride == 1):
         return False
     if len(axes) > 1 and axes[-2].out - max(0, axes[-2].end - axes[-2].begin) >= 2 * FEW:
@@ -296,9 +293,10 @@ def passes_work(problem: Problem) -> Work:
     the last axis, and trees that of theirs. Few taps of the first axis, and those of windows that are reduced one by
     one, are reduced while they are loaded.
     """
-    if problem.lanes == 1 and is_short(problem):
-        return short_work(problem)
     *before, last = problem.axes
+    # The first two conditions are only there because a new shape should take few calls.
+    if problem.lanes == 1 and last.out * problem.acc_bytes <= 3 * problem.register and is_short(problem):
+        return short_work(problem)
     axes_before = len(before)  # once, because a new shape should take few calls
     width, lanes, out, tree = problem.register / problem.acc_bytes, lanes_of(problem), last.out or 1, last.kernel > FEW
     results = out * lanes / width  # registers of a row of results
