@@ -9,16 +9,10 @@
 #include <immintrin.h>
 #endif
 
+#include "width.h"
+
 #define INLINE static inline __attribute__((always_inline))
 #define RARE static __attribute__((noinline)) /* copies in each loop would only cost compile time and space */
-
-#if defined(__AVX512BW__)
-enum { WIDTH = 64 }; /* bytes of a register */
-#elif defined(__AVX2__)
-enum { WIDTH = 32 };
-#else
-enum { WIDTH = 16 };
-#endif
 
 #define VECTOR(type, bytes) __attribute__((vector_size(bytes))) type
 typedef VECTOR(float, WIDTH) float_v;
