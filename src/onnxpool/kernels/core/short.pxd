@@ -63,7 +63,7 @@ cdef inline Py_ssize_t span_of(const Axis* axis) noexcept nogil:
 
 cdef inline bint is_covered(const Axis* axis) noexcept nogil:
     """Whether every window has a tap inside."""
-    return (axis.kernel <= FEW and axis.dilation <= axis.size and axis.pad < span_of(axis)
+    return (not axis.wide and axis.kernel <= FEW and axis.dilation <= axis.size and axis.pad < span_of(axis)
             and (axis.out - 1) * axis.stride - axis.pad < axis.size)
 
 
@@ -76,7 +76,7 @@ cdef inline bint can_pick(const Tile* tile) noexcept nogil:
     """Whether there is a loop for these rows."""
     cdef int last = tile.rank - 1, a
     cdef const Axis* axis = &tile.axis[last]
-    cdef Py_ssize_t places = (axis.out - 1) * axis.stride + span_of(axis)
+    cdef Py_ssize_t places
     if not PICKS or tile.all_lanes != 1 or tile.rank > 3 or tile.x_stride[last] != 1 or tile.y_stride[last] != 1:
         return False
     for a in range(tile.rank):
@@ -84,6 +84,7 @@ cdef inline bint can_pick(const Tile* tile) noexcept nogil:
             return False
     if tile.rank > 1 and borders(&tile.axis[last - 1]) >= MOST_RUNS:
         return False
+    places = (axis.out - 1) * axis.stride + span_of(axis)
     if axis.stride > 1:
         return places <= 2 * LANES
     return places <= MOST_REGISTERS * LANES and span_of(axis) <= LANES
