@@ -212,20 +212,13 @@ cdef inline void pool_run(const Short* shared, const RowRun* run, const elem_t* 
         y += s.y_row
 
 
-cdef inline void pool_rows(const Short* s, const RowRun* run, const elem_t* x, elem_t* y) noexcept nogil:
-    if s.lines > 1:
-        if s.registers == 1:
-            pool_run(s, run, x, y, 1, True)
-        elif s.registers == 2:
-            pool_run(s, run, x, y, 2, True)
-        else:
-            pool_run(s, run, x, y, 3, True)
-    elif s.registers == 1:
-        pool_run(s, run, x, y, 1, False)
+cdef inline void pool_rows(const Short* s, const RowRun* run, const elem_t* x, elem_t* y, bint deep) noexcept nogil:
+    if s.registers == 1:
+        pool_run(s, run, x, y, 1, deep)
     elif s.registers == 2:
-        pool_run(s, run, x, y, 2, False)
+        pool_run(s, run, x, y, 2, deep)
     else:
-        pool_run(s, run, x, y, 3, False)
+        pool_run(s, run, x, y, 3, deep)
 
 
 cdef inline void pool_short(const Tile* tile) noexcept nogil:
@@ -253,7 +246,10 @@ cdef inline void pool_short(const Tile* tile) noexcept nogil:
             for r in range(runs):
                 if DIVIDES and known != window.count:
                     set_divisors(&s, &rows[r], window.count)
-                pool_rows(&s, &rows[r], x + s.begin, y + tile.begin[tile.rank - 1])
+                if s.lines > 1:
+                    pool_rows(&s, &rows[r], x + s.begin, y + tile.begin[tile.rank - 1], True)
+                else:
+                    pool_rows(&s, &rows[r], x + s.begin, y + tile.begin[tile.rank - 1], False)
             known = window.count
         if tile.rank < 3:
             x += tile.x_item
