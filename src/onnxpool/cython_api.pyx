@@ -43,7 +43,7 @@ OPERATIONS = {
     ONNXPOOL_QLINEAR_GLOBAL_AVERAGE_POOL: "QLinearGlobalAveragePool",
     ONNXPOOL_NHWC_MAX_POOL: "NhwcMaxPool",
 }
-ELEMENTS = {dtype.onnx: name for name, dtype in DTYPES.items() if dtype.loops}
+ELEMENTS = {dtype.onnx: name for name, dtype in DTYPES.items()}
 AUTO_PADS = {
     ONNXPOOL_NOTSET: "NOTSET",
     ONNXPOOL_SAME_UPPER: "SAME_UPPER",
@@ -97,14 +97,14 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     x = memory_of(plan.label, "X", plan.shape, plan.dtype, x_strides)
     y = memory_of(plan.label, "the result", plan.output_shape, plan.dtype, y_strides)
     indices = memory_of(plan.label, "Indices", plan.output_shape, INDEX, indices_strides)
-    pool = plan._pool(x, y, indices if plan.reduction.name == "indexed_max" else None) if x.size else None
+    pool = plan._pool(x, y, indices if plan.reduction.indexed else None) if x.size else None
     handle = <onnxpool_handle*> calloc(1, sizeof(onnxpool_handle))
     if handle == NULL:
         raise MemoryError(f"{plan.label}: cannot allocate {sizeof(onnxpool_handle)} bytes for a handle")
     handle.references = 1
     handle.pool = <PyObject*> pool
     Py_INCREF(pool)
-    handle.empty, handle.indexed = x.size == 0, plan.reduction.name == "indexed_max"
+    handle.empty, handle.indexed = x.size == 0, plan.reduction.indexed
     handle.threads, handle.most_threads = team(None, x.nbytes), team(MOST_THREADS, x.nbytes)
     handle.ndim = len(plan.shape)
     for axis in range(handle.ndim):

@@ -19,16 +19,12 @@ class Dtype(NamedTuple):
         Size of an element in bytes.
     digits, exponent_bits : int
         Number of bits of the significand, including the hidden bit, and of the exponent. 0 for integers.
-    loops : bool
-        Whether compiled loops read and write the dtype.
     numpy : bool
         Whether NumPy has the dtype. Otherwise `ml_dtypes` has it.
     wide : str, optional
         Dtype of partial results, if this one is too coarse for results that will be combined.
     exact : str, optional
         Float dtype that represents all values of this integer dtype.
-    maxima : str, optional
-        Dtype in which loops compare elements, if it is not this one.
     """
 
     name: str
@@ -36,11 +32,9 @@ class Dtype(NamedTuple):
     itemsize: int
     digits: int = 0
     exponent_bits: int = 0
-    loops: bool = True
     numpy: bool = True
     wide: str | None = None
     exact: str | None = None
-    maxima: str | None = None
 
     @property
     def exponents(self) -> tuple[int, int]:
@@ -54,21 +48,18 @@ TABLE = (
     Dtype("bfloat16", 16, 2, digits=8, exponent_bits=8, wide="float32", numpy=False),
     Dtype("float32", 1, 4, digits=24, exponent_bits=8),
     Dtype("float64", 11, 8, digits=53, exponent_bits=11),
+    Dtype("bool", 9, 1, exact="float32"),
     Dtype("int8", 3, 1, exact="float32"),
     Dtype("uint8", 2, 1, exact="float32"),
-    # Only accepted for maxima along given axes:
-    Dtype("bool", 9, 1, loops=False, exact="float32", maxima="uint8"),
-    Dtype("int16", 5, 2, loops=False, exact="float32", maxima="float32"),
-    Dtype("uint16", 4, 2, loops=False, exact="float32", maxima="float32"),
-    Dtype("int32", 6, 4, loops=False, exact="float64", maxima="float64"),
-    Dtype("uint32", 12, 4, loops=False, exact="float64", maxima="float64"),
-    # Only for Indices:
-    Dtype("int64", 7, 8, loops=False),
+    Dtype("int16", 5, 2, exact="float32"),
+    Dtype("uint16", 4, 2, exact="float32"),
+    Dtype("int32", 6, 4, exact="float64"),
+    Dtype("uint32", 12, 4, exact="float64"),
+    Dtype("int64", 7, 8),
+    Dtype("uint64", 13, 8),
 )
 DTYPES = {dtype.name: dtype for dtype in TABLE}
 FLOATS = tuple(dtype.name for dtype in TABLE if dtype.digits)
-INTEGERS = tuple(dtype.name for dtype in TABLE if dtype.loops and not dtype.digits)
-BYTES = tuple(name for name in INTEGERS if DTYPES[name].itemsize == 1)
-LOOPS = (*INTEGERS, *FLOATS)
-MAXIMA = {dtype.name: dtype.maxima or dtype.name for dtype in TABLE if dtype.exact}  # for integers along given axes
+SIGNED = tuple(name for name in DTYPES if name.startswith("int"))
+BYTES = tuple(f"{sign}int8" for sign in ("", "u"))  # of quantised tensors
 EXACT = {dtype.name: dtype.exact for dtype in TABLE if dtype.exact}

@@ -162,7 +162,7 @@ def tiled(x: Any, plan: Reducing, results: tuple[Shape, ...], num_threads: int |
         sizes = tuple(tuple(piece.end - piece.begin for piece in axis.pieces) for axis in taken)
         graph[name, *place] = partial(pool, plan, ranges, sizes, num_threads), blocks
     y = array_of(name, graph, x, results, plan.dtype)
-    if plan.reduction.name != "indexed_max":
+    if not plan.reduction.indexed:
         return y
     both = [(f"onnxpool-{what}-{token}", i) for i, what in enumerate(("values", "indices"))]
     places = list(product(*(range(len(sizes)) for sizes in results)))

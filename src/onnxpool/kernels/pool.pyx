@@ -17,7 +17,7 @@ from .core.floats cimport (
     leave_default_floats,
 )
 from .core.interrupts cimport Interrupts, raised_by_handler
-from .core.job cimport CACHE_LINE, MOST_AXES, Array, Axis, Rule, Step, Tile, part_bytes_of, round_up
+from .core.job cimport CACHE_LINE, MOST_AXES, Array, Axis, Order, Rule, Step, Tile, part_bytes_of, round_up
 from .core.tasks cimport (
     FRONT,
     Call,
@@ -228,6 +228,7 @@ cdef class Pool:
     cdef Axis* axes
     cdef readonly object setup
     cdef double p, low, high
+    cdef Order order
     cdef int outer                   # dimensions of groups
     cdef signed char[MOST_AXES + 2] x_axis, y_axis  # the array axis of each dimension, or -1
     cdef bint divides, careful
@@ -245,6 +246,7 @@ cdef class Pool:
             raise MemoryError("onnxpool: cannot allocate memory for a pool")
         memset(self.jobs, 0, sizeof(self.jobs))
         self.p, self.divides, self.low, self.high = setup.p, setup.divides, setup.low, setup.high
+        self.order.mask, self.order.flip, self.order.shift = setup.order
         self._set_axes()
         for i, stage in enumerate((*setup.stages, *setup.stages[:1])):
             if i == len(setup.stages):
@@ -389,7 +391,7 @@ cdef class Pool:
         if operands.indices.data != NULL:
             call.indices_apart = self._describe(&call.indices, &operands.indices, self.y_axis, 0)
         call.rule, call.signals, call.again = operands.rule, signals, &again
-        call.rule.p, call.rule.low, call.rule.high = self.p, self.low, self.high
+        call.rule.p, call.rule.low, call.rule.high, call.rule.order = self.p, self.low, self.high, self.order
         call.rule.divides, call.rule.careful = self.divides, self.careful
         room = job.groups * job.items * job.lanes * job.itemsize
         for a in range(job.rank):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 from .. import schemas
 from ..arrays import dtype_name
 from ..base import Operator
-from ..dtypes import MAXIMA
+from ..dtypes import DTYPES
 from ..errors import PoolError, PoolTypeError
 from ..windows import check_lengths, per_axis, pooled_shape, resolve, whole_windows, with_spatial
 
@@ -178,7 +178,7 @@ class Maximum(Reducing):
     reduces = "max"
 
     def _dtypes_along_axes(self) -> tuple[str, ...]:
-        return tuple(MAXIMA) if self._schema.axes else ()
+        return tuple(DTYPES) if self._schema.axes else ()
 
 
 class MaximumAndIndex(Maximum):
@@ -191,7 +191,7 @@ class MaximumAndIndex(Maximum):
                      num_threads: int | None = None) -> Array | Any: ...  # a tuple with Indices
 
     def _reduction(self, axes: Iterable[Axis]) -> dict[str, Any]:
-        return {"name": "indexed_max" if self.return_indices else "max",
+        return {"name": self.reduces, "indexed": self.return_indices,
                 "column_major": bool(self._values["storage_order"])}
 
 

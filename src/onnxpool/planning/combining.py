@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from .reductions import KINDS
-from .request import Reduction
+from .request import MERGES, Reduction
 
 
 def ratio(a: Array, b: Array) -> Array:
@@ -19,7 +18,7 @@ class Total:
     """
     The result of the shares added so far.
 
-    Maxima are exact. Means are added in float64, weighted by the sizes of their shares. Norms are scaled by the largest
+    Extrema are exact. Means are added in float64, weighted by the sizes of their shares. Norms are scaled by the largest
     norm before their powers are added, so that no sum overflows.
     """
 
@@ -31,7 +30,7 @@ class Total:
     def add(self, value: Array, taps: int) -> None:
         """Add the partial result of one share."""
         self.seen += taps
-        merge = KINDS[self.reduction.name].merge
+        merge = MERGES.get(self.reduction.name)
         if merge is None:
             value = value.astype(np.float64)
         with np.errstate(all="ignore"):  # infinities and NaNs are results

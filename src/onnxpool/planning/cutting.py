@@ -13,7 +13,7 @@ from ..execution import Plan
 from ..parts import Limit, Part, Range, Share, grid
 from ..places import row_major
 from ..windows import Axis, whole_windows
-from .reductions import KINDS
+from .request import MERGES
 from .request import Reduction
 
 INDEX_BYTES = 8
@@ -101,7 +101,7 @@ class Cuttable(Plan):
             if known is not None:
                 known[key] = plan
         renumbering = None
-        if self.reduction.name == "indexed_max":
+        if self.reduction.indexed:
             order = self._numbering()
             steps = row_major([self.shape[axis] for axis in order])
             base = sum(lows[axis] * step for axis, step in zip(order, steps, strict=True))
@@ -112,7 +112,7 @@ class Cuttable(Plan):
     def _parts(self, limit: Limit) -> Iterator[Part]:
         lines = [line for line in self.lines if line.kept]
         dropped = math.prod(line.size for line in self.lines if not line.kept)
-        each = self.dtype.itemsize + INDEX_BYTES * (self.reduction.name == "indexed_max")
+        each = self.dtype.itemsize + INDEX_BYTES * self.reduction.indexed
 
         def reads(i: int, places: int) -> int:
             return lines[i].read_by(places)
@@ -136,7 +136,7 @@ class Cuttable(Plan):
 
     def _wide_dtype(self) -> str | None:
         """The dtype of partial results, where it differs from the array's."""
-        return None if KINDS[self.reduction.name].merge else DTYPES[dtype_name(self.dtype)].wide
+        return None if self.reduction.name in MERGES else DTYPES[dtype_name(self.dtype)].wide
 
     def _shares(self, limit: Limit) -> Iterator[Share]:
         if self.operator.windowed or self.operator.quantised:

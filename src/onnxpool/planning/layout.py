@@ -13,7 +13,7 @@ from ..errors import PoolError
 from ..kernels import pool as pools
 from ..limits import CACHE_LINE, FEW
 from ..windows import Axis
-from . import costs, ranges, routes, steps, tiles
+from . import costs, orders, ranges, routes, steps, tiles
 from .form import Form, forms_of
 from .reductions import KINDS
 from .request import Request
@@ -57,6 +57,7 @@ class Setup(NamedTuple):
     divides: bool  # whether totals are divided
     low: float  # the safe range of totals
     high: float
+    order: orders.Order  # of extrema
     least: float  # range of magnitudes of elements whose sums never leave the safe range
     largest: float
     indexed: bool
@@ -65,11 +66,32 @@ class Setup(NamedTuple):
     stages: tuple[Stage, ...]  # one, or two if a second one may have to recompute suspect results
 
 
-def kind_of(request: Request) -> str:
-    """The request's reduction in the table of reductions."""
+class Compiled(NamedTuple):
+    """The reduction of the units for a request, in the table of reductions, and the dtype for which they are compiled."""
+
+    reduction: str
+    dtype: str
+    order: orders.Order = orders.Order()
+
+
+def compiled_for(request: Request) -> Compiled:
+    """The units for a request."""
+    reduction, dtype = request.reduction, dtype_name(request.dtype)
+    name = "magnitude" if reduction.name == "norm" and math.isinf(reduction.p) else reduction.name
+    integer = f"int{8 * request.dtype.itemsize}"
+    if reduction.indexed:
+        order = orders.indexed_order_of(name, dtype)
+        return Compiled("indexed_extremum", dtype if DTYPES[dtype].digits else integer, order)
+    if name == "max" and DTYPES[dtype].digits and request.dtype.itemsize == 2:
+        return Compiled(name, "float16", orders.order_of(name, dtype))
+    if name in KINDS and dtype in KINDS[name].dtypes:
+        return Compiled(summed(request), dtype)
+    return Compiled("extremum", integer, orders.order_of(name, dtype))
+
+
+def summed(request: Request) -> str:
+    """The reduction, or that for longer sums."""
     name = request.reduction.name
-    if name == "norm" and math.isinf(request.reduction.p):
-        return "magnitude"
     if name == "quantised_mean":
         most = 2**31 >> 8 * request.dtype.itemsize  # taps whose sum is sure to fit into 32 bits
         if math.prod(axis.most for axis in request.axes) > most:
@@ -95,8 +117,8 @@ def memory_order(x: NDArray[Any], channel: int) -> tuple[int, ...] | None:
 
 
 def counts_beyond(request: Request) -> bool:
-    """Whether the indices within a window need 64 bits, which only the loops of float64 have."""
-    if request.reduction.name != "indexed_max" or dtype_name(request.dtype) == "float64":
+    """Whether the indices within a window need 64 bits, which only the loops of elements of 64 bits have."""
+    if not request.reduction.indexed or request.dtype.itemsize == 8:
         return False
     across = 0
     for order in (request.axes, request.axes[::-1]):  # indices may count the first or the last axis fastest
@@ -120,7 +142,7 @@ def problem_of(request: Request, form: Form, name: str) -> Problem:
 def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
                 contiguous: bool) -> tuple[list[Form], list[Problem]]:
     """The forms of a request for these strides, and the problem of each."""
-    forms, name = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize), kind_of(request)
+    forms, name = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize), compiled_for(request).reduction
     return forms, [problem_of(request, form, name) for form in forms]
 
 
@@ -137,7 +159,7 @@ def key_in(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
         axis = dim.windows
         dims.append([dim.size, x[dim.x] if dim.x >= 0 else 0, *[y[dim.y] if dim.y >= 0 else 0 for y in results],
                      axis and [axis.out, axis.kernel, axis.stride, axis.dilation, *axis.pads, int(axis.counts_pads)]])
-    return str([dtype_name(request.dtype), reduction.name, reduction.p, reduction.whole, dims])
+    return str([dtype_name(request.dtype), reduction.name, reduction.p, reduction.indexed, reduction.whole, dims])
 
 
 def pools_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
@@ -186,7 +208,7 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     dtype, reduction = dtype_name(request.dtype), request.reduction
     if counts_beyond(request):
         raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
-                        f"indices; give float64", "MaxPool", "X", value=dtype)
+                        f"indices; give a dtype of 64 bits", "MaxPool", "X", value=dtype)
     forms, problems = problems_of(request, x, results, contiguous)
     if way is None and learned:
         way = learned.get(key_in(request, x, results, forms[0]))
@@ -201,11 +223,12 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     retries = ranges.retries(reduction, dtype)
     least, largest = ranges.harmless(reduction, dtype, problem.axes) if retries else (0.0, math.inf)
     groups = math.prod([dim.size for dim in form.groups])
+    compiled = compiled_for(request)
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
                  digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean", low=low, high=high,
-                 least=least, largest=largest, indexed=reduction.name == "indexed_max",
-                 copy=COPY, route=step.name, stages=stages_of(problem, step, groups, dtype, retries, contiguous,
-                                                              way.room if way else 1.0))
+                 order=compiled.order, least=least, largest=largest, indexed=reduction.indexed, copy=COPY,
+                 route=step.name, stages=stages_of(problem, step, groups, compiled.dtype, retries, contiguous,
+                                                   way.room if way else 1.0))
 
 
 def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bool, contiguous: bool,

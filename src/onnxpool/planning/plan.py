@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels, threads
-from ..arrays import Array, allocate, can_be, check_out, delivered, dtype_name
-from ..dtypes import MAXIMA
+from ..arrays import Array, allocate, can_be, check_out, delivered
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..explain import Explanation, axis_lines, explain, looks_coloured
@@ -25,7 +24,7 @@ from .request import Reduction, Request, picked
 
 INDEX = np.dtype(np.int64)
 MOST_POOLS = 16  # maximum number of pools that a plan keeps for arrays of different strides
-CONVERTED = 1 << 20  # bytes of integers and their maxima that are converted to floats at a time, if a window allows
+CONVERTED = 1 << 20  # bytes of elements and their maxima that are converted at a time, if a window allows
 Strides = tuple[int, ...]
 Memory = tuple[Strides, tuple[Strides, ...], bool]  # strides of X and the results; whether X is contiguous and native
 QUANTISED = ("quantised_mean", "mean_in_order")  # reductions with scales and zero points
@@ -155,13 +154,9 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     def __init__(self, operator: Any, request: Request, optional_zeros: bool = False, joins: bool = False) -> None:
         dtype, wide = request.dtype, None
-        if request.channel is None:
-            held = np.dtype(MAXIMA.get(dtype_name(dtype), dtype))
-            request = request._replace(dtype=held)
-            if held.kind != dtype.kind and held.kind == "f":
-                wide = WindowPlan(operator, request)
-        if wide is None and layout.counts_beyond(request):
-            wide = WindowPlan(operator, request._replace(dtype=np.dtype(np.float64)))
+        if layout.counts_beyond(request):
+            longer = np.dtype(np.int64 if dtype.kind in "biu" else np.float64)
+            wide = WindowPlan(operator, request._replace(dtype=longer))
         super().__init__(operator, request.shape, dtype, request=request, axes=request.axes,
                          reduction=request.reduction, output_shape=request.output_shape, _picked=picked(request),
                          _wide=wide, _pools={}, _plain=[], _bytes=math.prod(request.shape) * dtype.itemsize,
@@ -177,15 +172,13 @@ class WindowPlan(kernels.PlainCall, Reducing):
         """The names of the steps that reduce row-major arrays."""
         if not self._runs():
             return []
-        if self._by_numpy:
-            return ["numpy"]
         if self._picked is not None:
             return [table.VIEW]
         return [(self._wide or self)._row_major_pool().setup.route]
 
     def _form(self) -> dict[str, Any] | None:
         """The normal form of arrays in row-major order, if a step reduces them."""
-        if not self._runs() or self._by_numpy or self._picked is not None:
+        if not self._runs() or self._picked is not None:
             return None
         return (self._wide or self)._row_major_pool().setup.form.to_dict()
 
@@ -193,8 +186,6 @@ class WindowPlan(kernels.PlainCall, Reducing):
         lines = super()._geometry()
         if self.request.channel == 1 and looks_coloured(self.shape):
             lines.append("  if this axis holds colours, name the pooled ones: axes=(0, 1)")
-        if self._wide is not None and self.request.channel is None and self.operator.windowed:
-            lines.append(f"{self.dtype.name} becomes {self._wide.dtype.name}, a part at a time")
         return lines
 
     # Cutting
@@ -230,12 +221,12 @@ class WindowPlan(kernels.PlainCall, Reducing):
     def _tuned(self, x: Any, seconds: float, num_threads: int | None) -> Plan:
         given = None if x is None else self._checked(x)
         team = self._team(num_threads)
-        if not self._runs() or self._by_numpy or self._picked is not None or self._wide is not None:
+        if not self._runs() or self._picked is not None or self._wide is not None:
             return self
         x = np.empty(self.shape, self.dtype) if given is None else given
         y = self._result(x, None, self.dtype)
-        indices = self._result(x, None, INDEX) if self.reduction.name == "indexed_max" else None
-        x, y = self._held(x, y)
+        indices = self._result(x, None, INDEX) if self.reduction.indexed else None
+        x = np.ascontiguousarray(x) if self._joins else x
         memory = self._memory(x, y, indices)
         key = layout.key_of(self.request, *memory)
         if key not in ways.learned or ways.learned[key].threads != team:
@@ -256,7 +247,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         """Run on arrays of any strides and byte order."""
         x = self._checked(x)
         rule, team = self._rule(inputs), self._team(num_threads)
-        indexed = self.reduction.name == "indexed_max"
+        indexed = self.reduction.indexed
         y_out, indices_out = self._out_pair(out) if indexed else (out, None)
         y = self._result(x, y_out, self.dtype)
         indices = self._result(x, indices_out, INDEX) if indexed else None
@@ -279,11 +270,6 @@ class WindowPlan(kernels.PlainCall, Reducing):
             raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays", self.label, "out")
         return out
 
-    @property
-    def _by_numpy(self) -> bool:
-        """Whether NumPy reduces whole axes, of integers for which there are no loops."""
-        return self._wide is not None and not self.operator.windowed
-
     def _team(self, num_threads: int | None) -> int:
         return threads.team(num_threads, self._bytes)
 
@@ -292,14 +278,12 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
         """Reduce an array, which is not empty, into arrays that do not overlap it."""
-        if self._by_numpy:
-            np.max(x, axis=self.request.pooled, keepdims=self.request.keepdims, out=y)
-        elif self._picked is not None:
+        if self._picked is not None:
             np.copyto(y, x[self._picked])
         elif self._wide is not None:
             self._convert(self._wide, x, y, indices, team)
         else:
-            x, y = self._held(x, y)
+            x = np.ascontiguousarray(x) if self._joins else x
             pool = self._pool(x, y, indices)
             pool.run(x, y, team, rule, indices)
             if not self._plain and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
@@ -307,20 +291,16 @@ class WindowPlan(kernels.PlainCall, Reducing):
                     pool, x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype, quantised=self._quantised,
                     indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES))
 
-    def _held(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """The arrays as the core takes them."""
-        if x.dtype.kind == "b":
-            x, y = x.view(np.uint8), y.view(np.uint8)
-        return np.ascontiguousarray(x) if self._joins else x, y
-
     def _convert(self, wide: "WindowPlan", x: Array, y: Array, indices: Array | None, team: int) -> None:
         """Reduce elements that are converted to a wider dtype, part by part."""
-        least = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf  # the result of windows entirely in padding
         for part in wide._parts(Limit(None, CONVERTED, strict=False)):
-            result = part(x[part.inputs].astype(wide.dtype), num_threads=team)
+            result, found = part(x[part.inputs].astype(wide.dtype), num_threads=team)
+            if x.dtype.kind != "f":  # windows entirely in padding have a number that the dtype may lack
+                low, high = (0, 1) if x.dtype.kind == "b" else (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
+                result = result.clip(low, high)
+            y[part.outputs] = result
             if indices is not None:
-                result, indices[part.outputs] = result
-            y[part.outputs] = np.maximum(result, least)
+                indices[part.outputs] = found
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
         """The parameters that the inputs after X set for a kernel."""
@@ -348,7 +328,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         x, y, indices = (tuple(step * size * (n > 1) for step, n in zip(row_major(shape), shape, strict=True))
                          for shape, size in ((self.shape, itemsize), (self.output_shape, itemsize),
                                              (self.output_shape, INDEX.itemsize)))
-        return self._pool_for(x, (y, indices) if self.reduction.name == "indexed_max" else (y,), True)
+        return self._pool_for(x, (y, indices) if self.reduction.indexed else (y,), True)
 
     def _pool_for(self, x: Strides, results: tuple[Strides, ...], contiguous: bool) -> kernels.Pool:
         key = x, results, contiguous

@@ -8,11 +8,11 @@ import numpy as np
 
 from ..arrays import as_array
 from ..attributes import is_integer
-from ..dtypes import INTEGERS
+from ..dtypes import BYTES
 from ..errors import PoolError, PoolTypeError
 
 NAMES = ("x_scale", "x_zero_point", "y_scale", "y_zero_point")
-LIMITS = {np.dtype(name): np.iinfo(name) for name in INTEGERS}
+LIMITS = {np.dtype(name): np.iinfo(name) for name in BYTES}
 
 
 def scalar(label: str, name: str, value: Any) -> np.ndarray[Any, Any]:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..dtypes import FLOATS, INTEGERS, LOOPS
+from ..dtypes import BYTES, FLOATS, SIGNED
 
 
 class Kind(NamedTuple):
@@ -17,8 +17,6 @@ class Kind(NamedTuple):
         The dtypes that it is compiled for.
     acc_bytes : int
         Bytes of an accumulator. It has at least those of an element.
-    merge : str, optional
-        The function of NumPy that makes one result of two, if the order of taps does not show in results.
     rare : bool
         Whether it runs so seldom that it is compiled only once, without an instruction set.
     """
@@ -26,18 +24,17 @@ class Kind(NamedTuple):
     name: str
     dtypes: tuple[str, ...]
     acc_bytes: int = 1
-    merge: str | None = None
     rare: bool = False
 
 
 KINDS = {kind.name: kind for kind in (
-    Kind("max", LOOPS, merge="maximum"),
-    Kind("magnitude", FLOATS, merge="maximum", rare=True),  # the norm of infinite p
+    Kind("max", (*BYTES, *(name for name in FLOATS if name != "bfloat16"))),  # that of float16 takes bfloat16 too
+    Kind("extremum", SIGNED),  # all other maxima and minima: maxima of integers in the order of the elements
     Kind("mean", FLOATS, acc_bytes=4),
     Kind("norm", FLOATS, acc_bytes=8),
     Kind("wide", FLOATS, acc_bytes=16, rare=True),  # means and norms recomputed, as doubles with a separate exponent
-    Kind("indexed_max", LOOPS, acc_bytes=8),
-    Kind("mean_in_order", INTEGERS, acc_bytes=4),  # means of quantised windows, with sums in row-major order
-    Kind("quantised_mean", INTEGERS, acc_bytes=4),  # means of whole quantised channels,
-    Kind("long_quantised_mean", INTEGERS, acc_bytes=8, rare=True),  # and of those whose sums do not fit into 32 bits
+    Kind("indexed_extremum", (*SIGNED, *FLOATS), acc_bytes=8),
+    Kind("mean_in_order", BYTES, acc_bytes=4),  # means of quantised windows, with sums in row-major order
+    Kind("quantised_mean", BYTES, acc_bytes=4),  # means of whole quantised channels,
+    Kind("long_quantised_mean", BYTES, acc_bytes=8, rare=True),  # and of those whose sums do not fit into 32 bits
 )}

@@ -8,11 +8,15 @@ from ..places import row_major
 from ..windows import Axis, pooled_shape
 
 
+MERGES = {"max": "maximum", "min": "minimum"}  # the functions of NumPy that make one result of two
+
+
 class Reduction(NamedTuple):
     """The function that turns a window into a result, with its parameters."""
 
-    name: str  # a row of the table of reductions
+    name: str  # max, min, norm, or a row of the table of reductions
     p: float = 0.0  # order of a norm
+    indexed: bool = False  # whether an extremum comes with its index
     whole: bool = False  # whether the operator has a single window, which covers the pooled axes
     column_major: bool = False  # whether indices count the first axis fastest
 
@@ -74,7 +78,7 @@ class Request(NamedTuple):
     @property
     def places(self) -> tuple[int, ...]:
         """The index stride of each axis; 0 if there are no indices."""
-        if self.reduction.name != "indexed_max":
+        if not self.reduction.indexed:
             return (0,) * len(self.shape)
         order = self.order
         steps = dict(zip(order, row_major([self.shape[axis] for axis in order]), strict=True))
@@ -83,7 +87,7 @@ class Request(NamedTuple):
 
 def picked(request: Request) -> tuple[slice | int, ...] | None:
     """The index of the results in X, if every window has a single element that the reduction does not change."""
-    if request.reduction.name not in ("max", "mean") or not request.windows:
+    if request.reduction.name not in (*MERGES, "mean") or request.reduction.indexed or not request.windows:
         return None
     index: list[slice | int] = [slice(None)] * len(request.shape)
     for axis, windows in request.windows:

@@ -24,7 +24,7 @@ PLANAR_LANES = {1: 128, 2: 128, 4: 32, 8: 16}
 PAGE = 1 << 12  # bytes
 NEAR = 1 << 17  # bytes of a window that caches hold until the next one reads it
 FREQUENT = ("max", "mean")  # reductions with loops that are only faster
-WINDOWED = ("max", "magnitude", "mean", "norm", "wide")  # reductions that can be computed one axis after the other
+WINDOWED = ("max", "extremum", "mean", "norm", "wide")  # reductions that can be computed one axis after the other
 
 Work = Mapping[str, float]  # amounts of work of a step for each register full of results
 
@@ -246,7 +246,7 @@ def alone(problem: Problem, axis: Axis, values: float) -> bool:
 
 def folded(problem: Problem) -> bool:
     """Whether `passes` reduces windows along a row in registers: many taps, of which windows share few."""
-    last, least = problem.axes[-1], 512 if problem.reduction == "max" else 1024
+    last, least = problem.axes[-1], 1024 if problem.reduction == "mean" else 512
     return (problem.lanes == 1 and last.dilation == 1 and last.kernel * problem.acc_bytes >= least
             and (last.out == 1 or last.kernel <= 2 * last.stride) and problem.reduction in FREQUENT)
 
@@ -305,7 +305,8 @@ def passes_work(problem: Problem) -> Work:
     split = strided and lanes == 1 and last.stride <= 4 and not tree and not (before and before[0].kernel > FEW)
     picked = strided and not apart and not split
     joined = split and axes_before <= 1 and last.span == last.kernel <= last.stride and last.begin + out == last.end
-    converts = problem.itemsize < problem.acc_bytes or (problem.itemsize == 2 and problem.reduction == "max")
+    converts = (problem.itemsize < problem.acc_bytes or problem.reduction == "extremum"
+                or (problem.itemsize == 2 and problem.reduction == "max"))
     padded = places(last) or 1
     row = -(-padded * lanes // width) / results
     loaded = row if padded <= last.size else -(-last.size * lanes // width) / results
@@ -372,7 +373,7 @@ STEPS = (
          (*WINDOWED, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
          in_place=True, gathers=True, shares=True, divides=True, work=whole_work),
     Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
-         ("indexed_max", "mean_in_order"), 1 << 18, work=ordered_work),
+         ("indexed_extremum", "mean_in_order"), 1 << 18, work=ordered_work),
     Step("direct", "all other windows",
          WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
          work=direct_work),

@@ -160,7 +160,7 @@ cdef inline void finish_batch(block_t* unused, const Along* a, const Batch* batc
     cdef const acc_t* counts = batch.counts
     cdef const acc_t* inverses = batch.inverses
     cdef elem_t* limit = NULL if a.limit == NULL else a.limit - LANES
-    cdef const Rule* rule = a.rule
+    cdef Rule rule = a.rule[0]  # a copy, which no store changes
     set_row(&v, n)
     set_row(&later, n)
     for _ in range(rows):
@@ -173,9 +173,9 @@ cdef inline void finish_batch(block_t* unused, const Along* a, const Batch* batc
                 read(&later, x + a.tap[t] + i)
                 join(&v, &later)
             if block_t is vec_t and DIVIDES and divides:
-                divide(y + i, values, &v, vec_read(counts + i * each), rule)
+                divide(y + i, values, &v, vec_read(counts + i * each), &rule)
             else:
-                finish_each(y + i, values, &v, counts + i * each, inverses + i * each, rule)
+                finish_each(y + i, values, &v, counts + i * each, inverses + i * each, &rule)
             i += block
             if i >= n:
                 break

@@ -1,15 +1,16 @@
 /* All that depends on the dtype of a unit, which is compiled for one ELEMENT_... No other header names a dtype.
  *
  *   elem_t                            an element in memory
- *   OF_INTEGERS, OF_HALVES,           its kind: an integer of at most 16 bits, a float of 16,
+ *   OF_INTEGERS, OF_HALVES,           its kind: an integer, or a float of 16,
  *   OF_FLOATS, OF_DOUBLES               32 or 64 bits
- *   MAXIMA(a)                         a(number, register, bits) for maxima, which are compared as these numbers
- *   larger, LEAST                     the larger of two such registers, and the smallest of these numbers
+ *   OF_64_BITS                        whether a lane has 64 bits
+ *   MAXIMA(a)                         a(number, register, bits) for the registers that `larger` compares
+ *   larger, LEAST                     the larger of two such registers, and the smallest number in them
  *
  * Integers have
- *   widen, narrow                     to registers of int32, and back
+ *   widen, narrow                     to registers of int32, or of int64 if OF_64_BITS, and back
  *   widen_to_words                    to registers of int16, in which 16 of them can be added: only those of 8 bits
- *   pairs_v, even_of, odd_of          two neighbours as one number, and each of them as int32
+ *   pairs_v, even_of, odd_of          two neighbours as one number, and each of them as int32: those of 8 and 16 bits
  *
  * Floats have
  *   widen, narrow                     to registers of float, or of double if OF_DOUBLES, and back, rounded to nearest even
@@ -17,7 +18,6 @@
  *   widen_bits, narrow_bits           the same without rounding. NaNs keep their bits
  *   value_of, element_of              one element as a double, and back
  * and those of 16 bits, in pairs of neighbours,
- *   NANS                              the number of NaNs of either sign
  *   even_of, odd_of                   each of a pair as `widen_bits` has it
  *   UPPER_HALVES                      whether they are the upper halves of floats
  */
@@ -52,10 +52,40 @@ typedef half_words_v pairs_v;
 INLINE int32_v even_of(pairs_v pairs) { return __builtin_convertvector(pairs & 0xff, int32_v); }
 INLINE int32_v odd_of(pairs_v pairs) { return __builtin_convertvector(pairs >> 8, int32_v); }
 
+#elif defined(ELEMENT_int16)
+#define OF_INTEGERS
+typedef int16_t elem_t;
+typedef int32_v pairs_v;
+#define MAXIMA(a) a(int16_t, int16_v, 16)
+#define LEAST INT16_MIN
+#define larger max_int16
+#define widen widen_int16
+#define narrow(v) __builtin_convertvector(v, half_words_v)
+INLINE int32_v even_of(pairs_v pairs) { return (pairs << 16) >> 16; }
+INLINE int32_v odd_of(pairs_v pairs) { return pairs >> 16; }
+
+#elif defined(ELEMENT_int32)
+#define OF_INTEGERS
+typedef int32_t elem_t;
+#define MAXIMA(a) a(int32_t, int32_v, 32)
+#define LEAST INT32_MIN
+#define larger max_int32
+#define widen(x) READ(int32_v, x)
+#define narrow(v) (v)
+
+#elif defined(ELEMENT_int64)
+#define OF_INTEGERS
+#define OF_64_BITS
+typedef int64_t elem_t;
+#define MAXIMA(a) a(int64_t, int64_v, 64)
+#define LEAST INT64_MIN
+#define larger max_int64
+#define widen(x) READ(int64_v, x)
+#define narrow(v) (v)
+
 #elif defined(ELEMENT_float16)
 #define OF_HALVES
 typedef uint16_t elem_t;
-enum { NANS = 1023 };
 #define widen widen_float16
 #define narrow narrow_to_float16
 #define widen_to_double widen_float16_to_double
@@ -87,7 +117,6 @@ INLINE float_v odd_of(uint32_v pairs) { return even_of(pairs >> 16); }
 #define OF_HALVES
 #define UPPER_HALVES
 typedef uint16_t elem_t;
-enum { NANS = 127 };
 #define widen widen_bfloat16
 #define narrow narrow_to_bfloat16
 #define widen_to_double widen_bfloat16_to_double
@@ -108,6 +137,7 @@ INLINE half_float_v narrow_double(double_v v) { return __builtin_convertvector(v
 
 #elif defined(ELEMENT_float64)
 #define OF_DOUBLES
+#define OF_64_BITS
 typedef double elem_t;
 #define MAXIMA(a) a(double, double_v, 64)
 #define larger max_double
@@ -116,7 +146,7 @@ INLINE double_v widen(const elem_t *x) { return READ(double_v, x); }
 INLINE double_v narrow_double(double_v v) { return v; }
 #endif
 
-#if defined(OF_HALVES) /* integers in the same order as the floats */
+#if defined(OF_HALVES) /* maxima are those of integers in the order of the floats */
 typedef uint32_v pairs_v;
 #define MAXIMA(a) a(int16_t, int16_v, 16)
 #define LEAST INT16_MIN

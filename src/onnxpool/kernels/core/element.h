@@ -24,7 +24,7 @@
 #if defined(REDUCTION_long_quantised_mean) /* for more taps than 32 bits can hold */
 #define REDUCTION_quantised_mean
 #endif
-#if defined(REDUCTION_magnitude) /* the norm for an infinite p */
+#if defined(REDUCTION_extremum)
 #define REDUCTION_max
 #endif
 
@@ -46,7 +46,7 @@ enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
 #define BASELINE
 #endif
 /* Loops of norms are longer, and rare. */
-#if (defined(REDUCTION_max) || defined(REDUCTION_mean)) && !defined(REDUCTION_magnitude) && !defined(BASELINE)
+#if (defined(REDUCTION_max) || defined(REDUCTION_mean)) && !defined(REDUCTION_extremum) && !defined(BASELINE)
 enum { FREQUENT = 1 };
 #else
 enum { FREQUENT = 0 };
@@ -57,6 +57,7 @@ enum { FREQUENT = 0 };
     typedef type acc_t;                                                                         \
     typedef register_type vec_t;                                                                \
     typedef int##bits##_v lane_bits_t;                                                          \
+    typedef uint##bits##_v pattern_t;                                                           \
     enum { LANES = WIDTH / sizeof(acc_t) };                                                     \
     INLINE void vec_split(vec_t *first, vec_t *second) {                                        \
         split_int##bits((lane_bits_t *)first, (lane_bits_t *)second);                           \
@@ -76,7 +77,9 @@ MAXIMA(ACCUMULATORS)
 ACCUMULATORS(double, double_v, 64)
 #elif defined(REDUCTION_long_quantised_mean)
 ACCUMULATORS(int64_t, int64_v, 64)
-#elif defined(REDUCTION_quantised_mean) || (defined(REDUCTION_indexed_max) && defined(OF_INTEGERS))
+#elif defined(REDUCTION_indexed_extremum) && defined(OF_INTEGERS) && defined(OF_64_BITS)
+ACCUMULATORS(int64_t, int64_v, 64)
+#elif defined(REDUCTION_quantised_mean) || (defined(REDUCTION_indexed_extremum) && defined(OF_INTEGERS))
 ACCUMULATORS(int32_t, int32_v, 32)
 #else
 ACCUMULATORS(float, float_v, 32)
@@ -84,55 +87,63 @@ ACCUMULATORS(float, float_v, 32)
 #if !defined(REDUCTION_wide)
 INLINE acc_t acc_of(double value) { return (acc_t)value; }
 INLINE vec_t vec_fill(double value) { return (acc_t)value - (vec_t){0}; } /* -0 stays -0 */
+INLINE pattern_t repeated(uint64_t bits) { return (pattern_t)((uint64_v){0} + bits); }
 #endif
 INLINE vec_t vec_read(const acc_t *x) { return READ(vec_t, x); }
 INLINE void vec_write(acc_t *y, vec_t v) { memcpy(y, &v, sizeof v); }
 
 /* ---- Taps in row-major order. */
-#if defined(REDUCTION_indexed_max) || defined(REDUCTION_mean_in_order)
+#if defined(REDUCTION_indexed_extremum) || defined(REDUCTION_mean_in_order)
 #include "ordered.h"
 
-/* ---- Maxima. 16-bit floats are compared as integers with the same order. There are NANS NaNs of each sign. Both kinds
- * are mapped to the top, so that the least integer is minus infinity. */
 #else
 typedef struct { int unused; } seen_t; /* loops need to know nothing about elements */
 INLINE seen_t seen_nothing(void) { return (seen_t){0}; }
 INLINE void see(seen_t *seen, vec_t v) { (void)seen, (void)v; }
 INLINE void seen_join(seen_t *seen, seen_t later) { (void)seen, (void)later; }
 #endif
+
+/* ---- Extrema: maxima of elements, or of integers that have the order of the elements or its reverse. `Order` in job.h
+ * says how elements become these integers. */
 #if defined(REDUCTION_max)
 INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
+INLINE vec_t vec_empty(void) { return vec_none(); }
 INLINE vec_t vec_merge(vec_t a, vec_t b) { return larger(a, b); }
-#if defined(OF_HALVES)
-INLINE vec_t vec_key(vec_t bits) { return (bits ^ ((bits >> 15) & 0x7fff)) - NANS; }
-INLINE vec_t vec_bits(vec_t key) {
-    key += NANS;
-    return key ^ ((key >> 15) & 0x7fff);
+#if defined(REDUCTION_extremum) && defined(ELEMENT_int8) /* there are no floats of 8 bits */
+INLINE vec_t vec_key(vec_t v, const Rule *rule) { return v ^ (vec_t)repeated(rule->order.flip); }
+#define vec_bits vec_key
+#elif defined(REDUCTION_extremum) || defined(OF_HALVES)
+#if defined(REDUCTION_extremum)
+#define ORDER(field) repeated(rule->order.field)
+#else
+#define ORDER(field) ORDER_##field
+#define ORDER_mask ((pattern_t){0} + 0x7fff)
+#define ORDER_flip ((pattern_t){0})
+#define ORDER_shift repeated(rule->order.shift) /* the same unit serves float16 and bfloat16 */
+#endif
+INLINE vec_t masked(pattern_t v, const Rule *rule) { /* patterns, because sums and differences may overflow */
+    (void)rule;
+    return (vec_t)v ^ (((vec_t)v >> (8 * sizeof(acc_t) - 1)) & (vec_t)ORDER(mask));
+}
+INLINE vec_t vec_key(vec_t v, const Rule *rule) {
+    return (vec_t)(((pattern_t)masked((pattern_t)v, rule) ^ ORDER(flip)) - ORDER(shift));
+}
+INLINE vec_t vec_bits(vec_t key, const Rule *rule) {
+    return masked(((pattern_t)key + ORDER(shift)) ^ ORDER(flip), rule);
 }
 #else
-INLINE vec_t vec_key(vec_t bits) { return bits; }
-INLINE vec_t vec_bits(vec_t key) { return key; }
+INLINE vec_t vec_key(vec_t v, const Rule *rule) { (void)rule; return v; }
+INLINE vec_t vec_bits(vec_t key, const Rule *rule) { (void)rule; return key; }
 #endif
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return vec_key(READ(vec_t, x), rule); }
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
-    (void)count, (void)inverse, (void)rule;
-    total = vec_bits(total);
+    (void)count, (void)inverse;
+    total = vec_bits(total, rule);
     memcpy(y, &total, sizeof total);
 }
 
-#if defined(REDUCTION_magnitude)
-#define SIGNLESS(v) (vec_t)((lane_bits_t)(v) & ~((lane_bits_t){0} + (((lane_bits_t){0} - 1) << (8 * sizeof(acc_t) - 1))))
-INLINE vec_t vec_empty(void) { return vec_key((vec_t){0}); } /* the norm of no elements is 0 */
-#else
-#define SIGNLESS(v) (v)
-INLINE vec_t vec_empty(void) { return vec_none(); }
-#endif
-INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
-    (void)rule;
-    return vec_key(SIGNLESS(READ(vec_t, x)));
-}
-
 /* ---- Sums. */
-#elif !defined(REDUCTION_indexed_max) && !defined(REDUCTION_mean_in_order)
+#elif !defined(REDUCTION_indexed_extremum) && !defined(REDUCTION_mean_in_order)
 #if defined(REDUCTION_wide)
 RARE vec_t vec_merge(vec_t a, vec_t b) { return add_wide(a, b); }
 #else
@@ -350,14 +361,14 @@ INLINE vec_t vec_load_briefly(const elem_t *x, const Rule *rule) { return vec_lo
 #endif
 
 /* RARELY: loops that are only faster would cost more space than they are worth. */
-#if defined(REDUCTION_magnitude) || defined(REDUCTION_wide) || defined(BASELINE)
+#if defined(REDUCTION_wide) || defined(REDUCTION_extremum) || defined(BASELINE)
 enum { RARELY = 1 };
 #else
 enum { RARELY = 0 };
 #endif
 
 /* AS_STORED: an accumulator is an element as it is in memory. */
-#if (defined(REDUCTION_max) && !defined(REDUCTION_magnitude) && !defined(OF_HALVES)) || \
+#if (defined(REDUCTION_max) && !defined(REDUCTION_extremum) && !defined(OF_HALVES)) || \
     (defined(REDUCTION_mean) && (defined(OF_FLOATS) || defined(OF_DOUBLES)))
 enum { AS_STORED = 1 };
 #else

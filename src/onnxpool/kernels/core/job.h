@@ -80,11 +80,19 @@ static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
     return (Run){a->begin <= w && w < last ? last - w : 1, window_at(a, w)};
 }
 
+/* How elements become signed integers of the same order, or of the reverse order for minima: if an element is negative as
+ * an integer, the bits of the mask are flipped; then the other bits are flipped; then the shift is subtracted, which moves
+ * the least integers, those of NaNs, to the top. Each pattern is repeated to fill 64 bits. */
+typedef struct {
+    uint64_t mask, flip, shift;
+} Order;
+
 /* Parameters of a reduction. */
 typedef struct {
     double p;                                  /* order of the norm */
     int divides;                               /* whether totals are divided, as those of a mean */
     double low, high;                          /* the safe range of totals */
+    Order order;                               /* of extrema */
     /* Of quantised means. If integers are summed, the bias is that of all taps, and the range is relative to the zero point. */
     int64_t bias;                              /* the zero point of x */
     float scale, y_scale;                      /* the value of one unit of the sum, in units of y or real */

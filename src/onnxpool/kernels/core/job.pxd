@@ -1,5 +1,5 @@
 """The arguments of a step; see job.h."""
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 cdef extern from "job.h" nogil:
     ctypedef struct Axis:
@@ -19,8 +19,12 @@ cdef extern from "job.h" nogil:
     Window window_at(const Axis* axis, Py_ssize_t window) noexcept
     Run run_at(const Axis* axis, Py_ssize_t window, Py_ssize_t end) noexcept
 
+    ctypedef struct Order:
+        uint64_t mask, flip, shift
+
     ctypedef struct Rule:
         double p, low, high
+        Order order
         int64_t bias
         float scale, y_scale, lowest, highest
         int divides, zero, careful

@@ -9,6 +9,8 @@
 enum { DIRECT = 1 }; /* elements are accumulators: windows may be read as they are */
 #else
 enum { DIRECT = 0 };
+#endif
+#if defined(OF_HALVES) || (defined(OF_INTEGERS) && !defined(ELEMENT_int32) && !defined(ELEMENT_int64))
 #define ELEMENTS_IN_PAIRS /* two registers are loaded as the even elements and the odd ones */
 INLINE void vec_split_two(vec_t *first, vec_t *second) { (void)first, (void)second; }
 #endif
@@ -72,31 +74,27 @@ INLINE void total_add(Total *total, vec_t value, places_t place, int nans) {
     total->value = vec_merge(total->value, value);
 }
 
-/* ---- Maxima. NaNs keep their bits: those that the processor made quiet are restored. */
+/* ---- Extrema. Minima are the maxima of numbers with the other sign, or of integers with all bits flipped. NaNs keep
+ * their bits: those that the processor made quiet are restored. */
 #else
 enum { PLACES = 1 };
 enum { FLAT = 128 }; /* measured: writing the indices of more items takes too many streams */
+INLINE vec_t flipped(vec_t v, const Rule *rule) { return (vec_t)((pattern_t)v ^ repeated(rule->order.flip)); }
 #if defined(OF_INTEGERS)
 INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return flipped(widen(x), rule); }
 #else
 INLINE vec_t vec_none(void) { return vec_fill(-__builtin_inf()); }
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return flipped(widen_bits(x), rule); }
 #endif
-INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
-    (void)rule;
-#if defined(OF_INTEGERS)
-    return widen(x);
-#else
-    return widen_bits(x);
-#endif
-}
 #if defined(ELEMENTS_IN_PAIRS)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
-    (void)rule;
-    *first = even_of(READ(pairs_v, x)), *second = odd_of(READ(pairs_v, x));
+    *first = flipped(even_of(READ(pairs_v, x)), rule), *second = flipped(odd_of(READ(pairs_v, x)), rule);
 }
 #endif
 INLINE void vec_finish(elem_t *y, vec_t v, vec_t count, vec_t inverse, const Rule *rule) {
-    (void)count, (void)inverse, (void)rule;
+    (void)count, (void)inverse;
+    v = flipped(v, rule);
 #if defined(OF_INTEGERS)
     __extension__ const __auto_type bits = narrow(v);
 #else
@@ -106,7 +104,7 @@ INLINE void vec_finish(elem_t *y, vec_t v, vec_t count, vec_t inverse, const Rul
 }
 
 /* Places have as many bits as accumulators. */
-#if defined(OF_DOUBLES)
+#if defined(OF_64_BITS)
 typedef int64_t place_t;
 #else
 typedef int32_t place_t;
@@ -124,7 +122,7 @@ INLINE void indices_write(int64_t *indices, places_t places, const int64_t *shif
 }
 
 #if defined(__AVX512F__)
-#if defined(OF_DOUBLES)
+#if defined(OF_64_BITS)
 #define PICK(type, mask, a, b) ((type)_mm512_mask_mov_epi64((__m512i)(a), mask, (__m512i)(b)))
 #define COMPARE(a, b, how) _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), how)
 #else
@@ -132,7 +130,11 @@ INLINE void indices_write(int64_t *indices, places_t places, const int64_t *shif
 #define COMPARE(a, b, how) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), how)
 #endif
 #if defined(OF_INTEGERS)
+#if defined(OF_64_BITS)
+#define GREATER(a, b) _mm512_cmpgt_epi64_mask((__m512i)(a), (__m512i)(b))
+#else
 #define GREATER(a, b) _mm512_cmpgt_epi32_mask((__m512i)(a), (__m512i)(b))
+#endif
 #define WINS(a, b) GREATER(a, b)
 #else
 #define GREATER(a, b) COMPARE(a, b, _CMP_GT_OQ)

@@ -152,15 +152,15 @@ cdef inline void load_run(group_t* unused, const Columns* c, const Groups* run, 
     cdef const elem_t* x = run.x
     cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, phase = c.phase, pitch = c.pitch, step = c.step
     cdef Py_ssize_t fetched = taps - run.fresh, ahead = c.ahead, groups = run.groups, tap = run.tap, g, t, _
-    cdef const Rule* rule = c.rule
+    cdef Rule rule = c.rule[0]
     cdef group_t v, later
     for _ in range(rows):
         for g in range(groups):
             for t in range(fetched, taps):
                 fetch(x + g * block + t * tap + ahead, block * sizeof(elem_t))
-            load_group(&v, x + g * block, rule)
+            load_group(&v, x + g * block, &rule)
             for t in range(1, taps):
-                load_group(&later, x + g * block + t * tap, rule)
+                load_group(&later, x + g * block + t * tap, &rule)
                 join_group(&v, &later)
             split(&v)
             see_group(&v, joined, &part)

@@ -260,7 +260,7 @@ cdef inline void load_columns(block_t* unused, const Columns* c, Py_ssize_t n, c
     cdef Py_ssize_t tap = c.tap, step = c.step, pitch = c.pitch, gap = c.gap if is_last else 0
     cdef Py_ssize_t taps = c.taps, fetched = taps - c.fresh, ahead = c.ahead
     cdef const elem_t* limit = c.limit
-    cdef const Rule* rule = c.rule
+    cdef Rule rule = c.rule[0]  # a copy, which no store changes
     if limit != NULL:
         limit -= (taps - 1) * tap + LANES
     set_row(&v, n)
@@ -272,14 +272,14 @@ cdef inline void load_columns(block_t* unused, const Columns* c, Py_ssize_t n, c
             for t in range(fetched, taps):
                 fetch(x + i + t * tap + ahead, block * sizeof(elem_t))
             if block == LANES and n < LANES and x > limit:
-                load(&v, x, n, rule)
+                load(&v, x, n, &rule)
                 for t in range(1, taps):
-                    load(&later, x + t * tap, n, rule)
+                    load(&later, x + t * tap, n, &rule)
                     join(&v, &later)
             else:
-                load(&v, x + i, LANES, rule)
+                load(&v, x + i, LANES, &rule)
                 for t in range(1, taps):
-                    load(&later, x + i + t * tap, LANES, rule)
+                    load(&later, x + i + t * tap, LANES, &rule)
                     join(&v, &later)
             write(y + i, &v)
             i += block

@@ -177,12 +177,14 @@ cdef inline void load_place(vec_t* v, const Short* s, const within_t* within, co
 cdef inline void pool_run(const Short* shared, const RowRun* run, const elem_t* x, elem_t* y, int registers,
                           bint deep) noexcept nogil:
     """Pool a run of rows. Constants: the number of registers, and whether there are several lines."""
-    cdef Short s = shared[0]  # a copy in registers, which stores cannot change
+    cdef Short s = shared[0]  # copies in registers, which stores cannot change
+    cdef Rule rule = shared.rule[0]
     cdef Py_ssize_t taps = run.taps, _, j, n
     cdef within_t[MOST_REGISTERS] within
     cdef vec_t[MOST_REGISTERS] v, later
     cdef vec_t total, second
     cdef int k, t
+    s.rule = &rule
     for k in range(registers):
         within[k] = shared.places.within[k]
     x += run.x

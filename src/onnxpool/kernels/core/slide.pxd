@@ -166,8 +166,10 @@ cdef inline void rotate(Slide* s) noexcept nogil:
 
 cdef inline void slide_windows(Slide* shared, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by, int kept,
                                int fresh, bint deep) noexcept nogil:
-    cdef Slide s = shared[0]  # a copy in registers, which stores cannot change
+    cdef Slide s = shared[0]  # copies in registers, which stores cannot change
+    cdef Rule rule = shared.rule[0]
     cdef Py_ssize_t _, lane, at
+    s.rule = &rule
     for _ in range(n):
         at = 0
         start_fetches(&s.fetches)

@@ -20,12 +20,14 @@ typedef VECTOR(double, WIDTH) double_v;
 typedef VECTOR(int8_t, WIDTH) int8_v;
 typedef VECTOR(uint8_t, WIDTH) uint8_v;
 typedef VECTOR(int16_t, WIDTH) int16_v;
+typedef VECTOR(uint16_t, WIDTH) uint16_v;
 typedef VECTOR(int32_t, WIDTH) int32_v;
 typedef VECTOR(uint32_t, WIDTH) uint32_v;
 typedef VECTOR(int64_t, WIDTH) int64_v;
 typedef VECTOR(uint64_t, WIDTH) uint64_v;
 /* The same number of narrower lanes, which a register is widened from and narrowed to. */
 typedef VECTOR(uint16_t, WIDTH / 2) half_words_v;
+typedef VECTOR(int16_t, WIDTH / 2) half_int16_v;
 typedef VECTOR(float, WIDTH / 2) half_float_v;
 typedef VECTOR(uint16_t, WIDTH / 4) quarter_words_v;
 typedef VECTOR(int8_t, WIDTH / 2) half_int8_v;
@@ -105,6 +107,14 @@ INLINE double_v max_double(double_v a, double_v b) {
 INLINE int8_v max_int8(int8_v a, int8_v b) { return MAX_OF(epi8, a, b); }
 INLINE uint8_v max_uint8(uint8_v a, uint8_v b) { return MAX_OF(epu8, a, b); }
 INLINE int16_v max_int16(int16_v a, int16_v b) { return MAX_OF(epi16, a, b); }
+INLINE int32_v max_int32(int32_v a, int32_v b) { return MAX_OF(epi32, a, b); }
+INLINE int64_v max_int64(int64_v a, int64_v b) {
+#if defined(__AVX512BW__)
+    return MAX_OF(epi64, a, b);
+#else
+    return BLEND(int64_v, b > a, b, a);
+#endif
+}
 
 /* ---- The smaller and the larger of two magnitudes. */
 #if defined(__AVX512F__)
@@ -201,6 +211,16 @@ INLINE int32_v widen_uint8(const uint8_t *x) {
     return (int32_v)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)x));
 #else
     return __builtin_convertvector(READ(quarter_uint8_v, x), int32_v);
+#endif
+}
+
+INLINE int32_v widen_int16(const int16_t *x) {
+#if defined(__AVX512F__)
+    return (int32_v)_mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)x));
+#elif defined(__AVX2__)
+    return (int32_v)_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)x));
+#else
+    return __builtin_convertvector(READ(half_int16_v, x), int32_v);
 #endif
 }
 

@@ -227,8 +227,10 @@ cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, 
 
 
 cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const Divisor* by) noexcept nogil:
-    cdef Windows w = shared[0]  # a copy in registers, which stores cannot change
+    cdef Windows w = shared[0]  # copies in registers, which stores cannot change
+    cdef Rule rule = shared.rule[0]
     cdef Py_ssize_t _, lane
+    w.rule = &rule
     for _ in range(w.n):
         lane = 0
         start_fetches(&w.fetches)

@@ -104,10 +104,10 @@ cdef void lay(Room* room, const Tile* tile, Py_ssize_t begin, Py_ssize_t end, ch
     cdef Py_ssize_t loaded, row, shifts
     plan(lines, tile, begin, end)
     room.kept = is_kept(tile)
-    room.direct = DIRECT and not room.kept and tile.lanes >= LANES
+    room.direct = DIRECT and not room.kept and tile.lanes >= LANES and tile.rule != NULL and not tile.rule.order.flip
     room.row = lines.results + LANES
     loaded = lines.most_phases * lines.phase_pitch
-    row = 2 * room.row if room.kept else loaded  # sufficient for tiles of few lanes, even if this one is direct
+    row = 2 * room.row if room.kept else loaded  # sufficient even if this tile is direct and another one is not
     shifts = lines.windows * tile.lanes + LANES if PLACES else 0
     room.shift = <int64_t*> scratch
     room.least = room.shift + shifts
