@@ -68,16 +68,24 @@ PARAMETERS = {
 }
 
 # Exceptions for one operator: types and texts of attributes and parameters.
+PAIR = ("ndarray, or tuple of two with Indices, optional",
+        "Arrays that receive the results and are returned. In a tuple, either may be None. They may overlap `x`, but not "
+        "each other.")
+OWN_AXES = ("Axes to pool. Attribute values follow the order of `axes`. Negative numbers count from the end. All other "
+            "axes are batch axes.")
 SPECIAL = {
-    ("MaxPool", "out"): ("ndarray, or tuple of two with Indices, optional",
-                         "Arrays that receive the results and are returned. In a tuple, either may be None. They may "
-                         "overlap `x`, but not each other."),
+    ("MaxPool", "out"): PAIR,
     ("MaxRoiPool", "x"): (f"array_like of shape {IMAGES}", X),
     ("MaxRoiPool", "rois"): ("array_like of shape (R, 5)",
                              "Regions, with the dtype of `x`. Each row has the number of an image in `x` and the "
                              "coordinates x1, y1, x2, y2 of two corners."),
     ("NhwcMaxPool", "x"): ("array_like of shape (N, *spatial, C)", X),
     ("NhwcMaxPool", "channels_last"): ("bool, default: True", "False is refused."),
+    ("MinPool", "x"): ("array_like of any shape", X),
+    ("MinPool", "axes"): (PER_AXIS, OWN_AXES),
+    ("MinPool", "out"): PAIR,
+    ("GlobalMinPool", "x"): ("array_like of any shape", X),
+    ("GlobalMinPool", "axes"): (PER_AXIS, OWN_AXES),
     ("RoiAlign", "x"): (f"array_like of shape {IMAGES}", X),
 }
 
@@ -142,7 +150,14 @@ value of the dtype of `x`. A sum may exceed the range of the dtype if the mean d
 The norm is ``sum(abs(x) ** p) ** (1 / p)``. Powers are summed in float64. Each result is rounded once, to the nearest
 value of the dtype of `x`. A sum of powers may exceed the range of the dtype if the norm does not.""",
     "integers": """\
-With `axes`, the dtypes bool, int8, uint8, int16, uint16, int32 and uint32 are accepted too. Their maxima are exact.""",
+With `axes`, bool and integers of all sizes are accepted too, and so are datetime64 and timedelta64, where NaT counts as
+NaN.""",
+    "own": """\
+This operator is not part of ONNX.""",
+    "minima": """\
+A minimum is bit-identical to an element of `x`. A NaN counts as smaller than any number. Indices give the first of
+equal minima. datetime64 and timedelta64 are accepted too, where NaT counts as NaN.""",
+    "empty_minimum": "The minimum of a window entirely in padding is inf, or the largest integer of the dtype.",
     "maxima": """\
 A maximum is bit-identical to an element of `x`. NaN counts as larger than any number. Indices give the first of equal
 maxima.""",
@@ -167,11 +182,12 @@ bit-identical to that of the whole array in row-major order.""",
 WINDOWS = ("size", "strides", "pads", "auto_pad")
 
 SUMMARY_OF_CLASS = "Operator {operator} of {domain}, with its attributes."
+SUMMARY_OF_OWN_CLASS = "Operator {operator}, which is not part of ONNX, with its attributes."
 ABOUT_CLASS = """\
 Attributes are checked once, when the operator is created. Operators are immutable, hashable, picklable and
 thread-safe."""
 NOTES_OF_CLASS = """\
-The notes of `{function}` also apply here [1]_. Attributes can be read by name. Call the operator as ``op({inputs})``.
+The notes of `{function}` also apply here{reference}. Attributes can be read by name. Call the operator as ``op({inputs})``.
 See `Operator` for the methods."""
 SHORT_OF_CLASS = "Object whose attributes are checked once."
 SHORT_OF_DASK = "Same function for NumPy arrays, with more notes."
@@ -245,12 +261,12 @@ Padding does not count towards the divisor unless `count_include_pad` is 1:
 [1.5, 3.5, 5.5, 7.5, 9.5]"""),
     ),
     "MaxPool": Texts(
-        bases=("MaximumAndIndex",),
+        bases=("Indexed", "Maximum"),
         summary="Take the maximum of each window of the spatial axes.",
         short="Maximum of each window, and its position.",
         result="any_windows",
         notes=(*WINDOWS, "axes", "integers", "maxima", "empty_maximum"),
-        see=("max_unpool", "average_pool", "global_max_pool", "nhwc_max_pool"),
+        see=("min_pool", "max_unpool", "average_pool", "global_max_pool", "nhwc_max_pool"),
         own_notes="""\
 Indices count all elements of `x` in the order of N, C and the spatial axes, even with `channels_last`. With `axes`,
 they follow the order of the axes of `x`: the maxima are ``x.ravel()[indices]``, or ``x.ravel(order="F")[indices]`` with
@@ -295,6 +311,49 @@ y : dask.array.Array {shape}
     Maxima, with the dtype of `x` in native byte order.
 indices : dask.array.Array of int64, of the shape of `y`
     Position of each maximum in the whole of `x`. Returned only with `return_indices`."""),
+    ),
+    "MinPool": Texts(
+        bases=("Indexed", "Minimum"),
+        summary="Take the minimum of each window along given axes.",
+        short="Minimum of each window, and its position.",
+        result="any_windows",
+        notes=("size", "strides", "pads", "auto_pad", "minima", "empty_minimum"),
+        see=("max_pool", "global_min_pool"),
+        own_notes="""\
+The minima are ``x.ravel()[indices]``, or ``x.ravel(order="F")[indices]`` with ``storage_order=1``. The index of a window
+entirely in padding is -1.""",
+        returns="""\
+y : ndarray {shape}
+    Minima, with the dtype of `x` in native byte order.
+indices : int64 ndarray of the shape of `y`
+    Position of each minimum in `x`. Returned only with `return_indices`.""",
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], np.uint16)
+>>> onnxpool.min_pool(x, 2, axes=(0, 1)).tolist()
+[[1, 2], [4, 5]]
+>>> onnxpool.min_pool(x, 2, axes=(0, 1), return_indices=True)[1].tolist()
+[[0, 1], [3, 4]]
+
+Windows of odd size around every pixel erode an image:
+
+>>> onnxpool.min_pool(x, 3, pads=1, axes=(0, 1)).tolist()
+[[1, 1, 2], [1, 1, 2], [4, 4, 5]]""",
+        example_of_class="""\
+>>> import numpy as np, onnxpool
+>>> op = onnxpool.MinPool(kernel_shape=2, axes=0, return_indices=True)
+>>> y, indices = op(np.array([1, 5, 2]))
+>>> y.tolist(), indices.tolist()
+([1, 2], [0, 2])""",
+        dask=OfDask("lazy_windows", """\
+>>> import dask.array as da, onnxpool.dask
+>>> x = da.arange(12, chunks=5)
+>>> onnxpool.dask.min_pool(x, 4, strides=4, axes=0).compute().tolist()
+[0, 4, 8]""", returns="""\
+y : dask.array.Array {shape}
+    Minima, with the dtype of `x` in native byte order.
+indices : dask.array.Array of int64, of the shape of `y`
+    Position of each minimum in the whole of `x`. Returned only with `return_indices`."""),
     ),
     "LpPool": Texts(
         bases=("Norm",),
@@ -369,7 +428,7 @@ indices : dask.array.Array of int64, of the shape of `y`
         short="Maximum of each channel.",
         result="any_whole",
         notes=("axes", "integers", "maxima"),
-        see=("max_pool", "global_average_pool", "global_lp_pool"),
+        see=("max_pool", "global_min_pool", "global_average_pool", "global_lp_pool"),
         example="""\
 >>> import numpy as np, onnxpool
 >>> x = np.array([[[[1, 2], [3, 6]]]], np.float32)
@@ -385,6 +444,29 @@ indices : dask.array.Array of int64, of the shape of `y`
 >>> x = da.arange(12, chunks=5, dtype="float32")
 >>> float(onnxpool.dask.global_max_pool(x, axes=0, keepdims=False).compute())
 11.0"""),
+    ),
+    "GlobalMinPool": Texts(
+        bases=("Whole", "Minimum"),
+        summary="Take the minimum along given axes.",
+        short="Minimum along given axes.",
+        result="any_whole",
+        notes=("minima",),
+        see=("min_pool", "global_max_pool"),
+        example="""\
+>>> import numpy as np, onnxpool
+>>> x = np.array([[1, 2], [3, 6]])
+>>> onnxpool.global_min_pool(x, axes=1, keepdims=False).tolist()
+[1, 3]""",
+        example_of_class="""\
+>>> import numpy as np, onnxpool
+>>> op = onnxpool.GlobalMinPool(axes=(0, 1))
+>>> op(np.full((2, 2, 3), 7, np.uint8)).tolist()
+[[[7, 7, 7]]]""",
+        dask=OfDask("lazy_whole", """\
+>>> import dask.array as da, onnxpool.dask
+>>> x = da.arange(12, chunks=5)
+>>> int(onnxpool.dask.global_min_pool(x, axes=0, keepdims=False).compute())
+0"""),
     ),
     "GlobalLpPool": Texts(
         bases=("Whole", "Norm"),

@@ -121,7 +121,8 @@ class Operator:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.schema = schemas.SCHEMAS[name]
+        self.schema = schemas.ALL_SCHEMAS[name]
+        self.own = self.schema.domain == schemas.OWN  # not part of ONNX
         self.texts = texts.OPERATORS[name]
         self.newest = self.schema.versions[-1]
         self.function = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
@@ -141,7 +142,7 @@ class Operator:
     @property
     def ours(self) -> list[str]:
         """The parameters that are not part of ONNX."""
-        left_out = {"axes": not self.schema.axes, "keepdims": not (self.schema.axes and self.whole),
+        left_out = {"opset": self.own, "channels_last": self.own, "axes": not self.schema.axes, "keepdims": not (self.schema.axes and self.whole),
                     "return_indices": self.newest.outputs < 2}
         return [name for name in OURS if not left_out.get(name)]
 
@@ -187,6 +188,8 @@ class Operator:
         kind, text = (given or {}).get(name) or texts.SPECIAL.get((self.name, name)) or (
             (self.kind(name), texts.ATTRIBUTES[name]) if name in self.attributes else texts.PARAMETERS[name])
         annotation = ANNOTATIONS.get(name, "ArrayLike")
+        if name == "axes" and self.own:
+            annotation = "Ints"
         if name == "channels_last":
             default = 0 if known else self.schema.channels_last
             annotation = f"{type(default).__name__} = {default}"
@@ -201,10 +204,12 @@ class Operator:
         elif name == "out":
             both = "return_indices" in self.ours
             annotation = f"Array | {'tuple[Array | None, Array | None] | ' if both else ''}None = None"
-        if name == "x" and self.schema.axes and not given:
+        if name == "x" and self.schema.axes and not given and not self.own:
             kind += "; any shape with `axes`"
         text = text.format(dtypes=dtypes_of(self.schema), latest=schemas.LATEST[self.schema.domain],
                            domain=f" in the domain {self.schema.domain}" if self.schema.domain else "")
+        if self.own:
+            text = text.replace("spatial axis", "pooled axis")
         first = schemas.introduced(self.name, name)
         if first and first > self.schema.versions[0].since:
             text += f" Since version {first}."
@@ -219,12 +224,14 @@ class Operator:
     def class_source(self) -> str:
         inputs = ", ".join((*self.schema.inputs, "out=None", "num_threads=None"))
         doc = docstring(
-            texts.SUMMARY_OF_CLASS.format(operator=self.name, domain=self.schema.domain or "ONNX"),
+            (texts.SUMMARY_OF_OWN_CLASS if self.own else texts.SUMMARY_OF_CLASS).format(
+                operator=self.name, domain=self.schema.domain or "ONNX"),
             wrapped(texts.ABOUT_CLASS),
             section("Parameters", "\n".join(one.entry for one in self.constructor)),
             self.refused(),
             see_also({self.function: self.texts.short}),
-            section("Notes", wrapped(texts.NOTES_OF_CLASS.format(function=self.function, inputs=inputs))),
+            section("Notes", wrapped(texts.NOTES_OF_CLASS.format(
+                function=self.function, inputs=inputs, reference="" if self.own else " [1]_"))),
             self.references(),
             section("Examples", self.texts.example_of_class),
         )
@@ -243,9 +250,14 @@ class Operator:
         placed = [self.parameter(name, given) for name in ("x", *self.inputs)]
         placed += [self.parameter(name, required=True) for name in self.required]
         placed += [self.parameter(name) for name in self.texts.last]
-        optional = [name for name in self.attributes if name not in self.required]
-        fixed = ("channels_last",) if self.schema.channels_last else ()
-        return [*placed, None, *(self.parameter(name, given) for name in (*optional, *self.ours) if name not in fixed)]
+        named = ["axes"] if self.own else []  # it is required
+        named += [name for name in self.attributes if name not in self.required]
+        named += [name for name in self.ours if name not in named and not self.fixed(name)]
+        return [*placed, None, *(self.parameter(name, given) for name in named)]
+
+    def fixed(self, name: str) -> bool:
+        """Whether calls cannot choose the value of a parameter."""
+        return name == "channels_last" and bool(self.schema.channels_last)
 
     def signature(self, parameters: Iterable[Parameter | None], result: str, **instead: str) -> str:
         """The signature of the function. `instead` overrides the annotations of some parameters."""
@@ -274,7 +286,7 @@ class Operator:
         parameters = self.arguments()
         versions = [version.since for version in self.schema.versions]
         about = (f"This is {self.schema.domain or 'ONNX'} {self.name} [1]_, version{'s' if len(versions) > 1 else ''} "
-                 f"{listed(versions)}.")
+                 f"{listed(versions)}.") if not self.own else texts.NOTES["own"]
         shape = texts.RESULTS[self.texts.result]
         doc = docstring(
             self.texts.summary,
@@ -332,7 +344,9 @@ class Operator:
         return section("Raises", "\n".join(f"{name}\n{indented(text)}" for name, text in texts.REFUSED.items()))
 
     def references(self) -> str:
-        """The link to the definition of the operator."""
+        """The link to the definition of the operator, if it is part of ONNX."""
+        if self.own:
+            return ""
         link = f"ONNX operators, {self.name}: https://onnx.ai/onnx/operators/onnx__{self.name}.html"
         if self.schema.domain:
             link = (f"onnxruntime, contributed operators, {self.name}: https://github.com/microsoft/onnxruntime/blob/"

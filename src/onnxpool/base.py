@@ -106,13 +106,16 @@ class Operator(Frozen):
     opset: int
     return_indices: bool
 
-    def _set(self, opset: int | None, channels_last: bool | int, *, return_indices: bool = False,
+    def _set(self, opset: int | None = None, channels_last: bool | int = False, *, return_indices: bool = False,
              axes: Ints | None = None, keepdims: bool = True, **given: Any) -> None:
         """Check and store the arguments of a constructor."""
         schema = self._schema
         version = schemas.resolve(schema.operator, opset)
         checked = schemas.check_attributes(version, given)
         pooled = None if axes is None else Axes().check(Place(version.label, "axes"), axes)
+        if pooled is None and schema.domain == schemas.OWN:
+            raise PoolTypeError(f"{version.label}: axes is None, but this operator is not part of ONNX and has no default; "
+                                f"name the pooled axes, such as axes=(0, 1)", version.label, "axes")
         if pooled is not None and channels_last:
             raise PoolError(f"{version.label}: axes={pooled} given together with channels_last; axes names the "
                             f"pooled axes in any layout, so leave channels_last out", version.label, "axes",
@@ -182,7 +185,9 @@ class Operator(Frozen):
 
     def _keywords(self) -> dict[str, Any]:
         """The constructor arguments of an equal operator."""
-        keywords = {**self.attributes, "opset": self.opset}
+        keywords = dict(self.attributes)
+        if self._schema.domain != schemas.OWN:
+            keywords["opset"] = self.opset
         for name, value, omitted in (("channels_last", self.channels_last, False),
                                      ("return_indices", self.return_indices, False), ("axes", self.axes, None),
                                      ("keepdims", self.keepdims, True)):
@@ -307,7 +312,7 @@ registry: dict[str, type[Operator]] = {}  # operator classes by name
 
 def registered(cls: Kind) -> Kind:
     """Register the class of an operator, which has the name of its rows in the table of versions."""
-    cls._schema = schemas.SCHEMAS[cls.__name__]
+    cls._schema = schemas.ALL_SCHEMAS[cls.__name__]
     cls.__init__ = hinted(cls.__init__, cls.__name__)  # type: ignore[method-assign]
     registry[cls.__name__] = cls
     return cls

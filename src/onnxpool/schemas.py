@@ -12,7 +12,8 @@ from .attributes import FLOAT32_MAX, Attribute, Choice, Flag, Float, Int, Ints, 
 from .dtypes import BYTES, DTYPES, EXACT
 from .errors import Place, PoolError, PoolTypeError
 
-LATEST = {"": 28, "com.microsoft": 1}  # the newest known opset of each domain
+OWN = "onnxpool"  # domain of operators that ONNX does not have
+LATEST = {"": 28, "com.microsoft": 1, OWN: 1}  # the newest known opset of each domain
 
 FLOATS = tuple(name for name in dtypes.FLOATS if DTYPES[name].numpy)
 BFLOAT = tuple(name for name in dtypes.FLOATS if not DTYPES[name].numpy)  # allowed since later versions
@@ -164,9 +165,22 @@ SCHEMAS = {schema.operator: schema for schema in (
 )}
 
 
+# Operators that ONNX does not have. They pool given axes only.
+OWN_SCHEMAS = {schema.operator: schema for schema in (
+    history(
+        "MinPool",
+        since(1, {**WINDOWS, "ceil_mode": CEIL_MODE, "dilations": PER_AXIS, "storage_order": Flag()},
+              dtypes=tuple(DTYPES), outputs=2),
+        domain=OWN, axes=True,
+    ),
+    history("GlobalMinPool", since(1, dtypes=tuple(DTYPES)), domain=OWN, axes=True),
+)}
+ALL_SCHEMAS = {**SCHEMAS, **OWN_SCHEMAS}
+
+
 def resolve(operator: str, opset: object) -> Version:
     """The version of an operator in an opset: the newest one that is not newer than the opset."""
-    schema = SCHEMAS[operator]
+    schema = ALL_SCHEMAS[operator]
     latest = LATEST[schema.domain]
     number = integer(Place(operator, "opset"), latest if opset is None else opset, 1)
     if number > latest:
@@ -182,7 +196,7 @@ def resolve(operator: str, opset: object) -> Version:
 
 def introduced(operator: str, attribute: str) -> int | None:
     """The first version with an attribute."""
-    return next((v.since for v in SCHEMAS[operator].versions if attribute in v.attributes), None)
+    return next((v.since for v in ALL_SCHEMAS[operator].versions if attribute in v.attributes), None)
 
 
 def foreign(version: Version, name: str, value: object) -> PoolError:
@@ -198,7 +212,7 @@ def foreign(version: Version, name: str, value: object) -> PoolError:
 
 def elsewhere(version: Version, name: str, value: object) -> str:
     """The end of a message that names another version which accepts this value; empty if there is none."""
-    for other in SCHEMAS[version.operator].versions:
+    for other in ALL_SCHEMAS[version.operator].versions:
         kind = other.attributes.get(name)
         if kind is None or type(kind) is type(version.attributes[name]):
             continue
@@ -233,7 +247,7 @@ def check_dtype(version: Version, name: str, more: Collection[str] = ()) -> None
     """Refuse a dtype that is neither allowed by the version nor in `more`."""
     if name in version.dtypes or name in more:
         return
-    first = next((v.since for v in SCHEMAS[version.operator].versions if name in v.dtypes), None)
+    first = next((v.since for v in ALL_SCHEMAS[version.operator].versions if name in v.dtypes), None)
     accepted = ", ".join(dict.fromkeys((*version.dtypes, *more)))
     if first:
         raise PoolTypeError(f"{version.label}: dtype {name} is accepted from {version.operator}-{first} on, but here "
@@ -264,7 +278,7 @@ def check_outputs(version: Version, count: int) -> None:
     """Refuse more outputs than the version has."""
     if count <= version.outputs:
         return
-    first = next((v.since for v in SCHEMAS[version.operator].versions if count <= v.outputs), None)
+    first = next((v.since for v in ALL_SCHEMAS[version.operator].versions if count <= v.outputs), None)
     if first is None:
         raise PoolError(f"{version.label}: {count} outputs requested, but there are {version.outputs}; request fewer",
                         version.label, "return_indices", value=count)
@@ -274,7 +288,7 @@ def check_outputs(version: Version, count: int) -> None:
 
 def supported() -> list[dict[str, Any]]:
     """
-    List all operators and versions, with their attributes and dtypes.
+    List all ONNX operators and versions, with their attributes and dtypes.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from .. import __version__
 from ..attributes import Flag
 from ..base import registry
 from ..hints import likely
-from ..schemas import SCHEMAS
+from ..schemas import ALL_SCHEMAS
 from .operators import operator_of
 from .parsing import Parser, option_name
 
@@ -203,7 +203,7 @@ def settings() -> dict[str, str]:
     """The arguments of all operator classes with their kinds: the type of the attribute, "flag", or ""."""
     found: dict[str, str] = {}
     for operator, cls in registry.items():
-        kinds = SCHEMAS[operator].versions[-1].attributes
+        kinds = ALL_SCHEMAS[operator].versions[-1].attributes
         for name, default in (cls.__init__.__kwdefaults__ or {}).items():
             kind = kinds.get(name)
             found[name] = "flag" if isinstance(default, bool) or isinstance(kind, Flag) else kind.type if kind else ""

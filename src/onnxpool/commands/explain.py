@@ -11,7 +11,7 @@ from ..attributes import Choice
 from ..base import registry
 from ..explain import Explanation
 from ..hints import likely
-from ..schemas import SCHEMAS
+from ..schemas import ALL_SCHEMAS
 from . import OK
 from .operators import is_path, operator_of, unknown
 from .text import items, json_text, sizes
@@ -32,7 +32,7 @@ def number_of(text: str) -> Any:
 
 def value_of(operator: str, name: str, text: str) -> Any:
     """The value of an attribute as a Python object. The operator will check it."""
-    attribute = SCHEMAS[operator].versions[-1].attributes.get(name)
+    attribute = ALL_SCHEMAS[operator].versions[-1].attributes.get(name)
     choices = attribute.values if isinstance(attribute, Choice) else ()
     words = {**WORDS, **{choice.lower(): choice for choice in choices}}
     if text.lower() in words:
@@ -70,7 +70,7 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
         shape = sizes(text)
     except ValueError:
         shape = None
-    if shape is None or name.lower() not in ("", SCHEMAS[operator].inputs[0].lower()):
+    if shape is None or name.lower() not in ("", ALL_SCHEMAS[operator].inputs[0].lower()):
         raise PoolError(f"--shape {args.shape[0]}: give --shape 1,64,112,112", operator, "shape")
     dtype = args.dtype or "float32"
     return made.plan(shape, dtype.lower() if len(dtype) >= SHORTEST else dtype).explain()
@@ -84,7 +84,7 @@ def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]
 
     if args.attributes or args.settings or args.dtype is not None:
         raise PoolError(f"{args.what} is a model, whose nodes have attributes already; give only {SHAPE}, or replace "
-                        f"the model with one of {', '.join(SCHEMAS)}", attribute="what", value=args.what)
+                        f"the model with one of {', '.join(ALL_SCHEMAS)}", attribute="what", value=args.what)
     try:
         sites = survey(load(args.what, weights=False), read_shapes(args.shape))
         return [(title(site.node), None if site.plan is None else site.plan.explain(), site.error or site.unknown)
@@ -97,14 +97,14 @@ def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]
 
 def run(args: argparse.Namespace) -> int:
     """The command ``explain``."""
-    operator = None if os.path.isfile(args.what) and args.what not in SCHEMAS else operator_of(args.what)
+    operator = None if os.path.isfile(args.what) and args.what not in ALL_SCHEMAS else operator_of(args.what)
     if operator is not None:
         plan = pool(operator, args)
         print(json_text(plan.to_dict()) if args.json else plan)
         return OK
     if not is_path(args.what):
         raise unknown(args.what, "neither a pooling operator nor a file",
-                      f"give an ONNX file, or one of {', '.join(SCHEMAS)}")
+                      f"give an ONNX file, or one of {', '.join(ALL_SCHEMAS)}")
     found = nodes(args)
     if args.json:
         print(json_text({"model": args.what, "onnxpool": __version__, "nodes": [

@@ -4,7 +4,7 @@ import os
 import re
 
 from .. import PoolError
-from ..schemas import SCHEMAS
+from ..schemas import ALL_SCHEMAS
 
 
 def bare(name: str) -> str:
@@ -12,14 +12,14 @@ def bare(name: str) -> str:
     return re.sub(r"[\W_]", "", name).lower()
 
 
-NAMES = {bare(name): name for name in SCHEMAS}
+NAMES = {bare(name): name for name in ALL_SCHEMAS}
 
 
 def operator_of(text: str) -> str | None:
     """The operator of a name in any spelling, with or without its domain."""
     domain, _, name = text.rpartition(":")
     found = NAMES.get(bare(name))
-    return found if found and domain.lower().strip(":") in ("", SCHEMAS[found].domain or "ai.onnx") else None
+    return found if found and domain.lower().strip(":") in ("", ALL_SCHEMAS[found].domain or "ai.onnx") else None
 
 
 def is_path(text: str) -> bool:

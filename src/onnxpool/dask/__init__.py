@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..hints import hinted
 from ..keys import made
-from ..operators import AveragePool, GlobalAveragePool, GlobalLpPool, GlobalMaxPool, LpPool, MaxPool
+from ..operators import (
+)
 from .graphs import pooled
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ __all__ = [
     "global_average_pool",
     "global_lp_pool",
     "global_max_pool",
+    "global_min_pool",
     "lp_pool",
     "max_pool",
+    "min_pool",
 ]
 
 
@@ -188,6 +191,81 @@ def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: I
     op = made(MaxPool, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
               ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices, opset=opset,
               channels_last=channels_last, axes=axes)
+    return pooled(x, op, chunks, num_threads)
+
+
+@hinted
+def min_pool(x: Any, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
+             dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
+             storage_order: int | None = None, return_indices: bool = False, chunks: Any = None,
+             num_threads: int | None = 1) -> Any:
+    """
+    Take the minimum of each window along given axes of a dask array.
+
+    Parameters
+    ----------
+    x : dask.array.Array of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`; any shape with `axes`
+        Input X, in chunks of any known sizes: float16, bfloat16, float32, float64, bool, int8, uint8, int16, uint16,
+        int32, uint32, int64 or uint64.
+    kernel_shape : int or sequence of int
+        Number of taps of a window along each pooled axis. An int applies to every axis.
+    axes : int or sequence of int
+        Axes to pool. Attribute values follow the order of `axes`. Negative numbers count from the end. All other axes
+        are batch axes.
+    strides : int or sequence of int, default: 1
+        Distance between neighbouring windows along each axis, in elements. The default does not depend on the kernel,
+        so windows overlap by default.
+    pads : int or sequence of int, default: 0
+        Padding at the beginning of each pooled axis, then at the end of each. An int applies to every side.
+    dilations : int or sequence of int, default: 1
+        Distance between neighbouring taps of a window along each axis, in elements.
+    auto_pad : {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}, default: "NOTSET"
+        Rule that computes the padding, instead of `pads`.
+    ceil_mode : {0, 1}, default: 0
+        Whether to round the number of windows up, so that the last one may lie only partly inside the input.
+    storage_order : {0, 1}, default: 0
+        Whether Indices count the last two axes in column-major order.
+    return_indices : bool, default: False
+        Whether to return Indices as well.
+    chunks : int, tuple, dict or str, optional
+        Chunks of the result, in any form that dask accepts. By default, they follow the chunks of `x`.
+    num_threads : int, default: 1
+        Upper limit on the threads of each task. The default is 1 because schedulers run several tasks at once.
+
+    Returns
+    -------
+    y : dask.array.Array of the shape of `x`, with the number of windows as the size of pooled axes
+        Minima, with the dtype of `x` in native byte order.
+    indices : dask.array.Array of int64, of the shape of `y`
+        Position of each minimum in the whole of `x`. Returned only with `return_indices`.
+
+    Raises
+    ------
+    PoolError
+        If the version does not allow an attribute, a shape or a value.
+    PoolTypeError
+        If the version does not allow a dtype or a kind of argument.
+
+    See Also
+    --------
+    onnxpool.min_pool : Same function for NumPy arrays, with more notes.
+
+    Notes
+    -----
+    The function only builds a graph, and dask computes the result later. With any chunks, the result is bit-identical
+    to that of the whole array.
+
+    By default, window i belongs to the chunk of the result that corresponds to the chunk of element ``i * stride``.
+
+    Examples
+    --------
+    >>> import dask.array as da, onnxpool.dask
+    >>> x = da.arange(12, chunks=5)
+    >>> onnxpool.dask.min_pool(x, 4, strides=4, axes=0).compute().tolist()
+    [0, 4, 8]
+    """
+    op = made(MinPool, kernel_shape=kernel_shape, axes=axes, strides=strides, pads=pads, dilations=dilations,
+              auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices)
     return pooled(x, op, chunks, num_threads)
 
 
@@ -375,6 +453,58 @@ def global_max_pool(x: Any, *, opset: int | None = None, channels_last: bool = F
     11.0
     """
     op = made(GlobalMaxPool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims)
+    return pooled(x, op, None, num_threads)
+
+
+@hinted
+def global_min_pool(x: Any, *, axes: Ints, keepdims: bool = True, num_threads: int | None = 1) -> Any:
+    """
+    Take the minimum along given axes of a dask array.
+
+    Parameters
+    ----------
+    x : dask.array.Array of shape (N, C, *spatial), or (N, *spatial, C) if `channels_last`; any shape with `axes`
+        Input X, in chunks of any known sizes: float16, bfloat16, float32, float64, bool, int8, uint8, int16, uint16,
+        int32, uint32, int64 or uint64.
+    axes : int or sequence of int
+        Axes to pool. Attribute values follow the order of `axes`. Negative numbers count from the end. All other axes
+        are batch axes.
+    keepdims : bool, default: True
+        Whether the result keeps pooled axes with size 1, as in ONNX.
+    num_threads : int, default: 1
+        Upper limit on the threads of each task. The default is 1 because schedulers run several tasks at once.
+
+    Returns
+    -------
+    dask.array.Array of the shape of `x`, with size 1 along pooled axes, or without these axes
+        Result Y, with the dtype of `x` in native byte order.
+
+    Raises
+    ------
+    PoolError
+        If the version does not allow an attribute, a shape or a value.
+    PoolTypeError
+        If the version does not allow a dtype or a kind of argument.
+
+    See Also
+    --------
+    onnxpool.global_min_pool : Same function for NumPy arrays, with more notes.
+
+    Notes
+    -----
+    The function only builds a graph, and dask computes the result later. If chunks divide pooled axes or channels, each
+    chunk yields a partial result, and these are combined. Maxima are then exact, and the errors of means and norms are
+    within the bound of `onnxpool.Plan.combine` for 16 more shares than there are chunks. Otherwise, the result is
+    bit-identical to that of the whole array in row-major order.
+
+    Examples
+    --------
+    >>> import dask.array as da, onnxpool.dask
+    >>> x = da.arange(12, chunks=5)
+    >>> int(onnxpool.dask.global_min_pool(x, axes=0, keepdims=False).compute())
+    0
+    """
+    op = made(GlobalMinPool, axes=axes, keepdims=keepdims)
     return pooled(x, op, None, num_threads)
 
 

@@ -9,10 +9,11 @@ from ..base import registered
 from ..hints import hinted
 from ..keys import made
 from .behaviour import (
+    Indexed,
     Maximum,
-    MaximumAndIndex,
     MaximumOfBins,
     Mean,
+    Minimum,
     Named,
     Norm,
     QuantisedMean,
@@ -38,10 +39,12 @@ __all__ = [
     "GlobalAveragePool",
     "GlobalLpPool",
     "GlobalMaxPool",
+    "GlobalMinPool",
     "LpPool",
     "MaxPool",
     "MaxRoiPool",
     "MaxUnpool",
+    "MinPool",
     "NhwcMaxPool",
     "QLinearAveragePool",
     "QLinearGlobalAveragePool",
@@ -50,10 +53,12 @@ __all__ = [
     "global_average_pool",
     "global_lp_pool",
     "global_max_pool",
+    "global_min_pool",
     "lp_pool",
     "max_pool",
     "max_roi_pool",
     "max_unpool",
+    "min_pool",
     "nhwc_max_pool",
     "qlinear_average_pool",
     "qlinear_global_average_pool",
@@ -288,7 +293,7 @@ def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = Non
 
 
 @registered
-class MaxPool(MaximumAndIndex):
+class MaxPool(Indexed, Maximum):
     """
     Operator MaxPool of ONNX, with its attributes.
 
@@ -486,6 +491,7 @@ def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, p
     See Also
     --------
     MaxPool : Object whose attributes are checked once.
+    min_pool : Minimum of each window, and its position.
     max_unpool : Inverse of `max_pool`, which scatters values back to their positions.
     average_pool : Mean of each window.
     global_max_pool : Maximum of each channel.
@@ -521,7 +527,8 @@ def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, p
     `axes` is not part of ONNX. With `axes`, the axes of the result follow the order of `x`, the result is C-contiguous,
     and `channels_last` must be left out.
 
-    With `axes`, the dtypes bool, int8, uint8, int16, uint16, int32 and uint32 are accepted too. Their maxima are exact.
+    With `axes`, bool and integers of all sizes are accepted too, and so are datetime64 and timedelta64, where NaT
+    counts as NaN.
 
     A maximum is bit-identical to an element of `x`. NaN counts as larger than any number. Indices give the first of
     equal maxima.
@@ -554,6 +561,233 @@ def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, p
     op = made(MaxPool, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
               ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices, opset=opset,
               channels_last=channels_last, axes=axes)
+    return op(x, out=out, num_threads=num_threads)
+
+
+@registered
+class MinPool(Indexed, Minimum):
+    """
+    Operator MinPool, which is not part of ONNX, with its attributes.
+
+    Attributes are checked once, when the operator is created. Operators are immutable, hashable, picklable and
+    thread-safe.
+
+    Parameters
+    ----------
+    kernel_shape : int or sequence of int
+        Number of taps of a window along each pooled axis. An int applies to every axis.
+    strides : int or sequence of int, default: 1
+        Distance between neighbouring windows along each axis, in elements. The default does not depend on the kernel,
+        so windows overlap by default.
+    pads : int or sequence of int, default: 0
+        Padding at the beginning of each pooled axis, then at the end of each. An int applies to every side.
+    dilations : int or sequence of int, default: 1
+        Distance between neighbouring taps of a window along each axis, in elements.
+    auto_pad : {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}, default: "NOTSET"
+        Rule that computes the padding, instead of `pads`.
+    ceil_mode : {0, 1}, default: 0
+        Whether to round the number of windows up, so that the last one may lie only partly inside the input.
+    storage_order : {0, 1}, default: 0
+        Whether Indices count the last two axes in column-major order.
+    return_indices : bool, default: False
+        Whether to return Indices as well.
+    axes : int or sequence of int
+        Axes to pool. Attribute values follow the order of `axes`. Negative numbers count from the end. All other axes
+        are batch axes.
+
+    Raises
+    ------
+    PoolError
+        If the version does not allow an attribute, a shape or a value.
+    PoolTypeError
+        If the version does not allow a dtype or a kind of argument.
+
+    See Also
+    --------
+    min_pool : Minimum of each window, and its position.
+
+    Notes
+    -----
+    The notes of `min_pool` also apply here. Attributes can be read by name. Call the operator as
+    ``op(X, out=None, num_threads=None)``. See `Operator` for the methods.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> op = onnxpool.MinPool(kernel_shape=2, axes=0, return_indices=True)
+    >>> y, indices = op(np.array([1, 5, 2]))
+    >>> y.tolist(), indices.tolist()
+    ([1, 2], [0, 2])
+    """
+
+    __slots__ = ()
+
+    kernel_shape: Named[Sizes] = Named()
+    strides: Named[Sizes] = Named()
+    pads: Named[Sizes] = Named()
+    dilations: Named[Sizes] = Named()
+    auto_pad: Named[str] = Named()
+    ceil_mode: Named[int] = Named()
+    storage_order: Named[int] = Named()
+
+    def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
+                 dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
+                 storage_order: int | None = None, return_indices: bool = False, axes: Ints) -> None:
+        self._set(return_indices=return_indices, axes=axes, kernel_shape=kernel_shape, strides=strides, pads=pads,
+                  dilations=dilations, auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order)
+
+
+@overload
+def min_pool(x: NDArray[T], kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
+             dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
+             storage_order: int | None = None, return_indices: Literal[False] = False, out: None = None,
+             num_threads: int | None = None) -> NDArray[T]: ...
+
+
+@overload
+def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
+             dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
+             storage_order: int | None = None, return_indices: Literal[False] = False, out: NDArray[T],
+             num_threads: int | None = None) -> NDArray[T]: ...
+
+
+@overload
+def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
+             dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
+             storage_order: int | None = None, return_indices: Literal[False] = False, out: None = None,
+             num_threads: int | None = None) -> Array: ...
+
+
+@overload
+def min_pool(x: NDArray[T], kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
+             dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
+             storage_order: int | None = None, return_indices: Literal[True],
+             out: tuple[NDArray[T] | None, NDArray[np.int64] | None] | None = None,
+             num_threads: int | None = None) -> tuple[NDArray[T], NDArray[np.int64]]: ...
+
+
+@overload
+def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
+             dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
+             storage_order: int | None = None, return_indices: Literal[True],
+             out: tuple[Array | None, NDArray[np.int64] | None] | None = None,
+             num_threads: int | None = None) -> tuple[Array, NDArray[np.int64]]: ...
+
+
+@overload
+def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
+             dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
+             storage_order: int | None = None, return_indices: bool, out: Any = None,
+             num_threads: int | None = None) -> Array | tuple[Array, NDArray[np.int64]]: ...
+
+
+@hinted
+def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
+             dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
+             storage_order: int | None = None, return_indices: bool = False,
+             out: Array | tuple[Array | None, Array | None] | None = None, num_threads: int | None = None) -> Any:
+    """
+    Take the minimum of each window along given axes.
+
+    Parameters
+    ----------
+    x : array_like of any shape
+        Input X, which is not changed: float16, bfloat16, float32, float64, bool, int8, uint8, int16, uint16, int32,
+        uint32, int64 or uint64.
+    kernel_shape : int or sequence of int
+        Number of taps of a window along each pooled axis. An int applies to every axis.
+    axes : int or sequence of int
+        Axes to pool. Attribute values follow the order of `axes`. Negative numbers count from the end. All other axes
+        are batch axes.
+    strides : int or sequence of int, default: 1
+        Distance between neighbouring windows along each axis, in elements. The default does not depend on the kernel,
+        so windows overlap by default.
+    pads : int or sequence of int, default: 0
+        Padding at the beginning of each pooled axis, then at the end of each. An int applies to every side.
+    dilations : int or sequence of int, default: 1
+        Distance between neighbouring taps of a window along each axis, in elements.
+    auto_pad : {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}, default: "NOTSET"
+        Rule that computes the padding, instead of `pads`.
+    ceil_mode : {0, 1}, default: 0
+        Whether to round the number of windows up, so that the last one may lie only partly inside the input.
+    storage_order : {0, 1}, default: 0
+        Whether Indices count the last two axes in column-major order.
+    return_indices : bool, default: False
+        Whether to return Indices as well.
+    out : ndarray, or tuple of two with Indices, optional
+        Arrays that receive the results and are returned. In a tuple, either may be None. They may overlap `x`, but not
+        each other.
+    num_threads : int, optional
+        Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
+        single-threaded.
+
+    Returns
+    -------
+    y : ndarray of the shape of `x`, with the number of windows as the size of pooled axes
+        Minima, with the dtype of `x` in native byte order.
+    indices : int64 ndarray of the shape of `y`
+        Position of each minimum in `x`. Returned only with `return_indices`.
+
+    Raises
+    ------
+    PoolError
+        If the version does not allow an attribute, a shape or a value.
+    PoolTypeError
+        If the version does not allow a dtype or a kind of argument.
+
+    See Also
+    --------
+    MinPool : Object whose attributes are checked once.
+    max_pool : Maximum of each window, and its position.
+    global_min_pool : Minimum along given axes.
+
+    Notes
+    -----
+    This operator is not part of ONNX.
+
+    The minima are ``x.ravel()[indices]``, or ``x.ravel(order="F")[indices]`` with ``storage_order=1``. The index of a
+    window entirely in padding is -1.
+
+    The number of windows ``out`` along an axis of ``size`` elements, padded by ``begin`` and ``end``, is::
+
+        span = (kernel - 1) * dilation + 1
+        out = floor((size + begin + end - span) / stride) + 1
+
+    With ``ceil_mode=1``, the quotient is rounded up, and a last window that would start in the padding at the end is
+    dropped. An axis without a window is an error.
+
+    As in ONNX, `strides` defaults to 1. In PyTorch and Keras, it defaults to the kernel size. For windows of 2 that do
+    not overlap, pass ``strides=2``.
+
+    `pads` lists the beginnings of all axes before the ends. For images, ``pads=(1, 0, 2, 0)`` adds 1 row at the top, 2
+    rows at the bottom, and no columns. ``pads=1`` adds 1 on every side.
+
+    "NOTSET" uses `pads`, and "VALID" means no padding. "SAME_UPPER" and "SAME_LOWER" make ``out = ceil(size / stride)``
+    by adding ``max(0, (out - 1) * stride + span - size)`` elements of padding, half of them on each side. If that
+    number is odd, the extra element goes to the end with "SAME_UPPER", and to the beginning with "SAME_LOWER". Nonzero
+    `pads` are refused unless `auto_pad` is "NOTSET".
+
+    A minimum is bit-identical to an element of `x`. A NaN counts as smaller than any number. Indices give the first of
+    equal minima. datetime64 and timedelta64 are accepted too, where NaT counts as NaN.
+
+    The minimum of a window entirely in padding is inf, or the largest integer of the dtype.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> x = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], np.uint16)
+    >>> onnxpool.min_pool(x, 2, axes=(0, 1)).tolist()
+    [[1, 2], [4, 5]]
+    >>> onnxpool.min_pool(x, 2, axes=(0, 1), return_indices=True)[1].tolist()
+    [[0, 1], [3, 4]]
+
+    Windows of odd size around every pixel erode an image:
+
+    >>> onnxpool.min_pool(x, 3, pads=1, axes=(0, 1)).tolist()
+    [[1, 1, 2], [1, 1, 2], [4, 4, 5]]
+    """
+    op = made(MinPool, kernel_shape=kernel_shape, axes=axes, strides=strides, pads=pads, dilations=dilations,
+              auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -1214,6 +1448,7 @@ def global_max_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bo
     --------
     GlobalMaxPool : Object whose attributes are checked once.
     max_pool : Maximum of each window, and its position.
+    global_min_pool : Minimum along given axes.
     global_average_pool : Mean of each channel.
     global_lp_pool : Lp norm of each channel.
 
@@ -1224,7 +1459,8 @@ def global_max_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bo
     `axes` is not part of ONNX. With `axes`, the axes of the result follow the order of `x`, the result is C-contiguous,
     and `channels_last` must be left out.
 
-    With `axes`, the dtypes bool, int8, uint8, int16, uint16, int32 and uint32 are accepted too. Their maxima are exact.
+    With `axes`, bool and integers of all sizes are accepted too, and so are datetime64 and timedelta64, where NaT
+    counts as NaN.
 
     A maximum is bit-identical to an element of `x`. NaN counts as larger than any number. Indices give the first of
     equal maxima.
@@ -1241,6 +1477,126 @@ def global_max_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bo
     [[[[6.0]]]]
     """
     op = made(GlobalMaxPool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims)
+    return op(x, out=out, num_threads=num_threads)
+
+
+@registered
+class GlobalMinPool(Whole, Minimum):
+    """
+    Operator GlobalMinPool, which is not part of ONNX, with its attributes.
+
+    Attributes are checked once, when the operator is created. Operators are immutable, hashable, picklable and
+    thread-safe.
+
+    Parameters
+    ----------
+    axes : int or sequence of int
+        Axes to pool. Attribute values follow the order of `axes`. Negative numbers count from the end. All other axes
+        are batch axes.
+    keepdims : bool, default: True
+        Whether the result keeps pooled axes with size 1, as in ONNX.
+
+    Raises
+    ------
+    PoolError
+        If the version does not allow an attribute, a shape or a value.
+    PoolTypeError
+        If the version does not allow a dtype or a kind of argument.
+
+    See Also
+    --------
+    global_min_pool : Minimum along given axes.
+
+    Notes
+    -----
+    The notes of `global_min_pool` also apply here. Attributes can be read by name. Call the operator as
+    ``op(X, out=None, num_threads=None)``. See `Operator` for the methods.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> op = onnxpool.GlobalMinPool(axes=(0, 1))
+    >>> op(np.full((2, 2, 3), 7, np.uint8)).tolist()
+    [[[7, 7, 7]]]
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *, axes: Ints, keepdims: bool = True) -> None:
+        self._set(axes=axes, keepdims=keepdims)
+
+
+@overload
+def global_min_pool(x: NDArray[T], *, axes: Ints, keepdims: bool = True, out: None = None,
+                    num_threads: int | None = None) -> NDArray[T]: ...
+
+
+@overload
+def global_min_pool(x: ArrayLike, *, axes: Ints, keepdims: bool = True, out: NDArray[T],
+                    num_threads: int | None = None) -> NDArray[T]: ...
+
+
+@overload
+def global_min_pool(x: ArrayLike, *, axes: Ints, keepdims: bool = True, out: None = None,
+                    num_threads: int | None = None) -> Array: ...
+
+
+@hinted
+def global_min_pool(x: ArrayLike, *, axes: Ints, keepdims: bool = True, out: Array | None = None,
+                    num_threads: int | None = None) -> Array:
+    """
+    Take the minimum along given axes.
+
+    Parameters
+    ----------
+    x : array_like of any shape
+        Input X, which is not changed: float16, bfloat16, float32, float64, bool, int8, uint8, int16, uint16, int32,
+        uint32, int64 or uint64.
+    axes : int or sequence of int
+        Axes to pool. Attribute values follow the order of `axes`. Negative numbers count from the end. All other axes
+        are batch axes.
+    keepdims : bool, default: True
+        Whether the result keeps pooled axes with size 1, as in ONNX.
+    out : ndarray, optional
+        Array that receives the result and is returned. It must have the shape and dtype of the result, and may overlap
+        the inputs.
+    num_threads : int, optional
+        Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
+        single-threaded.
+
+    Returns
+    -------
+    ndarray of the shape of `x`, with size 1 along pooled axes, or without these axes
+        Result Y, with the dtype of `x` in native byte order.
+
+    Raises
+    ------
+    PoolError
+        If the version does not allow an attribute, a shape or a value.
+    PoolTypeError
+        If the version does not allow a dtype or a kind of argument.
+
+    See Also
+    --------
+    GlobalMinPool : Object whose attributes are checked once.
+    min_pool : Minimum of each window, and its position.
+    global_max_pool : Maximum of each channel.
+
+    Notes
+    -----
+    This operator is not part of ONNX.
+
+    A minimum is bit-identical to an element of `x`. A NaN counts as smaller than any number. Indices give the first of
+    equal minima. datetime64 and timedelta64 are accepted too, where NaT counts as NaN.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxpool
+    >>> x = np.array([[1, 2], [3, 6]])
+    >>> onnxpool.global_min_pool(x, axes=1, keepdims=False).tolist()
+    [1, 3]
+    """
+    op = made(GlobalMinPool, axes=axes, keepdims=keepdims)
     return op(x, out=out, num_threads=num_threads)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 from .. import schemas
 from ..arrays import dtype_name
 from ..base import Operator
-from ..dtypes import DTYPES
+from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError, PoolTypeError
 from ..windows import check_lengths, per_axis, pooled_shape, resolve, whole_windows, with_spatial
 
@@ -171,18 +171,35 @@ class Mean(Reducing):
     reduces = "mean"
 
 
-class Maximum(Reducing):
-    """An operator that takes maxima."""
+class Extremum(Reducing):
+    """An operator that takes maxima or minima."""
 
     __slots__ = ()
-    reduces = "max"
+
+    def _check_dtype(self, dtype: np.dtype[Any]) -> None:
+        if dtype.kind not in MOMENTS or not self._schema.axes or self.axes is None:
+            super()._check_dtype(dtype)
 
     def _dtypes_along_axes(self) -> tuple[str, ...]:
         return tuple(DTYPES) if self._schema.axes else ()
 
 
-class MaximumAndIndex(Maximum):
-    """An operator that takes maxima, and optionally returns their indices."""
+class Maximum(Extremum):
+    """An operator that takes maxima."""
+
+    __slots__ = ()
+    reduces = "max"
+
+
+class Minimum(Extremum):
+    """An operator that takes minima."""
+
+    __slots__ = ()
+    reduces = "min"
+
+
+class Indexed(Extremum):
+    """An operator that can return the indices of extrema."""
 
     __slots__ = ()
 

@@ -76,17 +76,17 @@ class Compiled(NamedTuple):
 
 def compiled_for(request: Request) -> Compiled:
     """The units for a request."""
-    reduction, dtype = request.reduction, dtype_name(request.dtype)
+    reduction, dtype = request.reduction, orders.held_as(request.dtype)
     name = "magnitude" if reduction.name == "norm" and math.isinf(reduction.p) else reduction.name
     integer = f"int{8 * request.dtype.itemsize}"
     if reduction.indexed:
-        order = orders.indexed_order_of(name, dtype)
+        order = orders.indexed_order_of(name, request.dtype)
         return Compiled("indexed_extremum", dtype if DTYPES[dtype].digits else integer, order)
     if name == "max" and DTYPES[dtype].digits and request.dtype.itemsize == 2:
-        return Compiled(name, "float16", orders.order_of(name, dtype))
+        return Compiled(name, "float16", orders.order_of(name, request.dtype))
     if name in KINDS and dtype in KINDS[name].dtypes:
         return Compiled(summed(request), dtype)
-    return Compiled("extremum", integer, orders.order_of(name, dtype))
+    return Compiled("extremum", integer, orders.order_of(name, request.dtype))
 
 
 def summed(request: Request) -> str:
@@ -205,7 +205,7 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     way : Way, optional
         By default the one that was learned, or else the cheapest.
     """
-    dtype, reduction = dtype_name(request.dtype), request.reduction
+    dtype, reduction = orders.held_as(request.dtype), request.reduction
     if counts_beyond(request):
         raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
                         f"indices; give a dtype of 64 bits", "MaxPool", "X", value=dtype)

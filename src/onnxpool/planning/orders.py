@@ -4,9 +4,12 @@ Loops compare these integers; `Order` in `core/job.h` says how they compute them
 share a unit. Negative zero is less than zero. Any NaN is an extremum, whatever its sign.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..dtypes import DTYPES, SIGNED
+import numpy as np
+
+from ..arrays import dtype_name
+from ..dtypes import DTYPES, MOMENTS, SIGNED
 
 
 class Order(NamedTuple):
@@ -22,9 +25,15 @@ def repeated(bits: int, value: int) -> int:
     return (value & (1 << bits) - 1) * (((1 << 64) - 1) // ((1 << bits) - 1))
 
 
-def order_of(extremum: str, dtype: str) -> Order:
+def held_as(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype in the table, or of the one whose elements it has."""
+    return f"int{8 * dtype.itemsize}" if dtype.kind in MOMENTS else dtype_name(dtype)
+
+
+def order_of(extremum: str, dtype: np.dtype[Any]) -> Order:
     """The order of elements: "max", "min" or "magnitude", the largest absolute value of floats."""
-    row = DTYPES[dtype]
+    name = held_as(dtype)
+    row = DTYPES[name]
     bits = 8 * row.itemsize
     sign, flip = 1 << bits - 1, -1 if extremum == "min" else 0
     if extremum == "magnitude":  # a negative element loses its sign, and then all are unsigned integers
@@ -32,21 +41,21 @@ def order_of(extremum: str, dtype: str) -> Order:
     elif row.digits:  # a sign and a magnitude; the NaNs of either sign are beyond infinity
         mask, shift = sign - 1, (1 << row.digits - 1) - 1
     else:
-        mask, shift = 0, 0
-        if dtype not in SIGNED:
+        mask, shift = 0, dtype.kind in MOMENTS and extremum == "max"  # NaT is the least integer
+        if name not in SIGNED:
             flip ^= sign
-        if dtype == "bool" and extremum == "min":  # the minimum of no elements is 1
+        if name == "bool" and extremum == "min":  # the minimum of no elements is 1
             flip = sign | 1
     return Order(repeated(bits, mask), repeated(bits, flip), repeated(bits, shift))
 
 
-def indexed_order_of(extremum: str, dtype: str) -> Order:
+def indexed_order_of(extremum: str, dtype: np.dtype[Any]) -> Order:
     """The order of extrema with indices. Integers are widened, and floats are compared as floats, so that the first NaN
     counts."""
-    row = DTYPES[dtype]
-    bits = 64 if row.itemsize == 8 else 32
-    if row.digits:
+    own, bits = 8 * dtype.itemsize, 64 if dtype.itemsize == 8 else 32
+    if DTYPES[held_as(dtype)].digits:
         return Order(flip=repeated(bits, 1 << bits - 1) if extremum == "min" else 0)
-    flip = order_of(extremum, dtype).flip & (1 << 8 * row.itemsize) - 1
-    negative = flip >> 8 * row.itemsize - 1
-    return Order(flip=repeated(bits, flip - (negative << 8 * row.itemsize)))
+    order = order_of(extremum, dtype)
+    flip = order.flip & (1 << own) - 1
+    negative = flip >> own - 1
+    return order._replace(flip=repeated(bits, flip - (negative << own)))

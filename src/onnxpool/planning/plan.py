@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import kernels, threads
 from ..arrays import Array, allocate, can_be, check_out, delivered
+from ..dtypes import MOMENTS
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..explain import Explanation, axis_lines, explain, looks_coloured
@@ -286,7 +287,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
             x = np.ascontiguousarray(x) if self._joins else x
             pool = self._pool(x, y, indices)
             pool.run(x, y, team, rule, indices)
-            if not self._plain and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
+            if not self._plain and self.dtype.kind not in MOMENTS and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
                 self._plain.append(kernels.PlainPool(
                     pool, x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype, quantised=self._quantised,
                     indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES))

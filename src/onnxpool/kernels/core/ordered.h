@@ -80,12 +80,22 @@ INLINE void total_add(Total *total, vec_t value, places_t place, int nans) {
 enum { PLACES = 1 };
 enum { FLAT = 128 }; /* measured: writing the indices of more items takes too many streams */
 INLINE vec_t flipped(vec_t v, const Rule *rule) { return (vec_t)((pattern_t)v ^ repeated(rule->order.flip)); }
-#if defined(OF_INTEGERS)
+#if defined(OF_INTEGERS) && defined(OF_64_BITS) /* they may be those of datetimes, which have a NaN */
+INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
+    return (vec_t)((pattern_t)flipped(widen(x), rule) - repeated(rule->order.shift));
+}
+INLINE vec_t restored(vec_t v, const Rule *rule) {
+    return flipped((vec_t)((pattern_t)v + repeated(rule->order.shift)), rule);
+}
+#elif defined(OF_INTEGERS)
 INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return flipped(widen(x), rule); }
+#define restored flipped
 #else
 INLINE vec_t vec_none(void) { return vec_fill(-__builtin_inf()); }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return flipped(widen_bits(x), rule); }
+#define restored flipped
 #endif
 #if defined(ELEMENTS_IN_PAIRS)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
@@ -94,7 +104,7 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
 #endif
 INLINE void vec_finish(elem_t *y, vec_t v, vec_t count, vec_t inverse, const Rule *rule) {
     (void)count, (void)inverse;
-    v = flipped(v, rule);
+    v = restored(v, rule);
 #if defined(OF_INTEGERS)
     __extension__ const __auto_type bits = narrow(v);
 #else
