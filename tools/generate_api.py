@@ -381,10 +381,11 @@ def names(exported: Iterable[str]) -> str:
 
 def imported(module: str, members: Iterable[str]) -> str:
     """The source of an import of a neighbouring module."""
-    line = f"from .{module} import {', '.join(sorted(members))}"
+    members = sorted(members)
+    line = f"from .{module} import {', '.join(members)}"
     if len(line) <= WIDTH:
         return line
-    return "\n".join((f"from .{module} import (", *(f"    {name}," for name in sorted(members)), ")"))
+    return "\n".join((f"from .{module} import (", *(f"    {name}," for name in members), ")"))
 
 
 def choices(operators: Iterable[Operator]) -> dict[str, str]:

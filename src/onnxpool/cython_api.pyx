@@ -16,7 +16,7 @@ from . import kernels, schemas
 from .base import by_name
 from .errors import PoolError, PoolTypeError
 from .arrays import can_be, dtype_named
-from .dtypes import DTYPES
+from .dtypes import BYTES, DTYPES, FLOATS
 from .execution import Plan
 from .planning.plan import INDEX, WindowPlan
 from .limits import MOST_THREADS
@@ -43,7 +43,7 @@ OPERATIONS = {
     ONNXPOOL_QLINEAR_GLOBAL_AVERAGE_POOL: "QLinearGlobalAveragePool",
     ONNXPOOL_NHWC_MAX_POOL: "NhwcMaxPool",
 }
-ELEMENTS = {dtype.onnx: name for name, dtype in DTYPES.items()}
+ELEMENTS = {DTYPES[name].onnx: name for name in (*FLOATS, *BYTES)}
 AUTO_PADS = {
     ONNXPOOL_NOTSET: "NOTSET",
     ONNXPOOL_SAME_UPPER: "SAME_UPPER",

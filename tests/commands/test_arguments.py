@@ -273,10 +273,14 @@ LISTS = ("{}".format, lambda value: f"[{value}]", lambda value: f"({value})".rep
 def calls(draw):
     """An operator, arguments of its class, and words that mean the same."""
     name = draw(st.sampled_from(sorted(registry)))
-    kinds = schemas.SCHEMAS[name].versions[-1].attributes
+    kinds = schemas.ALL_SCHEMAS[name].versions[-1].attributes
     ours = {"opset": st.integers(0, 25), "channels_last": st.booleans(), "return_indices": st.booleans(),
             "keepdims": st.booleans(), "axes": st.sampled_from([(2, 3), (-2, -1), -1, (0, 9)])}
+    if name in schemas.OWN_SCHEMAS:
+        del ours["opset"], ours["channels_last"]
     taken = draw(st.lists(st.sampled_from([*kinds, *ours]), unique=True))
+    if name in schemas.OWN_SCHEMAS and "axes" not in taken:
+        taken.append("axes")
     given = {argument: draw(values(kinds[argument]) if argument in kinds else ours[argument]) for argument in taken}
     words = []
     for argument, value in given.items():

@@ -27,7 +27,9 @@ import onnxpool.dask as pools  # noqa: E402
 Array = NDArray[Any]
 MODEL = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "model_scaling.py"))
 WINDOWED, WHOLE = cases_axes.WINDOWED, cases_axes.WHOLE
-POOLS = {operator: getattr(pools, FUNCTIONS[operator]) for operator in (*WINDOWED, *WHOLE)}
+NAMES = {operator: re.sub("(?<=[a-z])(?=[A-Z])", "_", operator).lower() for operator in (*WINDOWED, *WHOLE)}
+POOLS = {operator: getattr(pools, name) for operator, name in NAMES.items()}
+OF_ONNX = [operator for operator in WINDOWED if operator in FUNCTIONS]
 
 
 def computed(y: Any) -> Any:
@@ -55,7 +57,7 @@ def check_windows(seed: int) -> None:
     """A random windowed call, in random chunks, with or without chunks for the result."""
     rng = np.random.default_rng(seed)
     if seed % 2:
-        call = draw_pool(SeededChoices(seed), WINDOWED[seed % 3])
+        call = draw_pool(SeededChoices(seed), OF_ONNX[seed % 3])
         x, operator, given = call.x, call.operator, {**call.attributes, "channels_last": call.channels_last}
         given |= {} if call.opset is None else {"opset": call.opset}
     else:
@@ -63,7 +65,7 @@ def check_windows(seed: int) -> None:
                     if case.operator in WINDOWED)
         x, operator, given = case.x, case.operator, {**case.attributes, "axes": case.axes}
         given |= {"return_indices": True} if case.indexed else {}
-    function = getattr(onnxpool, FUNCTIONS[operator])
+    function = getattr(onnxpool, NAMES[operator])
     try:
         truth = function(x, **given)
     except onnxpool.PoolError:
@@ -86,7 +88,7 @@ def check_whole(seed: int) -> None:
     truth = case.make()(x)
     d = da.from_array(x, chunks=random_chunks(rng, x.shape))
     y = computed(POOLS[case.operator](d, **case.attributes, axes=case.axes, keepdims=case.keepdims))
-    if case.operator == "GlobalMaxPool" or all(len(sizes) == 1 for sizes in d.chunks):
+    if case.operator in cases_axes.EXTREMA or all(len(sizes) == 1 for sizes in d.chunks):
         assert np.array_equal(y, truth, equal_nan=y.dtype.kind == "f") or not differs(y, truth), (seed, d.chunks)
     assert cases_axes.difference(case, y, None, truth, None) is None, (seed, d.chunks)
 

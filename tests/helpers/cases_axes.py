@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 import onnxpool
 
 Array = NDArray[Any]
-WINDOWED = ("MaxPool", "AveragePool", "LpPool")
-WHOLE = ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool")
+WINDOWED = ("MaxPool", "MinPool", "AveragePool", "LpPool")
+WHOLE = ("GlobalMaxPool", "GlobalMinPool", "GlobalAveragePool", "GlobalLpPool")
+EXTREMA = ("MaxPool", "MinPool", "GlobalMaxPool", "GlobalMinPool")
 FLOATS = tuple(map(np.dtype, (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)))
-INTEGERS = tuple(map(np.dtype, (np.uint8, np.int8, np.bool_, np.int16, np.uint16, np.int32, np.uint32)))
-MAXIMA = (*FLOATS, *INTEGERS)
+INTEGERS = tuple(map(np.dtype, (np.uint8, np.int8, np.bool_, np.int16, np.uint16, np.int32, np.uint32, np.int64,
+                                np.uint64, "datetime64[s]", "timedelta64[ns]")))
+ANY = (*FLOATS, *INTEGERS)
 
 
 class Case(NamedTuple):
@@ -35,9 +37,14 @@ class Case(NamedTuple):
 
 def elements(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Random elements, some of them equal, and occasionally some that are not finite."""
-    if dtype.kind in "iub":
-        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-        return np.where(rng.random(shape) < 0.5, rng.integers(low, high + 1, shape), low).astype(dtype)
+    if dtype.kind == "b":
+        return rng.random(shape) < 0.5
+    if dtype.kind in "iumM":
+        held = np.dtype(np.int64) if dtype.kind in "mM" else dtype
+        low, high = np.iinfo(held).min, np.iinfo(held).max
+        few = dtype.kind in "mM" and rng.random() < 0.5  # NaT, which is the least integer
+        x = rng.integers(low, high, shape, held, endpoint=True)
+        return np.where(rng.random(shape) < (0.02 if few else 0.5), low, x).astype(held).view(dtype)
     x = np.round(rng.standard_normal(shape) * 4, int(rng.choice([0, 1, 17])))
     if rng.random() < 0.2:
         x = np.where(rng.random(shape) < 0.1, rng.choice([math.nan, math.inf, -math.inf, -0.0]), x)
@@ -84,14 +91,14 @@ def random_case(seed: int) -> Case:
     """The random call of a seed."""
     rng = np.random.default_rng(seed)
     operator = str(rng.choice([*WINDOWED, *WHOLE]))
-    dtype = rng.choice(np.array(MAXIMA if "Max" in operator else FLOATS, object))
+    dtype = rng.choice(np.array(ANY if operator in EXTREMA else FLOATS, object))
     rank = int(rng.integers(1, 6))
     shape = tuple(int(rng.choice([1, 2, 3, 5, 9, 17])) if rng.random() > 0.1 or rank > 3 else 70 for _ in range(rank))
     axes = tuple(map(int, rng.permutation(rank)[:rng.integers(1, rank + 1)]))
     named = tuple(axis - rank if rng.random() < 0.3 else axis for axis in axes)
     x = laid(rng, elements(rng, shape, dtype))
     return Case(operator, named, attributes(rng, operator, [shape[axis] for axis in axes]),
-                operator in WINDOWED or bool(rng.integers(0, 2)), operator == "MaxPool" and rng.random() < 0.5, x)
+                operator in WINDOWED or bool(rng.integers(0, 2)), operator in ("MaxPool", "MinPool") and rng.random() < 0.5, x)
 
 
 def reordered(case: Case) -> tuple[tuple[int, ...], dict[str, Any]]:
@@ -108,6 +115,22 @@ def reordered(case: Case) -> tuple[tuple[int, ...], dict[str, Any]]:
     return tuple(sorted(places)), changed
 
 
+def ranked(x: Array, least: bool) -> tuple[Array, Array]:
+    """Elements as floats of the same order, or of the reverse order, and their values: the first one is that of a window
+    entirely in padding, and the last one is NaT."""
+    held = x.view(np.int64 if x.dtype.kind in "mM" else np.uint8 if x.dtype.kind == "b" else x.dtype)
+    low, high = (0, 1) if x.dtype.kind == "b" else (np.iinfo(held.dtype).min, np.iinfo(held.dtype).max)
+    values, places = np.unique(held, return_inverse=True)
+    ranks = places.reshape(x.shape).astype(np.float64)
+    if least:
+        values, ranks = values[::-1], len(values) - 1 - ranks
+    if x.dtype.kind in "mM":
+        ranks[np.isnat(x)] = np.nan
+        low += 1
+    numbers = np.array([high if least else low, *values.tolist(), np.iinfo(held.dtype).min], object)
+    return ranks, numbers.astype(held.dtype).view(x.dtype)
+
+
 def expected(case: Case) -> tuple[Array, Array | None]:
     """The expected result: the elements of all other axes become images of one channel."""
     places, given = reordered(case)
@@ -115,12 +138,16 @@ def expected(case: Case) -> tuple[Array, Array | None]:
     order = (*kept, *places)
     first = np.ascontiguousarray(case.x.transpose(order))
     images = first.reshape(-1, 1, *first.shape[len(kept):])
-    pool = getattr(onnxpool, case.operator)(**given, **({"return_indices": True} if case.indexed else {}))
-    whole_numbers = case.x.dtype.kind in "iub"
-    wide = images.astype(np.float64) if whole_numbers else images
-    y, indices = pool(wide) if case.indexed else (pool(wide), None)
-    if whole_numbers:  # windows entirely in the padding have the smallest number
-        y = np.maximum(y, 0 if case.x.dtype == bool else np.iinfo(case.x.dtype).min).astype(case.x.dtype)
+    pool = getattr(onnxpool, case.operator.replace("Min", "Max"))(
+        **given, **({"return_indices": True} if case.indexed else {}))
+    least = "Min" in case.operator
+    if case.x.dtype.kind in "iubmM":
+        wide, numbers = ranked(images, least)
+        y, indices = pool(wide) if case.indexed else (pool(wide), None)
+        y = numbers[np.where(y != y, -1, np.maximum(y, -1) + 1).astype(int)]
+    else:
+        y, indices = pool(-images if least else images) if case.indexed else (pool(-images if least else images), None)
+        y = -y if least else y
 
     def restored(result: Array) -> Array:
         back = result.reshape(*first.shape[:len(kept)], *result.shape[2:]).transpose(np.argsort(order))
@@ -136,7 +163,7 @@ def bits(x: Array) -> Array:
     """The bits of an array in row-major order, where every NaN is as good as another."""
     x = np.ascontiguousarray(x)
     pattern = x.view(f"u{x.dtype.itemsize}")
-    return pattern if x.dtype.kind in "iub" else np.where(x != x, 0, pattern)
+    return pattern if x.dtype.kind in "iubmM" else np.where(x != x, 0, pattern)
 
 
 def difference(case: Case, y: Array, indices: Array | None, truth: Array, places: Array | None) -> str | None:
@@ -146,9 +173,11 @@ def difference(case: Case, y: Array, indices: Array | None, truth: Array, places
     if places is not None and (indices is None or not np.array_equal(indices, places)):
         return "other indices"
     if case.operator in WINDOWED:
+        if case.operator == "MinPool" and case.x.dtype in FLOATS:  # either of two zeros
+            y, truth = y + y.dtype.type(0), truth + truth.dtype.type(0)
         return None if np.array_equal(bits(y), bits(truth)) else "other bits"
-    if case.operator == "GlobalMaxPool":
-        return None if np.array_equal(y, truth, equal_nan=y.dtype.kind not in "iub") else "other maxima"
+    if case.operator in EXTREMA:
+        return None if np.array_equal(y, truth, equal_nan=y.dtype.kind not in "iub") else "other extrema"
     pooled = tuple(axis % case.x.ndim for axis in case.axes)
     magnitudes = np.abs(case.x.astype(np.float64)).mean(pooled, keepdims=case.keepdims)
     unit = float(ml_dtypes.finfo(y.dtype).eps)

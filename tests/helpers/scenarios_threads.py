@@ -27,6 +27,8 @@ def jobs() -> list[tuple[Any, list[Any]]]:
         (onnxpool.GlobalAveragePool(), [SMALL.astype(np.float64)]),
         (onnxpool.GlobalMaxPool(channels_last=True), [SMALL]),
         (onnxpool.GlobalLpPool(p=3), [SMALL]),
+        (onnxpool.MinPool(kernel_shape=3, axes=(2, 3)), [(SMALL * 40).astype(np.int16)]),
+        (onnxpool.GlobalMinPool(axes=(1, 2)), [SMALL]),
         (onnxpool.LpPool(kernel_shape=3), [SMALL]),
         (onnxpool.NhwcMaxPool(kernel_shape=2), [np.ascontiguousarray(np.moveaxis(whole, 1, -1))]),
         (onnxpool.QLinearAveragePool(kernel_shape=2), [whole, 0.1, 3, 0.05, -4]),

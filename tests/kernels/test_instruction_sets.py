@@ -7,6 +7,7 @@ import hashlib
 import json
 import sys
 
+import cases_axes
 import numpy as np
 import pytest
 from calls import FUNCTIONS, SeededChoices
@@ -25,7 +26,7 @@ NOISE = "165"  # the byte with which glibc fills memory when it is allocated and
 def plain(y):
     """The bytes of a result, with one pattern for every NaN."""
     y = np.ascontiguousarray(y)
-    if y.dtype.kind not in "iu":
+    if y.dtype.kind not in "iubmM":
         y[y != y] = np.nan
     return y.tobytes()
 
@@ -45,9 +46,24 @@ def digest(operator):
     return summary.hexdigest()
 
 
+def digest_of_axes():
+    """A digest of the results of random calls with named axes, on arrays of every dtype."""
+    summary = hashlib.sha256()
+    for seed in range(4 * CALLS):
+        case = cases_axes.random_case(seed)
+        try:
+            results = case.make()(case.x)
+        except onnxpool.PoolError:
+            summary.update(b"refused")
+            continue
+        for y in results if case.indexed else (results,):
+            summary.update(plain(y))
+    return summary.hexdigest()
+
+
 def digests():
     """The digests of all operators."""
-    return {operator: digest(operator) for operator in FUNCTIONS}
+    return {**{operator: digest(operator) for operator in FUNCTIONS}, "axes": digest_of_axes()}
 
 
 @pytest.mark.parametrize("level", INSTRUCTION_SETS)

@@ -177,11 +177,10 @@ def test_a_known_problem_is_not_measured_again(plan, monkeypatch):
 
 
 def test_plans_with_one_way_return_themselves(monkeypatch):
-    """Nothing is measured for copies, for integers that NumPy reduces, for regions and for empty arrays."""
+    """Nothing is measured for copies, for regions and for empty arrays."""
     monkeypatch.setattr(ways, "fastest", lambda calls, seconds: pytest.fail("measured"))
     for operator, shape, dtype in [
             (onnxpool.MaxPool(kernel_shape=1, strides=2), (1, 1, 8, 8), "float32"),
-            (onnxpool.GlobalMaxPool(axes=0), (8, 8), "int32"),
             (onnxpool.MaxRoiPool(pooled_shape=2), (1, 1, 8, 8), "float32"),
             (onnxpool.MaxUnpool(kernel_shape=2), (1, 1, 8, 8), "float32"),
             (onnxpool.MaxPool(kernel_shape=2), (0, 1, 8, 8), "float32")]:

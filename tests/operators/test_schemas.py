@@ -302,7 +302,7 @@ def test_another_default_is_a_row(operator: str, attribute: str, kind: Attribute
     rows = (schemas.since(1, newest.attributes, dtypes=newest.dtypes, outputs=newest.outputs),
             schemas.since(NEWEST, {attribute: kind}))
     changed = schema._replace(versions=schemas.history(operator, *rows).versions)
-    monkeypatch.setitem(schemas.SCHEMAS, operator, changed)
+    monkeypatch.setitem(schemas.ALL_SCHEMAS, operator, changed)
     later: Any = type(operator, (usual,), {"__slots__": (), "_schema": changed})
     given = {name: value for name, value in ATTRIBUTES[operator].items() if name != attribute}
     if attribute == "count_include_pad":

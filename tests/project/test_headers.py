@@ -19,8 +19,9 @@ PLACES = ["-isystem", sysconfig.get_path("include"), *(f"-I{place}" for place in
           (SOURCES, KERNELS / "core", KERNELS / "other", MADE.name))]
 LEVELS = ["x86-64", pytest.param("x86-64-v3", marks=pytest.mark.slow), "x86-64-v4"]
 # Headers of loops check which unit they are compiled for.
-UNITS = ["max int8", "mean float32", "norm float16", "long_quantised_mean uint8", "magnitude float64", "wide bfloat16",
-         "indexed_max float32", "mean_in_order uint8"]
+UNITS = ["max int8", "max float16", "extremum int8", "extremum int64", "mean float32", "norm float16",
+         "long_quantised_mean uint8", "wide bfloat16", "indexed_extremum float32", "indexed_extremum int16",
+         "indexed_extremum int64", "mean_in_order uint8"]
 OF_UNITS = {"dtype", "element", "extremes", "leaves", "ordered"}  # element.h includes ordered.h
 CORE = sorted(path.name for path in (KERNELS / "core").glob("*.h") if path.stem not in OF_UNITS)
 OTHER = sorted(path.name for path in (KERNELS / "other").glob("*.h"))
@@ -65,7 +66,7 @@ def test_headers_give_no_warning(compiler: str, level: str) -> None:
     found = [warnings(compiler, level, text, *options) for text in files for options in ([], *openmp)]
     for unit in UNITS:
         reduction, element = unit.split()
-        ordered = reduction in {"indexed_max", "mean_in_order"}
+        ordered = reduction in {"indexed_extremum", "mean_in_order"}
         text = source("element.h") if ordered else source("leaves.h", "extremes.h")
         found.append(warnings(compiler, level, text, f"-DREDUCTION_{reduction}", f"-DELEMENT_{element}"))
     assert "".join(found) == ""

@@ -16,7 +16,7 @@ def run(args: argparse.Namespace) -> int:
     for text in args.operators:
         name = operator_of(text)
         if name not in schemas.SCHEMAS:
-            raise unknown(text, "not a pooling operator of ONNX", f"give one or more of {', '.join(schemas.SCHEMAS)}")
+            raise unknown(text, "not a pooling operator", f"give one or more of {', '.join(schemas.SCHEMAS)}")
         chosen[name] = text
     rows = [row for row in schemas.supported() if not chosen or row["operator"] in chosen]
     if args.json:

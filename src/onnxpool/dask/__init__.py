@@ -13,6 +13,14 @@ from typing import TYPE_CHECKING, Any
 from ..hints import hinted
 from ..keys import made
 from ..operators import (
+    AveragePool,
+    GlobalAveragePool,
+    GlobalLpPool,
+    GlobalMaxPool,
+    GlobalMinPool,
+    LpPool,
+    MaxPool,
+    MinPool,
 )
 from .graphs import pooled
 

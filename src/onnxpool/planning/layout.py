@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..arrays import dtype_name
-from ..dtypes import DTYPES
+from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
 from ..kernels import pool as pools
 from ..limits import CACHE_LINE, FEW
@@ -76,7 +76,8 @@ class Compiled(NamedTuple):
 
 def compiled_for(request: Request) -> Compiled:
     """The units for a request."""
-    reduction, dtype = request.reduction, orders.held_as(request.dtype)
+    reduction = request.reduction
+    dtype = "int64" if request.dtype.kind in MOMENTS else dtype_name(request.dtype)
     name = "magnitude" if reduction.name == "norm" and math.isinf(reduction.p) else reduction.name
     integer = f"int{8 * request.dtype.itemsize}"
     if reduction.indexed:
@@ -84,19 +85,13 @@ def compiled_for(request: Request) -> Compiled:
         return Compiled("indexed_extremum", dtype if DTYPES[dtype].digits else integer, order)
     if name == "max" and DTYPES[dtype].digits and request.dtype.itemsize == 2:
         return Compiled(name, "float16", orders.order_of(name, request.dtype))
-    if name in KINDS and dtype in KINDS[name].dtypes:
-        return Compiled(summed(request), dtype)
-    return Compiled("extremum", integer, orders.order_of(name, request.dtype))
-
-
-def summed(request: Request) -> str:
-    """The reduction, or that for longer sums."""
-    name = request.reduction.name
+    if name not in KINDS or dtype not in KINDS[name].dtypes:
+        return Compiled("extremum", integer, orders.order_of(name, request.dtype))
     if name == "quantised_mean":
         most = 2**31 >> 8 * request.dtype.itemsize  # taps whose sum is sure to fit into 32 bits
         if math.prod(axis.most for axis in request.axes) > most:
-            return "long_quantised_mean"
-    return name
+            name = "long_quantised_mean"
+    return Compiled(name, dtype)
 
 
 def memory_order(x: NDArray[Any], channel: int) -> tuple[int, ...] | None:
@@ -139,16 +134,17 @@ def problem_of(request: Request, form: Form, name: str) -> Problem:
                    joined=form.joined(dict(request.windows)) if whole else 1)
 
 
-def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
-                contiguous: bool) -> tuple[list[Form], list[Problem]]:
-    """The forms of a request for these strides, and the problem of each."""
-    forms, name = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize), compiled_for(request).reduction
+def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
+                name: str | None = None) -> tuple[list[Form], list[Problem]]:
+    """The forms of a request for these strides, and the problem of each; `name` is the reduction of its units, if known."""
+    forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
+    name = name or compiled_for(request).reduction
     return forms, [problem_of(request, form, name) for form in forms]
 
 
 def key_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> str:
     """The problem as text: all that the fastest way can depend on."""
-    forms, _ = problems_of(request, x, results, contiguous)
+    forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
     return key_in(request, x, results, forms[0])
 
 
@@ -205,11 +201,12 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     way : Way, optional
         By default the one that was learned, or else the cheapest.
     """
-    dtype, reduction = orders.held_as(request.dtype), request.reduction
+    reduction, compiled = request.reduction, compiled_for(request)
+    dtype = compiled.dtype
     if counts_beyond(request):
         raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
                         f"indices; give a dtype of 64 bits", "MaxPool", "X", value=dtype)
-    forms, problems = problems_of(request, x, results, contiguous)
+    forms, problems = problems_of(request, x, results, contiguous, compiled.reduction)
     if way is None and learned:
         way = learned.get(key_in(request, x, results, forms[0]))
     if way is None:
@@ -223,11 +220,10 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     retries = ranges.retries(reduction, dtype)
     least, largest = ranges.harmless(reduction, dtype, problem.axes) if retries else (0.0, math.inf)
     groups = math.prod([dim.size for dim in form.groups])
-    compiled = compiled_for(request)
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
                  digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean", low=low, high=high,
                  order=compiled.order, least=least, largest=largest, indexed=reduction.indexed, copy=COPY,
-                 route=step.name, stages=stages_of(problem, step, groups, compiled.dtype, retries, contiguous,
+                 route=step.name, stages=stages_of(problem, step, groups, dtype, retries, contiguous,
                                                    way.room if way else 1.0))
 
 

@@ -24,8 +24,11 @@ enum { HAS_NANS = 1 };
 typedef lane_bits_t seen_t;
 INLINE seen_t seen_nothing(void) { return (seen_t){0}; }
 INLINE void see(seen_t *seen, vec_t v) {
-    if (HAS_NANS)
-        *seen |= v != v;
+#if defined(OF_INTEGERS)
+    (void)seen, (void)v;
+#else
+    *seen |= v != v;
+#endif
 }
 INLINE void seen_join(seen_t *seen, seen_t later) { *seen |= later; }
 INLINE int seen_nan(const seen_t *seen) { return HAS_NANS && any_lane(seen); }
