@@ -69,8 +69,8 @@ PARAMETERS = {
 
 # Exceptions for one operator: types and texts of attributes and parameters.
 PAIR = ("ndarray, or tuple of two with Indices, optional",
-        "Arrays that receive the results and are returned. In a tuple, either may be None. They may overlap `x`, but not "
-        "each other.")
+        "Arrays that receive the results and are returned. In a tuple, either may be None. They may overlap `x`, but "
+        "not each other.")
 OWN_AXES = ("Axes to pool. Attribute values follow the order of `axes`. Negative numbers count from the end. All other "
             "axes are batch axes.")
 SPECIAL = {
@@ -187,8 +187,8 @@ ABOUT_CLASS = """\
 Attributes are checked once, when the operator is created. Operators are immutable, hashable, picklable and
 thread-safe."""
 NOTES_OF_CLASS = """\
-The notes of `{function}` also apply here{reference}. Attributes can be read by name. Call the operator as ``op({inputs})``.
-See `Operator` for the methods."""
+The notes of `{function}` also apply here{reference}. Attributes can be read by name. Call the operator as
+``op({inputs})``. See `Operator` for the methods."""
 SHORT_OF_CLASS = "Object whose attributes are checked once."
 SHORT_OF_DASK = "Same function for NumPy arrays, with more notes."
 ABOUT_DASK = """\
@@ -320,8 +320,8 @@ indices : dask.array.Array of int64, of the shape of `y`
         notes=("size", "strides", "pads", "auto_pad", "minima", "empty_minimum"),
         see=("max_pool", "global_min_pool"),
         own_notes="""\
-The minima are ``x.ravel()[indices]``, or ``x.ravel(order="F")[indices]`` with ``storage_order=1``. The index of a window
-entirely in padding is -1.""",
+The minima are ``x.ravel()[indices]``, or ``x.ravel(order="F")[indices]`` with ``storage_order=1``. The index of a
+window entirely in padding is -1.""",
         returns="""\
 y : ndarray {shape}
     Minima, with the dtype of `x` in native byte order.

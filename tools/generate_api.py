@@ -142,8 +142,8 @@ class Operator:
     @property
     def ours(self) -> list[str]:
         """The parameters that are not part of ONNX."""
-        left_out = {"opset": self.own, "channels_last": self.own, "axes": not self.schema.axes, "keepdims": not (self.schema.axes and self.whole),
-                    "return_indices": self.newest.outputs < 2}
+        left_out = {"opset": self.own, "channels_last": self.own, "axes": not self.schema.axes,
+                    "keepdims": not (self.schema.axes and self.whole), "return_indices": self.newest.outputs < 2}
         return [name for name in OURS if not left_out.get(name)]
 
     # Types

@@ -114,8 +114,8 @@ class Operator(Frozen):
         checked = schemas.check_attributes(version, given)
         pooled = None if axes is None else Axes().check(Place(version.label, "axes"), axes)
         if pooled is None and schema.domain == schemas.OWN:
-            raise PoolTypeError(f"{version.label}: axes is None, but this operator is not part of ONNX and has no default; "
-                                f"name the pooled axes, such as axes=(0, 1)", version.label, "axes")
+            raise PoolTypeError(f"{version.label}: axes is None, but this operator is not part of ONNX and has no "
+                                f"default; name the pooled axes, such as axes=(0, 1)", version.label, "axes")
         if pooled is not None and channels_last:
             raise PoolError(f"{version.label}: axes={pooled} given together with channels_last; axes names the "
                             f"pooled axes in any layout, so leave channels_last out", version.label, "axes",

@@ -14,8 +14,9 @@ WINDOWED = ("MaxPool", "MinPool", "AveragePool", "LpPool")
 WHOLE = ("GlobalMaxPool", "GlobalMinPool", "GlobalAveragePool", "GlobalLpPool")
 EXTREMA = ("MaxPool", "MinPool", "GlobalMaxPool", "GlobalMinPool")
 FLOATS = tuple(map(np.dtype, (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)))
-INTEGERS = tuple(map(np.dtype, (np.uint8, np.int8, np.bool_, np.int16, np.uint16, np.int32, np.uint32, np.int64,
-                                np.uint64, "datetime64[s]", "timedelta64[ns]")))
+INTEGERS = tuple(np.dtype(name) for name in (
+    "uint8", "int8", "bool", "int16", "uint16", "int32", "uint32", "int64", "uint64", "datetime64[s]",
+    "timedelta64[ns]"))
 ANY = (*FLOATS, *INTEGERS)
 
 
@@ -98,7 +99,8 @@ def random_case(seed: int) -> Case:
     named = tuple(axis - rank if rng.random() < 0.3 else axis for axis in axes)
     x = laid(rng, elements(rng, shape, dtype))
     return Case(operator, named, attributes(rng, operator, [shape[axis] for axis in axes]),
-                operator in WINDOWED or bool(rng.integers(0, 2)), operator in ("MaxPool", "MinPool") and rng.random() < 0.5, x)
+                operator in WINDOWED or bool(rng.integers(0, 2)),
+                operator in ("MaxPool", "MinPool") and rng.random() < 0.5, x)
 
 
 def reordered(case: Case) -> tuple[tuple[int, ...], dict[str, Any]]:
@@ -116,8 +118,8 @@ def reordered(case: Case) -> tuple[tuple[int, ...], dict[str, Any]]:
 
 
 def ranked(x: Array, least: bool) -> tuple[Array, Array]:
-    """Elements as floats of the same order, or of the reverse order, and their values: the first one is that of a window
-    entirely in padding, and the last one is NaT."""
+    """Elements as floats of the same order, or of the reverse order, and their values. The first value is that of a
+    window entirely in padding, and the last one is NaT."""
     held = x.view(np.int64 if x.dtype.kind in "mM" else np.uint8 if x.dtype.kind == "b" else x.dtype)
     low, high = (0, 1) if x.dtype.kind == "b" else (np.iinfo(held.dtype).min, np.iinfo(held.dtype).max)
     values, places = np.unique(held, return_inverse=True)

@@ -18,8 +18,8 @@ class Total:
     """
     The result of the shares added so far.
 
-    Extrema are exact. Means are added in float64, weighted by the sizes of their shares. Norms are scaled by the largest
-    norm before their powers are added, so that no sum overflows.
+    Extrema are exact. Means are added in float64, weighted by the sizes of their shares. Norms are scaled by the
+    largest norm before their powers are added, so that no sum overflows.
     """
 
     def __init__(self, reduction: Reduction, taps: int) -> None:

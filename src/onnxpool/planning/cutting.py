@@ -13,8 +13,7 @@ from ..execution import Plan
 from ..parts import Limit, Part, Range, Share, grid
 from ..places import row_major
 from ..windows import Axis, whole_windows
-from .request import MERGES
-from .request import Reduction
+from .request import MERGES, Reduction
 
 INDEX_BYTES = 8
 

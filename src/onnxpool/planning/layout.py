@@ -67,7 +67,7 @@ class Setup(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """The reduction of the units for a request, in the table of reductions, and the dtype for which they are compiled."""
+    """The reduction and the dtype for which the units of a request are compiled."""
 
     reduction: str
     dtype: str
@@ -136,7 +136,7 @@ def problem_of(request: Request, form: Form, name: str) -> Problem:
 
 def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
                 name: str | None = None) -> tuple[list[Form], list[Problem]]:
-    """The forms of a request for these strides, and the problem of each; `name` is the reduction of its units, if known."""
+    """The forms of a request for these strides, and the problem of each. `name` is the reduction of its units."""
     forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
     name = name or compiled_for(request).reduction
     return forms, [problem_of(request, form, name) for form in forms]

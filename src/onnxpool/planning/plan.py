@@ -32,8 +32,8 @@ QUANTISED = ("quantised_mean", "mean_in_order")  # reductions with scales and ze
 
 
 def is_plain(x: Array) -> bool:
-    """Whether kernels take an array as it is."""
-    return x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative
+    """Whether the number of its dtype, a shape and an address say all about an array. Times have units as well."""
+    return x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative and x.dtype.kind not in MOMENTS
 
 
 def steps(x: Array) -> Strides:
@@ -287,7 +287,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
             x = np.ascontiguousarray(x) if self._joins else x
             pool = self._pool(x, y, indices)
             pool.run(x, y, team, rule, indices)
-            if not self._plain and self.dtype.kind not in MOMENTS and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
+            if not self._plain and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
                 self._plain.append(kernels.PlainPool(
                     pool, x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype, quantised=self._quantised,
                     indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES))

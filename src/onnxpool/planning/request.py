@@ -7,7 +7,6 @@ import numpy as np
 from ..places import row_major
 from ..windows import Axis, pooled_shape
 
-
 MERGES = {"max": "maximum", "min": "minimum"}  # the functions of NumPy that make one result of two
 
 
