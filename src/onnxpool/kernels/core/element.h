@@ -200,9 +200,9 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     const vec_t v = widen_to_double(x), magnitude = (vec_t)((int64_v)v & INT64_MAX);
     if (rule->p == 2)
         return v * v;
-#if !defined(BASELINE) || defined(STEP_whole) /* they are a sixth of the code of windows */
     if (rule->p == 1)
         return magnitude;
+#if defined(STEP_whole) /* elsewhere, roots take longer than a call */
     if (rule->p == 3)
         return v * v * magnitude;
 #endif
