@@ -59,6 +59,10 @@ PARAMETERS = {
              "Axes to pool, instead of the spatial axes. Attribute values follow the order of `axes`. Negative numbers "
              "count from the end. All other axes are batch axes."),
     "keepdims": ("bool, default: True", "Whether the result keeps pooled axes with size 1, as in ONNX."),
+    "dtype": ("dtype_like, optional",
+              "Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its "
+              "precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or "
+              "float64 for integers and bool."),
     "out": ("ndarray, optional",
             "Array that receives the result and is returned. It must have the shape and dtype of the result, and may "
             "overlap the inputs."),
@@ -110,6 +114,7 @@ RESULTS = {  # shapes of results, which follow "ndarray"
     "bins": "of shape (R, C, *bins), or (R, *bins, C) if `channels_last`",
 }
 RESULT = "Result Y, with the dtype of `x` in native byte order."
+RESULT_OF_MEANS = "Result Y in native byte order, with the dtype that `dtype` describes."
 
 REFUSED = {
     "PoolError": "If the version does not allow an attribute, a shape or a value.",
@@ -140,6 +145,10 @@ refused unless `auto_pad` is "NOTSET".""",
     "axes": """\
 `axes` is not part of ONNX. With `axes`, the axes of the result follow the order of `x`, the result is C-contiguous, and
 `channels_last` must be left out.""",
+    "integers_of_means": """\
+With `axes`, bool and integers of all sizes are accepted too. Their sums are exact, whatever the window, and each mean
+is rounded once, to the nearest value of the dtype of the result, with ties to even. As an integer, the mean of a window
+entirely in padding is 0.""",
     "divisor": """\
 The sum over a window is divided by the number of its taps inside the input. With ``count_include_pad=1``, taps in the
 padding also count, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count.""",
@@ -230,7 +239,7 @@ OPERATORS = {
         summary="Average each window of the spatial axes.",
         short="Mean of each window.",
         result="any_windows",
-        notes=(*WINDOWS, "axes", "divisor", "empty_mean", "nan", "sums"),
+        notes=(*WINDOWS, "axes", "integers_of_means", "divisor", "empty_mean", "nan", "sums"),
         see=("max_pool", "lp_pool", "global_average_pool", "qlinear_average_pool"),
         example="""\
 >>> import numpy as np, onnxpool
@@ -243,7 +252,15 @@ Padding does not count towards the divisor unless `count_include_pad` is 1:
 >>> onnxpool.average_pool(x, 2, strides=2, pads=(1, 1, 0, 0)).tolist()
 [[[[1.0, 2.5], [5.5, 7.0]]]]
 >>> onnxpool.average_pool(x, 2, strides=2, pads=(1, 1, 0, 0), count_include_pad=1).tolist()
-[[[[0.25, 1.25], [2.75, 7.0]]]]""",
+[[[[0.25, 1.25], [2.75, 7.0]]]]
+
+Means of integers are float64 by default, and integers on request:
+
+>>> image = np.array([[1, 2, 7], [4, 5, 7]], np.uint8)
+>>> onnxpool.average_pool(image, 2, axes=(0, 1)).tolist()
+[[3.0, 5.25]]
+>>> onnxpool.average_pool(image, 2, axes=(0, 1), dtype=np.uint8).tolist()
+[[3, 5]]""",
         example_of_class="""\
 >>> import onnxpool
 >>> op = onnxpool.AveragePool(kernel_shape=(3, 3), strides=2, pads=1)
@@ -399,7 +416,7 @@ indices : dask.array.Array of int64, of the shape of `y`
         summary="Average all spatial elements of each channel.",
         short="Mean of each channel.",
         result="any_whole",
-        notes=("axes", "nan", "sums"),
+        notes=("axes", "integers_of_means", "nan", "sums"),
         see=("average_pool", "global_max_pool", "global_lp_pool", "qlinear_global_average_pool"),
         example="""\
 >>> import numpy as np, onnxpool

@@ -22,10 +22,11 @@ attributes, schemas = module("attributes"), module("schemas")
 
 WIDTH = 120
 COMMAND = f"python tools/{Path(__file__).name}"
-OURS = ("return_indices", "opset", "channels_last", "axes", "keepdims", "out", "num_threads")  # in signatures
+OURS = ("return_indices", "opset", "channels_last", "axes", "keepdims", "dtype", "out", "num_threads")  # in signatures
 OF_CALLS = ("out", "num_threads")  # parameters that constructors do not have
 ANNOTATIONS = {"x": "ArrayLike", "opset": "int | None = None", "return_indices": "bool = False",
-               "axes": "Ints | None = None", "keepdims": "bool = True", "num_threads": "int | None = None"}
+               "axes": "Ints | None = None", "keepdims": "bool = True", "dtype": "DTypeLike | None = None",
+               "num_threads": "int | None = None"}
 
 
 # Python source
@@ -132,6 +133,7 @@ class Operator:
         self.attributes = sorted(known, key=list(texts.ATTRIBUTES).index)
         self.required = [one for one in self.attributes if self.newest.attributes[one].required]
         self.whole = "Whole" in self.texts.bases
+        self.averages = "Mean" in self.texts.bases
         inputs = self.texts.inputs or self.schema.inputs[1:]
         self.inputs = [one for one in inputs if one not in self.texts.last]
 
@@ -143,7 +145,8 @@ class Operator:
     def ours(self) -> list[str]:
         """The parameters that are not part of ONNX."""
         left_out = {"opset": self.own, "channels_last": self.own, "axes": not self.schema.axes,
-                    "keepdims": not (self.schema.axes and self.whole), "return_indices": self.newest.outputs < 2}
+                    "keepdims": not (self.schema.axes and self.whole), "dtype": not self.averages,
+                    "return_indices": self.newest.outputs < 2}
         return [name for name in OURS if not left_out.get(name)]
 
     # Types
@@ -267,11 +270,15 @@ class Operator:
 
     def overloads(self) -> Iterable[str]:
         """Overloads for type checkers: arrays keep their dtype, and `out` has that of the result."""
-        pairs = [("NDArray[T]", "None = None", "NDArray[T]"), ("ArrayLike", "NDArray[T]", "NDArray[T]"),
+        own = "F" if self.averages else "T"
+        pairs = [(f"NDArray[{own}]", "None = None", f"NDArray[{own}]"), ("ArrayLike", "NDArray[T]", "NDArray[T]"),
                  ("ArrayLike", "None = None", "Array")]
         both = "return_indices" in self.ours
         for x, out, result in pairs:
-            yield self.overload(result, x=x, out=out, **({"return_indices": "Literal[False] = False"} if both else {}))
+            more = {"return_indices": "Literal[False] = False"} if both else {}
+            if self.averages and x.startswith("NDArray"):
+                more["dtype"] = "None = None"
+            yield self.overload(result, x=x, out=out, **more)
         if both:
             indices = "NDArray[np.int64]"
             for x, values in (("NDArray[T]", "NDArray[T]"), ("ArrayLike", "Array")):
@@ -292,7 +299,7 @@ class Operator:
             self.texts.summary,
             section("Parameters", "\n".join(one.entry for one in parameters if one)),
             section("Returns", self.texts.returns.format(shape=shape) or
-                    f"ndarray {shape}\n{indented(texts.RESULT)}"),
+                    f"ndarray {shape}\n{indented(self.result)}"),
             self.refused(),
             see_also({self.name: texts.SHORT_OF_CLASS,
                       **{name: OPERATORS[name].texts.short for name in self.texts.see}}),
@@ -312,6 +319,10 @@ class Operator:
         names = [one.name for one in parameters if one and one.name in taken]
         return filled("op = made(", [self.name, *(f"{name}={name}" for name in names)], ")", 4)
 
+    @property
+    def result(self) -> str:
+        return texts.RESULT_OF_MEANS if self.averages else texts.RESULT
+
     # The function on dask arrays
 
     def dask_source(self) -> str:
@@ -328,7 +339,7 @@ class Operator:
             f"{self.texts.summary.removesuffix('.')} of a dask array.",
             section("Parameters", "\n".join(one.entry for one in parameters if one)),
             section("Returns", self.texts.dask.returns.format(shape=shape) or
-                    f"dask.array.Array {shape}\n{indented(texts.RESULT)}"),
+                    f"dask.array.Array {shape}\n{indented(self.result)}"),
             self.refused(),
             see_also({f"onnxpool.{self.function}": texts.SHORT_OF_DASK}),
             section("Notes", wrapped(texts.NOTES[self.texts.dask.note])),
@@ -402,8 +413,8 @@ def operators_source() -> str:
         "from ..base import registered", "from ..hints import hinted", "from ..keys import made",
         imported("behaviour", needed),
         "", "if TYPE_CHECKING:",
-        "    import numpy as np", "    from numpy.typing import ArrayLike, NDArray", "",
-        "    from ..arrays import Array, T", "    from ..base import Ints", "    from .behaviour import Sizes", "",
+        "    import numpy as np", "    from numpy.typing import ArrayLike, DTypeLike, NDArray", "",
+        "    from ..arrays import Array, F, T", "    from ..base import Ints", "    from .behaviour import Sizes", "",
         literals))
     exported = [name for one in OPERATORS.values() for name in (one.name, one.function)]
     body = "\n\n\n".join(source for one in OPERATORS.values() for source in (one.class_source(), one.function_source()))
@@ -417,7 +428,7 @@ def dask_source() -> str:
     imports = "\n".join((
         "from typing import TYPE_CHECKING, Any", "", "from ..hints import hinted", "from ..keys import made",
         imported(".operators", (one.name for one in operators)), "from .graphs import pooled", "",
-        "if TYPE_CHECKING:", "    from ..base import Ints", types))
+        "if TYPE_CHECKING:", "    from numpy.typing import DTypeLike", "", "    from ..base import Ints", types))
     body = "\n\n\n".join(one.dask_source() for one in operators)
     about = f"\n{wrapped(texts.ABOUT_DASK)}\n"
     return generated(about, imports, f"{names(one.function for one in operators)}\n\n\n{body}")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 else:  # numpy.typing takes a millisecond to import
     Array = np.ndarray
 T = TypeVar("T", bound=np.generic)
+F = TypeVar("F", bound="np.floating[Any]")
 CPU = {1: "CPU", 3: "CUDA host", 11: "ROCm host"}  # DLPack devices whose memory the CPU can read
 
 

@@ -61,6 +61,8 @@ class Operator(Frozen):
         Given axes to pool, or None for the spatial axes of ONNX.
     keepdims : bool
         Whether the result keeps pooled axes. Only global operators can drop them.
+    dtype : numpy.dtype, or None
+        Given dtype of the result. Only means have one.
     label : str
         Operator and version, such as ``"AveragePool-19"``.
 
@@ -88,7 +90,7 @@ class Operator(Frozen):
     'MaxPool-12'
     """
 
-    __slots__ = ("_given", "_recent", "_values", "_version", "axes", "channels_last", "keepdims", "label",
+    __slots__ = ("_given", "_recent", "_values", "_version", "axes", "channels_last", "dtype", "keepdims", "label",
                  "opset", "return_indices")
 
     windowed: ClassVar[bool] = True
@@ -101,13 +103,14 @@ class Operator(Frozen):
     _recent: Callable[[], Plan | None]  # a weak reference to the last call's plan, which holds the operator
     axes: tuple[int, ...] | None
     channels_last: bool
+    dtype: np.dtype[Any] | None
     keepdims: bool
     label: str
     opset: int
     return_indices: bool
 
     def _set(self, opset: int | None = None, channels_last: bool | int = False, *, return_indices: bool = False,
-             axes: Ints | None = None, keepdims: bool = True, **given: Any) -> None:
+             axes: Ints | None = None, keepdims: bool = True, dtype: DTypeLike | None = None, **given: Any) -> None:
         """Check and store the arguments of a constructor."""
         schema = self._schema
         version = schemas.resolve(schema.operator, opset)
@@ -123,6 +126,9 @@ class Operator(Frozen):
         sides = checked.get("kernel_shape") if pooled is None else pooled
         if self.windowed and isinstance(sides, tuple):
             windows.check_lengths(version.label, checked, len(sides))
+        if dtype is not None and pooled is None:
+            raise PoolError(f"{version.label}: dtype={dtype!r} given without axes, but results of ONNX have the dtype of "
+                            f"X; name the pooled axes, or cast the result", version.label, "dtype", value=dtype)
         last = bool(Flag().check(Place(version.label, "channels_last"), channels_last))
         if schema.channels_last and not last:
             raise PoolError(f"{version.label}: channels_last=False, but this operator takes (N, *spatial, C); use "
@@ -133,7 +139,7 @@ class Operator(Frozen):
         resolved = schemas.LATEST[schema.domain] if opset is None else int(opset)
         self._freeze(_given=tuple(checked.items()), _values={**version.implied, **checked}, _version=version,
                      label=version.label, channels_last=last, opset=resolved, return_indices=indices, axes=pooled,
-                     keepdims=keeps, _recent=no_plan)
+                     keepdims=keeps, dtype=None if dtype is None else dtype_of(version.label, dtype), _recent=no_plan)
         self._check()
 
     def _check(self) -> None:
@@ -190,13 +196,15 @@ class Operator(Frozen):
             keywords["opset"] = self.opset
         for name, value, omitted in (("channels_last", self.channels_last, False),
                                      ("return_indices", self.return_indices, False), ("axes", self.axes, None),
-                                     ("keepdims", self.keepdims, True)):
+                                     ("keepdims", self.keepdims, True),
+                                     ("dtype", None if self.dtype is None else dtype_name(self.dtype), None)):
             if value != omitted:
                 keywords[name] = value
         return keywords
 
     def _key(self) -> tuple[Any, ...]:
-        return type(self), self._given, self.opset, self.channels_last, self.return_indices, self.axes, self.keepdims
+        return (type(self), self._given, self.opset, self.channels_last, self.return_indices, self.axes, self.keepdims,
+                self.dtype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Operator) and self._key() == other._key()

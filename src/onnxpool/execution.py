@@ -81,6 +81,11 @@ class Plan(Frozen):
         last = operator.channels_last and len(shape) > 2
         self._freeze(operator=operator, label=operator.label, channels_last=last, shape=shape, dtype=dtype, **resolved)
 
+    @property
+    def result_dtype(self) -> np.dtype[Any]:
+        """The dtype of the result."""
+        return self.dtype
+
     def _key(self) -> tuple[Any, ...]:
         return self.operator, self.shape, self.dtype
 
@@ -376,7 +381,7 @@ class Plan(Frozen):
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            The result, with the dtype of the plan.
+            The result, with the plan's `result_dtype`.
 
         Raises
         ------

@@ -25,6 +25,8 @@ from ..operators import (
 from .graphs import pooled
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from ..base import Ints
     from ..operators import AutoPad
 
@@ -44,7 +46,8 @@ __all__ = [
 def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None, chunks: Any = None, num_threads: int | None = 1) -> Any:
+                 axes: Ints | None = None, dtype: DTypeLike | None = None, chunks: Any = None,
+                 num_threads: int | None = 1) -> Any:
     """
     Average each window of the spatial axes of a dask array.
 
@@ -75,6 +78,10 @@ def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pad
     axes : int or sequence of int, optional
         Axes to pool, instead of the spatial axes. Attribute values follow the order of `axes`. Negative numbers count
         from the end. All other axes are batch axes.
+    dtype : dtype_like, optional
+        Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its
+        precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for
+        integers and bool.
     chunks : int, tuple, dict or str, optional
         Chunks of the result, in any form that dask accepts. By default, they follow the chunks of `x`.
     num_threads : int, default: 1
@@ -83,7 +90,7 @@ def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pad
     Returns
     -------
     dask.array.Array of the shape of `x`, with the number of windows as the size of pooled axes
-        Result Y, with the dtype of `x` in native byte order.
+        Result Y in native byte order, with the dtype that `dtype` describes.
 
     Raises
     ------
@@ -115,7 +122,7 @@ def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pad
     """
     op = made(AveragePool, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
               auto_pad=auto_pad, ceil_mode=ceil_mode, count_include_pad=count_include_pad, opset=opset,
-              channels_last=channels_last, axes=axes)
+              channels_last=channels_last, axes=axes, dtype=dtype)
     return pooled(x, op, chunks, num_threads)
 
 
@@ -354,7 +361,7 @@ def lp_pool(x: Any, kernel_shape: Ints, *, p: float | None = None, strides: Ints
 
 @hinted
 def global_average_pool(x: Any, *, opset: int | None = None, channels_last: bool = False, axes: Ints | None = None,
-                        keepdims: bool = True, num_threads: int | None = 1) -> Any:
+                        keepdims: bool = True, dtype: DTypeLike | None = None, num_threads: int | None = 1) -> Any:
     """
     Average all spatial elements of each channel of a dask array.
 
@@ -371,13 +378,17 @@ def global_average_pool(x: Any, *, opset: int | None = None, channels_last: bool
         from the end. All other axes are batch axes.
     keepdims : bool, default: True
         Whether the result keeps pooled axes with size 1, as in ONNX.
+    dtype : dtype_like, optional
+        Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its
+        precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for
+        integers and bool.
     num_threads : int, default: 1
         Upper limit on the threads of each task. The default is 1 because schedulers run several tasks at once.
 
     Returns
     -------
     dask.array.Array of the shape of `x`, with size 1 along pooled axes, or without these axes
-        Result Y, with the dtype of `x` in native byte order.
+        Result Y in native byte order, with the dtype that `dtype` describes.
 
     Raises
     ------
@@ -404,7 +415,7 @@ def global_average_pool(x: Any, *, opset: int | None = None, channels_last: bool
     >>> float(onnxpool.dask.global_average_pool(x, axes=0, keepdims=False).compute())
     5.5
     """
-    op = made(GlobalAveragePool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims)
+    op = made(GlobalAveragePool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, dtype=dtype)
     return pooled(x, op, None, num_threads)
 
 

@@ -18,7 +18,6 @@ from ..arrays import Array, as_array, native
 from ..base import Operator
 from ..errors import PoolError, PoolTypeError
 from ..parts import Partial, Range
-from ..planning.combining import Total
 from ..planning.plan import Reducing
 from ..windows import Axis, ceil_div
 
@@ -86,7 +85,7 @@ def result_chunks(plan: Reducing, chunks: Sequence[Shape], given: Any) -> tuple[
     """
     if given is not None:
         try:
-            wanted = normalize_chunks(given, plan.output_shape, dtype=plan.dtype)  # type: ignore[no-untyped-call]
+            wanted = normalize_chunks(given, plan.output_shape, dtype=plan.result_dtype)  # type: ignore[no-untyped-call]
             return tuple(filled(map(int, sizes)) for sizes in wanted)
         except (TypeError, ValueError) as error:
             raise PoolError(f"{plan.label}: chunks={given!r} do not fit a result of shape {plan.output_shape}: "
@@ -161,7 +160,7 @@ def tiled(x: Any, plan: Reducing, results: tuple[Shape, ...], num_threads: int |
         ranges = tuple(taken[axis].result for axis in kept)
         sizes = tuple(tuple(piece.end - piece.begin for piece in axis.pieces) for axis in taken)
         graph[name, *place] = partial(pool, plan, ranges, sizes, num_threads), blocks
-    y = array_of(name, graph, x, results, plan.dtype)
+    y = array_of(name, graph, x, results, plan.result_dtype)
     if not plan.reduction.indexed:
         return y
     both = [(f"onnxpool-{what}-{token}", i) for i, what in enumerate(("values", "indices"))]
@@ -241,7 +240,7 @@ def shared(x: Any, plan: Reducing, num_threads: int | None) -> Any:
             graph.update((key, (partial(merge, own_plan), group)) for key, group in zip(keys, groups, strict=True))
         graph[name, *place] = own_plan.combine, keys
     chunks = tuple((1,) if axis in places else filled(x.chunks[axis]) for axis in kept)
-    return array_of(name, graph, x, chunks, plan.dtype)
+    return array_of(name, graph, x, chunks, plan.result_dtype)
 
 
 def reduce(plan: Reducing, ranges: Sequence[Range], num_threads: int | None, block: Any) -> Partial:
@@ -254,7 +253,7 @@ def reduce(plan: Reducing, ranges: Sequence[Range], num_threads: int | None, blo
 def merge(plan: Reducing, partials: Sequence[Partial]) -> Partial:
     """Merge partial results into one. Sums stay in float64."""
     taps = sum(one.taps for one in partials)
-    total = Total(plan.reduction, taps)
+    total = plan._total(taps)
     for one in partials:
         total.add(*one)
     value = total.result()

@@ -24,9 +24,9 @@ from .behaviour import (
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-    from ..arrays import Array, T
+    from ..arrays import Array, F, T
     from ..base import Ints
     from .behaviour import Sizes
 
@@ -99,6 +99,10 @@ class AveragePool(Mean):
     axes : int or sequence of int, optional
         Axes to pool, instead of the spatial axes. Attribute values follow the order of `axes`. Negative numbers count
         from the end. All other axes are batch axes.
+    dtype : dtype_like, optional
+        Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its
+        precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for
+        integers and bool.
 
     Raises
     ------
@@ -143,38 +147,42 @@ class AveragePool(Mean):
     def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None) -> None:
-        self._set(opset=opset, channels_last=channels_last, axes=axes, kernel_shape=kernel_shape, strides=strides,
-                  pads=pads, dilations=dilations, auto_pad=auto_pad, ceil_mode=ceil_mode,
+                 axes: Ints | None = None, dtype: DTypeLike | None = None) -> None:
+        self._set(opset=opset, channels_last=channels_last, axes=axes, dtype=dtype, kernel_shape=kernel_shape,
+                  strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad, ceil_mode=ceil_mode,
                   count_include_pad=count_include_pad)
 
 
 @overload
-def average_pool(x: NDArray[T], kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
+def average_pool(x: NDArray[F], kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None, out: None = None, num_threads: int | None = None) -> NDArray[T]: ...
+                 axes: Ints | None = None, dtype: None = None, out: None = None,
+                 num_threads: int | None = None) -> NDArray[F]: ...
 
 
 @overload
 def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None, out: NDArray[T], num_threads: int | None = None) -> NDArray[T]: ...
+                 axes: Ints | None = None, dtype: DTypeLike | None = None, out: NDArray[T],
+                 num_threads: int | None = None) -> NDArray[T]: ...
 
 
 @overload
 def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None, out: None = None, num_threads: int | None = None) -> Array: ...
+                 axes: Ints | None = None, dtype: DTypeLike | None = None, out: None = None,
+                 num_threads: int | None = None) -> Array: ...
 
 
 @hinted
 def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None, out: Array | None = None, num_threads: int | None = None) -> Array:
+                 axes: Ints | None = None, dtype: DTypeLike | None = None, out: Array | None = None,
+                 num_threads: int | None = None) -> Array:
     """
     Average each window of the spatial axes.
 
@@ -205,6 +213,10 @@ def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = Non
     axes : int or sequence of int, optional
         Axes to pool, instead of the spatial axes. Attribute values follow the order of `axes`. Negative numbers count
         from the end. All other axes are batch axes.
+    dtype : dtype_like, optional
+        Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its
+        precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for
+        integers and bool.
     out : ndarray, optional
         Array that receives the result and is returned. It must have the shape and dtype of the result, and may overlap
         the inputs.
@@ -215,7 +227,7 @@ def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = Non
     Returns
     -------
     ndarray of the shape of `x`, with the number of windows as the size of pooled axes
-        Result Y, with the dtype of `x` in native byte order.
+        Result Y in native byte order, with the dtype that `dtype` describes.
 
     Raises
     ------
@@ -258,6 +270,10 @@ def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = Non
     `axes` is not part of ONNX. With `axes`, the axes of the result follow the order of `x`, the result is C-contiguous,
     and `channels_last` must be left out.
 
+    With `axes`, bool and integers of all sizes are accepted too. Their sums are exact, whatever the window, and each
+    mean is rounded once, to the nearest value of the dtype of the result, with ties to even. As an integer, the mean of
+    a window entirely in padding is 0.
+
     The sum over a window is divided by the number of its taps inside the input. With ``count_include_pad=1``, taps in
     the padding also count, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count.
 
@@ -285,10 +301,18 @@ def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = Non
     [[[[1.0, 2.5], [5.5, 7.0]]]]
     >>> onnxpool.average_pool(x, 2, strides=2, pads=(1, 1, 0, 0), count_include_pad=1).tolist()
     [[[[0.25, 1.25], [2.75, 7.0]]]]
+
+    Means of integers are float64 by default, and integers on request:
+
+    >>> image = np.array([[1, 2, 7], [4, 5, 7]], np.uint8)
+    >>> onnxpool.average_pool(image, 2, axes=(0, 1)).tolist()
+    [[3.0, 5.25]]
+    >>> onnxpool.average_pool(image, 2, axes=(0, 1), dtype=np.uint8).tolist()
+    [[3, 5]]
     """
     op = made(AveragePool, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
               auto_pad=auto_pad, ceil_mode=ceil_mode, count_include_pad=count_include_pad, opset=opset,
-              channels_last=channels_last, axes=axes)
+              channels_last=channels_last, axes=axes, dtype=dtype)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -1203,6 +1227,10 @@ class GlobalAveragePool(Whole, Mean):
         from the end. All other axes are batch axes.
     keepdims : bool, default: True
         Whether the result keeps pooled axes with size 1, as in ONNX.
+    dtype : dtype_like, optional
+        Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its
+        precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for
+        integers and bool.
 
     Raises
     ------
@@ -1235,32 +1263,32 @@ class GlobalAveragePool(Whole, Mean):
     __slots__ = ()
 
     def __init__(self, *, opset: int | None = None, channels_last: bool = False, axes: Ints | None = None,
-                 keepdims: bool = True) -> None:
-        self._set(opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims)
+                 keepdims: bool = True, dtype: DTypeLike | None = None) -> None:
+        self._set(opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, dtype=dtype)
 
 
 @overload
-def global_average_pool(x: NDArray[T], *, opset: int | None = None, channels_last: bool = False,
-                        axes: Ints | None = None, keepdims: bool = True, out: None = None,
-                        num_threads: int | None = None) -> NDArray[T]: ...
-
-
-@overload
-def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False,
-                        axes: Ints | None = None, keepdims: bool = True, out: NDArray[T],
-                        num_threads: int | None = None) -> NDArray[T]: ...
+def global_average_pool(x: NDArray[F], *, opset: int | None = None, channels_last: bool = False,
+                        axes: Ints | None = None, keepdims: bool = True, dtype: None = None, out: None = None,
+                        num_threads: int | None = None) -> NDArray[F]: ...
 
 
 @overload
 def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False,
-                        axes: Ints | None = None, keepdims: bool = True, out: None = None,
-                        num_threads: int | None = None) -> Array: ...
+                        axes: Ints | None = None, keepdims: bool = True, dtype: DTypeLike | None = None,
+                        out: NDArray[T], num_threads: int | None = None) -> NDArray[T]: ...
+
+
+@overload
+def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False,
+                        axes: Ints | None = None, keepdims: bool = True, dtype: DTypeLike | None = None,
+                        out: None = None, num_threads: int | None = None) -> Array: ...
 
 
 @hinted
 def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False,
-                        axes: Ints | None = None, keepdims: bool = True, out: Array | None = None,
-                        num_threads: int | None = None) -> Array:
+                        axes: Ints | None = None, keepdims: bool = True, dtype: DTypeLike | None = None,
+                        out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Average all spatial elements of each channel.
 
@@ -1277,6 +1305,10 @@ def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last
         from the end. All other axes are batch axes.
     keepdims : bool, default: True
         Whether the result keeps pooled axes with size 1, as in ONNX.
+    dtype : dtype_like, optional
+        Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its
+        precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for
+        integers and bool.
     out : ndarray, optional
         Array that receives the result and is returned. It must have the shape and dtype of the result, and may overlap
         the inputs.
@@ -1287,7 +1319,7 @@ def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last
     Returns
     -------
     ndarray of the shape of `x`, with size 1 along pooled axes, or without these axes
-        Result Y, with the dtype of `x` in native byte order.
+        Result Y in native byte order, with the dtype that `dtype` describes.
 
     Raises
     ------
@@ -1311,6 +1343,10 @@ def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last
     `axes` is not part of ONNX. With `axes`, the axes of the result follow the order of `x`, the result is C-contiguous,
     and `channels_last` must be left out.
 
+    With `axes`, bool and integers of all sizes are accepted too. Their sums are exact, whatever the window, and each
+    mean is rounded once, to the nearest value of the dtype of the result, with ties to even. As an integer, the mean of
+    a window entirely in padding is 0.
+
     The result for a window that contains a NaN is NaN.
 
     float16, bfloat16 and float32 are summed in float32, and float64 in float64. Each result is rounded once, to the
@@ -1332,7 +1368,7 @@ def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last
     >>> onnxpool.global_average_pool(x[0, 0], axes=1, keepdims=False).tolist()
     [1.5, 4.5]
     """
-    op = made(GlobalAveragePool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims)
+    op = made(GlobalAveragePool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, dtype=dtype)
     return op(x, out=out, num_threads=num_threads)
 
 

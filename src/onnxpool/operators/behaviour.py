@@ -139,7 +139,7 @@ class Reducing(OneResult):
         except PoolTypeError as error:
             if self.axes is not None or name not in self._dtypes_along_axes():
                 raise
-            raise PoolTypeError(f"{error}, or name the pooled axes: with axes=, maxima of {name} are accepted",
+            raise PoolTypeError(f"{error}, or name the pooled axes: with axes=, {name} is accepted",
                                 self.label, error.attribute, value=error.value) from None
 
     def _dtypes_along_axes(self) -> tuple[str, ...]:
@@ -153,7 +153,8 @@ class Reducing(OneResult):
         channel = len(shape) - 1 if self.channels_last and len(shape) > 2 else 1
         reduction = request.Reduction(**self._reduction([axis for _, axis in windows]))
         return plan.WindowPlan(self, request.Request(
-            shape, dtype, windows, reduction, channel if self.axes is None and self.keepdims else None, self.keepdims),
+            shape, dtype, windows, reduction, channel if self.axes is None and self.keepdims else None, self.keepdims,
+            self.dtype),
             "x_zero_point" in self._schema.optional)
 
 
@@ -164,11 +165,33 @@ class Whole(Reducing):
     windowed = False
 
 
+def results_of(name: str) -> list[str]:
+    """The dtypes of means of a dtype: its own, unless it is bool, and those of larger floats."""
+    row = DTYPES[name]
+    least = DTYPES["float32"] if not row.digits else row
+    larger = [one.name for one in DTYPES.values()
+              if one.digits >= least.digits and one.exponent_bits >= least.exponent_bits]
+    return list(dict.fromkeys((*larger, *([] if name == "bool" else [name]))))
+
+
 class Mean(Reducing):
-    """An operator that takes means."""
+    """An operator that takes means, along named axes also those of integers."""
 
     __slots__ = ()
     reduces = "mean"
+
+    def _dtypes_along_axes(self) -> tuple[str, ...]:
+        return tuple(DTYPES)
+
+    def _check_dtype(self, dtype: np.dtype[Any]) -> None:
+        super()._check_dtype(dtype)
+        if self.dtype is None:
+            return
+        name, given = dtype_name(dtype), dtype_name(self.dtype)
+        allowed = results_of(name)
+        if given not in allowed:
+            raise PoolTypeError(f"{self.label}: dtype={given} cannot be that of a mean of {name}, only "
+                                f"{', '.join(allowed)}; cast the result", self.label, "dtype", value=given)
 
 
 class Extremum(Reducing):

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
+from . import integers
 from .request import MERGES, Reduction
 
 
@@ -18,12 +19,14 @@ class Total:
     """
     The result of the shares added so far.
 
-    Extrema are exact. Means are added in float64, weighted by the sizes of their shares. Norms are scaled by the
+    Extrema are exact. So are sums of integers, if float64 represents them. Other means are added in float64, weighted
+    by the sizes of their shares. Norms are scaled by the
     largest norm before their powers are added, so that no sum overflows.
     """
 
-    def __init__(self, reduction: Reduction, taps: int) -> None:
+    def __init__(self, reduction: Reduction, taps: int, bits: int | None = None) -> None:
         self.reduction, self.taps, self.seen = reduction, taps, 0
+        self.exact = bits is not None and bits + taps.bit_length() <= integers.EXACT  # whether sums are integers
         self.value: Array | None = None
         self.scale: Array | None = None  # the largest norm
 
@@ -35,7 +38,7 @@ class Total:
             value = value.astype(np.float64)
         with np.errstate(all="ignore"):  # infinities and NaNs are results
             if self.reduction.name == "mean":
-                value = value * (taps / self.taps)
+                value = np.rint(value * taps) if self.exact else value * (taps / self.taps)
                 self.value = value if self.value is None else self.value + value
             elif merge or np.isinf(self.reduction.p):
                 self.value = value if self.value is None else getattr(np, merge or "maximum")(self.value, value)
@@ -54,6 +57,11 @@ class Total:
         """The result, by default in the dtype in which it was added up, or None without any share."""
         value = self.value
         with np.errstate(all="ignore"):
+            if value is not None and self.exact:
+                quotient, rest = np.divmod(value.astype(np.int64), self.taps)
+                return integers.rounded(quotient, rest, np.array(self.taps), dtype or np.dtype(np.float64))
+            if value is not None and dtype is not None and dtype.kind in "iu" and self.reduction.name == "mean":
+                value = np.rint(value)
             if value is not None and self.scale is not None:
                 value = self.scale * value ** (1 / self.reduction.p)
             return value if value is None or dtype is None else value.astype(dtype)

@@ -51,7 +51,8 @@ class Cuttable(Plan):
         """The pooled axes of the array."""
         raise NotImplementedError(f"{self.label} has no windows")
 
-    def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any]) -> Plan:
+    def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any],
+              result: np.dtype[Any] | None = None) -> Plan:
         """A plan with these windows for an array of another shape."""
         raise NotImplementedError(f"{self.label} has no parts")
 
@@ -94,7 +95,7 @@ class Cuttable(Plan):
         key = str((sizes, windows, crop))
         plan = None if known is None else known.get(key)
         if plan is None:
-            plan = self._like(tuple(sizes), windows, self.dtype)
+            plan = self._like(tuple(sizes), windows, self.dtype, self.result_dtype)
             if plan.output_shape != tuple(end - begin for begin, end in ranges):
                 plan = self._cropped(plan, tuple(crop))
             if known is not None:
@@ -111,7 +112,7 @@ class Cuttable(Plan):
     def _parts(self, limit: Limit) -> Iterator[Part]:
         lines = [line for line in self.lines if line.kept]
         dropped = math.prod(line.size for line in self.lines if not line.kept)
-        each = self.dtype.itemsize + INDEX_BYTES * self.reduction.indexed
+        each = self.result_dtype.itemsize + INDEX_BYTES * self.reduction.indexed
 
         def reads(i: int, places: int) -> int:
             return lines[i].read_by(places)

@@ -17,7 +17,7 @@ from ..limits import FULL_ROW
 from ..parts import Limit, Partial
 from ..places import row_major
 from ..windows import Axis, ceil_div
-from . import layout, quantisation, ways
+from . import integers, layout, quantisation, ways
 from . import steps as table
 from .combining import Total
 from .cutting import Cuttable
@@ -77,18 +77,22 @@ class Reducing(Cuttable):
         return Cropped(self, plan, crop)
 
     def _combined(self, partials: Iterable[Partial]) -> Array:
-        total = Total(self.reduction, math.prod(axis.size for axis in self.axes))
+        total = self._total(math.prod(axis.size for axis in self.axes))
         for value, taps in partials:
             if value.shape != self.output_shape:
                 raise PoolError(f"{self.label}: a partial result has shape {value.shape}, but the result has "
                                 f"{self.output_shape}; give those of this plan's shares", self.label, "partials",
                                 value=value.shape)
             total.add(value, taps)
-        result = total.result(self.dtype)
+        result = total.result(self.result_dtype)
         if result is None or total.seen != total.taps:
             raise PoolError(f"{self.label}: partial results of {total.seen} elements, but there are {total.taps}; give "
                             f"that of each share once", self.label, "partials", value=total.seen)
         return result
+
+    def _total(self, taps: int) -> Total:
+        """The combination of partial results of so many elements."""
+        return Total(self.reduction, taps, integers.bits_of(self.dtype) if self.dtype.kind in "biu" else None)
 
     def _order(self, x: Array) -> tuple[int, ...] | None:
         """The axes of a result in memory order, slowest first. None stands for row-major order."""
@@ -115,10 +119,15 @@ class Cropped(Reducing):
         super().__init__(whole.operator, inner.shape, inner.dtype, axes=inner.axes, reduction=whole.reduction,
                          output_shape=tuple(cut.stop - cut.start for cut in crop), _inner=inner, _crop=crop)
 
+    @property
+    def result_dtype(self) -> np.dtype[Any]:
+        """The dtype of the result."""
+        return self._inner.result_dtype
+
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         """Run the inner plan and select the results."""
         x = self._checked(x)
-        y = self._result(x, out, self.dtype)
+        y = self._result(x, out, self.result_dtype)
         np.copyto(y, self._inner(x, *inputs, num_threads=num_threads)[self._crop])
         return delivered(y, out)
 
@@ -158,16 +167,24 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if layout.counts_beyond(request):
             longer = np.dtype(np.int64 if dtype.kind in "biu" else np.float64)
             wide = WindowPlan(operator, request._replace(dtype=longer))
+        elif request.reduction.name == "mean" and (dtype.kind in "biu" or request.result_dtype != dtype):
+            held = integers.held_in(dtype, request.result_dtype, request.axes)
+            wide = WindowPlan(operator, request._replace(dtype=held, result=None))
         super().__init__(operator, request.shape, dtype, request=request, axes=request.axes,
                          reduction=request.reduction, output_shape=request.output_shape, _picked=picked(request),
                          _wide=wide, _pools={}, _plain=[], _bytes=math.prod(request.shape) * dtype.itemsize,
                          _quantised=request.reduction.name in QUANTISED, _optional_zeros=optional_zeros, _joins=joins)
 
+    @property
+    def result_dtype(self) -> np.dtype[Any]:
+        """The dtype of the result."""
+        return self.request.result_dtype
+
     # Descriptions
 
     def _runs(self) -> bool:
         """Whether arrays of these shapes can exist and have elements."""
-        return 0 not in self.shape and can_be(self.shape, self.dtype) and can_be(self.output_shape, self.dtype)
+        return 0 not in self.shape and can_be(self.shape, self.dtype) and can_be(self.output_shape, self.result_dtype)
 
     def _route(self) -> list[str]:
         """The names of the steps that reduce row-major arrays."""
@@ -212,8 +229,9 @@ class WindowPlan(kernels.PlainCall, Reducing):
         lanes = ceil_div(FULL_ROW, max(1, behind))  # lanes that fill a row even if accumulators have one byte
         return min(self.shape[axis], lanes) if axis > reduced[-1] else 1
 
-    def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any]) -> Plan:
-        request = self.request._replace(shape=shape, windows=tuple(sorted(windows.items())), dtype=dtype)
+    def _like(self, shape: tuple[int, ...], windows: dict[int, Axis], dtype: np.dtype[Any],
+              result: np.dtype[Any] | None = None) -> Plan:
+        request = self.request._replace(shape=shape, windows=tuple(sorted(windows.items())), dtype=dtype, result=result)
         joins = self.reduction.whole and request.channel is None
         return WindowPlan(self.operator, request, self._optional_zeros, joins)
 
@@ -250,7 +268,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         rule, team = self._rule(inputs), self._team(num_threads)
         indexed = self.reduction.indexed
         y_out, indices_out = self._out_pair(out) if indexed else (out, None)
-        y = self._result(x, y_out, self.dtype)
+        y = self._result(x, y_out, self.result_dtype)
         indices = self._result(x, indices_out, INDEX) if indexed else None
         if x.size:
             self._reduce(x, y, indices, rule, team)
@@ -294,6 +312,9 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     def _convert(self, wide: "WindowPlan", x: Array, y: Array, indices: Array | None, team: int) -> None:
         """Reduce elements that are converted to a wider dtype, part by part."""
+        if not self.reduction.indexed:
+            self._average(wide, x, y, team)
+            return
         for part in wide._parts(Limit(None, CONVERTED, strict=False)):
             result, found = part(x[part.inputs].astype(wide.dtype), num_threads=team)
             if x.dtype.kind != "f":  # windows entirely in padding have a number that the dtype may lack
@@ -302,6 +323,16 @@ class WindowPlan(kernels.PlainCall, Reducing):
             y[part.outputs] = result
             if indices is not None:
                 indices[part.outputs] = found
+
+    def _average(self, wide: "WindowPlan", x: Array, y: Array, team: int) -> None:
+        """Take means of elements that are converted to a wider dtype."""
+        if self.reduction.whole and x.dtype.kind in "biu":
+            y[...] = integers.whole_means(x, self.request.pooled, self.request.keepdims, y.dtype)
+            return
+        for part in wide._parts(Limit(None, CONVERTED, strict=False)):
+            windows = tuple(zip(self.request.pooled, part._plan.axes, strict=True))
+            mean = partial(part, num_threads=team)
+            y[part.outputs] = integers.window_means(x[part.inputs], mean, wide.dtype, windows, y.dtype)
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
         """The parameters that the inputs after X set for a kernel."""

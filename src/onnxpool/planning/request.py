@@ -7,6 +7,7 @@ import numpy as np
 from ..places import row_major
 from ..windows import Axis, pooled_shape
 
+FLOAT64 = np.dtype(np.float64)
 MERGES = {"max": "maximum", "min": "minimum"}  # the functions of NumPy that make one result of two
 
 
@@ -35,6 +36,8 @@ class Request(NamedTuple):
         The channel axis of ONNX's layouts, whose indices count channels before the pooled axes.
     keepdims : bool
         Whether the result has the pooled axes.
+    result : numpy.dtype, optional
+        The dtype of means.
     """
 
     shape: tuple[int, ...]
@@ -43,6 +46,14 @@ class Request(NamedTuple):
     reduction: Reduction
     channel: int | None = None
     keepdims: bool = True
+    result: np.dtype[Any] | None = None
+
+    @property
+    def result_dtype(self) -> np.dtype[Any]:
+        """The dtype of the result: by default float64 for means of integers, and otherwise that of X."""
+        if self.result is not None:
+            return self.result
+        return FLOAT64 if self.reduction.name == "mean" and self.dtype.kind in "biu" else self.dtype
 
     @property
     def axes(self) -> tuple[Axis, ...]:

@@ -1,0 +1,197 @@
+"""Means of integers: exact sums, rounded once.
+
+The kernels for floats add windows, of elements that are converted a part at a time, so that sums are integers that
+float64 represents. If they are too large for that, elements are cut into pieces of few bits, whose sums are combined.
+NumPy adds whole axes.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..windows import Axis
+
+EXACT = 51  # bits of sums that can be recovered from a mean in float64
+LONGEST = 62  # bits of sums in 64-bit integers
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+FLOAT32_DIGITS, FLOAT64_DIGITS = 24, 53
+
+Sums = Callable[[Array], Array]  # exact sums over windows, as int64
+
+
+def bits_of(dtype: np.dtype[Any]) -> int:
+    """The number of bits of the magnitudes of a dtype."""
+    return 1 if dtype.kind == "b" else 8 * dtype.itemsize - (dtype.kind == "i")
+
+
+def taps_of(axes: Sequence[Axis]) -> int:
+    """The largest divisor of a mean, at least."""
+    return math.prod([axis.kernel if axis.counts_pads else axis.most for axis in axes])
+
+
+def held_in(dtype: np.dtype[Any], result: np.dtype[Any], axes: Sequence[Axis]) -> np.dtype[Any]:
+    """The float dtype to which elements are converted."""
+    if dtype.kind not in "biu":
+        return result
+    short = bits_of(dtype) + taps_of(axes).bit_length() <= FLOAT32_DIGITS
+    return FLOAT32 if short and result == FLOAT32 else FLOAT64
+
+
+def counts_along(axis: Axis) -> Array:
+    """The divisor of each window along an axis."""
+    counts = np.full(axis.out, axis.kernel, np.int64)
+    for window in (*range(axis.begin), *range(axis.end, axis.out)):
+        counts[window] = axis.window(window).divisor
+    return counts
+
+
+def counts_of(windows: Sequence[tuple[int, Axis]], ndim: int) -> Array:
+    """The divisors of means, in a shape that can be broadcast to that of the result."""
+    counts = np.ones((1,) * ndim, np.int64)
+    for place, axis in windows:
+        shape = [1] * ndim
+        shape[place] = axis.out
+        counts = counts * counts_along(axis).reshape(shape)
+    return counts
+
+
+def magnitude_bits(x: Array) -> int:
+    """The number of bits of the magnitudes of an array."""
+    if x.dtype.itemsize < FLOAT64.itemsize or not x.size:
+        return bits_of(x.dtype)
+    return max(int(x.max()).bit_length(), (~int(x.min()) if x.dtype.kind == "i" else 0).bit_length())
+
+
+def divided(x: Array, sums: Sums, counts: Array, bits: int) -> tuple[Array, Array]:
+    """
+    The quotients of sums and counts, rounded down, and the remainders.
+
+    Parameters
+    ----------
+    x : ndarray of int
+    sums : callable
+        Adds the elements of windows. Exact for elements of as many bits.
+    counts : ndarray of int64
+        Divisors, at least 1.
+    bits : int
+    """
+    pieces = max(1, -(-magnitude_bits(x) // bits))
+    held = x.view(np.uint8) if x.dtype.kind == "b" else x
+    quotient = rest = np.zeros((), np.uint64 if x.dtype == np.uint64 else np.int64)
+    rest = rest.astype(np.int64)
+    for piece in range(pieces - 1, -1, -1):
+        part = held >> (bits * piece) if piece else held
+        if piece < pieces - 1:
+            part = part & ((1 << bits) - 1)
+        total = (rest << bits) + sums(part)
+        low = total // counts
+        rest = total - low * counts
+        quotient = (quotient << quotient.dtype.type(bits)) + low.astype(quotient.dtype)
+    return quotient, rest
+
+
+def odd(quotient: Array, total: Array, counts: Array) -> Array:
+    """
+    total / counts in float64, of which `quotient` is the nearest, rounded to odd: if it is inexact, the last bit is 1.
+    This prevents double rounding. The product of quotient and counts is that of Dekker (1971), with its error.
+    """
+    def halves(x: Array) -> tuple[Array, Array]:
+        high = (x.view(np.int64) & ~0x7ffffff).view(np.float64)
+        return high, x - high
+
+    product = quotient * counts
+    (a, b), (c, d) = halves(quotient), halves(counts)
+    excess = (total - product) - (((a * c - product) + a * d + b * c) + b * d)
+    even = (quotient.view(np.int64) & 1) == 0
+    other: Array = np.nextafter(quotient, np.copysign(np.inf, excess))
+    return np.where(even & (excess != 0), other, quotient)
+
+
+def rounded(quotient: Array, rest: Array, counts: Array, result: np.dtype[Any]) -> Array:
+    """quotient + rest / counts, rounded once: to the nearest value of the result, with ties to even."""
+    kind = quotient.dtype
+    if result.kind in "iu":
+        up = (2 * rest > counts) | ((2 * rest == counts) & (quotient & kind.type(1)).astype(bool))
+        nearest: Array = quotient + up.astype(kind)
+        return nearest.astype(result)
+    length = np.frexp(np.abs(quotient.astype(FLOAT64)))[1].astype(np.int64)
+    width = int(counts.max()).bit_length()
+    # Sums that float64 represents.
+    divisors = counts.astype(FLOAT64)
+    total = quotient.astype(FLOAT64) * divisors + rest
+    y = total / divisors
+    if result == FLOAT32:
+        y = odd(y, total, np.broadcast_to(divisors, y.shape).copy())
+    large = length + width > FLOAT64_DIGITS
+    if not large.any():
+        return y.astype(result)
+    # Others: 55 to 64 binary digits of the mean, the last of which is 1 if others follow.
+    shift = np.clip(np.minimum(LONGEST - 2 - length, LONGEST - width), 0, None)
+    moved = rest << shift
+    digits = (quotient << shift.astype(kind)) + (moved // counts).astype(kind)
+    more = moved % counts != 0
+    if result == FLOAT32:
+        extra = np.clip(length + shift - EXACT, 0, None).astype(kind)
+        more |= digits & ((kind.type(1) << extra) - kind.type(1)) != 0
+        digits, shift = digits >> extra, shift - extra.astype(np.int64)
+    precise = np.ldexp((digits | more.astype(kind)).astype(FLOAT64), -shift.astype(np.int32))
+    return np.where(large, precise, y).astype(result)
+
+
+def means(x: Array, sums: Sums, counts: Array, bits: int, result: np.dtype[Any]) -> Array:
+    """The means of windows, rounded once. Those of no elements are NaN, or 0 as an integer."""
+    whole = np.maximum(counts, 1)
+    y = rounded(*divided(x, sums, whole, bits), whole, result)
+    if (counts == 0).any():
+        y = np.where(counts == 0, result.type(0) if result.kind in "iu" else np.nan, y).astype(result)
+    return y
+
+
+def recovered(mean: Callable[[Array], Array], counts: Array) -> Sums:
+    """Exact sums from means in float64."""
+    def sums(x: Array) -> Array:
+        total: Array = np.rint(np.where(counts, mean(x.astype(FLOAT64)), 0) * counts)
+        return total.astype(np.int64)
+
+    return sums
+
+
+def window_means(x: Array, mean: Callable[[Array], Array], held: np.dtype[Any], windows: Sequence[tuple[int, Axis]],
+                 result: np.dtype[Any]) -> Array:
+    """
+    Means of windows.
+
+    Parameters
+    ----------
+    x : ndarray
+    mean : callable
+        The means of an array of the dtype that follows.
+    held : numpy.dtype
+    windows : sequence of (int, Axis)
+    result : numpy.dtype
+    """
+    if x.dtype.kind not in "biu":
+        return mean(x.astype(held))
+    bits = EXACT - taps_of([axis for _, axis in windows]).bit_length()
+    if held == FLOAT32 or (result == FLOAT64 and magnitude_bits(x) <= bits):  # these quotients are rounded once
+        return mean(x.astype(held))
+    counts = counts_of(windows, x.ndim)
+    if result.kind in "iu" and magnitude_bits(x) <= bits:
+        y = np.rint(mean(x.astype(held)))
+        return np.where(counts, y, 0).astype(result)
+    return means(x, recovered(mean, counts), counts, bits, result)
+
+
+def whole_means(x: Array, axes: tuple[int, ...], keepdims: bool, result: np.dtype[Any]) -> Array:
+    """Means over whole axes."""
+    taps = math.prod([x.shape[axis] for axis in axes])
+    kind = np.uint64 if x.dtype.kind == "u" else np.int64
+
+    def sums(part: Array) -> Array:
+        total: Array = part.sum(axis=axes, dtype=kind, keepdims=keepdims)
+        return total.astype(np.int64)
+
+    return means(x, sums, np.full((), taps, np.int64), LONGEST - taps.bit_length(), result)

@@ -1,0 +1,195 @@
+"""Means of integers along named axes: exact sums, rounded once, compared with fractions of Python's integers."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import onnxpool
+
+pytestmark = pytest.mark.smoke
+
+Array = NDArray[Any]
+DTYPES = ["bool", *(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u"))]
+CALLS = 180
+
+
+def integers(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Random integers: all, small ones, the largest only, or the extremes."""
+    if dtype.kind == "b":
+        return rng.random(shape) < 0.5
+    limits = np.iinfo(dtype)
+    x: Array = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    way = rng.integers(4)
+    if way == 1:
+        return x // dtype.type(1 << int(rng.integers(0, 8 * dtype.itemsize - 1)))
+    if way == 2:
+        return np.full(shape, limits.max, dtype)
+    if way == 3:
+        return rng.choice(np.array([limits.min, limits.max, 0, 1], object), shape).astype(dtype)
+    return x
+
+
+def nearest(mean: Fraction, dtype: str) -> Any:
+    """The nearest value of a dtype, with ties to even."""
+    if "int" in dtype:
+        return round(mean)
+    near = np.float64(mean.numerator / mean.denominator)  # Python rounds this quotient once
+    if dtype == "float64":
+        return near
+    around = np.float32(near)
+    return min((np.nextafter(around, np.float32(-np.inf)), around, np.nextafter(around, np.float32(np.inf))),
+               key=lambda value: (abs(Fraction(float(value)) - mean), int(value.view(np.uint32)) & 1))
+
+
+class Call(NamedTuple):
+    """A random call of `average_pool`."""
+
+    x: Array
+    axes: tuple[int, ...]
+    attributes: dict[str, Any]
+
+    def windows(self) -> Iterator[tuple[tuple[int, ...], int, int]]:
+        """The position, the sum and the divisor of each window, by plain loops."""
+        op = onnxpool.AveragePool(**self.attributes, axes=self.axes)
+        along = dict(op._windows(self.x.shape))
+        for place in np.ndindex(*op.output_shape(self.x.shape)):
+            taps, divisor = [], 1
+            for axis, at in enumerate(place):
+                if axis not in along:
+                    taps.append(range(at, at + 1))
+                    continue
+                windows = along[axis]
+                first = at * windows.stride - windows.pads[0]
+                places = [first + tap * windows.dilation for tap in range(windows.kernel)]
+                taps.append([one for one in places if 0 <= one < windows.size])  # type: ignore[arg-type]
+                end = windows.size + windows.pads[1]
+                divisor *= sum(one < end for one in places) if windows.counts_pads else len(taps[-1])
+            yield place, sum(int(self.x[tap]) for tap in itertools.product(*taps)), divisor
+
+
+def random_call(seed: int) -> Call:
+    """The call of a seed. Some windows lie in the padding."""
+    rng = np.random.default_rng(seed)
+    shape = tuple(int(size) for size in rng.integers(1, 9, int(rng.integers(1, 4))))
+    axes = tuple(int(axis) for axis in rng.permutation(len(shape))[:rng.integers(1, len(shape) + 1)])
+    kernel = [int(rng.integers(1, shape[axis] + 1)) for axis in axes]
+    pads = [int(rng.integers(0, size + 2)) for _ in range(2) for size in kernel] if rng.random() < 0.5 else 0
+    return Call(integers(rng, shape, np.dtype(DTYPES[seed % len(DTYPES)])), axes, {
+        "kernel_shape": kernel, "strides": [int(rng.integers(1, 4)) for _ in axes], "pads": pads,
+        "count_include_pad": int(rng.integers(2)), "ceil_mode": int(rng.integers(2))})
+
+
+def results(dtype: np.dtype[Any]) -> list[str]:
+    """The dtypes of means of a dtype."""
+    return ["float64", "float32", *([] if dtype.kind == "b" else [dtype.name])]
+
+
+@pytest.mark.parametrize("chunk", range(6))
+def test_every_mean_is_rounded_once(chunk: int) -> None:
+    """Random windows, and every dtype of results."""
+    for seed in range(chunk * CALLS, (chunk + 1) * CALLS):
+        call = random_call(seed)
+        windows = list(call.windows())
+        for dtype in results(call.x.dtype):
+            y = onnxpool.average_pool(call.x, axes=call.axes, dtype=dtype, **call.attributes)
+            assert y.dtype == dtype
+            for place, total, divisor in windows:
+                if divisor == 0:
+                    assert y[place] == 0 if "int" in dtype else math.isnan(y[place])
+                else:
+                    assert y[place] == nearest(Fraction(total, divisor), dtype), (seed, dtype, place)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_means_over_whole_axes(dtype: str) -> None:
+    """Of all axes, or of some, kept or dropped."""
+    rng = np.random.default_rng(1)
+    for keepdims, axes in itertools.product((False, True), ((0,), (1, 2), (0, 2), (0, 1, 2))):
+        x = integers(rng, (4, 5, 6), np.dtype(dtype))
+        taps = math.prod(x.shape[axis] for axis in axes)
+        totals = x.astype(object).sum(axes, keepdims=keepdims)
+        for result in results(x.dtype):
+            y = onnxpool.global_average_pool(x, axes=axes, keepdims=keepdims, dtype=result)
+            truth = [nearest(Fraction(total, taps), result) for total in np.ravel(totals)]
+            assert (y.dtype, y.shape, y.ravel().tolist()) == (result, np.shape(totals), truth)
+
+
+def test_ties_go_to_even() -> None:
+    """For both signs, as in NumPy's `rint`."""
+    x = np.array([[1, 2], [2, 3], [-1, -2], [-2, -3], [0, 1], [0, -1]], np.int16)
+    assert onnxpool.average_pool(x, 2, axes=1, dtype="int16").ravel().tolist() == [2, 2, -2, -2, 0, 0]
+    assert onnxpool.global_average_pool(x, axes=1, keepdims=False, dtype="int16").tolist() == [2, 2, -2, -2, 0, 0]
+
+
+def test_the_default_is_float64() -> None:
+    """As in `numpy.mean`, also for lists, empty arrays, plans and their parts."""
+    x = np.arange(24, dtype=np.uint8).reshape(4, 6)
+    assert onnxpool.average_pool(x, 2, axes=0).dtype == np.float64
+    assert onnxpool.average_pool([1, 2], 2, axes=0).tolist() == [1.5]
+    assert onnxpool.average_pool(x[:, :0], 2, axes=0).dtype == np.float64
+    plan = onnxpool.AveragePool(kernel_shape=2, axes=0, dtype="uint8").plan(x.shape, x.dtype)
+    assert (plan.dtype, plan.result_dtype) == (np.uint8, np.uint8)
+    plan = onnxpool.AveragePool(kernel_shape=3, axes=(0, 1), pads=1).plan(x.shape, x.dtype)
+    assert (plan.dtype, plan.result_dtype) == (np.uint8, np.float64)
+    y = plan(x)
+    for part in plan.tiles(max_bytes=100):
+        assert part(x[part.inputs]).tolist() == y[part.outputs].tolist()
+    out = np.empty(plan.output_shape)
+    assert plan(x, out=out) is out
+    with pytest.raises(onnxpool.PoolTypeError, match="out has dtype uint8, but the result has float64"):
+        plan(x, out=np.empty(plan.output_shape, np.uint8))
+
+
+def test_shares_are_combined_exactly() -> None:
+    """As long as float64 represents the sums."""
+    rng = np.random.default_rng(2)
+    for dtype, result in itertools.product(("uint8", "int16", "uint16"), ("float64", "float32", "own")):
+        x = integers(rng, (37, 41), np.dtype(dtype))
+        op = onnxpool.GlobalAveragePool(axes=(0, 1), dtype=dtype if result == "own" else result)
+        plan = op.plan(x.shape, x.dtype)
+        combined = plan.combine(share(x[share.inputs]) for share in plan.partials(n=7))
+        assert (combined.dtype, combined.tolist()) == (plan.result_dtype, plan(x).tolist())
+
+
+@pytest.mark.parametrize(("dtype", "result"), [
+    ("float16", "float32"), ("float16", "float64"), ("bfloat16", "float32"), ("float32", "float64")])
+def test_means_of_floats_can_be_wider(dtype: str, result: str) -> None:
+    """They are those of elements that were cast before."""
+    rng = np.random.default_rng(3)
+    kind = onnxpool.AveragePool(kernel_shape=1, axes=0, dtype=dtype).dtype
+    x = rng.standard_normal((9, 11)).astype(kind)
+    for function, more in ((onnxpool.average_pool, {"kernel_shape": 4}), (onnxpool.global_average_pool, {})):
+        y = function(x, axes=(0, 1), dtype=result, **more)
+        assert y.dtype == result
+        assert y.tolist() == function(x.astype(result), axes=(0, 1), **more).tolist()
+
+
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda x: onnxpool.average_pool(x, 2, axes=0, dtype="int32"), "dtype=int32 .* float32, float64, uint8"),
+    (lambda x: onnxpool.average_pool(x > 1, 2, axes=0, dtype=bool), "dtype=bool .* float32, float64; cast"),
+    (lambda x: onnxpool.average_pool(x.astype(np.float32), 2, axes=0, dtype="float16"), "dtype=float16"),
+    (lambda x: onnxpool.average_pool(x, 2, axes=0, dtype="float16"), "dtype=float16"),
+    (lambda x: onnxpool.average_pool(x[None, None] * 1.0, 2, dtype="float64"), "without axes"),
+    (lambda x: onnxpool.average_pool(x, 2, axes=0, dtype="float31"), "must be a NumPy dtype"),
+    (lambda x: onnxpool.average_pool(x * 1j, 2, axes=0), "dtype complex128 is not accepted"),
+    (lambda x: onnxpool.lp_pool(x, 2, axes=0), "cast to float32")])
+def test_other_dtypes_are_refused(call: Any, text: str) -> None:
+    """With those that are accepted."""
+    with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError), match=text):
+        call(np.ones((3, 4), np.uint8))
+
+
+def test_the_dtype_of_the_result_belongs_to_the_operator() -> None:
+    """It is part of its repr, of equality and of pickles."""
+    import pickle
+
+    op = onnxpool.AveragePool(kernel_shape=2, axes=(0,), dtype=np.float32)
+    assert repr(op) == "AveragePool(kernel_shape=2, opset=28, axes=(0,), dtype='float32')"
+    assert pickle.loads(pickle.dumps(op)) == op != onnxpool.AveragePool(kernel_shape=2, axes=0)
+    assert pickle.loads(pickle.dumps(op.plan((3,), "uint8"))).result_dtype == np.float32
