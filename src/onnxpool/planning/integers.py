@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..windows import Axis
+from .request import Request
 
 EXACT = 51  # bits of sums that can be recovered from a mean in float64
 LONGEST = 62  # bits of sums in 64-bit integers
@@ -38,6 +39,16 @@ def held_in(dtype: np.dtype[Any], result: np.dtype[Any], axes: Sequence[Axis]) -
         return result
     short = bits_of(dtype) + taps_of(axes).bit_length() <= FLOAT32_DIGITS
     return FLOAT32 if short and result == FLOAT32 else FLOAT64
+
+
+FEW_TAPS = 256  # of 16-bit integers, whose means are rounded in float32
+MOST_TAPS = {"uint8": 257, "int16": 1 << 15, "uint16": 1 << 15}  # of means that loops round to integers
+
+
+def is_compiled(request: Request) -> bool:
+    """Whether there are loops that round means of these windows to integers."""
+    most = MOST_TAPS.get(request.dtype.name, 0)
+    return request.result_dtype == request.dtype and not request.reduction.whole and taps_of(request.axes) <= most
 
 
 def counts_along(axis: Axis) -> Array:

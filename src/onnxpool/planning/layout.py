@@ -13,7 +13,7 @@ from ..errors import PoolError
 from ..kernels import pool as pools
 from ..limits import CACHE_LINE, FEW
 from ..windows import Axis
-from . import costs, orders, ranges, routes, steps, tiles
+from . import costs, integers, orders, ranges, routes, steps, tiles
 from .form import Form, forms_of
 from .reductions import KINDS
 from .request import Request
@@ -83,6 +83,9 @@ def compiled_for(request: Request) -> Compiled:
     if reduction.indexed:
         order = orders.indexed_order_of(name, request.dtype)
         return Compiled("indexed_extremum", dtype if DTYPES[dtype].digits else integer, order)
+    if name == "mean" and request.dtype.kind in "iu":
+        few = integers.taps_of(request.axes) <= integers.FEW_TAPS
+        return Compiled("integer_mean", "uint8" if dtype == "uint8" else integer, orders.order_of_mean(request.dtype, few))
     if name == "max" and DTYPES[dtype].digits and request.dtype.itemsize == 2:
         return Compiled(name, "float16", orders.order_of(name, request.dtype))
     if name not in KINDS or dtype not in KINDS[name].dtypes:
@@ -130,7 +133,7 @@ def problem_of(request: Request, form: Form, name: str) -> Problem:
     axes = tuple([dim.windows for dim in form.axes if dim.windows is not None])
     whole = request.reduction.whole
     return Problem(reduction=name, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
-                   itemsize=itemsize, acc_bytes=max(itemsize, KINDS[name].acc_bytes), register=REGISTER, whole=whole,
+                   itemsize=itemsize, acc_bytes=max(itemsize * KINDS[name].factor, KINDS[name].acc_bytes), register=REGISTER, whole=whole,
                    joined=form.joined(dict(request.windows)) if whole else 1)
 
 
@@ -217,11 +220,11 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
         choice = fitting[0] if fitting else choices[0]
     problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
     low, high = ranges.safe_range(reduction, dtype)
-    retries = ranges.retries(reduction, dtype)
+    retries = compiled.reduction == reduction.name and ranges.retries(reduction, dtype)
     least, largest = ranges.harmless(reduction, dtype, problem.axes) if retries else (0.0, math.inf)
     groups = math.prod([dim.size for dim in form.groups])
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
-                 digits=DTYPES[dtype].digits, p=reduction.p, divides=reduction.name == "mean", low=low, high=high,
+                 digits=DTYPES[dtype].digits, p=reduction.p, divides=compiled.reduction == "mean", low=low, high=high,
                  order=compiled.order, least=least, largest=largest, indexed=reduction.indexed, copy=COPY,
                  route=step.name, stages=stages_of(problem, step, groups, dtype, retries, contiguous,
                                                    way.room if way else 1.0))

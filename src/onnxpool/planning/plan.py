@@ -167,7 +167,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if layout.counts_beyond(request):
             longer = np.dtype(np.int64 if dtype.kind in "biu" else np.float64)
             wide = WindowPlan(operator, request._replace(dtype=longer))
-        elif request.reduction.name == "mean" and (dtype.kind in "biu" or request.result_dtype != dtype):
+        elif (request.reduction.name == "mean" and (dtype.kind in "biu" or request.result_dtype != dtype)
+              and not integers.is_compiled(request)):
             held = integers.held_in(dtype, request.result_dtype, request.axes)
             wide = WindowPlan(operator, request._replace(dtype=held, result=None))
         super().__init__(operator, request.shape, dtype, request=request, axes=request.axes,

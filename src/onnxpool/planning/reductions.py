@@ -16,7 +16,9 @@ class Kind(NamedTuple):
     dtypes : tuple of str
         The dtypes that it is compiled for.
     acc_bytes : int
-        Bytes of an accumulator. It has at least those of an element.
+        Bytes of an accumulator. It has at least those of an element,
+    factor : int
+        times this factor.
     rare : bool
         Whether it runs so seldom that it is compiled only once, without an instruction set.
     """
@@ -24,6 +26,7 @@ class Kind(NamedTuple):
     name: str
     dtypes: tuple[str, ...]
     acc_bytes: int = 1
+    factor: int = 1
     rare: bool = False
 
 
@@ -31,6 +34,7 @@ KINDS = {kind.name: kind for kind in (
     Kind("max", (*BYTES, *(name for name in FLOATS if name != "bfloat16"))),  # that of float16 takes bfloat16 too
     Kind("extremum", SIGNED),  # all other maxima and minima: maxima of integers in the order of the elements
     Kind("mean", FLOATS, acc_bytes=4),
+    Kind("integer_mean", ("uint8", "int16"), factor=2),  # of uint8, int16 and uint16, rounded to an integer
     Kind("norm", FLOATS, acc_bytes=8),
     Kind("wide", FLOATS, acc_bytes=16, rare=True),  # means and norms recomputed, as doubles with a separate exponent
     Kind("indexed_extremum", (*SIGNED, *FLOATS), acc_bytes=8),

@@ -35,6 +35,8 @@
 enum { ORDERED = 0, IDEMPOTENT = 1, DIVIDES = 0 };
 #elif defined(REDUCTION_quantised_mean)
 enum { ORDERED = 0, IDEMPOTENT = 0, DIVIDES = 0 };
+#elif defined(REDUCTION_integer_mean)
+enum { ORDERED = 0, IDEMPOTENT = 0, DIVIDES = 1 };
 #elif defined(REDUCTION_mean) || defined(REDUCTION_wide) || defined(REDUCTION_mean_in_order)
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
 #else
@@ -77,6 +79,10 @@ MAXIMA(ACCUMULATORS)
 ACCUMULATORS(double, double_v, 64)
 #elif defined(REDUCTION_long_quantised_mean)
 ACCUMULATORS(int64_t, int64_v, 64)
+#elif defined(REDUCTION_integer_mean) && defined(ELEMENT_uint8)
+ACCUMULATORS(uint16_t, uint16_v, 16)
+#elif defined(REDUCTION_integer_mean)
+ACCUMULATORS(int32_t, int32_v, 32)
 #elif defined(REDUCTION_indexed_extremum) && defined(OF_INTEGERS) && defined(OF_64_BITS)
 ACCUMULATORS(int64_t, int64_v, 64)
 #elif defined(REDUCTION_quantised_mean) || (defined(REDUCTION_indexed_extremum) && defined(OF_INTEGERS))
@@ -224,6 +230,53 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     memcpy(y, &elements, sizeof elements);
 }
 
+/* ---- Means of integers, rounded to integers, with ties to even. Quotients are correctly rounded, and precise enough for
+ * no other to become a tie: floats for 8 bits and up to 257 taps, or 16 bits and up to 256 taps, otherwise doubles. An
+ * addition rounds them to integers, which are the low bits of the sum. For a count of 0, these bits are those of a NaN:
+ * they are 0. */
+#elif defined(REDUCTION_integer_mean)
+INLINE vec_t vec_none(void) { return vec_fill(0); }
+INLINE int32_v float_mean(float_v total, float_v count) {
+    return (int32_v)(quotient_float(total, count, 1 / count) + 12582912.0f); /* 1.5 * 2^23 */
+}
+#if defined(ELEMENT_uint8)
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return (vec_t)widen_uint8_to_words(x); }
+INLINE float_v float_half(vec_t v, int half) {
+    return __builtin_convertvector(widen_words((const uint16_t *)&v + half * (LANES / 2)), float_v);
+}
+INLINE int32_v half_of_means(vec_t total, vec_t count, int half) {
+    return float_mean(float_half(total, half), float_half(count, half));
+}
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
+    (void)inverse, (void)rule;
+    _Pragma("GCC unroll 2") for (int half = 0; half < 2; half++) {
+        __extension__ const __auto_type elements = narrow(half_of_means(total, count, half));
+        memcpy(y + half * (LANES / 2), &elements, sizeof elements);
+    }
+}
+#else /* int16 or uint16, at most 32768 taps */
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return widen(x) & (vec_t)repeated(rule->order.mask); }
+INLINE double_v double_half(vec_t v, int half) {
+    return __builtin_convertvector(READ(half_int32_v, (const int32_t *)&v + half * (LANES / 2)), double_v);
+}
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
+    (void)inverse;
+    if (rule->order.flip) { /* few taps */
+        __extension__ const __auto_type elements =
+            narrow(float_mean(__builtin_convertvector(total, float_v), __builtin_convertvector(count, float_v)));
+        memcpy(y, &elements, sizeof elements);
+        return;
+    }
+    _Pragma("GCC unroll 2") for (int half = 0; half < 2; half++) {
+        const double_v divisor = double_half(count, half);
+        const double_v mean = quotient_double(double_half(total, half), divisor, 1 / divisor);
+        __extension__ const __auto_type elements =
+            __builtin_convertvector((int64_v)(mean + 6755399441055744.0), quarter_words_v); /* 1.5 * 2^52 */
+        memcpy(y + half * (LANES / 2), &elements, sizeof elements);
+    }
+}
+#endif
+
 /* ---- Means of whole quantised channels. */
 #elif defined(REDUCTION_quantised_mean)
 INLINE vec_t vec_none(void) { return vec_fill(0); }
@@ -297,6 +350,42 @@ INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, ve
     const uint32_v both = (even >> 16) | (odd & 0xffff0000);
     memcpy(y, &both, sizeof both);
 }
+#elif defined(REDUCTION_integer_mean)
+INLINE void vec_split_two(vec_t *first, vec_t *second) { (void)first, (void)second; }
+#if defined(ELEMENT_uint8)
+INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
+    (void)rule;
+    *first = READ(vec_t, x) & 0xff, *second = READ(vec_t, x) >> 8;
+}
+INLINE vec_t words_of(vec_t total, vec_t count) {
+    vec_t words;
+    _Pragma("GCC unroll 2") for (int half = 0; half < 2; half++) {
+        const half_words_v part = __builtin_convertvector(half_of_means(total, count, half), half_words_v);
+        memcpy((uint16_t *)&words + half * (LANES / 2), &part, sizeof part);
+    }
+    return words;
+}
+INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
+    (void)inverse, (void)rule;
+    const vec_t both = (words_of(first, count) & 0xff) | words_of(second, count) << 8;
+    memcpy(y, &both, sizeof both);
+}
+#else
+INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
+    const vec_t mask = (vec_t)repeated(rule->order.mask);
+    *first = even_of(READ(pairs_v, x)) & mask, *second = odd_of(READ(pairs_v, x)) & mask;
+}
+INLINE vec_t low_words(vec_t total, vec_t count, const Rule *rule) {
+    elem_t part[LANES];
+    vec_finish(part, total, count, count, rule);
+    return widen(part);
+}
+INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
+    (void)inverse;
+    const vec_t both = (low_words(first, count, rule) & 0xffff) | low_words(second, count, rule) << 16;
+    memcpy(y, &both, sizeof both);
+}
+#endif
 #else
 #if !defined(ELEMENTS_IN_PAIRS)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
@@ -358,6 +447,13 @@ INLINE acc_t acc_decided(acc_t largest, const acc_t *x, ptrdiff_t n) {
 static __attribute__((noinline)) vec_t vec_load_briefly(const elem_t *x, const Rule *rule) { return vec_load(x, rule); }
 #else
 INLINE vec_t vec_load_briefly(const elem_t *x, const Rule *rule) { return vec_load(x, rule); }
+#endif
+
+/* SLOW_DIVISORS: a divisor takes long to convert, so that one for all values pays. */
+#if defined(REDUCTION_integer_mean)
+enum { SLOW_DIVISORS = 1 };
+#else
+enum { SLOW_DIVISORS = 0 };
 #endif
 
 /* RARELY: loops that are only faster would cost more space than they are worth. */

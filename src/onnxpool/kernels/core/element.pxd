@@ -23,6 +23,7 @@ cdef extern from "element.h" nogil:
         AS_STORED
         PICKS
         RARELY
+        SLOW_DIVISORS
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_briefly(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_part(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept

@@ -29,6 +29,7 @@ typedef VECTOR(uint64_t, WIDTH) uint64_v;
 typedef VECTOR(uint16_t, WIDTH / 2) half_words_v;
 typedef VECTOR(int16_t, WIDTH / 2) half_int16_v;
 typedef VECTOR(float, WIDTH / 2) half_float_v;
+typedef VECTOR(int32_t, WIDTH / 2) half_int32_v;
 typedef VECTOR(uint16_t, WIDTH / 4) quarter_words_v;
 typedef VECTOR(int8_t, WIDTH / 2) half_int8_v;
 typedef VECTOR(uint8_t, WIDTH / 2) half_uint8_v;
@@ -221,6 +222,16 @@ INLINE int32_v widen_int16(const int16_t *x) {
     return (int32_v)_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)x));
 #else
     return __builtin_convertvector(READ(half_int16_v, x), int32_v);
+#endif
+}
+
+INLINE int32_v widen_words(const uint16_t *x) {
+#if defined(__AVX512F__)
+    return (int32_v)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x));
+#elif defined(__AVX2__)
+    return (int32_v)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x));
+#else
+    return __builtin_convertvector(READ(half_words_v, x), int32_v);
 #endif
 }
 

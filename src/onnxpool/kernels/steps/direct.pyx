@@ -229,15 +229,16 @@ cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, 
 cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const Divisor* by) noexcept nogil:
     cdef Windows w = shared[0]  # copies in registers, which stores cannot change
     cdef Rule rule = shared.rule[0]
+    cdef Divisor divisor = by[0]
     cdef Py_ssize_t _, lane
     w.rule = &rule
     for _ in range(w.n):
         lane = 0
         start_fetches(&w.fetches)
         if not (DIVIDES and w.rule.careful):
-            lane = pool_lanes(<Woven4*> NULL, 0, &w, x, y, by)
-            lane = pool_lanes(<Woven*> NULL, lane, &w, x, y, by)
-        pool_lanes(<vec_t*> NULL, lane, &w, x, y, by)
+            lane = pool_lanes(<Woven4*> NULL, 0, &w, x, y, &divisor)
+            lane = pool_lanes(<Woven*> NULL, lane, &w, x, y, &divisor)
+        pool_lanes(<vec_t*> NULL, lane, &w, x, y, &divisor)
         x += w.x_step
         y += w.y_step
 
