@@ -189,7 +189,7 @@ def measured(case: Case, rounds: int) -> Timed | None:
         if plan._form() is None:
             break
         setup = plan._row_major_pool().setup
-        problem = layout.problem_of(plan.request, setup.form, layout.compiled_for(plan.request).reduction)
+        problem = layout.problem_of(plan.request, setup.form, layout.compiled_for(plan.request)[0])
         problems.setdefault(problem.planar, problem)
         plans.setdefault((problem.planar, setup.route), plan)
     routes.Forced.lanes = routes.Forced.step = None

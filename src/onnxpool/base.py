@@ -127,8 +127,8 @@ class Operator(Frozen):
         if self.windowed and isinstance(sides, tuple):
             windows.check_lengths(version.label, checked, len(sides))
         if dtype is not None and pooled is None:
-            raise PoolError(f"{version.label}: dtype={dtype!r} given without axes, but results of ONNX have the dtype of "
-                            f"X; name the pooled axes, or cast the result", version.label, "dtype", value=dtype)
+            raise PoolError(f"{version.label}: dtype={dtype!r} given without axes, but results of ONNX have the dtype "
+                            f"of X; name the pooled axes, or cast the result", version.label, "dtype", value=dtype)
         last = bool(Flag().check(Place(version.label, "channels_last"), channels_last))
         if schema.channels_last and not last:
             raise PoolError(f"{version.label}: channels_last=False, but this operator takes (N, *spatial, C); use "

@@ -67,24 +67,21 @@ class Plan(Frozen):
     [[[[5.0, 7.0], [13.0, 15.0]]]]
     """
 
-    __slots__ = ("__weakref__", "channels_last", "dtype", "label", "operator", "shape")
+    __slots__ = ("__weakref__", "channels_last", "dtype", "label", "operator", "result_dtype", "shape")
 
     channels_last: bool
     label: str
     operator: Any
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    result_dtype: np.dtype[Any]
     output_shape: tuple[int, ...]
     axes: tuple[Axis, ...] = ()
 
     def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], **resolved: Any) -> None:
         last = operator.channels_last and len(shape) > 2
-        self._freeze(operator=operator, label=operator.label, channels_last=last, shape=shape, dtype=dtype, **resolved)
-
-    @property
-    def result_dtype(self) -> np.dtype[Any]:
-        """The dtype of the result."""
-        return self.dtype
+        self._freeze(operator=operator, label=operator.label, channels_last=last, shape=shape, dtype=dtype,
+                     **{"result_dtype": dtype, **resolved})
 
     def _key(self) -> tuple[Any, ...]:
         return self.operator, self.shape, self.dtype

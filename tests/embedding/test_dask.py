@@ -294,7 +294,7 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
               ("X", None, "ndarray")),
     "unknown": (lambda: pools.max_pool(ZEROS[ZEROS[:, 0] > 0], 2, axes=1), "compute_chunk_sizes", ("X", 0)),
     "objects": (lambda: pools.max_pool(ZEROS.astype(object), 2, axes=0), "object", ("X", None, "object")),
-    "integers": (lambda: pools.average_pool(ZEROS.astype(np.int32), 2, axes=0), "int32", ("X", None, "int32")),
+    "integers": (lambda: pools.lp_pool(ZEROS.astype(np.int32), 2, axes=0), "int32", ("X", None, "int32")),
     "masked": (lambda: pools.max_pool(da.ma.masked_equal(ZEROS, 1), 2, axes=0), "MaskedArray",
                ("X", None, "MaskedArray")),
     "chunks": (lambda: pools.max_pool(ZEROS, 2, axes=0, chunks=(3, (1, 2))), "do not fit a result of shape",

@@ -148,13 +148,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, tuple[Any, ...]]] = {
     "colours_of_a_square": (lambda: onnxpool.max_pool(RGB, (2, 2)), r"axes=\(0, 1\) of \(H, W, 3\)",
                             ("kernel_shape", None, (2, 2))),
     "colours_are_few": (lambda: onnxpool.max_pool(RGB, 5), r"axes=\(0, 1\) of \(H, W, 3\)", ("kernel_shape", 2, 5)),
-    "means_of_integers": (lambda: onnxpool.average_pool(RGB.astype(np.uint16), 2, axes=0), "float32, which represents",
+    "norms_of_integers": (lambda: onnxpool.lp_pool(RGB.astype(np.uint16), 2, axes=0), "float32, which represents",
                           ("X", None, "uint16")),
-    "int64": (lambda: onnxpool.average_pool(RGB.astype(np.int64), 2, axes=0), "float64, which is exact for integers",
+    "int64": (lambda: onnxpool.lp_pool(RGB.astype(np.int64), 2, axes=0), "float64, which is exact for integers",
               ("X", None, "int64")),
     "minima_without_axes": (lambda: onnxpool.min_pool(RGB, 2, axes=None),  # type: ignore[call-overload]
                             r"not part of ONNX .* axes=\(0, 1\)", ("axes", None, None)),
-    "bool_in_onnx": (lambda: onnxpool.max_pool(RGB > 1, 2), "with axes=, maxima of bool are accepted",
+    "bool_in_onnx": (lambda: onnxpool.max_pool(RGB > 1, 2), "with axes=, bool is accepted",
                      ("X", None, "bool")),
 }
 
@@ -163,7 +163,7 @@ def test_errors_about_dtypes_list_those_of_calls_with_axes() -> None:
     """This includes integers, where their maxima are supported."""
     for call, own in ((lambda: onnxpool.max_pool(RGB.astype(complex), 2, axes=0), True),
                       (lambda: onnxpool.global_max_pool(RGB.astype(np.longdouble), axes=0), True),
-                      (lambda: onnxpool.average_pool(RGB.astype(np.int64), 2, axes=0), False)):
+                      (lambda: onnxpool.lp_pool(RGB.astype(np.int64), 2, axes=0), False)):
         with pytest.raises(onnxpool.PoolTypeError) as caught:
             call()
         assert [name in str(caught.value) for name in ("bool", "int16", "uint32")] == [own] * 3

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import onnxpool
+from onnxpool.planning.routes import Forced
 
 pytestmark = pytest.mark.smoke
 
@@ -104,6 +105,44 @@ def test_every_mean_is_rounded_once(chunk: int) -> None:
                     assert y[place] == 0 if "int" in dtype else math.isnan(y[place])
                 else:
                     assert y[place] == nearest(Fraction(total, divisor), dtype), (seed, dtype, place)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "int32"])
+def test_large_windows_by_every_route(dtype: str) -> None:
+    """Windows of many taps, some of which share most of them, in images and stacks; sums by NumPy."""
+    rng = np.random.default_rng(4)
+    for _ in range(150):
+        shape = tuple(int(size) for size in rng.choice([1, 3, 5, 21, 40, 70], int(rng.integers(1, 4))))
+        axes = tuple(sorted(int(axis) for axis in rng.permutation(len(shape))[:rng.integers(1, len(shape) + 1)]))
+        kernel = [int(rng.integers(1, min(shape[axis], 30) + 1)) for axis in axes]
+        strides = [int(rng.choice([1, 1, 2, 3, 5])) for _ in axes]
+        pads = [int(rng.integers(0, size)) for size in kernel]
+        counted = int(rng.integers(2))
+        x = integers(rng, shape, np.dtype(dtype))
+        padding = [(pads[axes.index(axis)],) * 2 if axis in axes else (0, 0) for axis in range(x.ndim)]
+
+        def windows(values: Array) -> Array:
+            every = np.lib.stride_tricks.sliding_window_view(np.pad(values, padding), kernel, axes)  # noqa: B023
+            steps = tuple(slice(None, None, strides[axes.index(axis)] if axis in axes else 1)  # noqa: B023
+                          for axis in range(values.ndim))
+            total: Array = every[steps].sum(tuple(range(-len(axes), 0)), dtype=np.int64)  # noqa: B023
+            return total
+
+        counts = np.full_like(windows(x), math.prod(kernel)) if counted else windows(np.ones_like(x))
+        quotient, rest = np.divmod(windows(x), counts)
+        truth = quotient + ((2 * rest > counts) | ((2 * rest == counts) & (quotient % 2 == 1)))
+        op = onnxpool.AveragePool(kernel_shape=kernel, strides=strides, pads=[*pads, *pads], axes=axes, dtype=dtype,
+                                  count_include_pad=counted)
+        for Forced.step, Forced.lanes in itertools.product((None, "direct", "passes"), (None, False, True)):
+            plan = op._make_plan(x.shape, x.dtype)
+            assert np.array_equal(plan(x), truth), (shape, axes, op, Forced.step, Forced.lanes)
+
+
+@pytest.fixture(autouse=True)
+def chosen_routes() -> Iterator[None]:
+    """Routes are chosen again after a test."""
+    yield
+    Forced.step = Forced.lanes = None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -297,7 +297,7 @@ def test_refused(name: str) -> None:
 
 def test_partial_minima_merge_in_the_dtype_of_their_elements() -> None:
     """They are exact."""
-    total = Total(Reduction("min"), 6)
+    total = Total(Reduction("min"), 6, np.dtype(np.int8))
     for value, taps in (([3, -7], 2), ([-1, 5], 4)):
         total.add(np.array(value, np.int8), taps)
 

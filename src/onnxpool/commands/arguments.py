@@ -205,6 +205,8 @@ def settings() -> dict[str, str]:
     for operator, cls in registry.items():
         kinds = ALL_SCHEMAS[operator].versions[-1].attributes
         for name, default in (cls.__init__.__kwdefaults__ or {}).items():
+            if name == "dtype":  # here, that of X
+                continue
             kind = kinds.get(name)
             found[name] = "flag" if isinstance(default, bool) or isinstance(kind, Flag) else kind.type if kind else ""
     return found

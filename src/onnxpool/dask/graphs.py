@@ -253,7 +253,7 @@ def reduce(plan: Reducing, ranges: Sequence[Range], num_threads: int | None, blo
 def merge(plan: Reducing, partials: Sequence[Partial]) -> Partial:
     """Merge partial results into one. Sums stay in float64."""
     taps = sum(one.taps for one in partials)
-    total = plan._total(taps)
+    total = plan.total_of(taps)
     for one in partials:
         total.add(*one)
     value = total.result()

@@ -24,9 +24,10 @@ class Total:
     largest norm before their powers are added, so that no sum overflows.
     """
 
-    def __init__(self, reduction: Reduction, taps: int, bits: int | None = None) -> None:
+    def __init__(self, reduction: Reduction, taps: int, dtype: np.dtype[Any]) -> None:
         self.reduction, self.taps, self.seen = reduction, taps, 0
-        self.exact = bits is not None and bits + taps.bit_length() <= integers.EXACT  # whether sums are integers
+        self.exact = (reduction.name == "mean" and dtype.kind in "biu"  # whether sums are integers
+                      and integers.bits_of(dtype) + taps.bit_length() <= integers.EXACT)
         self.value: Array | None = None
         self.scale: Array | None = None  # the largest norm
 

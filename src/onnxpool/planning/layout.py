@@ -31,6 +31,7 @@ LONG_ROOM = 900_000  # for more than FEW taps along an axis, and for retries: 1.
 LONG_LANES = 1 << 13  # minimum bytes of lanes of a tile that is cut, where windows of many taps are read one by one
 COPY = steps.unit_of(*steps.COPY)
 REGISTER = costs.nearest(kernels.REGISTER)
+NO_ORDER = orders.Order()
 
 
 class Stage(NamedTuple):
@@ -66,35 +67,28 @@ class Setup(NamedTuple):
     stages: tuple[Stage, ...]  # one, or two if a second one may have to recompute suspect results
 
 
-class Compiled(NamedTuple):
-    """The reduction and the dtype for which the units of a request are compiled."""
-
-    reduction: str
-    dtype: str
-    order: orders.Order = orders.Order()
-
-
-def compiled_for(request: Request) -> Compiled:
-    """The units for a request."""
+def compiled_for(request: Request) -> tuple[str, str, orders.Order]:
+    """The reduction and the dtype for which the units of a request are compiled, and their order of elements."""
     reduction = request.reduction
     dtype = "int64" if request.dtype.kind in MOMENTS else dtype_name(request.dtype)
     name = "magnitude" if reduction.name == "norm" and math.isinf(reduction.p) else reduction.name
     integer = f"int{8 * request.dtype.itemsize}"
     if reduction.indexed:
         order = orders.indexed_order_of(name, request.dtype)
-        return Compiled("indexed_extremum", dtype if DTYPES[dtype].digits else integer, order)
+        return "indexed_extremum", dtype if DTYPES[dtype].digits else integer, order
     if name == "mean" and request.dtype.kind in "iu":
         few = integers.taps_of(request.axes) <= integers.FEW_TAPS
-        return Compiled("integer_mean", "uint8" if dtype == "uint8" else integer, orders.order_of_mean(request.dtype, few))
+        order = orders.order_of_mean(request.dtype, few)
+        return "integer_mean", "uint8" if dtype == "uint8" else integer, order
     if name == "max" and DTYPES[dtype].digits and request.dtype.itemsize == 2:
-        return Compiled(name, "float16", orders.order_of(name, request.dtype))
+        return name, "float16", orders.order_of(name, request.dtype)
     if name not in KINDS or dtype not in KINDS[name].dtypes:
-        return Compiled("extremum", integer, orders.order_of(name, request.dtype))
+        return "extremum", integer, orders.order_of(name, request.dtype)
     if name == "quantised_mean":
         most = 2**31 >> 8 * request.dtype.itemsize  # taps whose sum is sure to fit into 32 bits
         if math.prod(axis.most for axis in request.axes) > most:
             name = "long_quantised_mean"
-    return Compiled(name, dtype)
+    return name, dtype, NO_ORDER
 
 
 def memory_order(x: NDArray[Any], channel: int) -> tuple[int, ...] | None:
@@ -133,15 +127,15 @@ def problem_of(request: Request, form: Form, name: str) -> Problem:
     axes = tuple([dim.windows for dim in form.axes if dim.windows is not None])
     whole = request.reduction.whole
     return Problem(reduction=name, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
-                   itemsize=itemsize, acc_bytes=max(itemsize * KINDS[name].factor, KINDS[name].acc_bytes), register=REGISTER, whole=whole,
-                   joined=form.joined(dict(request.windows)) if whole else 1)
+                   itemsize=itemsize, acc_bytes=max(itemsize * KINDS[name].factor, KINDS[name].acc_bytes),
+                   register=REGISTER, whole=whole, joined=form.joined(dict(request.windows)) if whole else 1)
 
 
 def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
                 name: str | None = None) -> tuple[list[Form], list[Problem]]:
     """The forms of a request for these strides, and the problem of each. `name` is the reduction of its units."""
     forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
-    name = name or compiled_for(request).reduction
+    name = name or compiled_for(request)[0]
     return forms, [problem_of(request, form, name) for form in forms]
 
 
@@ -204,12 +198,12 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     way : Way, optional
         By default the one that was learned, or else the cheapest.
     """
-    reduction, compiled = request.reduction, compiled_for(request)
-    dtype = compiled.dtype
+    reduction = request.reduction
+    name, dtype, order = compiled_for(request)
     if counts_beyond(request):
         raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
                         f"indices; give a dtype of 64 bits", "MaxPool", "X", value=dtype)
-    forms, problems = problems_of(request, x, results, contiguous, compiled.reduction)
+    forms, problems = problems_of(request, x, results, contiguous, name)
     if way is None and learned:
         way = learned.get(key_in(request, x, results, forms[0]))
     if way is None:
@@ -220,12 +214,12 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
         choice = fitting[0] if fitting else choices[0]
     problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
     low, high = ranges.safe_range(reduction, dtype)
-    retries = compiled.reduction == reduction.name and ranges.retries(reduction, dtype)
+    retries = name == reduction.name and ranges.retries(reduction, dtype)
     least, largest = ranges.harmless(reduction, dtype, problem.axes) if retries else (0.0, math.inf)
     groups = math.prod([dim.size for dim in form.groups])
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
-                 digits=DTYPES[dtype].digits, p=reduction.p, divides=compiled.reduction == "mean", low=low, high=high,
-                 order=compiled.order, least=least, largest=largest, indexed=reduction.indexed, copy=COPY,
+                 digits=DTYPES[dtype].digits, p=reduction.p, divides=name == "mean", low=low, high=high,
+                 order=order, least=least, largest=largest, indexed=reduction.indexed, copy=COPY,
                  route=step.name, stages=stages_of(problem, step, groups, dtype, retries, contiguous,
                                                    way.room if way else 1.0))
 

@@ -77,7 +77,7 @@ class Reducing(Cuttable):
         return Cropped(self, plan, crop)
 
     def _combined(self, partials: Iterable[Partial]) -> Array:
-        total = self._total(math.prod(axis.size for axis in self.axes))
+        total = self.total_of(math.prod(axis.size for axis in self.axes))
         for value, taps in partials:
             if value.shape != self.output_shape:
                 raise PoolError(f"{self.label}: a partial result has shape {value.shape}, but the result has "
@@ -90,9 +90,9 @@ class Reducing(Cuttable):
                             f"that of each share once", self.label, "partials", value=total.seen)
         return result
 
-    def _total(self, taps: int) -> Total:
+    def total_of(self, taps: int) -> Total:
         """The combination of partial results of so many elements."""
-        return Total(self.reduction, taps, integers.bits_of(self.dtype) if self.dtype.kind in "biu" else None)
+        return Total(self.reduction, taps, self.dtype)
 
     def _order(self, x: Array) -> tuple[int, ...] | None:
         """The axes of a result in memory order, slowest first. None stands for row-major order."""
@@ -116,13 +116,9 @@ class Cropped(Reducing):
     _crop: tuple[slice, ...]
 
     def __init__(self, whole: Reducing, inner: Plan, crop: tuple[slice, ...]) -> None:
-        super().__init__(whole.operator, inner.shape, inner.dtype, axes=inner.axes, reduction=whole.reduction,
+        super().__init__(whole.operator, inner.shape, inner.dtype, result_dtype=inner.result_dtype, axes=inner.axes,
+                         reduction=whole.reduction,
                          output_shape=tuple(cut.stop - cut.start for cut in crop), _inner=inner, _crop=crop)
-
-    @property
-    def result_dtype(self) -> np.dtype[Any]:
-        """The dtype of the result."""
-        return self._inner.result_dtype
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
         """Run the inner plan and select the results."""
@@ -164,22 +160,18 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     def __init__(self, operator: Any, request: Request, optional_zeros: bool = False, joins: bool = False) -> None:
         dtype, wide = request.dtype, None
+        result = dtype if request.result is None and dtype.kind not in "biu" else request.result_dtype
         if layout.counts_beyond(request):
             longer = np.dtype(np.int64 if dtype.kind in "biu" else np.float64)
             wide = WindowPlan(operator, request._replace(dtype=longer))
-        elif (request.reduction.name == "mean" and (dtype.kind in "biu" or request.result_dtype != dtype)
-              and not integers.is_compiled(request)):
-            held = integers.held_in(dtype, request.result_dtype, request.axes)
+        elif request.reduction.name == "mean" and (dtype.kind in "biu" or result != dtype) and not (
+                integers.is_compiled(request)):
+            held = integers.held_in(dtype, result, request.axes)
             wide = WindowPlan(operator, request._replace(dtype=held, result=None))
-        super().__init__(operator, request.shape, dtype, request=request, axes=request.axes,
+        super().__init__(operator, request.shape, dtype, result_dtype=result, request=request, axes=request.axes,
                          reduction=request.reduction, output_shape=request.output_shape, _picked=picked(request),
                          _wide=wide, _pools={}, _plain=[], _bytes=math.prod(request.shape) * dtype.itemsize,
                          _quantised=request.reduction.name in QUANTISED, _optional_zeros=optional_zeros, _joins=joins)
-
-    @property
-    def result_dtype(self) -> np.dtype[Any]:
-        """The dtype of the result."""
-        return self.request.result_dtype
 
     # Descriptions
 

@@ -24,7 +24,8 @@ PLANAR_LANES = {1: 128, 2: 128, 4: 32, 8: 16}
 PAGE = 1 << 12  # bytes
 NEAR = 1 << 17  # bytes of a window that caches hold until the next one reads it
 FREQUENT = ("max", "mean")  # reductions with loops that are only faster
-WINDOWED = ("max", "extremum", "mean", "integer_mean", "norm", "wide")  # reductions that can be computed one axis after the other
+BOTH = ("max", "extremum", "mean", "norm", "wide")  # reductions of windows and of whole channels
+WINDOWED = (*BOTH, "integer_mean")  # reductions of windows that can be computed one axis after the other
 
 Work = Mapping[str, float]  # amounts of work of a step for each register full of results
 
@@ -206,7 +207,7 @@ def whole_work(problem: Problem) -> Work:
     if problem.lanes > 1:
         return {"taps": taps * filled(lanes_of(problem), width)}
     joins = width * math.log2(width)
-    unit = "folds" if problem.reduction not in WINDOWED else "singles" if problem.acc_bytes < 4 else "joins"
+    unit = "folds" if problem.reduction not in BOTH else "singles" if problem.acc_bytes < 4 else "joins"
     return {"taps": -(-taps // width) * width, unit: joins}
 
 
@@ -370,8 +371,7 @@ def has_short_padding(problem: Problem) -> bool:
 
 STEPS = (
     Step("whole", "one window that covers a whole channel",
-         (*(name for name in WINDOWED if name != "integer_mean"), "quantised_mean", "long_quantised_mean"), 1 << 19,
-         whole=True, least_lanes=PAGE,
+         (*BOTH, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
          in_place=True, gathers=True, shares=True, divides=True, work=whole_work),
     Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
          ("indexed_extremum", "mean_in_order"), 1 << 18, work=ordered_work),

@@ -449,6 +449,15 @@ static __attribute__((noinline)) vec_t vec_load_briefly(const elem_t *x, const R
 INLINE vec_t vec_load_briefly(const elem_t *x, const Rule *rule) { return vec_load(x, rule); }
 #endif
 
+/* EXACT: values can be taken out of a sum again. */
+#if defined(REDUCTION_integer_mean)
+enum { EXACT = 1 };
+INLINE vec_t vec_without(vec_t sum, vec_t part) { return sum - part; }
+#else
+enum { EXACT = 0 };
+INLINE vec_t vec_without(vec_t sum, vec_t part) { (void)part; return sum; } /* never called */
+#endif
+
 /* SLOW_DIVISORS: a divisor takes long to convert, so that one for all values pays. */
 #if defined(REDUCTION_integer_mean)
 enum { SLOW_DIVISORS = 1 };

@@ -17,6 +17,7 @@ cdef extern from "element.h" nogil:
     enum:
         LANES
         DIVIDES
+        EXACT
         IDEMPOTENT
         ORDERED
         FREQUENT
@@ -38,6 +39,7 @@ cdef extern from "element.h" nogil:
     vec_t vec_read(const acc_t* x) noexcept
     void vec_write(acc_t* y, vec_t v) noexcept
     vec_t vec_merge(vec_t earlier, vec_t later) noexcept
+    vec_t vec_without(vec_t sum, vec_t part) noexcept
     vec_t vec_none() noexcept
     vec_t vec_empty() noexcept
     vec_t vec_fill(double value) noexcept

@@ -4,6 +4,7 @@ from libc.string cimport memcpy
 
 from .element cimport (
     DIVIDES,
+    EXACT,
     FREQUENT,
     IDEMPOTENT,
     LANES,
@@ -18,9 +19,11 @@ from .element cimport (
     load,
     read,
     set_row,
+    vec_merge,
     vec_none,
     vec_read,
     vec_t,
+    vec_without,
     vec_write,
     width,
     write,
@@ -37,6 +40,7 @@ cdef enum:
     PART = 16384          # and of their accumulators
     LONG = 512            # minimum bytes of a window whose maximum is found in registers; half those of a sum
     LEAST = 2             # minimum number of vectors of such a row
+    MOST_FRESH = 3        # maximum new taps of windows whose sums are those of the windows before them, changed
     SLOTS = 4             # kinds of rows whose divisors are kept (along.pxd)
 
 cdef struct Rows:
@@ -376,6 +380,25 @@ cdef struct Trees:
     Py_ssize_t width, step     # values of each, and values from one to the next
 
 
+cdef inline void slide_sums(const acc_t* x, acc_t* y, const Trees* t, Py_ssize_t fresh) noexcept nogil:
+    """y[window] = the sum of the taps of each window, of which `fresh` are not those of the window before it."""
+    cdef Py_ssize_t w, i, k
+    cdef const acc_t* later
+    cdef acc_t* target
+    cdef vec_t v
+    sum_all(x, y, t.width, t.taps, t.distance)
+    for w in range(1, t.windows):
+        target, i = y + w * t.width, 0
+        later = x + t.taps * t.distance
+        while i < t.width:
+            v = vec_read(target - t.width + i)
+            for k in range(fresh):
+                v = vec_merge(vec_without(v, vec_read(x + k * t.distance + i)), vec_read(later + k * t.distance + i))
+            vec_write(target + i, v)
+            i += LANES
+        x += t.step
+
+
 cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
     """y[window] = the tree over the taps of each window. x is overwritten. If windows are not adjacent, their values
     fill whole vectors, so that no write reaches another window. The largest part is computed only where windows begin.
@@ -386,6 +409,9 @@ cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
     cdef const acc_t* rest
     cdef acc_t* target
     calm(x + t.values)
+    if EXACT and t.windows > 1 and t.step % t.distance == 0 and t.step <= MOST_FRESH * t.distance:
+        slide_sums(x, y, &t, t.step // t.distance)
+        return
     if t.step == t.width:
         t.width, t.windows = t.windows * t.width, 1
     while True:
