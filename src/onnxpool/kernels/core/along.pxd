@@ -2,10 +2,10 @@
 from .element cimport (
     DIVIDES,
     LANES,
-    SLOW_DIVISORS,
     Block,
     Divisor,
     Ends,
+    acc_inverse,
     acc_of,
     acc_t,
     block_t,
@@ -25,9 +25,6 @@ from .element cimport (
 )
 from .job cimport FEW, Axis, Rule, Run, Tile, run_at
 from .rows cimport SLACK, SLOTS, Layout, is_tree
-
-cdef enum:
-    LONG_ROW = 16  # minimum vectors of a row whose segments are finished one by one, if divisors are slow
 
 cdef struct Segment:
     # Windows of the last axis with the same divisor.
@@ -80,8 +77,6 @@ cdef inline void prepare_segments(const Tile* tile, Along* along) noexcept nogil
         w += run.n
     along.n_segments = segment - along.segments + 1
     along.each = along.n_segments > 1 and tile.lanes < LANES and along.step == tile.lanes == along.y_step
-    if SLOW_DIVISORS and (along.axis.end - along.axis.begin) * tile.lanes >= LONG_ROW * LANES:
-        along.each = False
     if along.each:
         along.segments[0], along.n_segments = Segment(0, along.windows, 0), 1
 
@@ -127,7 +122,7 @@ cdef inline elem_t* limit_of(const Tile* tile, const Along* along) noexcept nogi
 
 cdef inline void set_divisors(acc_t* counts, acc_t* inverses, Py_ssize_t n, double count) noexcept nogil:
     cdef Py_ssize_t i
-    cdef acc_t value = acc_of(count), inverse = acc_of(1 / count)
+    cdef acc_t value = acc_of(count), inverse = acc_inverse(count)
     for i in range(n):
         counts[i], inverses[i] = value, inverse
 
@@ -166,10 +161,7 @@ cdef inline void finish_batch(block_t* unused, const Along* a, const Batch* batc
     cdef const acc_t* counts = batch.counts
     cdef const acc_t* inverses = batch.inverses
     cdef elem_t* limit = NULL if a.limit == NULL else a.limit - LANES
-    cdef Rule rule = a.rule[0]  # copies, which no store changes
-    cdef Divisor by
-    if SLOW_DIVISORS:
-        by = Divisor(vec_read(counts), vec_read(inverses))
+    cdef Rule rule = a.rule[0]  # a copy, which no store changes
     set_row(&v, n)
     set_row(&later, n)
     for _ in range(rows):
@@ -183,8 +175,6 @@ cdef inline void finish_batch(block_t* unused, const Along* a, const Batch* batc
                 join(&v, &later)
             if block_t is vec_t and DIVIDES and divides:
                 divide(y + i, values, &v, vec_read(counts + i * each), &rule)
-            elif SLOW_DIVISORS and not each:
-                finish(y + i, values, &v, &by, &rule)
             else:
                 finish_each(y + i, values, &v, counts + i * each, inverses + i * each, &rule)
             i += block

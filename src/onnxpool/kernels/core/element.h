@@ -92,7 +92,8 @@ ACCUMULATORS(float, float_v, 32)
 #endif
 #if !defined(REDUCTION_wide)
 INLINE acc_t acc_of(double value) { return (acc_t)value; }
-INLINE vec_t vec_fill(double value) { return (acc_t)value - (vec_t){0}; } /* -0 stays -0 */
+INLINE vec_t vec_repeat(acc_t value) { return value - (vec_t){0}; } /* -0 stays -0 */
+INLINE vec_t vec_fill(double value) { return vec_repeat((acc_t)value); }
 INLINE pattern_t repeated(uint64_t bits) { return (pattern_t)((uint64_v){0} + bits); }
 #endif
 INLINE vec_t vec_read(const acc_t *x) { return READ(vec_t, x); }
@@ -230,48 +231,56 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     memcpy(y, &elements, sizeof elements);
 }
 
-/* ---- Means of integers, rounded to integers, with ties to even. Quotients are correctly rounded, and precise enough for
- * no other to become a tie: floats for 8 bits and up to 257 taps, or 16 bits and up to 256 taps, otherwise doubles. An
- * addition rounds them to integers, which are the low bits of the sum. For a count of 0, these bits are those of a NaN:
- * they are 0. */
+/* ---- Means of integers, rounded to integers, with ties to even. The mean of no elements is 0. */
 #elif defined(REDUCTION_integer_mean)
+#define OWN_INVERSE
 INLINE vec_t vec_none(void) { return vec_fill(0); }
-INLINE int32_v float_mean(float_v total, float_v count) {
-    return (int32_v)(quotient_float(total, count, 1 / count) + 12582912.0f); /* 1.5 * 2^23 */
-}
-#if defined(ELEMENT_uint8)
+#if defined(ELEMENT_uint8) /* at most 257 taps, so that sums fit into 16 bits */
+INLINE acc_t acc_inverse(double count) { return count > 1 ? (acc_t)(65536 / count) : 65535; }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return (vec_t)widen_uint8_to_words(x); }
-INLINE float_v float_half(vec_t v, int half) {
-    return __builtin_convertvector(widen_words((const uint16_t *)&v + half * (LANES / 2)), float_v);
-}
-INLINE int32_v half_of_means(vec_t total, vec_t count, int half) {
-    return float_mean(float_half(total, half), float_half(count, half));
+/* The product with the inverse, which is rounded down, is the quotient, or one less. The rest decides. */
+INLINE vec_t mean_of(vec_t total, vec_t count, vec_t inverse) {
+    count |= (vec_t)(count == 0) & 1;
+    vec_t mean = multiply_high(total, inverse), rest = total - mean * count;
+    const vec_t less = (vec_t)((int16_v)rest >= (int16_v)count);
+    mean -= less;
+    rest -= less & count;
+    return mean - (vec_t)((int16_v)(rest + rest + (mean & 1)) > (int16_v)count);
 }
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
-    (void)inverse, (void)rule;
-    _Pragma("GCC unroll 2") for (int half = 0; half < 2; half++) {
-        __extension__ const __auto_type elements = narrow(half_of_means(total, count, half));
-        memcpy(y + half * (LANES / 2), &elements, sizeof elements);
-    }
+    (void)rule;
+    const half_uint8_v elements = narrow_words(mean_of(total, count, inverse));
+    memcpy(y, &elements, sizeof elements);
 }
 #else /* int16 or uint16, at most 32768 taps */
+/* A float in the bits of an integer. */
+INLINE acc_t acc_inverse(double count) {
+    const float inverse = (float)(1 / count);
+    return READ(acc_t, &inverse);
+}
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return widen(x) & (vec_t)repeated(rule->order.mask); }
+/* Quotients are correctly rounded, and precise enough for no other to become a tie: floats up to 256 taps, then doubles.
+ * An addition rounds them to integers, which are the low bits of the sum. For a count of 0, these are those of a NaN: 0. */
+INLINE vec_t few_mean(vec_t total, vec_t count, vec_t inverse) {
+    const float_v divisor = __builtin_convertvector(count, float_v);
+    const float_v mean = quotient_float(__builtin_convertvector(total, float_v), divisor, (float_v)inverse);
+    return (vec_t)(mean + 12582912.0f); /* 1.5 * 2^23 */
+}
 INLINE double_v double_half(vec_t v, int half) {
     return __builtin_convertvector(READ(half_int32_v, (const int32_t *)&v + half * (LANES / 2)), double_v);
 }
+INLINE int64_v half_of_means(vec_t total, vec_t count, int half) {
+    const double_v divisor = double_half(count, half);
+    return (int64_v)(quotient_double(double_half(total, half), divisor, 1 / divisor) + 6755399441055744.0); /* 1.5 * 2^52 */
+}
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
-    (void)inverse;
     if (rule->order.flip) { /* few taps */
-        __extension__ const __auto_type elements =
-            narrow(float_mean(__builtin_convertvector(total, float_v), __builtin_convertvector(count, float_v)));
+        __extension__ const __auto_type elements = narrow(few_mean(total, count, inverse));
         memcpy(y, &elements, sizeof elements);
         return;
     }
     _Pragma("GCC unroll 2") for (int half = 0; half < 2; half++) {
-        const double_v divisor = double_half(count, half);
-        const double_v mean = quotient_double(double_half(total, half), divisor, 1 / divisor);
-        __extension__ const __auto_type elements =
-            __builtin_convertvector((int64_v)(mean + 6755399441055744.0), quarter_words_v); /* 1.5 * 2^52 */
+        const quarter_words_v elements = __builtin_convertvector(half_of_means(total, count, half), quarter_words_v);
         memcpy(y + half * (LANES / 2), &elements, sizeof elements);
     }
 }
@@ -316,6 +325,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 #elif defined(REDUCTION_wide)
 INLINE acc_t acc_of(double value) { return wide(value, 0); }
 INLINE vec_t vec_fill(double value) { return wide(value, 0); }
+INLINE vec_t vec_repeat(acc_t value) { return value; }
 INLINE vec_t vec_none(void) { return wide(-0.0, 0); }
 INLINE vec_t vec_empty(void) { return wide(0, 0); }
 RARE vec_t vec_load(const elem_t *x, const Rule *rule) {
@@ -333,6 +343,11 @@ RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const R
         *y = element_of(root(total.value + 0.0, total.exponent, rule->p)); /* no norm is -0 */
 }
 #endif
+#endif
+
+/* What `vec_finish` gets as the inverse of a count. */
+#if !defined(OWN_INVERSE)
+INLINE acc_t acc_inverse(double count) { return acc_of(1 / count); }
 #endif
 
 /* ---- Two registers of adjacent elements, in an order that only these functions know. Elements of 8 or 16 bits are parts
@@ -357,17 +372,9 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
     (void)rule;
     *first = READ(vec_t, x) & 0xff, *second = READ(vec_t, x) >> 8;
 }
-INLINE vec_t words_of(vec_t total, vec_t count) {
-    vec_t words;
-    _Pragma("GCC unroll 2") for (int half = 0; half < 2; half++) {
-        const half_words_v part = __builtin_convertvector(half_of_means(total, count, half), half_words_v);
-        memcpy((uint16_t *)&words + half * (LANES / 2), &part, sizeof part);
-    }
-    return words;
-}
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
-    (void)inverse, (void)rule;
-    const vec_t both = (words_of(first, count) & 0xff) | words_of(second, count) << 8;
+    (void)rule;
+    const vec_t both = mean_of(first, count, inverse) | mean_of(second, count, inverse) << 8;
     memcpy(y, &both, sizeof both);
 }
 #else
@@ -375,14 +382,13 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
     const vec_t mask = (vec_t)repeated(rule->order.mask);
     *first = even_of(READ(pairs_v, x)) & mask, *second = odd_of(READ(pairs_v, x)) & mask;
 }
-INLINE vec_t low_words(vec_t total, vec_t count, const Rule *rule) {
+INLINE vec_t low_words(vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     elem_t part[LANES];
-    vec_finish(part, total, count, count, rule);
+    vec_finish(part, total, count, inverse, rule);
     return widen(part);
 }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
-    (void)inverse;
-    const vec_t both = (low_words(first, count, rule) & 0xffff) | low_words(second, count, rule) << 16;
+    const vec_t both = (low_words(first, count, inverse, rule) & 0xffff) | low_words(second, count, inverse, rule) << 16;
     memcpy(y, &both, sizeof both);
 }
 #endif
@@ -456,13 +462,6 @@ INLINE vec_t vec_without(vec_t sum, vec_t part) { return sum - part; }
 #else
 enum { EXACT = 0 };
 INLINE vec_t vec_without(vec_t sum, vec_t part) { (void)part; return sum; } /* never called */
-#endif
-
-/* SLOW_DIVISORS: a divisor takes long to convert, so that one for all values pays. */
-#if defined(REDUCTION_integer_mean)
-enum { SLOW_DIVISORS = 1 };
-#else
-enum { SLOW_DIVISORS = 0 };
 #endif
 
 /* RARELY: loops that are only faster would cost more space than they are worth. */

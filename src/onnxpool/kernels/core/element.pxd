@@ -24,7 +24,6 @@ cdef extern from "element.h" nogil:
         AS_STORED
         PICKS
         RARELY
-        SLOW_DIVISORS
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_briefly(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_part(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept
@@ -44,6 +43,8 @@ cdef extern from "element.h" nogil:
     vec_t vec_empty() noexcept
     vec_t vec_fill(double value) noexcept
     acc_t acc_of(double value) noexcept
+    acc_t acc_inverse(double count) noexcept
+    vec_t vec_repeat(acc_t value) noexcept
     void vec_split(vec_t* first, vec_t* second) noexcept
     vec_t vec_totals(vec_t* v) noexcept
     acc_t acc_decided(acc_t largest, const acc_t* x, Py_ssize_t n) noexcept
@@ -89,7 +90,7 @@ cdef struct Divisor:
 
 
 cdef inline Divisor divisor_of(double count) noexcept nogil:
-    return Divisor(vec_fill(count), vec_fill(1 / count))
+    return Divisor(vec_fill(count), vec_repeat(acc_inverse(count)))
 
 
 cdef inline Py_ssize_t width(const block_t* v) noexcept nogil:

@@ -8,6 +8,7 @@ from .element cimport (
     DIVIDES,
     LANES,
     PICKS,
+    acc_inverse,
     acc_of,
     acc_t,
     elem_t,
@@ -112,7 +113,7 @@ cdef inline void set_divisors(const Short* s, RowRun* run, double outer_count) n
     for k in range(s.results):
         for i in range(LANES):
             count = s.places.along[k * LANES + i] * run.count * outer_count
-            counts[i], inverses[i] = acc_of(count), acc_of(1 / count)
+            counts[i], inverses[i] = acc_of(count), acc_inverse(count)
         run.counts[k], run.inverses[k] = vec_read(counts), vec_read(inverses)
 
 

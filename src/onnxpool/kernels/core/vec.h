@@ -225,16 +225,6 @@ INLINE int32_v widen_int16(const int16_t *x) {
 #endif
 }
 
-INLINE int32_v widen_words(const uint16_t *x) {
-#if defined(__AVX512F__)
-    return (int32_v)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x));
-#elif defined(__AVX2__)
-    return (int32_v)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x));
-#else
-    return __builtin_convertvector(READ(half_words_v, x), int32_v);
-#endif
-}
-
 INLINE int16_v widen_int8_to_words(const int8_t *x) {
 #if defined(__AVX512BW__)
     return (int16_v)_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)x));
@@ -337,6 +327,25 @@ SOFT quarter_words_v narrow_double_to_float16(double_v x) {
 #endif
 }
 
+INLINE half_uint8_v narrow_words(uint16_v v) { /* of at most 255 */
+#if defined(__AVX512BW__)
+    return (half_uint8_v)_mm512_cvtepi16_epi8((__m512i)v);
+#elif defined(__AVX2__)
+    return (half_uint8_v)_mm_packus_epi16(_mm256_castsi256_si128((__m256i)v), _mm256_extracti128_si256((__m256i)v, 1));
+#else
+    return __builtin_convertvector(v, half_uint8_v);
+#endif
+}
+INLINE uint16_v multiply_high(uint16_v a, uint16_v b) {
+#if defined(__AVX512BW__)
+    return (uint16_v)_mm512_mulhi_epu16((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (uint16_v)_mm256_mulhi_epu16((__m256i)a, (__m256i)b);
+#else
+    typedef VECTOR(uint32_t, 2 * WIDTH) wide_t;
+    return __builtin_convertvector(__builtin_convertvector(a, wide_t) * __builtin_convertvector(b, wide_t) >> 16, uint16_v);
+#endif
+}
 INLINE quarter_int8_v narrow_to_bytes(int32_v v) { /* the low ones */
 #if defined(__AVX512F__)
     return (quarter_int8_v)_mm512_cvtepi32_epi8((__m512i)v);

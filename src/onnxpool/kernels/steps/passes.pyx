@@ -14,20 +14,26 @@ from ..core.cursor cimport advance
 from ..core.element cimport (
     AS_STORED,
     DIVIDES,
+    EXACT,
     LANES,
     acc_t,
     elem_t,
     end_of,
     seen_t,
+    vec_load,
+    vec_load_part,
+    vec_merge,
     vec_read,
     vec_t,
+    vec_without,
     vec_write,
 )
 from ..core.folds cimport reduce_adjacent
-from ..core.job cimport MOST_AXES, Axis, Rule, Run, Tile, Window, round_up, run_at, wide_window_at, window_at
+from ..core.job cimport MOST_AXES, Axis, Rule, Run, Tile, Window, fetch, round_up, run_at, wide_window_at, window_at
 from ..core.phases cimport load_split
 from ..core.rows cimport (
     AHEAD,
+    MOST_FRESH,
     SLACK,
     Columns,
     Layout,
@@ -323,6 +329,63 @@ cdef void load_tree_rows(const Tile* tile, const Layout* layout, Columns* c, con
         v = end
 
 
+cdef inline bint slides(const Tile* tile) noexcept nogil:
+    """Whether windows of the first axis take few new rows, whose values can be added to and taken out of sums."""
+    cdef const Axis* axis = &tile.axis[0]
+    return (EXACT and tile.x_stride[tile.rank - 1] == tile.lanes and axis.stride % axis.dilation == 0
+            and axis.stride <= MOST_FRESH * axis.dilation and axis.stride < axis.kernel * axis.dilation)
+
+
+cdef void change_row(const acc_t* before, acc_t* y, Py_ssize_t n, const elem_t* old, const elem_t* fresh,
+                     const Rule* shared, bint far) noexcept nogil:
+    """y = `before` without an old row and with a fresh one, of n values each. A row may be NULL."""
+    cdef Rule rule = shared[0]  # a copy, which no store changes
+    cdef Py_ssize_t i = 0, ahead = AHEAD // <Py_ssize_t> sizeof(elem_t)
+    cdef vec_t v
+    while i < n:
+        if far and fresh != NULL:
+            fetch(fresh + i + ahead, LANES * sizeof(elem_t))
+        v = vec_read(before + i)
+        if old != NULL:
+            v = vec_without(v, vec_load(old + i, &rule) if n - i >= LANES else vec_load_part(old + i, n - i, &rule))
+        if fresh != NULL:
+            v = vec_merge(v, vec_load(fresh + i, &rule) if n - i >= LANES else vec_load_part(fresh + i, n - i, &rule))
+        if n - i >= LANES:
+            vec_write(y + i, v)
+        else:
+            memcpy(y + i, &v, (n - i) * sizeof(acc_t))
+        i += LANES
+
+
+cdef inline const elem_t* row_at(const Tile* tile, const elem_t* x, Py_ssize_t place) noexcept nogil:
+    """A row of the first axis, or NULL in the padding."""
+    return x + place * tile.x_stride[0] if 0 <= place < tile.axis[0].size else NULL
+
+
+cdef void slide_rows(const Tile* tile, const Layout* layout, const elem_t* x, acc_t* y, Py_ssize_t step) noexcept nogil:
+    """Load one row of each window of the first axis: that of the window before it, without old rows and with new ones."""
+    cdef const Axis* axis = &tile.axis[0]
+    cdef Py_ssize_t low = (layout.low - layout.begin) * tile.lanes, high = (layout.high - layout.begin) * tile.lanes
+    cdef Py_ssize_t fresh = axis.stride // axis.dilation, place = tile.begin[0] * axis.stride - axis.pad, w, k
+    cdef const acc_t* before
+    for w in range(tile.end[0] - tile.begin[0]):
+        fill_part(y, low)
+        fill_part(y + high, layout.pitch - high)
+        if w == 0:
+            fill_part(y + low, high - low)
+            for k in range(axis.kernel):
+                change_row(y + low, y + low, high - low, NULL, row_at(tile, x, place + k * axis.dilation), tile.rule,
+                           tile.far > 0)
+        else:
+            before = y - step
+            for k in range(fresh):
+                change_row(before + low, y + low, high - low, row_at(tile, x, place - axis.stride + k * axis.dilation),
+                           row_at(tile, x, place + (axis.kernel - fresh + k) * axis.dilation), tile.rule, tile.far > 0)
+                before = y
+        place += axis.stride
+        y += step
+
+
 cdef void load_trees(const Tile* tile, const Layout* layout, Columns* c, const elem_t* x, acc_t* y) noexcept nogil:
     """Load the rows of all windows of the first axis, which is reduced as a tree."""
     cdef int last = tile.rank - 1, a
@@ -340,6 +403,8 @@ cdef void load_trees(const Tile* tile, const Layout* layout, Columns* c, const e
             inside &= 0 <= at[a] < tile.axis[a].size
         if inside and layout.rows[0].alone:
             load_each(tile, layout, source, y, step, layout.pitch)
+        elif inside and slides(tile):
+            slide_rows(tile, layout, source, y, step)
         elif inside:
             load_tree_rows(tile, layout, c, source, y, step)
         else:
