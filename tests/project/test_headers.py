@@ -19,9 +19,9 @@ PLACES = ["-isystem", sysconfig.get_path("include"), *(f"-I{place}" for place in
           (SOURCES, KERNELS / "core", KERNELS / "other", MADE.name))]
 LEVELS = ["x86-64", pytest.param("x86-64-v3", marks=pytest.mark.slow), "x86-64-v4"]
 # Headers of loops check which unit they are compiled for.
-UNITS = ["max int8", "max float16", "extremum int8", "extremum int64", "mean float32", "norm float16",
-         "long_quantised_mean uint8", "wide bfloat16", "indexed_extremum float32", "indexed_extremum int16",
-         "indexed_extremum int64", "mean_in_order uint8"]
+UNITS = ["max int8", "max float16", "extremum int8", "extremum int64", "mean float32", "norm float16", "wide bfloat16",
+         "integer_mean uint8", "integer_mean int16", "long_quantised_mean uint8", "indexed_extremum float32",
+         "indexed_extremum int16", "indexed_extremum int64", "mean_in_order uint8"]
 OF_UNITS = {"dtype", "element", "extremes", "leaves", "ordered"}  # element.h includes ordered.h
 CORE = sorted(path.name for path in (KERNELS / "core").glob("*.h") if path.stem not in OF_UNITS)
 OTHER = sorted(path.name for path in (KERNELS / "other").glob("*.h"))
