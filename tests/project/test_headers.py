@@ -66,7 +66,7 @@ def test_headers_give_no_warning(compiler: str, level: str) -> None:
     found = [warnings(compiler, level, text, *options) for text in files for options in ([], *openmp)]
     for unit in UNITS:
         reduction, element = unit.split()
-        ordered = reduction in {"indexed_extremum", "mean_in_order"}
-        text = source("element.h") if ordered else source("leaves.h", "extremes.h")
+        of_windows = reduction in {"indexed_extremum", "mean_in_order", "integer_mean"}
+        text = source("element.h") if of_windows else source("leaves.h", "extremes.h")
         found.append(warnings(compiler, level, text, f"-DREDUCTION_{reduction}", f"-DELEMENT_{element}"))
     assert "".join(found) == ""

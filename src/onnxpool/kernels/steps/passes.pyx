@@ -363,7 +363,8 @@ cdef inline const elem_t* row_at(const Tile* tile, const elem_t* x, Py_ssize_t p
 
 
 cdef void slide_rows(const Tile* tile, const Layout* layout, const elem_t* x, acc_t* y, Py_ssize_t step) noexcept nogil:
-    """Load one row of each window of the first axis: that of the window before it, without old rows and with new ones."""
+    """Load one row of each window of the first axis: that of the window before it, without old rows and with fresh
+    ones."""
     cdef const Axis* axis = &tile.axis[0]
     cdef Py_ssize_t low = (layout.low - layout.begin) * tile.lanes, high = (layout.high - layout.begin) * tile.lanes
     cdef Py_ssize_t fresh = axis.stride // axis.dilation, place = tile.begin[0] * axis.stride - axis.pad, w, k
