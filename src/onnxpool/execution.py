@@ -46,6 +46,8 @@ class Plan(Frozen):
         Shape of X. The plan accepts no other.
     dtype : numpy.dtype
         Dtype of X, in native byte order. The plan accepts no other.
+    result_dtype : numpy.dtype
+        Dtype of the result. It differs from that of X only for means along named axes.
     output_shape : tuple of int
         Shape of the result. For operators that pool regions, shape of the result for one region.
     axes : tuple of Axis
@@ -147,7 +149,8 @@ class Plan(Frozen):
         """
         from .explain import explain
 
-        return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry())
+        dtypes = self.dtype.name, self.result_dtype.name
+        return explain(self.label, dtypes, self.shape, self.output_shape, self._geometry())
 
     def plot(self, ax: Any = None) -> Any:
         """

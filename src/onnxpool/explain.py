@@ -73,9 +73,10 @@ class Explanation(str):
         Returns
         -------
         dict
-            Values of ``operator``, ``dtype``, ``shape`` and ``output_shape``. Plans that reduce windows also have
-            ``axes``, and two entries about row-major arrays: ``form``, the few dimensions that the loops see, or None
-            if no loop runs; and ``route``, the names of the steps, as listed by `onnxpool.kernels.routes`.
+            Values of ``operator``, ``dtype``, ``shape``, ``output_shape`` and ``result_dtype``. Plans that reduce
+            windows also have ``axes``, and two entries about row-major arrays: ``form``, the few dimensions that the
+            loops see, or None if no loop runs; and ``route``, the names of the steps, as listed by
+            `onnxpool.kernels.routes`.
 
         Examples
         --------
@@ -87,14 +88,18 @@ class Explanation(str):
         return dict(self._facts)
 
 
-def explain(label: str, dtype: str, shape: Sequence[int], output_shape: Sequence[int], geometry: Sequence[str],
-            axes: Sequence[tuple[int, Axis]] | None = None, divided: bool = False,
+def explain(label: str, dtypes: tuple[str, str], shape: Sequence[int], output_shape: Sequence[int],
+            geometry: Sequence[str], axes: Sequence[tuple[int, Axis]] | None = None, divided: bool = False,
             route: Sequence[str] = (), form: dict[str, Any] | None = None) -> Explanation:
-    """The explanation of a plan. Plans that reduce windows also pass their numbered axes, form and route."""
-    heading = f"{label}, {dtype} {shape} -> {output_shape}"
+    """
+    The explanation of a plan, whose X and result have these dtypes. Plans that reduce windows also pass their numbered
+    axes, form and route.
+    """
+    dtype, result = dtypes
+    heading = f"{label}, {dtype} {shape} -> {'' if result == dtype else result + ' '}{output_shape}"
     lines = [heading, *geometry]
     facts: dict[str, Any] = {"operator": label, "dtype": dtype, "shape": list(shape),
-                             "output_shape": list(output_shape)}
+                             "output_shape": list(output_shape), "result_dtype": result}
     if axes is None:
         return Explanation("\n".join(lines), facts, geometry)
     lines += [form_line(form)] if form else []

@@ -185,6 +185,19 @@ def test_the_default_is_float64() -> None:
         plan(x, out=np.empty(plan.output_shape, np.uint8))
 
 
+def test_explanations_name_both_dtypes() -> None:
+    """If they differ; and what is converted."""
+    plan = onnxpool.AveragePool(kernel_shape=2, axes=0).plan((5,), "uint8")
+    text = plan.explain()
+    assert text.startswith("AveragePool-22, uint8 (5,) -> float64 (4,)\n")
+    assert "uint8 becomes float64, a part at a time" in text
+    assert text.to_dict()["result_dtype"] == "float64"
+    plan = onnxpool.AveragePool(kernel_shape=2, axes=0, dtype="uint8").plan((5,), "uint8")
+    assert plan.explain().startswith("AveragePool-22, uint8 (5,) -> (4,)\n")
+    assert "becomes" not in plan.explain()
+    assert onnxpool.GlobalAveragePool(axes=0).plan((5,), "uint8").explain().to_dict()["route"] == ["numpy"]
+
+
 def test_shares_are_combined_exactly() -> None:
     """As long as float64 represents the sums."""
     rng = np.random.default_rng(2)

@@ -15,7 +15,10 @@ def run(args: argparse.Namespace) -> int:
     chosen = {}
     for text in args.operators:
         name = operator_of(text)
-        if name not in schemas.SCHEMAS:
+        if name in schemas.OWN_SCHEMAS:
+            raise PoolError(f"{name} is not part of ONNX; see it with: onnxpool explain {name} --help",
+                            attribute="operator", value=text)
+        if name is None:
             raise unknown(text, "not a pooling operator", f"give one or more of {', '.join(schemas.SCHEMAS)}")
         chosen[name] = text
     rows = [row for row in schemas.supported() if not chosen or row["operator"] in chosen]

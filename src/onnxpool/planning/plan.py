@@ -48,7 +48,8 @@ class Reducing(Cuttable):
 
     def explain(self) -> Explanation:
         """As `Plan.explain` describes, with form and route."""
-        return explain(self.label, self.dtype.name, self.shape, self.output_shape, self._geometry(),
+        dtypes = self.dtype.name, self.result_dtype.name
+        return explain(self.label, dtypes, self.shape, self.output_shape, self._geometry(),
                        axes=list(zip(self._places(), self.axes, strict=True)), divided=self._divided,
                        route=self._route(), form=self._form())
 
@@ -173,6 +174,12 @@ class WindowPlan(kernels.PlainCall, Reducing):
                          _wide=wide, _pools={}, _plain=[], _bytes=math.prod(request.shape) * dtype.itemsize,
                          _quantised=request.reduction.name in QUANTISED, _optional_zeros=optional_zeros, _joins=joins)
 
+    @property
+    def _by_numpy(self) -> bool:
+        """Whether NumPy adds whole axes, of integers."""
+        return self._wide is not None and self.reduction.whole and not self.reduction.indexed and (
+            self.dtype.kind in "biu")
+
     # Descriptions
 
     def _runs(self) -> bool:
@@ -185,11 +192,13 @@ class WindowPlan(kernels.PlainCall, Reducing):
             return []
         if self._picked is not None:
             return [table.VIEW]
+        if self._by_numpy:
+            return ["numpy"]
         return [(self._wide or self)._row_major_pool().setup.route]
 
     def _form(self) -> dict[str, Any] | None:
         """The normal form of arrays in row-major order, if a step reduces them."""
-        if not self._runs() or self._picked is not None:
+        if not self._runs() or self._picked is not None or self._by_numpy:
             return None
         return (self._wide or self)._row_major_pool().setup.form.to_dict()
 
@@ -197,6 +206,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
         lines = super()._geometry()
         if self.request.channel == 1 and looks_coloured(self.shape):
             lines.append("  if this axis holds colours, name the pooled ones: axes=(0, 1)")
+        if self._wide is not None and not self._by_numpy:
+            lines.append(f"{self.dtype.name} becomes {self._wide.dtype.name}, a part at a time")
         return lines
 
     # Cutting
@@ -319,7 +330,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     def _average(self, wide: "WindowPlan", x: Array, y: Array, team: int) -> None:
         """Take means of elements that are converted to a wider dtype."""
-        if self.reduction.whole and x.dtype.kind in "biu":
+        if self._by_numpy:
             y[...] = integers.whole_means(x, self.request.pooled, self.request.keepdims, y.dtype)
             return
         for part in wide._parts(Limit(None, CONVERTED, strict=False)):
