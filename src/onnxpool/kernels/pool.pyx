@@ -231,7 +231,7 @@ cdef class Pool:
     cdef Order order
     cdef int outer                   # dimensions of groups
     cdef signed char[MOST_AXES + 2] x_axis, y_axis  # the array axis of each dimension, or -1
-    cdef bint divides, careful
+    cdef bint divides, careful, is_unsigned, few
 
     def __cinit__(self, setup):
         cdef int rank = len(setup.axes), i
@@ -247,6 +247,7 @@ cdef class Pool:
         memset(self.jobs, 0, sizeof(self.jobs))
         self.p, self.divides, self.low, self.high = setup.p, setup.divides, setup.low, setup.high
         self.order.mask, self.order.flip, self.order.shift = setup.order
+        self.is_unsigned, self.few = setup.is_unsigned, setup.few
         self._set_axes()
         for i, stage in enumerate((*setup.stages, *setup.stages[:1])):
             if i == len(setup.stages):
@@ -393,6 +394,7 @@ cdef class Pool:
         call.rule, call.signals, call.again = operands.rule, signals, &again
         call.rule.p, call.rule.low, call.rule.high, call.rule.order = self.p, self.low, self.high, self.order
         call.rule.divides, call.rule.careful = self.divides, self.careful
+        call.rule.is_unsigned, call.rule.few = self.is_unsigned, self.few
         room = job.groups * job.items * job.lanes * job.itemsize
         for a in range(job.rank):
             room *= job.axis[a].size

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..arrays import dtype_name
-from ..dtypes import DTYPES, MOMENTS
+from ..dtypes import DTYPES
 from ..errors import PoolError
 from ..kernels import pool as pools
 from ..limits import CACHE_LINE, FEW
@@ -59,6 +59,8 @@ class Setup(NamedTuple):
     low: float  # the safe range of totals
     high: float
     order: orders.Order  # of extrema
+    is_unsigned: bool  # of means of integers
+    few: bool  # whether float32 rounds means of 16-bit integers
     least: float  # range of magnitudes of elements whose sums never leave the safe range
     largest: float
     indexed: bool
@@ -69,17 +71,14 @@ class Setup(NamedTuple):
 
 def compiled_for(request: Request) -> tuple[str, str, orders.Order]:
     """The reduction and the dtype for which the units of a request are compiled, and their order of elements."""
-    reduction = request.reduction
-    dtype = "int64" if request.dtype.kind in MOMENTS else dtype_name(request.dtype)
+    reduction, dtype = request.reduction, orders.held_as(request.dtype)
     name = "magnitude" if reduction.name == "norm" and math.isinf(reduction.p) else reduction.name
     integer = f"int{8 * request.dtype.itemsize}"
     if reduction.indexed:
         order = orders.indexed_order_of(name, request.dtype)
         return "indexed_extremum", dtype if DTYPES[dtype].digits else integer, order
     if name == "mean" and request.dtype.kind in "iu":
-        few = integers.taps_of(request.axes) <= integers.FEW_TAPS
-        order = orders.order_of_mean(request.dtype, few)
-        return "integer_mean", "uint8" if dtype == "uint8" else integer, order
+        return "integer_mean", "uint8" if dtype == "uint8" else integer, NO_ORDER
     if name == "max" and DTYPES[dtype].digits and request.dtype.itemsize == 2:
         return name, "float16", orders.order_of(name, request.dtype)
     if name not in KINDS or dtype not in KINDS[name].dtypes:
@@ -219,7 +218,9 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     groups = math.prod([dim.size for dim in form.groups])
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
                  digits=DTYPES[dtype].digits, p=reduction.p, divides=name == "mean", low=low, high=high,
-                 order=order, least=least, largest=largest, indexed=reduction.indexed, copy=COPY,
+                 order=order, is_unsigned=request.dtype.kind == "u",
+                 few=name == "integer_mean" and integers.taps_of(request.axes) <= integers.FEW_TAPS,
+                 least=least, largest=largest, indexed=reduction.indexed, copy=COPY,
                  route=step.name, stages=stages_of(problem, step, groups, dtype, retries, contiguous,
                                                    way.room if way else 1.0))
 

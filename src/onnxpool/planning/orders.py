@@ -49,11 +49,6 @@ def order_of(extremum: str, dtype: np.dtype[Any]) -> Order:
     return Order(repeated(bits, mask), repeated(bits, flip), repeated(bits, shift))
 
 
-def order_of_mean(dtype: np.dtype[Any], few: bool) -> Order:
-    """Of means of 16-bit integers: the bits that count once these are widened with their sign; whether taps are few."""
-    return Order(mask=repeated(32, 0xffff if dtype.kind == "u" else -1), flip=int(few))
-
-
 def indexed_order_of(extremum: str, dtype: np.dtype[Any]) -> Order:
     """The order of extrema with indices. Integers are widened, and floats are compared as floats, so that the first NaN
     counts."""

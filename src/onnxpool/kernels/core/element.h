@@ -258,7 +258,8 @@ INLINE acc_t acc_inverse(double count) {
     const float inverse = (float)(1 / count);
     return READ(acc_t, &inverse);
 }
-INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return widen(x) & (vec_t)repeated(rule->order.mask); }
+INLINE vec_t without_sign(vec_t v, const Rule *rule) { return v & (rule->is_unsigned ? 0xffff : -1); }
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return without_sign(widen(x), rule); }
 /* Quotients are correctly rounded, and precise enough for no other to become a tie: floats up to 256 taps, then doubles.
  * An addition rounds them to integers, which are the low bits of the sum. For a count of 0, these are those of a NaN: 0. */
 INLINE vec_t few_mean(vec_t total, vec_t count, vec_t inverse) {
@@ -274,7 +275,7 @@ INLINE int64_v half_of_means(vec_t total, vec_t count, int half) {
     return (int64_v)(quotient_double(double_half(total, half), divisor, 1 / divisor) + 6755399441055744.0); /* 1.5 * 2^52 */
 }
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
-    if (rule->order.flip) { /* few taps */
+    if (rule->few) {
         __extension__ const __auto_type elements = narrow(few_mean(total, count, inverse));
         memcpy(y, &elements, sizeof elements);
         return;
@@ -379,8 +380,8 @@ INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, ve
 }
 #else
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
-    const vec_t mask = (vec_t)repeated(rule->order.mask);
-    *first = even_of(READ(pairs_v, x)) & mask, *second = odd_of(READ(pairs_v, x)) & mask;
+    *first = without_sign(even_of(READ(pairs_v, x)), rule);
+    *second = without_sign(odd_of(READ(pairs_v, x)), rule);
 }
 INLINE vec_t low_words(vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     elem_t part[LANES];

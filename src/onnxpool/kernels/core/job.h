@@ -93,6 +93,9 @@ typedef struct {
     int divides;                               /* whether totals are divided, as those of a mean */
     double low, high;                          /* the safe range of totals */
     Order order;                               /* of extrema */
+    /* Of means of 16-bit integers: */
+    int is_unsigned;                           /* whether elements are uint16 rather than int16 */
+    int few;                                   /* whether taps are so few that float32 rounds their means */
     /* Of quantised means. If integers are summed, the bias is that of all taps, and the range is relative to the zero point. */
     int64_t bias;                              /* the zero point of x */
     float scale, y_scale;                      /* the value of one unit of the sum, in units of y or real */

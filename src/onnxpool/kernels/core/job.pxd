@@ -27,7 +27,7 @@ cdef extern from "job.h" nogil:
         Order order
         int64_t bias
         float scale, y_scale, lowest, highest
-        int divides, zero, careful
+        int divides, zero, careful, is_unsigned, few
 
     ctypedef struct Array:
         char* data
