@@ -466,7 +466,7 @@ INLINE vec_t vec_without(vec_t sum, vec_t part) { (void)part; return sum; } /* n
 #endif
 
 /* RARELY: loops that are only faster would cost more space than they are worth. */
-#if defined(REDUCTION_wide) || defined(REDUCTION_extremum) || defined(BASELINE)
+#if defined(REDUCTION_wide) || defined(BASELINE)
 enum { RARELY = 1 };
 #else
 enum { RARELY = 0 };
