@@ -335,8 +335,8 @@ cdef enum:
 
 
 cdef inline bint slides(const Tile* tile, const Layout* layout) noexcept nogil:
-    """Whether windows of the first axis take few new rows, whose values can be added to and taken out of sums. With short
-    rows or few windows, this takes 1.3 to 1.5 times as long; otherwise 0.94 on average, and 0.61 at best (Zen 5)."""
+    """Whether windows of the first axis take few new rows, whose values can be added to and taken out of sums. With
+    short rows or few windows, this takes 1.3 to 1.5 times as long; otherwise 0.94 on average, 0.61 at best (Zen 5)."""
     cdef const Axis* axis = &tile.axis[0]
     return (EXACT and tile.x_stride[tile.rank - 1] == tile.lanes and axis.stride % axis.dilation == 0
             and axis.stride <= MOST_FRESH * axis.dilation and axis.stride < axis.kernel * axis.dilation
