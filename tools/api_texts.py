@@ -63,6 +63,9 @@ PARAMETERS = {
               "Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its "
               "precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or "
               "float64 for integers and bool."),
+    "skipna": ("bool, default: False",
+               "Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a "
+               "window without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them."),
     "out": ("ndarray, optional",
             "Array that receives the result and is returned. It must have the shape and dtype of the result, and may "
             "overlap the inputs."),
@@ -151,7 +154,8 @@ is rounded once, to the nearest value of the dtype of the result, with ties to e
 entirely in padding is 0.""",
     "divisor": """\
 The sum over a window is divided by the number of its taps inside the input. With ``count_include_pad=1``, taps in the
-padding also count, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count.""",
+padding also count, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count. Neither do NaNs with
+`skipna`.""",
     "sums": """\
 float16, bfloat16 and float32 are summed in float32, and float64 in float64. Each result is rounded once, to the nearest
 value of the dtype of `x`. A sum may exceed the range of the dtype if the mean does not.""",
@@ -170,7 +174,7 @@ equal minima. datetime64 and timedelta64 are accepted too, where NaT counts as N
     "maxima": """\
 A maximum is bit-identical to an element of `x`. NaN counts as larger than any number. Indices give the first of equal
 maxima.""",
-    "nan": "The result for a window that contains a NaN is NaN.",
+    "nan": "The result for a window that contains a NaN is NaN, unless `skipna` leaves NaNs out.",
     "empty_mean": "The mean of a window entirely in padding is NaN, or 0 with ``count_include_pad=1``.",
     "empty_maximum": "The maximum of a window entirely in padding is -inf, or the smallest integer of the dtype.",
     "empty_norm": "Padding adds nothing to a norm. The norm of a window entirely in padding is 0.",

@@ -22,10 +22,12 @@ attributes, schemas = module("attributes"), module("schemas")
 
 WIDTH = 120
 COMMAND = f"python tools/{Path(__file__).name}"
-OURS = ("return_indices", "opset", "channels_last", "axes", "keepdims", "dtype", "out", "num_threads")  # in signatures
+OURS = ("return_indices", "opset", "channels_last", "axes", "keepdims", "dtype", "skipna", "out",
+        "num_threads")  # in signatures
 OF_CALLS = ("out", "num_threads")  # parameters that constructors do not have
 ANNOTATIONS = {"x": "ArrayLike", "opset": "int | None = None", "return_indices": "bool = False",
                "axes": "Ints | None = None", "keepdims": "bool = True", "dtype": "DTypeLike | None = None",
+               "skipna": "bool = False",
                "num_threads": "int | None = None"}
 
 
@@ -146,6 +148,7 @@ class Operator:
         """The parameters that are not part of ONNX."""
         left_out = {"opset": self.own, "channels_last": self.own, "axes": not self.schema.axes,
                     "keepdims": not (self.schema.axes and self.whole), "dtype": not self.averages,
+                    "skipna": not self.schema.axes,
                     "return_indices": self.newest.outputs < 2}
         return [name for name in OURS if not left_out.get(name)]
 
@@ -262,11 +265,11 @@ class Operator:
         """Whether calls cannot choose the value of a parameter."""
         return name == "channels_last" and bool(self.schema.channels_last)
 
-    def signature(self, parameters: Iterable[Parameter | None], result: str, **instead: str) -> str:
+    def signature(self, parameters: Iterable[Parameter | None], result: str, body: str = "", **instead: str) -> str:
         """The signature of the function. `instead` overrides the annotations of some parameters."""
         declared = ["*" if one is None else f"{one.name}: {instead.get(one.name, one.annotation)}"
                     for one in parameters]
-        return filled(f"def {self.function}(", declared, f") -> {result}:")
+        return filled(f"def {self.function}(", declared, f") -> {result}:{body}")
 
     def overloads(self) -> Iterable[str]:
         """Overloads for type checkers: arrays keep their dtype, and `out` has that of the result."""
@@ -287,7 +290,7 @@ class Operator:
             yield self.overload(f"Array | tuple[Array, {indices}]", return_indices="bool", out="Any = None")
 
     def overload(self, result: str, **instead: str) -> str:
-        return f"@overload\n{self.signature(self.arguments(), result, **instead)} ..."
+        return f"@overload\n{self.signature(self.arguments(), result, ' ...', **instead)}"
 
     def function_source(self) -> str:
         parameters = self.arguments()

@@ -3,7 +3,7 @@
     python tools/list_units.py [limits]
 
 Each line has the step, reduction and dtype of a unit, then "each" if the unit is compiled for every instruction set, or
-"common" if all instruction sets share it.
+"common" if all instruction sets share it, and the level of optimisation.
 """
 
 import sys
@@ -15,5 +15,5 @@ if sys.argv[1:] == ["limits"]:
         if name.isupper():
             print(f"#define ONNXPOOL_{name} {value}")
 else:
-    for *unit, rare in module("planning.steps").units():
-        print(*unit, "common" if rare else "each")
+    for *unit, rare, eager in module("planning.steps").units():
+        print(*unit, "common" if rare else "each", "O3" if eager else "O2")

@@ -63,6 +63,8 @@ class Operator(Frozen):
         Whether the result keeps pooled axes. Only global operators can drop them.
     dtype : numpy.dtype, or None
         Given dtype of the result. Only means have one.
+    skipna : bool
+        Whether NaNs and NaTs are left out.
     label : str
         Operator and version, such as ``"AveragePool-19"``.
 
@@ -91,7 +93,7 @@ class Operator(Frozen):
     """
 
     __slots__ = ("_given", "_recent", "_values", "_version", "axes", "channels_last", "dtype", "keepdims", "label",
-                 "opset", "return_indices")
+                 "opset", "return_indices", "skipna")
 
     windowed: ClassVar[bool] = True
     quantised: ClassVar[bool] = False
@@ -108,9 +110,11 @@ class Operator(Frozen):
     label: str
     opset: int
     return_indices: bool
+    skipna: bool
 
     def _set(self, opset: int | None = None, channels_last: bool | int = False, *, return_indices: bool = False,
-             axes: Ints | None = None, keepdims: bool = True, dtype: DTypeLike | None = None, **given: Any) -> None:
+             axes: Ints | None = None, keepdims: bool = True, dtype: DTypeLike | None = None, skipna: bool = False,
+             **given: Any) -> None:
         """Check and store the arguments of a constructor."""
         schema = self._schema
         version = schemas.resolve(schema.operator, opset)
@@ -129,6 +133,10 @@ class Operator(Frozen):
         if dtype is not None and pooled is None:
             raise PoolError(f"{version.label}: dtype={dtype!r} given without axes, but results of ONNX have the dtype "
                             f"of X; name the pooled axes, or cast the result", version.label, "dtype", value=dtype)
+        skips = bool(Flag().check(Place(version.label, "skipna"), skipna))
+        if skips and pooled is None:
+            raise PoolError(f"{version.label}: skipna=True given without axes, but ONNX does not leave NaNs out; name "
+                            f"the pooled axes, such as axes=(2, 3)", version.label, "skipna", value=True)
         last = bool(Flag().check(Place(version.label, "channels_last"), channels_last))
         if schema.channels_last and not last:
             raise PoolError(f"{version.label}: channels_last=False, but this operator takes (N, *spatial, C); use "
@@ -139,7 +147,8 @@ class Operator(Frozen):
         resolved = schemas.LATEST[schema.domain] if opset is None else int(opset)
         self._freeze(_given=tuple(checked.items()), _values={**version.implied, **checked}, _version=version,
                      label=version.label, channels_last=last, opset=resolved, return_indices=indices, axes=pooled,
-                     keepdims=keeps, dtype=None if dtype is None else dtype_of(version.label, dtype), _recent=no_plan)
+                     keepdims=keeps, skipna=skips, _recent=no_plan,
+                     dtype=None if dtype is None else dtype_of(version.label, dtype))
         self._check()
 
     def _check(self) -> None:
@@ -197,6 +206,7 @@ class Operator(Frozen):
         for name, value, omitted in (("channels_last", self.channels_last, False),
                                      ("return_indices", self.return_indices, False), ("axes", self.axes, None),
                                      ("keepdims", self.keepdims, True),
+                                     ("skipna", self.skipna, False),
                                      ("dtype", None if self.dtype is None else dtype_name(self.dtype), None)):
             if value != omitted:
                 keywords[name] = value
@@ -204,7 +214,7 @@ class Operator(Frozen):
 
     def _key(self) -> tuple[Any, ...]:
         return (type(self), self._given, self.opset, self.channels_last, self.return_indices, self.axes, self.keepdims,
-                self.dtype)
+                self.dtype, self.skipna)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Operator) and self._key() == other._key()

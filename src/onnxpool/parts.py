@@ -125,7 +125,8 @@ class Partial(NamedTuple):
     Parameters
     ----------
     value : ndarray
-        Maximum, mean or norm of the share, with the shape of the result.
+        Maximum, minimum, mean or norm of the share, with the shape of the result. For means with `skipna`, a structured
+        array of the fields "mean" and "count", the number of elements that are not NaN.
     taps : int
         Number of elements that contribute to each value.
 
@@ -205,7 +206,8 @@ class Share(Part):
         """
         x = self._whole._checked(x, self.shape).astype(self._plan.dtype, copy=False)
         taps = math.prod(axis.size for axis in self._plan.axes)
-        return Partial(self._plan(x, *inputs, out=out, num_threads=num_threads), taps)
+        y = self._plan(x, *inputs, out=out, num_threads=num_threads)
+        return Partial(self._whole._partial(x, y), taps)
 
 
 def _again(whole: Any, method: str, ranges: tuple[Range, ...]) -> Any:

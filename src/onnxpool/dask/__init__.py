@@ -46,7 +46,7 @@ __all__ = [
 def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None, dtype: DTypeLike | None = None, chunks: Any = None,
+                 axes: Ints | None = None, dtype: DTypeLike | None = None, skipna: bool = False, chunks: Any = None,
                  num_threads: int | None = 1) -> Any:
     """
     Average each window of the spatial axes of a dask array.
@@ -82,6 +82,9 @@ def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pad
         Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its
         precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for
         integers and bool.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     chunks : int, tuple, dict or str, optional
         Chunks of the result, in any form that dask accepts. By default, they follow the chunks of `x`.
     num_threads : int, default: 1
@@ -122,7 +125,7 @@ def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pad
     """
     op = made(AveragePool, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
               auto_pad=auto_pad, ceil_mode=ceil_mode, count_include_pad=count_include_pad, opset=opset,
-              channels_last=channels_last, axes=axes, dtype=dtype)
+              channels_last=channels_last, axes=axes, dtype=dtype, skipna=skipna)
     return pooled(x, op, chunks, num_threads)
 
 
@@ -130,7 +133,7 @@ def average_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pad
 def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: bool = False, opset: int | None = None,
-             channels_last: bool = False, axes: Ints | None = None, chunks: Any = None,
+             channels_last: bool = False, axes: Ints | None = None, skipna: bool = False, chunks: Any = None,
              num_threads: int | None = 1) -> Any:
     """
     Take the maximum of each window of the spatial axes of a dask array.
@@ -165,6 +168,9 @@ def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: I
     axes : int or sequence of int, optional
         Axes to pool, instead of the spatial axes. Attribute values follow the order of `axes`. Negative numbers count
         from the end. All other axes are batch axes.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     chunks : int, tuple, dict or str, optional
         Chunks of the result, in any form that dask accepts. By default, they follow the chunks of `x`.
     num_threads : int, default: 1
@@ -205,14 +211,14 @@ def max_pool(x: Any, kernel_shape: Ints, *, strides: Ints | None = None, pads: I
     """
     op = made(MaxPool, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
               ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices, opset=opset,
-              channels_last=channels_last, axes=axes)
+              channels_last=channels_last, axes=axes, skipna=skipna)
     return pooled(x, op, chunks, num_threads)
 
 
 @hinted
 def min_pool(x: Any, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: bool = False, chunks: Any = None,
+             storage_order: int | None = None, return_indices: bool = False, skipna: bool = False, chunks: Any = None,
              num_threads: int | None = 1) -> Any:
     """
     Take the minimum of each window along given axes of a dask array.
@@ -242,6 +248,9 @@ def min_pool(x: Any, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = N
         Whether Indices count the last two axes in column-major order.
     return_indices : bool, default: False
         Whether to return Indices as well.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     chunks : int, tuple, dict or str, optional
         Chunks of the result, in any form that dask accepts. By default, they follow the chunks of `x`.
     num_threads : int, default: 1
@@ -280,7 +289,8 @@ def min_pool(x: Any, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = N
     [0, 4, 8]
     """
     op = made(MinPool, kernel_shape=kernel_shape, axes=axes, strides=strides, pads=pads, dilations=dilations,
-              auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices)
+              auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices,
+              skipna=skipna)
     return pooled(x, op, chunks, num_threads)
 
 
@@ -288,7 +298,7 @@ def min_pool(x: Any, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = N
 def lp_pool(x: Any, kernel_shape: Ints, *, p: float | None = None, strides: Ints | None = None,
             pads: Ints | None = None, dilations: Ints | None = None, auto_pad: AutoPad | None = None,
             ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False,
-            axes: Ints | None = None, chunks: Any = None, num_threads: int | None = 1) -> Any:
+            axes: Ints | None = None, skipna: bool = False, chunks: Any = None, num_threads: int | None = 1) -> Any:
     """
     Take the Lp norm of each window of the spatial axes of a dask array.
 
@@ -319,6 +329,9 @@ def lp_pool(x: Any, kernel_shape: Ints, *, p: float | None = None, strides: Ints
     axes : int or sequence of int, optional
         Axes to pool, instead of the spatial axes. Attribute values follow the order of `axes`. Negative numbers count
         from the end. All other axes are batch axes.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     chunks : int, tuple, dict or str, optional
         Chunks of the result, in any form that dask accepts. By default, they follow the chunks of `x`.
     num_threads : int, default: 1
@@ -355,13 +368,15 @@ def lp_pool(x: Any, kernel_shape: Ints, *, p: float | None = None, strides: Ints
     [5.0, 4.0]
     """
     op = made(LpPool, kernel_shape=kernel_shape, p=p, strides=strides, pads=pads, dilations=dilations,
-              auto_pad=auto_pad, ceil_mode=ceil_mode, opset=opset, channels_last=channels_last, axes=axes)
+              auto_pad=auto_pad, ceil_mode=ceil_mode, opset=opset, channels_last=channels_last, axes=axes,
+              skipna=skipna)
     return pooled(x, op, chunks, num_threads)
 
 
 @hinted
 def global_average_pool(x: Any, *, opset: int | None = None, channels_last: bool = False, axes: Ints | None = None,
-                        keepdims: bool = True, dtype: DTypeLike | None = None, num_threads: int | None = 1) -> Any:
+                        keepdims: bool = True, dtype: DTypeLike | None = None, skipna: bool = False,
+                        num_threads: int | None = 1) -> Any:
     """
     Average all spatial elements of each channel of a dask array.
 
@@ -382,6 +397,9 @@ def global_average_pool(x: Any, *, opset: int | None = None, channels_last: bool
         Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its
         precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for
         integers and bool.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     num_threads : int, default: 1
         Upper limit on the threads of each task. The default is 1 because schedulers run several tasks at once.
 
@@ -415,13 +433,14 @@ def global_average_pool(x: Any, *, opset: int | None = None, channels_last: bool
     >>> float(onnxpool.dask.global_average_pool(x, axes=0, keepdims=False).compute())
     5.5
     """
-    op = made(GlobalAveragePool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, dtype=dtype)
+    op = made(GlobalAveragePool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, dtype=dtype,
+              skipna=skipna)
     return pooled(x, op, None, num_threads)
 
 
 @hinted
 def global_max_pool(x: Any, *, opset: int | None = None, channels_last: bool = False, axes: Ints | None = None,
-                    keepdims: bool = True, num_threads: int | None = 1) -> Any:
+                    keepdims: bool = True, skipna: bool = False, num_threads: int | None = 1) -> Any:
     """
     Take the maximum of all spatial elements of each channel of a dask array.
 
@@ -438,6 +457,9 @@ def global_max_pool(x: Any, *, opset: int | None = None, channels_last: bool = F
         from the end. All other axes are batch axes.
     keepdims : bool, default: True
         Whether the result keeps pooled axes with size 1, as in ONNX.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     num_threads : int, default: 1
         Upper limit on the threads of each task. The default is 1 because schedulers run several tasks at once.
 
@@ -471,12 +493,13 @@ def global_max_pool(x: Any, *, opset: int | None = None, channels_last: bool = F
     >>> float(onnxpool.dask.global_max_pool(x, axes=0, keepdims=False).compute())
     11.0
     """
-    op = made(GlobalMaxPool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims)
+    op = made(GlobalMaxPool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, skipna=skipna)
     return pooled(x, op, None, num_threads)
 
 
 @hinted
-def global_min_pool(x: Any, *, axes: Ints, keepdims: bool = True, num_threads: int | None = 1) -> Any:
+def global_min_pool(x: Any, *, axes: Ints, keepdims: bool = True, skipna: bool = False,
+                    num_threads: int | None = 1) -> Any:
     """
     Take the minimum along given axes of a dask array.
 
@@ -490,6 +513,9 @@ def global_min_pool(x: Any, *, axes: Ints, keepdims: bool = True, num_threads: i
         are batch axes.
     keepdims : bool, default: True
         Whether the result keeps pooled axes with size 1, as in ONNX.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     num_threads : int, default: 1
         Upper limit on the threads of each task. The default is 1 because schedulers run several tasks at once.
 
@@ -523,13 +549,14 @@ def global_min_pool(x: Any, *, axes: Ints, keepdims: bool = True, num_threads: i
     >>> int(onnxpool.dask.global_min_pool(x, axes=0, keepdims=False).compute())
     0
     """
-    op = made(GlobalMinPool, axes=axes, keepdims=keepdims)
+    op = made(GlobalMinPool, axes=axes, keepdims=keepdims, skipna=skipna)
     return pooled(x, op, None, num_threads)
 
 
 @hinted
 def global_lp_pool(x: Any, *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
-                   axes: Ints | None = None, keepdims: bool = True, num_threads: int | None = 1) -> Any:
+                   axes: Ints | None = None, keepdims: bool = True, skipna: bool = False,
+                   num_threads: int | None = 1) -> Any:
     """
     Take the Lp norm of all spatial elements of each channel of a dask array.
 
@@ -548,6 +575,9 @@ def global_lp_pool(x: Any, *, p: float | None = None, opset: int | None = None, 
         from the end. All other axes are batch axes.
     keepdims : bool, default: True
         Whether the result keeps pooled axes with size 1, as in ONNX.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     num_threads : int, default: 1
         Upper limit on the threads of each task. The default is 1 because schedulers run several tasks at once.
 
@@ -581,5 +611,5 @@ def global_lp_pool(x: Any, *, p: float | None = None, opset: int | None = None, 
     >>> float(onnxpool.dask.global_lp_pool(x, axes=0, keepdims=False).compute())
     5.0
     """
-    op = made(GlobalLpPool, p=p, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims)
+    op = made(GlobalLpPool, p=p, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, skipna=skipna)
     return pooled(x, op, None, num_threads)

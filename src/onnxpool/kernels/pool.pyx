@@ -2,7 +2,7 @@
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cython.parallel cimport parallel, prange, threadid
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -229,9 +229,10 @@ cdef class Pool:
     cdef readonly object setup
     cdef double p, low, high
     cdef Order order
+    cdef uint64_t counted, left_out, most
     cdef int outer                   # dimensions of groups
     cdef signed char[MOST_AXES + 2] x_axis, y_axis  # the array axis of each dimension, or -1
-    cdef bint divides, careful, is_unsigned, few
+    cdef bint divides, careful, is_other, few
 
     def __cinit__(self, setup):
         cdef int rank = len(setup.axes), i
@@ -247,7 +248,8 @@ cdef class Pool:
         memset(self.jobs, 0, sizeof(self.jobs))
         self.p, self.divides, self.low, self.high = setup.p, setup.divides, setup.low, setup.high
         self.order.mask, self.order.flip, self.order.shift = setup.order
-        self.is_unsigned, self.few = setup.is_unsigned, setup.few
+        self.counted, self.left_out, self.most = setup.valid
+        self.is_other, self.few = setup.is_other, setup.few
         self._set_axes()
         for i, stage in enumerate((*setup.stages, *setup.stages[:1])):
             if i == len(setup.stages):
@@ -288,7 +290,7 @@ cdef class Pool:
         cdef const Unit* unit = unit_of(stage.unit)
         job.step, job.copy = <Step> unit.run, <CopyStep> unit_of(setup.copy).run
         job.itemsize, job.retries = setup.itemsize, retries
-        if len(setup.stages) > 1:
+        if len(setup.stages) > 1 or setup.reports:
             job.extremes = extremes_of(setup.digits, setup.least, setup.largest)
         if retries:
             job.exceptions = 0
@@ -296,6 +298,8 @@ cdef class Pool:
             job.exceptions = INVALID | OVERFLOWED | UNDERFLOWED
         elif setup.divides:
             job.exceptions = INVALID  # their sums stay in range
+        elif setup.reports:
+            job.exceptions = OVERFLOWED
         job.rows, job.gathers, job.shares = stage.by_axis, stage.gathers, stage.shares
         job.groups, job.items, job.lanes = 1, form.item.size, form.lane.size
         for a in range(self.outer):
@@ -327,27 +331,31 @@ cdef class Pool:
         return self.jobs[DIVIDED].tasks
 
     def run(self, cnp.ndarray x, cnp.ndarray y, int threads, rule=None, cnp.ndarray indices=None):
-        """Reduce x into y. All arrays have the shapes and dtypes of the job, and none overlaps x."""
+        """Reduce x into y. All arrays have the shapes and dtypes of the job, and none overlaps x.
+
+        Return whether the sum of valid elements overflowed. Other sums are recomputed if they do."""
         cdef Operands operands
         if cnp.PyArray_SIZE(y) == 0:
-            return
+            return False
         memset(&operands, 0, sizeof(Operands))
         operands.x, operands.y = operand_of(x), operand_of(y)
         if indices is not None:
             operands.indices = operand_of(indices)
         if rule is not None:
             set_rule(&operands.rule, rule)
-        self._run(&operands, threads)
+        return self._run(&operands, threads)
 
-    cdef _run(self, Operands* operands, int threads):
+    cdef bint _run(self, Operands* operands, int threads) except -1:
         cdef Interrupts signals
         cdef bint done
+        cdef int overflowed = 0
         memset(&signals, 0, sizeof(Interrupts))
         with nogil:
-            done = self.run_operands(operands, threads, &signals)
+            done = self.run_operands(operands, threads, &signals, &overflowed)
         if not done:
             raise MemoryError(f"onnxpool: cannot allocate scratch memory for {threads} threads")
         raised_by_handler(&signals)
+        return overflowed
 
     cdef bint _describe(self, Array* array, const Operand* source, const signed char* axis,
                         Py_ssize_t places) noexcept nogil:
@@ -374,7 +382,8 @@ cdef class Pool:
             apart = True
         return apart
 
-    cdef bint run_operands(self, const Operands* operands, int threads, Interrupts* signals) noexcept nogil:
+    cdef bint run_operands(self, const Operands* operands, int threads, Interrupts* signals,
+                           int* overflowed) noexcept nogil:
         """Like `run`, without the GIL. Return False if memory runs out. If `signals` is NULL, nothing interrupts it."""
         cdef Call call
         cdef char* memory
@@ -391,10 +400,11 @@ cdef class Pool:
         call.indices.data, call.indices_apart = NULL, False
         if operands.indices.data != NULL:
             call.indices_apart = self._describe(&call.indices, &operands.indices, self.y_axis, 0)
-        call.rule, call.signals, call.again = operands.rule, signals, &again
+        call.rule, call.signals, call.again, call.overflowed = operands.rule, signals, &again, overflowed
         call.rule.p, call.rule.low, call.rule.high, call.rule.order = self.p, self.low, self.high, self.order
+        call.rule.counted, call.rule.left_out, call.rule.most = self.counted, self.left_out, self.most
         call.rule.divides, call.rule.careful = self.divides, self.careful
-        call.rule.is_unsigned, call.rule.few = self.is_unsigned, self.few
+        call.rule.is_other, call.rule.few = self.is_other, self.few
         room = job.groups * job.items * job.lanes * job.itemsize
         for a in range(job.rank):
             room *= job.axis[a].size
@@ -423,7 +433,7 @@ include "plain_calls.pxi"
 
 
 cdef bint run_pool(void* pool, const Operands* operands, int threads) noexcept nogil:
-    return (<Pool> pool).run_operands(operands, threads, NULL)
+    return (<Pool> pool).run_operands(operands, threads, NULL, NULL)
 
 
 RUN_POOL = PyCapsule_New(<void*> run_pool, "onnxpool.kernels.operands.RunPool", NULL)

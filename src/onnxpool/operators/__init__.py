@@ -103,6 +103,9 @@ class AveragePool(Mean):
         Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its
         precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for
         integers and bool.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
 
     Raises
     ------
@@ -147,17 +150,17 @@ class AveragePool(Mean):
     def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None, dtype: DTypeLike | None = None) -> None:
-        self._set(opset=opset, channels_last=channels_last, axes=axes, dtype=dtype, kernel_shape=kernel_shape,
-                  strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad, ceil_mode=ceil_mode,
-                  count_include_pad=count_include_pad)
+                 axes: Ints | None = None, dtype: DTypeLike | None = None, skipna: bool = False) -> None:
+        self._set(opset=opset, channels_last=channels_last, axes=axes, dtype=dtype, skipna=skipna,
+                  kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
+                  ceil_mode=ceil_mode, count_include_pad=count_include_pad)
 
 
 @overload
 def average_pool(x: NDArray[F], kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None, dtype: None = None, out: None = None,
+                 axes: Ints | None = None, dtype: None = None, skipna: bool = False, out: None = None,
                  num_threads: int | None = None) -> NDArray[F]: ...
 
 
@@ -165,7 +168,7 @@ def average_pool(x: NDArray[F], kernel_shape: Ints, *, strides: Ints | None = No
 def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None, dtype: DTypeLike | None = None, out: NDArray[T],
+                 axes: Ints | None = None, dtype: DTypeLike | None = None, skipna: bool = False, out: NDArray[T],
                  num_threads: int | None = None) -> NDArray[T]: ...
 
 
@@ -173,7 +176,7 @@ def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = Non
 def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None, dtype: DTypeLike | None = None, out: None = None,
+                 axes: Ints | None = None, dtype: DTypeLike | None = None, skipna: bool = False, out: None = None,
                  num_threads: int | None = None) -> Array: ...
 
 
@@ -181,8 +184,8 @@ def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = Non
 def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  count_include_pad: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None, dtype: DTypeLike | None = None, out: Array | None = None,
-                 num_threads: int | None = None) -> Array:
+                 axes: Ints | None = None, dtype: DTypeLike | None = None, skipna: bool = False,
+                 out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Average each window of the spatial axes.
 
@@ -217,6 +220,9 @@ def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = Non
         Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its
         precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for
         integers and bool.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     out : ndarray, optional
         Array that receives the result and is returned. It must have the shape and dtype of the result, and may overlap
         the inputs.
@@ -275,11 +281,12 @@ def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = Non
     a window entirely in padding is 0.
 
     The sum over a window is divided by the number of its taps inside the input. With ``count_include_pad=1``, taps in
-    the padding also count, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count.
+    the padding also count, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count. Neither do
+    NaNs with `skipna`.
 
     The mean of a window entirely in padding is NaN, or 0 with ``count_include_pad=1``.
 
-    The result for a window that contains a NaN is NaN.
+    The result for a window that contains a NaN is NaN, unless `skipna` leaves NaNs out.
 
     float16, bfloat16 and float32 are summed in float32, and float64 in float64. Each result is rounded once, to the
     nearest value of the dtype of `x`. A sum may exceed the range of the dtype if the mean does not.
@@ -312,7 +319,7 @@ def average_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = Non
     """
     op = made(AveragePool, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations,
               auto_pad=auto_pad, ceil_mode=ceil_mode, count_include_pad=count_include_pad, opset=opset,
-              channels_last=channels_last, axes=axes, dtype=dtype)
+              channels_last=channels_last, axes=axes, dtype=dtype, skipna=skipna)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -351,6 +358,9 @@ class MaxPool(Indexed, Maximum):
     axes : int or sequence of int, optional
         Axes to pool, instead of the spatial axes. Attribute values follow the order of `axes`. Negative numbers count
         from the end. All other axes are batch axes.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
 
     Raises
     ------
@@ -396,8 +406,8 @@ class MaxPool(Indexed, Maximum):
     def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
                  storage_order: int | None = None, return_indices: bool = False, opset: int | None = None,
-                 channels_last: bool = False, axes: Ints | None = None) -> None:
-        self._set(return_indices=return_indices, opset=opset, channels_last=channels_last, axes=axes,
+                 channels_last: bool = False, axes: Ints | None = None, skipna: bool = False) -> None:
+        self._set(return_indices=return_indices, opset=opset, channels_last=channels_last, axes=axes, skipna=skipna,
                   kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
                   ceil_mode=ceil_mode, storage_order=storage_order)
 
@@ -406,7 +416,7 @@ class MaxPool(Indexed, Maximum):
 def max_pool(x: NDArray[T], kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: Literal[False] = False, opset: int | None = None,
-             channels_last: bool = False, axes: Ints | None = None, out: None = None,
+             channels_last: bool = False, axes: Ints | None = None, skipna: bool = False, out: None = None,
              num_threads: int | None = None) -> NDArray[T]: ...
 
 
@@ -414,7 +424,7 @@ def max_pool(x: NDArray[T], kernel_shape: Ints, *, strides: Ints | None = None, 
 def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: Literal[False] = False, opset: int | None = None,
-             channels_last: bool = False, axes: Ints | None = None, out: NDArray[T],
+             channels_last: bool = False, axes: Ints | None = None, skipna: bool = False, out: NDArray[T],
              num_threads: int | None = None) -> NDArray[T]: ...
 
 
@@ -422,7 +432,7 @@ def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, p
 def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: Literal[False] = False, opset: int | None = None,
-             channels_last: bool = False, axes: Ints | None = None, out: None = None,
+             channels_last: bool = False, axes: Ints | None = None, skipna: bool = False, out: None = None,
              num_threads: int | None = None) -> Array: ...
 
 
@@ -430,7 +440,7 @@ def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, p
 def max_pool(x: NDArray[T], kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: Literal[True], opset: int | None = None,
-             channels_last: bool = False, axes: Ints | None = None,
+             channels_last: bool = False, axes: Ints | None = None, skipna: bool = False,
              out: tuple[NDArray[T] | None, NDArray[np.int64] | None] | None = None,
              num_threads: int | None = None) -> tuple[NDArray[T], NDArray[np.int64]]: ...
 
@@ -439,7 +449,7 @@ def max_pool(x: NDArray[T], kernel_shape: Ints, *, strides: Ints | None = None, 
 def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: Literal[True], opset: int | None = None,
-             channels_last: bool = False, axes: Ints | None = None,
+             channels_last: bool = False, axes: Ints | None = None, skipna: bool = False,
              out: tuple[Array | None, NDArray[np.int64] | None] | None = None,
              num_threads: int | None = None) -> tuple[Array, NDArray[np.int64]]: ...
 
@@ -448,7 +458,7 @@ def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, p
 def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: bool, opset: int | None = None,
-             channels_last: bool = False, axes: Ints | None = None, out: Any = None,
+             channels_last: bool = False, axes: Ints | None = None, skipna: bool = False, out: Any = None,
              num_threads: int | None = None) -> Array | tuple[Array, NDArray[np.int64]]: ...
 
 
@@ -456,7 +466,7 @@ def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, p
 def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: bool = False, opset: int | None = None,
-             channels_last: bool = False, axes: Ints | None = None,
+             channels_last: bool = False, axes: Ints | None = None, skipna: bool = False,
              out: Array | tuple[Array | None, Array | None] | None = None, num_threads: int | None = None) -> Any:
     """
     Take the maximum of each window of the spatial axes.
@@ -491,6 +501,9 @@ def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, p
     axes : int or sequence of int, optional
         Axes to pool, instead of the spatial axes. Attribute values follow the order of `axes`. Negative numbers count
         from the end. All other axes are batch axes.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     out : ndarray, or tuple of two with Indices, optional
         Arrays that receive the results and are returned. In a tuple, either may be None. They may overlap `x`, but not
         each other.
@@ -584,7 +597,7 @@ def max_pool(x: ArrayLike, kernel_shape: Ints, *, strides: Ints | None = None, p
     """
     op = made(MaxPool, kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad,
               ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices, opset=opset,
-              channels_last=channels_last, axes=axes)
+              channels_last=channels_last, axes=axes, skipna=skipna)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -618,6 +631,9 @@ class MinPool(Indexed, Minimum):
     axes : int or sequence of int
         Axes to pool. Attribute values follow the order of `axes`. Negative numbers count from the end. All other axes
         are batch axes.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
 
     Raises
     ------
@@ -656,36 +672,37 @@ class MinPool(Indexed, Minimum):
 
     def __init__(self, *, kernel_shape: Ints | None = None, strides: Ints | None = None, pads: Ints | None = None,
                  dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-                 storage_order: int | None = None, return_indices: bool = False, axes: Ints) -> None:
-        self._set(return_indices=return_indices, axes=axes, kernel_shape=kernel_shape, strides=strides, pads=pads,
-                  dilations=dilations, auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order)
+                 storage_order: int | None = None, return_indices: bool = False, axes: Ints,
+                 skipna: bool = False) -> None:
+        self._set(return_indices=return_indices, axes=axes, skipna=skipna, kernel_shape=kernel_shape, strides=strides,
+                  pads=pads, dilations=dilations, auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order)
 
 
 @overload
 def min_pool(x: NDArray[T], kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: Literal[False] = False, out: None = None,
-             num_threads: int | None = None) -> NDArray[T]: ...
+             storage_order: int | None = None, return_indices: Literal[False] = False, skipna: bool = False,
+             out: None = None, num_threads: int | None = None) -> NDArray[T]: ...
 
 
 @overload
 def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: Literal[False] = False, out: NDArray[T],
-             num_threads: int | None = None) -> NDArray[T]: ...
+             storage_order: int | None = None, return_indices: Literal[False] = False, skipna: bool = False,
+             out: NDArray[T], num_threads: int | None = None) -> NDArray[T]: ...
 
 
 @overload
 def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: Literal[False] = False, out: None = None,
-             num_threads: int | None = None) -> Array: ...
+             storage_order: int | None = None, return_indices: Literal[False] = False, skipna: bool = False,
+             out: None = None, num_threads: int | None = None) -> Array: ...
 
 
 @overload
 def min_pool(x: NDArray[T], kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: Literal[True],
+             storage_order: int | None = None, return_indices: Literal[True], skipna: bool = False,
              out: tuple[NDArray[T] | None, NDArray[np.int64] | None] | None = None,
              num_threads: int | None = None) -> tuple[NDArray[T], NDArray[np.int64]]: ...
 
@@ -693,7 +710,7 @@ def min_pool(x: NDArray[T], kernel_shape: Ints, *, axes: Ints, strides: Ints | N
 @overload
 def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: Literal[True],
+             storage_order: int | None = None, return_indices: Literal[True], skipna: bool = False,
              out: tuple[Array | None, NDArray[np.int64] | None] | None = None,
              num_threads: int | None = None) -> tuple[Array, NDArray[np.int64]]: ...
 
@@ -701,14 +718,14 @@ def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | No
 @overload
 def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: bool, out: Any = None,
+             storage_order: int | None = None, return_indices: bool, skipna: bool = False, out: Any = None,
              num_threads: int | None = None) -> Array | tuple[Array, NDArray[np.int64]]: ...
 
 
 @hinted
 def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | None = None, pads: Ints | None = None,
              dilations: Ints | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: bool = False,
+             storage_order: int | None = None, return_indices: bool = False, skipna: bool = False,
              out: Array | tuple[Array | None, Array | None] | None = None, num_threads: int | None = None) -> Any:
     """
     Take the minimum of each window along given axes.
@@ -738,6 +755,9 @@ def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | No
         Whether Indices count the last two axes in column-major order.
     return_indices : bool, default: False
         Whether to return Indices as well.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     out : ndarray, or tuple of two with Indices, optional
         Arrays that receive the results and are returned. In a tuple, either may be None. They may overlap `x`, but not
         each other.
@@ -811,7 +831,8 @@ def min_pool(x: ArrayLike, kernel_shape: Ints, *, axes: Ints, strides: Ints | No
     [[1, 1, 2], [1, 1, 2], [4, 4, 5]]
     """
     op = made(MinPool, kernel_shape=kernel_shape, axes=axes, strides=strides, pads=pads, dilations=dilations,
-              auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices)
+              auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices,
+              skipna=skipna)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -848,6 +869,9 @@ class LpPool(Norm):
     axes : int or sequence of int, optional
         Axes to pool, instead of the spatial axes. Attribute values follow the order of `axes`. Negative numbers count
         from the end. All other axes are batch axes.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
 
     Raises
     ------
@@ -890,37 +914,41 @@ class LpPool(Norm):
     def __init__(self, *, kernel_shape: Ints | None = None, p: float | None = None, strides: Ints | None = None,
                  pads: Ints | None = None, dilations: Ints | None = None, auto_pad: AutoPad | None = None,
                  ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None) -> None:
-        self._set(opset=opset, channels_last=channels_last, axes=axes, kernel_shape=kernel_shape, p=p, strides=strides,
-                  pads=pads, dilations=dilations, auto_pad=auto_pad, ceil_mode=ceil_mode)
+                 axes: Ints | None = None, skipna: bool = False) -> None:
+        self._set(opset=opset, channels_last=channels_last, axes=axes, skipna=skipna, kernel_shape=kernel_shape, p=p,
+                  strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad, ceil_mode=ceil_mode)
 
 
 @overload
 def lp_pool(x: NDArray[T], kernel_shape: Ints, *, p: float | None = None, strides: Ints | None = None,
             pads: Ints | None = None, dilations: Ints | None = None, auto_pad: AutoPad | None = None,
             ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False,
-            axes: Ints | None = None, out: None = None, num_threads: int | None = None) -> NDArray[T]: ...
+            axes: Ints | None = None, skipna: bool = False, out: None = None,
+            num_threads: int | None = None) -> NDArray[T]: ...
 
 
 @overload
 def lp_pool(x: ArrayLike, kernel_shape: Ints, *, p: float | None = None, strides: Ints | None = None,
             pads: Ints | None = None, dilations: Ints | None = None, auto_pad: AutoPad | None = None,
             ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False,
-            axes: Ints | None = None, out: NDArray[T], num_threads: int | None = None) -> NDArray[T]: ...
+            axes: Ints | None = None, skipna: bool = False, out: NDArray[T],
+            num_threads: int | None = None) -> NDArray[T]: ...
 
 
 @overload
 def lp_pool(x: ArrayLike, kernel_shape: Ints, *, p: float | None = None, strides: Ints | None = None,
             pads: Ints | None = None, dilations: Ints | None = None, auto_pad: AutoPad | None = None,
             ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False,
-            axes: Ints | None = None, out: None = None, num_threads: int | None = None) -> Array: ...
+            axes: Ints | None = None, skipna: bool = False, out: None = None,
+            num_threads: int | None = None) -> Array: ...
 
 
 @hinted
 def lp_pool(x: ArrayLike, kernel_shape: Ints, *, p: float | None = None, strides: Ints | None = None,
             pads: Ints | None = None, dilations: Ints | None = None, auto_pad: AutoPad | None = None,
             ceil_mode: int | None = None, opset: int | None = None, channels_last: bool = False,
-            axes: Ints | None = None, out: Array | None = None, num_threads: int | None = None) -> Array:
+            axes: Ints | None = None, skipna: bool = False, out: Array | None = None,
+            num_threads: int | None = None) -> Array:
     """
     Take the Lp norm of each window of the spatial axes.
 
@@ -951,6 +979,9 @@ def lp_pool(x: ArrayLike, kernel_shape: Ints, *, p: float | None = None, strides
     axes : int or sequence of int, optional
         Axes to pool, instead of the spatial axes. Attribute values follow the order of `axes`. Negative numbers count
         from the end. All other axes are batch axes.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     out : ndarray, optional
         Array that receives the result and is returned. It must have the shape and dtype of the result, and may overlap
         the inputs.
@@ -1008,7 +1039,7 @@ def lp_pool(x: ArrayLike, kernel_shape: Ints, *, p: float | None = None, strides
 
     Padding adds nothing to a norm. The norm of a window entirely in padding is 0.
 
-    The result for a window that contains a NaN is NaN.
+    The result for a window that contains a NaN is NaN, unless `skipna` leaves NaNs out.
 
     References
     ----------
@@ -1022,7 +1053,8 @@ def lp_pool(x: ArrayLike, kernel_shape: Ints, *, p: float | None = None, strides
     [[[5.0, 4.0]]]
     """
     op = made(LpPool, kernel_shape=kernel_shape, p=p, strides=strides, pads=pads, dilations=dilations,
-              auto_pad=auto_pad, ceil_mode=ceil_mode, opset=opset, channels_last=channels_last, axes=axes)
+              auto_pad=auto_pad, ceil_mode=ceil_mode, opset=opset, channels_last=channels_last, axes=axes,
+              skipna=skipna)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -1231,6 +1263,9 @@ class GlobalAveragePool(Whole, Mean):
         Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its
         precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for
         integers and bool.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
 
     Raises
     ------
@@ -1263,32 +1298,32 @@ class GlobalAveragePool(Whole, Mean):
     __slots__ = ()
 
     def __init__(self, *, opset: int | None = None, channels_last: bool = False, axes: Ints | None = None,
-                 keepdims: bool = True, dtype: DTypeLike | None = None) -> None:
-        self._set(opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, dtype=dtype)
+                 keepdims: bool = True, dtype: DTypeLike | None = None, skipna: bool = False) -> None:
+        self._set(opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, dtype=dtype, skipna=skipna)
 
 
 @overload
 def global_average_pool(x: NDArray[F], *, opset: int | None = None, channels_last: bool = False,
-                        axes: Ints | None = None, keepdims: bool = True, dtype: None = None, out: None = None,
-                        num_threads: int | None = None) -> NDArray[F]: ...
+                        axes: Ints | None = None, keepdims: bool = True, dtype: None = None, skipna: bool = False,
+                        out: None = None, num_threads: int | None = None) -> NDArray[F]: ...
 
 
 @overload
 def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False,
                         axes: Ints | None = None, keepdims: bool = True, dtype: DTypeLike | None = None,
-                        out: NDArray[T], num_threads: int | None = None) -> NDArray[T]: ...
+                        skipna: bool = False, out: NDArray[T], num_threads: int | None = None) -> NDArray[T]: ...
 
 
 @overload
 def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False,
                         axes: Ints | None = None, keepdims: bool = True, dtype: DTypeLike | None = None,
-                        out: None = None, num_threads: int | None = None) -> Array: ...
+                        skipna: bool = False, out: None = None, num_threads: int | None = None) -> Array: ...
 
 
 @hinted
 def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False,
                         axes: Ints | None = None, keepdims: bool = True, dtype: DTypeLike | None = None,
-                        out: Array | None = None, num_threads: int | None = None) -> Array:
+                        skipna: bool = False, out: Array | None = None, num_threads: int | None = None) -> Array:
     """
     Average all spatial elements of each channel.
 
@@ -1309,6 +1344,9 @@ def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last
         Dtype of the result, with `axes` only: that of `x`, unless it is bool, or a float dtype of at least its
         precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for
         integers and bool.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     out : ndarray, optional
         Array that receives the result and is returned. It must have the shape and dtype of the result, and may overlap
         the inputs.
@@ -1347,7 +1385,7 @@ def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last
     mean is rounded once, to the nearest value of the dtype of the result, with ties to even. As an integer, the mean of
     a window entirely in padding is 0.
 
-    The result for a window that contains a NaN is NaN.
+    The result for a window that contains a NaN is NaN, unless `skipna` leaves NaNs out.
 
     float16, bfloat16 and float32 are summed in float32, and float64 in float64. Each result is rounded once, to the
     nearest value of the dtype of `x`. A sum may exceed the range of the dtype if the mean does not.
@@ -1368,7 +1406,8 @@ def global_average_pool(x: ArrayLike, *, opset: int | None = None, channels_last
     >>> onnxpool.global_average_pool(x[0, 0], axes=1, keepdims=False).tolist()
     [1.5, 4.5]
     """
-    op = made(GlobalAveragePool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, dtype=dtype)
+    op = made(GlobalAveragePool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, dtype=dtype,
+              skipna=skipna)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -1391,6 +1430,9 @@ class GlobalMaxPool(Whole, Maximum):
         from the end. All other axes are batch axes.
     keepdims : bool, default: True
         Whether the result keeps pooled axes with size 1, as in ONNX.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
 
     Raises
     ------
@@ -1423,28 +1465,32 @@ class GlobalMaxPool(Whole, Maximum):
     __slots__ = ()
 
     def __init__(self, *, opset: int | None = None, channels_last: bool = False, axes: Ints | None = None,
-                 keepdims: bool = True) -> None:
-        self._set(opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims)
+                 keepdims: bool = True, skipna: bool = False) -> None:
+        self._set(opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, skipna=skipna)
 
 
 @overload
 def global_max_pool(x: NDArray[T], *, opset: int | None = None, channels_last: bool = False, axes: Ints | None = None,
-                    keepdims: bool = True, out: None = None, num_threads: int | None = None) -> NDArray[T]: ...
+                    keepdims: bool = True, skipna: bool = False, out: None = None,
+                    num_threads: int | None = None) -> NDArray[T]: ...
 
 
 @overload
 def global_max_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False, axes: Ints | None = None,
-                    keepdims: bool = True, out: NDArray[T], num_threads: int | None = None) -> NDArray[T]: ...
+                    keepdims: bool = True, skipna: bool = False, out: NDArray[T],
+                    num_threads: int | None = None) -> NDArray[T]: ...
 
 
 @overload
 def global_max_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False, axes: Ints | None = None,
-                    keepdims: bool = True, out: None = None, num_threads: int | None = None) -> Array: ...
+                    keepdims: bool = True, skipna: bool = False, out: None = None,
+                    num_threads: int | None = None) -> Array: ...
 
 
 @hinted
 def global_max_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bool = False, axes: Ints | None = None,
-                    keepdims: bool = True, out: Array | None = None, num_threads: int | None = None) -> Array:
+                    keepdims: bool = True, skipna: bool = False, out: Array | None = None,
+                    num_threads: int | None = None) -> Array:
     """
     Take the maximum of all spatial elements of each channel.
 
@@ -1461,6 +1507,9 @@ def global_max_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bo
         from the end. All other axes are batch axes.
     keepdims : bool, default: True
         Whether the result keeps pooled axes with size 1, as in ONNX.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     out : ndarray, optional
         Array that receives the result and is returned. It must have the shape and dtype of the result, and may overlap
         the inputs.
@@ -1512,7 +1561,7 @@ def global_max_pool(x: ArrayLike, *, opset: int | None = None, channels_last: bo
     >>> onnxpool.global_max_pool(x).tolist()
     [[[[6.0]]]]
     """
-    op = made(GlobalMaxPool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims)
+    op = made(GlobalMaxPool, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, skipna=skipna)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -1531,6 +1580,9 @@ class GlobalMinPool(Whole, Minimum):
         are batch axes.
     keepdims : bool, default: True
         Whether the result keeps pooled axes with size 1, as in ONNX.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
 
     Raises
     ------
@@ -1558,27 +1610,27 @@ class GlobalMinPool(Whole, Minimum):
 
     __slots__ = ()
 
-    def __init__(self, *, axes: Ints, keepdims: bool = True) -> None:
-        self._set(axes=axes, keepdims=keepdims)
+    def __init__(self, *, axes: Ints, keepdims: bool = True, skipna: bool = False) -> None:
+        self._set(axes=axes, keepdims=keepdims, skipna=skipna)
 
 
 @overload
-def global_min_pool(x: NDArray[T], *, axes: Ints, keepdims: bool = True, out: None = None,
+def global_min_pool(x: NDArray[T], *, axes: Ints, keepdims: bool = True, skipna: bool = False, out: None = None,
                     num_threads: int | None = None) -> NDArray[T]: ...
 
 
 @overload
-def global_min_pool(x: ArrayLike, *, axes: Ints, keepdims: bool = True, out: NDArray[T],
+def global_min_pool(x: ArrayLike, *, axes: Ints, keepdims: bool = True, skipna: bool = False, out: NDArray[T],
                     num_threads: int | None = None) -> NDArray[T]: ...
 
 
 @overload
-def global_min_pool(x: ArrayLike, *, axes: Ints, keepdims: bool = True, out: None = None,
+def global_min_pool(x: ArrayLike, *, axes: Ints, keepdims: bool = True, skipna: bool = False, out: None = None,
                     num_threads: int | None = None) -> Array: ...
 
 
 @hinted
-def global_min_pool(x: ArrayLike, *, axes: Ints, keepdims: bool = True, out: Array | None = None,
+def global_min_pool(x: ArrayLike, *, axes: Ints, keepdims: bool = True, skipna: bool = False, out: Array | None = None,
                     num_threads: int | None = None) -> Array:
     """
     Take the minimum along given axes.
@@ -1593,6 +1645,9 @@ def global_min_pool(x: ArrayLike, *, axes: Ints, keepdims: bool = True, out: Arr
         are batch axes.
     keepdims : bool, default: True
         Whether the result keeps pooled axes with size 1, as in ONNX.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     out : ndarray, optional
         Array that receives the result and is returned. It must have the shape and dtype of the result, and may overlap
         the inputs.
@@ -1632,7 +1687,7 @@ def global_min_pool(x: ArrayLike, *, axes: Ints, keepdims: bool = True, out: Arr
     >>> onnxpool.global_min_pool(x, axes=1, keepdims=False).tolist()
     [1, 3]
     """
-    op = made(GlobalMinPool, axes=axes, keepdims=keepdims)
+    op = made(GlobalMinPool, axes=axes, keepdims=keepdims, skipna=skipna)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -1657,6 +1712,9 @@ class GlobalLpPool(Whole, Norm):
         from the end. All other axes are batch axes.
     keepdims : bool, default: True
         Whether the result keeps pooled axes with size 1, as in ONNX.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
 
     Raises
     ------
@@ -1691,31 +1749,31 @@ class GlobalLpPool(Whole, Norm):
     p: Named[float] = Named()
 
     def __init__(self, *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
-                 axes: Ints | None = None, keepdims: bool = True) -> None:
-        self._set(opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, p=p)
+                 axes: Ints | None = None, keepdims: bool = True, skipna: bool = False) -> None:
+        self._set(opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, skipna=skipna, p=p)
 
 
 @overload
 def global_lp_pool(x: NDArray[T], *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
-                   axes: Ints | None = None, keepdims: bool = True, out: None = None,
+                   axes: Ints | None = None, keepdims: bool = True, skipna: bool = False, out: None = None,
                    num_threads: int | None = None) -> NDArray[T]: ...
 
 
 @overload
 def global_lp_pool(x: ArrayLike, *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
-                   axes: Ints | None = None, keepdims: bool = True, out: NDArray[T],
+                   axes: Ints | None = None, keepdims: bool = True, skipna: bool = False, out: NDArray[T],
                    num_threads: int | None = None) -> NDArray[T]: ...
 
 
 @overload
 def global_lp_pool(x: ArrayLike, *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
-                   axes: Ints | None = None, keepdims: bool = True, out: None = None,
+                   axes: Ints | None = None, keepdims: bool = True, skipna: bool = False, out: None = None,
                    num_threads: int | None = None) -> Array: ...
 
 
 @hinted
 def global_lp_pool(x: ArrayLike, *, p: float | None = None, opset: int | None = None, channels_last: bool = False,
-                   axes: Ints | None = None, keepdims: bool = True, out: Array | None = None,
+                   axes: Ints | None = None, keepdims: bool = True, skipna: bool = False, out: Array | None = None,
                    num_threads: int | None = None) -> Array:
     """
     Take the Lp norm of all spatial elements of each channel.
@@ -1735,6 +1793,9 @@ def global_lp_pool(x: ArrayLike, *, p: float | None = None, opset: int | None = 
         from the end. All other axes are batch axes.
     keepdims : bool, default: True
         Whether the result keeps pooled axes with size 1, as in ONNX.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a window
+        without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     out : ndarray, optional
         Array that receives the result and is returned. It must have the shape and dtype of the result, and may overlap
         the inputs.
@@ -1771,7 +1832,7 @@ def global_lp_pool(x: ArrayLike, *, p: float | None = None, opset: int | None = 
     The norm is ``sum(abs(x) ** p) ** (1 / p)``. Powers are summed in float64. Each result is rounded once, to the
     nearest value of the dtype of `x`. A sum of powers may exceed the range of the dtype if the norm does not.
 
-    The result for a window that contains a NaN is NaN.
+    The result for a window that contains a NaN is NaN, unless `skipna` leaves NaNs out.
 
     References
     ----------
@@ -1784,7 +1845,7 @@ def global_lp_pool(x: ArrayLike, *, p: float | None = None, opset: int | None = 
     >>> onnxpool.global_lp_pool(x).tolist()
     [[[[5.0]]]]
     """
-    op = made(GlobalLpPool, p=p, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims)
+    op = made(GlobalLpPool, p=p, opset=opset, channels_last=channels_last, axes=axes, keepdims=keepdims, skipna=skipna)
     return op(x, out=out, num_threads=num_threads)
 
 
@@ -1976,7 +2037,8 @@ def qlinear_average_pool(x: ArrayLike, x_scale: ArrayLike, x_zero_point: ArrayLi
     `pads` are refused unless `auto_pad` is "NOTSET".
 
     The sum over a window is divided by the number of its taps inside the input. With ``count_include_pad=1``, taps in
-    the padding also count, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count.
+    the padding also count, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count. Neither do
+    NaNs with `skipna`.
 
     An element represents the real value ``(x - x_zero_point) * x_scale``. The mean of a window is divided by `y_scale`,
     rounded to the nearest integer with ties to even, and clipped to the range of the dtype.

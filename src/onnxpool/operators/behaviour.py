@@ -151,7 +151,8 @@ class Reducing(OneResult):
 
         windows = self._windows(shape)
         channel = len(shape) - 1 if self.channels_last and len(shape) > 2 else 1
-        reduction = request.Reduction(**self._reduction([axis for _, axis in windows]))
+        reduction = request.Reduction(**self._reduction([axis for _, axis in windows]),
+                                      skips=self.skipna and dtype.kind not in "biu")
         return plan.WindowPlan(self, request.Request(
             shape, dtype, windows, reduction, channel if self.axes is None and self.keepdims else None, self.keepdims,
             self.dtype),

@@ -15,13 +15,21 @@ def ratio(a: Array, b: Array) -> Array:
     return np.where(plain, a / np.where(plain, b, 1), a == b)
 
 
+def counted(mean: Array, count: Array) -> Array:
+    """A partial result of means that leave NaNs out."""
+    both = np.empty(mean.shape, [("mean", mean.dtype), ("count", np.int64)])
+    both["mean"], both["count"] = mean, count
+    return both
+
+
 class Total:
     """
     The result of the shares added so far.
 
     Extrema are exact. So are sums of integers, if float64 represents them. Other means are added in float64, weighted
-    by the sizes of their shares. Norms are scaled by the
-    largest norm before their powers are added, so that no sum overflows.
+    by the sizes of their shares. Norms are scaled by the largest norm before their powers are added, so that no sum
+    overflows. If NaNs are left out, those of partial results stand for shares without a number, and means come with the
+    number of their elements.
     """
 
     def __init__(self, reduction: Reduction, taps: int, dtype: np.dtype[Any]) -> None:
@@ -30,23 +38,39 @@ class Total:
                       and integers.bits_of(dtype) + taps.bit_length() <= integers.EXACT)
         self.value: Array | None = None
         self.scale: Array | None = None  # the largest norm
+        self.valid: Array | None = None  # elements that are not NaN, or norms of which there is one
 
     def add(self, value: Array, taps: int) -> None:
         """Add the partial result of one share."""
         self.seen += taps
-        merge = MERGES.get(self.reduction.name)
-        if merge is None:
-            value = value.astype(np.float64)
+        reduction = self.reduction
         with np.errstate(all="ignore"):  # infinities and NaNs are results
-            if self.reduction.name == "mean":
-                value = np.rint(value * taps) if self.exact else value * (taps / self.taps)
-                self.value = value if self.value is None else self.value + value
-            elif merge or np.isinf(self.reduction.p):
-                self.value = value if self.value is None else getattr(np, merge or "maximum")(self.value, value)
+            if reduction.name in MERGES or np.isinf(reduction.p):
+                merge = MERGES.get(reduction.name, MERGES["max"])[reduction.skips]
+                value = value if reduction.name in MERGES else value.astype(np.float64)
+                self.value = value if self.value is None else getattr(np, merge)(self.value, value)
+            elif reduction.name == "mean":
+                self._add_mean(value, taps)
             else:
                 self._add_norm(value)
 
+    def _add_mean(self, value: Array, taps: int | Array) -> None:
+        if self.reduction.skips:
+            value, taps = value["mean"], value["count"]
+            value = self._numbers(value, taps)
+        value = value.astype(np.float64)
+        value = np.rint(value * taps) if self.exact else value * (taps / self.taps)
+        self.value = value if self.value is None else self.value + value
+
+    def _numbers(self, value: Array, count: Array) -> Array:
+        """Partial results, or 0 of no number. The numbers are counted."""
+        self.valid = count.astype(np.int64) if self.valid is None else self.valid + count
+        return np.where(count, value, 0)
+
     def _add_norm(self, value: Array) -> None:
+        value = value.astype(np.float64)
+        if self.reduction.skips:
+            value = self._numbers(value, ~np.isnan(value))
         if self.value is None or self.scale is None:
             self.value, self.scale = np.ones_like(value), value
             return
@@ -65,4 +89,10 @@ class Total:
                 value = np.rint(value)
             if value is not None and self.scale is not None:
                 value = self.scale * value ** (1 / self.reduction.p)
+            if value is not None and self.valid is not None:
+                if self.reduction.name == "mean":
+                    value = value * (self.taps / self.valid)
+                value = np.where(self.valid, value, np.nan)
+                if dtype is None and self.reduction.name == "mean":
+                    return counted(value, self.valid)
             return value if value is None or dtype is None else value.astype(dtype)

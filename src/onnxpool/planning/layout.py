@@ -4,11 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
 from ..arrays import dtype_name
-from ..dtypes import DTYPES
+from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
 from ..kernels import pool as pools
 from ..limits import CACHE_LINE, FEW
@@ -46,6 +47,14 @@ class Stage(NamedTuple):
     divided: Tile  # the tile of a task where several threads divide the work
 
 
+class Valid(NamedTuple):
+    """How extrema with indices and means leave NaNs out, as `Rule` in `core/job.h` describes it."""
+
+    counted: int = 0
+    left_out: int = 0
+    most: int = 0
+
+
 class Setup(NamedTuple):
     """The arguments from which a pool is made."""
 
@@ -59,7 +68,9 @@ class Setup(NamedTuple):
     low: float  # the safe range of totals
     high: float
     order: orders.Order  # of extrema
-    is_unsigned: bool  # of means of integers
+    valid: Valid
+    reports: bool  # whether callers compute means again whose sums overflowed
+    is_other: bool  # whether the unit of int16 takes uint16, or that of float16 takes bfloat16
     few: bool  # whether float32 rounds means of 16-bit integers
     least: float  # range of magnitudes of elements whose sums never leave the safe range
     largest: float
@@ -73,21 +84,38 @@ def compiled_for(request: Request) -> tuple[str, str, orders.Order]:
     """The reduction and the dtype for which the units of a request are compiled, and their order of elements."""
     reduction, dtype = request.reduction, orders.held_as(request.dtype)
     name = "magnitude" if reduction.name == "norm" and math.isinf(reduction.p) else reduction.name
-    integer = f"int{8 * request.dtype.itemsize}"
+    integer, skips = f"int{8 * request.dtype.itemsize}", reduction.skips
     if reduction.indexed:
-        order = orders.indexed_order_of(name, request.dtype)
-        return "indexed_extremum", dtype if DTYPES[dtype].digits else integer, order
+        order = orders.indexed_order_of(name, request.dtype, skips)
+        return "indexed_extremum", dtype if DTYPES[dtype].digits and not skips else integer, order
     if name == "mean" and request.dtype.kind in "iu":
         return "integer_mean", "uint8" if dtype == "uint8" else integer, NO_ORDER
-    if name == "max" and DTYPES[dtype].digits and request.dtype.itemsize == 2:
-        return name, "float16", orders.order_of(name, request.dtype)
-    if name not in KINDS or dtype not in KINDS[name].dtypes:
-        return "extremum", integer, orders.order_of(name, request.dtype)
+    name = "valid_mean" if name == "mean" and skips else name
+    if dtype == "bfloat16" and name in KINDS and dtype not in KINDS[name].dtypes:
+        dtype = "float16"
+    if name == "max" and dtype == "float16":
+        return name, dtype, orders.order_of(name, request.dtype, skips)
+    if name not in KINDS or dtype not in KINDS[name].dtypes or (skips and name == "max"):
+        return "extremum", integer, orders.order_of(name, request.dtype, skips)
     if name == "quantised_mean":
         most = 2**31 >> 8 * request.dtype.itemsize  # taps whose sum is sure to fit into 32 bits
         if math.prod(axis.most for axis in request.axes) > most:
             name = "long_quantised_mean"
     return name, dtype, NO_ORDER
+
+
+def valid_of(request: Request, name: str) -> Valid:
+    """How a reduction leaves NaNs out. Means count numbers, or if padding counts as well, they discount NaNs."""
+    dtype = request.dtype
+    if name == "indexed_extremum":
+        bits, skips = 64 if dtype.itemsize == 8 else 32, request.reduction.skips and dtype.kind not in MOMENTS
+        return Valid(most=orders.repeated(bits, orders.infinity(dtype) if skips else (1 << bits - 1) - 1))
+    if name != "valid_mean":
+        return Valid()
+    pads = any(axis.counts_pads for axis in request.axes)
+    held = np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
+    counts = (0, -1) if pads else (1, 0)
+    return Valid(*[int(np.array(count, held).view(f"u{held.itemsize}")) for count in counts])
 
 
 def memory_order(x: NDArray[Any], channel: int) -> tuple[int, ...] | None:
@@ -151,7 +179,8 @@ def key_in(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
         axis = dim.windows
         dims.append([dim.size, x[dim.x] if dim.x >= 0 else 0, *[y[dim.y] if dim.y >= 0 else 0 for y in results],
                      axis and [axis.out, axis.kernel, axis.stride, axis.dilation, *axis.pads, int(axis.counts_pads)]])
-    return str([dtype_name(request.dtype), reduction.name, reduction.p, reduction.indexed, reduction.whole, dims])
+    return str([dtype_name(request.dtype), reduction.name, reduction.p, reduction.indexed, reduction.whole,
+                reduction.skips, dims])
 
 
 def pools_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
@@ -212,22 +241,27 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
         fitting = [choice for choice in choices if (choice.step.name, choice.problem.planar) == way[:2]]
         choice = fitting[0] if fitting else choices[0]
     problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
-    low, high = ranges.safe_range(reduction, dtype)
-    retries = name == reduction.name and ranges.retries(reduction, dtype)
-    least, largest = ranges.harmless(reduction, dtype, problem.axes) if retries else (0.0, math.inf)
+    own = orders.held_as(request.dtype)
+    low, high = ranges.safe_range(reduction, own)
+    retries = name == reduction.name and ranges.retries(reduction, own)
+    reports = name == "valid_mean" and ranges.retries(reduction, own)
+    least, largest = ranges.harmless(reduction, own, problem.axes) if retries or reports else (0.0, math.inf)
     groups = math.prod([dim.size for dim in form.groups])
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
-                 digits=DTYPES[dtype].digits, p=reduction.p, divides=name == "mean", low=low, high=high,
-                 order=order, is_unsigned=request.dtype.kind == "u",
+                 digits=DTYPES[own].digits, p=-reduction.p if reduction.skips else reduction.p,
+                 divides=name == "mean", low=low, high=high,
+                 order=order, valid=valid_of(request, name),
+                 reports=reports, is_other=request.dtype.kind not in "fi",
                  few=name == "integer_mean" and integers.taps_of(request.axes) <= integers.FEW_TAPS,
                  least=least, largest=largest, indexed=reduction.indexed, copy=COPY,
-                 route=step.name, stages=stages_of(problem, step, groups, dtype, retries, contiguous,
-                                                   way.room if way else 1.0))
+                 route=step.name, stages=stages_of(problem, step, groups, dtype, own if retries else None,
+                                                   contiguous, way.room if way else 1.0))
 
 
-def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bool, contiguous: bool,
+def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retried: str | None, contiguous: bool,
               share: float) -> tuple[Stage, ...]:
-    """The chosen step with its tiles, and a second one for retries if results may have to be recomputed."""
+    """The chosen step with its tiles, and if results may have to be recomputed, a second one for elements of the dtype
+    `retried`."""
     axes, lanes, planar, itemsize = problem.axes, problem.lanes, problem.planar, problem.itemsize
     most = steps.lanes_of(problem) if planar else lanes
     room = PLANAR_ROOM if planar else step.room
@@ -246,7 +280,8 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
     extents = groups, problem.items, lanes
     least, grain = least // itemsize, VECTOR // itemsize
 
-    def stage(step: Step, reduction: str, room: int, alone: int = 1, together: int = 1, **limits: Any) -> Stage:
+    def stage(step: Step, reduction: str, dtype: str, room: int, alone: int = 1, together: int = 1,
+              **limits: Any) -> Stage:
         unit = steps.unit_of(step.name, reduction, dtype)
 
         def volume(tile: Tile) -> int:
@@ -263,7 +298,8 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retries: bo
         return Stage(unit, step.by_axis, step.gathers and not planar, step.shares and not planar, step.divides, tile,
                      divided)
 
-    first = stage(step, problem.reduction, room, *tiles.tasks_of(axes, extents), lane_values=(least, most), grain=grain)
-    if not retries:
+    first = stage(step, problem.reduction, dtype, room, *tiles.tasks_of(axes, extents), lane_values=(least, most),
+                  grain=grain)
+    if retried is None:
         return (first,)
-    return first, stage(steps.retry_of(step, problem), "wide", max(room, LONG_ROOM), within=first.tile)
+    return first, stage(steps.retry_of(step, problem), "wide", retried, max(room, LONG_ROOM), within=first.tile)

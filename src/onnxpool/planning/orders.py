@@ -1,7 +1,8 @@
 """Orders: how elements become signed integers whose maximum is the maximum or minimum of the elements.
 
 Loops compare these integers; `Order` in `core/job.h` says how they compute them. Several elements of one reduction thus
-share a unit. Negative zero is less than zero. Any NaN is an extremum, whatever its sign.
+share a unit. Negative zero is less than zero. Any NaN is an extremum, whatever its sign, unless NaNs are left out: then
+any other element is one.
 """
 
 from typing import Any, NamedTuple
@@ -30,18 +31,22 @@ def held_as(dtype: np.dtype[Any]) -> str:
     return f"int{8 * dtype.itemsize}" if dtype.kind in MOMENTS else dtype_name(dtype)
 
 
-def order_of(extremum: str, dtype: np.dtype[Any]) -> Order:
-    """The order of elements: "max", "min" or "magnitude", the largest absolute value of floats."""
+def order_of(extremum: str, dtype: np.dtype[Any], skips: bool = False) -> Order:
+    """The order of elements: "max", "min" or "magnitude", the largest absolute value of floats. If it skips NaNs, the
+    shift moves the greatest integers to the bottom, instead of the least ones to the top."""
     name = held_as(dtype)
     row = DTYPES[name]
     bits = 8 * row.itemsize
     sign, flip = 1 << bits - 1, -1 if extremum == "min" else 0
+    nans = (1 << row.digits - 1) - 1 if row.digits else 0  # of either sign
     if extremum == "magnitude":  # a negative element loses its sign, and then all are unsigned integers
-        mask, flip, shift = sign, sign, 0
+        mask, flip, shift = sign, sign, -nans if skips else 0
     elif row.digits:  # a sign and a magnitude; the NaNs of either sign are beyond infinity
-        mask, shift = sign - 1, (1 << row.digits - 1) - 1
+        mask, shift = sign - 1, -nans if skips else nans
     else:
-        mask, shift = 0, dtype.kind in MOMENTS and extremum == "max"  # NaT is the least integer
+        mask, shift = 0, 0
+        if dtype.kind in MOMENTS and skips == (extremum == "min"):  # NaT is the least integer
+            shift = -1 if skips else 1
         if name not in SIGNED:
             flip ^= sign
         if name == "bool" and extremum == "min":  # the minimum of no elements is 1
@@ -49,13 +54,21 @@ def order_of(extremum: str, dtype: np.dtype[Any]) -> Order:
     return Order(repeated(bits, mask), repeated(bits, flip), repeated(bits, shift))
 
 
-def indexed_order_of(extremum: str, dtype: np.dtype[Any]) -> Order:
-    """The order of extrema with indices. Integers are widened, and floats are compared as floats, so that the first NaN
-    counts."""
+def indexed_order_of(extremum: str, dtype: np.dtype[Any], skips: bool = False) -> Order:
+    """The order of extrema with indices. Integers are widened. Floats are compared as floats, so that the first NaN
+    counts, or as integers if NaNs are left out."""
     own, bits = 8 * dtype.itemsize, 64 if dtype.itemsize == 8 else 32
+    if DTYPES[held_as(dtype)].digits and skips:
+        return Order(mask=repeated(bits, (1 << own - 1) - 1), flip=repeated(bits, -1) if extremum == "min" else 0)
     if DTYPES[held_as(dtype)].digits:
         return Order(flip=repeated(bits, 1 << bits - 1) if extremum == "min" else 0)
-    order = order_of(extremum, dtype)
+    order = order_of(extremum, dtype, skips)
     flip = order.flip & (1 << own) - 1
     negative = flip >> own - 1
     return order._replace(flip=repeated(bits, flip - (negative << own)))
+
+
+def infinity(dtype: np.dtype[Any]) -> int:
+    """The bits of infinity, which are the largest of a number's magnitude."""
+    row = DTYPES[dtype_name(dtype)]
+    return ((1 << row.exponent_bits) - 1) << row.digits - 1

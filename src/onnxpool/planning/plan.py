@@ -14,12 +14,12 @@ from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..explain import Explanation, axis_lines, explain, looks_coloured
 from ..limits import FULL_ROW
-from ..parts import Limit, Partial
+from ..parts import Limit, Partial, grid
 from ..places import row_major
 from ..windows import Axis, ceil_div
 from . import integers, layout, quantisation, ways
 from . import steps as table
-from .combining import Total
+from .combining import Total, counted
 from .cutting import Cuttable
 from .request import Reduction, Request, picked
 
@@ -34,6 +34,11 @@ QUANTISED = ("quantised_mean", "mean_in_order")  # reductions with scales and ze
 def is_plain(x: Array) -> bool:
     """Whether the number of its dtype, a shape and an address say all about an array. Times have units as well."""
     return x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative and x.dtype.kind not in MOMENTS
+
+
+def missing(dtype: np.dtype[Any]) -> Any:
+    """The NaN of a dtype."""
+    return np.array("NaT" if dtype.kind in MOMENTS else np.nan).astype(dtype)
 
 
 def steps(x: Array) -> Strides:
@@ -91,6 +96,13 @@ class Reducing(Cuttable):
                             f"that of each share once", self.label, "partials", value=total.seen)
         return result
 
+    def _partial(self, x: Array, y: Array) -> Array:
+        """The partial result of a share with these elements and this result."""
+        if not self.reduction.skips or self.reduction.name != "mean":
+            return y
+        axes, keeps = tuple(self._places()), y.ndim == x.ndim
+        return counted(y, np.sum(~np.isnan(x), axes, np.int64, keepdims=keeps))
+
     def total_of(self, taps: int) -> Total:
         """The combination of partial results of so many elements."""
         return Total(self.reduction, taps, self.dtype)
@@ -143,8 +155,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
         The function that turns a window into a result.
     """
 
-    __slots__ = ("_bytes", "_joins", "_optional_zeros", "_picked", "_plain", "_pools", "_quantised", "_wide", "axes",
-                 "output_shape", "reduction", "request")
+    __slots__ = ("_bytes", "_joins", "_mends", "_optional_zeros", "_picked", "_plain", "_pools", "_quantised", "_wide",
+                 "axes", "output_shape", "reduction", "request")
 
     request: Request
     axes: tuple[Axis, ...]
@@ -152,6 +164,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
     output_shape: tuple[int, ...]
     _bytes: int  # size of X
     _joins: bool  # whether X is made contiguous first, because its strides would change the order of sums
+    _mends: bool  # whether some results for arrays with NaNs have to be set after the loops
     _picked: tuple[slice | int, ...] | None  # the index of the results in X, if they are elements
     _wide: "WindowPlan | None"  # plan for the dtype to which elements are converted, if any
     _plain: list[kernels.PlainPool]  # runs plain arrays without further checks, once it exists
@@ -162,15 +175,19 @@ class WindowPlan(kernels.PlainCall, Reducing):
     def __init__(self, operator: Any, request: Request, optional_zeros: bool = False, joins: bool = False) -> None:
         dtype, wide = request.dtype, None
         result = dtype if request.result is None and dtype.kind not in "biu" else request.result_dtype
+        reduction = request.reduction
+        skips = reduction.skips
         if layout.counts_beyond(request):
             longer = np.dtype(np.int64 if dtype.kind in "biu" else np.float64)
             wide = WindowPlan(operator, request._replace(dtype=longer))
-        elif request.reduction.name == "mean" and (dtype.kind in "biu" or result != dtype) and not (
+        elif reduction.name == "mean" and (dtype.kind in "biu" or result != dtype) and not (
                 integers.is_compiled(request)):
             held = integers.held_in(dtype, result, request.axes)
             wide = WindowPlan(operator, request._replace(dtype=held, result=None))
+        mends = skips and wide is None and (reduction.indexed or reduction.name == "mean"
+                                            or any(axis.empty for axis in request.axes))
         super().__init__(operator, request.shape, dtype, result_dtype=result, request=request, axes=request.axes,
-                         reduction=request.reduction, output_shape=request.output_shape, _picked=picked(request),
+                         reduction=reduction, _mends=mends, output_shape=request.output_shape, _picked=picked(request),
                          _wide=wide, _pools={}, _plain=[], _bytes=math.prod(request.shape) * dtype.itemsize,
                          _quantised=request.reduction.name in QUANTISED, _optional_zeros=optional_zeros, _joins=joins)
 
@@ -308,11 +325,49 @@ class WindowPlan(kernels.PlainCall, Reducing):
         else:
             x = np.ascontiguousarray(x) if self._joins else x
             pool = self._pool(x, y, indices)
-            pool.run(x, y, team, rule, indices)
-            if not self._plain and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
+            overflowed = pool.run(x, y, team, rule, indices)
+            if self._mends:
+                self._mend(x, y, indices, overflowed, team)
+            elif not self._plain and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
                 self._plain.append(kernels.PlainPool(
                     pool, x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype, quantised=self._quantised,
                     indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES))
+
+    def _mend(self, x: Array, y: Array, indices: Array | None, overflowed: bool, team: int) -> None:
+        """Set the results of windows without a number, and those of means whose sums overflowed."""
+        if overflowed:
+            self._rescale(x, y, team)
+        if self.reduction.name != "mean":
+            for axis, windows in self.request.windows:
+                if windows.empty:
+                    outside = [i for i in (*range(windows.begin), *range(windows.end, windows.out))
+                               if not windows.window(i).taps]
+                    y[(slice(None),) * axis + (outside,)] = missing(y.dtype)
+        if indices is not None:
+            self._mend_indexed(x, y, indices)
+
+    def _mend_indexed(self, x: Array, y: Array, indices: Array) -> None:
+        """Set the results of windows without a number, and those that are zeros, whose signs the loops ignore."""
+        order: Any = "F" if self.reduction.column_major else "C"
+        each = y.itemsize + indices.itemsize
+        blocks = Limit(None, CONVERTED, strict=False).blocks(
+            self.label, y.shape, lambda axis, places: places, lambda blocks: each * math.prod(blocks))
+        for ranges in grid(y.shape, blocks):
+            block = tuple([slice(*one) for one in ranges])
+            values, found = y[block], indices[block]
+            none = np.isnan(values)
+            if none.any():
+                values[none], found[none] = missing(y.dtype), -1
+            if y.dtype.kind not in MOMENTS and (zeros := values == 0).any():
+                values[zeros] = x[np.unravel_index(found[zeros], self.shape, order)]
+
+    def _rescale(self, x: Array, y: Array, team: int) -> None:
+        """Compute means again that are not finite, from elements that are scaled down."""
+        scale = x.dtype.type(2.0**64)
+        for part in self._parts(Limit(None, CONVERTED, strict=False)):
+            means = y[part.outputs]
+            again = part(x[part.inputs] / scale, num_threads=team) * scale
+            np.copyto(means, again, where=~np.isfinite(means))
 
     def _convert(self, wide: "WindowPlan", x: Array, y: Array, indices: Array | None, team: int) -> None:
         """Reduce elements that are converted to a wider dtype, part by part."""

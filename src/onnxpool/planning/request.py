@@ -8,7 +8,8 @@ from ..places import row_major
 from ..windows import Axis, pooled_shape
 
 FLOAT64 = np.dtype(np.float64)
-MERGES = {"max": "maximum", "min": "minimum"}  # the functions of NumPy that make one result of two
+# The functions of NumPy that make one result of two, and those that leave NaNs out.
+MERGES = {"max": ("maximum", "fmax"), "min": ("minimum", "fmin")}
 
 
 class Reduction(NamedTuple):
@@ -19,6 +20,7 @@ class Reduction(NamedTuple):
     indexed: bool = False  # whether an extremum comes with its index
     whole: bool = False  # whether the operator has a single window, which covers the pooled axes
     column_major: bool = False  # whether indices count the first axis fastest
+    skips: bool = False  # whether NaNs are left out
 
 
 class Request(NamedTuple):

@@ -25,7 +25,7 @@ PAGE = 1 << 12  # bytes
 NEAR = 1 << 17  # bytes of a window that caches hold until the next one reads it
 FREQUENT = ("max", "mean")  # reductions with loops that are only faster
 BOTH = ("max", "extremum", "mean", "norm", "wide")  # reductions of windows and of whole channels
-WINDOWED = (*BOTH, "integer_mean")  # reductions of windows that can be computed one axis after the other
+WINDOWED = (*BOTH, "valid_mean", "integer_mean")  # reductions of windows that can be computed one axis after the other
 
 Work = Mapping[str, float]  # amounts of work of a step for each register full of results
 
@@ -207,7 +207,8 @@ def whole_work(problem: Problem) -> Work:
     if problem.lanes > 1:
         return {"taps": taps * filled(lanes_of(problem), width)}
     joins = width * math.log2(width)
-    unit = "folds" if problem.reduction not in BOTH else "singles" if problem.acc_bytes < 4 else "joins"
+    quantised = "quantised" in problem.reduction
+    unit = "folds" if quantised else "singles" if problem.acc_bytes < 4 else "joins"
     return {"taps": -(-taps // width) * width, unit: joins}
 
 
@@ -371,7 +372,7 @@ def has_short_padding(problem: Problem) -> bool:
 
 STEPS = (
     Step("whole", "one window that covers a whole channel",
-         (*BOTH, "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
+         (*BOTH, "valid_mean", "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
          in_place=True, gathers=True, shares=True, divides=True, work=whole_work),
     Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
          ("indexed_extremum", "mean_in_order"), 1 << 18, work=ordered_work),
@@ -403,13 +404,13 @@ def unit_of(step: str, reduction: str, dtype: str) -> str:
     return f"{step}_{reduction}_{dtype}"
 
 
-def units() -> Iterator[tuple[str, str, str, bool]]:
-    """The units that the build compiles: step, reduction, dtype, and whether the reduction is rare."""
-    yield (*COPY, False)
+def units() -> Iterator[tuple[str, str, str, bool, bool]]:
+    """The units that the build compiles: step, reduction and dtype, and whether the reduction is rare and eager."""
+    yield (*COPY, False, True)
     for step in STEPS:
         for name in step.reductions:
             for dtype in KINDS[name].dtypes:
-                yield step.name, name, dtype, KINDS[name].rare
+                yield step.name, name, dtype, KINDS[name].rare, KINDS[name].eager
 
 
 def table() -> list[dict[str, str]]:

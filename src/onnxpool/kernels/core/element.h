@@ -37,7 +37,8 @@ enum { ORDERED = 0, IDEMPOTENT = 1, DIVIDES = 0 };
 enum { ORDERED = 0, IDEMPOTENT = 0, DIVIDES = 0 };
 #elif defined(REDUCTION_integer_mean)
 enum { ORDERED = 0, IDEMPOTENT = 0, DIVIDES = 1 };
-#elif defined(REDUCTION_mean) || defined(REDUCTION_wide) || defined(REDUCTION_mean_in_order)
+#elif defined(REDUCTION_mean) || defined(REDUCTION_wide) || defined(REDUCTION_mean_in_order) || \
+    defined(REDUCTION_valid_mean)
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
 #else
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
@@ -73,6 +74,9 @@ typedef Wide vec_t;
 enum { LANES = 1 };
 INLINE void vec_split(vec_t *first, vec_t *second) { (void)first, (void)second; }
 INLINE void vec_split_three(vec_t *first, vec_t *second, vec_t *third) { (void)first, (void)second, (void)third; }
+#elif defined(REDUCTION_valid_mean)
+#define PAIRS
+#include "pairs.h"
 #elif defined(REDUCTION_max)
 MAXIMA(ACCUMULATORS)
 #elif defined(REDUCTION_norm) || defined(OF_DOUBLES)
@@ -90,10 +94,12 @@ ACCUMULATORS(int32_t, int32_v, 32)
 #else
 ACCUMULATORS(float, float_v, 32)
 #endif
-#if !defined(REDUCTION_wide)
+#if !defined(REDUCTION_wide) && !defined(PAIRS)
 INLINE acc_t acc_of(double value) { return (acc_t)value; }
 INLINE vec_t vec_repeat(acc_t value) { return value - (vec_t){0}; } /* -0 stays -0 */
-INLINE vec_t vec_fill(double value) { return vec_repeat((acc_t)value); }
+#endif
+#if !defined(REDUCTION_wide)
+INLINE vec_t vec_fill(double value) { return vec_repeat(acc_of(value)); }
 INLINE pattern_t repeated(uint64_t bits) { return (pattern_t)((uint64_v){0} + bits); }
 #endif
 INLINE vec_t vec_read(const acc_t *x) { return READ(vec_t, x); }
@@ -158,8 +164,8 @@ INLINE vec_t vec_merge(vec_t a, vec_t b) { return a + b; }
 INLINE vec_t vec_empty(void) { return vec_fill(0); }
 #endif
 
-#if defined(REDUCTION_mean) || defined(REDUCTION_norm)
-INLINE vec_t vec_none(void) { return vec_fill((acc_t)-0.0); } /* adding -0 does not even change a sum of negative zeros */
+#if defined(REDUCTION_mean) || defined(REDUCTION_norm) || defined(PAIRS)
+INLINE vec_t vec_none(void) { return vec_fill(-0.0); } /* adding -0 does not even change a sum of negative zeros */
 #endif
 
 /* ---- Means. */
@@ -187,6 +193,18 @@ INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule) {
     vec_store(y, total / count);
 }
 
+/* ---- Means of the elements that are not NaN. What a NaN adds to a total is the identity, and its share of the count. */
+#elif defined(PAIRS)
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
+    const vec_t left_out = beside(-0.0, rule->left_out);
+    return BLEND(vec_t, nans(x, rule), left_out, with_counts(x, rule));
+}
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
+    (void)inverse;
+    const pattern_t pads = (pattern_t){0} - (rule->counted == 0); /* all bits, if padding counts */
+    firsts_write(y, total / (counts_of(total) + (vec_t)((pattern_t)count & pads)), rule);
+}
+
 /* ---- Norms: sums of powers, in doubles, whose range they may leave. */
 #elif defined(REDUCTION_norm)
 RARE vec_t vec_powers(vec_t v, double p) {
@@ -203,12 +221,23 @@ RARE vec_t vec_roots(vec_t v, double p) {
         v[i] = norm(v[i], p);
     return v;
 }
+/* A NaN that is left out is the identity. The total stays -0 until the power of a number, which is at least 0, is added. */
+RARE vec_t vec_valid_powers(vec_t v, double p) {
+    return BLEND(vec_t, v != v, vec_none(), vec_powers((vec_t)((int64_v)v & INT64_MAX), p));
+}
+RARE vec_t vec_without_zeros(vec_t total) {
+    return BLEND(vec_t, (int64_v)total == INT64_MIN, vec_fill(__builtin_nan("")), total);
+}
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     const vec_t v = widen_to_double(x), magnitude = (vec_t)((int64_v)v & INT64_MAX);
     if (rule->p == 2)
         return v * v;
     if (rule->p == 1)
         return magnitude;
+    if (rule->p == -2)
+        return BLEND(vec_t, v != v, vec_none(), v * v);
+    if (rule->p < 0)
+        return vec_valid_powers(v, -rule->p);
 #if defined(STEP_whole) /* elsewhere, roots take longer than a call */
     if (rule->p == 3)
         return v * v * magnitude;
@@ -222,11 +251,13 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     const int64_v bits = (int64_v)total, low = (int64_v)vec_fill(rule->low), high = (int64_v)vec_fill(rule->high);
     const int64_v lost = ((bits > 0) & (bits < low)) | ((bits > high) & (bits < (int64_v)vec_fill(__builtin_inf())));
     total = BLEND(vec_t, lost, vec_fill(__builtin_nans("")), total);
+    if (rule->p < 0)
+        total = vec_without_zeros(total);
     total += 0.0; /* no norm is -0 */
-    if (rule->p == 2)
+    if (rule->p == 2 || rule->p == -2)
         total = root_double(total);
-    else if (rule->p != 1)
-        total = vec_roots(total, rule->p);
+    else if (rule->p != 1 && rule->p != -1)
+        total = vec_roots(total, fabs(rule->p));
     __extension__ const __auto_type elements = narrow_double(total);
     memcpy(y, &elements, sizeof elements);
 }
@@ -258,7 +289,7 @@ INLINE acc_t acc_inverse(double count) {
     const float inverse = (float)(1 / count);
     return READ(acc_t, &inverse);
 }
-INLINE vec_t without_sign(vec_t v, const Rule *rule) { return v & (rule->is_unsigned ? 0xffff : -1); }
+INLINE vec_t without_sign(vec_t v, const Rule *rule) { return v & (rule->is_other ? 0xffff : -1); }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return without_sign(widen(x), rule); }
 /* Quotients are correctly rounded, and precise enough for no other to become a tie: floats up to 256 taps, then doubles.
  * An addition rounds them to integers, which are the low bits of the sum. For a count of 0, these are those of a NaN: 0. */
@@ -331,7 +362,9 @@ INLINE vec_t vec_none(void) { return wide(-0.0, 0); }
 INLINE vec_t vec_empty(void) { return wide(0, 0); }
 RARE vec_t vec_load(const elem_t *x, const Rule *rule) {
     const double value = value_of(*x);
-    return rule->divides ? wide(value, 0) : wide_power(value, rule->p);
+    if (rule->p < 0 && value != value)
+        return vec_none();
+    return rule->divides ? wide(value, 0) : wide_power(value, fabs(rule->p));
 }
 RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)inverse;
@@ -340,8 +373,8 @@ RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const R
         return;
     if (rule->divides)
         *y = element_of(ldexp(total.value / ldexp(count.value, (int)count.exponent), bounded(total.exponent)));
-    else if (total.value == total.value) /* it is already a NaN */
-        *y = element_of(root(total.value + 0.0, total.exponent, rule->p)); /* no norm is -0 */
+    else if (total.value == total.value && !(rule->p < 0 && signbit(total.value))) /* it is already a NaN */
+        *y = element_of(root(total.value + 0.0, total.exponent, fabs(rule->p))); /* no norm is -0 */
 }
 #endif
 #endif

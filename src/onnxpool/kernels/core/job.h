@@ -89,13 +89,14 @@ typedef struct {
 
 /* Parameters of a reduction. */
 typedef struct {
-    double p;                                  /* order of the norm */
+    double p;                                  /* order of the norm, or its negative if NaNs are left out */
     int divides;                               /* whether totals are divided, as those of a mean */
     double low, high;                          /* the safe range of totals */
     Order order;                               /* of extrema */
-    /* Of means of 16-bit integers: */
-    int is_unsigned;                           /* whether elements are uint16 rather than int16 */
-    int few;                                   /* whether taps are so few that float32 rounds their means */
+    uint64_t most;                             /* the bits of their largest magnitude, if they have indices */
+    uint64_t counted, left_out;                /* what numbers and NaNs add to the count of a mean, as bits of a float */
+    int is_other;                              /* whether int16 stands for uint16, or float16 for bfloat16 */
+    int few;                                   /* whether float32 rounds means of 16-bit integers, because taps are few */
     /* Of quantised means. If integers are summed, the bias is that of all taps, and the range is relative to the zero point. */
     int64_t bias;                              /* the zero point of x */
     float scale, y_scale;                      /* the value of one unit of the sum, in units of y or real */

@@ -25,9 +25,10 @@ cdef extern from "job.h" nogil:
     ctypedef struct Rule:
         double p, low, high
         Order order
+        uint64_t counted, left_out, most
         int64_t bias
         float scale, y_scale, lowest, highest
-        int divides, zero, careful, is_unsigned, few
+        int divides, zero, careful, is_other, few
 
     ctypedef struct Array:
         char* data

@@ -70,7 +70,7 @@ INLINE void leaf_widen(vec_t *first, vec_t *second, leaf_t leaf) { *first = leaf
 
 /* ---- The values of a row joined: the first half with the second half, until one is left. Here for as many rows as a
  * register has lanes, of a register each. The result has the rows in order. */
-#if !defined(REDUCTION_wide) && !(defined(REDUCTION_max) && (defined(OF_INTEGERS) || defined(OF_HALVES)))
+#if !defined(REDUCTION_wide) && !defined(PAIRS) && !(defined(REDUCTION_max) && (defined(OF_INTEGERS) || defined(OF_HALVES)))
 enum { FOLDS = 1 };
 #define EACH2(place, half, q) place(half, q), place(half, (q) + 1)
 #define EACH4(place, half, q) EACH2(place, half, q), EACH2(place, half, (q) + 2)

@@ -83,18 +83,25 @@ INLINE void total_add(Total *total, vec_t value, places_t place, int nans) {
 enum { PLACES = 1 };
 enum { FLAT = 128 }; /* measured: writing the indices of more items takes too many streams */
 INLINE vec_t flipped(vec_t v, const Rule *rule) { return (vec_t)((pattern_t)v ^ repeated(rule->order.flip)); }
-#if defined(OF_INTEGERS) && defined(OF_64_BITS) /* they may be those of datetimes, which have a NaN */
-INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
-INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
-    return (vec_t)((pattern_t)flipped(widen(x), rule) - repeated(rule->order.shift));
+#if defined(OF_INTEGERS)
+#define LEAST_KEY ((lane_bits_t){0} - 1 - (lane_bits_t)((pattern_t)((lane_bits_t){0} - 1) >> 1))
+INLINE vec_t vec_none(void) { return LEAST_KEY; }
+INLINE vec_t masked(vec_t v, const Rule *rule) {
+    return v ^ ((v >> (8 * sizeof(acc_t) - 1)) & (vec_t)repeated(rule->order.mask));
 }
+/* The elements may be those of floats whose NaNs are left out: both zeros then have the key of 0, and NaNs the least one.
+ * They may also be those of datetimes, which have a NaN. */
+INLINE vec_t vec_key(vec_t v, const Rule *rule) {
+    vec_t key = masked(v, rule);
+    const vec_t left_out = (key ^ (key >> (8 * sizeof(acc_t) - 1))) > (vec_t)repeated(rule->most);
+    key -= (key == -1) & ((vec_t){0} - (rule->order.mask != 0));
+    key = (vec_t)((pattern_t)flipped(key, rule) - repeated(rule->order.shift));
+    return BLEND(vec_t, left_out, LEAST_KEY, key);
+}
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return vec_key(widen(x), rule); }
 INLINE vec_t restored(vec_t v, const Rule *rule) {
-    return flipped((vec_t)((pattern_t)v + repeated(rule->order.shift)), rule);
+    return masked(flipped((vec_t)((pattern_t)v + repeated(rule->order.shift)), rule), rule);
 }
-#elif defined(OF_INTEGERS)
-INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
-INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return flipped(widen(x), rule); }
-#define restored flipped
 #else
 INLINE vec_t vec_none(void) { return vec_fill(-__builtin_inf()); }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return flipped(widen_bits(x), rule); }
@@ -102,7 +109,11 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return flipped(widen_
 #endif
 #if defined(ELEMENTS_IN_PAIRS)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
+#if defined(OF_INTEGERS)
+    *first = vec_key(even_of(READ(pairs_v, x)), rule), *second = vec_key(odd_of(READ(pairs_v, x)), rule);
+#else
     *first = flipped(even_of(READ(pairs_v, x)), rule), *second = flipped(odd_of(READ(pairs_v, x)), rule);
+#endif
 }
 #endif
 INLINE void vec_finish(elem_t *y, vec_t v, vec_t count, vec_t inverse, const Rule *rule) {

@@ -177,24 +177,35 @@ typedef VECTOR(uint32_t, WIDTH / 2) half_uint32_v;
 #else
 #define SOFT RARE /* it has so many operations that a call adds little */
 #endif
-SOFT double_v widen_float16_to_double(const uint16_t *x) {
+SOFT half_float_v widen_few_float16(quarter_words_v x) {
 #if defined(__AVX512F__)
-    return (double_v)_mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x)));
+    return (half_float_v)_mm256_cvtph_ps((__m128i)x);
 #elif defined(__F16C__)
-    return (double_v)_mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)x)));
+    return (half_float_v)_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)&x));
 #else
-    const half_uint32_v half = __builtin_convertvector(READ(quarter_words_v, x), half_uint32_v);
-    return __builtin_convertvector(WIDEN_FLOAT16(half_uint32_v, half_float_v, half), double_v);
+    const half_uint32_v half = __builtin_convertvector(x, half_uint32_v);
+    return WIDEN_FLOAT16(half_uint32_v, half_float_v, half);
 #endif
 }
-INLINE double_v widen_bfloat16_to_double(const uint16_t *x) {
+INLINE half_float_v widen_few_bfloat16(quarter_words_v x) {
 #if defined(__AVX512F__)
-    return widen_float((half_float_v)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x)), 16));
+    return (half_float_v)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)x), 16);
 #elif defined(__AVX2__)
-    return widen_float((half_float_v)_mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)x)), 16));
+    return (half_float_v)_mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)&x)), 16);
 #else
-    return widen_float((half_float_v)(__builtin_convertvector(READ(quarter_words_v, x), half_uint32_v) << 16));
+    return (half_float_v)(__builtin_convertvector(x, half_uint32_v) << 16);
 #endif
+}
+INLINE double_v widen_float16_to_double(const uint16_t *x) {
+    return widen_float(widen_few_float16(READ(quarter_words_v, x)));
+}
+INLINE double_v widen_bfloat16_to_double(const uint16_t *x) {
+    return widen_float(widen_few_bfloat16(READ(quarter_words_v, x)));
+}
+/* Elements of either format. */
+INLINE half_float_v widen_few(const uint16_t *x, int is_bfloat16) {
+    const quarter_words_v v = READ(quarter_words_v, x);
+    return is_bfloat16 ? widen_few_bfloat16(v) : widen_few_float16(v);
 }
 INLINE int32_v widen_int8(const int8_t *x) {
 #if defined(__AVX512F__)
@@ -325,6 +336,10 @@ SOFT quarter_words_v narrow_double_to_float16(double_v x) {
     const half_uint32_v bits = (half_uint32_v)narrow;
     return __builtin_convertvector(NARROW_FLOAT16(half_uint32_v, half_float_v, bits), quarter_words_v);
 #endif
+}
+
+INLINE quarter_words_v narrow_double_to_either(double_v x, int is_bfloat16) {
+    return is_bfloat16 ? narrow_double_to_bfloat16(x) : narrow_double_to_float16(x);
 }
 
 INLINE half_uint8_v narrow_words(uint16_v v) { /* of at most 255 */

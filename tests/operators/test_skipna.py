@@ -1,0 +1,316 @@
+"""NaNs that are left out: results are those of the remaining elements, by plain loops and exact arithmetic."""
+
+import itertools
+import math
+import pickle
+from collections import Counter
+from typing import Any
+
+import cases_axes
+import dask.array as da
+import ml_dtypes
+import numpy as np
+import oracle
+import pytest
+import tolerance
+from cases_axes import Case
+from numpy.lib.stride_tricks import sliding_window_view
+
+import onnxpool
+import onnxpool.dask
+from onnxpool import base, kernels
+from onnxpool.planning.routes import Forced
+
+pytestmark = pytest.mark.smoke
+
+Array = np.ndarray[Any, Any]
+FENCE = 4096  # bytes beyond scratch memory that are watched
+ROUTES = [None, *(row["name"] for row in kernels.routes())]
+CASES = 400
+FUNCTIONS = ("average_pool", "max_pool", "min_pool", "lp_pool")
+WHOLE = tuple(f"global_{name}" for name in FUNCTIONS)
+
+
+@pytest.fixture(autouse=True)
+def fences():
+    """No loop writes beyond its scratch memory, and no plan of another route is kept."""
+    kernels.pools.watch_scratch(FENCE)
+    yield
+    Forced.step = Forced.lanes = None
+    base._plan.cache_clear()
+    assert kernels.pools.watch_scratch(0) == 0
+
+
+def with_nans(rng: np.random.Generator, x: Array) -> Array:
+    """The array with a block of NaNs, scattered ones, only NaNs, or none."""
+    x = x.copy() if rng.random() < 0.5 else np.asfortranarray(x)
+    if rng.random() < 0.4:
+        x[tuple(slice(0, rng.integers(0, size + 1)) for size in x.shape)] = np.nan
+    if rng.random() < 0.6:
+        x[rng.random(x.shape) < rng.choice([0.05, 0.3, 0.9])] = np.nan
+    if rng.random() < 0.1:
+        x[:] = np.nan
+    return x
+
+
+def random_case(seed: int) -> Case:
+    """A random call on floats with NaNs."""
+    case = cases_axes.random_case(seed)
+    rng = np.random.default_rng(seed)
+    dtype = rng.choice(np.array(cases_axes.FLOATS, object))
+    x = case.x if case.x.dtype in cases_axes.FLOATS else cases_axes.elements(rng, case.x.shape, dtype)
+    if rng.random() < 0.1:
+        with np.errstate(over="ignore", invalid="ignore"):
+            x = x * (ml_dtypes.finfo(x.dtype).max.astype(x.dtype) / x.dtype.type(4))
+    return case._replace(x=with_nans(rng, x))
+
+
+def make(case: Case) -> Any:
+    more = {"return_indices": True} if case.indexed else {} if case.keepdims else {"keepdims": False}
+    return getattr(onnxpool, case.operator)(**case.attributes, axes=case.axes, skipna=True, **more)
+
+
+def cells(case: Case, plane: list[float], windows: list[list[int]], counts: list[int]) -> tuple[list[Any], list[int]]:
+    """The truth for a plane, and the positions of extrema."""
+    valid = [[i for i in window if plane[i] == plane[i]] for window in windows]
+    if "Average" in case.operator:
+        counts = [count - len(window) + len(own) for count, window, own in zip(counts, windows, valid, strict=True)]
+        return oracle.means(plane, valid, counts, oracle.FORMATS[case.x.dtype.name]), []
+    if "Lp" in case.operator:
+        norms = oracle.norms(plane, valid, case.attributes["p"], oracle.FORMATS[case.x.dtype.name])
+        return [norm if own else math.nan for norm, own in zip(norms, valid, strict=True)], []
+    extremum = min if "Min" in case.operator else max
+    values = [extremum((plane[i] for i in own), default=math.nan) for own in valid]
+    return values, [next((i for i in own if plane[i] == value), -1) for own, value in zip(valid, values, strict=True)]
+
+
+def problem(case: Case, y: Array, indices: Array | None) -> str | None:
+    """The fault of a result, or None."""
+    places, given = cases_axes.reordered(case)
+    kept = [axis for axis in range(case.x.ndim) if axis not in places]
+    order, spatial = (*kept, *places), [case.x.shape[axis] for axis in places]
+    name = case.operator.replace("Min", "Max")
+    axes = oracle.axes_of(name, spatial, given)
+    windows = oracle.flat_windows(axes, spatial)
+    counts = oracle.divisors(axes, windows, given.get("count_include_pad", 0))
+    if not case.keepdims:
+        y = np.expand_dims(y, places)
+    numbers = np.arange(case.x.size).reshape(case.x.shape).transpose(order).reshape(-1, math.prod(spatial))
+    planes = case.x.astype(np.float64).transpose(order).reshape(-1, math.prod(spatial))
+    results = y.transpose(order).reshape(len(planes), len(windows))
+    found = None if indices is None else indices.transpose(order).reshape(len(planes), len(windows))
+    for i, plane in enumerate(planes.tolist()):
+        truth, at = cells(case, plane, windows, counts)
+        verdict = tolerance.judge(oracle.Truth(name, case.x.dtype, results[i].shape, False, truth,
+                                               given.get("p")), results[i])
+        if verdict.problem:
+            return verdict.problem
+        if found is not None and found[i].tolist() != [-1 if one < 0 else int(numbers[i, one]) for one in at]:
+            return f"indices {found[i]}, expected {numbers[i, at]}"
+        if "Max" in name:
+            used = np.isin(results[i].view(f"u{y.itemsize}"), case.x.view(f"u{y.itemsize}"))
+            if not (used | np.isnan(results[i])).all():
+                return "bits that no element has"
+    return None
+
+
+def test_every_route_leaves_nans_out():
+    """Random calls by every route. Windows have the same bits by each."""
+    ran = Counter()
+    for seed in range(CASES):
+        case = random_case(seed)
+        first = None
+        for Forced.step, Forced.lanes in itertools.product(ROUTES, (None, False, True)):
+            try:
+                plan = make(case)._make_plan(case.x.shape, case.x.dtype)
+            except onnxpool.PoolError:
+                break
+            result = plan(case.x)
+            y, indices = result if case.indexed else (result, None)
+            bits = y.tobytes()
+            if first != bits:
+                assert problem(case, y, indices) is None, (seed, Forced.step, Forced.lanes)
+            assert first in (None, bits) or case.operator in cases_axes.WHOLE, (seed, Forced.step, Forced.lanes)
+            first = bits
+            ran.update((case.x.dtype.name, pool.setup.route) for pool in plan._pools.values())
+    for dtype, route in itertools.product(("float16", "bfloat16", "float32", "float64"), ROUTES[1:]):
+        assert ran[dtype, route] > 5, (dtype, route)
+
+
+@pytest.mark.slow
+def test_more_random_calls():
+    """The same by the usual route, for many more calls."""
+    for seed in range(CASES, 20 * CASES):
+        case = random_case(seed)
+        try:
+            result = make(case)(case.x)
+        except onnxpool.PoolError:
+            continue
+        y, indices = result if case.indexed else (result, None)
+        assert problem(case, y, indices) is None, seed
+
+
+@pytest.mark.parametrize("dtype", cases_axes.FLOATS, ids=str)
+def test_windows_without_nans_have_the_usual_bits(dtype):
+    """NaNs elsewhere change nothing, and neither does skipna without NaNs."""
+    rng = np.random.default_rng(1)
+    for kernel, stride, pads in (((3, 3), 1, 1), ((4, 4), 4, 0), ((2, 5), 2, 0), ((12, 1), 1, 0), ((20, 9), 3, 2)):
+        x = rng.standard_normal((70, 90)).astype(dtype)
+        broken = x.copy()
+        broken[:, 40:45] = np.nan
+        for name in FUNCTIONS:
+            given = {"strides": stride, "pads": pads, "axes": (0, 1)}
+            usual = getattr(onnxpool, name)(x, kernel, **given)
+            untouched = ~np.isnan(getattr(onnxpool, name)(broken, kernel, **given))
+            assert getattr(onnxpool, name)(x, kernel, **given, skipna=True).tobytes() == usual.tobytes(), name
+            y = getattr(onnxpool, name)(broken, kernel, **given, skipna=True)
+            assert y[untouched].tobytes() == usual[untouched].tobytes(), name
+
+
+@pytest.mark.parametrize("dtype", cases_axes.FLOATS, ids=str)
+def test_rows_of_every_length(dtype):
+    """One axis of each length up to four registers, with NaNs in every place."""
+    rng = np.random.default_rng(2)
+    for size in range(1, 4 * 64 // dtype.itemsize + 3):
+        x = with_nans(rng, rng.integers(-9, 9, (3, size)).astype(dtype))
+        for kernel, stride in ((1, 1), (2, 1), (3, 2), (size, 1)):
+            if kernel <= size:
+                windows = sliding_window_view(x.astype(np.float64), kernel, axis=1)[:, ::stride]
+                count = (windows == windows).sum(-1)
+                with np.errstate(invalid="ignore"):
+                    truth = (np.nansum(windows, -1) / count).astype(dtype)
+                y = onnxpool.average_pool(x, kernel, strides=stride, axes=1, skipna=True)
+                np.testing.assert_array_max_ulp(y.astype(np.float64), truth.astype(np.float64), 2)
+        whole = onnxpool.global_average_pool(x, axes=0, skipna=True, keepdims=False)
+        with np.errstate(invalid="ignore"):
+            truth = (np.nansum(x.astype(np.float64), 0) / (x == x).sum(0)).astype(dtype)
+        np.testing.assert_array_equal(whole.astype(np.float64), truth.astype(np.float64))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_sums_that_overflow(dtype):
+    """Means of large numbers are finite, and infinities stay."""
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    most = ml_dtypes.finfo(kind).max
+    x = np.full((40, 300), most, kind)
+    x[:, ::3] = np.nan
+    x[7, 1:50] = np.inf
+    x[9, 100:] = 1
+    x[11, 1:] = -most
+    for kernel in ((1, 4), (1, 300), (5, 40)):
+        y = onnxpool.average_pool(x, kernel, axes=(0, 1), skipna=True).astype(np.float64)
+        wide = np.ldexp(x.astype(np.float64), -100)
+        windows = sliding_window_view(wide, kernel)
+        truth = np.ldexp(np.nanmean(windows, (-2, -1)), 100)
+        np.testing.assert_allclose(y, truth, 8 * float(ml_dtypes.finfo(kind).eps))
+    np.testing.assert_array_equal(onnxpool.global_average_pool(x[:7], axes=(0, 1), skipna=True), most)
+
+
+def test_counts_beyond_those_that_float32_represents():
+    """NaNs and numbers of more than 2^24 elements are counted."""
+    x = np.full((6000, 6000), np.nan, np.float32)
+    x[::3] = 2
+    x[1::3, ::1000] = 5
+    mean = float(onnxpool.global_average_pool(x, axes=(0, 1), skipna=True).item())
+    assert mean == pytest.approx(np.nanmean(x, dtype=np.float64), rel=1e-6)
+    assert float(onnxpool.global_lp_pool(x, axes=(0, 1), skipna=True, p=1).item()) == np.nansum(x, dtype=np.float64)
+
+
+@pytest.mark.parametrize("dtype", ["datetime64[s]", "timedelta64[ns]"])
+def test_not_a_time_is_left_out(dtype):
+    """NaT is left out of extrema, with and without indices."""
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        shape = tuple(rng.integers(1, 12, 2))
+        ticks = rng.choice([np.iinfo(np.int64).min, np.iinfo(np.int64).max, -3, 0, 7], shape)
+        x = ticks.view(dtype)
+        kernel = tuple(int(rng.integers(1, size + 1)) for size in shape)
+        pads = [int(rng.integers(0, 2 * k)) for k in kernel] * 2
+        for name, best in (("max", np.fmax), ("min", np.fmin)):
+            y, indices = getattr(onnxpool, f"{name}_pool")(x, kernel, axes=(0, 1), pads=pads, skipna=True,
+                                                           return_indices=True)
+            padded = np.pad(x, list(zip(pads[:2], pads[2:], strict=True)), constant_values=np.array("NaT", dtype))
+            truth = best.reduce(sliding_window_view(padded, kernel).reshape(*y.shape, -1), -1)
+            np.testing.assert_array_equal(y, truth)
+            assert ((indices < 0) == np.isnat(y)).all()
+            assert (x.ravel()[indices[indices >= 0]] == y[indices >= 0]).all()
+            np.testing.assert_array_equal(
+                getattr(onnxpool, f"{name}_pool")(x, kernel, axes=(0, 1), pads=pads, skipna=True), truth)
+            whole = getattr(onnxpool, f"global_{name}_pool")(x, axes=0, skipna=True, keepdims=False)
+            np.testing.assert_array_equal(whole, best.reduce(x, 0))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "bool", "float32"])
+def test_windows_entirely_in_padding(dtype):
+    """They have no number, which only floats can say."""
+    x = np.ones((3, 4), dtype)
+    for name in FUNCTIONS:
+        if name == "lp_pool" and dtype != "float32":
+            continue
+        y = getattr(onnxpool, name)(x, 2, pads=3, strides=2, axes=(0, 1), skipna=True)
+        if y.dtype.kind == "f":
+            assert np.isnan(y[0]).all()
+            assert np.isnan(y[:, 0]).all()
+        else:
+            assert (y == getattr(onnxpool, name)(x, 2, pads=3, strides=2, axes=(0, 1))).all()
+
+
+def test_padding_that_counts_is_zeros():
+    """With count_include_pad, the result is the mean of the padded array without NaNs."""
+    x = np.array([np.nan, 4, np.nan, np.nan, 8], np.float32)
+    y = onnxpool.average_pool(x, 3, pads=1, axes=0, skipna=True, count_include_pad=1)
+    np.testing.assert_array_equal(y, [2, 4, 4, 8, 4])
+    assert np.isnan(onnxpool.average_pool(x, 2, axes=0, skipna=True, count_include_pad=1)[2])
+
+
+def test_masks_without_axes_are_refused():
+    """The error names the way out."""
+    for name in FUNCTIONS[:2]:
+        with pytest.raises(onnxpool.PoolError, match=r"skipna=True given without axes.*axes="):
+            getattr(onnxpool, name)(np.ones((1, 1, 4)), 2, skipna=True)
+    with pytest.raises(onnxpool.PoolTypeError, match="skipna"):
+        onnxpool.max_pool(np.ones(4), 2, axes=0, skipna="yes")
+    op = onnxpool.MinPool(kernel_shape=2, axes=0, skipna=True)
+    assert "skipna=True" in repr(op)
+    assert pickle.loads(pickle.dumps(op)) == op != onnxpool.MinPool(kernel_shape=2, axes=0)
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *WHOLE])
+def test_parts_and_shares(name):
+    """Parts have the bits of the whole, and shares are combined to the result."""
+    rng = np.random.default_rng(4)
+    for _ in range(60):
+        dtype = rng.choice(np.array(cases_axes.FLOATS, object))
+        x = with_nans(rng, rng.standard_normal(tuple(rng.integers(1, 30, 3))).astype(dtype))
+        axes = tuple(map(int, rng.permutation(3)[:rng.integers(1, 4)]))
+        given = {} if name in WHOLE else {"kernel_shape": 1 + int(rng.integers(min(x.shape)))}
+        op = getattr(onnxpool, "".join(word.capitalize() for word in name.split("_")))(**given, axes=axes, skipna=True)
+        plan = op.plan(x.shape, x.dtype)
+        whole = plan(np.ascontiguousarray(x))
+        y = np.empty_like(whole)
+        for part in plan.tiles(n=int(rng.integers(1, 9))):
+            y[part.outputs] = part(x[part.inputs])
+        assert y.tobytes() == whole.tobytes()
+        if name in WHOLE:
+            y = plan.combine(share(x[share.inputs]) for share in plan.partials(n=int(rng.integers(1, 9))))
+            assert y.dtype == whole.dtype
+            np.testing.assert_array_equal(np.isnan(y), np.isnan(whole))
+            np.testing.assert_allclose(y.astype(float), whole.astype(float), 64 * float(ml_dtypes.finfo(dtype).eps),
+                                       16 * float(ml_dtypes.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *WHOLE])
+def test_dask(name):
+    """Chunks have the bits of the whole, and partial results of chunks are combined."""
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        dtype = rng.choice(np.array(cases_axes.FLOATS, object))
+        x = np.ascontiguousarray(with_nans(rng, rng.standard_normal(tuple(rng.integers(2, 30, 2))).astype(dtype)))
+        chunked = da.from_array(x, chunks=tuple(int(rng.integers(1, size + 1)) for size in x.shape))
+        given = {"axes": (0, 1), "skipna": True} | ({} if name in WHOLE else {"kernel_shape": 2})
+        y = getattr(onnxpool.dask, name)(chunked, **given).compute(scheduler="synchronous")
+        whole = getattr(onnxpool, name)(x, **given)
+        if name in WHOLE:
+            np.testing.assert_allclose(y.astype(float), whole.astype(float), 64 * float(ml_dtypes.finfo(dtype).eps))
+        else:
+            assert y.tobytes() == whole.tobytes()
