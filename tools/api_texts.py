@@ -64,8 +64,8 @@ PARAMETERS = {
               "precision and range. For integers, these are float32 and float64. Default is the dtype of `x`, or "
               "float64 for integers and bool."),
     "skipna": ("bool, default: False",
-               "Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of a "
-               "window without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them."),
+               "Whether to leave out NaNs and NaTs, as if they were outside the array, with `axes` only. The result of "
+               "a window without any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them."),
     "out": ("ndarray, optional",
             "Array that receives the result and is returned. It must have the shape and dtype of the result, and may "
             "overlap the inputs."),
