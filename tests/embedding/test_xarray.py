@@ -3,6 +3,7 @@
 import math
 import re
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import cases_axes
@@ -216,7 +217,7 @@ def test_whole_dimensions_are_those_of_reductions(dim: Any, keepdims: bool) -> N
     x = field()
     for pool, function in ((pools.global_average_pool, "mean"), (pools.global_max_pool, "max"),
                            (pools.global_min_pool, "min")):
-        truth = getattr(x, function)(dim, keepdims=keepdims)
+        truth = getattr(x, function)(dim, keepdims=keepdims, keep_attrs=True)  # by default since xarray 2025.11
         y = pool(x, dim, keepdims=keepdims)
         xr.testing.assert_allclose(y, truth, rtol=1e-13)
         assert (y.name, y.attrs, list(y.coords)) == (truth.name, truth.attrs, list(truth.coords))
@@ -347,6 +348,30 @@ def test_indexes() -> None:
     assert pools.max_pool(grid, {"y": 2}).xindexes["x"] is grid.xindexes["x"]
 
 
+class Points(xr.Index):
+    """An index of several coordinates."""
+
+    @classmethod
+    def from_variables(cls, variables: Any, *, options: Any) -> "Points":
+        """The index, whatever the values."""
+        return cls()
+
+
+def test_indexes_of_several_coordinates() -> None:
+    """They are kept as long as none of their coordinates changes."""
+    values = np.arange(24.0).reshape(4, 6)
+    x = xr.DataArray(np.zeros((2, 4, 6)), dims=("t", "y", "x"),
+                     coords={"p": (("y", "x"), values), "q": (("y", "x"), -values), "r": ("x", values[0])})
+    x = x.set_xindex(["p", "q"], Points)
+    assert list(pools.max_pool(x, {"t": 2}).xindexes) == ["p", "q"]
+    assert list(pools.max_pool(x, {"y": 2}).xindexes) == []
+    assert list(pools.global_max_pool(x, "t").xindexes) == ["p", "q"]
+    assert list(pools.global_max_pool(x, "y").coords) == ["r"]
+    both = x.drop_vars(["p", "q"]).assign_coords(s=("y", values[:, 0])).set_xindex(["r", "s"], Points)
+    assert {name: type(index).__name__ for name, index in pools.max_pool(both, {"y": 2}).xindexes.items()} == {
+        "r": "PandasIndex", "s": "PandasIndex"}
+
+
 def test_multi_indexes() -> None:
     """Levels of a MultiIndex have no mean until they are coordinates of their own. Elsewhere it is kept."""
     pd = pytest.importorskip("pandas")
@@ -406,6 +431,8 @@ def test_a_coordinate_is_pooled_with_itself() -> None:
     y = pools.max_pool(x, {"x": 2}, strides=2)
     assert y.values.tolist() == y.x.values.tolist() == [1, 3, 5]
     assert y.identical(x.coarsen(x=2).max())
+    other = xr.DataArray(np.zeros((2, 6)), dims=("y", "x"), coords={"x": x}, name="x")
+    assert pools.max_pool(other, {"x": 2}, strides=2).x.values.tolist() == [0.5, 2.5, 4.5]
 
 
 def test_attributes_are_kept_unless_an_option_drops_them() -> None:
@@ -598,6 +625,24 @@ def test_other_arrays_are_refused() -> None:
                      (data.to_dataset(name="d"), r"\(variable 'd'\)")):
         with pytest.raises(onnxpool.PoolTypeError, match=rf"Foreign, but only NumPy and dask.*as_numpy\(\).*{where}"):
             pools.max_pool(x, {"x": 2})
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "xarray.md").read_text(encoding="utf-8")
+CALLS = re.findall(r"^\| [^|]* \| `(x\..*)` \| `(.*)` \|$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), CALLS)
+def test_calls_of_the_page_are_equivalent(theirs: str, ours: str) -> None:
+    """The two columns of the table have the same results, with the same coordinates."""
+    x = field(time=7, lat=13, lon=22).drop_vars("kind")
+    given = {name: getattr(pools, name) for name in pools.__all__} | {"x": x}
+    xr.testing.assert_allclose(eval(ours, given), eval(theirs, given), rtol=1e-13)
+
+
+def test_the_page_has_equivalent_calls() -> None:
+    """Rows that the test above does not find would not be tested."""
+    lines = PAGE.partition("## Equivalent calls")[2].partition("\n## ")[0].splitlines()
+    assert len(CALLS) == sum(line.startswith("| ") for line in lines) - 1 > 5
 
 
 def test_files_that_are_not_loaded(tmp_path: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import xarray as xr
+from xarray.indexes import PandasIndex, PandasMultiIndex
 
 from .. import schemas
 from ..errors import PoolTypeError
@@ -32,7 +33,7 @@ def windowed(x: Labelled, operator: type[Operator], kernel_shape: Any, coord_fun
     by_name = functions(label, coord_func, list(x.coords))
 
     def pooled(name: Hashable, coordinate: xr.Variable) -> xr.Variable:
-        if isinstance(x.xindexes.get(name), xr.indexes.PandasMultiIndex):
+        if isinstance(x.xindexes.get(name), PandasMultiIndex):
             raise PoolTypeError(f"{label}: coordinate {name!r} belongs to a MultiIndex, whose labels have no mean; "
                                 f"give x.reset_index({coordinate.dims[0]!r})", label, "X", value="MultiIndex")
         with about(f"coordinate {name!r}", coordinate.dims):
@@ -114,6 +115,6 @@ def indexed(x: Any, coords: dict[Hashable, xr.Variable], changed: set[Hashable])
     indexes = {name: index for name, index in x.xindexes.items() if id(index) not in stale}
     for name, coordinate in coords.items():
         if name in x.xindexes and name not in indexes and coordinate.ndim == 1:
-            indexes[name] = xr.indexes.PandasIndex.from_variables({name: coordinate}, options={})
+            indexes[name] = PandasIndex.from_variables({name: coordinate}, options={})
             coords[name] = indexes[name].create_variables({name: coordinate})[name]
     return xr.Coordinates(coords, indexes)
