@@ -382,7 +382,8 @@ class Operator:
                             indented(doc), indented(body)))
         overloads = (f"@overload\n{self.signature(parameters, result, **OF_NAMES, return_indices=given)} ..."
                      for result, given in (("Labelled", "Literal[False] = False"),
-                                           ("tuple[Labelled, Labelled]", "Literal[True]")) if indexed)
+                                           ("tuple[Labelled, Labelled]", "Literal[True]"),
+                                           ("Labelled | tuple[Labelled, Labelled]", "bool")) if indexed)
         return "\n\n\n".join((*overloads, source))
 
     # Sections that docstrings share

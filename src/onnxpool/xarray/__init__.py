@@ -135,6 +135,13 @@ def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None,
              num_threads: int | None = None) -> tuple[Labelled, Labelled]: ...
 
 
+@overload
+def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
+             dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
+             storage_order: int | None = None, return_indices: bool, coord_func: CoordFunc = "mean",
+             num_threads: int | None = None) -> Labelled | tuple[Labelled, Labelled]: ...
+
+
 @hinted
 def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
              dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
@@ -222,6 +229,13 @@ def min_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None,
              dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: Literal[True], coord_func: CoordFunc = "mean",
              num_threads: int | None = None) -> tuple[Labelled, Labelled]: ...
+
+
+@overload
+def min_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
+             dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
+             storage_order: int | None = None, return_indices: bool, coord_func: CoordFunc = "mean",
+             num_threads: int | None = None) -> Labelled | tuple[Labelled, Labelled]: ...
 
 
 @hinted
