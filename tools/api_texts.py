@@ -107,6 +107,48 @@ OF_DASK = {
                     "at once."),
 }
 
+# Parameters of functions on labelled arrays that others do not have, or have in another form.
+PER_DIM = "int or mapping from dimensions to int"
+OF_XARRAY = {
+    "x": ("xarray.DataArray or xarray.Dataset",
+          "Labelled array, or dataset whose variables are pooled along those of the dimensions that they have."),
+    "kernel_shape": ("mapping from dimensions to int",
+                     "Number of taps of a window along each of these dimensions. No other dimension is pooled."),
+    "strides": (f"{PER_DIM}, default: 1",
+                "Distance between neighbouring windows along each dimension, in elements. An int applies to every "
+                "dimension of `kernel_shape`. The default does not depend on the kernel, so windows overlap by "
+                "default."),
+    "pads": ("int or mapping from dimensions to int or (before, after), default: 0",
+             "Padding on both sides of each dimension, or before and after it. An int applies to every side."),
+    "dilations": (f"{PER_DIM}, default: 1",
+                  "Distance between neighbouring taps of a window along each dimension, in elements."),
+    "p": ("int, default: 2", "Order of the norm, at least 1."),
+    "dim": ('str, iterable of hashable, "..." or None, default: None',
+            "Dimensions to pool. By default, and with ``...``, these are all dimensions."),
+    "keepdims": ("bool, default: False",
+                 "Whether the result keeps pooled dimensions with size 1. The default differs from that of the "
+                 "function for NumPy arrays, and is that of xarray's reductions."),
+    "dtype": ("dtype_like, optional",
+              "Dtype of the result: that of `x`, unless it is bool, or a float dtype of at least its precision and "
+              "range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for "
+              "integers and bool."),
+    "coord_func": ('str, callable, or mapping from names of coordinates to these, default: "mean"',
+                   "Function that computes the coordinate of a window from those of its elements: the name of a "
+                   'reduction of xarray, such as "min", or a function that is called like ``numpy.mean(values, '
+                   "axis=(1, 2))``."),
+    "num_threads": ("int, optional",
+                    "Upper limit on the threads of this call. Default is `onnxpool.get_num_threads()`. For dask "
+                    "arrays, the limit of each task, which is 1 by default."),
+}
+LABELLED = """\
+xarray.DataArray or xarray.Dataset
+    Result for `x`, with its name, its attributes, and the order of its dimensions."""
+LABELLED_PAIR = """\
+y : xarray.DataArray or xarray.Dataset
+    Result for `x`, with its name, its attributes, and the order of its dimensions.
+indices : xarray.DataArray or xarray.Dataset of int64
+    Flat position of each result in the variable that it comes from. Returned only with `return_indices`."""
+
 RESULTS = {  # shapes of results, which follow "ndarray"
     "windows": "of shape (N, C, *out), or (N, *out, C) if `channels_last`",
     "any_windows": "of the shape of `x`, with the number of windows as the size of pooled axes",
@@ -191,6 +233,16 @@ The function only builds a graph, and dask computes the result later. If chunks 
 chunk yields a partial result, and these are combined. Maxima are then exact, and the errors of means and norms are
 within the bound of `onnxpool.Plan.combine` for 16 more shares than there are chunks. Otherwise, the result is
 bit-identical to that of the whole array in row-major order.""",
+    "named_windows": """\
+Each coordinate along a pooled dimension becomes a coordinate of windows, by default the mean of the elements that each
+window has inside the array. Means leave NaN and NaT out, and a window entirely in padding has a missing value. Other
+coordinates are kept.
+
+Variables of a dataset without any of the dimensions are kept too. Dask arrays stay lazy, and their results have the
+bits of those for NumPy arrays.""",
+    "named_whole": """\
+Coordinates along pooled dimensions are dropped, as in xarray's reductions, even with `keepdims`. Other coordinates are
+kept, and so are variables of a dataset without any of the dimensions. Dask arrays stay lazy.""",
 }
 WINDOWS = ("size", "strides", "pads", "auto_pad")
 
@@ -203,12 +255,26 @@ NOTES_OF_CLASS = """\
 The notes of `{function}` also apply here{reference}. Attributes can be read by name. Call the operator as
 ``op({inputs})``. See `Operator` for the methods."""
 SHORT_OF_CLASS = "Object whose attributes are checked once."
-SHORT_OF_DASK = "Same function for NumPy arrays, with more notes."
+SHORT_OF_NUMPY = "Same function for NumPy arrays, with more notes."
 ABOUT_DASK = """\
 Functions of onnxpool on dask arrays. Importing onnxpool does not import this module.
 
 Each function has the parameters of its namesake in `onnxpool`, except `out`. It only builds a graph, which dask
 computes later."""
+
+
+ABOUT_XARRAY = """\
+Functions of onnxpool on labelled arrays of xarray. Importing onnxpool does not import this module.
+
+Each function has the parameters of its namesake in `onnxpool`, except that dimensions have names: `kernel_shape` and
+`dim` name those to pool, and there is no `axes`, `channels_last`, `opset` or `out`."""
+
+
+class OfXarray(NamedTuple):
+    """Texts about a function on labelled arrays."""
+
+    summary: str
+    example: str
 
 
 class OfDask(NamedTuple):
@@ -235,6 +301,7 @@ class Texts(NamedTuple):
     inputs: tuple[str, ...] = ()  # names of the inputs after `x`, if they differ from ONNX
     last: tuple[str, ...] = ()  # optional inputs, which follow the required attributes
     dask: OfDask | None = None
+    xarray: OfXarray | None = None
 
 
 OPERATORS = {
@@ -280,6 +347,17 @@ Means of integers are float64 by default, and integers on request:
 ((3, 2),)
 >>> y.compute().tolist()
 [1.5, 3.5, 5.5, 7.5, 9.5]"""),
+        xarray=OfXarray("Average each window of a labelled array.", """\
+>>> import numpy as np, onnxpool.xarray, xarray as xr
+>>> x = xr.DataArray(np.arange(12.0).reshape(2, 6), dims=("time", "lon"), coords={"lon": np.arange(0, 60, 10)})
+>>> y = onnxpool.xarray.average_pool(x, {"lon": 3}, strides=3)
+>>> y.values.tolist(), y.lon.values.tolist()
+([[1.0, 4.0], [7.0, 10.0]], [10.0, 40.0])
+
+A function other than the mean labels windows by their first element:
+
+>>> onnxpool.xarray.average_pool(x, {"lon": 3}, strides=3, coord_func="min").lon.values.tolist()
+[0, 30]"""),
     ),
     "MaxPool": Texts(
         bases=("Indexed", "Maximum"),
@@ -332,6 +410,12 @@ y : dask.array.Array {shape}
     Maxima, with the dtype of `x` in native byte order.
 indices : dask.array.Array of int64, of the shape of `y`
     Position of each maximum in the whole of `x`. Returned only with `return_indices`."""),
+        xarray=OfXarray("Take the maximum of each window of a labelled array.", """\
+>>> import numpy as np, onnxpool.xarray, xarray as xr
+>>> x = xr.DataArray([1.0, 5.0, 2.0, 4.0], dims="time", coords={"time": [0, 6, 12, 18]})
+>>> y, indices = onnxpool.xarray.max_pool(x, {"time": 2}, strides=2, return_indices=True)
+>>> y.values.tolist(), x.time.values[indices].tolist()
+([5.0, 4.0], [6, 18])"""),
     ),
     "MinPool": Texts(
         bases=("Indexed", "Minimum"),
@@ -375,6 +459,11 @@ y : dask.array.Array {shape}
     Minima, with the dtype of `x` in native byte order.
 indices : dask.array.Array of int64, of the shape of `y`
     Position of each minimum in the whole of `x`. Returned only with `return_indices`."""),
+        xarray=OfXarray("Take the minimum of each window of a labelled array.", """\
+>>> import onnxpool.xarray, xarray as xr
+>>> x = xr.DataArray([1, 5, 2, 4], dims="time")
+>>> onnxpool.xarray.min_pool(x, {"time": 3}, pads={"time": (2, 0)}).values.tolist()
+[1, 1, 1, 2]"""),
     ),
     "LpPool": Texts(
         bases=("Norm",),
@@ -397,6 +486,11 @@ indices : dask.array.Array of int64, of the shape of `y`
 >>> import dask.array as da, numpy as np, onnxpool.dask
 >>> x = da.from_array(np.array([3, -4, 0], np.float32), chunks=1)
 >>> onnxpool.dask.lp_pool(x, 2, axes=0).compute().tolist()
+[5.0, 4.0]"""),
+        xarray=OfXarray("Take the Lp norm of each window of a labelled array.", """\
+>>> import onnxpool.xarray, xarray as xr
+>>> x = xr.DataArray([3.0, -4.0, 0.0], dims="time")
+>>> onnxpool.xarray.lp_pool(x, {"time": 2}).values.tolist()
 [5.0, 4.0]"""),
     ),
     "NhwcMaxPool": Texts(
@@ -442,6 +536,11 @@ indices : dask.array.Array of int64, of the shape of `y`
 >>> x = da.arange(12, chunks=5, dtype="float32")
 >>> float(onnxpool.dask.global_average_pool(x, axes=0, keepdims=False).compute())
 5.5"""),
+        xarray=OfXarray("Average all elements along dimensions of a labelled array.", """\
+>>> import numpy as np, onnxpool.xarray, xarray as xr
+>>> x = xr.DataArray(np.arange(6.0).reshape(2, 3), dims=("time", "lon"))
+>>> onnxpool.xarray.global_average_pool(x, "lon").values.tolist()
+[1.0, 4.0]"""),
     ),
     "GlobalMaxPool": Texts(
         bases=("Whole", "Maximum"),
@@ -465,6 +564,11 @@ indices : dask.array.Array of int64, of the shape of `y`
 >>> x = da.arange(12, chunks=5, dtype="float32")
 >>> float(onnxpool.dask.global_max_pool(x, axes=0, keepdims=False).compute())
 11.0"""),
+        xarray=OfXarray("Take the maximum along dimensions of a labelled array.", """\
+>>> import numpy as np, onnxpool.xarray, xarray as xr
+>>> x = xr.DataArray(np.arange(6.0).reshape(2, 3), dims=("time", "lon"))
+>>> onnxpool.xarray.global_max_pool(x, "lon").values.tolist()
+[2.0, 5.0]"""),
     ),
     "GlobalMinPool": Texts(
         bases=("Whole", "Minimum"),
@@ -488,6 +592,11 @@ indices : dask.array.Array of int64, of the shape of `y`
 >>> x = da.arange(12, chunks=5)
 >>> int(onnxpool.dask.global_min_pool(x, axes=0, keepdims=False).compute())
 0"""),
+        xarray=OfXarray("Take the minimum along dimensions of a labelled array.", """\
+>>> import numpy as np, onnxpool.xarray, xarray as xr
+>>> x = xr.DataArray(np.arange(6).reshape(2, 3), dims=("time", "lon"))
+>>> onnxpool.xarray.global_min_pool(x, ["time", "lon"]).item()
+0"""),
     ),
     "GlobalLpPool": Texts(
         bases=("Whole", "Norm"),
@@ -510,6 +619,11 @@ indices : dask.array.Array of int64, of the shape of `y`
 >>> import dask.array as da, numpy as np, onnxpool.dask
 >>> x = da.from_array(np.array([3, 0, -4], np.float32), chunks=1)
 >>> float(onnxpool.dask.global_lp_pool(x, axes=0, keepdims=False).compute())
+5.0"""),
+        xarray=OfXarray("Take the Lp norm along dimensions of a labelled array.", """\
+>>> import onnxpool.xarray, xarray as xr
+>>> x = xr.DataArray([3.0, 0.0, -4.0], dims="time")
+>>> onnxpool.xarray.global_lp_pool(x).item()
 5.0"""),
     ),
     "QLinearAveragePool": Texts(

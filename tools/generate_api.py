@@ -1,5 +1,6 @@
 """
-Write the public functions and classes of operators: `src/onnxpool/operators/__init__.py` and `dask/__init__.py`.
+Write the public functions and classes of operators: `src/onnxpool/operators/__init__.py`, and the functions on other
+arrays: `dask/__init__.py` and `xarray/__init__.py`.
 
 After a change in `schemas.py` or `api_texts.py`, run python tools/generate_api.py and commit the files that it writes.
 With --check, it writes nothing, and exits with 1 if the committed files are stale.
@@ -29,6 +30,9 @@ ANNOTATIONS = {"x": "ArrayLike", "opset": "int | None = None", "return_indices":
                "axes": "Ints | None = None", "keepdims": "bool = True", "dtype": "DTypeLike | None = None",
                "skipna": "bool = False",
                "num_threads": "int | None = None"}
+OF_POSITIONS = ("opset", "channels_last", "axes", "out")  # parameters that functions on labelled arrays do not have
+OF_NAMES = {"x": "Labelled", "kernel_shape": "Sizes", "strides": "PerDim | None = None", "pads": "Pads | None = None",
+            "dilations": "PerDim | None = None", "p": "int | None = None", "keepdims": "bool = False"}
 
 
 # Python source
@@ -187,8 +191,8 @@ class Operator:
                    in itertools.pairwise(having) if after.implied[name] != before.implied[name]]
         return f"{text}, default: {quoted(newest.implied)}{''.join(changes)}"
 
-    def parameter(self, name: str, given: Mapping[str, tuple[str, str]] | None = None,
-                  required: bool = False) -> Parameter:
+    def parameter(self, name: str, given: Mapping[str, tuple[str, str]] | None = None, required: bool = False,
+                  versioned: bool = True) -> Parameter:
         """A parameter of the function or class. `given` overrides the type and text of some."""
         known = name in self.newest.attributes
         kind, text = (given or {}).get(name) or texts.SPECIAL.get((self.name, name)) or (
@@ -217,7 +221,7 @@ class Operator:
         if self.own:
             text = text.replace("spatial axis", "pooled axis")
         first = schemas.introduced(self.name, name)
-        if first and first > self.schema.versions[0].since:
+        if versioned and first and first > self.schema.versions[0].since:
             text += f" Since version {first}."
         return Parameter(name, annotation, kind, text)
 
@@ -251,15 +255,16 @@ class Operator:
 
     # The function
 
-    def arguments(self, given: Mapping[str, tuple[str, str]] | None = None) -> list[Parameter | None]:
+    def arguments(self, given: Mapping[str, tuple[str, str]] | None = None,
+                  versioned: bool = True) -> list[Parameter | None]:
         """The parameters of the function. None marks the beginning of keyword-only ones."""
         placed = [self.parameter(name, given) for name in ("x", *self.inputs)]
-        placed += [self.parameter(name, required=True) for name in self.required]
+        placed += [self.parameter(name, given, required=True) for name in self.required]
         placed += [self.parameter(name) for name in self.texts.last]
         named = ["axes"] if self.own else []  # it is required
         named += [name for name in self.attributes if name not in self.required]
         named += [name for name in self.ours if name not in named and not self.fixed(name)]
-        return [*placed, None, *(self.parameter(name, given) for name in named)]
+        return [*placed, None, *(self.parameter(name, given, versioned=versioned) for name in named)]
 
     def fixed(self, name: str) -> bool:
         """Whether calls cannot choose the value of a parameter."""
@@ -344,13 +349,45 @@ class Operator:
             section("Returns", self.texts.dask.returns.format(shape=shape) or
                     f"dask.array.Array {shape}\n{indented(self.result)}"),
             self.refused(),
-            see_also({f"onnxpool.{self.function}": texts.SHORT_OF_DASK}),
+            see_also({f"onnxpool.{self.function}": texts.SHORT_OF_NUMPY}),
             section("Notes", wrapped(texts.NOTES[self.texts.dask.note])),
             section("Examples", self.texts.dask.example),
         )
         signature = self.signature(parameters, "Any", x="Any", num_threads="int | None = 1")
         body = f"return pooled(x, op, {'chunks' if chunks else 'None'}, num_threads)"
         return "\n".join(("@hinted", signature, indented(doc), indented(self.made(parameters)), indented(body)))
+
+    # The function on labelled arrays
+
+    def xarray_source(self) -> str:
+        assert self.texts.xarray
+        parameters = [one for one in self.arguments(texts.OF_XARRAY, versioned=False)
+                      if one is None or one.name not in OF_POSITIONS]
+        if self.whole:
+            parameters.insert(1, Parameter("dim", "Dims = None", *texts.OF_XARRAY["dim"]))
+        else:
+            parameters.insert(-1, Parameter("coord_func", 'CoordFunc = "mean"', *texts.OF_XARRAY["coord_func"]))
+        indexed = "return_indices" in self.ours
+        doc = docstring(
+            self.texts.xarray.summary,
+            section("Parameters", "\n".join(one.entry for one in parameters if one)),
+            section("Returns", texts.LABELLED_PAIR if indexed else texts.LABELLED),
+            self.refused(),
+            see_also({f"onnxpool.{self.function}": texts.SHORT_OF_NUMPY}),
+            section("Notes", wrapped(texts.NOTES["named_whole" if self.whole else "named_windows"])),
+            section("Examples", self.texts.xarray.example),
+        )
+        taken = {one.name for one in self.constructor}.difference(self.required)
+        named = [f"{one.name}={one.name}" for one in parameters if one and one.name in taken]
+        fixed = ["x", self.name, *(("dim",) if self.whole else ("kernel_shape", "coord_func")), "num_threads"]
+        body = filled(f"return {'reduced' if self.whole else 'windowed'}(", [*fixed, *named], ")", 4)
+        source = "\n".join(("@hinted", self.signature(parameters, "Any" if indexed else "Labelled", **OF_NAMES),
+                            indented(doc), indented(body)))
+        overloads = (f"@overload\n{self.signature(parameters, result, **OF_NAMES, return_indices=given)} ..."
+                     for result, given in (("Labelled", "Literal[False] = False"),
+                                           ("tuple[Labelled, Labelled]", "Literal[True]"),
+                                           ("Labelled | tuple[Labelled, Labelled]", "bool")) if indexed)
+        return "\n\n\n".join((*overloads, source))
 
     # Sections that docstrings share
 
@@ -437,10 +474,24 @@ def dask_source() -> str:
     return generated(about, imports, f"{names(one.function for one in operators)}\n\n\n{body}")
 
 
+def xarray_source() -> str:
+    operators = [one for one in OPERATORS.values() if one.texts.xarray]
+    imports = "\n".join((
+        "from typing import TYPE_CHECKING, Any, Literal, overload", "", "from ..hints import hinted",
+        imported(".operators", (one.name for one in operators)), "from .pools import Labelled, reduced, windowed", "",
+        "if TYPE_CHECKING:", "    from numpy.typing import DTypeLike", "",
+        indented(imported(".operators", choices(operators))),
+        indented(imported("names", ("CoordFunc", "Dims", "Pads", "PerDim", "Sizes")))))
+    body = "\n\n\n".join(one.xarray_source() for one in operators)
+    about = f"\n{wrapped(texts.ABOUT_XARRAY)}\n"
+    return generated(about, imports, f"{names(one.function for one in operators)}\n\n\n{body}")
+
+
 def sources() -> dict[Path, str]:
     """The generated files."""
     return {PACKAGE / "operators" / "__init__.py": operators_source(),
-            PACKAGE / "dask" / "__init__.py": dask_source()}
+            PACKAGE / "dask" / "__init__.py": dask_source(),
+            PACKAGE / "xarray" / "__init__.py": xarray_source()}
 
 
 def main() -> int:

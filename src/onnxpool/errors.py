@@ -1,5 +1,6 @@
 """The exceptions that onnxpool raises."""
 
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 
@@ -105,11 +106,11 @@ class Place(NamedTuple):
 
     operator: str | None  # name or label
     attribute: str
-    position: int | None = None  # position of one value of a sequence
+    position: Hashable = None  # of one value of a sequence, or its key in a mapping
 
     def __str__(self) -> str:
         text = f"{self.operator or 'onnxpool'}: {self.attribute}"
-        return text if self.position is None else f"{text}[{self.position}]"
+        return text if self.position is None else f"{text}[{self.position!r}]"
 
     @property
     def names(self) -> tuple[str | None, str]:

@@ -12,7 +12,8 @@ pytestmark = pytest.mark.smoke
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "onnxpool"
-WHOLE = ("commands", "dask", "kernels", "onnx", "onnxruntime", "operators")  # packages that are one module of the page
+# Packages that are one module of the page.
+WHOLE = ("commands", "dask", "kernels", "onnx", "onnxruntime", "operators", "xarray")
 CYTHON = re.compile(r"^from (\.*[\w.]*) c?import (\([^)]*\)|.*)", re.MULTILINE)
 
 

@@ -39,7 +39,7 @@ def test_every_operator_has_an_example() -> None:
 
 
 PAGES = ("README.md", "docs/arrays.md", "docs/c-api.md", "docs/compatibility.md", "docs/dask.md", "docs/embedding.md",
-         "docs/onnx.md", "docs/onnxruntime.md", "docs/operators.md", "docs/tuning.md")
+         "docs/onnx.md", "docs/onnxruntime.md", "docs/operators.md", "docs/tuning.md", "docs/xarray.md")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -131,7 +131,8 @@ def test_the_page_on_compatibility_says_what_is_supported() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["onnx"],
               *project["optional-dependencies"]["onnxruntime"],
-              *(name.replace("[array]", "") for name in project["optional-dependencies"]["dask"])]
+              *(name.replace("[array]", "") for name in project["optional-dependencies"]["dask"]),
+              *project["optional-dependencies"]["xarray"]]
     assert oldest == {"Python": project["requires-python"].removeprefix(">="),
                       **dict(requirement.split(">=") for requirement in wanted)}
     assert f"{schemas.LATEST['']} for ONNX, {schemas.LATEST['com.microsoft']} for com.microsoft" in text

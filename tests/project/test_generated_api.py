@@ -13,14 +13,16 @@ import pytest
 
 import onnxpool
 import onnxpool.dask
+import onnxpool.xarray
 from onnxpool.operators import __all__ as operators
 from tools import api_texts as texts
 
 ROOT = Path(__file__).parents[2]
 GENERATOR = "tools/generate_api.py"
-# The last two are written.
+# The last three are written.
 READ = ("limits.py", "dtypes.py", "errors.py", "attributes.py", "schemas.py", "operators/__init__.py",
-        "dask/__init__.py")
+        "dask/__init__.py", "xarray/__init__.py")
+WRITTEN = READ[-3:]
 FILES = [f"src/onnxpool/{name}" for name in READ] + [GENERATOR, "tools/api_texts.py", "tools/uncompiled.py"]
 
 
@@ -61,20 +63,21 @@ def test_an_attribute_is_a_fact_and_a_text(copied: Path) -> None:
 
     status, out = generate(copied, "--check")
     assert status == 1
-    assert out.splitlines() == [f"src/onnxpool/{name} is stale; run: python {GENERATOR}" for name in READ[-2:]]
+    assert out.splitlines() == [f"src/onnxpool/{name} is stale; run: python {GENERATOR}" for name in WRITTEN]
     assert generate(copied)[0] == 0
     assert generate(copied, "--check") == (0, "")
 
-    for name in READ[-2:]:
+    for name in WRITTEN:
         written = (copied / "src/onnxpool" / name).read_text()
         tree = ast.parse(written)
         taking = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
                   and "rounding" in {argument.arg for argument in node.args.kwonlyargs}}
         assert taking == {"average_pool", *(["__init__"] if name.startswith("operators") else [])}
         assert "rounding: Rounding | None = None" in " ".join(written.split())
+        since = "" if name.startswith("xarray") else " Since version 19."  # its functions have no opset
         assert re.search(r'    rounding : {"nearest", "down"}, default: "nearest"\n'
-                         r"        How quotients are rounded. Since version 19.\n", written)
-    written = (copied / "src/onnxpool" / READ[-2]).read_text()
+                         rf"        How quotients are rounded.{since}\n", written)
+    written = (copied / "src/onnxpool" / WRITTEN[0]).read_text()
     assert '    Rounding = Literal["nearest", "down"]\n' in written
     assert "    rounding: Named[str] = Named()\n" in written
 
@@ -85,23 +88,33 @@ def test_another_default_is_a_row(copied: Path) -> None:
             'since(19, {"dilations": PER_AXIS, "count_include_pad": Flag(1, (0, 1, 2))}),')
 
     assert generate(copied)[0] == 0
-    for name in READ[-2:]:
+    for name in WRITTEN:
         written = (copied / "src/onnxpool" / name).read_text()
         assert written.count("count_include_pad : {0, 1, 2}, default: 1 (0 before version 19)\n") == (
             2 if name.startswith("operators") else 1)
 
 
-def calls_of_made(module: Any) -> list[tuple[str, dict[str, str]]]:
-    """For each call of `made` in a module the class and the keywords."""
+def calls_of(module: Any, function: str) -> list[tuple[str, dict[str, str]]]:
+    """For each call of a function in a module the class of the operator and the keywords."""
     tree = ast.parse(inspect.getsource(module))
-    return [(ast.unparse(node.args[0]), {keyword.arg or "": ast.unparse(keyword.value) for keyword in node.keywords})
-            for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "made"]
+    return [(next(name for name in map(ast.unparse, node.args) if name[0].isupper()),
+             {keyword.arg or "": ast.unparse(keyword.value) for keyword in node.keywords})
+            for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == function]
+
+
+def test_functions_on_labelled_arrays_pass_on_every_argument_of_their_class() -> None:
+    """Each by its own name, except for those that select axes of an ONNX array."""
+    calls = calls_of(onnxpool.xarray, "windowed") + calls_of(onnxpool.xarray, "reduced")
+    assert len(calls) == len(onnxpool.xarray.__all__)
+    for name, given in calls:
+        taken = set(inspect.signature(getattr(onnxpool, name).__init__).parameters)
+        assert given == {name: name for name in taken - {"self", "kernel_shape", "opset", "channels_last", "axes"}}
 
 
 @pytest.mark.parametrize("module", [onnxpool.operators, onnxpool.dask], ids=lambda module: module.__name__)
 def test_functions_pass_on_every_argument_of_their_class(module: Any) -> None:
     """Each by its own name. The layout of NhwcMaxPool is not an argument of its function."""
-    calls = calls_of_made(module)
+    calls = calls_of(module, "made")
     assert len(calls) == len([name for name in module.__all__ if name.islower()])
     for name, given in calls:
         taken = set(inspect.signature(getattr(onnxpool, name).__init__).parameters) - {"self"}
@@ -111,7 +124,7 @@ def test_functions_pass_on_every_argument_of_their_class(module: Any) -> None:
 def test_every_text_is_used() -> None:
     """No text is left over, and docstrings in the source are those that Python has."""
     public = [getattr(onnxpool, name) for name in operators]
-    public += [getattr(onnxpool.dask, name) for name in onnxpool.dask.__all__]
+    public += [getattr(module, name) for module in (onnxpool.dask, onnxpool.xarray) for name in module.__all__]
     everything = " ".join(" ".join((one.__doc__ or "").split()) for one in public)
     for text in (*texts.NOTES.values(), *texts.ATTRIBUTES.values()):
         assert " ".join(text.split()) in everything

@@ -1,0 +1,147 @@
+"""Calls whose dimensions are named: attributes by dimension, and the operator along the axes of one variable."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..attributes import SIDES, integer, is_integer, shown
+from ..base import Operator
+from ..errors import Place, PoolError, PoolTypeError
+from ..keys import made
+from ..operators import AveragePool
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from ..schemas import Version
+
+Sizes = Mapping[Any, int]  # as in annotations of xarray, Any stands for the name of a dimension or a coordinate
+PerDim = int | Mapping[Any, int]
+Pads = int | Mapping[Any, int | tuple[int, int]]
+Dims = str | Iterable[Any] | EllipsisType | None
+Function = str | Callable[..., Any]  # a name, or a function that is called like numpy.mean(values, axis=(1, 2))
+CoordFunc = Function | Mapping[Any, Function]
+
+PLACES = ("auto_pad", "ceil_mode")  # attributes that decide where windows are, besides those of each dimension
+Values = Mapping[Any, tuple[int, ...]]  # for each dimension a value, or two for its sides
+
+
+class Call(NamedTuple):
+    """The operator of a call, whose axes depend on the dimensions of each variable."""
+
+    label: str  # of the operator
+    operator: type[Operator]
+    dims: tuple[Hashable, ...]  # to pool, in the order of attributes
+    by_dim: dict[str, Values]
+    given: dict[str, Any]  # the other arguments of the operator
+
+    def along(self, dims: Sequence[Hashable]) -> Operator:
+        """The operator for a variable with these dimensions, at least one of which is pooled."""
+        pooled = [dim for dim in self.dims if dim in dims]
+        values = {name: [sides[i] for i in range(SIDES[name]) for sides in map(own.__getitem__, pooled)]
+                  for name, own in self.by_dim.items()}
+        return made(self.operator, axes=[dims.index(dim) for dim in pooled], **values, **self.given)
+
+    def means(self, dtype: type[np.generic]) -> Call:
+        """The means of the same windows."""
+        return self._replace(operator=AveragePool, given={
+            "dtype": dtype, **{name: value for name, value in self.given.items() if name in PLACES}})
+
+
+def listed(names: Iterable[Hashable], none: str = "no dimensions") -> str:
+    """Names as messages list them."""
+    return ", ".join(map(repr, names)) or none
+
+
+def values_by_dim(version: Version, known: Sequence[Hashable], kernel_shape: Any,
+                  given: dict[str, Any]) -> dict[str, Values]:
+    """The attributes that have a value for each dimension, checked."""
+    label = version.label
+    if not isinstance(kernel_shape, Mapping):
+        raise PoolTypeError(f"{label}: kernel_shape must be a mapping from dimensions to sizes of windows, got "
+                            f"{shown(kernel_shape)} of type {type(kernel_shape).__name__}; give one such as "
+                            f"{{{next(iter(known), 'x')!r}: 3}}", label, "kernel_shape", value=kernel_shape)
+    check_dims(label, "kernel_shape", kernel_shape, known)
+    return {name: per_dim(version, name, value, kernel_shape)
+            for name, value in {"kernel_shape": kernel_shape, **given}.items() if name in SIDES and value is not None}
+
+
+def check_dims(label: str, name: str, dims: Any, known: Any, owner: str = "X") -> None:
+    """Refuse names that are not those of dimensions, no name at all, and names given twice."""
+    for dim in dims:
+        if dim not in known:
+            raise PoolError(f"{label}: {name} names {dim!r}, but {owner} has {listed(known)}; give some of these",
+                            label, name, value=dim)
+    if not dims:
+        raise PoolError(f"{label}: {name} names no dimension, and {owner} has {listed(known)}; name at least one",
+                        label, name, value=dims)
+    if len(set(dims)) < len(dims):
+        raise PoolError(f"{label}: {name} is {listed(dims)}; name each dimension once", label, name, value=dims)
+
+
+def per_dim(version: Version, name: str, value: Any, dims: Any) -> Values:
+    """The values of an attribute for each dimension."""
+    label, sides = version.label, SIDES[name]
+    kind: Any = version.attributes[name]
+    if is_integer(value):
+        return dict.fromkeys(dims, (integer(Place(label, name), value, kind.minimum),) * sides)
+    if not isinstance(value, Mapping):
+        raise PoolTypeError(f"{label}: {name} must be an integer or a mapping from dimensions, got "
+                            f"{shown(value)} of type {type(value).__name__}; give one such as "
+                            f"{{{next(iter(dims))!r}: {1 if sides == 1 else (1, 0)}}}", label, name, value=value)
+    if value:
+        check_dims(label, name, value, dims, "kernel_shape")
+    return {dim: values_of(Place(label, name, dim), value[dim], sides, kind.minimum) if dim in value
+            else (kind.implied,) * sides for dim in dims}
+
+
+def values_of(where: Place, value: Any, sides: int, minimum: int) -> tuple[int, ...]:
+    """The value of an attribute for one dimension, or the two values for its sides."""
+    if sides == 1 or is_integer(value):
+        return (integer(where, value, minimum),) * sides
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or len(value) != sides:
+        raise PoolTypeError(f"{where} must be an integer or a pair of integers, got {shown(value)} of type "
+                            f"{type(value).__name__}; give (before, after)", *where.names, value=value)
+    return tuple(integer(where, one, minimum) for one in value)
+
+
+def is_lazy(data: Any) -> bool:
+    """Whether data is a dask array. Looking for one does not import dask."""
+    dask = sys.modules.get("dask.array")
+    return dask is not None and isinstance(data, dask.Array)
+
+
+def pool(op: Operator, data: Any, num_threads: int | None = None) -> Any:
+    """The result of an operator on the data of a variable. Tasks of dask arrays have one thread by default."""
+    if isinstance(data, np.ndarray):
+        return op(data, num_threads=num_threads)
+    if is_lazy(data):
+        from ..dask.graphs import pooled
+
+        return pooled(data, op, None, 1 if num_threads is None else num_threads)
+    raise foreign(op.label, data)
+
+
+def foreign(label: str, data: Any) -> PoolTypeError:
+    """The error for data that are neither a NumPy nor a dask array."""
+    return PoolTypeError(f"{label}: X holds a {type(data).__module__}.{type(data).__qualname__}, but only NumPy and "
+                         f"dask arrays are pooled; give x.as_numpy()", label, "X", value=type(data).__name__)
+
+
+@contextmanager
+def about(owner: str, dims: Sequence[Hashable]) -> Iterator[None]:
+    """Add to errors which variable they concern, and the name of an axis."""
+    try:
+        yield
+    except (PoolError, PoolTypeError) as error:
+        axis = "" if error.axis is None else f"axis {error.axis} is {dims[error.axis]!r}"
+        if not axis and not owner:
+            raise
+        raise type(error)(f"{error} ({' of '.join(filter(None, (axis, owner)))})", error.operator, error.attribute,
+                          axis=error.axis, value=error.value) from None
