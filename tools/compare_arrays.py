@@ -1,80 +1,125 @@
-"""Time pools of plain arrays against other packages, with one thread: the tables of docs/arrays.md.
+"""Time the codes of docs/arrays.md against those of other packages, with one thread: its tables of times.
 
-    taskset -c 0 python tools/compare_arrays.py [WORD ...]
+    taskset -c 0 python tools/compare_arrays.py [SECTION ...]
 
-Only tasks that contain all of the words are timed. Each result is compared with that of onnxpool. Memory is the amount
-that NumPy allocates besides the input, including the result; other packages' own allocations do not count.
+Each section of the page that `SECTIONS` names has a table of tasks: the code of another package, and that of onnxpool.
+Codes that mention the size k are timed, on each array of `COLUMNS` that they accept. Packages take turns, and the
+shortest time of each counts. Results are compared with those of onnxpool.
 """
 
 import importlib.metadata
 import itertools
 import platform
+import re
 import sys
 import time
-import tracemalloc
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import CodeType
 from typing import Any, NamedTuple
 
 import bottleneck
 import cv2
+import dask.array
 import numba
 import numpy as np
+import pandas
+import scipy.ndimage
+import skimage.measure
+import skimage.morphology
+import skimage.transform
+import xarray
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from PIL import Image
-from scipy import ndimage
-from skimage.measure import block_reduce
+from PIL import Image, ImageFilter
 
-import onnxpool
+import onnxpool.dask
 
 Array = NDArray[Any]
-Ways = dict[str, Callable[[Array], Array]]
-PACKAGES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "pillow", "bottleneck", "numba")
-HEIGHT, WIDTH = 2160, 3840
-SECONDS = 0.5
-rng = np.random.default_rng(0)
+PAGE = Path(__file__).parents[1] / "docs" / "arrays.md"
+VERSIONS = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "pillow", "bottleneck", "numba", "pandas",
+            "xarray")
+IMAGES, SERIES, SIGNALS = ("(H, W)", "(H, W, 3)"), ("(T, Z, Y, X)",), ("(N,)",)
+SECTIONS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {  # shapes of rows that name none; values of k
+    "Downsample": (IMAGES, (2, 4)), "Block reduce": (IMAGES, (4,)), "Coarsen": (SERIES, (8,)),
+    "Dilation and erosion": (IMAGES, (3, 15)), "Box filter": (IMAGES, (3, 15)),
+    "Moving maximum": (SIGNALS, (10, 100, 1000)), "Sliding windows": (IMAGES, (3, 5)), "Whole axes": (SERIES, (0,)),
+    "Masks": (IMAGES, (8,))}
+SHAPES = {"(H, W)": (2160, 3840), "(H, W, 3)": (2160, 3840, 3), "(D, H, W)": (128, 512, 512),
+          "(T, Z, Y, X)": (64, 30, 200, 200), "(N,)": (4_000_000,)}
+COLUMNS = [*itertools.product(("uint8", "uint16", "float32"), ("(H, W)", "(H, W, 3)")), ("uint16", "(D, H, W)"),
+           ("float32", "(T, Z, Y, X)"), ("float32", "(N,)"), ("float64", "(N,)")]
+TURNS, TURN, LIMIT = 15, 0.02, 5.0  # the number of turns, the seconds that each takes, and those of all
 
 
-class Task(NamedTuple):
-    """The same computation by several packages, the first of which is onnxpool."""
+class Package(NamedTuple):
+    """Another package: how its codes begin, and the dtypes that it accepts and returns, where not all."""
 
     name: str
-    x: Array
-    ways: Ways
+    code: str
+    dtypes: frozenset[str] | None = None
+
+    def accepts(self, dtype: str) -> bool:
+        """Whether its results have this dtype."""
+        return self.dtypes is None or dtype in self.dtypes
 
 
-def random(shape: tuple[int, ...], dtype: str) -> Array:
-    """Random elements."""
-    if dtype.startswith("float"):
-        return rng.random(shape, np.dtype(dtype).type)
-    return rng.integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
+DOUBLES = frozenset({"bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "float32", "float64"})
+NUMPY = Package("NumPy", "")
+PACKAGES = (
+    Package("OpenCV", r"cv2\.", frozenset({"uint8", "int16", "uint16", "float32", "float64"})),
+    Package("Pillow", r"np.asarray\(Image", frozenset({"uint8"})),
+    Package("SciPy", r"ndimage.binary", frozenset({"bool"})),
+    Package("SciPy", r"ndimage\.", DOUBLES),  # it computes in float64
+    Package("scikit-image", "skimage.morphology", DOUBLES),  # it calls SciPy
+    Package("scikit-image", "block_reduce|skimage"),
+    Package("bottleneck", r"bn\.", frozenset({"float32", "float64"})),
+    Package("pandas", r"s\.", frozenset({"float64"})),
+    Package("xarray", r"a\.rolling", DOUBLES),  # it computes in float64, too
+    Package("xarray", r"a\.", DOUBLES | {"float16", "int64", "uint64"}),
+    Package("dask", r"da\."),
+    Package("Numba", "block_means", frozenset({"uint16"})),
+    NUMPY,
+)
 
 
-def of_images(dtype: str, channels: int) -> Iterator[Task]:
-    """Windows and blocks of an image."""
-    x = random((HEIGHT, WIDTH) if channels == 1 else (HEIGHT, WIDTH, channels), dtype)
-    what = f"{dtype}, {channels} channel{'s' * (channels > 1)}"
-    own = None if dtype.startswith("float") else dtype
-    for k in (3, 15):
-        ones = np.ones((k, k), np.uint8)
-        yield Task(f"maxima of {k}x{k} windows, {what}", x, {
-            "onnxpool": lambda x, k=k: onnxpool.max_pool(x, k, pads=k // 2, axes=(0, 1)),
-            "cv2.dilate": lambda x, ones=ones: cv2.dilate(x, ones)})
-        yield Task(f"minima of {k}x{k} windows, {what}", x, {
-            "onnxpool": lambda x, k=k: onnxpool.min_pool(x, k, pads=k // 2, axes=(0, 1)),
-            "cv2.erode": lambda x, ones=ones: cv2.erode(x, ones)})
-        yield Task(f"means of {k}x{k} windows, {what}", x, {
-            "onnxpool": lambda x, k=k: onnxpool.average_pool(x, k, pads=k // 2, count_include_pad=1, axes=(0, 1),
-                                                             dtype=own),
-            "cv2.boxFilter": lambda x, k=k: cv2.boxFilter(x, -1, (k, k), borderType=cv2.BORDER_CONSTANT)})
-    for k in (2, 4):
-        ways: Ways = {
-            "onnxpool": lambda x, k=k: onnxpool.average_pool(x, k, strides=k, axes=(0, 1), dtype=own),
-            "cv2.resize, INTER_AREA": lambda x, k=k: cv2.resize(x, (WIDTH // k, HEIGHT // k),
-                                                                interpolation=cv2.INTER_AREA)}
-        if dtype == "uint8":
-            ways["Pillow's reduce"] = lambda x, k=k: np.asarray(Image.fromarray(x).reduce(k))
-        yield Task(f"means of {k}x{k} blocks, {what}", x, ways)
+class Row(NamedTuple):
+    """A row of the page: a task, and codes of another package and of onnxpool."""
+
+    task: str
+    shapes: tuple[str, ...]
+    theirs: str
+    ours: str
+
+    @property
+    def package(self) -> Package:
+        """The other package."""
+        return next(package for package in PACKAGES if re.match(package.code, self.theirs))
+
+    @property
+    def averages(self) -> bool:
+        """Whether results are means, rather than elements."""
+        return "average" in self.ours
+
+    @property
+    def skips(self) -> bool:
+        """Whether the codes leave NaNs out."""
+        return "skipna" in self.ours
+
+    def accepts(self, dtype: str) -> bool:
+        """Whether the row is about this dtype."""
+        return self.package.accepts(dtype) and not ("dtype=x.dtype" in self.ours and dtype == "bool") and not (
+            self.skips and "float" not in dtype)
+
+
+def rows(section: str) -> list[Row]:
+    """The rows of a section. A task may end with the shape that it is about."""
+    text = PAGE.read_text(encoding="utf-8").partition(f"## {section}\n")[2].partition("\n## ")[0]
+    found = re.findall(r"^\| (.+?)(?: (\([A-Z],[^)]*\)))? \| `(.+?)` \| `(.+?)` \|$", text, re.MULTILINE)
+    return [Row(task, (shape,) if shape else SECTIONS[section][0], theirs, ours)
+            for task, shape, theirs, ours in found]
 
 
 @numba.njit
@@ -94,123 +139,124 @@ def block_means(x: Array, k: int) -> Array:
     return y
 
 
-def of_volumes() -> Iterator[Task]:
-    """Blocks of a volume and of a series, and windows of a signal."""
-    volume = random((128, 512, 512), "uint16")
-    yield Task("means of 2x2x2 blocks, uint16 volume", volume, {
-        "onnxpool": lambda x: onnxpool.average_pool(x, 2, strides=2, axes=(0, 1, 2), dtype="uint16"),
-        "numba": lambda x: block_means(x, 2),
-        "scikit-image": lambda x: np.rint(block_reduce(x, (2, 2, 2), np.mean)).astype(np.uint16)})
-    yield Task("maxima of 2x2x2 blocks, uint16 volume", volume, {
-        "onnxpool": lambda x: onnxpool.max_pool(x, 2, strides=2, axes=(0, 1, 2)),
-        "scikit-image": lambda x: block_reduce(x, (2, 2, 2), np.max)})
-    yield Task("maxima of 3x3x3 windows, uint16 volume", volume, {
-        "onnxpool": lambda x: onnxpool.max_pool(x, 3, pads=1, axes=(0, 1, 2)),
-        "scipy": lambda x: ndimage.maximum_filter(x, 3)})
-    signal = random((4_000_000,), "float64")
-    yield Task("maxima of windows of 100, float64 signal", signal, {
-        "onnxpool": lambda x: onnxpool.max_pool(x, 100, axes=0),
-        "bottleneck": lambda x: bottleneck.move_max(x, 100)[99:]})
-    yield Task("means of windows of 100, float64 signal", signal, {
-        "onnxpool": lambda x: onnxpool.average_pool(x, 100, axes=0),
-        "bottleneck": lambda x: bottleneck.move_mean(x, 100)[99:]})
+def names(x: Array, k: int) -> dict[str, Any]:
+    """The names in the codes of rows."""
+    known = {**vars(onnxpool), "onnxpool": onnxpool, "np": np, "cv2": cv2, "Image": Image, "ImageFilter": ImageFilter,
+             "ndimage": scipy.ndimage, "skimage": skimage, "block_reduce": skimage.measure.block_reduce,
+             "bn": bottleneck, "da": dask.array, "block_means": block_means,
+             "sliding_window_view": sliding_window_view, "x": x, "k": k}
+    if x.ndim == 1:
+        known["s"] = pandas.Series(x)
+    else:
+        known["h"], known["w"] = x.shape[:2]
+    if x.ndim == 4:
+        known["a"] = xarray.DataArray(x, dims=("t", "z", "y", "x"))
+        known["d"] = dask.array.from_array(x, chunks=(8, *x.shape[1:]))
+    return known
 
 
-def of_arrays() -> Iterator[Task]:
-    """Images, and cubes (T, Z, Y, X), by packages that take arrays."""
-    grey, rgb = random((HEIGHT, WIDTH), "float32"), random((HEIGHT, WIDTH, 3), "uint8")
-    cube = random((64, 30, 200, 200), "float32")
-    yield Task("means of 4x4 blocks, float32", grey, {
-        "onnxpool": lambda x: onnxpool.average_pool(x, 4, strides=4, axes=(0, 1)),
-        "scikit-image": lambda x: block_reduce(x, (4, 4), np.mean),
-        "reshape": lambda x: x.reshape(540, 4, 960, 4).mean((1, 3))})
-    yield Task("maxima of 4x4 blocks, uint8 (H, W, 3)", rgb, {
-        "onnxpool": lambda x: onnxpool.max_pool(x, 4, strides=4, axes=(0, 1)),
-        "scikit-image": lambda x: block_reduce(x, (4, 4, 1), np.max),
-        "reshape": lambda x: x.reshape(540, 4, 960, 4, 3).max((1, 3))})
-    yield Task("maxima of 7x7 blocks, the last ones incomplete, float32", grey, {
-        "onnxpool": lambda x: onnxpool.max_pool(x, 7, strides=7, ceil_mode=1, axes=(0, 1)),
-        "scikit-image": lambda x: block_reduce(x, (7, 7), np.max)})
-    yield Task("means of 5x5 windows, stride 3, float32", grey, {
-        "onnxpool": lambda x: onnxpool.average_pool(x, 5, strides=3, axes=(0, 1)),
-        "scipy, then sliced": lambda x: ndimage.uniform_filter(x, 5)[2:-2:3, 2:-2:3],
-        "sliding_window_view": lambda x: sliding_window_view(x, (5, 5))[::3, ::3].mean((2, 3))})
-    yield Task("maxima of 3x3 windows, stride 2, float32", grey, {
-        "onnxpool": lambda x: onnxpool.max_pool(x, 3, strides=2, axes=(0, 1)),
-        "scipy, then sliced": lambda x: ndimage.maximum_filter(x, 3)[1:-1:2, 1:-1:2],
-        "sliding_window_view": lambda x: sliding_window_view(x, (3, 3))[::2, ::2].max((2, 3))})
-    yield Task("means over 8 time steps, float32 (T, Z, Y, X)", cube, {
-        "onnxpool": lambda x: onnxpool.average_pool(x, 8, strides=8, axes=0),
-        "reshape": lambda x: x.reshape(8, 8, 30, 200, 200).mean(1)})
-    yield Task("means over images, float32 (T, Z, Y, X)", cube, {
-        "onnxpool": lambda x: onnxpool.global_average_pool(x, axes=(2, 3), keepdims=False),
-        "mean": lambda x: x.mean((2, 3))})
-    yield Task("means over T and X, float32 (T, Z, Y, X)", cube, {
-        "onnxpool": lambda x: onnxpool.global_average_pool(x, axes=(0, 3), keepdims=False),
-        "mean": lambda x: x.mean((0, 3))})
+@cache
+def random(dtype: str, shape: str) -> Array:
+    """Random elements."""
+    rng = np.random.default_rng(0)
+    if dtype.startswith("float"):
+        return rng.random(SHAPES[shape], np.dtype(dtype).type)
+    return rng.integers(0, np.iinfo(dtype).max, SHAPES[shape], dtype, endpoint=True)
 
 
-def tasks() -> Iterator[Task]:
-    """All tasks."""
-    for dtype, channels in itertools.product(("uint8", "uint16", "float32"), (1, 3)):
-        yield from of_images(dtype, channels)
-    yield from of_volumes()
-    yield from of_arrays()
+def masked(x: Array) -> Array:
+    """The array with a fifth of its elements missing."""
+    y = x.copy()
+    y[np.random.default_rng(1).random(x.shape, np.float32) < 0.2] = np.nan
+    return y
 
 
-def best(call: Callable[[], object]) -> float:
-    """The shortest time of a call, in milliseconds."""
-    call()
-    shortest, until = np.inf, time.perf_counter() + SECONDS
-    while time.perf_counter() < until:
-        begin = time.perf_counter()
-        call()
-        shortest = min(shortest, time.perf_counter() - begin)
-    return shortest * 1e3
+def shortest(calls: list[Callable[[], object]]) -> list[float]:
+    """The shortest time of each call, in milliseconds. The calls take turns, so that all meet the same noise."""
+    times, begin = [np.inf] * len(calls), time.perf_counter()
+    for _ in range(TURNS):
+        for i, call in enumerate(calls):
+            now = time.perf_counter()
+            until = now + TURN
+            while now < until:
+                call()
+                after = time.perf_counter()
+                times[i], now = min(times[i], after - now), after
+        if now - begin > LIMIT:
+            break
+    return [least * 1e3 for least in times]
 
 
-def memory(call: Callable[[], object]) -> float:
-    """The peak allocation of a call, in MiB."""
-    tracemalloc.start()
-    call()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 2**20
+class Cell(NamedTuple):
+    """Measurements of one code on one array: its time, and how its result differs from that of onnxpool."""
+
+    ms: float
+    ratio: float
+    unequal: float  # the share of integers that differ
+    off: float  # by how much they differ at most
+    error: float  # of floats, in half ulps of the largest result
 
 
-def difference(y: Array, ours: Array) -> str:
-    """How a result differs from that of onnxpool."""
-    assert y.shape == ours.shape
-    if np.array_equal(y, ours):
-        return "equal"
-    off = float(np.max(np.abs(y.astype(np.float64) - ours.astype(np.float64))))
+def compared(theirs: Array, ours: Array) -> tuple[float, float, float]:
+    """The last fields of a cell."""
+    assert theirs.shape == ours.shape
+    assert (np.isnan(theirs) == np.isnan(ours)).all()
+    off = float(np.nanmax(np.abs(theirs.astype(np.float64) - ours)))
     if ours.dtype.kind in "iu":
-        share = float(np.mean(y != ours))
-        assert off <= 1
-        return f"{share:.0%} are off by 1"
-    unit = float(np.finfo(ours.dtype).eps) / 2 * float(np.max(np.abs(ours)))
-    assert off < 1e4 * unit
-    return f"{off / unit:.0f} u"
+        assert off <= ours.ndim  # SciPy truncates along each axis
+        return float(np.mean(theirs != ours)), off, 0.0
+    error = off / (float(np.finfo(ours.dtype).eps) / 2 * float(np.nanmax(np.abs(ours))))
+    assert error < 1e4
+    return 0.0, 0.0, error
 
 
-def main(words: list[str]) -> None:
-    """Print the table."""
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
-    print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, {versions}\n")
-    print("| task | method | ms | ratio | MiB | result |\n|---|---|--:|--:|--:|---|")
+def measured(codes: list[str], x: Array, k: int) -> list[Cell]:
+    """Measurements of codes, the first of which is that of onnxpool."""
+    known = names(x, k)
+
+    def call(code: CodeType) -> Callable[[], Any]:
+        return lambda: eval(code, known)
+
+    calls = [call(compile(code, "page", "eval")) for code in codes]
+    results = [compared(np.asarray(run()), calls[0]()) for run in calls]
+    times = shortest(calls)
+    return [Cell(ms, ms / times[0], *result) for ms, result in zip(times, results, strict=True)]
+
+
+def table(section: str) -> None:
+    """Print the table of a section: a line for each package, task and size."""
+    lines: dict[tuple[str, str], dict[tuple[str, str], Cell]] = defaultdict(dict)
+    sizes = SECTIONS[section][1]
+    given = [row for row in rows(section) if sizes == (0,) or re.search(r"\bk\b", row.theirs)]
+    for task, k in itertools.product(dict.fromkeys(row.task for row in given), sizes):
+        for dtype, shape in COLUMNS:
+            own = [row for row in given if row.task == task and shape in row.shapes and row.accepts(dtype)]
+            if own:
+                (ours,) = {row.ours for row in own}
+                x = random(dtype, shape)
+                cells = measured([ours, *(row.theirs for row in own)], masked(x) if own[0].skips else x, k)
+                for name, cell in zip(["onnxpool", *(row.package.name for row in own)], cells, strict=True):
+                    lines[f"{task}, k = {k}" if k else task, name][dtype, shape] = cell
+    columns = [column for column in COLUMNS if any(column in cells for cells in lines.values())]
+    print(f"\n{section}\n\n| task | package | {' | '.join(' '.join(column) for column in columns)} | result |")
+    print("|---|---|" + "--:|" * len(columns) + "---|")
+    for (task, name), cells in lines.items():
+        own = name == "onnxpool"
+        values = [(f"{cells[c].ms:.2f} ms" if own else f"{cells[c].ratio:.2f}") if c in cells else "" for c in columns]
+        unequal, off, error = (max(cell[i] for cell in cells.values()) for i in (2, 3, 4))
+        integers, floats = f"{unequal:.1%} of integers off by {'up to ' * (off > 1)}{off:.0f}", f"{error:.0f} u"
+        differs = ", ".join([integers] * bool(unequal) + [floats] * bool(error)) or "equal"
+        print(f"| {task if own else ''} | {name} | {' | '.join(values)} | {'' if own else differs} |", flush=True)
+
+
+def main(sections: list[str]) -> None:
+    """Print the tables."""
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in VERSIONS)
+    print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, {versions}")
     onnxpool.set_num_threads(1)
     cv2.setNumThreads(1)
-    for task in tasks():
-        if not all(word in task.name for word in words):
-            continue
-        ours, first = task.ways["onnxpool"](task.x), 0.0
-        for name, call in task.ways.items():
-            spent = best(lambda call=call, task=task: call(task.x))  # type: ignore[misc]
-            first = first or spent
-            held = memory(lambda call=call, task=task: call(task.x))  # type: ignore[misc]
-            shown = task.name if name == "onnxpool" else ""
-            result = "" if name == "onnxpool" else difference(call(task.x), ours)
-            print(f"| {shown} | {name} | {spent:.2f} | {spent / first:.2f} | {held:.1f} | {result} |", flush=True)
+    for section in sections or SECTIONS:
+        table(section)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,35 @@
-"""The comparison with scikit-image, SciPy and NumPy in docs/arrays.md: each row of its table gives equal results."""
+"""The comparison with other packages in docs/arrays.md: each row of its tables gives equal results."""
 
+import importlib
 import re
+import runpy
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from numpy.lib.stride_tricks import sliding_window_view
 
 import onnxpool
 
-ndimage = pytest.importorskip("scipy.ndimage")
-measure = pytest.importorskip("skimage.measure")
+for module in ("bottleneck", "cv2", "dask.array", "numba", "pandas", "PIL", "scipy", "skimage", "xarray"):
+    pytest.importorskip(module)
 
-PAGE = (Path(__file__).parents[2] / "docs" / "arrays.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "arrays.md").read_text()
+TOOL = runpy.run_path(str(ROOT / "tools" / "compare_arrays.py"))
+cv2, ndimage, pandas, skimage, xarray, bottleneck, Image = (
+    importlib.import_module(name)
+    for name in ("cv2", "scipy.ndimage", "pandas", "skimage", "xarray", "bottleneck", "PIL.Image"))
+measure = skimage.measure
+
+SHAPES = {"(H, W)": (24, 36), "(H, W, 3)": (24, 36, 3), "(D, H, W)": (8, 12, 16), "(T, Z, Y, X)": (16, 2, 8, 24),
+          "(N,)": (1200,)}
 
 
 def section(title: str) -> str:
     """A section of the page."""
-    return PAGE.partition(f"## {title}")[2].partition("\n## ")[0]
+    return PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
 
 
 def dtypes(kind: int) -> list[str]:
@@ -30,22 +39,19 @@ def dtypes(kind: int) -> list[str]:
     return [name for name in found if np.dtype(getattr(ml_dtypes, name, name)).kind not in "mM"]
 
 
-ROWS = re.findall(r"^\| (.+?) \| `(.+?)` \| `(.+?)` \|$", section("Equivalent calls in other packages"), re.MULTILINE)
 EXTREMA, MEANS = dtypes(1), dtypes(2)
 FLOATS = [name for name in EXTREMA if "float" in name]
+ROWS = {title: TOOL["rows"](title) for title in TOOL["SECTIONS"]}
+# The tool times whole images; these sizes fit into small ones.
+CASES = [(row, shape, k, name) for title, rows in ROWS.items() for row in rows for shape in row.shapes
+         for k in (TOOL["SECTIONS"][title][1] if re.search(r"\bk\b", row.theirs) else (0,))
+         for name in EXTREMA if row.accepts(name)]
+IDS = [f"{row.task}, {row.package.name} {shape} {name} {k or ''}" for row, shape, k, name in CASES]
+LOSES_INFINITY = re.compile(r"cv2|s\.")  # at borders, or as if it were NaN
+KEEPS_NAN = re.compile(r"block_reduce|skimage.transform|x\.|sliding|da\.|a\..*reduce")  # others lose or spread some
 
 
-def claimed(theirs: str) -> list[str]:
-    """The dtypes that a row is about."""
-    if "ndimage" in theirs:  # it computes in float64
-        return [name for name in EXTREMA if name not in ("int64", "uint64")] if "imum" in theirs else MEANS
-    return EXTREMA if re.search("max|min", theirs) else MEANS
-
-
-CASES = [(*row, dtype) for row in ROWS for dtype in claimed(row[1])]
-
-
-def image(shape: tuple[int, ...], dtype: np.dtype[Any], special: bool, seed: int) -> Any:
+def image(shape: tuple[int, ...], dtype: np.dtype[Any], special: bool, infinite: bool, seed: int) -> Any:
     """Random elements of a dtype; if special, many of them are extremes, zeros of both signs and the like."""
     rng = np.random.default_rng(seed)
     if dtype.kind == "b":
@@ -56,7 +62,7 @@ def image(shape: tuple[int, ...], dtype: np.dtype[Any], special: bool, seed: int
         odd = [limits.min, limits.min + 1, limits.max, limits.max - 1, 0, 1]
     else:
         x = (rng.standard_normal(shape) - (seed % 3 - 1)).astype(dtype)
-        odd = [0.0, -0.0, np.inf, -np.inf, float(ml_dtypes.finfo(dtype).smallest_subnormal)]
+        odd = [0.0, -0.0, *[np.inf, -np.inf] * infinite, float(ml_dtypes.finfo(dtype).smallest_subnormal)]
         odd += [float(ml_dtypes.finfo(dtype).max), float(ml_dtypes.finfo(dtype).min)]
     if special:
         places = rng.random(shape) < 0.4
@@ -64,55 +70,60 @@ def image(shape: tuple[int, ...], dtype: np.dtype[Any], special: bool, seed: int
     return x
 
 
-def values(code: str, x: Any) -> Any:
+def values(code: str, x: Any, k: int) -> Any:
     """The value of the code of a row."""
-    h, w = x.shape[:2]
-    skimage = SimpleNamespace(measure=measure)
-    return eval(code, {"np": np, "x": x, "h": h, "w": w, "skimage": skimage, "block_reduce": measure.block_reduce,
-                       "ndimage": ndimage, "sliding_window_view": sliding_window_view, **vars(onnxpool)})
+    return np.asarray(eval(code, TOOL["names"](x, k)))
 
 
-@pytest.mark.parametrize(("task", "theirs", "ours", "name"), CASES, ids=[f"{row[0]} {row[3]}" for row in CASES])
-def test_the_codes_give_equal_results(task: str, theirs: str, ours: str, name: str) -> None:
-    """Both codes of a row, on images of whole blocks; the other package's in float64 as well, which is exact."""
+@pytest.mark.parametrize(("row", "shape", "k", "name"), CASES, ids=IDS)
+def test_the_codes_give_equal_results(row: Any, shape: str, k: int, name: str) -> None:
+    """Both codes of a row, on arrays of whole blocks; the other package's in float64 as well, where it can."""
     dtype = np.dtype(getattr(ml_dtypes, name, name))
-    mean = "mean" in theirs or "uniform" in theirs
-    for seed in range(12):
-        x = image((24, 36, 3) if "(H, W, 3)" in task else (24, 36), dtype, bool(seed) and not mean, seed)
-        y = values(ours, x)
-        assert y.dtype == dtype
-        wide = x if dtype.itemsize == 8 else x.astype(np.float64)  # some packages know no 16-bit floats
-        truth = values(theirs, wide)
+    for seed in range(4):
+        x = image(SHAPES[shape], dtype, bool(seed) and not row.averages, not LOSES_INFINITY.match(row.theirs), seed)
+        x = TOOL["masked"](x) if row.skips else x
+        y = values(row.ours, x, k)
+        exact = dtype.itemsize < 8 and row.package.accepts("float64")  # some packages know no 16-bit floats
+        truth = values(row.theirs, x.astype(np.float64) if exact else x, k)
         assert y.shape == truth.shape
-        if mean:
-            close = max(2 * float(ml_dtypes.finfo(dtype).eps), 2.0**-46)  # sums of `uniform_filter` run along the image
-            assert np.allclose(y.astype(np.float64), truth, rtol=close, atol=close)
+        if not row.averages:
+            assert y.dtype == dtype
+            assert (y == truth.astype(dtype)).all()
+            assert (y == values(row.theirs, x, k)).all()
             continue
-        assert (y == truth.astype(dtype)).all()
-        if not ("ndimage" in theirs and name in ("float16", "bfloat16")):
-            assert (y == values(theirs, x)).all()
+        assert y.dtype == (np.float64 if dtype.kind in "biu" and "dtype" not in row.ours else dtype)
+        off = np.abs(y.astype(np.float64) - truth)
+        if y.dtype.kind in "iu":
+            assert off.max() <= (0.5 + 1e-9 * np.abs(truth).max() if exact else 1)
+            assert (np.abs(y.astype(np.float64) - values(row.theirs, x, k)) <= x.ndim).all()  # SciPy truncates
+        else:  # running sums err with the largest elements, and so do sums of integers as float64
+            assert off.max() <= max(2 * float(ml_dtypes.finfo(y.dtype).eps), 2.0**-44) * np.abs(x.astype(float)).max()
 
 
-@pytest.mark.parametrize(("theirs", "ours", "name"), [
-    (theirs, ours, name) for _, theirs, ours, name in CASES if name in FLOATS])
-def test_nan_reaches_each_window_that_has_it(theirs: str, ours: str, name: str) -> None:
-    """NumPy's codes agree; for SciPy's, which lose NaN, the positions of NaN are computed instead."""
+@pytest.mark.parametrize(("row", "shape", "k", "name"), [
+    pytest.param(*case, id=name) for case, name in zip(CASES, IDS, strict=True)
+    if case[3] in FLOATS and not case[0].skips])
+def test_nan_reaches_each_window_that_has_it(row: Any, shape: str, k: int, name: str) -> None:
+    """Some packages agree; for the others, the positions of NaN are computed instead."""
     dtype = np.dtype(getattr(ml_dtypes, name, name))
     rng = np.random.default_rng(1)
-    x = rng.standard_normal((24, 36, 3) if "(4, 4, 1)" in theirs else (24, 36)).astype(dtype)
+    x = rng.standard_normal(SHAPES[shape]).astype(dtype)
     x[rng.random(x.shape) < 0.02] = np.nan
-    holds = values(ours.replace("min_pool", "max_pool").replace("average_pool", "max_pool").replace(
-        "count_include_pad=1, ", ""), np.isnan(x).astype(np.float32)) > 0
-    y = values(ours, x)
+    maxima = re.sub("min_pool|average_pool", "max_pool", row.ours)
+    holds = values(re.sub("count_include_pad=1, |, dtype=x.dtype", "", maxima), np.isnan(x).astype(np.float32), k) > 0
+    y = values(row.ours, x, k)
     assert (np.isnan(y.astype(np.float64)) == holds).all()
-    if "ndimage" not in theirs:
-        truth = values(theirs, x.astype(np.float64))
+    if KEEPS_NAN.match(row.theirs):
+        truth = values(row.theirs, x.astype(np.float64), k)
         assert (np.isnan(truth) == holds).all()
 
 
 def test_the_tables_were_read() -> None:
     """The page has this many rows, and lists the dtypes whose maxima and means are supported."""
-    assert len(ROWS) == 12
+    assert {title: len(rows) for title, rows in ROWS.items()} == {
+        "Downsample": 3, "Block reduce": 10, "Coarsen": 9, "Dilation and erosion": 13, "Box filter": 6,
+        "Moving maximum": 12, "Sliding windows": 3, "Whole axes": 4, "Masks": 7}
+    assert {row.package.name for rows in ROWS.values() for row in rows} == {item.name for item in TOOL["PACKAGES"]}
     integers = ["bool", *(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u"))]
     assert FLOATS == MEANS == ["float16", "bfloat16", "float32", "float64"]
     assert [*FLOATS, *integers] == EXTREMA
@@ -136,25 +147,75 @@ def test_means_whose_sum_overflows() -> None:
     assert onnxpool.average_pool(x, 2, axes=0) == x[0]
 
 
-def test_blocks_with_a_rest() -> None:
-    """`ceil_mode` uses only existing elements; padding that counts equals the zeros of `block_reduce`."""
+def test_incomplete_blocks() -> None:
+    """`ceil_mode` uses only existing elements, as Pillow does; padding that counts equals scikit-image's zeros."""
     x = -np.random.default_rng(0).random((7, 10)).astype(np.float32)
-    zeros = measure.block_reduce(x, (4, 4), np.mean)
     filled = onnxpool.average_pool(x, 4, strides=4, pads=(0, 0, 1, 2), count_include_pad=1, axes=(0, 1))
-    assert np.allclose(filled, zeros)
-    assert (onnxpool.average_pool(x, 4, strides=4, ceil_mode=1, axes=(0, 1)) <= zeros).all()
+    kept = onnxpool.average_pool(x, 4, strides=4, ceil_mode=1, axes=(0, 1))
+    for zeros in (measure.block_reduce(x, (4, 4), np.mean), skimage.transform.downscale_local_mean(x, (4, 4))):
+        assert np.allclose(filled, zeros)
+        assert (kept <= zeros).all()
     assert (measure.block_reduce(x, (4, 4), np.max)[-1] == 0).all()
     assert onnxpool.max_pool(x, 4, strides=4, ceil_mode=1, axes=(0, 1)).max() < 0
+    assert np.allclose(np.asarray(Image.fromarray(x).reduce(4)), kept)
+    thirds = cv2.resize(np.arange(5, dtype=np.float32)[None], (2, 1), interpolation=cv2.INTER_AREA)  # blocks of 2.5
+    assert np.allclose(thirds, [[(0 + 1 + 2 / 2) / 2.5, (2 / 2 + 3 + 4) / 2.5]])
 
 
-def test_dtypes_of_block_reduce() -> None:
-    """Means of bytes become float64."""
-    assert measure.block_reduce(np.ones((4, 4), np.uint8), (2, 2), np.mean).dtype == np.float64
+def test_ties() -> None:
+    """OpenCV and Pillow round the mean of a block up if it lies in the middle between two integers."""
+    x = np.array([[1, 2, 3, 4], [3, 4, 5, 6]], np.uint8)
+    assert onnxpool.average_pool(x, 2, strides=2, axes=(0, 1), dtype=x.dtype).tolist() == [[2, 4]]
+    assert cv2.resize(x, (2, 1), interpolation=cv2.INTER_AREA).tolist() == [[3, 5]]
+    assert np.asarray(Image.fromarray(x).reduce(2)).tolist() == [[3, 5]]
+
+
+def test_infinities() -> None:
+    """OpenCV pads with the least number rather than minus infinity, and pandas takes infinities for NaN."""
+    x = np.full((5, 5), -np.inf, np.float32)
+    assert (onnxpool.max_pool(x, 3, pads=1, axes=(0, 1)) == x).all()
+    assert cv2.dilate(x, np.ones((3, 3), np.uint8))[0, 0] == np.finfo(np.float32).min
+    assert np.isnan(pandas.Series(x[0]).rolling(3).max()).all()
+
+
+def test_nan_left_out() -> None:
+    """Moving windows with `min_count`, and xarray's coarsen, leave NaN out."""
+    x = np.array([1.0, np.nan, 2.0, 4.0])
+    assert bottleneck.move_max(x, 2, min_count=1).tolist() == [1, 1, 2, 4]
+    assert pandas.Series(x).rolling(2, min_periods=1).max().tolist() == [1, 1, 2, 4]
+    assert xarray.DataArray(x, dims="t").coarsen(t=2).mean().values.tolist() == [1, 3]
+    assert np.isnan(onnxpool.average_pool(x, 2, strides=2, axes=0)).tolist() == [True, False]
+    assert onnxpool.average_pool(x, 2, strides=2, axes=0, skipna=True).tolist() == [1, 3]
+
+
+def test_dtypes_of_other_packages() -> None:
+    """Means of integers become float64 in scikit-image, and so do all results of bottleneck and of moving windows."""
+    x = np.arange(16, dtype=np.uint8).reshape(4, 4)
+    assert measure.block_reduce(x, (2, 2), np.mean).dtype == np.float64
+    assert bottleneck.move_max(x, 2).dtype == np.float64
+    assert pandas.Series(x[0]).rolling(2).max().dtype == np.float64
+    assert pandas.Series(x[0].astype(np.float32)).rolling(2).max().dtype == np.float64
+    assert ndimage.uniform_filter(np.array([0, 1, 1], np.uint8), 3)[1] == 0  # truncated
+
+
+def test_borders_of_masks() -> None:
+    """Beyond the border, SciPy's erosion of masks sees False."""
+    x = np.ones((4, 4), bool)
+    assert onnxpool.min_pool(x, 3, pads=1, axes=(0, 1)).all()
+    assert ndimage.binary_erosion(x, np.ones((3, 3))).sum() == 4
 
 
 def test_running_sums() -> None:
-    """An element that `uniform_filter` loses is missing from all later windows."""
+    """An element that a running sum loses is missing from later windows, and so is NaN in them."""
     x = np.ones(20)
     x[3] = 1e17
     assert (ndimage.uniform_filter(x, 3)[5:] == 0).all()
+    assert (bottleneck.move_mean(x, 3)[6:] == 0).all()
     assert (onnxpool.average_pool(x, 3, axes=0, pads=1)[5:] == 1).all()
+    x[3] = np.nan
+    assert np.isnan(ndimage.uniform_filter(x, 3)[5:]).all()
+    assert not np.isnan(onnxpool.average_pool(x, 3, axes=0, pads=1)[5:]).any()
+    for k in TOOL["SECTIONS"]["Moving maximum"][1]:
+        x = np.ones(20 * k)
+        x[3 * k] = 1e17
+        assert (np.flatnonzero(onnxpool.average_pool(x, k, axes=0) != 1) == np.arange(2 * k + 1, 3 * k + 1)).all()

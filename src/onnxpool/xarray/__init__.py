@@ -44,8 +44,8 @@ __all__ = [
 @hinted
 def average_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
                  dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-                 count_include_pad: int | None = None, dtype: DTypeLike | None = None, coord_func: CoordFunc = "mean",
-                 num_threads: int | None = None) -> Labelled:
+                 count_include_pad: int | None = None, dtype: DTypeLike | None = None, skipna: bool = False,
+                 coord_func: CoordFunc = "mean", num_threads: int | None = None) -> Labelled:
     """
     Average each window of a labelled array.
 
@@ -71,6 +71,9 @@ def average_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = N
     dtype : dtype_like, optional
         Dtype of the result: that of `x`, unless it is bool, or a float dtype of at least its precision and range. For
         integers, these are float32 and float64. Default is the dtype of `x`, or float64 for integers and bool.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
+        element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     coord_func : str, callable, or mapping from names of coordinates to these, default: "mean"
         Function that computes the coordinate of a window from those of its elements: the name of a reduction of xarray,
         such as "min", or a function that is called like ``numpy.mean(values, axis=(1, 2))``.
@@ -118,35 +121,35 @@ def average_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = N
     """
     return windowed(x, AveragePool, kernel_shape, coord_func, num_threads, strides=strides, pads=pads,
                     dilations=dilations, auto_pad=auto_pad, ceil_mode=ceil_mode, count_include_pad=count_include_pad,
-                    dtype=dtype)
+                    dtype=dtype, skipna=skipna)
 
 
 @overload
 def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
              dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: Literal[False] = False, coord_func: CoordFunc = "mean",
-             num_threads: int | None = None) -> Labelled: ...
+             storage_order: int | None = None, return_indices: Literal[False] = False, skipna: bool = False,
+             coord_func: CoordFunc = "mean", num_threads: int | None = None) -> Labelled: ...
 
 
 @overload
 def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
              dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: Literal[True], coord_func: CoordFunc = "mean",
-             num_threads: int | None = None) -> tuple[Labelled, Labelled]: ...
+             storage_order: int | None = None, return_indices: Literal[True], skipna: bool = False,
+             coord_func: CoordFunc = "mean", num_threads: int | None = None) -> tuple[Labelled, Labelled]: ...
 
 
 @overload
 def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
              dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: bool, coord_func: CoordFunc = "mean",
-             num_threads: int | None = None) -> Labelled | tuple[Labelled, Labelled]: ...
+             storage_order: int | None = None, return_indices: bool, skipna: bool = False,
+             coord_func: CoordFunc = "mean", num_threads: int | None = None) -> Labelled | tuple[Labelled, Labelled]: ...
 
 
 @hinted
 def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
              dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: bool = False, coord_func: CoordFunc = "mean",
-             num_threads: int | None = None) -> Any:
+             storage_order: int | None = None, return_indices: bool = False, skipna: bool = False,
+             coord_func: CoordFunc = "mean", num_threads: int | None = None) -> Any:
     """
     Take the maximum of each window of a labelled array.
 
@@ -171,6 +174,9 @@ def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None,
         Whether Indices count the last two axes in column-major order.
     return_indices : bool, default: False
         Whether to return Indices as well.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
+        element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     coord_func : str, callable, or mapping from names of coordinates to these, default: "mean"
         Function that computes the coordinate of a window from those of its elements: the name of a reduction of xarray,
         such as "min", or a function that is called like ``numpy.mean(values, axis=(1, 2))``.
@@ -214,35 +220,36 @@ def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None,
     ([5.0, 4.0], [6, 18])
     """
     return windowed(x, MaxPool, kernel_shape, coord_func, num_threads, strides=strides, pads=pads, dilations=dilations,
-                    auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices)
+                    auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices,
+                    skipna=skipna)
 
 
 @overload
 def min_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
              dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: Literal[False] = False, coord_func: CoordFunc = "mean",
-             num_threads: int | None = None) -> Labelled: ...
+             storage_order: int | None = None, return_indices: Literal[False] = False, skipna: bool = False,
+             coord_func: CoordFunc = "mean", num_threads: int | None = None) -> Labelled: ...
 
 
 @overload
 def min_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
              dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: Literal[True], coord_func: CoordFunc = "mean",
-             num_threads: int | None = None) -> tuple[Labelled, Labelled]: ...
+             storage_order: int | None = None, return_indices: Literal[True], skipna: bool = False,
+             coord_func: CoordFunc = "mean", num_threads: int | None = None) -> tuple[Labelled, Labelled]: ...
 
 
 @overload
 def min_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
              dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: bool, coord_func: CoordFunc = "mean",
-             num_threads: int | None = None) -> Labelled | tuple[Labelled, Labelled]: ...
+             storage_order: int | None = None, return_indices: bool, skipna: bool = False,
+             coord_func: CoordFunc = "mean", num_threads: int | None = None) -> Labelled | tuple[Labelled, Labelled]: ...
 
 
 @hinted
 def min_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
              dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
-             storage_order: int | None = None, return_indices: bool = False, coord_func: CoordFunc = "mean",
-             num_threads: int | None = None) -> Any:
+             storage_order: int | None = None, return_indices: bool = False, skipna: bool = False,
+             coord_func: CoordFunc = "mean", num_threads: int | None = None) -> Any:
     """
     Take the minimum of each window of a labelled array.
 
@@ -267,6 +274,9 @@ def min_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None,
         Whether Indices count the last two axes in column-major order.
     return_indices : bool, default: False
         Whether to return Indices as well.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
+        element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     coord_func : str, callable, or mapping from names of coordinates to these, default: "mean"
         Function that computes the coordinate of a window from those of its elements: the name of a reduction of xarray,
         such as "min", or a function that is called like ``numpy.mean(values, axis=(1, 2))``.
@@ -309,13 +319,15 @@ def min_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None,
     [1, 1, 1, 2]
     """
     return windowed(x, MinPool, kernel_shape, coord_func, num_threads, strides=strides, pads=pads, dilations=dilations,
-                    auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices)
+                    auto_pad=auto_pad, ceil_mode=ceil_mode, storage_order=storage_order, return_indices=return_indices,
+                    skipna=skipna)
 
 
 @hinted
 def lp_pool(x: Labelled, kernel_shape: Sizes, *, p: int | None = None, strides: PerDim | None = None,
             pads: Pads | None = None, dilations: PerDim | None = None, auto_pad: AutoPad | None = None,
-            ceil_mode: int | None = None, coord_func: CoordFunc = "mean", num_threads: int | None = None) -> Labelled:
+            ceil_mode: int | None = None, skipna: bool = False, coord_func: CoordFunc = "mean",
+            num_threads: int | None = None) -> Labelled:
     """
     Take the Lp norm of each window of a labelled array.
 
@@ -338,6 +350,9 @@ def lp_pool(x: Labelled, kernel_shape: Sizes, *, p: int | None = None, strides: 
         Rule that computes the padding, instead of `pads`.
     ceil_mode : {0, 1}, default: 0
         Whether to round the number of windows up, so that the last one may lie only partly inside the input.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
+        element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     coord_func : str, callable, or mapping from names of coordinates to these, default: "mean"
         Function that computes the coordinate of a window from those of its elements: the name of a reduction of xarray,
         such as "min", or a function that is called like ``numpy.mean(values, axis=(1, 2))``.
@@ -378,12 +393,12 @@ def lp_pool(x: Labelled, kernel_shape: Sizes, *, p: int | None = None, strides: 
     [5.0, 4.0]
     """
     return windowed(x, LpPool, kernel_shape, coord_func, num_threads, p=p, strides=strides, pads=pads,
-                    dilations=dilations, auto_pad=auto_pad, ceil_mode=ceil_mode)
+                    dilations=dilations, auto_pad=auto_pad, ceil_mode=ceil_mode, skipna=skipna)
 
 
 @hinted
 def global_average_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False, dtype: DTypeLike | None = None,
-                        num_threads: int | None = None) -> Labelled:
+                        skipna: bool = False, num_threads: int | None = None) -> Labelled:
     """
     Average all elements along dimensions of a labelled array.
 
@@ -399,6 +414,9 @@ def global_average_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False
     dtype : dtype_like, optional
         Dtype of the result: that of `x`, unless it is bool, or a float dtype of at least its precision and range. For
         integers, these are float32 and float64. Default is the dtype of `x`, or float64 for integers and bool.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
+        element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     num_threads : int, optional
         Upper limit on the threads of this call. Default is `onnxpool.get_num_threads()`. For dask arrays, the limit of
         each task, which is 1 by default.
@@ -431,11 +449,11 @@ def global_average_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False
     >>> onnxpool.xarray.global_average_pool(x, "lon").values.tolist()
     [1.0, 4.0]
     """
-    return reduced(x, GlobalAveragePool, dim, num_threads, keepdims=keepdims, dtype=dtype)
+    return reduced(x, GlobalAveragePool, dim, num_threads, keepdims=keepdims, dtype=dtype, skipna=skipna)
 
 
 @hinted
-def global_max_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False,
+def global_max_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False, skipna: bool = False,
                     num_threads: int | None = None) -> Labelled:
     """
     Take the maximum along dimensions of a labelled array.
@@ -449,6 +467,9 @@ def global_max_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False,
     keepdims : bool, default: False
         Whether the result keeps pooled dimensions with size 1. The default differs from that of the function for NumPy
         arrays, and is that of xarray's reductions.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
+        element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     num_threads : int, optional
         Upper limit on the threads of this call. Default is `onnxpool.get_num_threads()`. For dask arrays, the limit of
         each task, which is 1 by default.
@@ -481,11 +502,11 @@ def global_max_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False,
     >>> onnxpool.xarray.global_max_pool(x, "lon").values.tolist()
     [2.0, 5.0]
     """
-    return reduced(x, GlobalMaxPool, dim, num_threads, keepdims=keepdims)
+    return reduced(x, GlobalMaxPool, dim, num_threads, keepdims=keepdims, skipna=skipna)
 
 
 @hinted
-def global_min_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False,
+def global_min_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False, skipna: bool = False,
                     num_threads: int | None = None) -> Labelled:
     """
     Take the minimum along dimensions of a labelled array.
@@ -499,6 +520,9 @@ def global_min_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False,
     keepdims : bool, default: False
         Whether the result keeps pooled dimensions with size 1. The default differs from that of the function for NumPy
         arrays, and is that of xarray's reductions.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
+        element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     num_threads : int, optional
         Upper limit on the threads of this call. Default is `onnxpool.get_num_threads()`. For dask arrays, the limit of
         each task, which is 1 by default.
@@ -531,11 +555,11 @@ def global_min_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False,
     >>> onnxpool.xarray.global_min_pool(x, ["time", "lon"]).item()
     0
     """
-    return reduced(x, GlobalMinPool, dim, num_threads, keepdims=keepdims)
+    return reduced(x, GlobalMinPool, dim, num_threads, keepdims=keepdims, skipna=skipna)
 
 
 @hinted
-def global_lp_pool(x: Labelled, dim: Dims = None, *, p: int | None = None, keepdims: bool = False,
+def global_lp_pool(x: Labelled, dim: Dims = None, *, p: int | None = None, keepdims: bool = False, skipna: bool = False,
                    num_threads: int | None = None) -> Labelled:
     """
     Take the Lp norm along dimensions of a labelled array.
@@ -551,6 +575,9 @@ def global_lp_pool(x: Labelled, dim: Dims = None, *, p: int | None = None, keepd
     keepdims : bool, default: False
         Whether the result keeps pooled dimensions with size 1. The default differs from that of the function for NumPy
         arrays, and is that of xarray's reductions.
+    skipna : bool, default: False
+        Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
+        element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     num_threads : int, optional
         Upper limit on the threads of this call. Default is `onnxpool.get_num_threads()`. For dask arrays, the limit of
         each task, which is 1 by default.
@@ -583,4 +610,4 @@ def global_lp_pool(x: Labelled, dim: Dims = None, *, p: int | None = None, keepd
     >>> onnxpool.xarray.global_lp_pool(x).item()
     5.0
     """
-    return reduced(x, GlobalLpPool, dim, num_threads, p=p, keepdims=keepdims)
+    return reduced(x, GlobalLpPool, dim, num_threads, p=p, keepdims=keepdims, skipna=skipna)

@@ -79,13 +79,7 @@ class Coordinate(NamedTuple):
     def means(self, data: Any) -> Any:
         """Means of numbers, without NaNs. Those of floats have the dtype of the coordinate, and others float64."""
         own = native(data.dtype) if DTYPES[dtype_name(data.dtype)].digits else np.dtype(np.float64)
-        op = self.call.means(np.float64).along(self.dims)
-        missing = np.isnan(data)
-        if isinstance(data, np.ndarray) and not missing.any():
-            return pool(op, data).astype(own)
-        share = pool(op, ~missing)  # of elements that are numbers
-        sums = pool(op, np.where(missing, 0, data))
-        return (sums / np.where(share > 0, share, np.nan)).astype(own)
+        return pool(self.call.means(np.float64).along(self.dims), data).astype(own)
 
     def means_of_moments(self, data: Array) -> Array:
         """Means of dates or durations, rounded once to their unit."""

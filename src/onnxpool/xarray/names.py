@@ -49,9 +49,9 @@ class Call(NamedTuple):
         return made(self.operator, axes=[dims.index(dim) for dim in pooled], **values, **self.given)
 
     def means(self, dtype: type[np.generic]) -> Call:
-        """The means of the same windows."""
+        """The means of the same windows, without NaNs."""
         return self._replace(operator=AveragePool, given={
-            "dtype": dtype, **{name: value for name, value in self.given.items() if name in PLACES}})
+            "dtype": dtype, "skipna": True, **{name: value for name, value in self.given.items() if name in PLACES}})
 
 
 def listed(names: Iterable[Hashable], none: str = "no dimensions") -> str:
