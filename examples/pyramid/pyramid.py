@@ -1,7 +1,8 @@
 """Levels of a pyramid: their shapes, the plans that compute them, and the metadata that OME-Zarr stores about them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ class Pyramid:
         if self.axes != "".join(name for name in TYPES if name in self.axes) or spatial not in (2, 3):
             raise PyramidError(f"axes={self.axes!r} are not those of OME-Zarr: some of t, c, z, y and x in this order, "
                                "with y and x, such as 'yx', 'zyx' or 'tczyx'; transpose the array if need be")
-        for name in ("shape", "chunks", "shards", "scale", "units", *(("factors",) if not self.factors else ())):
+        for name in ("shape", "chunks", "shards", "scale", "units"):
             values = getattr(self, name)
             if values is not None and len(values) != len(self.axes):
                 raise PyramidError(f"{name}={values} must have one value for each of the axes {self.axes!r}")
@@ -167,6 +168,17 @@ class Pyramid:
             {"name": name, "axes": axes, "datasets": datasets, "type": self.method, "metadata": how}]}
 
 
+def split(box: Region, size: Ints) -> Iterator[Region]:
+    """The boxes of this size within a box, in row-major order; those at the ends may be smaller."""
+    for starts in product(*(range(s.start, s.stop, n) for s, n in zip(box, size, strict=True))):
+        yield tuple(slice(i, min(i + n, s.stop)) for i, n, s in zip(starts, size, box, strict=True))
+
+
+def place(part: Region, box: Region) -> Region:
+    """Where a part of a box lies in an array that holds the box."""
+    return tuple(slice(p.start - b.start, p.stop - b.start) for p, b in zip(part, box, strict=True))
+
+
 def halvings(shape: Sequence[int], axes: str, chunks: Sequence[int]) -> tuple[Ints, ...]:
     """Factors 2, 4, 8, ... of the spatial axes, until a level has one chunk along each of them.
 
@@ -175,7 +187,7 @@ def halvings(shape: Sequence[int], axes: str, chunks: Sequence[int]) -> tuple[In
     factors: list[Ints] = []
     while True:
         before = factors[-1] if factors else (1,) * len(shape)
-        after = tuple(f * 2 if TYPES[name] == "space" and -(-n // f) > c else f
+        after = tuple(f * 2 if TYPES[name] == "space" and -(-n // f) > max(c, 1) else f
                       for f, n, c, name in zip(before, shape, chunks, axes, strict=True))
         if after == before:
             return tuple(factors)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import zarr
-from pyramid import Ints, Pyramid, PyramidError, Region
+from pyramid import Ints, Pyramid, PyramidError, Region, place, split
 from tqdm import tqdm
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -51,10 +51,15 @@ class Target:
         return bool(self.finished[number][self.files(region)].all())
 
     def write(self, number: int, region: Region, block: np.ndarray) -> None:
-        """Store a region of whole files, and note it in the journal."""
+        """Store a region of whole files, except finished ones, and note it in the journal."""
+        files = self.files(region)
+        if self.finished[number][files].any():  # by a run whose regions were others
+            for part in split(region, self.unit):
+                if not self.done(number, part):
+                    self.write(number, part, block[place(part, region)])
+            return
         array = zarr.open_array(self.root / str(number), mode="r+")
         array[region] = block
-        files = self.files(region)
         if self.sync:
             indices = product(*(range(s.start, s.stop) for s in files))
             paths = (self.root / str(number) / array.metadata.encode_chunk_key(index) for index in indices)

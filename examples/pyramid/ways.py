@@ -1,11 +1,10 @@
 """Three ways to compute a pyramid: in memory, in a stream of boxes, and with dask. All store the same bits."""
 
 from collections.abc import Callable, Iterator
-from itertools import product
 from math import lcm, prod
 
 import numpy as np
-from pyramid import POOLS, Ints, Pyramid, PyramidError, Region
+from pyramid import POOLS, Ints, Pyramid, PyramidError, Region, place, split
 from source import Source
 from target import Target
 
@@ -71,15 +70,7 @@ class Pass:
         x = self.source[box]
         for number, (region, block) in self.unfinished.items():
             level = self.pyramid.levels[number]
-            place = tuple(slice(s.start - r.start, s.stop - r.start)
-                          for s, r in zip(level.within(box), region, strict=True))
-            block[place] = level.part(box, x)
-
-
-def split(box: Region, size: Ints) -> Iterator[Region]:
-    """The boxes of this size within a box, in row-major order; those at the ends may be smaller."""
-    for starts in product(*(range(s.start, s.stop, n) for s, n in zip(box, size, strict=True))):
-        yield tuple(slice(i, min(i + n, s.stop)) for i, n, s in zip(starts, size, box, strict=True))
+            block[place(level.within(box), region)] = level.part(box, x)
 
 
 def passes(pyramid: Pyramid, grain: Ints, max_bytes: int) -> Iterator[tuple[list[int], list[Ints]]]:
