@@ -183,7 +183,7 @@ def opened(path: Path, pyramid: Pyramid, facts: Callable[[], dict[str, Any]], *,
         if missing:
             raise PyramidError(f"{missing} files of {partial} are missing; run the same command again")
         if not target.sync:
-            os.sync()  # for nothing under the final name may be lost
+            synced(*root.rglob("*"))  # for a crash must not take anything from under the final name
         root.rename(path)
         synced(path.parent)
         shutil.rmtree(partial)

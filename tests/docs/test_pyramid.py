@@ -274,7 +274,7 @@ def test_killed_and_resumed(way: str, more: int, kills: int, tmp_path: Path) -> 
     source, target = tmp_path / "x.npy", tmp_path / "x.ome.zarr"
     np.save(source, x)
     partial = tmp_path / "x.ome.zarr.partial"
-    options = ["--factors", "2,4", "--chunks", "z=8", "y=32", "x=32", "--quiet"]
+    options = ["--factors", "2,4", "--chunks", "z=12", "y=100", "x=60", "--quiet"]
     words = [*command(source, target, *options), "--way", way, *(["--limit", "125"] if way == "stream" else [])]
     count = spoiled = 0
     while count < kills:
@@ -287,7 +287,7 @@ def test_killed_and_resumed(way: str, more: int, kills: int, tmp_path: Path) -> 
     done = finished(command(source, target, *options))
     assert done.returncode == 0, done.stderr
     assert not partial.exists()
-    pyramid = Pyramid(x.shape, x.dtype, "zyx", ((2,) * 3, (4,) * 3), "mean", (8, 32, 32))
+    pyramid = Pyramid(x.shape, x.dtype, "zyx", ((2,) * 3, (4,) * 3), "mean", (12, 100, 60))
     made(in_memory, pyramid, Source(source), tmp_path / "whole" / "x.ome.zarr")
     assert files(target) == files(tmp_path / "whole" / "x.ome.zarr")
 
@@ -441,7 +441,7 @@ def test_larger_than_the_limit(chunks: tuple[int, ...] | None, tmp_path: Path) -
         x = zarr.create_array(source, shape=shape, dtype=np.uint16, chunks=chunks)
     for i in range(0, SIZE, 40):
         x[i] = random_array(np.random.default_rng(i), shape[1:], "uint16")
-    words = command(source, target, "--factors", "2,4,8", "--limit", str(LIMIT))
+    words = command(source, target, "--factors", "2,4,8", "--chunks", "128", "--limit", str(LIMIT))
     assert killed(words, tmp_path / "y.ome.zarr.partial" / "journal", 9, random.Random(str(chunks)))
     assert spoil(tmp_path / "y.ome.zarr.partial")
     done = finished(words)
