@@ -20,6 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dask
+import dask.array as da
 import numpy as np
 import zarr
 
@@ -28,11 +30,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "pyramid"))
 FACTORS = [2, 4, 8]
 CHUNK = 64
 LARGE, ODD = (256, 1024, 1024), (101, 203, 307)
-PYRAMIDS = ("memory", "stream", "dask")
-WAYS = {**{f"onnxpool, {way}": way for way in PYRAMIDS},
-        "ngff-zarr, DASK_BIN_SHRINK": "DASK_BIN_SHRINK", "ngff-zarr, ITKWASM_BIN_SHRINK": "ITKWASM_BIN_SHRINK",
-        "ngff-zarr, ITKWASM_GAUSSIAN (its default)": "ITKWASM_GAUSSIAN",
-        "ome-zarr, local_mean": "LOCAL_MEAN", "ome-zarr, resize (its default)": "RESIZE"}
+WAYS = (("onnxpool", "memory"), ("onnxpool", "stream"), ("onnxpool", "dask"), ("ngff-zarr", "DASK_BIN_SHRINK"),
+        ("ngff-zarr", "ITKWASM_BIN_SHRINK"), ("ngff-zarr", "ITKWASM_GAUSSIAN"), ("ome-zarr", "LOCAL_MEAN"),
+        ("ome-zarr", "RESIZE"))
 
 
 def volume(path: Path, shape: tuple[int, int, int]) -> None:
@@ -46,37 +46,39 @@ def volume(path: Path, shape: tuple[int, int, int]) -> None:
         array[z:z + CHUNK] = smooth + rng.normal(0, 300, smooth.shape)
 
 
-def maker(way: str, source: Path, target: Path) -> Callable[[], None]:
-    """The call that makes a pyramid."""
-    import dask
-    import dask.array as da
+def onnxpool(way: str, source: Path, target: Path) -> Callable[[], None]:
+    """The call of the example."""
+    import make
 
-    dask.config.set(scheduler="sync")
-    axes = dict.fromkeys("zyx", CHUNK)
-    if way in PYRAMIDS:
-        import make
+    words = [str(source), str(target), "--axes", "zyx", "--factors", ",".join(map(str, FACTORS)), "--way", way]
+    return lambda: make.main([*words, "--chunks", str(CHUNK), "--quiet"])
 
-        words = [str(source), str(target), "--axes", "zyx", "--factors", ",".join(map(str, FACTORS)), "--way", way]
-        return lambda: make.main([*words, "--chunks", str(CHUNK), "--quiet"])
-    if way.isupper() and hasattr((ngff := __import__("ngff_zarr")).Methods, way):
-        def ngff_zarr() -> None:
-            image = ngff.to_ngff_image(da.from_zarr(source), dims=list("zyx"))
-            levels = ngff.to_multiscales(image, FACTORS, getattr(ngff.Methods, way), chunks=axes, cache=False)
-            ngff.to_ngff_zarr(target, levels, version="0.5")
-        return ngff_zarr
 
+def ngff_zarr(way: str, source: Path, target: Path) -> Callable[[], None]:
+    """The calls of ngff-zarr."""
+    import ngff_zarr
+
+    def call() -> None:
+        image = ngff_zarr.to_ngff_image(da.from_zarr(source), dims=list("zyx"))
+        levels = ngff_zarr.to_multiscales(image, FACTORS, ngff_zarr.Methods[way], chunks=CHUNK, cache=False)
+        ngff_zarr.to_ngff_zarr(target, levels, version="0.5")
+    return call
+
+
+def ome_zarr(way: str, source: Path, target: Path) -> Callable[[], None]:
+    """The call of ome-zarr."""
     from ome_zarr import scale, writer
 
-    def ome_zarr() -> None:
-        writer.write_image(da.from_zarr(source), zarr.open_group(target, mode="w"), FACTORS, axes="zyx",
-                           method=scale.Methods[way], storage_options={"chunks": (CHUNK,) * 3})
-    return ome_zarr
+    factors = [dict.fromkeys("zyx", factor) for factor in FACTORS]
+    return lambda: writer.write_image(da.from_zarr(source), zarr.open_group(target, mode="w"), factors, axes="zyx",
+                                      method=scale.Methods[way], storage_options={"chunks": (CHUNK,) * 3})
 
 
-def run(way: str, source: Path, target: Path) -> None:
+def run(package: str, way: str, source: Path, target: Path) -> None:
     """Make one pyramid, and print its time in seconds and the memory that it added, in MiB."""
     warnings.simplefilter("ignore")
-    call = maker(way, source, target)
+    dask.config.set(scheduler="sync")
+    call = {"onnxpool": onnxpool, "ngff-zarr": ngff_zarr, "ome-zarr": ome_zarr}[package](way, source, target)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begin = time.perf_counter()
     call()
@@ -84,12 +86,12 @@ def run(way: str, source: Path, target: Path) -> None:
     print(json.dumps([spent, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024]))
 
 
-def measured(way: str, source: Path, target: Path, repeats: int) -> tuple[float, float]:
+def measured(way: tuple[str, str], source: Path, target: Path, repeats: int) -> tuple[float, float]:
     """The shortest time, and the least memory, of some runs."""
     results = []
     for _ in range(repeats):
         shutil.rmtree(target, ignore_errors=True)
-        words = [sys.executable, __file__, str(target), "--way", way, "--source", str(source)]
+        words = [sys.executable, __file__, str(target), "--way", *way, "--source", str(source)]
         done = subprocess.run(words, capture_output=True, text=True, check=True,
                               preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}))
         results.append(json.loads(done.stdout.splitlines()[-1]))
@@ -123,12 +125,12 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--way", help=argparse.SUPPRESS)
+    parser.add_argument("--way", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--source", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     if given.way:
-        run(given.way, given.source, given.folder)
+        run(*given.way, given.source, given.folder)
         return
     names = ("numpy", "zarr", "dask", "ngff-zarr", "ome-zarr")
     print(f"Python {platform.python_version()}, " + ", ".join(f"{n} {importlib.metadata.version(n)}" for n in names))
@@ -139,11 +141,12 @@ def main() -> None:
     x = zarr.open_array(given.folder / f"{ODD[0]}.zarr", mode="r")[...]
     truths = [exact(x, factor) for factor in FACTORS]
     print("\n| method | s | MiB | level 1 | level 2 | level 3 |\n|---|---|---|---|---|---|")
-    for name, way in WAYS.items():
+    for way in WAYS:
         spent, memory = measured(way, given.folder / f"{LARGE[0]}.zarr", given.folder / "large.ome.zarr", given.repeats)
-        measured(way, given.folder / f"{ODD[0]}.zarr", given.folder / "odd.ome.zarr", 1)
-        cells = " | ".join(told(y, truth) for y, truth in zip(levels(given.folder / "odd.ome.zarr"), truths, strict=True))
-        print(f"| {name} | {spent:.1f} | {memory:.0f} | {cells} |", flush=True)
+        odd = given.folder / "odd.ome.zarr"
+        measured(way, given.folder / f"{ODD[0]}.zarr", odd, 1)
+        cells = " | ".join(told(y, truth) for y, truth in zip(levels(odd), truths, strict=True))
+        print(f"| {', '.join(way)} | {spent:.1f} | {memory:.0f} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import zarr
 from pyramid import METHODS, TYPES, Ints, Pyramid, PyramidError, halvings
 from source import Source
 from target import opened
-from ways import MIB, PART, in_memory, in_stream, with_dask
+from ways import MIB, in_memory, in_stream, with_dask
 
 import onnxpool
 
@@ -85,7 +85,7 @@ def limited(mib: int) -> int:
     taken = used + THREADS * STACK + SMALL
     if mib * MIB <= taken:
         raise PyramidError(f"--limit {mib}: the libraries and their threads alone take {-(-taken // MIB)} MiB")
-    return min(PART, (mib * MIB - taken) // 2)
+    return (mib * MIB - taken) // 2
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -108,13 +108,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
     given = parser.parse_args(arguments)
     try:
-        source = Source(given.source)
-        pyramid = described(given, source)
         way = WAYS[given.way]
         if given.limit:
             if given.way != "stream":
                 raise PyramidError(f"--limit is for --way stream, not for --way {given.way}")
             way = partial(way, max_bytes=limited(given.limit))
+        source = Source(given.source)
+        pyramid = described(given, source)
         with opened(given.target, pyramid, source.facts, sync=given.sync, quiet=given.quiet) as target:
             way(pyramid, source, target)
     except (PyramidError, onnxpool.PoolError, onnxpool.PoolTypeError) as error:

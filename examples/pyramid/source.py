@@ -39,10 +39,10 @@ class Source:
 
     @property
     def shape(self) -> Ints:
-        return self.array.shape
+        return tuple(self.array.shape)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> Any:
         """The dtype of boxes, in native byte order."""
         return self.array.dtype.newbyteorder("=")
 
@@ -52,12 +52,12 @@ class Source:
 
     @property
     def grain(self) -> Ints:
-        """The shape of what is best read at once: a chunk, or what is contiguous in the file."""
+        """The shape of what is read at once: a chunk, or the axis that is contiguous in the file."""
         array = self.array
-        if not self.mapped:
-            return array.shards or array.chunks
-        axis = int(np.argmin(array.strides))
-        return tuple(n if i == axis else 1 for i, n in enumerate(array.shape))
+        if self.mapped:
+            axis = int(np.argmin(array.strides))
+            return tuple(n if i == axis else 1 for i, n in enumerate(array.shape))
+        return tuple(min(sizes) for sizes in zip(array.chunks, array.shape, strict=True))
 
     def __getitem__(self, box: Region) -> np.ndarray:
         """The elements of a box, without a copy if the file is mapped."""

@@ -116,8 +116,8 @@ def created(root: Path, pyramid: Pyramid, name: str) -> None:
 def resumed(root: Path, journal: Path, settings: dict[str, Any], pyramid: Pyramid, sync: bool) -> Target:
     """Continue what the journal tells of, or begin."""
     settings = json.loads(json.dumps(settings))
-    begun, *entries = noted(journal) or [None]
-    if begun is None:
+    begun, *entries = noted(journal) or [{}]
+    if not begun:
         created(root, pyramid, settings["name"])
         note(journal, settings)
     elif changes := [f"{key} was {begun.get(key)!r} and is {settings.get(key)!r}"

@@ -1,6 +1,7 @@
 """Three ways to compute a pyramid: in memory, in a stream of boxes, and with dask. All store the same bits."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import lcm, prod
 
 import numpy as np
@@ -9,7 +10,7 @@ from source import Source
 from target import Target
 
 MIB = 1 << 20
-PART = 32 * MIB  # more memory makes nothing faster
+PART = 32 * MIB  # larger boxes are no faster
 
 
 def in_memory(pyramid: Pyramid, source: Source, target: Target) -> None:
@@ -22,10 +23,11 @@ def in_memory(pyramid: Pyramid, source: Source, target: Target) -> None:
             target.write(number, region, level.part(whole, x))
 
 
-def in_stream(pyramid: Pyramid, source: Source, target: Target, max_bytes: int = PART) -> None:
+def in_stream(pyramid: Pyramid, source: Source, target: Target, max_bytes: int | None = None) -> None:
     """Read box by box, and compute all levels from each box while it is in memory.
 
     If the boxes and the unfinished files of all levels need more than `max_bytes`, several passes read the source.
+    Without it, each pass may take what its level needs.
     """
     for numbers, sizes in list(passes(pyramid, source.grain, max_bytes)):
         Pass(pyramid, source, target, numbers, sizes).run()
@@ -73,27 +75,28 @@ class Pass:
             block[place(level.within(box), region)] = level.part(box, x)
 
 
-def passes(pyramid: Pyramid, grain: Ints, max_bytes: int) -> Iterator[tuple[list[int], list[Ints]]]:
+def passes(pyramid: Pyramid, grain: Ints, max_bytes: int | None) -> Iterator[tuple[list[int], list[Ints]]]:
     """The levels of each pass over the source, as few passes as the memory allows, with the sizes of their boxes."""
     def needed(numbers: list[int], sizes: list[Ints]) -> int:
         boxes = [np.minimum(size, pyramid.shape) for size in sizes]
         blocks = [-(-box // pyramid.levels[number].factors) for number, box in zip(numbers, boxes[1:], strict=True)]
-        read = 2 * prod(boxes[0].tolist())  # zarr arrays copy what they decode
-        return (read + sum(prod(block.tolist()) for block in blocks)) * pyramid.dtype.itemsize
+        elements = sum(prod(block.tolist()) for block in (boxes[0], *blocks))
+        return (elements + 2 * prod(grain)) * pyramid.dtype.itemsize  # two chunks of the source are decoded at a time
 
+    usable = max_bytes or 4 * PART
     groups: list[list[int]] = []
     for number in range(len(pyramid.levels)):
-        if groups and needed(both := [*groups[-1], number], nested(pyramid, both)) <= max_bytes:
+        if groups and needed(both := [*groups[-1], number], nested(pyramid, both)) <= usable:
             groups[-1] = both
         else:
             groups.append([number])
     for numbers in groups:
         sizes = nested(pyramid, numbers)
         least = needed(numbers, sizes)
-        if least > max_bytes:
+        if max_bytes and least > max_bytes:
             raise PyramidError(f"level {numbers[0]} needs {least / MIB:.1f} MiB at once, and {max_bytes / MIB:.1f} MiB "
                                "are left for it; raise the limit, or choose smaller chunks or shards")
-        yield numbers, grown(sizes, pyramid.shape, grain, lambda sizes, n=numbers: needed(n, sizes) <= max_bytes)
+        yield numbers, grown(sizes, pyramid.shape, grain, partial(needed, numbers), min(usable, PART))
 
 
 def nested(pyramid: Pyramid, numbers: list[int]) -> list[Ints]:
@@ -105,12 +108,12 @@ def nested(pyramid: Pyramid, numbers: list[int]) -> list[Ints]:
     return sizes
 
 
-def grown(sizes: list[Ints], shape: Ints, grain: Ints, fits: Callable[[list[Ints]], bool]) -> list[Ints]:
+def grown(sizes: list[Ints], shape: Ints, grain: Ints, needed: Callable[[list[Ints]], int], most: int) -> list[Ints]:
     """Larger nested sizes that still fit, such that boxes to read cover the grain of the source first."""
     while True:
         read = sizes[0]
-        for axis in sorted(range(len(shape)), key=lambda a: (-max(1, min(grain[a], shape[a]) / read[a]), -a)):
-            if read[axis] < shape[axis] and fits(larger := enlarged(sizes, axis)):
+        for axis in sorted(range(len(shape)), key=lambda a: (-max(1, grain[a] / read[a]), -a)):
+            if read[axis] < shape[axis] and needed(larger := enlarged(sizes, axis)) <= most:
                 sizes = larger
                 break
         else:
@@ -132,7 +135,7 @@ def with_dask(pyramid: Pyramid, source: Source, target: Target) -> None:
     import onnxpool.dask
 
     (chunks,) = grown([pyramid.unit], pyramid.shape, source.grain,
-                      lambda sizes: prod(sizes[0]) * pyramid.dtype.itemsize <= PART // 2)
+                      lambda sizes: prod(sizes[0]) * pyramid.dtype.itemsize, PART // 2)
     x = da.from_array(source, chunks=chunks, name=False, meta=np.empty(0, source.dtype))
     pool = getattr(onnxpool.dask, POOLS[pyramid.method])
     store = dask.delayed(target.write, pure=False)
