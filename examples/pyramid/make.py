@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     try:
         way = WAYS[given.way]
-        if given.limit:
+        if given.limit is not None:
             if given.way != "stream":
                 raise PyramidError(f"--limit is for --way stream, not for --way {given.way}")
             way = partial(way, max_bytes=limited(given.limit))
