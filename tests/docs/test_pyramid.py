@@ -125,7 +125,7 @@ def test_three_ways_to_the_same_bits(seed: int, tmp_path: Path) -> None:
     pyramid = Pyramid(**given)
     chunks = tuple(rng.randint(1, n) for n in x.shape)
     stored = [saved(x, tmp_path / "x"), saved(x, tmp_path / "x", chunks, 2 + seed % 2)]
-    least = next(n for n in range(256, MIB, 256) if not_refused(pyramid, stored[1], n))
+    least = next(n for n in range(256, MIB, 256) if all(not_refused(pyramid, source, n) for source in stored))
     results = [made(in_memory, pyramid, stored[0], tmp_path / "memory.zarr"),
                *(made(in_stream, pyramid, source, tmp_path / f"stream{i}{n}.zarr", max_bytes=n)
                  for i, source in enumerate(stored) for n in (least, MIB)),
