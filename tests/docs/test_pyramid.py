@@ -1,0 +1,528 @@
+"""The example that makes pyramids: three ways to the same bits, OME-Zarr that others read, and resumption."""
+
+import dataclasses
+import json
+import math
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onnxpool
+
+if sys.platform == "win32":
+    pytest.skip("the example is for POSIX", allow_module_level=True)
+pytest.importorskip("dask.array")
+pytest.importorskip("zarr", "3.0")
+
+import dask
+import make
+import target as targets
+import zarr
+from pyramid import Pyramid, PyramidError, halvings
+from source import Source
+from ways import in_memory, in_stream, passes, with_dask
+
+PROGRAM = Path(make.__file__)
+MIB = 1 << 20
+ENVIRONMENT = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each of its threads allocates memory, and none is used
+DTYPES = ("uint8", "int16", "uint16", ">u2", "int64", "uint64", "float16", "float32", "float64", ">f4")
+EXACT = {"max": np.max, "min": np.min}
+WAYS = {"memory": in_memory, "stream": in_stream, "dask": with_dask}
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+
+
+def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """An array over the whole range of integers, or of floats of several magnitudes."""
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        return (rng.standard_normal(shape) * 2.0 ** rng.integers(-6, 6, shape)).astype(dtype)
+    info = np.iinfo(kind)
+    return rng.integers(info.min, info.max, shape, kind.newbyteorder("="), endpoint=True).astype(dtype)
+
+
+def saved(x: np.ndarray, path: Path, chunks: tuple[int, ...] | None = None, version: int = 3) -> Source:
+    """The array in a file: .npy without chunks, zarr with chunks."""
+    if chunks is None:
+        np.save(path.with_suffix(".npy"), x)
+        return Source(path.with_suffix(".npy"))
+    path = path.with_suffix(".zarr")
+    zarr.create_array(path, shape=x.shape, dtype=x.dtype, chunks=chunks, zarr_format=version)[...] = x
+    return Source(path)
+
+
+def made(way: Any, pyramid: Pyramid, source: Source, path: Path, sync: bool = False, **options: Any
+         ) -> list[np.ndarray]:
+    """All levels, as zarr reads them back."""
+    with targets.opened(path, pyramid, source.facts, sync=sync, quiet=True) as target:
+        way(pyramid, source, target, **options)
+    group = zarr.open_group(path, mode="r")
+    return [group[str(number)][...] for number in range(len(pyramid.levels))]
+
+
+def windows(x: np.ndarray, factors: tuple[int, ...]) -> tuple[tuple[int, ...], list[np.ndarray]]:
+    """The number of blocks along each axis, and the elements of each block; blocks at the ends may be smaller."""
+    counts = tuple(math.ceil(n / f) for n, f in zip(x.shape, factors, strict=True))
+    return counts, [x[tuple(slice(i * f, (i + 1) * f) for i, f in zip(index, factors, strict=True))]
+                    for index in np.ndindex(counts)]
+
+
+def expected(x: np.ndarray, factors: tuple[int, ...], method: str) -> np.ndarray:
+    """A level of integers, or of maxima or minima, block by block, by exact arithmetic."""
+    counts, blocks = windows(x, factors)
+    if method == "mean":
+        values: list[Any] = [round(Fraction(sum(block.ravel().tolist()), block.size)) for block in blocks]
+    else:
+        values = [EXACT[method](block) for block in blocks]
+    return np.array(values, x.dtype.newbyteorder("=")).reshape(counts)
+
+
+def assert_mean(y: np.ndarray, x: np.ndarray, factors: tuple[int, ...]) -> None:
+    """The means of blocks of floats are close to the exact ones."""
+    counts, blocks = windows(x, factors)
+    assert y.shape == counts
+    assert y.dtype == x.dtype.newbyteorder("=")
+    for value, block in zip(y.ravel().tolist(), blocks, strict=True):
+        elements = block.ravel().tolist()
+        scale = math.fsum(map(abs, elements)) / block.size
+        assert abs(value - math.fsum(elements) / block.size) <= (block.size + 1) * np.finfo(x.dtype).eps * scale
+
+
+def random_case(rng: random.Random) -> dict[str, Any]:
+    """The description of a small pyramid, and how its source is stored."""
+    axes = rng.choice(["yx", "zyx", "tyx", "czyx", "tcyx", "tczyx"])
+    shape = tuple(rng.randint(1, 3 if name in "tc" else 17) for name in axes)
+    factors = [tuple(1 for _ in axes)]
+    for _ in range(rng.randint(1, 3)):
+        grow = [1 if name in "tc" else rng.choice([1, 2, 2, 3]) for name in axes]
+        grow[-1] += max(grow) == 1
+        steps = [rng.choice([f * g, f + g - 1]) for f, g in zip(factors[-1], grow, strict=True)]
+        factors.append(tuple(steps))
+    chunks = tuple(1 if name in "tc" else rng.randint(3, 7) for name in axes)
+    return {"shape": shape, "dtype": rng.choice(DTYPES), "axes": axes, "factors": factors[1:],
+            "method": rng.choice(["mean", "mean", "max", "min"]), "chunks": chunks,
+            "shards": rng.choice([None, tuple(2 * n for n in chunks)])}
+
+
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 200))])
+def test_three_ways_to_the_same_bits(seed: int, tmp_path: Path) -> None:
+    """All ways agree with an independent computation, for .npy files and zarr arrays of both versions."""
+    rng = random.Random(seed)
+    given = random_case(rng)
+    x = random_array(np.random.default_rng(seed), given["shape"], given["dtype"])
+    if seed % 4 == 3:
+        x = np.asfortranarray(x)
+    pyramid = Pyramid(**given)
+    chunks = tuple(rng.randint(1, n) for n in x.shape)
+    stored = [saved(x, tmp_path / "x"), saved(x, tmp_path / "x", chunks, 2 + seed % 2)]
+    least = next(n for n in range(256, MIB, 256) if all(not_refused(pyramid, source, n) for source in stored))
+    results = [made(in_memory, pyramid, stored[0], tmp_path / "memory.zarr"),
+               *(made(in_stream, pyramid, source, tmp_path / f"stream{i}{n}.zarr", max_bytes=n)
+                 for i, source in enumerate(stored) for n in (least, MIB)),
+               made(with_dask, pyramid, stored[seed % 2], tmp_path / "dask.zarr")]
+    for number, level in enumerate(pyramid.levels):
+        first = results[0][number]
+        assert all(y[number].dtype == first.dtype and y[number].tobytes() == first.tobytes() for y in results)
+        if pyramid.method == "mean" and x.dtype.kind == "f":
+            assert_mean(first, x, level.factors)
+        else:
+            y = expected(x, level.factors, pyramid.method)
+            assert (y.dtype, y.shape, y.tobytes()) == (first.dtype, first.shape, first.tobytes())
+    assert results[0][0].tobytes() == x.astype(pyramid.dtype).tobytes()
+
+
+def not_refused(pyramid: Pyramid, source: Source, max_bytes: int) -> bool:
+    """Whether a stream can work with so little memory."""
+    try:
+        return bool(list(passes(pyramid, source.grain, max_bytes)))
+    except PyramidError:
+        return False
+
+
+VOLUME = Pyramid((37, 41, 45), "uint16", "zyx", ((1, 2, 2), (2, 4, 4), (4, 8, 8)), "mean", (8, 8, 8),
+                 scale=(2, 0.5, 0.5), units=("micrometer",) * 3)
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Source:
+    """The source of `VOLUME`."""
+    return saved(random_array(np.random.default_rng(1), VOLUME.shape, "uint16"), tmp_path / "volume")
+
+
+class Counted(Source):
+    """A source that counts the elements read."""
+
+    def __getitem__(self, box: Any) -> np.ndarray:
+        x = super().__getitem__(box)
+        COUNTS.append(x.size)
+        return x
+
+
+COUNTS: list[int] = []
+
+
+def test_a_stream_reads_each_element_once(volume: Source, tmp_path: Path) -> None:
+    """If files of all levels fit, all levels are computed in one pass; otherwise, each pass reads everything."""
+    for max_bytes, reads in ((MIB, 1), (6000, 1), (2050, 4)):
+        COUNTS.clear()
+        made(in_stream, VOLUME, Counted(volume.path), tmp_path / f"{max_bytes}.zarr", max_bytes=max_bytes)
+        assert sum(COUNTS) == reads * math.prod(VOLUME.shape)
+    with pytest.raises(PyramidError, match=r"level 0 needs 0\.0 MiB at once, and 0\.0 MiB are left for it; raise"):
+        made(in_stream, VOLUME, volume, tmp_path / "none.zarr", max_bytes=100)
+
+
+def test_factors_that_do_not_divide_one_another(tmp_path: Path) -> None:
+    """Levels with factors 3 and 7 share a pass if there is memory, and have their own otherwise."""
+    pyramid = Pyramid((64, 64), "uint8", "yx", ((3, 1), (7, 5)), "max", (8, 8))
+    assert [len(list(passes(pyramid, (1, 64), n))) for n in (8000, 1000, 300)] == [1, 2, 3]
+
+
+def test_ngff_zarr_reads_it(volume: Source, tmp_path: Path) -> None:
+    """Another reader finds the levels, and where their elements are: the centre of a window is that of its elements."""
+    ngff_zarr = pytest.importorskip("ngff_zarr")
+    levels = made(in_memory, VOLUME, volume, tmp_path / "volume.ome.zarr")
+    read = ngff_zarr.from_ngff_zarr(tmp_path / "volume.ome.zarr")
+    assert zarr.open_group(tmp_path / "volume.ome.zarr", mode="r").attrs["ome"]["version"] == "0.5"
+    position = np.arange(45) * 0.5
+    for image, level, own in zip(read.images, levels, VOLUME.levels, strict=True):
+        assert np.array_equal(image.data.compute(), level)
+        assert tuple(image.dims) == ("z", "y", "x")
+        assert image.scale == {"z": 2.0 * own.factors[0], "y": 0.5 * own.factors[1], "x": 0.5 * own.factors[2]}
+        assert image.translation["x"] == position[:own.factors[2]].mean()
+        assert image.translation["x"] + image.scale["x"] == position[own.factors[2]:2 * own.factors[2]].mean()
+        assert set(image.axes_units.values()) == {"micrometer"}
+
+
+def test_ome_zarr_reads_it(volume: Source, tmp_path: Path) -> None:
+    """The reader of the reference implementation finds the levels, and the models of the specification accept them."""
+    io, reader = pytest.importorskip("ome_zarr.io"), pytest.importorskip("ome_zarr.reader")
+    models = pytest.importorskip("ome_zarr_models.v05")
+    path = tmp_path / "volume.ome.zarr"
+    levels = made(in_memory, VOLUME, volume, path)
+    (node,) = reader.Reader(io.parse_url(path))()
+    assert [np.array_equal(data.compute(), level) for data, level in zip(node.data, levels, strict=True)] == [True] * 4
+    assert [axis["name"] for axis in node.metadata["axes"]] == list("zyx")
+    (multiscale,) = models.Image.from_zarr(zarr.open_group(path, mode="r")).ome_attributes.multiscales
+    assert multiscale.name == "volume"
+    assert {(axis.type, axis.unit) for axis in multiscale.axes} == {("space", "micrometer")}
+
+
+def files(path: Path) -> dict[str, bytes]:
+    """All files in a folder."""
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def spoil(partial: Path) -> int:
+    """Put garbage where the journal lists no finished file, as if writes had been cut off; return their number."""
+    groups, spoiled = zarr.open_group(partial / "arrays", mode="r"), 0
+    unlisted = [np.ones(groups[str(number)].cdata_shape, bool) for number in range(len(groups))]
+    for line in (partial / "journal").read_bytes().split(b"\n")[1:-1]:
+        entry = json.loads(line)
+        unlisted[entry["level"]][tuple(slice(*ends) for ends in entry["files"])] = False
+    for number, level in enumerate(unlisted):
+        for index in np.argwhere(level):
+            path = partial / "arrays" / str(number) / "c" / "/".join(map(str, index))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"half a chunk")
+            path.with_name("7.0123.partial").write_bytes(b"half a chunk")
+            spoiled += 1
+    return spoiled
+
+
+def command(source: Path, target: Path, *options: str) -> list[str]:
+    return [sys.executable, str(PROGRAM), str(source), str(target), "--axes", "zyx", *options]
+
+
+def finished(words: list[str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(words, capture_output=True, text=True, timeout=300, env=ENVIRONMENT)
+
+
+def lines(journal: Path) -> int:
+    """The number of lines of a journal, if it exists."""
+    return journal.read_bytes().count(b"\n") if journal.exists() else 0
+
+
+def killed(words: list[str], journal: Path, more: int, rng: random.Random) -> bool:
+    """Kill a command at a random moment, after it has added some lines to the journal; whether it was still running."""
+    enough = max(1, lines(journal)) + more
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+    while process.poll() is None and lines(journal) < enough:
+        time.sleep(0.001)
+    time.sleep(rng.random() / 50)
+    process.send_signal(signal.SIGKILL)
+    return process.wait() == -signal.SIGKILL
+
+
+@linux
+@pytest.mark.parametrize(("way", "more", "kills"), [
+    ("stream", 9, 3), ("dask", 2, 2), ("memory", 1, 1),
+    *(pytest.param(*given, 25, marks=pytest.mark.slow) for given in (("stream", 3), ("dask", 1), ("memory", 0)))])
+def test_killed_and_resumed(way: str, more: int, kills: int, tmp_path: Path) -> None:
+    """After kills at random moments, every file is that of an undisturbed run, whatever unfinished chunks held."""
+    rng = random.Random(f"{way} {kills}")
+    x = random_array(np.random.default_rng(2), (72, 300, 422), "uint16")
+    source, target = tmp_path / "x.npy", tmp_path / "x.ome.zarr"
+    np.save(source, x)
+    partial = tmp_path / "x.ome.zarr.partial"
+    options = ["--factors", "2,4", "--chunks", "z=12", "y=100", "x=60", "--quiet"]
+    words = [*command(source, target, *options), "--way", way, *(["--limit", "125"] if way == "stream" else [])]
+    count = spoiled = 0
+    while count < kills:
+        if killed(words, partial / "journal", rng.randint(0, more), rng):
+            count += 1
+            spoiled += spoil(partial)
+        else:  # it was faster, so a new one begins
+            shutil.rmtree(target)
+    assert spoiled
+    done = finished(command(source, target, *options))
+    assert done.returncode == 0, done.stderr
+    assert not partial.exists()
+    pyramid = Pyramid(x.shape, x.dtype, "zyx", ((2,) * 3, (4,) * 3), "mean", (12, 100, 60))
+    made(in_memory, pyramid, Source(source), tmp_path / "whole" / "x.ome.zarr")
+    assert files(target) == files(tmp_path / "whole" / "x.ome.zarr")
+
+
+class StoppedError(Exception):
+    """What stops a run."""
+
+
+def interrupted(source: Source, path: Path, writes: int, **options: Any) -> None:
+    """Stop a stream after some writes."""
+    def way(pyramid: Pyramid, source: Source, target: targets.Target) -> None:
+        write, count = target.write, iter(range(writes))
+
+        def limited(*given: Any) -> None:
+            if next(count, None) is None:
+                raise StoppedError
+            write(*given)
+
+        target.write = limited  # type: ignore[method-assign]
+        in_stream(pyramid, source, target, 5000)
+
+    with pytest.raises(StoppedError):
+        made(way, VOLUME, source, path, **options)
+
+
+def writes_left(source: Source, path: Path) -> int:
+    """The number of unfinished files that a resumed run finds."""
+    left = []
+
+    def way(pyramid: Pyramid, source: Source, target: targets.Target) -> None:
+        left.append(sum(int((~level).sum()) for level in target.finished))
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        made(way, VOLUME, source, path)
+    return left[0]
+
+
+def test_finished_files_are_not_written_again(volume: Source, tmp_path: Path) -> None:
+    """A resumed run computes the others only, and leaves nothing but the pyramid."""
+    path, whole = tmp_path / "x.zarr", tmp_path / "whole" / "x.zarr"
+    interrupted(volume, path, 20)
+    begun = files(path.with_name("x.zarr.partial") / "arrays")
+    stamps = {name: (path.with_name("x.zarr.partial") / "arrays" / name).stat().st_mtime_ns for name in begun}
+    made(in_stream, VOLUME, volume, path)
+    assert {name: (path / name).stat().st_mtime_ns for name in begun} == stamps
+    made(in_memory, VOLUME, volume, whole)
+    assert files(path) == files(whole)
+    assert [entry.name for entry in tmp_path.iterdir() if "partial" in entry.name] == []
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_a_restart_of_the_machine(sync: bool, volume: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may not have reached the disk is computed again; with sync, nothing is."""
+    path = tmp_path / "x.zarr"
+    total = sum(math.prod(-(-n // 8) for n in level.shape) for level in VOLUME.levels)
+    interrupted(volume, path, 9, sync=sync)
+    left = writes_left(volume, path)
+    assert left < total
+    monkeypatch.setattr(targets, "BOOT", "another boot")
+    assert writes_left(volume, path) == (left if sync else total)
+
+
+@pytest.mark.parametrize("cut", [1, 30, -1])
+def test_a_journal_that_a_crash_cut_off(cut: int, volume: Source, tmp_path: Path) -> None:
+    """Incomplete lines and lines of garbage count for nothing, and without a first line, all begins anew."""
+    path, journal = tmp_path / "x.zarr", tmp_path / "x.zarr.partial" / "journal"
+    interrupted(volume, path, 9)
+    if cut < 0:
+        journal.write_bytes(journal.read_bytes()[:40])
+    else:
+        journal.write_bytes(journal.read_bytes()[:-cut] + b"\0" * cut)
+    levels = made(in_stream, VOLUME, volume, path)
+    assert all(np.array_equal(level, y) for level, y in
+               zip(levels, made(in_memory, VOLUME, volume, tmp_path / "y.zarr"), strict=True))
+
+
+def test_other_pyramids_are_refused(volume: Source, tmp_path: Path) -> None:
+    """An unfinished pyramid of another source, of a changed source or with other parameters is not continued."""
+    path = tmp_path / "x.zarr"
+    interrupted(volume, path, 3)
+    other = dataclasses.replace(VOLUME, method="max")
+    with pytest.raises(PyramidError, match=r"x\.zarr\.partial holds another unfinished pyramid: method was 'mean' and "
+                                           r"is 'max'; finish it with what it was begun with, or remove the folder"):
+        made(in_stream, other, volume, path)
+    copy = saved(np.load(volume.path), tmp_path / "copy")
+    with pytest.raises(PyramidError, match=r"source was '\S*volume\.npy' and is '\S*copy\.npy'"):
+        made(in_stream, VOLUME, copy, path)
+    os.utime(volume.path, ns=(1, 1))
+    with pytest.raises(PyramidError, match="source modified was"):
+        made(in_stream, VOLUME, volume, path)
+
+
+def test_a_source_that_changes_meanwhile(tmp_path: Path) -> None:
+    """A pyramid of two states of its source gets no name."""
+    x = random_array(np.random.default_rng(1), VOLUME.shape, "uint16")
+    source, path = saved(x, tmp_path / "x", (10, 41, 45)), tmp_path / "y.zarr"
+
+    def way(pyramid: Pyramid, source: Source, target: targets.Target) -> None:
+        in_memory(pyramid, source, target)
+        zarr.open_array(source.path)[3, 4, 5] = 7
+
+    with pytest.raises(PyramidError, match="source modified was"):
+        made(way, VOLUME, source, path)
+    assert not path.exists()
+
+
+def test_names_that_are_taken(volume: Source, tmp_path: Path) -> None:
+    """A finished pyramid is not overwritten, and two processes do not write the same one."""
+    path = tmp_path / "x.zarr"
+
+    def way(pyramid: Pyramid, source: Source, target: targets.Target) -> None:
+        with pytest.raises(PyramidError, match=r"another process writes \S*x\.zarr\.partial"):
+            made(in_stream, pyramid, source, path)
+        in_memory(pyramid, source, target)
+
+    assert len(made(way, VOLUME, volume, path)) == 4
+    (tmp_path / "x.zarr.partial").mkdir()  # as after a kill between the last two steps
+    with pytest.raises(PyramidError, match=r"x\.zarr exists; remove it, or choose another name"):
+        made(in_memory, VOLUME, volume, path)
+    assert not (tmp_path / "x.zarr.partial").exists()
+
+
+def test_incomplete_pyramids_get_no_name(volume: Source, tmp_path: Path) -> None:
+    """Without all files, there is an error."""
+    with pytest.raises(PyramidError, match=r"\d+ files of \S*x\.zarr\.partial are missing; run the same command again"):
+        made(lambda *given: None, VOLUME, volume, tmp_path / "x.zarr")
+    assert not (tmp_path / "x.zarr").exists()
+
+
+def test_dask_in_other_processes(volume: Source, tmp_path: Path) -> None:
+    """Tasks may run in other processes, which open the files anew."""
+    with dask.config.set(scheduler="processes", num_workers=2):
+        levels = made(with_dask, VOLUME, volume, tmp_path / "x.zarr")
+    assert all(np.array_equal(level, y) for level, y in
+               zip(levels, made(in_memory, VOLUME, volume, tmp_path / "y.zarr"), strict=True))
+
+
+LIMIT, SIZE = 170, 200  # MiB that the process may allocate, and MiB of the volume
+
+
+@linux
+@pytest.mark.parametrize("chunks", [None, (4, 512, 512)])
+def test_larger_than_the_limit(chunks: tuple[int, ...] | None, tmp_path: Path) -> None:
+    """The pyramid of a volume larger than what the process may allocate is killed, and resumed."""
+    shape = (SIZE, 512, 1024)
+    source, target = tmp_path / "x.npy", tmp_path / "y.ome.zarr"
+    x: Any = np.lib.format.open_memmap(source, "w+", np.uint16, shape)  # sparse, with numbers here and there
+    if chunks:
+        source = tmp_path / "x.zarr"
+        x = zarr.create_array(source, shape=shape, dtype=np.uint16, chunks=chunks)
+    for i in range(0, SIZE, 40):
+        x[i] = random_array(np.random.default_rng(i), shape[1:], "uint16")
+    words = command(source, target, "--factors", "2,4,8", "--chunks", "128", "--limit", str(LIMIT))
+    assert killed(words, tmp_path / "y.ome.zarr.partial" / "journal", 9, random.Random(str(chunks)))
+    assert spoil(tmp_path / "y.ome.zarr.partial")
+    done = finished(words)
+    assert done.returncode == 0, done.stderr
+    first = int(re.findall(r"(\d+)/\d+ \[", done.stderr)[0])
+    assert first > 0
+    whole = x[...]
+    assert whole.nbytes > LIMIT * MIB
+    for number, factor in enumerate((1, 2, 4, 8)):
+        y = zarr.open_array(target / str(number), mode="r")[...]
+        assert np.array_equal(y, onnxpool.average_pool(whole, factor, strides=factor, axes=(0, 1, 2), dtype=np.uint16))
+
+
+@linux
+def test_the_limit_is_enforced(tmp_path: Path) -> None:
+    """With this limit, the whole array does not fit in memory; and there are limits that even libraries exceed."""
+    source = tmp_path / "x.npy"
+    np.lib.format.open_memmap(source, "w+", np.uint16, (SIZE, 512, 1024))
+    program = (f"import sys, numpy; sys.path.insert(0, {str(PROGRAM.parent)!r}); import make; make.limited({LIMIT}); "
+               f"numpy.load({str(source)!r})")
+    done = finished([sys.executable, "-c", program])
+    assert done.returncode != 0
+    assert "MemoryError" in done.stderr
+    words = command(source, tmp_path / "y.zarr", "--limit", "60")
+    done = finished(words)
+    assert (done.returncode, "the libraries and their threads alone take" in done.stderr) == (1, True)
+    assert not (tmp_path / "y.zarr.partial").exists()
+
+
+def test_options_describe_a_pyramid(volume: Source, tmp_path: Path) -> None:
+    """Values for all axes of space, and values with names; by default, axes longer than a chunk are halved."""
+    words = [str(volume.path), str(tmp_path / "a.zarr"), "--axes", "zyx", "--quiet", "--factors", "z=1,2,4", "y=2,4,8",
+             "x=2,4,8", "--chunks", "8", "--scale", "z=2", "y=0.5", "x=0.5", "--units", "micrometer"]
+    make.main(words)
+    made(in_memory, VOLUME, volume, tmp_path / "b" / "a.zarr")
+    assert files(tmp_path / "a.zarr") == files(tmp_path / "b" / "a.zarr")
+    assert halvings((37, 100, 60, 129), "tzyx", (1, 64, 64, 64)) == ((1, 2, 1, 2), (1, 2, 1, 4))
+
+
+@pytest.mark.parametrize(("options", "error"), [
+    (["--axes", "yx"], r"--axes yx names 2 axes, but \S*volume\.npy has the shape \(37, 41, 45\)"),
+    (["--axes", "xyz"], "axes='xyz' are not those of OME-Zarr"),
+    (["--axes", "tcx"], "axes='tcx' are not those of OME-Zarr"),
+    (["--factors", "2,x"], r"--factors 2,x: 2,x is neither the only value, .* nor one for an axis of 'zyx', such"),
+    (["--factors", "2", "x=4"], "--factors 2 x=4: 2 is neither the only value"),
+    (["--factors", "w=2"], "--factors w=2: w=2 is neither"),
+    (["--factors", "y=2,4", "x=2"], "all axes need the same number of levels"),
+    (["--factors", "2,2"], r"level 2: factors \(2, 2, 2\) must be at least those of the level before"),
+    (["--factors", "4,2"], r"level 2: factors \(2, 2, 2\) must be at least those of the level before"),
+    (["--factors", "0,2"], r"level 1: factors \(0, 0, 0\) must be at least"),
+    (["--chunks", "0"], "axis z: chunks and shards must be at least 1 long"),
+    (["--chunks", "8", "--shards", "12"], "axis z: shards of 12 are not whole chunks of 8"),
+    (["--scale", "-1"], r"axis z: scale -1\.0 is not a positive number"),
+    (["--scale", "y=nan"], "axis y: scale nan is not a positive number"),
+    (["--limit", "300", "--way", "dask"], "--limit is for --way stream, not for --way dask"),
+])
+def test_options_that_make_no_sense(options: list[str], error: str, volume: Source, tmp_path: Path) -> None:
+    """Each gets an error that names the option, the axis and the value, and leaves no files."""
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(SystemExit, match=f"^make.py: .*{error}"):
+        make.main([str(volume.path), str(tmp_path / "y.zarr"), "--axes", "zyx", *options])
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_sources_that_make_no_sense(tmp_path: Path) -> None:
+    """Files that are not there or not arrays, groups, empty arrays, and dtypes that do not suit the method."""
+    (tmp_path / "text.npy").write_text("no array")
+    (tmp_path / "folder").mkdir()
+    zarr.create_group(tmp_path / "group.zarr").create_array("7", shape=(2, 2), dtype="u1")
+    for name, error in (("none.npy", "does not exist"), ("text.npy", "is neither a .npy file nor the folder of a zarr"),
+                        ("folder", "is neither a .npy"), ("group.zarr", "is a zarr group; choose one of .*: 7")):
+        with pytest.raises(PyramidError, match=error):
+            Source(tmp_path / name)
+    for shape, dtype, method, error in (((0, 3), "u1", "max", r"axis y is empty \(size 0\)"),
+                                        ((3, 3), "?", "mean", "a mean of bool is not bool; choose the method max or"),
+                                        ((3, 3), "u1", "median", "method='median' is none of mean, max, min")):
+        with pytest.raises(PyramidError, match=error):
+            Pyramid(shape, dtype, "yx", ((2, 2),), method, (2, 2))
+    with pytest.raises(onnxpool.PoolTypeError, match="complex128 is not accepted"):
+        Pyramid((3, 3), complex, "yx", ((2, 2),), "max", (2, 2))
+    with pytest.raises(PyramidError, match=r"chunks=\(2,\) must have one value for each of the axes 'yx'"):
+        Pyramid((3, 3), "u1", "yx", ((2, 2),), "max", (2,))
+    with pytest.raises(PyramidError, match=r"level 1: factors \(2,\) must be one for each of the axes 'yx'"):
+        Pyramid((3, 3), "u1", "yx", ((2,),), "max", (2, 2))
