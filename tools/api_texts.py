@@ -129,8 +129,8 @@ OF_XARRAY = {
                  "Whether the result keeps pooled dimensions with size 1. The default differs from that of the "
                  "function for NumPy arrays, and is that of xarray's reductions."),
     "skipna": ("bool, default: False",
-               "Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any "
-               "other element is NaN or NaT. Integers have no NaNs, so nothing changes for them."),
+               "Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without "
+               "any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them."),
     "dtype": ("dtype_like, optional",
               "Dtype of the result: that of `x`, unless it is bool, or a float dtype of at least its precision and "
               "range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for "

@@ -383,7 +383,7 @@ class Operator:
         body = filled(f"return {'reduced' if self.whole else 'windowed'}(", [*fixed, *named], ")", 4)
         source = "\n".join(("@hinted", self.signature(parameters, "Any" if indexed else "Labelled", **OF_NAMES),
                             indented(doc), indented(body)))
-        overloads = (f"@overload\n{self.signature(parameters, result, **OF_NAMES, return_indices=given)} ..."
+        overloads = (f"@overload\n{self.signature(parameters, result, ' ...', **OF_NAMES, return_indices=given)}"
                      for result, given in (("Labelled", "Literal[False] = False"),
                                            ("tuple[Labelled, Labelled]", "Literal[True]"),
                                            ("Labelled | tuple[Labelled, Labelled]", "bool")) if indexed)

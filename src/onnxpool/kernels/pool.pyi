@@ -25,7 +25,7 @@ class Pool:
     def run(
         self, x: NDArray[Any], y: NDArray[Any], threads: int,
         rule: Rule | None = None, indices: NDArray[Any] | None = None,
-    ) -> None: ...
+    ) -> bool: ...
 
 class PlainPool:
     def __new__(

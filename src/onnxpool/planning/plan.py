@@ -101,7 +101,7 @@ class Reducing(Cuttable):
         if not self.reduction.skips or self.reduction.name != "mean":
             return y
         axes, keeps = tuple(self._places()), y.ndim == x.ndim
-        return counted(y, np.sum(~np.isnan(x), axes, np.int64, keepdims=keeps))
+        return counted(y, np.asarray(np.sum(~np.isnan(x), axes, np.int64, keepdims=keeps)))
 
     def total_of(self, taps: int) -> Total:
         """The combination of partial results of so many elements."""

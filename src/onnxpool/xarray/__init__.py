@@ -142,7 +142,8 @@ def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None,
 def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
              dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: bool, skipna: bool = False,
-             coord_func: CoordFunc = "mean", num_threads: int | None = None) -> Labelled | tuple[Labelled, Labelled]: ...
+             coord_func: CoordFunc = "mean",
+             num_threads: int | None = None) -> Labelled | tuple[Labelled, Labelled]: ...
 
 
 @hinted
@@ -242,7 +243,8 @@ def min_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None,
 def min_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None, pads: Pads | None = None,
              dilations: PerDim | None = None, auto_pad: AutoPad | None = None, ceil_mode: int | None = None,
              storage_order: int | None = None, return_indices: bool, skipna: bool = False,
-             coord_func: CoordFunc = "mean", num_threads: int | None = None) -> Labelled | tuple[Labelled, Labelled]: ...
+             coord_func: CoordFunc = "mean",
+             num_threads: int | None = None) -> Labelled | tuple[Labelled, Labelled]: ...
 
 
 @hinted
