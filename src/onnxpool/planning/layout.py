@@ -55,6 +55,9 @@ class Valid(NamedTuple):
     most: int = 0
 
 
+ALL_VALID = Valid()
+
+
 class Setup(NamedTuple):
     """The arguments from which a pool is made."""
 
@@ -111,7 +114,7 @@ def valid_of(request: Request, name: str) -> Valid:
         bits, skips = 64 if dtype.itemsize == 8 else 32, request.reduction.skips and dtype.kind not in MOMENTS
         return Valid(most=orders.repeated(bits, orders.infinity(dtype) if skips else (1 << bits - 1) - 1))
     if name != "valid_mean":
-        return Valid()
+        return ALL_VALID
     pads = any(axis.counts_pads for axis in request.axes)
     held = np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
     counts = (0, -1) if pads else (1, 0)
@@ -241,7 +244,7 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
         fitting = [choice for choice in choices if (choice.step.name, choice.problem.planar) == way[:2]]
         choice = fitting[0] if fitting else choices[0]
     problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
-    own = orders.held_as(request.dtype)
+    own = "bfloat16" if dtype == "float16" and request.dtype.kind != "f" else dtype
     low, high = ranges.safe_range(reduction, own)
     retries = name == reduction.name and ranges.retries(reduction, own)
     reports = name == "valid_mean" and ranges.retries(reduction, own)
@@ -250,7 +253,8 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
                  digits=DTYPES[own].digits, p=-reduction.p if reduction.skips else reduction.p,
                  divides=name == "mean", low=low, high=high,
-                 order=order, valid=valid_of(request, name),
+                 order=order,
+                 valid=valid_of(request, name) if reduction.skips or reduction.indexed else ALL_VALID,
                  reports=reports, is_other=request.dtype.kind not in "fi",
                  few=name == "integer_mean" and integers.taps_of(request.axes) <= integers.FEW_TAPS,
                  least=least, largest=largest, indexed=reduction.indexed, copy=COPY,

@@ -84,8 +84,7 @@ enum { PLACES = 1 };
 enum { FLAT = 128 }; /* measured: writing the indices of more items takes too many streams */
 INLINE vec_t flipped(vec_t v, const Rule *rule) { return (vec_t)((pattern_t)v ^ repeated(rule->order.flip)); }
 #if defined(OF_INTEGERS)
-#define LEAST_KEY ((lane_bits_t){0} - 1 - (lane_bits_t)((pattern_t)((lane_bits_t){0} - 1) >> 1))
-INLINE vec_t vec_none(void) { return LEAST_KEY; }
+INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
 INLINE vec_t masked(vec_t v, const Rule *rule) {
     return v ^ ((v >> (8 * sizeof(acc_t) - 1)) & (vec_t)repeated(rule->order.mask));
 }
@@ -96,7 +95,7 @@ INLINE vec_t vec_key(vec_t v, const Rule *rule) {
     const vec_t left_out = (key ^ (key >> (8 * sizeof(acc_t) - 1))) > (vec_t)repeated(rule->most);
     key -= (key == -1) & ((vec_t){0} - (rule->order.mask != 0));
     key = (vec_t)((pattern_t)flipped(key, rule) - repeated(rule->order.shift));
-    return BLEND(vec_t, left_out, LEAST_KEY, key);
+    return BLEND(vec_t, left_out, vec_none(), key);
 }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return vec_key(widen(x), rule); }
 INLINE vec_t restored(vec_t v, const Rule *rule) {
