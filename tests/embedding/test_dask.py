@@ -61,10 +61,8 @@ def check_windows(seed: int) -> None:
         x, operator, given = call.x, call.operator, {**call.attributes, "channels_last": call.channels_last}
         given |= {} if call.opset is None else {"opset": call.opset}
     else:
-        case = next(case for case in map(cases_axes.random_case, range(seed * 1000, seed * 1000 + 99))
-                    if case.operator in WINDOWED)
-        x, operator, given = case.x, case.operator, {**case.attributes, "axes": case.axes}
-        given |= {"return_indices": True} if case.indexed else {}
+        case = cases_axes.varied_case(seed, WINDOWED)
+        x, operator, given = case.x, case.operator, case.given
     function = getattr(onnxpool, NAMES[operator])
     try:
         truth = function(x, **given)
@@ -82,12 +80,11 @@ def check_windows(seed: int) -> None:
 def check_whole(seed: int) -> None:
     """A random call of a global operator, in random chunks: maxima are exact, sums within the bound."""
     rng = np.random.default_rng(seed)
-    case = next(case for case in map(cases_axes.random_case, range(seed * 1000, seed * 1000 + 99))
-                if case.operator in WHOLE)
+    case = cases_axes.varied_case(seed, WHOLE)
     x = np.ascontiguousarray(case.x).reshape(case.x.shape)
     truth = case.make()(x)
     d = da.from_array(x, chunks=random_chunks(rng, x.shape))
-    y = computed(POOLS[case.operator](d, **case.attributes, axes=case.axes, keepdims=case.keepdims))
+    y = computed(POOLS[case.operator](d, **case.given))
     if case.operator in cases_axes.EXTREMA or all(len(sizes) == 1 for sizes in d.chunks):
         assert np.array_equal(y, truth, equal_nan=y.dtype.kind == "f") or not differs(y, truth), (seed, d.chunks)
     assert cases_axes.difference(case, y, None, truth, None) is None, (seed, d.chunks)

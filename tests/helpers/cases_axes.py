@@ -30,10 +30,15 @@ class Case(NamedTuple):
     indexed: bool
     x: Array
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """The arguments of the call."""
+        more = {"return_indices": True} if self.indexed else {} if self.keepdims else {"keepdims": False}
+        return {**self.attributes, "axes": self.axes, **more}
+
     def make(self) -> Any:
         """The operator of the call."""
-        more = {"return_indices": True} if self.indexed else {} if self.keepdims else {"keepdims": False}
-        return getattr(onnxpool, self.operator)(**self.attributes, axes=self.axes, **more)
+        return getattr(onnxpool, self.operator)(**self.given)
 
 
 def elements(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -101,6 +106,25 @@ def random_case(seed: int) -> Case:
     return Case(operator, named, attributes(rng, operator, [shape[axis] for axis in axes]),
                 operator in WINDOWED or bool(rng.integers(0, 2)),
                 operator in ("MaxPool", "MinPool") and rng.random() < 0.5, x)
+
+
+def varied_case(seed: int, operators: tuple[str, ...] = (*WINDOWED, *WHOLE)) -> Case:
+    """A random call of one of these operators that may also leave NaNs out, or choose the dtype of means."""
+    rng = np.random.default_rng(seed)
+    case = next(case for case in map(random_case, range(seed * 100, seed * 100 + 99)) if case.operator in operators)
+    x: Array = case.x
+    more: dict[str, Any] = {}
+    if "Average" in case.operator and rng.random() < 0.4:
+        dtype = rng.choice(np.array([name for name in INTEGERS if name.kind in "biu"], object))
+        x = laid(rng, elements(rng, x.shape, dtype))
+        result = rng.choice(["float32", "float64", dtype.name])
+        more = {} if result == "bool" else {"dtype": str(result)}
+    elif x.dtype.kind not in "biu" and rng.random() < 0.6:
+        more = {"skipna": True}
+        if x.dtype in FLOATS:
+            x = x.copy()
+            x[rng.random(x.shape) < rng.choice([0.02, 0.3, 0.9])] = np.nan
+    return case._replace(x=x, attributes={**case.attributes, **more})
 
 
 def reordered(case: Case) -> tuple[tuple[int, ...], dict[str, Any]]:
@@ -181,8 +205,10 @@ def difference(case: Case, y: Array, indices: Array | None, truth: Array, places
     if case.operator in EXTREMA:
         return None if np.array_equal(y, truth, equal_nan=y.dtype.kind not in "iub") else "other extrema"
     pooled = tuple(axis % case.x.ndim for axis in case.axes)
-    magnitudes = np.abs(case.x.astype(np.float64)).mean(pooled, keepdims=case.keepdims)
-    unit = float(ml_dtypes.finfo(y.dtype).eps)
+    valid = case.x == case.x
+    magnitudes = np.abs(np.where(valid, case.x, 0).astype(np.float64)).mean(pooled, keepdims=case.keepdims)
+    magnitudes = magnitudes / np.maximum(valid.mean(pooled, keepdims=case.keepdims), 1 / case.x.size)
+    unit = float(ml_dtypes.finfo(y.dtype if y.dtype in FLOATS else np.float64).eps)
     with np.errstate(invalid="ignore"):  # from infinities
         near = np.abs(y.astype(np.float64) - truth.astype(np.float64)) <= 32 * unit * np.maximum(
             magnitudes, np.abs(truth.astype(np.float64)))

@@ -44,7 +44,7 @@ cdef struct Call:
     bint apart                           # whether x must be copied,
     bint y_apart, indices_apart          # and whether results must be
     Py_ssize_t* again                    # counts tiles that are computed again, for tests
-    int* overflowed                      # whether a sum overflowed that nothing recomputes, or NULL
+    int* overflowed                      # not 0 after an overflow of a sum that nothing recomputes; or NULL
     Py_ssize_t far                       # bytes of elements, if caches of a core do not hold them; otherwise 0
 
 cdef struct Sharing:
@@ -280,9 +280,9 @@ cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges
         if sharing.share < sharing.shares:
             return
         raised = sharing.raised[0]
-    if raised and job.retry == NULL and call.overflowed != NULL and not call.overflowed[0] and (
-            not call.rule.divides and has_cause(job, call, ranges)):
-        call.overflowed[0] = 1
+    if raised and not call.rule.divides and job.retry == NULL and call.overflowed != NULL and (
+            has_cause(job, call, ranges)):
+        gather_exceptions(call.overflowed, raised)
     if raised and call.rule.divides and not call.rule.careful:
         count_again(call.again)
         careful = call.rule
