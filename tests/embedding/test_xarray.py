@@ -168,19 +168,25 @@ def field(**sizes: int) -> Any:
         x.assign_coords(coords))
 
 
+def with_holes(x: Any, holes: bool) -> Any:
+    """The array, of which some elements may be missing."""
+    return x.where(np.random.default_rng(2).random(x.shape) > 0.2) if holes else x
+
+
+@pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("boundary", ["trim", "pad"])
 @pytest.mark.parametrize("function", ["mean", "max", "min"])
 @pytest.mark.parametrize("coord_func", ["mean", "min", "max", "median", np.sum])
-def test_blocks_are_those_of_coarsen(boundary: str, function: str, coord_func: Any) -> None:
+def test_blocks_are_those_of_coarsen(holes: bool, boundary: str, function: str, coord_func: Any) -> None:
     """Values, names, attributes and coordinates, with incomplete blocks at the end dropped or kept."""
     pool = {"mean": pools.average_pool, "max": pools.max_pool, "min": pools.min_pool}[function]
-    x = field()
+    x = with_holes(field(), holes)
     by_name = dict.fromkeys(x.coords, coord_func)  # coarsen applies one function to coordinates of dimensions only
     if coord_func is np.sum and boundary == "pad":
         by_name = {"lat": np.nansum, "lon": np.nansum, "area": np.nansum}  # coarsen pads with NaN
     for dims in ({"lat": 4, "lon": 5}, {"lon": 3, "lat": 2}, {"lon": 22}):
         truth = getattr(x.coarsen(dims, boundary=boundary, coord_func=dict(by_name)), function)()
-        y = pool(x, dims, strides=dims, ceil_mode=boundary == "pad", coord_func=by_name)
+        y = pool(x, dims, strides=dims, ceil_mode=boundary == "pad", coord_func=by_name, skipna=holes)
         xr.testing.assert_allclose(y, truth, rtol=1e-13)
         assert (y.name, y.attrs, set(y.xindexes)) == (truth.name, truth.attrs, set(truth.xindexes))
         for name in truth.coords:
@@ -210,18 +216,19 @@ def test_windows_are_those_of_rolling(center: bool, function: str, sizes: tuple[
         assert y.lon.equals(truth.lon)
 
 
+@pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("dim", ["lon", ["lat", "lon"], ("time", "lon"), {"lon"}, None, ...])
 @pytest.mark.parametrize("keepdims", [False, True])
-def test_whole_dimensions_are_those_of_reductions(dim: Any, keepdims: bool) -> None:
+def test_whole_dimensions_are_those_of_reductions(holes: bool, dim: Any, keepdims: bool) -> None:
     """Values, attributes and coordinates."""
-    x = field()
+    x = with_holes(field(), holes)
     for pool, function in ((pools.global_average_pool, "mean"), (pools.global_max_pool, "max"),
                            (pools.global_min_pool, "min")):
         truth = getattr(x, function)(dim, keepdims=keepdims, keep_attrs=True)  # by default since xarray 2025.11
-        y = pool(x, dim, keepdims=keepdims)
+        y = pool(x, dim, keepdims=keepdims, skipna=holes)
         xr.testing.assert_allclose(y, truth, rtol=1e-13)
         assert (y.name, y.attrs, list(y.coords)) == (truth.name, truth.attrs, list(truth.coords))
-    norms = pools.global_lp_pool(x, dim, keepdims=keepdims)
+    norms = pools.global_lp_pool(x, dim, keepdims=keepdims, skipna=holes)
     xr.testing.assert_allclose(norms, (x**2).sum(dim, keepdims=keepdims)**0.5, rtol=1e-13)
 
 
