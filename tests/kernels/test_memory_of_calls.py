@@ -53,3 +53,37 @@ def test_views_of_three_axes_hold_a_mebibyte_at_most(operator, dtype: str, kerne
     except NotImplementedError as reason:
         pytest.skip(str(reason))
     assert held <= PROMISED
+
+
+@pytest.mark.parametrize("name", ["average_pool", "max_pool", "min_pool", "lp_pool"])
+@pytest.mark.parametrize("more", [{"kernel_shape": 3}, {"kernel_shape": 3, "return_indices": True}, {}])
+def test_leaving_nans_out_holds_a_mebibyte_at_most(name: str, more: dict[str, object]) -> None:
+    """No copy or mask of the array is made, wherever NaNs and zeros are."""
+    if "return_indices" in more and name not in ("max_pool", "min_pool"):
+        pytest.skip("no Indices")
+    x = np.random.default_rng(0).integers(-1, 2, (1500, 2000)).astype(np.float32)
+    x[::3] = x[:, ::5] = np.nan
+    pool = getattr(onnxpool, name if more else f"global_{name}")
+    y = pool(x, axes=(0, 1), skipna=True, **more)
+    scratch = Scratch()
+    scratch.call = lambda: pool(x, axes=(0, 1), skipna=True, **more, out=y, num_threads=1)
+    scratch.call()
+    try:
+        held = scratch.track_scratch()
+    except NotImplementedError as reason:
+        pytest.skip(str(reason))
+    assert held <= PROMISED
+
+
+@pytest.mark.parametrize("axes", [(0, 1), 1])
+def test_whole_means_of_large_integers_hold_few_mebibytes(axes: tuple[int, ...] | int) -> None:
+    """Pieces of their elements once took as much as the array."""
+    x = np.random.default_rng(0).integers(-2**63, 2**63 - 1, (500, 20_000), np.int64, endpoint=True)
+    pool, scratch = onnxpool.GlobalAveragePool(axes=axes), Scratch()
+    scratch.call = lambda: pool(x, num_threads=1)
+    scratch.call()
+    try:
+        held = scratch.track_scratch()
+    except NotImplementedError as reason:
+        pytest.skip(str(reason))
+    assert held <= 8 * PROMISED

@@ -7,6 +7,7 @@ NumPy adds whole axes.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from .request import Request
 
 EXACT = 51  # bits of sums that can be recovered from a mean in float64
 LONGEST = 62  # bits of sums in 64-bit integers
+SLAB = 1 << 20  # bytes of elements of which pieces are made at a time, at least
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 FLOAT32_DIGITS, FLOAT64_DIGITS = 24, 53
 
-Sums = Callable[[Array], Array]  # exact sums over windows, as int64
+Piece = Callable[[Array], Array]  # some bits of each element
+Sums = Callable[[Piece], Array]  # exact sums of pieces over windows, as int64
 
 
 def bits_of(dtype: np.dtype[Any]) -> int:
@@ -76,6 +79,13 @@ def magnitude_bits(x: Array) -> int:
     return max(int(x.max()).bit_length(), (~int(x.min()) if x.dtype.kind == "i" else 0).bit_length())
 
 
+def piece_of(x: Array, shift: int, mask: int | None) -> Array:
+    """The bits of elements from a place on, or only those of a mask."""
+    x = x.view(np.uint8) if x.dtype.kind == "b" else x
+    x = x >> shift if shift else x
+    return x if mask is None else x & mask
+
+
 def divided(x: Array, sums: Sums, counts: Array, bits: int) -> tuple[Array, Array]:
     """
     The quotients of sums and counts, rounded down, and the remainders.
@@ -84,20 +94,17 @@ def divided(x: Array, sums: Sums, counts: Array, bits: int) -> tuple[Array, Arra
     ----------
     x : ndarray of int
     sums : callable
-        Adds the elements of windows. Exact for elements of as many bits.
+        Adds pieces of the elements of windows. Exact for pieces of as many bits.
     counts : ndarray of int64
         Divisors, at least 1.
     bits : int
     """
     pieces = max(1, -(-magnitude_bits(x) // bits))
-    held = x.view(np.uint8) if x.dtype.kind == "b" else x
     quotient = rest = np.zeros((), np.uint64 if x.dtype == np.uint64 else np.int64)
     rest = rest.astype(np.int64)
     for piece in range(pieces - 1, -1, -1):
-        part = held >> (bits * piece) if piece else held
-        if piece < pieces - 1:
-            part = part & ((1 << bits) - 1)
-        total = (rest << bits) + sums(part)
+        mask = (1 << bits) - 1 if piece < pieces - 1 else None
+        total = (rest << bits) + sums(partial(piece_of, shift=bits * piece, mask=mask))
         low = total // counts
         rest = total - low * counts
         quotient = (quotient << quotient.dtype.type(bits)) + low.astype(quotient.dtype)
@@ -161,10 +168,10 @@ def means(x: Array, sums: Sums, counts: Array, bits: int, result: np.dtype[Any])
     return y
 
 
-def recovered(mean: Callable[[Array], Array], counts: Array) -> Sums:
+def recovered(x: Array, mean: Callable[[Array], Array], counts: Array) -> Sums:
     """Exact sums from means in float64."""
-    def sums(x: Array) -> Array:
-        total: Array = np.rint(np.where(counts, mean(x.astype(FLOAT64)), 0) * counts)
+    def sums(piece: Piece) -> Array:
+        total: Array = np.rint(np.where(counts, mean(piece(x).astype(FLOAT64)), 0) * counts)
         return total.astype(np.int64)
 
     return sums
@@ -193,16 +200,22 @@ def window_means(x: Array, mean: Callable[[Array], Array], held: np.dtype[Any], 
     if result.kind in "iu" and magnitude_bits(x) <= bits:
         y = np.rint(mean(x.astype(held)))
         return np.where(counts, y, 0).astype(result)
-    return means(x, recovered(mean, counts), counts, bits, result)
+    return means(x, recovered(x, mean, counts), counts, bits, result)
 
 
 def whole_means(x: Array, axes: tuple[int, ...], keepdims: bool, result: np.dtype[Any]) -> Array:
-    """Means over whole axes."""
+    """Means over whole axes. Pieces of elements are made for one slab of the array at a time."""
     taps = math.prod([x.shape[axis] for axis in axes])
     kind = np.uint64 if x.dtype.kind == "u" else np.int64
+    along = max(axes, key=lambda axis: x.shape[axis], default=0)
+    slabs = 1
+    if axes and bits_of(x.dtype) > LONGEST - taps.bit_length():
+        slabs = min(-(-x.nbytes // (SLAB + 8 * x.nbytes // taps)), x.shape[along])
 
-    def sums(part: Array) -> Array:
-        total: Array = part.sum(axis=axes, dtype=kind, keepdims=keepdims)
-        return total.astype(np.int64)
+    def sums(piece: Piece) -> Array:
+        total = np.zeros((), np.int64)
+        for slab in np.array_split(x, slabs, along) if axes else [x]:
+            total = total + piece(slab).sum(axis=axes, dtype=kind, keepdims=keepdims).astype(np.int64)
+        return total
 
     return means(x, sums, np.full((), taps, np.int64), LONGEST - taps.bit_length(), result)
