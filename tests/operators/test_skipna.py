@@ -203,7 +203,9 @@ def test_sums_that_overflow(dtype):
         windows = sliding_window_view(wide, kernel)
         truth = np.ldexp(np.nanmean(windows, (-2, -1)), 100)
         np.testing.assert_allclose(y, truth, 8 * float(ml_dtypes.finfo(kind).eps))
-    np.testing.assert_array_equal(onnxpool.global_average_pool(x[:7], axes=(0, 1), skipna=True), most)
+    for keepdims in (True, False):
+        y = onnxpool.global_average_pool(x[:7], axes=(0, 1), skipna=True, keepdims=keepdims)
+        np.testing.assert_array_equal(y, most)
 
 
 def test_counts_beyond_those_that_float32_represents():

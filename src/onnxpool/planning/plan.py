@@ -365,7 +365,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         """Compute means again that are not finite, from elements that are scaled down."""
         scale = x.dtype.type(2.0**64)
         for part in self._parts(Limit(None, CONVERTED, strict=False)):
-            means = y[part.outputs]
+            means = y[(*part.outputs, ...)]  # an array even if y has no axes
             again = part(x[part.inputs] / scale, num_threads=team) * scale
             np.copyto(means, again, where=~np.isfinite(means))
 
