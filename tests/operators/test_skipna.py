@@ -192,12 +192,12 @@ def test_sums_that_overflow(dtype):
     """Means of large numbers are finite, and infinities stay."""
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     most = ml_dtypes.finfo(kind).max
-    x = np.full((40, 300), most, kind)
+    x = np.full((20, 120), most, kind)
     x[:, ::3] = np.nan
     x[7, 1:50] = np.inf
     x[9, 100:] = 1
     x[11, 1:] = -most
-    for kernel in ((1, 4), (1, 300), (5, 40)):
+    for kernel in ((1, 4), (1, 120), (5, 20)):
         y = onnxpool.average_pool(x, kernel, axes=(0, 1), skipna=True).astype(np.float64)
         wide = np.ldexp(x.astype(np.float64), -100)
         windows = sliding_window_view(wide, kernel)
