@@ -245,3 +245,17 @@ def test_the_dtype_of_the_result_belongs_to_the_operator() -> None:
     assert repr(op) == "AveragePool(kernel_shape=2, opset=28, axes=(0,), dtype='float32')"
     assert pickle.loads(pickle.dumps(op)) == op != onnxpool.AveragePool(kernel_shape=2, axes=0)
     assert pickle.loads(pickle.dumps(op.plan((3,), "uint8"))).result_dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", [">u8", ">i8", ">u4", ">i2"])
+def test_byte_swapped_integers(dtype):
+    """Means of those with the largest bit set were once negative."""
+    limits = np.iinfo(dtype)
+    x = np.array([limits.max - 10, limits.max - 20, limits.min, 7], dtype)
+    native = x.astype(x.dtype.newbyteorder("="))
+    for result in (None, "float32", native.dtype):
+        for name, kernel in (("average_pool", (2,)), ("global_average_pool", ())):
+            pool = getattr(onnxpool, name)
+            np.testing.assert_array_equal(pool(x, *kernel, axes=0, dtype=result),
+                                          pool(native, *kernel, axes=0, dtype=result))
+    assert onnxpool.average_pool(np.array([2**63 + 10, 2**63 + 20], ">u8"), 2, axes=0).item() == 2.0**63

@@ -316,3 +316,87 @@ def test_dask(name):
             np.testing.assert_allclose(y.astype(float), whole.astype(float), 64 * float(ml_dtypes.finfo(dtype).eps))
         else:
             assert y.tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_threads_share_whole_channels(dtype):
+    """Their totals are pairs, which once took twice the memory that was there."""
+    rng = np.random.default_rng(6)
+    for shape, axes in (((1000, 100), 0), ((20_000, 150), 0), ((3, 100_000), 1), ((700, 900), (0, 1)),
+                        ((900, 7, 60), 0)):
+        x = with_nans(rng, rng.standard_normal(shape).astype(dtype))
+        op = onnxpool.GlobalAveragePool(axes=axes, skipna=True)
+        assert op(x, num_threads=2).tobytes() == op(x, num_threads=1).tobytes()
+
+
+@pytest.mark.parametrize("dtype", cases_axes.FLOATS, ids=str)
+def test_norms_of_infinite_order(dtype):
+    """They are the largest magnitudes."""
+    rng = np.random.default_rng(7)
+    for _ in range(50):
+        x = with_nans(rng, rng.choice([-3, -0.0, 0, 2, np.inf], tuple(rng.integers(1, 9, 2))).astype(dtype))
+        y = onnxpool.lp_pool(x, 2, pads=1, axes=(0, 1), p=2**53, skipna=True).astype(np.float64)
+        padded = np.pad(np.abs(x.astype(np.float64)), 1, constant_values=np.nan)
+        np.testing.assert_array_equal(y, np.fmax.reduce(sliding_window_view(padded, (2, 2)), (-2, -1)))
+        whole = onnxpool.global_lp_pool(x, axes=1, p=2**53, skipna=True, keepdims=False).astype(np.float64)
+        np.testing.assert_array_equal(whole, np.fmax.reduce(np.abs(x.astype(np.float64)), 1))
+
+
+def test_signalling_nans_in_shares():
+    """NumPy's fmax and fmin would return them."""
+    for dtype, bits in (("float32", 0x7F800001), ("float64", 0xFFF0000000000001)):
+        none = np.array([bits], f"u{np.dtype(dtype).itemsize}").view(dtype)
+        for numbers in ([9.0, 1.0], [1.0]):
+            x = np.insert(np.array(numbers, dtype), len(numbers) - 1, none)
+            for name, best in (("GlobalMaxPool", np.nanmax), ("GlobalMinPool", np.nanmin)):
+                plan = getattr(onnxpool, name)(axes=0, skipna=True).plan(x.shape, x.dtype)
+                assert plan.combine(share(x[share.inputs]) for share in plan.partials(n=len(x))) == best(x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_windows_without_nans_whose_sums_overflow_have_the_usual_bits(dtype):
+    """NaNs elsewhere change nothing here, either."""
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    rng, most = np.random.default_rng(8), float(ml_dtypes.finfo(kind).max)
+    for _ in range(100):
+        x = (rng.standard_normal(40) * rng.choice([1e-20, 1, most / 4], 40)).astype(kind)
+        x[20] = np.nan
+        usual = onnxpool.average_pool(x, 5, axes=0)
+        y = onnxpool.average_pool(x, 5, axes=0, skipna=True)
+        untouched = ~np.isnan(usual)
+        assert y[untouched].tobytes() == usual[untouched].tobytes()
+
+
+def test_callers_see_no_floating_point_exceptions():
+    """Not even with NumPy's strictest settings."""
+    none = np.array([0x7F800001], np.uint32).view(np.float32)
+    with np.errstate(all="raise"):
+        onnxpool.average_pool(np.array([3e38, 3e38, 1e-40], np.float32), 2, axes=0, skipna=True)
+        onnxpool.average_pool(np.concatenate([none, np.full(3, 3e38, np.float32)]), 2, axes=0, skipna=True)
+        onnxpool.average_pool(np.concatenate([none, none]), 2, axes=0, dtype="float64")
+        onnxpool.average_pool(np.array([-1, 1, 0], np.int32), 2, axes=0, dtype="float32")
+        onnxpool.max_pool(none, 1, axes=0, skipna=True, return_indices=True)
+
+
+def test_combined_means_near_the_limits():
+    """The largest number is not exceeded, and wider results have their precision."""
+    x = np.full(60, np.finfo(np.float64).max)
+    x[5] = np.nan
+    for size in range(6, 60):
+        plan = onnxpool.GlobalAveragePool(axes=0, keepdims=False, skipna=True).plan((size,), x.dtype)
+        y = plan.combine(share(x[:size][share.inputs]) for share in plan.partials(n=3))
+        assert float(y) == pytest.approx(x[0], rel=1e-15)
+    x = np.array([0.1, 0.2, 0.3], np.float32)
+    plan = onnxpool.GlobalAveragePool(axes=0, keepdims=False, dtype="float64").plan(x.shape, x.dtype)
+    y = plan.combine(share(x[share.inputs]) for share in plan.partials(n=2))
+    assert float(y) == pytest.approx(x.mean(dtype=np.float64), rel=1e-15)
+
+
+def test_partial_results_of_other_plans_are_refused():
+    """Those of means without NaNs have counts."""
+    x = np.array([1.0, np.nan, 3.0])
+    plans = [onnxpool.GlobalAveragePool(axes=0, skipna=skipna).plan(x.shape, x.dtype) for skipna in (False, True)]
+    for plan, other in (plans, plans[::-1]):
+        with pytest.raises(onnxpool.PoolError, match="counts of elements"):
+            plan.combine(share(x[share.inputs]) for share in other.partials(n=2))
+    assert "NaNs are left out, and not counted by divisors" in plans[1].explain()

@@ -145,7 +145,7 @@ cdef inline Py_ssize_t parts_of(const Job* job, const Call* call, int threads) n
     cdef Py_ssize_t n
     if not job.shares or job.tasks >= threads or job.rank > 1 or call.apart or call.y_apart:
         return 0
-    n = min(MOST_PARTS * threads, TOTALS // (job.tile_items * part_bytes_of(job.tile_lanes)))
+    n = min(MOST_PARTS * threads, TOTALS // (job.tile_items * part_bytes_of(job.tile_lanes, job.acc_bytes)))
     return n if n >= FEWEST_PARTS * threads else 0
 
 
@@ -289,7 +289,7 @@ cdef class Pool:
         setup, form = self.setup, self.setup.form
         cdef const Unit* unit = unit_of(stage.unit)
         job.step, job.copy = <Step> unit.run, <CopyStep> unit_of(setup.copy).run
-        job.itemsize, job.retries = setup.itemsize, retries
+        job.itemsize, job.acc_bytes, job.retries = setup.itemsize, setup.acc_bytes, retries
         if len(setup.stages) > 1 or setup.reports:
             job.extremes = extremes_of(setup.digits, setup.least, setup.largest)
         if retries:
@@ -410,7 +410,7 @@ cdef class Pool:
             room *= job.axis[a].size
         call.far = room if not call.apart and room > CACHED and fetches() else 0
         shared = (parts_of(&self.jobs[DIVIDED], &call, threads) * self.jobs[DIVIDED].tile_items
-                  * part_bytes_of(self.jobs[DIVIDED].tile_lanes))
+                  * part_bytes_of(self.jobs[DIVIDED].tile_lanes, self.jobs[DIVIDED].acc_bytes))
         team = enter_team(threads if self.jobs[DIVIDED].tasks > 1 or shared else 1)
         if team.threads > 1:
             job = &self.jobs[DIVIDED]

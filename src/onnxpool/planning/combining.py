@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
+from ..dtypes import MOMENTS
 from . import integers
 from .request import MERGES, Reduction
 
@@ -47,6 +48,8 @@ class Total:
         with np.errstate(all="ignore"):  # infinities and NaNs are results
             if reduction.name in MERGES or np.isinf(reduction.p):
                 merge = MERGES.get(reduction.name, MERGES["max"])[reduction.skips]
+                if reduction.skips and value.dtype.kind not in MOMENTS:
+                    value = np.where(np.isnan(value), np.nan, value).astype(value.dtype)  # fmax returns signalling NaNs
                 value = value if reduction.name in MERGES else value.astype(np.float64)
                 self.value = value if self.value is None else getattr(np, merge)(self.value, value)
             elif reduction.name == "mean":
@@ -91,7 +94,8 @@ class Total:
                 value = self.scale * value ** (1 / self.reduction.p)
             if value is not None and self.valid is not None:
                 if self.reduction.name == "mean":
-                    value = value * (self.taps / self.valid)
+                    most = np.where(np.isfinite(value), np.finfo(np.float64).max, np.inf)
+                    value = np.clip(value * (self.taps / self.valid), -most, most)
                 value = np.where(self.valid, value, np.nan)
                 if dtype is None and self.reduction.name == "mean":
                     return counted(value, self.valid)

@@ -136,7 +136,11 @@ class Cuttable(Plan):
 
     def _wide_dtype(self) -> str | None:
         """The dtype of partial results, where it differs from the array's."""
-        return None if self.reduction.name in MERGES else DTYPES[dtype_name(self.dtype)].wide
+        if self.reduction.name in MERGES:
+            return None
+        if self.dtype.kind not in "biu" and self.result_dtype != self.dtype:  # it is wider
+            return dtype_name(self.result_dtype)
+        return DTYPES[dtype_name(self.dtype)].wide
 
     def _shares(self, limit: Limit) -> Iterator[Share]:
         if self.operator.windowed or self.operator.quantised:

@@ -100,7 +100,7 @@ def divided(x: Array, sums: Sums, counts: Array, bits: int) -> tuple[Array, Arra
     bits : int
     """
     pieces = max(1, -(-magnitude_bits(x) // bits))
-    quotient = rest = np.zeros((), np.uint64 if x.dtype == np.uint64 else np.int64)
+    quotient = rest = np.zeros((), np.uint64 if x.dtype.kind == "u" and x.dtype.itemsize == 8 else np.int64)
     rest = rest.astype(np.int64)
     for piece in range(pieces - 1, -1, -1):
         mask = (1 << bits) - 1 if piece < pieces - 1 else None

@@ -65,6 +65,7 @@ class Setup(NamedTuple):
     joined: int  # trailing axes that count as one in the order of sums, although there are gaps between them
     form: Form
     itemsize: int
+    acc_bytes: int  # of an accumulator
     digits: int  # digits of a float's significand
     p: float
     divides: bool  # whether totals are divided
@@ -251,8 +252,8 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     least, largest = ranges.harmless(reduction, own, problem.axes) if retries or reports else (0.0, math.inf)
     groups = math.prod([dim.size for dim in form.groups])
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
-                 digits=DTYPES[own].digits, p=-reduction.p if reduction.skips else reduction.p,
-                 divides=name == "mean", low=low, high=high,
+                 acc_bytes=problem.acc_bytes, digits=DTYPES[own].digits,
+                 p=-reduction.p if reduction.skips else reduction.p, divides=name == "mean", low=low, high=high,
                  order=order,
                  valid=valid_of(request, name) if reduction.skips or reduction.indexed else ALL_VALID,
                  reports=reports, is_other=request.dtype.kind not in "fi",

@@ -40,7 +40,7 @@ def order_of(extremum: str, dtype: np.dtype[Any], skips: bool = False) -> Order:
     sign, flip = 1 << bits - 1, -1 if extremum == "min" else 0
     nans = (1 << row.digits - 1) - 1 if row.digits else 0  # of either sign
     if extremum == "magnitude":  # a negative element loses its sign, and then all are unsigned integers
-        mask, flip, shift = sign, sign, -nans if skips else 0
+        mask, flip, shift = sign, 0 if skips else sign, -nans if skips else 0
     elif row.digits:  # a sign and a magnitude; the NaNs of either sign are beyond infinity
         mask, shift = sign - 1, -nans if skips else nans
     else:

@@ -51,6 +51,8 @@ class Reducing(Cuttable):
 
     __slots__ = ()
 
+    _joins = False  # whether arrays are made contiguous first, because their strides would change the order of sums
+
     def explain(self) -> Explanation:
         """As `Plan.explain` describes, with form and route."""
         dtypes = self.dtype.name, self.result_dtype.name
@@ -84,7 +86,11 @@ class Reducing(Cuttable):
 
     def _combined(self, partials: Iterable[Partial]) -> Array:
         total = self.total_of(math.prod(axis.size for axis in self.axes))
+        counts = self.reduction.skips and self.reduction.name == "mean"
         for value, taps in partials:
+            if (value.dtype.names is not None) != counts:
+                raise PoolError(f"{self.label}: a partial result {'lacks' if counts else 'has'} counts of elements "
+                                f"that are not NaN; give those of this plan's shares", self.label, "partials")
             if value.shape != self.output_shape:
                 raise PoolError(f"{self.label}: a partial result has shape {value.shape}, but the result has "
                                 f"{self.output_shape}; give those of this plan's shares", self.label, "partials",
@@ -115,7 +121,7 @@ class Reducing(Cuttable):
         """The array in which a kernel stores a result: the given one, unless it overlaps x."""
         if out is not None:
             check_out(self.label, out, self.output_shape, dtype)
-            if not np.may_share_memory(x, out):
+            if not np.may_share_memory(x, out) and (out.flags.c_contiguous or not self._joins):
                 return out
         return allocate(self.label, self.output_shape, dtype, self._order(x))
 
@@ -225,6 +231,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
             lines.append("  if this axis holds colours, name the pooled ones: axes=(0, 1)")
         if self._wide is not None and not self._by_numpy:
             lines.append(f"{self.dtype.name} becomes {self._wide.dtype.name}, a part at a time")
+        if self.reduction.skips:
+            lines.append("NaNs are left out" + (", and not counted by divisors" if self._divided else ""))
         return lines
 
     # Cutting
@@ -321,13 +329,15 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if self._picked is not None:
             np.copyto(y, x[self._picked])
         elif self._wide is not None:
-            self._convert(self._wide, x, y, indices, team)
+            with np.errstate(all="ignore"):  # elements may be signalling NaNs
+                self._convert(self._wide, x, y, indices, team)
         else:
             x = np.ascontiguousarray(x) if self._joins else x
             pool = self._pool(x, y, indices)
             overflowed = pool.run(x, y, team, rule, indices)
             if self._mends:
-                self._mend(x, y, indices, overflowed, team)
+                with np.errstate(all="ignore"):
+                    self._mend(x, y, indices, overflowed, team)
             elif not self._plain and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
                 self._plain.append(kernels.PlainPool(
                     pool, x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype, quantised=self._quantised,
@@ -362,11 +372,16 @@ class WindowPlan(kernels.PlainCall, Reducing):
                 values[zeros] = x[np.unravel_index(found[zeros], self.shape, order)]
 
     def _rescale(self, x: Array, y: Array, team: int) -> None:
-        """Compute means again that are not finite, from elements that are scaled down."""
+        """Compute means again that are not finite: without NaNs as usual, and others from elements that are scaled
+        down."""
+        request = self.request._replace(reduction=self.reduction._replace(skips=False))
+        usual = WindowPlan(self.operator, request, joins=self._joins)
         scale = x.dtype.type(2.0**64)
-        for part in self._parts(Limit(None, CONVERTED, strict=False)):
-            means = y[(*part.outputs, ...)]  # an array even if y has no axes
-            again = part(x[part.inputs] / scale, num_threads=team) * scale
+        for part, other in zip(*[plan._parts(Limit(None, CONVERTED, strict=False)) for plan in (usual, self)],
+                               strict=True):
+            means, elements = y[(*part.outputs, ...)], x[part.inputs]  # an array even if y has no axes
+            again = part(elements, num_threads=team)
+            again = np.where(np.isnan(again), other(elements / scale, num_threads=team) * scale, again)
             np.copyto(means, again, where=~np.isfinite(means))
 
     def _convert(self, wide: "WindowPlan", x: Array, y: Array, indices: Array | None, team: int) -> None:

@@ -146,9 +146,11 @@ static inline int bits_of(ptrdiff_t n) { return 64 - __builtin_clzll((unsigned l
 static inline ptrdiff_t ceil_div(ptrdiff_t a, ptrdiff_t b) { return (a + b - 1) / b; }
 static inline ptrdiff_t round_up(ptrdiff_t n, ptrdiff_t unit) { return ceil_div(n, unit) * unit; }
 
-/* The bytes of the totals of a part: accumulators of at most 64 bits for all lanes, another row of few lanes, and what a
- * register may read after them. */
-static inline ptrdiff_t part_bytes_of(ptrdiff_t lanes) { return 8 * round_up(lanes, 8) + 2 * ONNXPOOL_FULL_ROW; }
+/* The bytes of the totals of a part: accumulators for all lanes, another row of few lanes, and what a register may read
+ * after them. */
+static inline ptrdiff_t part_bytes_of(ptrdiff_t lanes, ptrdiff_t acc_bytes) {
+    return acc_bytes * round_up(lanes, 64 / acc_bytes) + 2 * ONNXPOOL_FULL_ROW;
+}
 
 /* Prefetches the cache lines of a range of bytes. */
 static inline void fetch(const void *x, ptrdiff_t bytes) {

@@ -62,7 +62,7 @@ cdef extern from "job.h" nogil:
         char* totals
         Py_ssize_t parts, part_bytes
 
-    Py_ssize_t part_bytes_of(Py_ssize_t lanes) noexcept
+    Py_ssize_t part_bytes_of(Py_ssize_t lanes, Py_ssize_t acc_bytes) noexcept
     int bits_of(Py_ssize_t n) noexcept
     Py_ssize_t ceil_div(Py_ssize_t a, Py_ssize_t b) noexcept
     Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t unit) noexcept

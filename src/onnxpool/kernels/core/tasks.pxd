@@ -28,7 +28,7 @@ cdef struct Job:
     bint rows                            # whether the step needs contiguous rows
     bint gathers                         # whether it copies strided elements itself
     bint shares                          # whether several threads can share a tile
-    Py_ssize_t itemsize
+    Py_ssize_t itemsize, acc_bytes
     Py_ssize_t tasks
     Py_ssize_t x_room, y_room, index_room  # bytes for the copies of a tile, if arrays are apart
     Py_ssize_t scratch                   # bytes that the step needs
@@ -262,7 +262,7 @@ cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges
     set_tile(&tile, job, ranges, call)
     if sharing != NULL:
         tile.share, tile.shares, tile.totals = sharing.share, sharing.shares, sharing.totals
-        tile.parts, tile.part_bytes = sharing.parts, part_bytes_of(job.tile_lanes)
+        tile.parts, tile.part_bytes = sharing.parts, part_bytes_of(job.tile_lanes, job.acc_bytes)
     tile.scratch = places + (job.index_room if call.indices_apart else 0)
     set_source(&tile, job, call, ranges, x_stride, memory)
     tile.y = target_of(&copy, job, ranges, &call.y, call.y_apart, y_stride, results)
