@@ -348,9 +348,9 @@ def test_signalling_nans_in_shares():
         none = np.array([bits], f"u{np.dtype(dtype).itemsize}").view(dtype)
         for numbers in ([9.0, 1.0], [1.0]):
             x = np.insert(np.array(numbers, dtype), len(numbers) - 1, none)
-            for name, best in (("GlobalMaxPool", np.nanmax), ("GlobalMinPool", np.nanmin)):
+            for name, best in (("GlobalMaxPool", max), ("GlobalMinPool", min)):
                 plan = getattr(onnxpool, name)(axes=0, skipna=True).plan(x.shape, x.dtype)
-                assert plan.combine(share(x[share.inputs]) for share in plan.partials(n=len(x))) == best(x)
+                assert plan.combine(share(x[share.inputs]) for share in plan.partials(n=len(x))) == best(numbers)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
