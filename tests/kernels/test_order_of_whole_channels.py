@@ -133,3 +133,17 @@ def test_quantised_means_of_shared_channels_are_exact(dtype, monkeypatch):
             last = onnxpool.qlinear_global_average_pool(x, *given, channels_last=True, num_threads=num_threads)
             assert np.array_equal(y[:, :, 0], expected), (x.shape, num_threads)
             assert np.array_equal(last[:, 0], expected), (x.shape, num_threads)
+
+
+@pytest.mark.parametrize("name", ["GlobalAveragePool", "GlobalLpPool"])
+def test_the_strides_of_results_do_not_change_the_order(name):
+    """Axes of arrays once merged only if those of results did."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        x = rng.standard_normal(tuple(rng.integers(1, 6, 5)))
+        axes = tuple(map(int, rng.permutation(5)[:2]))
+        op = getattr(onnxpool, name)(axes=axes)
+        y = op(x)
+        for out in (np.empty(y.shape[::-1]).T, np.empty([2 * size for size in y.shape])[(slice(None, None, 2),) * 5]):
+            assert op(x, out=out) is out
+            assert out.tobytes() == y.tobytes()

@@ -21,7 +21,7 @@ from . import integers, layout, quantisation, ways
 from . import steps as table
 from .combining import Total, counted
 from .cutting import Cuttable
-from .request import Reduction, Request, picked
+from .request import MERGES, Reduction, Request, picked
 
 INDEX = np.dtype(np.int64)
 MOST_POOLS = 16  # maximum number of pools that a plan keeps for arrays of different strides
@@ -50,8 +50,6 @@ class Reducing(Cuttable):
     """The base of plans for whole arrays and for parts."""
 
     __slots__ = ()
-
-    _joins = False  # whether arrays are made contiguous first, because their strides would change the order of sums
 
     def explain(self) -> Explanation:
         """As `Plan.explain` describes, with form and route."""
@@ -117,11 +115,15 @@ class Reducing(Cuttable):
         """The axes of a result in memory order, slowest first. None stands for row-major order."""
         return None
 
+    def _takes(self, out: Array) -> bool:
+        """Whether results can be stored in an array of these strides."""
+        return True
+
     def _result(self, x: Array, out: Array | None, dtype: np.dtype[Any]) -> Array:
-        """The array in which a kernel stores a result: the given one, unless it overlaps x."""
+        """The array in which a kernel stores a result: the given one, unless it overlaps x or its strides matter."""
         if out is not None:
             check_out(self.label, out, self.output_shape, dtype)
-            if not np.may_share_memory(x, out) and (out.flags.c_contiguous or not self._joins):
+            if not np.may_share_memory(x, out) and self._takes(out):
                 return out
         return allocate(self.label, self.output_shape, dtype, self._order(x))
 
@@ -323,6 +325,11 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     def _order(self, x: Array) -> tuple[int, ...] | None:
         return None if self.request.channel is None else layout.memory_order(x, self.request.channel)
+
+    def _takes(self, out: Array) -> bool:
+        """Sums over whole axes would have another order if the strides of the result were others."""
+        whole = self.reduction.whole and self.request.channel is None and self.reduction.name not in MERGES
+        return not whole or bool(out.flags.c_contiguous)
 
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
         """Reduce an array, which is not empty, into arrays that do not overlap it."""
