@@ -133,8 +133,8 @@ OF_XARRAY = {
                "any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them."),
     "dtype": ("dtype_like, optional",
               "Dtype of the result: that of `x`, unless it is bool, or a float dtype of at least its precision and "
-              "range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for "
-              "integers and bool."),
+              "range. For integers, these are float32 and float64. Default is the dtype of `x`, which can also be "
+              "datetime64 or timedelta64, or float64 for integers and bool."),
     "coord_func": ('str, callable, or mapping from names of coordinates to these, default: "mean"',
                    'Function that computes the coordinate of a window from those of its elements: "first" or "last", '
                    'the name of a reduction of xarray, such as "min", or a function that is called like '

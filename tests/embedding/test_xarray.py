@@ -584,7 +584,7 @@ def lazy(x: Any) -> Any:
     return da.from_array(x, chunks=3).map_blocks(refusing, meta=np.empty((0,) * x.ndim, x.dtype))
 
 
-@pytest.mark.parametrize("coord_func", ["mean", "median", np.max])
+@pytest.mark.parametrize("coord_func", ["mean", "median", "min", "first", np.max])
 def test_nothing_is_computed(coord_func: Any) -> None:
     """Neither of the data nor of coordinates, whatever their function."""
     x = field(lat=8, lon=12)
@@ -674,7 +674,7 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
     "both": (lambda: pools.max_pool(X, {"x": 2}, pads=1, auto_pad="SAME_UPPER"), "given together", ("pads",)),
     "strings": (lambda: pools.max_pool(X, {"x": 2}), r"no mean.*drop_vars\('s'\).*\(coordinate 's'\)",
                 ("coord_func", None, "mean")),
-    "variable": (lambda: pools.max_pool(SET, {"x": 2}), r"\(variable 's'\)", ("X", None)),
+    "variable": (lambda: pools.max_pool(SET, {"x": 2}), r"\(variable 's'; x.drop_vars\('s'\) leaves", ("X", None)),
     "name": (lambda: pools.max_pool(NUMBERS, {"x": 2}, coord_func="average"), "one of mean, median",
              ("coord_func", None, "average")),
     "function": (lambda: pools.max_pool(NUMBERS, {"x": 2}, coord_func={"x": 3}), "like numpy.mean",
@@ -739,7 +739,7 @@ def test_other_arrays_are_refused() -> None:
     data = xr.DataArray(Foreign(np.zeros(6)), dims="x")
     assert type(data.data) is Foreign
     for x, where in ((data, ""), (xr.DataArray(np.zeros(6), dims="x", coords={"c": data}), r"\(coordinate 'c'\)"),
-                     (data.to_dataset(name="d"), r"\(variable 'd'\)")):
+                     (data.to_dataset(name="d"), r"\(variable 'd'; x.drop_vars\('d'\)")):
         with pytest.raises(onnxpool.PoolTypeError, match=rf"Foreign, but only NumPy and dask.*as_numpy\(\).*{where}"):
             pools.max_pool(x, {"x": 2})
 
@@ -760,6 +760,20 @@ def test_the_page_has_equivalent_calls() -> None:
     """Rows that the test above does not find would not be tested."""
     lines = PAGE.partition("## Equivalent calls")[2].partition("\n## ")[0].splitlines()
     assert len(CALLS) == sum(line.startswith("| ") for line in lines) - 1 > 5
+
+
+def test_what_xarray_does() -> None:
+    """Weighted means, wrapped windows and calendar blocks, as the page shows them."""
+    x = field(time=7, lat=6, lon=8).drop_vars("kind")
+    rows = re.findall(r"`(.*)` \|$", PAGE.partition("## What xarray does")[2].partition("```")[0], re.MULTILINE)
+    weighted, wrapped, months = (eval(row, {"x": x, "np": np, "max_pool": pools.max_pool}) for row in rows)
+    weights = np.cos(np.deg2rad(x.lat)) * xr.ones_like(x)
+    whole = pools.global_average_pool(x * weights, ["lat", "lon"]) / pools.global_average_pool(weights, ["lat", "lon"])
+    xr.testing.assert_allclose(weighted, whole)
+    rolled = [np.roll(x.values, shift, -1) for shift in (-1, 0, 1)]
+    np.testing.assert_array_equal(wrapped.values, np.max(rolled, axis=0))
+    assert wrapped.coords.equals(x.coords)
+    assert months.time.values.tolist() == [x.time.values[0].astype("M8[M]").astype("M8[ns]").astype(int)]
 
 
 def test_files_that_are_not_loaded(tmp_path: Any) -> None:

@@ -70,7 +70,8 @@ def average_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = N
         Whether the divisor counts padding.
     dtype : dtype_like, optional
         Dtype of the result: that of `x`, unless it is bool, or a float dtype of at least its precision and range. For
-        integers, these are float32 and float64. Default is the dtype of `x`, or float64 for integers and bool.
+        integers, these are float32 and float64. Default is the dtype of `x`, which can also be datetime64 or
+        timedelta64, or float64 for integers and bool.
     skipna : bool, default: False
         Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
         element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
@@ -415,7 +416,8 @@ def global_average_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False
         arrays, and is that of xarray's reductions.
     dtype : dtype_like, optional
         Dtype of the result: that of `x`, unless it is bool, or a float dtype of at least its precision and range. For
-        integers, these are float32 and float64. Default is the dtype of `x`, or float64 for integers and bool.
+        integers, these are float32 and float64. Default is the dtype of `x`, which can also be datetime64 or
+        timedelta64, or float64 for integers and bool.
     skipna : bool, default: False
         Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
         element is NaN or NaT. Integers have no NaNs, so nothing changes for them.

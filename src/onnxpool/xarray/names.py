@@ -151,13 +151,14 @@ def check_data(label: str, data: Any) -> None:
 
 
 @contextmanager
-def about(owner: str, dims: Sequence[Hashable]) -> Iterator[None]:
-    """Add to errors which variable they concern, and the name of an axis."""
+def about(owner: str, dims: Sequence[Hashable], way: str = "") -> Iterator[None]:
+    """Add to errors which variable they concern, the name of an axis, and a way out of errors about types of data."""
     try:
         yield
     except (PoolError, PoolTypeError) as error:
         axis = "" if error.axis is None else f"axis {error.axis} is {dims[error.axis]!r}"
         if not axis and not owner:
             raise
-        raise type(error)(f"{error} ({' of '.join(filter(None, (axis, owner)))})", error.operator, error.attribute,
+        notes = " of ".join(filter(None, (axis, owner))) + way * isinstance(error, PoolTypeError)
+        raise type(error)(f"{error} ({notes})", error.operator, error.attribute,
                           axis=error.axis, value=error.value) from None

@@ -88,7 +88,8 @@ def results(x: Any, call: Call, pooled: Callable[[Hashable, xr.Variable], xr.Var
             values[name] = variable
             continue
         op = call.along(variable.dims)
-        with about(f"variable {name!r}" if whole else "", variable.dims):
+        owner, way = (f"variable {name!r}", f"; x.drop_vars({name!r}) leaves it out") if whole else ("", "")
+        with about(owner, variable.dims, way):
             check_sizes(call, variable)
             if averages_moments(call, variable.dtype):
                 y = means_of_moments(variable.data, call, variable.dims, bool(call.given["skipna"]), num_threads)
