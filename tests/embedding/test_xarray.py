@@ -388,6 +388,17 @@ def test_functions_are_called_for_few_windows_at_a_time() -> None:
     np.testing.assert_array_equal(y.p.values, wanted)
 
 
+@pytest.mark.parametrize("function", ["mean", "first", "min", "median", np.max])
+def test_coordinates_without_elements(function: Any) -> None:
+    """Another dimension than the pooled one may be empty."""
+    dates = np.zeros((0, 6), "M8[s]")
+    x = xr.DataArray(np.zeros((0, 6)), dims=("y", "x"), coords={"p": (("y", "x"), np.zeros((0, 6)))})
+    assert pools.max_pool(x, {"x": 2}, coord_func=function).p.shape == (0, 5)
+    if function in ("mean", "first", "min"):
+        y = pools.max_pool(x.assign_coords(p=(("y", "x"), dates)), {"x": 2}, coord_func=function)
+        assert (y.p.shape, y.p.dtype) == ((0, 5), dates.dtype)
+
+
 def test_nothing_to_pool() -> None:
     """Arrays without dimensions and datasets without variables are returned, as in reductions of xarray."""
     for pool in (pools.global_max_pool, pools.global_average_pool):

@@ -135,7 +135,7 @@ class Coordinate(NamedTuple):
     def in_slabs(self, windows: Array, ndim: int) -> Array:
         """The values of the function, which is called for few windows at a time, because it may copy them."""
         axis = int(np.argmax(windows.shape[:ndim]))
-        size = max(1, windows.shape[axis] * SLAB // windows.size)
+        size = max(1, windows.shape[axis] * SLAB // max(1, windows.size))
         cuts = range(size, windows.shape[axis], size)
         return np.concatenate([self.applied(slab, ndim) for slab in np.split(windows, cuts, axis)], axis)
 
