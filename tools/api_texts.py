@@ -133,12 +133,12 @@ OF_XARRAY = {
                "any other element is NaN or NaT. Integers have no NaNs, so nothing changes for them."),
     "dtype": ("dtype_like, optional",
               "Dtype of the result: that of `x`, unless it is bool, or a float dtype of at least its precision and "
-              "range. For integers, these are float32 and float64. Default is the dtype of `x`, or float64 for "
-              "integers and bool."),
+              "range. For integers, these are float32 and float64. Default is the dtype of `x`, which can also be "
+              "datetime64 or timedelta64, or float64 for integers and bool."),
     "coord_func": ('str, callable, or mapping from names of coordinates to these, default: "mean"',
-                   "Function that computes the coordinate of a window from those of its elements: the name of a "
-                   'reduction of xarray, such as "min", or a function that is called like ``numpy.mean(values, '
-                   "axis=(1, 2))``."),
+                   'Function that computes the coordinate of a window from those of its elements: "first" or "last", '
+                   'the name of a reduction of xarray, such as "min", or a function that is called like '
+                   "``numpy.mean(values, axis=(1, 2))``."),
     "num_threads": ("int, optional",
                     "Upper limit on the threads of this call. Default is `onnxpool.get_num_threads()`. For dask "
                     "arrays, the limit of each task, which is 1 by default."),
@@ -237,15 +237,16 @@ chunk yields a partial result, and these are combined. Maxima are then exact, an
 within the bound of `onnxpool.Plan.combine` for 16 more shares than there are chunks. Otherwise, the result is
 bit-identical to that of the whole array in row-major order.""",
     "named_windows": """\
-Each coordinate along a pooled dimension becomes a coordinate of windows, by default the mean of the elements that each
-window has inside the array. Means leave NaN and NaT out, and a window entirely in padding has a missing value. Other
-coordinates are kept.
+Each coordinate along a pooled dimension becomes a coordinate of windows, by default the mean of the elements of
+the window that lie inside the array. Means, minima and maxima leave NaN and NaT out, and a window entirely in padding
+has a missing value. Other coordinates are kept.
 
 Variables of a dataset without any of the dimensions are kept too. Dask arrays stay lazy, and their results have the
 bits of those for NumPy arrays.""",
     "named_whole": """\
 Coordinates along pooled dimensions are dropped, as in xarray's reductions, even with `keepdims`. Other coordinates are
-kept, and so are variables of a dataset without any of the dimensions. Dask arrays stay lazy.""",
+kept, and so are arrays without dimensions and variables of a dataset without any of the pooled ones. Dask arrays stay
+lazy. If their chunks divide pooled dimensions, means and norms are within the bound of `onnxpool.Plan.combine`.""",
 }
 WINDOWS = ("size", "strides", "pads", "auto_pad")
 
@@ -357,9 +358,9 @@ Means of integers are float64 by default, and integers on request:
 >>> y.values.tolist(), y.lon.values.tolist()
 ([[1.0, 4.0], [7.0, 10.0]], [10.0, 40.0])
 
-A function other than the mean labels windows by their first element:
+Instead, windows can have the label of their first element:
 
->>> onnxpool.xarray.average_pool(x, {"lon": 3}, strides=3, coord_func="min").lon.values.tolist()
+>>> onnxpool.xarray.average_pool(x, {"lon": 3}, strides=3, coord_func="first").lon.values.tolist()
 [0, 30]"""),
     ),
     "MaxPool": Texts(

@@ -264,6 +264,19 @@ KINDS: dict[str, tuple[Any, dict[str, Any], Any]] = {  # values, arguments, and 
     "integers in padding": (np.array([3, 5]), {"pads": 3, "coord_func": "min"}, np.array([np.nan, 3, 5, np.nan])),
     "integers without padding": (np.array([3, 5]), {"coord_func": "min"}, np.array([3])),
     "all": (np.array([True, False, True, True]), {"coord_func": "all"}, np.array([False, True])),
+    "first": (np.array([3, 1, 2, 5]), {"coord_func": "first"}, np.array([3, 2])),
+    "last": (np.array([3, 1, 2, 5]), {"coord_func": "last"}, np.array([1, 5])),
+    "first in padding": (np.array([3, 5]), {"pads": 3, "coord_func": "first"}, np.array([np.nan, 3, 5, np.nan])),
+    "last strings": (np.array(list("badc")), {"pads": {"x": (1, 0)}, "coord_func": "last"}, np.array(["b", "d"])),
+    "first strings in padding": (np.array(list("ba")), {"pads": {"x": (2, 0)}, "coord_func": "first"},
+                                 np.array([np.nan, "b"], object)),
+    "last dates": (np.array([ODD, ODD + 2, ODD + 1]).view("M8[ns]"), {"pads": {"x": (2, 1)}, "coord_func": "last"},
+                   np.array([NAT, np.datetime64(ODD + 2, "ns"), np.datetime64(ODD + 1, "ns")])),
+    "earliest dates": (np.array([ODD + 2, ODD, ODD + 1, NAT.astype(int), *[NAT.astype(int)] * 2]).view("M8[ns]"),
+                       {"coord_func": "min"}, np.array([ODD, ODD + 1, NAT.astype(int)]).view("M8[ns]")),
+    "maxima without NaN": (np.array([1.0, np.nan, np.nan, np.nan]), {"coord_func": "max"}, np.array([1, np.nan])),
+    "bool minima in padding": (np.array([True, False]), {"pads": 2, "coord_func": "min"},
+                               np.array([np.nan, False, np.nan], object)),
     "bool in padding": (np.array([True, False]), {"pads": 2, "coord_func": "any"},
                         np.array([np.nan, True, np.nan], object)),
     "strings": (np.array(list("badc")), {"coord_func": "min"}, np.array(["a", "c"], object)),
@@ -288,15 +301,110 @@ def test_coordinates_of_each_kind(kind: str, name: str) -> None:
         np.testing.assert_array_equal(got.values, wanted)
 
 
-def test_dates_are_exact() -> None:
-    """The means of random dates are those of Python's integers, along one and two dimensions."""
+@pytest.mark.parametrize("holes", [0, 0.3])
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_dates_are_exact(unit: str, holes: float) -> None:
+    """The means of random dates are those of Python's integers: of coordinates and variables, and of dask arrays."""
+    pytest.importorskip("dask.array")
     rng = np.random.default_rng(3)
-    for unit in ("s", "ms", "us", "ns"):
-        dates = rng.integers(-2**61, 2**61, (9, 11)).view(f"M8[{unit}]")
-        x = xr.DataArray(np.zeros((9, 11)), dims=("y", "x"), coords={"seen": (("y", "x"), dates)})
-        y = pools.average_pool(x, {"y": 3, "x": 4}, strides={"x": 2}, pads=2, dilations={"y": 2})
-        wanted = by_windows(dates, {0: taps(9, 3, 1, 2, (2, 2)), 1: taps(11, 4, 2, 1, (2, 2))}, moment, np.int64)
-        np.testing.assert_array_equal(y.seen.values.view(np.int64), wanted)
+    for limit in (4, 2**61):  # small numbers have many ties
+        numbers = np.where(rng.random((9, 11)) < holes, np.iinfo(np.int64).min, rng.integers(-limit, limit, (9, 11)))
+        dates = numbers.view(f"M8[{unit}]")
+        x = xr.Dataset({"bounds": (("y", "x"), dates)}, coords={"seen": (("y", "x"), dates)})
+        windows = {0: taps(9, 3, 1, 2, (2, 2)), 1: taps(11, 4, 2, 1, (2, 2))}
+        valid = by_windows(dates, windows, lambda own: moment(own[~np.isnat(own)]), np.int64)
+        full = by_windows(dates, windows, lambda own: moment(own[:0] if np.isnat(own).any() else own), np.int64)
+        whole = moment(dates[~np.isnat(dates)])
+        for source in (x, x.chunk(y=5, x=6)):
+            for skipna in (False, True):
+                y = pools.average_pool(source, {"y": 3, "x": 4}, strides={"x": 2}, pads=2, dilations={"y": 2},
+                                       skipna=skipna)
+                assert (y.seen.chunks is None) == (source is x)
+                np.testing.assert_array_equal(y.seen.values.view(np.int64), valid)
+                np.testing.assert_array_equal(y.bounds.values.view(np.int64), valid if skipna else full)
+                z = pools.global_average_pool(source, skipna=skipna).bounds.values
+                assert int(z.view(np.int64)) == (whole if skipna or not holes else np.iinfo(np.int64).min)
+
+
+@pytest.mark.parametrize("function", ["first", "last", "min", "max"])
+def test_elements_of_windows_are_their_labels(function: str) -> None:
+    """The first, the last, the least or the greatest of random windows, for dask arrays too."""
+    pytest.importorskip("dask.array")
+    pick = {"first": lambda own: own[0], "last": lambda own: own[-1], "min": np.nanmin, "max": np.nanmax}[function]
+    rng = np.random.default_rng(11)
+    for seed in range(100):
+        size, kernel, stride, dilation = (int(rng.integers(1, high)) for high in (12, 5, 4, 5))
+        pads = tuple(rng.integers(0, 9, 2).tolist())
+        if (kernel - 1) * dilation >= size + sum(pads):
+            continue
+        values = rng.integers(-99, 99, (3, size)) * 1.0
+        values[rng.random(values.shape) < 0.2] = np.nan
+        x = xr.DataArray(np.zeros((3, size)), dims=("y", "x"), coords={"p": (("y", "x"), values)})
+        given: dict[str, Any] = {"strides": stride, "dilations": dilation, "pads": {"x": pads},
+                                 "ceil_mode": seed % 2, "coord_func": function}
+        windows = {1: taps(size, kernel, stride, dilation, pads, seed % 2)}
+        wanted = by_windows(values, windows, lambda own: np.nan if not own.size or np.isnan(own).all() else pick(own),
+                            np.float64)
+        np.testing.assert_array_equal(pools.max_pool(x, {"x": kernel}, **given).p.values, wanted, err_msg=str(seed))
+        z = pools.max_pool(x.assign_coords(p=x.p.chunk(x=4)), {"x": kernel}, **given).p
+        assert z.chunks is not None
+        np.testing.assert_array_equal(z.values, wanted, err_msg=str(seed))
+
+
+def test_labels_of_pandas() -> None:
+    """First and last elements keep the dtypes and indexes of pandas. Dates with a time zone are not reduced."""
+    pd = pytest.importorskip("pandas")
+    zoned = pd.date_range("2000-03-25", periods=4, tz="Europe/Berlin")
+    for values in (zoned, pd.period_range("2000-01", periods=4, freq="M"), pd.CategoricalIndex(list("abca"))):
+        for name in ("x", "label"):
+            last = labels_of(values, name, coord_func="last")
+            assert last.to_index().equals(values[[1, 3]])
+            assert last.dtype == values.dtype
+            padded = labels_of(values, name, coord_func="first", pads={"x": (2, 0)})
+            assert padded.dtype == values.dtype
+            assert padded.to_index().isna().tolist() == [True, False, False]
+    for function in ("mean", "min", np.max):
+        with pytest.raises(onnxpool.PoolTypeError, match="time zone") as caught:
+            labels_of(zoned, coord_func=function)
+    x = line(zoned)
+    (way,) = re.findall(r"or (x\.assign_coords\(.*\)) \(coordinate", str(caught.value))
+    y = pools.max_pool(eval(way, {"x": x}), {"x": 2}, strides=2)
+    np.testing.assert_array_equal(y.x.values, np.array(["2000-03-25T11", "2000-03-27T10"], "M8[h]"))
+
+
+def test_functions_are_called_for_few_windows_at_a_time() -> None:
+    """A function that copies its argument does not need all windows in memory."""
+    sizes: list[int] = []
+
+    def median(values: Array, axis: tuple[int, ...]) -> Array:
+        sizes.append(values.size)
+        return np.median(values, axis)
+
+    points = np.random.default_rng(0).random((400, 300))
+    x = xr.DataArray(np.zeros((400, 300)), dims=("y", "x"), coords={"p": (("y", "x"), points)})
+    y = pools.max_pool(x, {"y": 5, "x": 6}, coord_func=median)
+    assert max(sizes) <= 2**20 < sum(sizes)
+    wanted = np.median(np.lib.stride_tricks.sliding_window_view(points, (5, 6)), (2, 3))
+    np.testing.assert_array_equal(y.p.values, wanted)
+
+
+@pytest.mark.parametrize("function", ["mean", "first", "min", "median", np.max])
+def test_coordinates_without_elements(function: Any) -> None:
+    """Another dimension than the pooled one may be empty."""
+    dates = np.zeros((0, 6), "M8[s]")
+    x = xr.DataArray(np.zeros((0, 6)), dims=("y", "x"), coords={"p": (("y", "x"), np.zeros((0, 6)))})
+    assert pools.max_pool(x, {"x": 2}, coord_func=function).p.shape == (0, 5)
+    if function in ("mean", "first", "min"):
+        y = pools.max_pool(x.assign_coords(p=(("y", "x"), dates)), {"x": 2}, coord_func=function)
+        assert (y.p.shape, y.p.dtype) == ((0, 5), dates.dtype)
+
+
+def test_nothing_to_pool() -> None:
+    """Arrays without dimensions and datasets without variables are returned, as in reductions of xarray."""
+    for pool in (pools.global_max_pool, pools.global_average_pool):
+        for dim in (None, ..., ()):
+            assert pool(X[0, 0], dim).identical(X[0, 0])
+            assert pool(xr.Dataset(attrs={"a": 1}), dim).identical(xr.Dataset(attrs={"a": 1}))
 
 
 def test_dates_of_other_calendars() -> None:
@@ -487,7 +595,7 @@ def lazy(x: Any) -> Any:
     return da.from_array(x, chunks=3).map_blocks(refusing, meta=np.empty((0,) * x.ndim, x.dtype))
 
 
-@pytest.mark.parametrize("coord_func", ["mean", "median", np.max])
+@pytest.mark.parametrize("coord_func", ["mean", "median", "min", "first", np.max])
 def test_nothing_is_computed(coord_func: Any) -> None:
     """Neither of the data nor of coordinates, whatever their function."""
     x = field(lat=8, lon=12)
@@ -577,7 +685,7 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
     "both": (lambda: pools.max_pool(X, {"x": 2}, pads=1, auto_pad="SAME_UPPER"), "given together", ("pads",)),
     "strings": (lambda: pools.max_pool(X, {"x": 2}), r"no mean.*drop_vars\('s'\).*\(coordinate 's'\)",
                 ("coord_func", None, "mean")),
-    "variable": (lambda: pools.max_pool(SET, {"x": 2}), r"\(variable 's'\)", ("X", None)),
+    "variable": (lambda: pools.max_pool(SET, {"x": 2}), r"\(variable 's'; x.drop_vars\('s'\) leaves", ("X", None)),
     "name": (lambda: pools.max_pool(NUMBERS, {"x": 2}, coord_func="average"), "one of mean, median",
              ("coord_func", None, "average")),
     "function": (lambda: pools.max_pool(NUMBERS, {"x": 2}, coord_func={"x": 3}), "like numpy.mean",
@@ -590,7 +698,20 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
     "dim": (lambda: pools.global_max_pool(X, "z"), "names 'z', but X has 'y', 'x'", ("dim", None, "z")),
     "dims": (lambda: pools.global_max_pool(X, ["x", "x"]), "name each dimension once", ("dim", None, ("x", "x"))),
     "no dim": (lambda: pools.global_max_pool(X, []), "names no dimension", ("dim", None, ())),
-    "scalar": (lambda: pools.global_max_pool(X[0, 0]), "X has no dimensions", ("dim", None, ())),
+    "dim of a scalar": (lambda: pools.global_max_pool(X[0, 0], "x"), "X has no dimensions", ("dim", None, "x")),
+    "kernel of a scalar": (lambda: pools.max_pool(X[0, 0], {"x": 2}), "no dimensions", ("kernel_shape", None, "x")),
+    "flag": (lambda: pools.max_pool(NUMBERS, {"x": 2}, skipna="yes"), "skipna must be True or False, got 'yes'",
+             ("skipna", None, "yes")),
+    "whole flag": (lambda: pools.global_max_pool(X, keepdims=2), "keepdims must be True or False",
+                   ("keepdims", None, 2)),
+    "empty windows": (lambda: pools.max_pool(X[:, :0], {"x": 2}), r"give an array with elements.*\(axis 1 is 'x'\)",
+                      ("X", 1, 0)),
+    "xarray's own": (lambda: pools.max_pool(X.variable, {"x": 2}), "of type xarray.*Variable, not an xarray.DataArray",
+                     ("X", None, "Variable")),
+    "functions of dates": (lambda: labels_of(CALENDAR, coord_func=np.mean), r"raised UFuncTypeError.*coordinate 'x'",
+                           ("coord_func", None, np.mean)),
+    "padded dates": (lambda: pools.average_pool(line(CALENDAR).x, {"x": 2}, pads=1, count_include_pad=1),
+                     "datetime64", ("X", None, "datetime64[s]")),
     "unhashable": (lambda: pools.global_max_pool(X, [["x"]]), r"names \['x'\]", ("dim", None, ["x"])),
     "empty": (lambda: pools.global_max_pool(X[:, :0], "x"), r"empty.*\(axis 1 is 'x'\)", ("X", 1, 0)),
     "integers": (lambda: pools.lp_pool(NUMBERS.astype(int), {"x": 2}), "int64", ("X", None, "int64")),
@@ -629,7 +750,7 @@ def test_other_arrays_are_refused() -> None:
     data = xr.DataArray(Foreign(np.zeros(6)), dims="x")
     assert type(data.data) is Foreign
     for x, where in ((data, ""), (xr.DataArray(np.zeros(6), dims="x", coords={"c": data}), r"\(coordinate 'c'\)"),
-                     (data.to_dataset(name="d"), r"\(variable 'd'\)")):
+                     (data.to_dataset(name="d"), r"\(variable 'd'; x.drop_vars\('d'\)")):
         with pytest.raises(onnxpool.PoolTypeError, match=rf"Foreign, but only NumPy and dask.*as_numpy\(\).*{where}"):
             pools.max_pool(x, {"x": 2})
 
@@ -650,6 +771,20 @@ def test_the_page_has_equivalent_calls() -> None:
     """Rows that the test above does not find would not be tested."""
     lines = PAGE.partition("## Equivalent calls")[2].partition("\n## ")[0].splitlines()
     assert len(CALLS) == sum(line.startswith("| ") for line in lines) - 1 > 5
+
+
+def test_what_xarray_does() -> None:
+    """Weighted means, wrapped windows and calendar blocks, as the page shows them."""
+    x = field(time=7, lat=6, lon=8).drop_vars("kind")
+    rows = re.findall(r"`(.*)` \|$", PAGE.partition("## What xarray does")[2].partition("```")[0], re.MULTILINE)
+    weighted, wrapped, months = (eval(row, {"x": x, "np": np, "max_pool": pools.max_pool}) for row in rows)
+    weights = np.cos(np.deg2rad(x.lat)) * xr.ones_like(x)
+    whole = pools.global_average_pool(x * weights, ["lat", "lon"]) / pools.global_average_pool(weights, ["lat", "lon"])
+    xr.testing.assert_allclose(weighted, whole)
+    rolled = [np.roll(x.values, shift, -1) for shift in (-1, 0, 1)]
+    np.testing.assert_array_equal(wrapped.values, np.max(rolled, axis=0))
+    assert wrapped.coords.equals(x.coords)
+    assert months.time.values.tolist() == [x.time.values[0].astype("M8[M]").astype("M8[ns]").astype(int)]
 
 
 def test_files_that_are_not_loaded(tmp_path: Any) -> None:

@@ -70,13 +70,14 @@ def average_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = N
         Whether the divisor counts padding.
     dtype : dtype_like, optional
         Dtype of the result: that of `x`, unless it is bool, or a float dtype of at least its precision and range. For
-        integers, these are float32 and float64. Default is the dtype of `x`, or float64 for integers and bool.
+        integers, these are float32 and float64. Default is the dtype of `x`, which can also be datetime64 or
+        timedelta64, or float64 for integers and bool.
     skipna : bool, default: False
         Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
         element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     coord_func : str, callable, or mapping from names of coordinates to these, default: "mean"
-        Function that computes the coordinate of a window from those of its elements: the name of a reduction of xarray,
-        such as "min", or a function that is called like ``numpy.mean(values, axis=(1, 2))``.
+        Function that computes the coordinate of a window from those of its elements: "first" or "last", the name of a
+        reduction of xarray, such as "min", or a function that is called like ``numpy.mean(values, axis=(1, 2))``.
     num_threads : int, optional
         Upper limit on the threads of this call. Default is `onnxpool.get_num_threads()`. For dask arrays, the limit of
         each task, which is 1 by default.
@@ -99,9 +100,9 @@ def average_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = N
 
     Notes
     -----
-    Each coordinate along a pooled dimension becomes a coordinate of windows, by default the mean of the elements that
-    each window has inside the array. Means leave NaN and NaT out, and a window entirely in padding has a missing value.
-    Other coordinates are kept.
+    Each coordinate along a pooled dimension becomes a coordinate of windows, by default the mean of the elements of the
+    window that lie inside the array. Means, minima and maxima leave NaN and NaT out, and a window entirely in padding
+    has a missing value. Other coordinates are kept.
 
     Variables of a dataset without any of the dimensions are kept too. Dask arrays stay lazy, and their results have the
     bits of those for NumPy arrays.
@@ -114,9 +115,9 @@ def average_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = N
     >>> y.values.tolist(), y.lon.values.tolist()
     ([[1.0, 4.0], [7.0, 10.0]], [10.0, 40.0])
 
-    A function other than the mean labels windows by their first element:
+    Instead, windows can have the label of their first element:
 
-    >>> onnxpool.xarray.average_pool(x, {"lon": 3}, strides=3, coord_func="min").lon.values.tolist()
+    >>> onnxpool.xarray.average_pool(x, {"lon": 3}, strides=3, coord_func="first").lon.values.tolist()
     [0, 30]
     """
     return windowed(x, AveragePool, kernel_shape, coord_func, num_threads, strides=strides, pads=pads,
@@ -179,8 +180,8 @@ def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None,
         Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
         element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     coord_func : str, callable, or mapping from names of coordinates to these, default: "mean"
-        Function that computes the coordinate of a window from those of its elements: the name of a reduction of xarray,
-        such as "min", or a function that is called like ``numpy.mean(values, axis=(1, 2))``.
+        Function that computes the coordinate of a window from those of its elements: "first" or "last", the name of a
+        reduction of xarray, such as "min", or a function that is called like ``numpy.mean(values, axis=(1, 2))``.
     num_threads : int, optional
         Upper limit on the threads of this call. Default is `onnxpool.get_num_threads()`. For dask arrays, the limit of
         each task, which is 1 by default.
@@ -205,9 +206,9 @@ def max_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None,
 
     Notes
     -----
-    Each coordinate along a pooled dimension becomes a coordinate of windows, by default the mean of the elements that
-    each window has inside the array. Means leave NaN and NaT out, and a window entirely in padding has a missing value.
-    Other coordinates are kept.
+    Each coordinate along a pooled dimension becomes a coordinate of windows, by default the mean of the elements of the
+    window that lie inside the array. Means, minima and maxima leave NaN and NaT out, and a window entirely in padding
+    has a missing value. Other coordinates are kept.
 
     Variables of a dataset without any of the dimensions are kept too. Dask arrays stay lazy, and their results have the
     bits of those for NumPy arrays.
@@ -280,8 +281,8 @@ def min_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None,
         Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
         element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     coord_func : str, callable, or mapping from names of coordinates to these, default: "mean"
-        Function that computes the coordinate of a window from those of its elements: the name of a reduction of xarray,
-        such as "min", or a function that is called like ``numpy.mean(values, axis=(1, 2))``.
+        Function that computes the coordinate of a window from those of its elements: "first" or "last", the name of a
+        reduction of xarray, such as "min", or a function that is called like ``numpy.mean(values, axis=(1, 2))``.
     num_threads : int, optional
         Upper limit on the threads of this call. Default is `onnxpool.get_num_threads()`. For dask arrays, the limit of
         each task, which is 1 by default.
@@ -306,9 +307,9 @@ def min_pool(x: Labelled, kernel_shape: Sizes, *, strides: PerDim | None = None,
 
     Notes
     -----
-    Each coordinate along a pooled dimension becomes a coordinate of windows, by default the mean of the elements that
-    each window has inside the array. Means leave NaN and NaT out, and a window entirely in padding has a missing value.
-    Other coordinates are kept.
+    Each coordinate along a pooled dimension becomes a coordinate of windows, by default the mean of the elements of the
+    window that lie inside the array. Means, minima and maxima leave NaN and NaT out, and a window entirely in padding
+    has a missing value. Other coordinates are kept.
 
     Variables of a dataset without any of the dimensions are kept too. Dask arrays stay lazy, and their results have the
     bits of those for NumPy arrays.
@@ -356,8 +357,8 @@ def lp_pool(x: Labelled, kernel_shape: Sizes, *, p: int | None = None, strides: 
         Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
         element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
     coord_func : str, callable, or mapping from names of coordinates to these, default: "mean"
-        Function that computes the coordinate of a window from those of its elements: the name of a reduction of xarray,
-        such as "min", or a function that is called like ``numpy.mean(values, axis=(1, 2))``.
+        Function that computes the coordinate of a window from those of its elements: "first" or "last", the name of a
+        reduction of xarray, such as "min", or a function that is called like ``numpy.mean(values, axis=(1, 2))``.
     num_threads : int, optional
         Upper limit on the threads of this call. Default is `onnxpool.get_num_threads()`. For dask arrays, the limit of
         each task, which is 1 by default.
@@ -380,9 +381,9 @@ def lp_pool(x: Labelled, kernel_shape: Sizes, *, p: int | None = None, strides: 
 
     Notes
     -----
-    Each coordinate along a pooled dimension becomes a coordinate of windows, by default the mean of the elements that
-    each window has inside the array. Means leave NaN and NaT out, and a window entirely in padding has a missing value.
-    Other coordinates are kept.
+    Each coordinate along a pooled dimension becomes a coordinate of windows, by default the mean of the elements of the
+    window that lie inside the array. Means, minima and maxima leave NaN and NaT out, and a window entirely in padding
+    has a missing value. Other coordinates are kept.
 
     Variables of a dataset without any of the dimensions are kept too. Dask arrays stay lazy, and their results have the
     bits of those for NumPy arrays.
@@ -415,7 +416,8 @@ def global_average_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False
         arrays, and is that of xarray's reductions.
     dtype : dtype_like, optional
         Dtype of the result: that of `x`, unless it is bool, or a float dtype of at least its precision and range. For
-        integers, these are float32 and float64. Default is the dtype of `x`, or float64 for integers and bool.
+        integers, these are float32 and float64. Default is the dtype of `x`, which can also be datetime64 or
+        timedelta64, or float64 for integers and bool.
     skipna : bool, default: False
         Whether to leave out NaNs and NaTs, as if they were outside the array. The result of a window without any other
         element is NaN or NaT. Integers have no NaNs, so nothing changes for them.
@@ -442,7 +444,9 @@ def global_average_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False
     Notes
     -----
     Coordinates along pooled dimensions are dropped, as in xarray's reductions, even with `keepdims`. Other coordinates
-    are kept, and so are variables of a dataset without any of the dimensions. Dask arrays stay lazy.
+    are kept, and so are arrays without dimensions and variables of a dataset without any of the pooled ones. Dask
+    arrays stay lazy. If their chunks divide pooled dimensions, means and norms are within the bound of
+    `onnxpool.Plan.combine`.
 
     Examples
     --------
@@ -495,7 +499,9 @@ def global_max_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False, sk
     Notes
     -----
     Coordinates along pooled dimensions are dropped, as in xarray's reductions, even with `keepdims`. Other coordinates
-    are kept, and so are variables of a dataset without any of the dimensions. Dask arrays stay lazy.
+    are kept, and so are arrays without dimensions and variables of a dataset without any of the pooled ones. Dask
+    arrays stay lazy. If their chunks divide pooled dimensions, means and norms are within the bound of
+    `onnxpool.Plan.combine`.
 
     Examples
     --------
@@ -548,7 +554,9 @@ def global_min_pool(x: Labelled, dim: Dims = None, *, keepdims: bool = False, sk
     Notes
     -----
     Coordinates along pooled dimensions are dropped, as in xarray's reductions, even with `keepdims`. Other coordinates
-    are kept, and so are variables of a dataset without any of the dimensions. Dask arrays stay lazy.
+    are kept, and so are arrays without dimensions and variables of a dataset without any of the pooled ones. Dask
+    arrays stay lazy. If their chunks divide pooled dimensions, means and norms are within the bound of
+    `onnxpool.Plan.combine`.
 
     Examples
     --------
@@ -603,7 +611,9 @@ def global_lp_pool(x: Labelled, dim: Dims = None, *, p: int | None = None, keepd
     Notes
     -----
     Coordinates along pooled dimensions are dropped, as in xarray's reductions, even with `keepdims`. Other coordinates
-    are kept, and so are variables of a dataset without any of the dimensions. Dask arrays stay lazy.
+    are kept, and so are arrays without dimensions and variables of a dataset without any of the pooled ones. Dask
+    arrays stay lazy. If their chunks divide pooled dimensions, means and norms are within the bound of
+    `onnxpool.Plan.combine`.
 
     Examples
     --------

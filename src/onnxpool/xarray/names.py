@@ -14,7 +14,7 @@ from ..attributes import SIDES, integer, is_integer, shown
 from ..base import Operator
 from ..errors import Place, PoolError, PoolTypeError
 from ..keys import made
-from ..operators import AveragePool
+from ..operators import AveragePool, GlobalAveragePool
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -28,7 +28,8 @@ Dims = str | Iterable[Any] | EllipsisType | None
 Function = str | Callable[..., Any]  # a name, or a function that is called like numpy.mean(values, axis=(1, 2))
 CoordFunc = Function | Mapping[Any, Function]
 
-PLACES = ("auto_pad", "ceil_mode")  # attributes that decide where windows are, besides those of each dimension
+PLACES = ("auto_pad", "ceil_mode", "keepdims")  # attributes that decide the shape of a result, for all dimensions
+FLAGS = ("skipna", "keepdims", "return_indices")
 Values = Mapping[Any, tuple[int, ...]]  # for each dimension a value, or two for its sides
 
 
@@ -48,10 +49,14 @@ class Call(NamedTuple):
                   for name, own in self.by_dim.items()}
         return made(self.operator, axes=[dims.index(dim) for dim in pooled], **values, **self.given)
 
+    def without_nans(self, operator: type[Operator], **given: Any) -> Call:
+        """Another operator on the same windows, without NaNs."""
+        return self._replace(operator=operator, given={
+            **given, "skipna": True, **{name: value for name, value in self.given.items() if name in PLACES}})
+
     def means(self, dtype: type[np.generic]) -> Call:
         """The means of the same windows, without NaNs."""
-        return self._replace(operator=AveragePool, given={
-            "dtype": dtype, "skipna": True, **{name: value for name, value in self.given.items() if name in PLACES}})
+        return self.without_nans(AveragePool if self.operator.windowed else GlobalAveragePool, dtype=dtype)
 
 
 def listed(names: Iterable[Hashable], none: str = "no dimensions") -> str:
@@ -83,6 +88,16 @@ def check_dims(label: str, name: str, dims: Any, known: Any, owner: str = "X") -
                         label, name, value=dims)
     if len(set(dims)) < len(dims):
         raise PoolError(f"{label}: {name} is {listed(dims)}; name each dimension once", label, name, value=dims)
+
+
+def check_flags(label: str, given: dict[str, Any]) -> None:
+    """Refuse flags that are neither True nor False."""
+    for name in FLAGS:
+        value = given.get(name)
+        if value is not None and not (isinstance(value, (bool, np.bool_)) or (is_integer(value) and value in (0, 1))):
+            kind = PoolError if is_integer(value) else PoolTypeError
+            raise kind(f"{label}: {name} must be True or False, got {shown(value)} of type {type(value).__name__}; "
+                       f"give one of these", label, name, value=value)
 
 
 def per_dim(version: Version, name: str, value: Any, dims: Any) -> Values:
@@ -119,29 +134,31 @@ def is_lazy(data: Any) -> bool:
 
 def pool(op: Operator, data: Any, num_threads: int | None = None) -> Any:
     """The result of an operator on the data of a variable. Tasks of dask arrays have one thread by default."""
+    check_data(op.label, data)
     if isinstance(data, np.ndarray):
         return op(data, num_threads=num_threads)
-    if is_lazy(data):
-        from ..dask.graphs import pooled
+    from ..dask.graphs import pooled
 
-        return pooled(data, op, None, 1 if num_threads is None else num_threads)
-    raise foreign(op.label, data)
+    return pooled(data, op, None, 1 if num_threads is None else num_threads)
 
 
-def foreign(label: str, data: Any) -> PoolTypeError:
-    """The error for data that are neither a NumPy nor a dask array."""
-    return PoolTypeError(f"{label}: X holds a {type(data).__module__}.{type(data).__qualname__}, but only NumPy and "
-                         f"dask arrays are pooled; give x.as_numpy()", label, "X", value=type(data).__name__)
+def check_data(label: str, data: Any) -> None:
+    """Refuse data that are neither a NumPy nor a dask array."""
+    if not isinstance(data, np.ndarray) and not is_lazy(data):
+        raise PoolTypeError(f"{label}: X holds data of type {type(data).__module__}.{type(data).__qualname__}, but "
+                            f"only NumPy and dask arrays are pooled; give x.as_numpy()", label, "X",
+                            value=type(data).__name__)
 
 
 @contextmanager
-def about(owner: str, dims: Sequence[Hashable]) -> Iterator[None]:
-    """Add to errors which variable they concern, and the name of an axis."""
+def about(owner: str, dims: Sequence[Hashable], way: str = "") -> Iterator[None]:
+    """Add to errors which variable they concern, the name of an axis, and a way out of errors about types of data."""
     try:
         yield
     except (PoolError, PoolTypeError) as error:
         axis = "" if error.axis is None else f"axis {error.axis} is {dims[error.axis]!r}"
         if not axis and not owner:
             raise
-        raise type(error)(f"{error} ({' of '.join(filter(None, (axis, owner)))})", error.operator, error.attribute,
+        notes = " of ".join(filter(None, (axis, owner))) + way * isinstance(error, PoolTypeError)
+        raise type(error)(f"{error} ({notes})", error.operator, error.attribute,
                           axis=error.axis, value=error.value) from None

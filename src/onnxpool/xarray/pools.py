@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import xarray as xr
 from xarray.indexes import PandasIndex, PandasMultiIndex
 
 from .. import schemas
-from ..errors import PoolTypeError
-from .coordinates import Coordinate, functions
-from .names import Call, about, check_dims, pool, values_by_dim
+from ..dtypes import MOMENTS
+from ..errors import PoolError, PoolTypeError
+from ..operators import AveragePool, GlobalAveragePool
+from .coordinates import Coordinate, functions, means_of_moments
+from .names import Call, about, check_dims, check_flags, pool, values_by_dim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -27,6 +30,7 @@ def windowed(x: Labelled, operator: type[Operator], kernel_shape: Any, coord_fun
     version = schemas.resolve(operator.__name__, None)
     label = version.label
     check_type(label, x)
+    check_flags(label, given)
     by_dim = values_by_dim(version, list(x.sizes), kernel_shape, given)
     call = Call(label, operator, tuple(kernel_shape), by_dim,
                 {name: one for name, one in given.items() if name not in by_dim})
@@ -34,7 +38,7 @@ def windowed(x: Labelled, operator: type[Operator], kernel_shape: Any, coord_fun
 
     def pooled(name: Hashable, coordinate: xr.Variable) -> xr.Variable:
         if isinstance(x.xindexes.get(name), PandasMultiIndex):
-            raise PoolTypeError(f"{label}: coordinate {name!r} belongs to a MultiIndex, whose labels have no mean; "
+            raise PoolTypeError(f"{label}: coordinate {name!r} belongs to a MultiIndex, whose levels are not pooled; "
                                 f"give x.reset_index({coordinate.dims[0]!r})", label, "X", value="MultiIndex")
         with about(f"coordinate {name!r}", coordinate.dims):
             data = Coordinate(name, coordinate.dims, by_name[name], call).pooled(coordinate)
@@ -48,11 +52,13 @@ def reduced(x: Labelled, operator: type[Operator], dim: Any, num_threads: int | 
     """The result of a global operator over named dimensions."""
     label = schemas.resolve(operator.__name__, None).label
     check_type(label, x)
+    check_flags(label, given)
     if dim is None or dim is ...:
         dims = tuple(x.sizes)
     else:
         dims = tuple(dim) if isinstance(dim, Iterable) and not isinstance(dim, str) else (dim,)
-    check_dims(label, "dim", dims, list(x.sizes))
+    if dims or x.sizes:  # a variable without dimensions is kept
+        check_dims(label, "dim", dims, list(x.sizes))
     y: Labelled = results(x, Call(label, operator, dims, {}, given), None, num_threads)
     return y
 
@@ -60,9 +66,9 @@ def reduced(x: Labelled, operator: type[Operator], dim: Any, num_threads: int | 
 def check_type(label: str, x: Any) -> None:
     """Refuse objects without named dimensions."""
     if not isinstance(x, (xr.DataArray, xr.Dataset)):
-        raise PoolTypeError(f"{label}: X is a {type(x).__module__}.{type(x).__qualname__}, not an xarray.DataArray or "
-                            f"xarray.Dataset; give xarray.DataArray(x, dims=...), or use the functions of onnxpool",
-                            label, "X", value=type(x).__name__)
+        raise PoolTypeError(f"{label}: X is of type {type(x).__module__}.{type(x).__qualname__}, not an "
+                            f"xarray.DataArray or xarray.Dataset; give xarray.DataArray(x, dims=...), or use the "
+                            f"functions of onnxpool", label, "X", value=type(x).__name__)
 
 
 def kept(attrs: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -82,8 +88,13 @@ def results(x: Any, call: Call, pooled: Callable[[Hashable, xr.Variable], xr.Var
             values[name] = variable
             continue
         op = call.along(variable.dims)
-        with about(f"variable {name!r}" if whole else "", variable.dims):
-            y = pool(op, variable.data, num_threads)
+        owner, way = (f"variable {name!r}", f"; x.drop_vars({name!r}) leaves it out") if whole else ("", "")
+        with about(owner, variable.dims, way):
+            check_sizes(call, variable)
+            if averages_moments(call, variable.dtype):
+                y = means_of_moments(variable.data, call, variable.dims, bool(call.given["skipna"]), num_threads)
+            else:
+                y = pool(op, variable.data, num_threads)
         dims = [dim for dim in variable.dims if op.keepdims or dim not in call.dims]
         if op.return_indices:
             y, places = y
@@ -102,6 +113,20 @@ def results(x: Any, call: Call, pooled: Callable[[Hashable, xr.Variable], xr.Var
         return xr.Dataset(own, labels, kept(x.attrs)) if whole else xr.DataArray(own[x.name], labels, name=x.name)
 
     return (labelled(values), labelled(indices)) if call.given.get("return_indices") else labelled(values)
+
+
+def check_sizes(call: Call, variable: xr.Variable) -> None:
+    """Refuse to pool a dimension without elements."""
+    for axis, dim in enumerate(variable.dims):
+        if dim in call.dims and not variable.shape[axis]:
+            raise PoolError(f"{call.label}: X is empty along axis {axis}; give an array with elements along pooled "
+                            f"dimensions", call.label, "X", axis=axis, value=0)
+
+
+def averages_moments(call: Call, dtype: Any) -> bool:
+    """Whether the results are means of dates or durations, which have no zero to pad with, and keep their dtype."""
+    return (call.operator in (AveragePool, GlobalAveragePool) and isinstance(dtype, np.dtype)
+            and dtype.kind in MOMENTS and call.given["dtype"] is None and not call.given.get("count_include_pad"))
 
 
 def is_pooled(variable: Any, call: Call) -> bool:
