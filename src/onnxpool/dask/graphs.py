@@ -51,7 +51,7 @@ def pooled(x: Any, op: Operator, chunks: Any = None, num_threads: int | None = 1
 def plan_of(x: Any, op: Operator) -> Reducing:
     """The plan for a dask array. Other objects and arrays of unknown shape are refused."""
     if not isinstance(x, da.Array):
-        raise PoolTypeError(f"{op.label}: X is a {type(x).__module__}.{type(x).__qualname__}, not a dask array; "
+        raise PoolTypeError(f"{op.label}: X is of type {type(x).__module__}.{type(x).__qualname__}, not a dask array; "
                             f"give dask.array.from_array(x), or pool labelled arrays with onnxpool.xarray",
                             op.label, "X", value=type(x).__name__)
     for axis, size in enumerate(x.shape):
