@@ -98,7 +98,7 @@ def passes(pyramid: Pyramid, source: Source, max_bytes: int | None = None) -> li
     for number in range(len(pyramid.levels)):
         alone = largest(pyramid, source, [number], max_bytes)
         if alone is None:
-            raise refused(pyramid, source, number, max_bytes or 0)
+            raise refused(pyramid, source, max_bytes or 0)
         both = largest(pyramid, source, [*planned[-1].numbers, number], max_bytes) if planned else None
         if both and cost(pyramid, source, both) <= cost(pyramid, source, planned[-1]) + cost(pyramid, source, alone):
             planned[-1] = both
@@ -151,10 +151,11 @@ def work(pyramid: Pyramid, source: Source, numbers: list[int], sizes: list[Ints]
     return box, 0 if source.mapped else 4 * decoded * size, copies * together * prod(pyramid.unit) * size
 
 
-def refused(pyramid: Pyramid, source: Source, number: int, max_bytes: int) -> PyramidError:
-    """The error for a level that needs more memory than there is, with what it would take."""
+def refused(pyramid: Pyramid, source: Source, max_bytes: int) -> PyramidError:
+    """The error for the level that needs most memory, with what would suffice."""
+    least, number = max((needed(pyramid, source, [number], nested(pyramid, [number])), number)
+                        for number in range(len(pyramid.levels)))
     sizes = nested(pyramid, [number])
-    least = needed(pyramid, source, [number], sizes)
     ways_out = ("smaller factors", f"a source with smaller chunks than {source.grain}",
                 f"smaller {'shards' if pyramid.shards else 'chunks'} than {pyramid.unit}")
     amounts = work(pyramid, source, [number], sizes)

@@ -236,7 +236,7 @@ def test_refusals_tell_what_would_suffice(grain: tuple[int, int], factors: int, 
     pyramid = Pyramid((1024, 1024), "uint16", "yx", ((factors,) * 2,), "mean", (chunks,) * 2, shards and (shards,) * 2)
     source = stored(pyramid.shape, grain, tmp_path)
     limit = MIB // 3
-    with pytest.raises(PyramidError, match=r"level 0 needs \S+ MiB at once, and only 0\.3 MiB are left for it; raise "
+    with pytest.raises(PyramidError, match=r"level \d needs \S+ MiB at once, and only 0\.3 MiB are left for it; raise "
                                            rf"the limit by \d+ MiB, or choose {way_out}") as caught:
         passes(pyramid, source, limit)
     limit += int(re.findall(r"by (\d+) MiB", str(caught.value))[0]) * MIB
