@@ -220,6 +220,15 @@ def test_boxes_of_a_useful_size(shape: tuple[int, ...], axes: str, chunks: tuple
             assert ways.needed(pyramid, source, each.numbers, each.sizes) <= limit * MIB
 
 
+def test_boxes_grow_within_a_large_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A box that cannot become a whole shard becomes a part of one that is large enough."""
+    monkeypatch.setattr(ways, "ENOUGH", MIB)
+    source = stored((8192, 8192), (64, 64), tmp_path)
+    (only,) = passes(Pyramid(source.shape, "uint16", "yx", ((2, 2),), "mean", (512, 512), (4096, 4096)), source)
+    assert MIB <= 2 * math.prod(only.sizes[0]) <= ways.PART
+    assert all(4096 % n == 0 for n in only.sizes[0])
+
+
 def stored(shape: tuple[int, ...], chunks: tuple[int, ...], folder: Path) -> Source:
     """The source of a zarr array without elements."""
     zarr.create_array(folder / "x.zarr", shape=shape, chunks=chunks, dtype="uint16")
