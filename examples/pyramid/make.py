@@ -7,25 +7,26 @@ If it is interrupted, the same command continues it.
 """
 
 import argparse
+import ctypes
 import resource
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import zarr
-from pyramid import METHODS, TYPES, Ints, Pyramid, PyramidError, halvings
+from pyramid import METHODS, TYPES, Ints, Pyramid, PyramidError, check_axes, halvings
 from source import Source
-from target import opened
-from ways import MIB, in_memory, in_stream, with_dask
+from target import FinishedError, opened
+from ways import MIB, in_memory, in_stream, passes, with_dask
 
 import onnxpool
 
 WAYS: dict[str, Callable[..., None]] = {"memory": in_memory, "stream": in_stream, "dask": with_dask}
 STATUS = Path("/proc/self/status")
 THREADS = 4  # zarr's event loop and two workers, and the monitor of the progress bar
-STACK, SMALL = 8 * MIB, 12 * MIB  # what each thread takes, and all that is small together
+MMAP_THRESHOLD = -3  # a parameter of mallopt
+STACK, SMALL = 8 * MIB, 16 * MIB  # what each thread takes, and all that is small together
 
 
 def per_axis(words: Sequence[str], axes: str, option: str, read: Callable[[str], Any], other: Any) -> tuple[Any, ...]:
@@ -33,6 +34,9 @@ def per_axis(words: Sequence[str], axes: str, option: str, read: Callable[[str],
     named: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.rpartition("=")
+        if name in named:
+            raise PyramidError(f"{option} {' '.join(words)}: axis {name} has two values" if equals else
+                               f"{option} {' '.join(words)}: there are two values for all axes of space")
         known = name in list(axes) if equals else len(words) == 1
         try:
             named[name] = read(value)
@@ -52,6 +56,7 @@ def numbers(text: str) -> Ints:
 def described(given: argparse.Namespace, source: Source) -> Pyramid:
     """The pyramid that the options describe."""
     axes: str = given.axes
+    check_axes(axes)
     if len(axes) != source.ndim:
         raise PyramidError(f"--axes {axes} names {len(axes)} axes, but {source.path} has the shape {source.shape}")
     spatial = sum(TYPES.get(name) == "space" for name in axes)
@@ -73,19 +78,21 @@ def described(given: argparse.Namespace, source: Source) -> Pyramid:
 def limited(mib: int) -> int:
     """Ask the system to enforce the limit, and return how many bytes of it boxes may take.
 
-    They take half of what is left by the libraries, their threads and their small objects. The other half is for the
-    copies that zarr compresses.
+    They take what the libraries, their threads and their small objects leave.
     """
     if not STATUS.exists():
         raise PyramidError("--limit needs Linux, which counts and limits what a process allocates")
+    allocator = ctypes.CDLL(None)
+    if hasattr(allocator, "mallopt"):
+        allocator.mallopt(MMAP_THRESHOLD, MIB)  # so that no large array is on a heap, where freed ones leave gaps
     zarr.config.set({"threading.max_workers": 2, "async.concurrency": 2})
     onnxpool.set_num_threads(1)
-    resource.setrlimit(resource.RLIMIT_DATA, (mib * MIB,) * 2)
     used = int(STATUS.read_text().partition("VmData:")[2].split()[0]) << 10
     taken = used + THREADS * STACK + SMALL
     if mib * MIB <= taken:
         raise PyramidError(f"--limit {mib}: the libraries and their threads alone take {-(-taken // MIB)} MiB")
-    return (mib * MIB - taken) // 2
+    resource.setrlimit(resource.RLIMIT_DATA, (mib * MIB,) * 2)
+    return mib * MIB - taken
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -96,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--axes", required=True, help="a letter for each axis: t, c, z, y, x")
     parser.add_argument("--factors", nargs="+", metavar="[AXIS=]F,F,...", help="factors of each level after level 0, "
                         "relative to level 0 (default: 2,4,8,... until a level has one chunk)")
-    parser.add_argument("--method", choices=METHODS, default="mean", help="what an element is of its window")
+    parser.add_argument("--method", choices=METHODS, default="mean", help="how a window becomes one element")
     parser.add_argument("--chunks", nargs="+", metavar="[AXIS=]N", help="default: 64 in volumes, 512 in images")
     parser.add_argument("--shards", nargs="+", metavar="[AXIS=]N", help="chunks are collected in files of this shape")
     parser.add_argument("--scale", nargs="+", metavar="[AXIS=]S", help="distance between elements of level 0")
@@ -108,17 +115,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
     given = parser.parse_args(arguments)
     try:
-        way = WAYS[given.way]
+        options = {}
         if given.limit is not None:
             if given.way != "stream":
                 raise PyramidError(f"--limit is for --way stream, not for --way {given.way}")
-            way = partial(way, max_bytes=limited(given.limit))
+            options["max_bytes"] = limited(given.limit)
         source = Source(given.source)
         pyramid = described(given, source)
+        if given.way == "stream":
+            passes(pyramid, source, **options)  # which refuses what cannot be done before anything is created
+        if given.target.resolve().is_relative_to(source.path.resolve()):
+            raise PyramidError(f"{given.target} lies inside the source; choose a folder outside {source.path}")
         with opened(given.target, pyramid, source.facts, sync=given.sync, quiet=given.quiet) as target:
-            way(pyramid, source, target)
-    except (PyramidError, onnxpool.PoolError, onnxpool.PoolTypeError) as error:
+            WAYS[given.way](pyramid, source, target, **options)
+    except FinishedError as error:
+        print(f"make.py: {error}", file=sys.stderr)
+    except (PyramidError, onnxpool.PoolError, onnxpool.PoolTypeError, OSError) as error:
         sys.exit(f"make.py: {error}")
+    except MemoryError:
+        other = "a larger --limit" if given.limit else "--way stream and a --limit"
+        sys.exit(f"make.py: the memory did not suffice; the same command with {other} continues with what is finished")
 
 
 if __name__ == "__main__":

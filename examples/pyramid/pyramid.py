@@ -21,6 +21,14 @@ class PyramidError(ValueError):
     """A pyramid that cannot be made as asked, with the reason and a way out."""
 
 
+def check_axes(axes: str) -> None:
+    """Raise an error if OME-Zarr has no such axes."""
+    if axes != "".join(name for name in TYPES if name in axes) or sum(TYPES[name] == "space" for name in axes) < 2:
+        raise PyramidError(f"axes={axes!r} are not those of OME-Zarr: some of t, c, z, y and x in this order, with at "
+                           "least two of z, y and x, such as 'yx', 'zyx' or 'tczyx'; transpose the array if need be, "
+                           "as np.moveaxis(image, -1, 0) brings H, W, C into the order c, y, x")
+
+
 @dataclass(frozen=True)
 class Level:
     """A level, computed from level 0 by a plan. Level 0 itself has none."""
@@ -53,7 +61,7 @@ class Pyramid:
     factors : sequence of sequence of int
         Elements of level 0 per element, along each axis, for each level after level 0.
     method : {"mean", "max", "min"}
-        What an element is of its window.
+        How a window becomes one element.
     chunks : sequence of int
         Shape of the chunks of all levels.
     shards : sequence of int, optional
@@ -90,10 +98,7 @@ class Pyramid:
 
     def _check(self) -> None:
         """Raise an error if these values do not describe a pyramid."""
-        spatial = sum(TYPES.get(name) == "space" for name in self.axes)
-        if self.axes != "".join(name for name in TYPES if name in self.axes) or spatial not in (2, 3):
-            raise PyramidError(f"axes={self.axes!r} are not those of OME-Zarr: some of t, c, z, y and x in this order, "
-                               "with y and x, such as 'yx', 'zyx' or 'tczyx'; transpose the array if need be")
+        check_axes(self.axes)
         for name in ("shape", "chunks", "shards", "scale", "units"):
             values = getattr(self, name)
             if values is not None and len(values) != len(self.axes):
@@ -122,8 +127,8 @@ class Pyramid:
         finer: Ints = (1,) * len(self.axes)
         for number, factors in enumerate(self.factors, 1):
             if min(factors) < 1 or factors == finer or any(f < g for f, g in zip(factors, finer, strict=True)):
-                raise PyramidError(f"level {number}: factors {factors} must be at least those of the level before, "
-                                   f"{finer}, and at least one of them larger; all factors are relative to level 0")
+                raise PyramidError(f"level {number}: factors {factors} after {finer}: factors never decrease, and at "
+                                   "least one grows per level; all are relative to level 0")
             finer = factors
 
     def _level(self, factors: Ints) -> Level:

@@ -2,12 +2,15 @@
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
 from pyramid import Ints, PyramidError, Region
+
+PAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -26,22 +29,25 @@ class Source:
         if isinstance(array, zarr.Group):
             raise PyramidError(f"{self.path} is a zarr group; choose one of its arrays: "
                                f"{', '.join(sorted(array.array_keys())) or 'it has none'}")
+        if array.dtype.kind == "V":
+            raise PyramidError(f"{self.path} holds {array.dtype}, which is no number; a .npy file does not tell "
+                               "that its elements are bfloat16, so store them as float32")
 
     @property
     def array(self) -> Any:
         """The array, opened anew."""
-        return np.load(self.path, mmap_mode="r") if self.mapped else zarr.open(self.path, mode="r")
+        return np.lib.format.open_memmap(self.path, mode="r") if self.mapped else zarr.open(self.path, mode="r")
 
     @property
     def mapped(self) -> bool:
         """Whether boxes are views of the file, rather than copies in memory."""
         return self.path.is_file()
 
-    @property
+    @cached_property
     def shape(self) -> Ints:
         return tuple(self.array.shape)
 
-    @property
+    @cached_property
     def dtype(self) -> Any:
         """The dtype of boxes, in native byte order."""
         return self.array.dtype.newbyteorder("=")
@@ -50,18 +56,25 @@ class Source:
     def ndim(self) -> int:
         return len(self.shape)
 
-    @property
+    @cached_property
+    def unit(self) -> Ints:
+        """The shape of what a file of a zarr array holds."""
+        array = self.array
+        return self.grain if self.mapped else tuple(map(min, array.shards or array.chunks, array.shape))
+
+    @cached_property
     def grain(self) -> Ints:
-        """The shape of what is read at once: a chunk, or the axis that is contiguous in the file."""
+        """The shape of what is read at once: a chunk, or a page of the file along its contiguous axis."""
         array = self.array
         if self.mapped:
             axis = int(np.argmin(array.strides))
-            return tuple(n if i == axis else 1 for i, n in enumerate(array.shape))
-        return tuple(min(sizes) for sizes in zip(array.chunks, array.shape, strict=True))
+            return tuple(min(n, PAGE // array.itemsize) if i == axis else 1 for i, n in enumerate(array.shape))
+        return tuple(map(min, array.chunks, array.shape))
 
     def __getitem__(self, box: Region) -> np.ndarray:
         """The elements of a box, without a copy if the file is mapped."""
-        return np.asarray(self.array[box], self.dtype)
+        array = self.array
+        return np.asarray(array[box], array.dtype.newbyteorder("="))
 
     def facts(self) -> dict[str, Any]:
         """What changes if the source does: its path, and the number, size and newest time of its files."""

@@ -12,8 +12,8 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -26,6 +26,10 @@ from tqdm import tqdm
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 BOOT = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
+
+
+class FinishedError(PyramidError):
+    """A pyramid that needs nothing more, because an earlier run completed it."""
 
 
 @dataclass
@@ -90,17 +94,36 @@ def note(journal: Path, entry: dict[str, Any], sync: bool = True) -> None:
             os.fsync(file.fileno())
 
 
-def noted(journal: Path) -> list[dict[str, Any]]:
-    """The lines of the journal. From the first line on that a crash left incomplete, they are removed."""
-    entries, length = [], 0
-    for line in journal.read_bytes().splitlines(keepends=True):
+def noted(journal: Path, grids: Sequence[Ints]) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """The first line of the journal, and what the others say to be finished.
+
+    From the first line on that a crash left incomplete, they are removed.
+    """
+    first, *others = journal.read_bytes().splitlines(keepends=True)
+    begun = read(first)
+    if "onnxpool" not in begun:
+        raise PyramidError(f"{journal} does not tell what is unfinished, because its first line is not whole; remove "
+                           f"{journal.parent} to start anew, if all in it may go")
+    finished, length = [np.zeros(grid, bool) for grid in grids], len(first)
+    for line in others:
+        entry = read(line)
         try:
-            entries.append(json.loads(line[:-1] if line.endswith(b"\n") else b""))
-        except ValueError:
+            if entry["boot"] in (None, BOOT):
+                finished[entry["level"]][tuple(slice(*ends) for ends in entry["files"])] = True
+        except (KeyError, TypeError, IndexError):
             break
         length += len(line)
     os.truncate(journal, length)
-    return entries
+    return begun, finished
+
+
+def read(line: bytes) -> dict[str, Any]:
+    """The entry of a line, or an empty one if the line is not whole."""
+    try:
+        entry = json.loads(line if line.endswith(b"\n") else b"")
+    except ValueError:
+        return {}
+    return entry if isinstance(entry, dict) else {}
 
 
 def created(root: Path, pyramid: Pyramid, name: str) -> None:
@@ -113,25 +136,74 @@ def created(root: Path, pyramid: Pyramid, name: str) -> None:
     synced(root.parent, root, *root.rglob("*"))
 
 
-def resumed(root: Path, journal: Path, settings: dict[str, Any], pyramid: Pyramid, sync: bool) -> Target:
-    """Continue what the journal tells of, or begin."""
-    settings = json.loads(json.dumps(settings))
-    begun, *entries = noted(journal) or [{}]
-    if not begun:
-        created(root, pyramid, settings["name"])
+def changed(begun: dict[str, Any], settings: dict[str, Any], partial: Path) -> str:
+    """What differs between two first lines of a journal, and what to do about it."""
+    changes = {key: f"{key} was {begun.get(key)!r} and is {settings.get(key)!r}"
+               for key in sorted({*begun, *settings}) if begun.get(key) != settings.get(key)}
+    if not changes:
+        return ""
+    if all(key.startswith("source ") for key in changes):
+        return f"the source changed since {partial} was begun: {'; '.join(changes.values())}; remove it to start anew"
+    return (f"{partial} holds another unfinished pyramid: {'; '.join(changes.values())}; finish it with what it was "
+            "begun with, or remove the folder to start anew")
+
+
+def resumed(partial: Path, settings: dict[str, Any], pyramid: Pyramid, sync: bool) -> Target:
+    """Continue what the journal tells of, or begin.
+
+    The first line of the journal claims the folder, so it is written before the arrays are created.
+    """
+    root, journal = partial / "arrays", partial / "journal"
+    if not journal.stat().st_size:
         note(journal, settings)
-    elif changes := [f"{key} was {begun.get(key)!r} and is {settings.get(key)!r}"
-                     for key in sorted({*begun, *settings}) if begun.get(key) != settings.get(key)]:
-        raise PyramidError(f"{journal.parent} holds another unfinished pyramid: {'; '.join(changes)}; "
-                           "finish it with what it was begun with, or remove the folder to start anew")
+        synced(partial)
+    grids = [tuple(-(-n // u) for n, u in zip(level.shape, pyramid.unit, strict=True)) for level in pyramid.levels]
+    begun, finished = noted(journal, grids)
+    if error := changed(begun, settings, partial):
+        raise PyramidError(error)
+    if not root.exists() or not any(level.any() for level in finished):
+        os.truncate(journal, journal.read_bytes().index(b"\n") + 1)
+        _, finished = noted(journal, grids)
+        created(root, pyramid, settings["name"])
     for path in root.rglob("*.partial"):  # zarr renames its files once they are written
         path.unlink()
-    grids = [[-(-n // u) for n, u in zip(level.shape, pyramid.unit, strict=True)] for level in pyramid.levels]
-    target = Target(root, journal, pyramid.unit, [np.zeros(grid, bool) for grid in grids], sync or not BOOT)
-    for entry in entries:
-        if entry["boot"] in (None, BOOT):
-            target.finished[entry["level"]][tuple(slice(*ends) for ends in entry["files"])] = True
-    return target
+    return Target(root, journal, pyramid.unit, finished, sync or not BOOT)
+
+
+def taken(path: Path) -> PyramidError:
+    """The error for a name that exists."""
+    return PyramidError(f"{path} exists; choose another name, or remove it to make it anew")
+
+
+def claimed(path: Path, partial: Path) -> None:
+    """Raise an error if one of the names is taken by something else than an unfinished pyramid."""
+    if path.name in ("", ".."):
+        raise PyramidError(f"{path} is no name for a new folder")
+    if os.path.lexists(path) and not partial.is_dir():
+        raise taken(path)
+    if partial.is_symlink() or (os.path.lexists(partial) and not partial.is_dir()):
+        raise PyramidError(f"{partial}, where this program would work, is no folder; remove it, or choose another name")
+    names = {entry.name for entry in partial.iterdir()} if partial.is_dir() else set()
+    journal = partial / "journal"
+    begun = journal.is_file() and (names == {"journal"} or journal.stat().st_size > 0)
+    if names and (names - {"journal", "arrays"} or not begun):
+        raise PyramidError(f"{partial} holds {', '.join(sorted(names))}, which this program did not create; move it "
+                           "away, or choose another name")
+
+
+def concluded(path: Path, partial: Path, settings: dict[str, Any]) -> PyramidError:
+    """The error for a name that exists, once what an end left that was interrupted after the rename is removed."""
+    journal = partial / "journal"
+    begun: dict[str, Any] = {}
+    if not (partial / "arrays").exists():
+        begun = read(b"".join(journal.read_bytes().splitlines(keepends=True)[:1])) if journal.exists() else {}
+        if "onnxpool" in begun or (journal.exists() and not journal.stat().st_size):
+            journal.unlink()
+        if not any(partial.iterdir()):
+            partial.rmdir()
+    if begun and not changed(begun, settings, partial):
+        return FinishedError(f"{path} is complete")
+    return taken(path)
 
 
 @contextmanager
@@ -158,32 +230,37 @@ def opened(path: Path, pyramid: Pyramid, facts: Callable[[], dict[str, Any]], *,
     PyramidError
         If the name is taken, or if the unfinished arrays are those of another pyramid or of another process.
     """
-    partial = path.with_name(path.name + ".partial")
-    root, journal = partial / "arrays", partial / "journal"
-    if path.exists():
-        if partial.exists() and not root.exists():  # all that an interrupted end left
-            shutil.rmtree(partial)
-        raise PyramidError(f"{path} exists; remove it, or choose another name")
+    partial = path.parent / f"{path.name}.partial"
+    claimed(path, partial)
+    name = path.name.removesuffix(".zarr").removesuffix(".ome")
+
+    def settings() -> dict[str, Any]:
+        values: dict[str, Any] = json.loads(json.dumps({"name": name, **pyramid.settings(), **facts()}))
+        return values
+
     partial.mkdir(parents=True, exist_ok=True)
-    with journal.open("ab") as lock:
+    with (partial / "journal").open("ab") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which ends with the process
         except BlockingIOError:
             raise PyramidError(f"another process writes {partial}") from None
-        name = path.name.removesuffix(".zarr").removesuffix(".ome")
-
-        def continued() -> Target:
-            return resumed(root, journal, {"name": name, **pyramid.settings(), **facts()}, pyramid, sync)
-
-        target = continued()
+        claimed(path, partial)  # again, since another process may have ended meanwhile
+        if os.path.lexists(path):
+            raise concluded(path, partial, settings())
+        target = resumed(partial, settings(), pyramid, sync)
         with tqdm(total=sum(level.size for level in target.finished), unit=" files", disable=quiet,
                   initial=sum(int(level.sum()) for level in target.finished)) as target.bar:
             yield target
-        missing = sum(int((~level).sum()) for level in continued().finished)  # other processes may have written
+        begun, finished = noted(target.journal, [level.shape for level in target.finished])  # by other processes, too
+        if error := changed(begun, settings(), partial):
+            raise PyramidError(error)
+        missing = sum(int((~level).sum()) for level in finished)
         if missing:
             raise PyramidError(f"{missing} files of {partial} are missing; run the same command again")
         if not target.sync:
-            synced(*root.rglob("*"))  # for a crash must not take anything from under the final name
-        root.rename(path)
+            synced(*target.root.rglob("*"))  # for a crash must not take anything from under the final name
+        target.root.rename(path)
         synced(path.parent)
-        shutil.rmtree(partial)
+        target.journal.unlink()
+        with suppress(OSError):  # another process may look into the folder, and will remove it
+            partial.rmdir()

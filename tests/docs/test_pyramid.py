@@ -28,6 +28,7 @@ pytest.importorskip("zarr", "3.0")
 import dask
 import make
 import target as targets
+import ways
 import zarr
 from pyramid import Pyramid, PyramidError, halvings
 from source import Source
@@ -40,6 +41,12 @@ DTYPES = ("uint8", "int16", "uint16", ">u2", "int64", "uint64", "float16", "floa
 EXACT = {"max": np.max, "min": np.min}
 WAYS = {"memory": in_memory, "stream": in_stream, "dask": with_dask}
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+
+
+@pytest.fixture(autouse=True)
+def small_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays of tests are small, so that boxes need to be small for there to be several."""
+    monkeypatch.setattr(ways, "ENOUGH", 256)
 
 
 def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
@@ -115,11 +122,12 @@ def random_case(rng: random.Random) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 200))])
-def test_three_ways_to_the_same_bits(seed: int, tmp_path: Path) -> None:
+def test_three_ways_to_the_same_bits(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All ways agree with an independent computation, for .npy files and zarr arrays of both versions."""
     rng = random.Random(seed)
     given = random_case(rng)
     x = random_array(np.random.default_rng(seed), given["shape"], given["dtype"])
+    monkeypatch.setattr(ways, "ENOUGH", 2 ** rng.randint(4, 10))
     if seed % 4 == 3:
         x = np.asfortranarray(x)
     pyramid = Pyramid(**given)
@@ -144,7 +152,7 @@ def test_three_ways_to_the_same_bits(seed: int, tmp_path: Path) -> None:
 def not_refused(pyramid: Pyramid, source: Source, max_bytes: int) -> bool:
     """Whether a stream can work with so little memory."""
     try:
-        return bool(list(passes(pyramid, source.grain, max_bytes)))
+        return bool(passes(pyramid, source, max_bytes))
     except PyramidError:
         return False
 
@@ -173,18 +181,122 @@ COUNTS: list[int] = []
 
 def test_a_stream_reads_each_element_once(volume: Source, tmp_path: Path) -> None:
     """If files of all levels fit, all levels are computed in one pass; otherwise, each pass reads everything."""
-    for max_bytes, reads in ((MIB, 1), (6000, 1), (2050, 4)):
+    for max_bytes, reads in ((MIB, 1), (20000, 1), (12000, 2)):
         COUNTS.clear()
         made(in_stream, VOLUME, Counted(volume.path), tmp_path / f"{max_bytes}.zarr", max_bytes=max_bytes)
         assert sum(COUNTS) == reads * math.prod(VOLUME.shape)
-    with pytest.raises(PyramidError, match=r"level 0 needs 0\.0 MiB at once, and 0\.0 MiB are left for it; raise"):
-        made(in_stream, VOLUME, volume, tmp_path / "none.zarr", max_bytes=100)
 
 
-def test_factors_that_do_not_divide_one_another(tmp_path: Path) -> None:
+def test_factors_that_do_not_divide_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels with factors 3 and 7 share a pass if there is memory, and have their own otherwise."""
+    monkeypatch.setattr(ways, "ENOUGH", 16)
     pyramid = Pyramid((64, 64), "uint8", "yx", ((3, 1), (7, 5)), "max", (8, 8))
-    assert [len(list(passes(pyramid, (1, 64), n))) for n in (8000, 1000, 300)] == [1, 2, 3]
+    source = saved(np.zeros((64, 64), np.uint8), tmp_path / "x")
+    assert [len(passes(pyramid, source, n)) for n in (20000, 3000, 700)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("shape", "axes", "chunks", "shards", "limit"), [
+    ((301, 513, 517), "zyx", (64,) * 3, (256,) * 3, None), ((301, 513, 517), "zyx", (256,) * 3, None, None),
+    ((301, 513, 517), "zyx", (256,) * 3, None, 900), ((301, 513, 517), "zyx", (256,) * 3, None, 300),
+    ((301, 513, 517), "zyx", (64,) * 3, (512,) * 3, 1300), ((8192, 8192), "yx", (512,) * 2, (4096,) * 2, None)])
+@pytest.mark.parametrize("grain", [None, (50, 100, 517)])
+def test_boxes_of_a_useful_size(shape: tuple[int, ...], axes: str, chunks: tuple[int, ...], grain: Any,
+                                shards: tuple[int, ...] | None, limit: int | None, tmp_path: Path,
+                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large chunks and shards do not shrink the boxes that are read, and boxes keep within the limit."""
+    monkeypatch.setattr(ways, "ENOUGH", MIB)
+    pyramid = Pyramid(shape, "uint16", axes, halvings(shape, axes, (64,) * len(shape)), "mean", chunks, shards)
+    if grain:
+        source = stored(shape, grain[-len(shape):], tmp_path)
+    else:
+        np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.uint16, shape)  # sparse
+        source = Source(tmp_path / "x.npy")
+    planned = passes(pyramid, source, limit and limit * MIB)
+    assert [number for each in planned for number in each.numbers] == list(range(len(pyramid.levels)))
+    for each in planned:
+        assert 2 * math.prod(map(min, each.sizes[0], shape)) >= MIB // 2
+        assert 2 * math.prod(map(min, each.sizes[0], shape)) <= ways.PART
+        if limit:
+            assert ways.needed(pyramid, source, each.numbers, each.sizes) <= limit * MIB
+
+
+def test_boxes_grow_within_a_large_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A box that cannot become a whole shard becomes a part of one that is large enough."""
+    monkeypatch.setattr(ways, "ENOUGH", MIB)
+    source = stored((8192, 8192), (64, 64), tmp_path)
+    (only,) = passes(Pyramid(source.shape, "uint16", "yx", ((2, 2),), "mean", (512, 512), (4096, 4096)), source)
+    assert MIB <= 2 * math.prod(only.sizes[0]) <= ways.PART
+    assert all(4096 % n == 0 for n in only.sizes[0])
+
+
+def stored(shape: tuple[int, ...], chunks: tuple[int, ...], folder: Path) -> Source:
+    """The source of a zarr array without elements."""
+    zarr.create_array(folder / "x.zarr", shape=shape, chunks=chunks, dtype="uint16")
+    return Source(folder / "x.zarr")
+
+
+@pytest.mark.parametrize(("grain", "factors", "chunks", "shards", "way_out"), [
+    ((32, 32), 2, 64, 512, r"smaller shards than \(512, 512\)"), ((32, 32), 2, 512, None, "smaller chunks than"),
+    ((1024, 1024), 2, 64, None, r"a source with smaller chunks than \(1024, 1024\)"),
+    ((32, 32), 1024, 16, None, "smaller factors")])
+def test_refusals_tell_what_would_suffice(grain: tuple[int, int], factors: int, chunks: int, shards: int | None,
+                                          way_out: str, tmp_path: Path) -> None:
+    """The error tells what is too large, and a limit that is higher by what it says is accepted."""
+    pyramid = Pyramid((1024, 1024), "uint16", "yx", ((factors,) * 2,), "mean", (chunks,) * 2, shards and (shards,) * 2)
+    source = stored(pyramid.shape, grain, tmp_path)
+    limit = MIB // 3
+    with pytest.raises(PyramidError, match=r"level \d needs \S+ MiB at once, and only 0\.3 MiB are left for it; raise "
+                                           rf"the limit by \d+ MiB, or choose {way_out}") as caught:
+        passes(pyramid, source, limit)
+    limit += int(re.findall(r"by (\d+) MiB", str(caught.value))[0]) * MIB
+    assert not_refused(pyramid, source, limit)
+    assert not not_refused(pyramid, source, limit - MIB)
+
+
+@linux
+@pytest.mark.parametrize("option", ["--chunks", "--shards"])
+def test_limits_that_are_accepted_suffice(option: str, tmp_path: Path) -> None:
+    """The command refuses a limit before it creates anything, or memory suffices for what zarr compresses."""
+    x = random_array(np.random.default_rng(3), (120, 300, 300), "uint16")
+    source = saved(x, tmp_path / "x", (50, 100, 300))
+    words = [*command(source.path, tmp_path / "y.zarr", "--quiet", option, "128"), "--limit"]
+    limit = 120
+    refused = finished([*words, str(limit)])
+    assert refused.returncode == 1, refused.stderr
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["x.zarr"]
+    while more := re.findall(r"raise the limit by (\d+) MiB", refused.stderr):
+        limit += int(more[0]) + 1  # the libraries do not always take the same
+        refused = finished([*words, str(limit)])
+    assert refused.returncode == 0, refused.stderr
+    assert np.array_equal(zarr.open_array(tmp_path / "y.zarr" / "0", mode="r")[...], x)
+
+
+def test_memory_that_does_not_suffice(volume: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of memory keeps what is finished, and says how to continue."""
+    words = [str(volume.path), str(tmp_path / "y.zarr"), "--axes", "zyx", "--chunks", "8", "--quiet"]
+    write, count = targets.Target.write, iter(range(3))
+
+    def limited(*given: Any) -> None:
+        if next(count, None) is None:
+            raise MemoryError
+        write(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(targets.Target, "write", limited)
+        with pytest.raises(SystemExit, match="the memory did not suffice; the same command with --way stream and a"):
+            make.main(words)
+    assert lines(tmp_path / "y.zarr.partial" / "journal") > 1
+    make.main(words)
+    assert (tmp_path / "y.zarr").exists()
+
+
+def test_a_box_opens_the_source_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening a zarr array takes longer than reading a small box."""
+    source = saved(np.arange(12).reshape(3, 4), tmp_path / "x", (3, 4))
+    calls, opened = [], zarr.open
+    monkeypatch.setattr(zarr, "open", lambda *given, **options: calls.append(given) or opened(*given, **options))
+    assert np.array_equal(source[1:2, 1:3], [[5, 6]])
+    assert len(calls) == 1
 
 
 def test_ngff_zarr_reads_it(volume: Source, tmp_path: Path) -> None:
@@ -224,6 +336,8 @@ def files(path: Path) -> dict[str, bytes]:
 
 def spoil(partial: Path) -> int:
     """Put garbage where the journal lists no finished file, as if writes had been cut off; return their number."""
+    if lines(partial / "journal") < 2:  # the arrays may be incomplete
+        return 0
     groups, spoiled = zarr.open_group(partial / "arrays", mode="r"), 0
     unlisted = [np.ones(groups[str(number)].cdata_shape, bool) for number in range(len(groups))]
     for line in (partial / "journal").read_bytes().split(b"\n")[1:-1]:
@@ -307,7 +421,7 @@ def interrupted(source: Source, path: Path, writes: int, **options: Any) -> None
             write(*given)
 
         target.write = limited  # type: ignore[method-assign]
-        in_stream(pyramid, source, target, 5000)
+        in_stream(pyramid, source, target, 12000)
 
     with pytest.raises(StoppedError):
         made(way, VOLUME, source, path, **options)
@@ -351,18 +465,114 @@ def test_a_restart_of_the_machine(sync: bool, volume: Source, tmp_path: Path, mo
     assert writes_left(volume, path) == (left if sync else total)
 
 
-@pytest.mark.parametrize("cut", [1, 30, -1])
-def test_a_journal_that_a_crash_cut_off(cut: int, volume: Source, tmp_path: Path) -> None:
-    """Incomplete lines and lines of garbage count for nothing, and without a first line, all begins anew."""
+@pytest.mark.parametrize(("cut", "garbage"), [
+    (1, b""), (30, b"\0" * 9), (30, b"[1]\n"), (0, b'{"level": 9, "files": [[0, 1]], "boot": null}\n')])
+def test_a_journal_that_a_crash_cut_off(cut: int, garbage: bytes, volume: Source, tmp_path: Path) -> None:
+    """Incomplete lines and lines of garbage count for nothing."""
     path, journal = tmp_path / "x.zarr", tmp_path / "x.zarr.partial" / "journal"
     interrupted(volume, path, 9)
-    if cut < 0:
-        journal.write_bytes(journal.read_bytes()[:40])
-    else:
-        journal.write_bytes(journal.read_bytes()[:-cut] + b"\0" * cut)
+    journal.write_bytes(journal.read_bytes()[:-cut or None] + garbage)
+    left = writes_left(volume, path)
     levels = made(in_stream, VOLUME, volume, path)
+    assert 0 < left < sum(math.prod(-(-n // 8) for n in level.shape) for level in VOLUME.levels)
     assert all(np.array_equal(level, y) for level, y in
                zip(levels, made(in_memory, VOLUME, volume, tmp_path / "y.zarr"), strict=True))
+
+
+@pytest.mark.parametrize("first", [b'{"axes": "zy', b"[1]\n", b"{}\n", b"\0" * 30])
+def test_a_journal_without_its_first_line(first: bytes, volume: Source, tmp_path: Path) -> None:
+    """It does not tell whose the arrays are, so nothing is deleted."""
+    path, partial = tmp_path / "x.zarr", tmp_path / "x.zarr.partial"
+    interrupted(volume, path, 9)
+    (partial / "journal").write_bytes(first)
+    before = files(partial)
+    with pytest.raises(PyramidError, match=r"journal does not tell what is unfinished, because its first line is not "
+                                           r"whole; remove \S*x\.zarr\.partial to start anew"):
+        made(in_stream, VOLUME, volume, path)
+    assert files(partial) == before
+
+
+@pytest.mark.parametrize("when", ["created", "claimed", "named"])
+def test_runs_that_stop_early(when: str, volume: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without a journal, with a journal alone, and one whose arrays are gone are begun anew."""
+    path, partial = tmp_path / "x.zarr", tmp_path / "x.zarr.partial"
+    if when == "created":
+        partial.mkdir()
+    elif when == "claimed":
+        with monkeypatch.context() as patch:
+            patch.setattr(targets, "created", lambda *given: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                made(in_memory, VOLUME, volume, path)
+    else:
+        stopped_at_the_end(volume, path, monkeypatch)
+        shutil.rmtree(path)
+    levels = made(in_stream, VOLUME, volume, path)
+    assert np.array_equal(levels[0], np.load(volume.path))
+    assert not partial.exists()
+
+
+def stopped_at_the_end(source: Source, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop a run just after the arrays get their final name."""
+    synced = targets.synced
+
+    def stop(*paths: Path) -> None:
+        if path.exists():
+            raise StoppedError
+        synced(*paths)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(targets, "synced", stop)
+        with pytest.raises(StoppedError):
+            made(in_memory, VOLUME, source, path)
+    assert path.exists()
+    assert [entry.name for entry in path.with_name(path.name + ".partial").iterdir()] == ["journal"]
+
+
+def test_the_same_command_after_the_last_step(volume: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
+    """A pyramid that got its name before a kill is complete, unless the command asks for another one."""
+    path = tmp_path / "x.zarr"
+    words = [str(volume.path), str(path), "--axes", "zyx", "--factors", "z=1,2,4", "y=2,4,8", "x=2,4,8", "--chunks",
+             "8", "--scale", "z=2", "y=0.5", "x=0.5", "--units", "micrometer", "--quiet"]
+    stopped_at_the_end(volume, path, monkeypatch)
+    make.main(words)
+    assert capsys.readouterr().err == f"make.py: {path} is complete\n"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["volume.npy", "x.zarr"]
+    shutil.rmtree(path)
+    stopped_at_the_end(volume, path, monkeypatch)
+    with pytest.raises(SystemExit, match=r"x\.zarr exists; choose another name"):
+        make.main([*words, "--method", "max"])
+
+
+@pytest.mark.parametrize("entries", [["mine"], ["arrays/mine"], ["journal", "arrays/mine"], ["journal", "mine"]])
+@pytest.mark.parametrize("taken", [False, True])
+def test_files_of_others_stay(taken: bool, entries: list[str], volume: Source, tmp_path: Path) -> None:
+    """Nothing is deleted that no journal of the program claims."""
+    path, partial = tmp_path / "x.zarr", tmp_path / "x.zarr.partial"
+    for entry in entries:
+        (partial / entry).parent.mkdir(parents=True, exist_ok=True)
+        (partial / entry).write_text("" if entry == "journal" else "of others")
+    if taken:
+        path.mkdir()
+    before = files(tmp_path)
+    with pytest.raises(PyramidError, match=r"x\.zarr\.partial holds .*, which this program did not create; move it"):
+        made(in_memory, VOLUME, volume, path)
+    assert files(tmp_path) == before
+
+
+def test_targets_that_make_no_sense(volume: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names that are none, links to nothing, files in the way, and folders inside the source."""
+    source = saved(np.load(volume.path), tmp_path / "s", (10, 41, 45))
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "y.partial").write_text("a file")
+    monkeypatch.chdir(tmp_path)
+    before = files(tmp_path)
+    for name, error in ((".", r"\. is no name for a new folder"), ("..", r"\.\. is no name"), ("link", "link exists"),
+                        ("y", r"y\.partial, where this program would work, is no folder"),
+                        ("s.zarr/0", r"s\.zarr/0 lies inside the source"), ("s.zarr", "lies inside the source")):
+        with pytest.raises(SystemExit, match=f"^make.py: .*{error}"):
+            make.main([str(source.path), name, "--axes", "zyx", "--quiet"])
+        assert files(tmp_path) == before
 
 
 def test_other_pyramids_are_refused(volume: Source, tmp_path: Path) -> None:
@@ -377,7 +587,7 @@ def test_other_pyramids_are_refused(volume: Source, tmp_path: Path) -> None:
     with pytest.raises(PyramidError, match=r"source was '\S*volume\.npy' and is '\S*copy\.npy'"):
         made(in_stream, VOLUME, copy, path)
     os.utime(volume.path, ns=(1, 1))
-    with pytest.raises(PyramidError, match="source modified was"):
+    with pytest.raises(PyramidError, match=r"the source changed since .* was begun: source modified was"):
         made(in_stream, VOLUME, volume, path)
 
 
@@ -390,7 +600,7 @@ def test_a_source_that_changes_meanwhile(tmp_path: Path) -> None:
         in_memory(pyramid, source, target)
         zarr.open_array(source.path)[3, 4, 5] = 7
 
-    with pytest.raises(PyramidError, match="source modified was"):
+    with pytest.raises(PyramidError, match=r"the source changed since .* was begun: .*source modified was"):
         made(way, VOLUME, source, path)
     assert not path.exists()
 
@@ -406,7 +616,7 @@ def test_names_that_are_taken(volume: Source, tmp_path: Path) -> None:
 
     assert len(made(way, VOLUME, volume, path)) == 4
     (tmp_path / "x.zarr.partial").mkdir()  # as after a kill between the last two steps
-    with pytest.raises(PyramidError, match=r"x\.zarr exists; remove it, or choose another name"):
+    with pytest.raises(PyramidError, match=r"x\.zarr exists; choose another name, or remove it to make it anew"):
         made(in_memory, VOLUME, volume, path)
     assert not (tmp_path / "x.zarr.partial").exists()
 
@@ -489,13 +699,17 @@ def test_options_describe_a_pyramid(volume: Source, tmp_path: Path) -> None:
     (["--factors", "2", "x=4"], "--factors 2 x=4: 2 is neither the only value"),
     (["--factors", "w=2"], "--factors w=2: w=2 is neither"),
     (["--factors", "y=2,4", "x=2"], "all axes need the same number of levels"),
-    (["--factors", "2,2"], r"level 2: factors \(2, 2, 2\) must be at least those of the level before"),
-    (["--factors", "4,2"], r"level 2: factors \(2, 2, 2\) must be at least those of the level before"),
-    (["--factors", "0,2"], r"level 1: factors \(0, 0, 0\) must be at least"),
+    (["--factors", "2,2"], r"level 2: factors \(2, 2, 2\) after \(2, 2, 2\): factors never decrease"),
+    (["--factors", "4,2"], r"level 2: factors \(2, 2, 2\) after \(4, 4, 4\): factors never decrease"),
+    (["--factors", "0,2"], r"level 1: factors \(0, 0, 0\) after \(1, 1, 1\): factors never"),
     (["--chunks", "0"], "axis z: chunks and shards must be at least 1 long"),
     (["--chunks", "8", "--shards", "12"], "axis z: shards of 12 are not whole chunks of 8"),
     (["--scale", "-1"], r"axis z: scale -1\.0 is not a positive number"),
     (["--scale", "y=nan"], "axis y: scale nan is not a positive number"),
+    (["--axes", "CYX"], "axes='CYX' are not those of OME-Zarr"),
+    (["--factors", "z=2", "z=4"], "--factors z=2 z=4: axis z has two values"),
+    (["--chunks", "8", "16"], "--chunks 8 16: 8 is neither the only value"),
+    (["--limit", "-5"], "--limit -5: the libraries and their threads alone take"),
     (["--limit", "300", "--way", "dask"], "--limit is for --way stream, not for --way dask"),
 ])
 def test_options_that_make_no_sense(options: list[str], error: str, volume: Source, tmp_path: Path) -> None:
@@ -510,9 +724,13 @@ def test_sources_that_make_no_sense(tmp_path: Path) -> None:
     """Files that are not there or not arrays, groups, empty arrays, and dtypes that do not suit the method."""
     (tmp_path / "text.npy").write_text("no array")
     (tmp_path / "folder").mkdir()
+    np.savez(tmp_path / "many.npz", np.zeros(3))
+    np.save(tmp_path / "bfloat16.npy", np.zeros(3, "V2"))
     zarr.create_group(tmp_path / "group.zarr").create_array("7", shape=(2, 2), dtype="u1")
     for name, error in (("none.npy", "does not exist"), ("text.npy", "is neither a .npy file nor the folder of a zarr"),
-                        ("folder", "is neither a .npy"), ("group.zarr", "is a zarr group; choose one of .*: 7")):
+                        ("folder", "is neither a .npy"), ("many.npz", "is neither a .npy file nor"),
+                        ("bfloat16.npy", "holds |V2, which is no number; .* bfloat16, so store them as float32"),
+                        ("group.zarr", "is a zarr group; choose one of .*: 7")):
         with pytest.raises(PyramidError, match=error):
             Source(tmp_path / name)
     for shape, dtype, method, error in (((0, 3), "u1", "max", r"axis y is empty \(size 0\)"),
