@@ -134,7 +134,8 @@ typedef int32_t place_t;
 #endif
 typedef lane_bits_t places_t;
 INLINE places_t places_fill(int64_t place) { return (places_t){0} + (place_t)place; }
-INLINE places_t places_add(places_t a, places_t b) { return a + b; }
+/* Lanes after the end of a row hold any numbers, whose sum may overflow. */
+INLINE places_t places_add(places_t a, places_t b) { return (places_t)((pattern_t)a + (pattern_t)b); }
 INLINE places_t places_read(const place_t *places) { return READ(places_t, places); }
 INLINE void places_write(place_t *places, places_t v) { memcpy(places, &v, sizeof v); }
 /* Indices have 64 bits, so a vector of them is longer than a register. */
