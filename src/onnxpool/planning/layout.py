@@ -112,8 +112,8 @@ def valid_of(request: Request, name: str) -> Valid:
     """How a reduction leaves NaNs out. Means count numbers, or if padding counts as well, they discount NaNs."""
     dtype = request.dtype
     if name == "indexed_extremum":
-        bits, skips = 64 if dtype.itemsize == 8 else 32, request.reduction.skips and dtype.kind not in MOMENTS
-        return Valid(most=orders.repeated(bits, orders.infinity(dtype) if skips else (1 << bits - 1) - 1))
+        bits = 64 if dtype.itemsize == 8 else 32
+        return ALL_VALID if dtype.kind in MOMENTS else Valid(most=orders.repeated(bits, orders.infinity(dtype)))
     if name != "valid_mean":
         return ALL_VALID
     pads = any(axis.counts_pads for axis in request.axes)
@@ -254,8 +254,7 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
                  acc_bytes=problem.acc_bytes, digits=DTYPES[own].digits,
                  p=-reduction.p if reduction.skips else reduction.p, divides=name == "mean", low=low, high=high,
-                 order=order,
-                 valid=valid_of(request, name) if reduction.skips or reduction.indexed else ALL_VALID,
+                 order=order, valid=valid_of(request, name) if reduction.skips else ALL_VALID,
                  reports=reports, is_other=request.dtype.kind not in "fi",
                  few=name == "integer_mean" and integers.taps_of(request.axes) <= integers.FEW_TAPS,
                  least=least, largest=largest, indexed=reduction.indexed, copy=COPY,

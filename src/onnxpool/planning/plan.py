@@ -366,7 +366,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
     def _mend_indexed(self, x: Array, y: Array, indices: Array) -> None:
         """Set the results of windows without a number, and those that are zeros, whose signs the loops ignore."""
         order: Any = "F" if self.reduction.column_major else "C"
-        each = y.itemsize + indices.itemsize
+        each = 2 * (y.itemsize + INDEX.itemsize * (1 + y.ndim))  # what the selection of an element holds
         blocks = Limit(None, CONVERTED, strict=False).blocks(
             self.label, y.shape, lambda axis, places: places, lambda blocks: each * math.prod(blocks))
         for ranges in grid(y.shape, blocks):

@@ -42,7 +42,7 @@ KINDS = {kind.name: kind for kind in (
     Kind("valid_mean", HALVED, acc_bytes=8, factor=2),  # of the elements that are not NaN
     Kind("norm", FLOATS, acc_bytes=8),
     Kind("wide", FLOATS, acc_bytes=16, rare=True),  # means and norms recomputed, as doubles with a separate exponent
-    Kind("indexed_extremum", (*SIGNED, *FLOATS), acc_bytes=8),
+    Kind("indexed_extremum", (*SIGNED, *FLOATS), acc_bytes=8, eager=True),
     Kind("mean_in_order", BYTES, acc_bytes=4),  # means of quantised windows, with sums in row-major order
     Kind("quantised_mean", BYTES, acc_bytes=4),  # means of whole quantised channels,
     Kind("long_quantised_mean", BYTES, acc_bytes=8, rare=True),  # and of those whose sums do not fit into 32 bits

@@ -88,18 +88,23 @@ INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
 INLINE vec_t masked(vec_t v, const Rule *rule) {
     return v ^ ((v >> (8 * sizeof(acc_t) - 1)) & (vec_t)repeated(rule->order.mask));
 }
-/* The elements may be those of floats whose NaNs are left out: both zeros then have the key of 0, and NaNs the least one.
- * They may also be those of datetimes, which have a NaN. */
+#if defined(OF_64_BITS) /* the elements may be those of datetimes, which have a NaN */
+#define SHIFT(rule) repeated((rule)->order.shift)
+#else
+#define SHIFT(rule) ((pattern_t){0})
+#endif
+/* With a mask, the elements are those of floats whose NaNs are left out: NaNs have the least key, and both zeros that of 0.
+ * Integers have no mask. The branch saves them up to a third of the time. */
 INLINE vec_t vec_key(vec_t v, const Rule *rule) {
-    vec_t key = masked(v, rule);
+    if (!rule->order.mask)
+        return (vec_t)((pattern_t)flipped(v, rule) - SHIFT(rule));
+    const vec_t key = masked(v, rule);
     const vec_t left_out = (key ^ (key >> (8 * sizeof(acc_t) - 1))) > (vec_t)repeated(rule->most);
-    key -= (key == -1) & ((vec_t){0} - (rule->order.mask != 0));
-    key = (vec_t)((pattern_t)flipped(key, rule) - repeated(rule->order.shift));
-    return BLEND(vec_t, left_out, vec_none(), key);
+    return BLEND(vec_t, left_out, vec_none(), flipped(key - (key == -1), rule));
 }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return vec_key(widen(x), rule); }
 INLINE vec_t restored(vec_t v, const Rule *rule) {
-    return masked(flipped((vec_t)((pattern_t)v + repeated(rule->order.shift)), rule), rule);
+    return masked(flipped((vec_t)((pattern_t)v + SHIFT(rule)), rule), rule);
 }
 #else
 INLINE vec_t vec_none(void) { return vec_fill(-__builtin_inf()); }
