@@ -14,7 +14,8 @@ COSTS = {
                    "windows": 8.61, "roots": 4.58},
         "passes": {"loads": 0.665, "stores": 0.666, "sums": 0.242, "splits": 0.792, "picks": 0.113, "taps": 0.682,
                    "plain": 0.238, "each": 54.8, "folds": 16.4, "folded": 0.774, "rows": 3.22, "planes": 15.1,
-                   "items": 67.8, "roots": 1.8, "held": 0.3, "taken": 0.3, "short": 1.0},
+                   "items": 67.8, "roots": 1.8, "held": 0.3, "taken": 0.3, "short": 1.0,
+                   "joined": 0.24, "chosen": 0.5, "groups": 0.61},
         MOVED: {"": 1.48},
     },
     64: {  # AMD Zen 5
@@ -24,7 +25,8 @@ COSTS = {
                    "windows": 2.84, "roots": 2.01},
         "passes": {"loads": 0.641, "stores": 0.647, "sums": 0.254, "splits": 0.459, "picks": 1.14, "taps": 0.454,
                    "plain": 0.149, "each": 29.2, "folds": 5.99, "folded": 0.39, "rows": 0.378, "planes": 12.2,
-                   "items": 43.2, "roots": 0.519, "held": 0.458, "taken": 0.752, "short": 1.12},
+                   "items": 43.2, "roots": 0.519, "held": 0.458, "taken": 0.752, "short": 1.12,
+                   "joined": 0.39, "chosen": 0.4, "groups": 0.75},
         MOVED: {"": 1.2},
     },
 }

@@ -44,7 +44,7 @@ def held_in(dtype: np.dtype[Any], result: np.dtype[Any], axes: Sequence[Axis]) -
     return FLOAT32 if short and result == FLOAT32 else FLOAT64
 
 
-FEW_TAPS = 256  # of 16-bit integers, whose means are rounded in float32
+FEW_TAPS = {"uint8": 16, "int16": 256, "uint16": 256}  # of means that loops round in fewer steps
 MOST_TAPS = {"uint8": 257, "int16": 1 << 15, "uint16": 1 << 15}  # of means that loops round to integers
 
 
@@ -52,6 +52,11 @@ def is_compiled(request: Request) -> bool:
     """Whether there are loops that round means of these windows to integers."""
     most = MOST_TAPS.get(request.dtype.name, 0)
     return request.result_dtype == request.dtype and not request.reduction.whole and taps_of(request.axes) <= most
+
+
+def has_few_taps(request: Request) -> bool:
+    """Whether these loops can round means in fewer steps."""
+    return taps_of(request.axes) <= FEW_TAPS[request.dtype.name]
 
 
 def counts_along(axis: Axis) -> Array:

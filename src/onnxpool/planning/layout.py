@@ -75,7 +75,7 @@ class Setup(NamedTuple):
     valid: Valid
     reports: bool  # whether callers compute means again whose sums overflowed
     is_other: bool  # whether the unit of int16 takes uint16, or that of float16 takes bfloat16
-    few: bool  # whether float32 rounds means of 16-bit integers
+    few: bool  # whether windows of integers have few taps, so that their means are rounded in fewer steps
     least: float  # range of magnitudes of elements whose sums never leave the safe range
     largest: float
     indexed: bool
@@ -256,7 +256,7 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
                  p=-reduction.p if reduction.skips else reduction.p, divides=name == "mean", low=low, high=high,
                  order=order, valid=valid_of(request, name) if reduction.skips else ALL_VALID,
                  reports=reports, is_other=request.dtype.kind not in "fi",
-                 few=name == "integer_mean" and integers.taps_of(request.axes) <= integers.FEW_TAPS,
+                 few=name == "integer_mean" and integers.has_few_taps(request),
                  least=least, largest=largest, indexed=reduction.indexed, copy=COPY,
                  route=step.name, stages=stages_of(problem, step, groups, dtype, own if retries else None,
                                                    contiguous, way.room if way else 1.0))

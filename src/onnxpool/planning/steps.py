@@ -23,7 +23,8 @@ SPLITS = {1: 1.0, 2: 1.0, 4: 0.1, 8: 0.35}  # those of splitting a row into phas
 PLANAR_LANES = {1: 128, 2: 128, 4: 32, 8: 16}
 PAGE = 1 << 12  # bytes
 NEAR = 1 << 17  # bytes of a window that caches hold until the next one reads it
-FREQUENT = ("max", "mean")  # reductions with loops that are only faster
+FREQUENT = ("max", "mean")  # reductions with loops that are only faster,
+DISJOINT = ("max", "extremum", "mean", "integer_mean")  # and those with loops for windows that share no place
 BOTH = ("max", "extremum", "mean", "norm", "wide")  # reductions of windows and of whole channels
 WINDOWED = (*BOTH, "valid_mean", "integer_mean")  # reductions of windows that can be computed one axis after the other
 
@@ -284,12 +285,33 @@ def short_work(problem: Problem) -> Work:
             "short": rows}
 
 
+def is_disjoint(problem: Problem) -> bool:
+    """Whether `passes` keeps groups of windows in registers: they share no place along the last axis."""
+    last, lanes = problem.axes[-1], problem.lanes
+    width = problem.register // problem.acc_bytes
+    return (1 < last.stride <= 4 and last.kernel <= last.stride and not problem.planar and len(problem.axes) <= 3
+            and (lanes == 1 or 2 * lanes <= width) and (last.end - last.begin) * lanes >= width // lanes * lanes
+            and problem.reduction in DISJOINT
+            and all(axis.kernel <= FEW and max(axis.pads) < axis.span for axis in problem.axes))
+
+
+def disjoint_work(problem: Problem) -> Work:
+    """The work of groups of windows: registers that are loaded, and split or picked from; groups."""
+    *before, last = problem.axes
+    lanes, width, loads = problem.lanes, problem.register // problem.acc_bytes, float(last.stride)
+    groups = width / (width // lanes * lanes)  # for each register full of results
+    for axis in before:
+        loads *= taps_inside(axis)
+    return {"joined": loads * groups, "chosen": (last.stride - 1) * (last.kernel if lanes > 1 else 1) * groups,
+            "groups": groups}
+
+
 def passes_work(problem: Problem) -> Work:
     """
     The work of passes: registers that are loaded, stored, added, and split into phases; results that are picked one by
     one; registers of taps along the last axis, and of those that `direct` reads as they are; windows of the last axis
     that are reduced one by one, and those that are reduced in registers, with the registers of their taps; rows; planes
-    that are loaded; items that are loaded one by one; square roots. Short rows are another matter.
+    that are loaded; items that are loaded one by one; square roots. Short rows and disjoint windows are other matters.
 
     Each pass writes results that the next one reads again: some repeatedly, some not at all. Rows hold the padding of
     the last axis, and trees that of theirs. Few taps of the first axis, and those of windows that are reduced one by
@@ -299,6 +321,8 @@ def passes_work(problem: Problem) -> Work:
     # The first two conditions are only there because a new shape should take few calls.
     if problem.lanes == 1 and last.out * problem.acc_bytes <= 3 * problem.register and is_short(problem):
         return short_work(problem)
+    if last.kernel <= last.stride and is_disjoint(problem):
+        return disjoint_work(problem)
     axes_before = len(before)  # once, because a new shape should take few calls
     width, lanes, out, tree = problem.register / problem.acc_bytes, lanes_of(problem), last.out or 1, last.kernel > FEW
     results = out * lanes / width  # registers of a row of results
@@ -306,14 +330,13 @@ def passes_work(problem: Problem) -> Work:
     apart = strided and lanes >= width
     split = strided and lanes == 1 and last.stride <= 4 and not tree and not (before and before[0].kernel > FEW)
     picked = strided and not apart and not split
-    joined = split and axes_before <= 1 and last.span == last.kernel <= last.stride and last.begin + out == last.end
     converts = (problem.itemsize < problem.acc_bytes or problem.reduction == "extremum"
                 or (problem.itemsize == 2 and problem.reduction == "max"))
     padded = places(last) or 1
     row = -(-padded * lanes // width) / results
     loaded = row if padded <= last.size else -(-last.size * lanes // width) / results
     done = filled(lanes if apart else out * lanes, width)
-    taps = done if picked or joined or tree else done * last.kernel
+    taps = done if picked or tree else done * last.kernel
     stores, added, loads, singly, windows, planes = 0.0, 0.0, 1.0, 0.0, 1, 1
     inner = row  # registers of rows for each register of results
     for a in range(axes_before - 1, -1, -1):
@@ -354,7 +377,7 @@ def passes_work(problem: Problem) -> Work:
     elif picked or tree:
         added += (2 * math.log2(last.kernel) + 2 if tree else last.kernel) * row
         stores += row
-    return {"loads": loads * rows * loaded, "stores": stores + (rows * done if joined else inner),
+    return {"loads": loads * rows * loaded, "stores": stores + inner,
             "sums": added, "splits": inner * SPLITS[problem.itemsize] if split else 0,
             "picks": width / lanes if picked else 0, "taps": taps, "plain": taps if apart and not converts else 0,
             "each": singly + (width / lanes if lone else 0), "folds": width if fold else 0,

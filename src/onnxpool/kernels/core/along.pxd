@@ -91,7 +91,7 @@ cdef inline void prepare_along(const Tile* tile, const Layout* layout, Along* al
     along.pitch, along.y_step = layout.pitch, tile.y_stride[last]
     along.y_row = tile.y_stride[last - 1] if last else tile.y_item
     along.step = tile.lanes if layout.split or layout.picked or layout.alone else axis.stride * tile.lanes
-    along.taps = 1 if layout.picked or layout.joined or is_tree(axis) else axis.kernel
+    along.taps = 1 if layout.picked or is_tree(axis) else axis.kernel
     for t in range(along.taps):
         along.tap[t] = t * axis.dilation * tile.lanes
         if layout.split:
@@ -120,9 +120,10 @@ cdef inline elem_t* limit_of(const Tile* tile, const Along* along) noexcept nogi
     return <elem_t*> tile.y + (tile.items - 1) * stride + tile.end[0] * tile.y_stride[0]
 
 
-cdef inline void set_divisors(acc_t* counts, acc_t* inverses, Py_ssize_t n, double count) noexcept nogil:
+cdef inline void set_divisors(acc_t* counts, acc_t* inverses, Py_ssize_t n, double count,
+                              const Rule* rule) noexcept nogil:
     cdef Py_ssize_t i
-    cdef acc_t value = acc_of(count), inverse = acc_inverse(count)
+    cdef acc_t value = acc_of(count), inverse = acc_inverse(count, rule)
     for i in range(n):
         counts[i], inverses[i] = value, inverse
 
@@ -140,13 +141,14 @@ cdef inline int slot_of(Along* along, double count) noexcept nogil:
     along.count[along.slot] = count
     counts = along.divisors + 2 * along.slot * along.values
     if not along.each:
-        set_divisors(counts, counts + along.values, SLACK, count)
+        set_divisors(counts, counts + along.values, SLACK, count, along.rule)
         return along.slot
     while w < along.windows:
         run = run_at(along.axis, along.first + w, along.first + along.windows)
-        set_divisors(counts + w * lanes, counts + along.values + w * lanes, run.n * lanes, run.window.count * count)
+        set_divisors(counts + w * lanes, counts + along.values + w * lanes, run.n * lanes, run.window.count * count,
+                     along.rule)
         w += run.n
-    set_divisors(counts + n, counts + along.values + n, along.values - n, 1)
+    set_divisors(counts + n, counts + along.values + n, along.values - n, 1, along.rule)
     return along.slot
 
 
@@ -229,7 +231,7 @@ cdef inline void finish_empty(const Along* a, bint all_windows, elem_t* y, Py_ss
             if run.window.taps and not all_windows:
                 w = end
             elif DIVIDES:
-                by = divisor_of(run.window.count * outer)
+                by = divisor_of(run.window.count * outer, a.rule)
             while w < end:
                 i = 0
                 while i < a.lanes:  # 0 / count is exact

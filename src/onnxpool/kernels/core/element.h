@@ -267,10 +267,14 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 #define OWN_INVERSE
 INLINE vec_t vec_none(void) { return vec_fill(0); }
 #if defined(ELEMENT_uint8) /* at most 257 taps, so that sums fit into 16 bits */
-INLINE acc_t acc_inverse(double count) { return count > 1 ? (acc_t)(65536 / count) : 65535; }
+/* Rounded down for many taps, or else up, but at most 65535. */
+INLINE acc_t acc_inverse(double count, const Rule *rule) {
+    const double inverse = count > 1 ? 65536 / count : 65535;
+    return (acc_t)(rule->few ? ceil(inverse) : inverse);
+}
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return (vec_t)widen_uint8_to_words(x); }
-/* The product with the inverse, which is rounded down, is the quotient, or one less. The rest decides. */
-INLINE vec_t mean_of(vec_t total, vec_t count, vec_t inverse) {
+/* The product with the inverse is the quotient, or one less. The rest decides. */
+INLINE vec_t mean_of_many(vec_t total, vec_t count, vec_t inverse) {
     count |= (vec_t)(count == 0) & 1;
     vec_t mean = multiply_high(total, inverse), rest = total - mean * count;
     const vec_t less = (vec_t)((int16_v)rest >= (int16_v)count);
@@ -278,14 +282,26 @@ INLINE vec_t mean_of(vec_t total, vec_t count, vec_t inverse) {
     rest -= less & count;
     return mean - (vec_t)((int16_v)(rest + rest + (mean & 1)) > (int16_v)count);
 }
+/* Up to 16 taps, the high half of the product is the quotient, with ties rounded up: the inverse is too large by less
+ * than count / 65536, and the sum plus half of the count is less than 256 * count, so that the product is too large by
+ * less than 1 / count. For a tie, the low half is what the inverse adds, which is less than the inverse itself. */
+INLINE vec_t mean_of_few(vec_t total, vec_t count, vec_t inverse) {
+    const vec_t half = (count + ((vec_t)(count == 1) & 1)) >> 1, even = (count & 1) - 1;
+    total += half;
+    const vec_t tie = (vec_t)(total * inverse < (inverse & even));
+    return multiply_high(total, inverse) & ~(tie & 1);
+}
+INLINE vec_t mean_of(vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
+    return rule->few ? mean_of_few(total, count, inverse) : mean_of_many(total, count, inverse);
+}
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
-    (void)rule;
-    const half_uint8_v elements = narrow_words(mean_of(total, count, inverse));
+    const half_uint8_v elements = narrow_words(mean_of(total, count, inverse, rule));
     memcpy(y, &elements, sizeof elements);
 }
 #else /* int16 or uint16, at most 32768 taps */
 /* A float in the bits of an integer. */
-INLINE acc_t acc_inverse(double count) {
+INLINE acc_t acc_inverse(double count, const Rule *rule) {
+    (void)rule;
     const float inverse = (float)(1 / count);
     return READ(acc_t, &inverse);
 }
@@ -381,7 +397,7 @@ RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const R
 
 /* What `vec_finish` gets as the inverse of a count. */
 #if !defined(OWN_INVERSE)
-INLINE acc_t acc_inverse(double count) { return acc_of(1 / count); }
+INLINE acc_t acc_inverse(double count, const Rule *rule) { (void)rule; return acc_of(1 / count); }
 #endif
 
 /* ---- Two registers of adjacent elements, in an order that only these functions know. Elements of 8 or 16 bits are parts
@@ -406,15 +422,25 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
     (void)rule;
     *first = READ(vec_t, x) & 0xff, *second = READ(vec_t, x) >> 8;
 }
-INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
+INLINE vec_t vec_load_neighbours(const elem_t *x, const Rule *rule) {
     (void)rule;
-    const vec_t both = mean_of(first, count, inverse) | mean_of(second, count, inverse) << 8;
+    return add_neighbours_uint8(READ(uint8_v, x));
+}
+INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
+    const vec_t both = mean_of(first, count, inverse, rule) | mean_of(second, count, inverse, rule) << 8;
     memcpy(y, &both, sizeof both);
 }
 #else
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
-    *first = without_sign(even_of(READ(pairs_v, x)), rule);
-    *second = without_sign(odd_of(READ(pairs_v, x)), rule);
+    const pattern_t pairs = READ(pattern_t, x);
+    *first = rule->is_other ? (vec_t)(pairs & 0xffff) : even_of((pairs_v)pairs);
+    *second = rule->is_other ? (vec_t)(pairs >> 16) : odd_of((pairs_v)pairs);
+}
+INLINE vec_t vec_load_neighbours(const elem_t *x, const Rule *rule) {
+    if (!rule->is_other)
+        return add_neighbours_int16(READ(int16_v, x));
+    const pattern_t pairs = READ(pattern_t, x);
+    return (vec_t)((pairs & 0xffff) + (pairs >> 16));
 }
 INLINE vec_t low_words(vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     elem_t part[LANES];
@@ -495,7 +521,15 @@ enum { EXACT = 1 };
 INLINE vec_t vec_without(vec_t sum, vec_t part) { return sum - part; }
 #else
 enum { EXACT = 0 };
+INLINE vec_t vec_load_neighbours(const elem_t *x, const Rule *rule) { return vec_load(x, rule); } /* never called */
 INLINE vec_t vec_without(vec_t sum, vec_t part) { (void)part; return sum; } /* never called */
+#endif
+
+/* DISJOINT: loops for windows that share no place are worth their space. */
+#if defined(REDUCTION_wide) || defined(REDUCTION_norm) || defined(PAIRS) || defined(BASELINE)
+enum { DISJOINT = 0 };
+#else
+enum { DISJOINT = 1 };
 #endif
 
 /* RARELY: loops that are only faster would cost more space than they are worth. */
@@ -585,22 +619,11 @@ INLINE void vec_divide_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, co
     write_part(y, part, n);
 }
 
-/* ---- Rows that fit into a few registers. PICKS: lanes can be picked from any lanes of two registers. */
+#include "picks.h"
+
+/* ---- Rows that fit into a few registers. SHORT: there is a loop for them. */
 #if defined(__AVX512BW__) && (defined(REDUCTION_max) || defined(REDUCTION_mean))
-enum { PICKS = FREQUENT && sizeof(acc_t) > 1 };
-typedef struct { lane_bits_t lanes; } picks_t;
-INLINE vec_t vec_pick(vec_t first, vec_t second, picks_t picks) {
-    const __m512i lanes = (__m512i)picks.lanes, a = (__m512i)first, b = (__m512i)second;
-    return (vec_t)(sizeof(acc_t) == 2   ? _mm512_permutex2var_epi16(a, lanes, b)
-                   : sizeof(acc_t) == 4 ? _mm512_permutex2var_epi32(a, lanes, b)
-                                        : _mm512_permutex2var_epi64(a, lanes, b));
-}
-INLINE picks_t picks_of(ptrdiff_t first, ptrdiff_t stride, ptrdiff_t last) { /* first, first + stride, ..., at most last */
-    picks_t picks;
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)LANES; i++)
-        picks.lanes[i] = (__typeof__(picks.lanes[0]))(first + i * stride < last ? first + i * stride : last);
-    return picks;
-}
+enum { SHORT = FREQUENT && sizeof(acc_t) > 1 };
 /* The elements [low, high) of a register; loads read no others, and other lanes are the identity. */
 typedef struct { uint64_t bytes; vec_t ones; } within_t;
 INLINE within_t within_of(ptrdiff_t low, ptrdiff_t high) {
@@ -617,11 +640,8 @@ INLINE vec_t vec_load_within(const elem_t *x, within_t within, const Rule *rule)
     return vec_keep(vec_load(part, rule), within.ones);
 }
 #else
-enum { PICKS = 0 };
-typedef struct { int unused; } picks_t;
+enum { SHORT = 0 };
 typedef struct { int unused; } within_t;
-INLINE vec_t vec_pick(vec_t first, vec_t second, picks_t picks) { (void)second, (void)picks; return first; }
-INLINE picks_t picks_of(ptrdiff_t first, ptrdiff_t stride, ptrdiff_t last) { (void)first, (void)stride, (void)last; return (picks_t){0}; }
 INLINE within_t within_of(ptrdiff_t low, ptrdiff_t high) { (void)low, (void)high; return (within_t){0}; }
 INLINE vec_t vec_load_within(const elem_t *x, within_t within, const Rule *rule) { (void)within; return vec_load(x, rule); }
 #endif

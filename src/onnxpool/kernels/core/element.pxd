@@ -1,5 +1,7 @@
 """The element of a unit (element.h), and blocks: the four, two or one registers that a loop processes at a time. `Ends`
 are two registers that may overlap, so that a short row needs no tail."""
+from libc.stdint cimport uint8_t
+
 from .job cimport Rule, Tile
 
 cdef extern from "element.h" nogil:
@@ -16,6 +18,7 @@ cdef extern from "element.h" nogil:
         pass
     enum:
         LANES
+        DISJOINT
         DIVIDES
         EXACT
         IDEMPOTENT
@@ -23,6 +26,7 @@ cdef extern from "element.h" nogil:
         FREQUENT
         AS_STORED
         PICKS
+        SHORT
         RARELY
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_briefly(const elem_t* x, const Rule* rule) noexcept
@@ -31,8 +35,8 @@ cdef extern from "element.h" nogil:
     void vec_phases(vec_t* ones, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t phases) noexcept
     vec_t vec_keep(vec_t v, vec_t ones) noexcept
     void copy_within(elem_t* y, Py_ssize_t n, Py_ssize_t low, const elem_t* x, Py_ssize_t count) noexcept
-    picks_t picks_of(Py_ssize_t first, Py_ssize_t stride, Py_ssize_t last) noexcept
-    vec_t vec_pick(vec_t first, vec_t second, picks_t picks) noexcept
+    void picks_of(picks_t* picks, const uint8_t* lanes) noexcept
+    vec_t vec_pick(vec_t first, vec_t second, const picks_t* picks) noexcept
     within_t within_of(Py_ssize_t low, Py_ssize_t high) noexcept
     vec_t vec_load_within(const elem_t* x, within_t within, const Rule* rule) noexcept
     vec_t vec_read(const acc_t* x) noexcept
@@ -43,7 +47,7 @@ cdef extern from "element.h" nogil:
     vec_t vec_empty() noexcept
     vec_t vec_fill(double value) noexcept
     acc_t acc_of(double value) noexcept
-    acc_t acc_inverse(double count) noexcept
+    acc_t acc_inverse(double count, const Rule* rule) noexcept
     vec_t vec_repeat(acc_t value) noexcept
     void vec_split(vec_t* first, vec_t* second) noexcept
     vec_t vec_totals(vec_t* v) noexcept
@@ -52,6 +56,7 @@ cdef extern from "element.h" nogil:
     void vec_split_two(vec_t* first, vec_t* second) noexcept
     void vec_finish(elem_t* y, vec_t total, vec_t count, vec_t inverse, const Rule* rule) noexcept
     void vec_finish_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, vec_t inverse, const Rule* rule) noexcept
+    vec_t vec_load_neighbours(const elem_t* x, const Rule* rule) noexcept
     void vec_load_two(vec_t* first, vec_t* second, const elem_t* x, const Rule* rule) noexcept
     void vec_finish_two(elem_t* y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule* rule) noexcept
     void vec_divide(elem_t* y, vec_t total, vec_t count, const Rule* rule) noexcept
@@ -89,8 +94,8 @@ cdef struct Divisor:
     vec_t count, inverse
 
 
-cdef inline Divisor divisor_of(double count) noexcept nogil:
-    return Divisor(vec_fill(count), vec_repeat(acc_inverse(count)))
+cdef inline Divisor divisor_of(double count, const Rule* rule) noexcept nogil:
+    return Divisor(vec_fill(count), vec_repeat(acc_inverse(count, rule)))
 
 
 cdef inline Py_ssize_t width(const block_t* v) noexcept nogil:

@@ -96,7 +96,7 @@ typedef struct {
     uint64_t most;                             /* the bits of their largest magnitude, if they have indices */
     uint64_t counted, left_out;                /* what numbers and NaNs add to the count of a mean, as bits of a float */
     int is_other;                              /* whether int16 stands for uint16, or float16 for bfloat16 */
-    int few;                                   /* whether float32 rounds means of 16-bit integers, because taps are few */
+    int few;                                   /* whether means of integers have few taps, and are rounded in fewer steps */
     /* Of quantised means. If integers are summed, the bias is that of all taps, and the range is relative to the zero point. */
     int64_t bias;                              /* the zero point of x */
     float scale, y_scale;                      /* the value of one unit of the sum, in units of y or real */

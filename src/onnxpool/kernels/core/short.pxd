@@ -4,10 +4,12 @@ A row of places, with its padding, stays in registers while taps along the axes 
 each tap along the last axis is picked for all windows at once, from two registers. Nothing goes through scratch memory.
 Against blocks of rows there, planes of 14x14 to 35x35 take 0.5 to 0.7 of the time (Zen 5).
 """
+from libc.stdint cimport uint8_t
+
 from .element cimport (
     DIVIDES,
     LANES,
-    PICKS,
+    SHORT,
     acc_inverse,
     acc_of,
     acc_t,
@@ -25,19 +27,18 @@ from .element cimport (
     within_of,
     within_t,
 )
-from .job cimport FEW, Axis, Rule, Run, Tile, Window, ceil_div, fetch, run_at, window_at
+from .job cimport FEW, Axis, Rule, Run, Tile, ceil_div, fetch, run_at
+from .planes cimport MOST_RUNS, Planes, RowRun, has_planes, next_run, span_of, start_planes
 
 cdef enum:
     AHEAD = 4096  # prefetch distance in bytes
     MOST_REGISTERS = 3
     MOST_LANES = 32
-    MOST_RUNS = 2 * FEW  # of rows: a window that overhangs an end is a run of its own
 
-cdef struct RowRun:
-    # Neighbouring rows of windows whose columns have the same taps.
-    Py_ssize_t n, x, y, taps             # number of rows, position of the first one, taps along the row axis
-    double count
-    vec_t[MOST_REGISTERS] counts, inverses  # divisors of each window
+cdef struct Divisors:
+    # Those of each window of a row.
+    double known                         # the factor from other axes for which they are computed
+    vec_t[MOST_REGISTERS] counts, inverses
 
 cdef struct Places:
     within_t[MOST_REGISTERS] within      # the places of a row that are inside the array
@@ -50,40 +51,19 @@ cdef struct Short:
     int taps                             # number of taps along the last axis
     bint careful                         # whether quotients must be computed by division
     Py_ssize_t windows                   # number of windows of a row
-    Py_ssize_t begin                     # the first place of a row
-    Py_ssize_t tap, line, lines          # from tap to tap along the row axis, along the one before it; taps along that
-    Py_ssize_t x_row, y_row              # from row to row
-    Py_ssize_t fresh                     # number of last lines that are prefetched,
-    Py_ssize_t ahead, fetched            # how many values ahead, and how many bytes for each row
+    Py_ssize_t x, y                      # the first place of a row, and its first window
+    Py_ssize_t ahead, fetched            # prefetches: how many values ahead, and how many bytes for each row
     const Rule* rule
 
 
-cdef inline Py_ssize_t span_of(const Axis* axis) noexcept nogil:
-    return (axis.kernel - 1) * axis.dilation + 1
-
-
-cdef inline bint is_covered(const Axis* axis) noexcept nogil:
-    """Whether every window has a tap inside."""
-    return (not axis.wide and axis.kernel <= FEW and axis.dilation <= axis.size and axis.pad < span_of(axis)
-            and (axis.out - 1) * axis.stride - axis.pad < axis.size)
-
-
-cdef inline Py_ssize_t borders(const Axis* axis) noexcept nogil:
-    """The number of windows that overhang an end."""
-    return axis.out - max(0, axis.end - axis.begin)
-
-
-cdef inline bint can_pick(const Tile* tile) noexcept nogil:
+cdef inline bint is_short(const Tile* tile) noexcept nogil:
     """Whether there is a loop for these rows."""
-    cdef int last = tile.rank - 1, a
+    cdef int last = tile.rank - 1
     cdef const Axis* axis = &tile.axis[last]
     cdef Py_ssize_t places
-    if not PICKS or tile.all_lanes != 1 or tile.rank > 3 or tile.x_stride[last] != 1 or tile.y_stride[last] != 1:
+    if not SHORT or tile.all_lanes != 1 or tile.x_stride[last] != 1 or tile.y_stride[last] != 1:
         return False
-    for a in range(tile.rank):
-        if not is_covered(&tile.axis[a]):
-            return False
-    if tile.rank > 1 and borders(&tile.axis[last - 1]) >= MOST_RUNS:
+    if not has_planes(tile):
         return False
     places = (axis.out - 1) * axis.stride + span_of(axis)
     if axis.stride > 1:
@@ -105,82 +85,66 @@ cdef inline void count_along(const Tile* tile, Places* s, Py_ssize_t windows) no
         s.along[i] = 1
 
 
-cdef inline void set_divisors(const Short* s, RowRun* run, double outer_count) noexcept nogil:
+cdef inline void set_divisors(const Short* s, Divisors* divisors, double outer_count) noexcept nogil:
     cdef acc_t[LANES] counts, inverses
     cdef double count
     cdef Py_ssize_t i
     cdef int k
+    if divisors.known == outer_count:
+        return
+    divisors.known = outer_count
     for k in range(s.results):
         for i in range(LANES):
-            count = s.places.along[k * LANES + i] * run.count * outer_count
-            counts[i], inverses[i] = acc_of(count), acc_inverse(count)
-        run.counts[k], run.inverses[k] = vec_read(counts), vec_read(inverses)
-
-
-cdef inline int list_runs(const Tile* tile, Short* s, RowRun* rows) noexcept nogil:
-    """List the runs of rows along the axis before the last one. Rows of a single axis belong to one item each."""
-    cdef int a = tile.rank - 2, n = 0
-    cdef const Axis* axis = &tile.axis[tile.rank - 1]
-    cdef Py_ssize_t w
-    cdef Run run
-    if a < 0:
-        rows.n, rows.x, rows.y, rows.taps, rows.count = tile.items, 0, 0, 1, 1
-        s.x_row, s.y_row, s.tap = tile.x_item, tile.y_item, 0
-        return 1
-    s.tap, s.x_row = tile.axis[a].dilation * tile.x_stride[a], tile.axis[a].stride * tile.x_stride[a]
-    s.y_row = tile.y_stride[a]
-    if 0 < tile.x_stride[a] < 2 * axis.size:  # without large gaps between rows, all elements of a plane are read
-        s.fetched = ceil_div(tile.axis[a].size, tile.axis[a].out) * tile.x_stride[a] * <Py_ssize_t> sizeof(elem_t)
-    w = tile.begin[a]
-    while w < tile.end[a]:
-        run = run_at(&tile.axis[a], w, tile.end[a])
-        rows[n].n, rows[n].taps, rows[n].count = run.n, run.window.taps, run.window.count
-        rows[n].x, rows[n].y = run.window.first * tile.x_stride[a], w * s.y_row
-        n += 1
-        w += run.n
-    return n
+            count = s.places.along[k * LANES + i] * outer_count
+            counts[i], inverses[i] = acc_of(count), acc_inverse(count, s.rule)
+        divisors.counts[k], divisors.inverses[k] = vec_read(counts), vec_read(inverses)
 
 
 cdef inline void prepare_short(const Tile* tile, Short* s, Places* of) noexcept nogil:
-    cdef int last = tile.rank - 1, k
+    cdef int last = tile.rank - 1, a = last - 1, k
     cdef const Axis* axis = &tile.axis[last]
-    cdef Py_ssize_t begin = tile.begin[last] * axis.stride - axis.pad, places, t
-    s.windows, s.rule = tile.end[last] - tile.begin[last], tile.rule
-    s.places, s.careful = of, tile.rule.careful
-    places = (s.windows - 1) * axis.stride + span_of(axis)
+    cdef Py_ssize_t places, t, i, reach = axis.stride * (tile.end[last] - tile.begin[last] - 1)
+    cdef uint8_t[LANES] picked
+    s.windows, s.rule, s.places, s.careful = tile.end[last] - tile.begin[last], tile.rule, of, tile.rule.careful
+    s.x, s.y, s.taps = tile.begin[last] * axis.stride - axis.pad, tile.begin[last], axis.kernel
+    places = reach + span_of(axis)
     s.registers, s.results = ceil_div(places, LANES), ceil_div(s.windows, LANES)
-    s.begin = begin
     for k in range(s.registers):
-        of.within[k] = within_of(-begin - k * LANES, axis.size - begin - k * LANES)
-    s.taps = axis.kernel
+        of.within[k] = within_of(-s.x - k * LANES, axis.size - s.x - k * LANES)
     for t in range(s.taps):
-        of.picks[t] = picks_of(t * axis.dilation, axis.stride, t * axis.dilation + (s.windows - 1) * axis.stride)
-    s.lines, s.line = 1, 0
-    s.fresh = 1 if tile.far else 0
+        for i in range(LANES):
+            picked[i] = <uint8_t> (t * axis.dilation + min(i * axis.stride, reach))
+        picks_of(&of.picks[t], picked)
     s.ahead, s.fetched = AHEAD // <Py_ssize_t> sizeof(elem_t), places * sizeof(elem_t)
+    if a >= 0 and 0 < tile.x_stride[a] < 2 * axis.size:  # without large gaps between rows, all of a plane is read
+        s.fetched = ceil_div(tile.axis[a].size, tile.axis[a].out) * tile.x_stride[a] * <Py_ssize_t> sizeof(elem_t)
     if DIVIDES:
         count_along(tile, of, s.windows)
 
 
-cdef inline void load_place(vec_t* v, const Short* s, const within_t* within, const elem_t* x, int registers,
-                            bint deep) noexcept nogil:
+cdef inline void load_place(vec_t* v, const Rule* rule, const within_t* within, const elem_t* x, Py_ssize_t line,
+                            Py_ssize_t lines, int registers, bint deep) noexcept nogil:
     """Load the row at a place of the row axis, with all lines of that place reduced to one."""
     cdef Py_ssize_t i
     cdef int k
     for k in range(registers):
-        v[k] = vec_load_within(x + k * LANES, within[k], s.rule)
+        v[k] = vec_load_within(x + k * LANES, within[k], rule)
     if deep:
-        for i in range(1, s.lines):
+        for i in range(1, lines):
             for k in range(registers):
-                v[k] = vec_merge(v[k], vec_load_within(x + i * s.line + k * LANES, within[k], s.rule))
+                v[k] = vec_merge(v[k], vec_load_within(x + i * line + k * LANES, within[k], rule))
 
 
-cdef inline void pool_run(const Short* shared, const RowRun* run, const elem_t* x, elem_t* y, int registers,
+cdef inline void pool_run(const Short* shared, const Planes* planes, const Divisors* by, int registers,
                           bint deep) noexcept nogil:
     """Pool a run of rows. Constants: the number of registers, and whether there are several lines."""
     cdef Short s = shared[0]  # copies in registers, which stores cannot change
     cdef Rule rule = shared.rule[0]
-    cdef Py_ssize_t taps = run.taps, _, j, n
+    cdef const RowRun* run = &planes.rows[planes.run]
+    cdef Py_ssize_t rows = run.n, taps = run.taps, tap = planes.tap, x_row = planes.x_row, y_row = planes.y_row
+    cdef Py_ssize_t line = planes.line, lines = planes.lines, old = lines - planes.fresh, _, j, n
+    cdef const elem_t* x = planes.x + run.x + shared.x
+    cdef elem_t* y = planes.y + run.y + shared.y
     cdef within_t[MOST_REGISTERS] within
     cdef vec_t[MOST_REGISTERS] v, later
     cdef vec_t total, second
@@ -188,72 +152,55 @@ cdef inline void pool_run(const Short* shared, const RowRun* run, const elem_t* 
     s.rule = &rule
     for k in range(registers):
         within[k] = shared.places.within[k]
-    x += run.x
-    y += run.y
-    for _ in range(run.n):
-        for j in range(s.lines - s.fresh, s.lines):
-            fetch(x + j * s.line + s.ahead, s.fetched)
-        load_place(v, &s, within, x, registers, deep)
+    for _ in range(rows):
+        for j in range(old, lines):
+            fetch(x + j * line + s.ahead, s.fetched)
+        load_place(v, &rule, within, x, line, lines, registers, deep)
         for j in range(1, taps):
-            load_place(later, &s, within, x + j * s.tap, registers, deep)
+            load_place(later, &rule, within, x + j * tap, line, lines, registers, deep)
             for k in range(registers):
                 v[k] = vec_merge(v[k], later[k])
         for k in range(registers):
             n = s.windows - k * LANES
             if n > 0:
                 second = v[min(k + 1, registers - 1)]
-                total = vec_pick(v[k], second, s.places.picks[0])
+                total = vec_pick(v[k], second, &s.places.picks[0])
                 for t in range(1, s.taps):
-                    total = vec_merge(total, vec_pick(v[k], second, s.places.picks[t]))
+                    total = vec_merge(total, vec_pick(v[k], second, &s.places.picks[t]))
                 if DIVIDES and s.careful:
-                    vec_divide_part(y + k * LANES, min(n, <Py_ssize_t> LANES), total, run.counts[k], s.rule)
+                    vec_divide_part(y + k * LANES, min(n, <Py_ssize_t> LANES), total, by.counts[k], s.rule)
                 elif n >= LANES:
-                    vec_finish(y + k * LANES, total, run.counts[k], run.inverses[k], s.rule)
+                    vec_finish(y + k * LANES, total, by.counts[k], by.inverses[k], s.rule)
                 else:
-                    vec_finish_part(y + k * LANES, n, total, run.counts[k], run.inverses[k], s.rule)
-        x += s.x_row
-        y += s.y_row
+                    vec_finish_part(y + k * LANES, n, total, by.counts[k], by.inverses[k], s.rule)
+        x += x_row
+        y += y_row
 
 
-cdef inline void pool_rows(const Short* s, const RowRun* run, const elem_t* x, elem_t* y, bint deep) noexcept nogil:
+cdef inline void pool_rows(const Short* s, const Planes* planes, const Divisors* by, bint deep) noexcept nogil:
     if s.registers == 1:
-        pool_run(s, run, x, y, 1, deep)
+        pool_run(s, planes, by, 1, deep)
     elif s.registers == 2:
-        pool_run(s, run, x, y, 2, deep)
+        pool_run(s, planes, by, 2, deep)
     else:
-        pool_run(s, run, x, y, 3, deep)
+        pool_run(s, planes, by, 3, deep)
 
 
 cdef inline void pool_short(const Tile* tile) noexcept nogil:
     """Pool all rows of a tile."""
-    cdef const elem_t* x = <const elem_t*> tile.x
-    cdef elem_t* y = <elem_t*> tile.y
-    cdef double known = -1
-    cdef Py_ssize_t item, w
-    cdef Window window
-    cdef RowRun[MOST_RUNS] rows
-    cdef Places of
+    cdef Divisors[MOST_RUNS] divisors
+    cdef Planes planes
+    cdef Places places
     cdef Short s
-    cdef int r, runs
-    prepare_short(tile, &s, &of)
-    runs = list_runs(tile, &s, rows)
-    window.first, window.taps, window.count = 0, 1, 1
-    for item in range(1 if tile.rank == 1 else tile.items):
-        for w in range(tile.begin[0] if tile.rank == 3 else 0, tile.end[0] if tile.rank == 3 else 1):
-            if tile.rank == 3:
-                window = window_at(&tile.axis[0], w)
-                s.lines, s.line = window.taps, tile.axis[0].dilation * tile.x_stride[0]
-                s.fresh = min(window.taps, tile.axis[0].stride) if tile.far else 0
-                x = <const elem_t*> tile.x + item * tile.x_item + window.first * tile.x_stride[0]
-                y = <elem_t*> tile.y + item * tile.y_item + w * tile.y_stride[0]
-            for r in range(runs):
-                if DIVIDES and known != window.count:
-                    set_divisors(&s, &rows[r], window.count)
-                if s.lines > 1:
-                    pool_rows(&s, &rows[r], x + s.begin, y + tile.begin[tile.rank - 1], True)
-                else:
-                    pool_rows(&s, &rows[r], x + s.begin, y + tile.begin[tile.rank - 1], False)
-            known = window.count
-        if tile.rank < 3:
-            x += tile.x_item
-            y += tile.y_item
+    cdef int r
+    prepare_short(tile, &s, &places)
+    start_planes(&planes, tile)
+    for r in range(planes.runs):
+        divisors[r].known = -1
+    while next_run(&planes):
+        if DIVIDES:
+            set_divisors(&s, &divisors[planes.run], planes.rows[planes.run].count * planes.count)
+        if planes.lines > 1:
+            pool_rows(&s, &planes, &divisors[planes.run], True)
+        else:
+            pool_rows(&s, &planes, &divisors[planes.run], False)

@@ -255,6 +255,26 @@ INLINE int16_v widen_uint8_to_words(const uint8_t *x) {
 #endif
 }
 
+/* ---- The sum of each two neighbours. */
+INLINE uint16_v add_neighbours_uint8(uint8_v v) {
+#if defined(__AVX512BW__)
+    return (uint16_v)_mm512_maddubs_epi16((__m512i)v, _mm512_set1_epi8(1));
+#elif defined(__AVX2__)
+    return (uint16_v)_mm256_maddubs_epi16((__m256i)v, _mm256_set1_epi8(1));
+#else
+    return ((uint16_v)v & 0xff) + ((uint16_v)v >> 8);
+#endif
+}
+INLINE int32_v add_neighbours_int16(int16_v v) {
+#if defined(__AVX512BW__)
+    return (int32_v)_mm512_madd_epi16((__m512i)v, _mm512_set1_epi16(1));
+#elif defined(__AVX2__)
+    return (int32_v)_mm256_madd_epi16((__m256i)v, _mm256_set1_epi16(1));
+#else
+    return ((int32_v)((uint32_v)v << 16) >> 16) + ((int32_v)v >> 16);
+#endif
+}
+
 /* ---- The sum of each 8 bytes. */
 INLINE uint64_v sum_eights(uint8_v v) {
 #if defined(__AVX512BW__)

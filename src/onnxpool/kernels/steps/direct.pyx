@@ -305,7 +305,7 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
         run = run_at(axis, at, tile.end[last])
         if run.window.count * outer_count != count:
             count = run.window.count * outer_count
-            by = divisor_of(count)
+            by = divisor_of(count, tile.rule)
         t.n[t.last], t.skipped[t.last] = run.window.taps, run.window.skipped
         if t.many or not (t.n[0] and t.n[1] and t.n[2]):
             run.n, w.lanes = 1, tile.lanes

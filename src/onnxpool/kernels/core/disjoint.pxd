@@ -1,0 +1,221 @@
+"""Windows that share no place along the last axis, with strides of 2 to 4, in `passes`.
+
+A group of windows is loaded as one register for each place of a stride, and reduced along the other axes. Then taps
+are picked for all windows of the group at once. Each element is read once, and nothing goes through scratch memory.
+"""
+from libc.stdint cimport uint8_t
+
+from .element cimport (
+    DISJOINT,
+    DIVIDES,
+    LANES,
+    PICKS,
+    Divisor,
+    Woven,
+    Woven4,
+    divisor_of,
+    elem_t,
+    end_of,
+    picks_of,
+    picks_t,
+    vec_finish,
+    vec_finish_part,
+    vec_load,
+    vec_load_neighbours,
+    vec_load_part,
+    vec_merge,
+    vec_pick,
+    vec_t,
+)
+from .job cimport Axis, Rule, Tile, Window, fetch, window_at
+from .phases cimport Triple, group_t, join_group, load_group, phases_of, split
+from .planes cimport Planes, RowRun, has_planes
+
+cdef enum:
+    AHEAD = 2048     # prefetch distance in bytes, approximately
+    BEYOND = 15 << 20  # bytes that an L3 cache does not hold; where it does, prefetches cost up to half of the time
+    MOST_STRIDE = 4
+    # Ways to find the taps of each window: elements are split into phases, or picked, or neighbours are added.
+    SPLIT, PICKED, SUMMED
+
+cdef struct Disjoint:
+    const Axis* axis                     # the last one
+    Py_ssize_t lanes
+    Py_ssize_t begin, end                # its windows whose taps are all inside
+    Py_ssize_t group                     # values of a group: those of whole windows
+    int taps, stride
+    picks_t[MOST_STRIDE * (MOST_STRIDE - 1)] picks  # of each tap, from the registers of a group one by one
+    const elem_t* limit                  # the end of the elements
+    Py_ssize_t fresh, ahead              # how many of the last rows are prefetched, and how many values ahead
+    const Rule* rule
+
+
+cdef inline Py_ssize_t group_of(const Tile* tile) noexcept nogil:
+    return LANES // tile.lanes * tile.lanes
+
+
+cdef inline Py_ssize_t first_inside(const Tile* tile) noexcept nogil:
+    return max(tile.begin[tile.rank - 1], tile.axis[tile.rank - 1].begin)
+
+
+cdef inline Py_ssize_t last_inside(const Tile* tile) noexcept nogil:
+    return min(tile.end[tile.rank - 1], tile.axis[tile.rank - 1].end)
+
+
+cdef inline bint is_disjoint(const Tile* tile) noexcept nogil:
+    """Whether there is a loop for these rows. They must hold a group at least."""
+    cdef int last = tile.rank - 1
+    cdef const Axis* axis = &tile.axis[last]
+    return (DISJOINT and not (DIVIDES and tile.rule.careful)
+            and tile.lanes == tile.all_lanes == tile.x_stride[last] == tile.y_stride[last]
+            and (tile.lanes == 1 or PICKS and 2 * tile.lanes <= LANES)
+            and 1 < axis.stride <= MOST_STRIDE and axis.kernel <= axis.stride
+            and (axis.dilation == 1 or axis.kernel == 1) and end_of(tile) != NULL and has_planes(tile)
+            and (last_inside(tile) - first_inside(tile)) * tile.lanes >= group_of(tile))
+
+
+cdef inline void list_picks(Disjoint* d) noexcept nogil:
+    """A lane of a tap is in one of the registers. Each pick takes those of the next register; others remain."""
+    cdef uint8_t[LANES] picked
+    cdef Py_ssize_t value, i
+    cdef int t, k
+    for t in range(d.taps):
+        for k in range(d.stride - 1):
+            for i in range(LANES):
+                picked[i] = <uint8_t> i
+                if i < d.group:
+                    value = (i // d.lanes * d.stride + t) * d.lanes + i % d.lanes
+                    if value // d.group == k + 1:
+                        picked[i] = <uint8_t> (LANES + value % d.group)
+                    elif k == 0:
+                        picked[i] = <uint8_t> (value % d.group)
+            picks_of(&d.picks[t * (MOST_STRIDE - 1) + k], picked)
+
+
+cdef inline void prepare_disjoint(const Tile* tile, Disjoint* d) noexcept nogil:
+    cdef int row = tile.rank - 2
+    d.axis, d.lanes, d.rule, d.limit = &tile.axis[tile.rank - 1], tile.lanes, tile.rule, end_of(tile)
+    d.begin, d.end, d.group = first_inside(tile), last_inside(tile), group_of(tile)
+    d.taps, d.stride = <int> d.axis.kernel, <int> d.axis.stride
+    d.fresh, d.ahead = 0, max(<Py_ssize_t> 1, tile.axis[row].stride * tile.x_stride[row] if row >= 0 else tile.x_item)
+    if tile.far > BEYOND:
+        d.fresh = tile.axis[row].stride if row >= 0 else 1
+        d.ahead *= max(<Py_ssize_t> 1, AHEAD // (d.ahead * <Py_ssize_t> sizeof(elem_t)))
+    if PICKS and d.lanes > 1:
+        list_picks(d)
+
+
+cdef inline void load_places(group_t* v, const elem_t* x, Py_ssize_t group, const Rule* rule, int way) noexcept nogil:
+    if way == SUMMED:
+        v.a = v.b = vec_load_neighbours(x, rule)
+        return
+    if way == SPLIT:
+        load_group(v, x, rule)
+        return
+    v.a, v.b = vec_load(x, rule), vec_load(x + group, rule)
+    if group_t is not Woven:
+        v.c = vec_load(x + 2 * group, rule)
+    if group_t is Woven4:
+        v.d = vec_load(x + 3 * group, rule)
+
+
+cdef inline void load_lines(group_t* v, const elem_t* x, Py_ssize_t group, Py_ssize_t line, Py_ssize_t lines,
+                            const Rule* rule, int way) noexcept nogil:
+    cdef group_t later
+    cdef Py_ssize_t i
+    load_places(v, x, group, rule, way)
+    for i in range(1, lines):
+        load_places(&later, x + i * line, group, rule, way)
+        join_group(v, &later)
+
+
+cdef inline vec_t picked_tap(const group_t* v, const picks_t* picks) noexcept nogil:
+    cdef vec_t tap = vec_pick(v.a, v.b, picks)
+    if group_t is not Woven:
+        tap = vec_pick(tap, v.c, picks + 1)
+    if group_t is Woven4:
+        tap = vec_pick(tap, v.d, picks + 2)
+    return tap
+
+
+cdef inline vec_t total_of(group_t* v, const picks_t* picks, Py_ssize_t taps, int way) noexcept nogil:
+    """Join the taps of each window."""
+    cdef vec_t total
+    cdef Py_ssize_t t
+    if way == SUMMED:
+        return v.a
+    if way == PICKED:
+        total = picked_tap(v, picks)
+        for t in range(1, taps):
+            total = vec_merge(total, picked_tap(v, picks + t * (MOST_STRIDE - 1)))
+        return total
+    split(v)
+    total = v.a
+    if taps > 1:
+        total = vec_merge(total, v.b)
+    if group_t is not Woven and taps > 2:
+        total = vec_merge(total, v.c)
+    if group_t is Woven4 and taps > 3:
+        total = vec_merge(total, v.d)
+    return total
+
+
+cdef inline void pool_groups(group_t* unused, const Disjoint* d, const Planes* planes, const elem_t* x, elem_t* y,
+                             Py_ssize_t rows, Py_ssize_t windows, Py_ssize_t taps, Py_ssize_t column, Py_ssize_t lines,
+                             int way) noexcept nogil:
+    """Pool windows whose taps are all inside, from the first one on. The last group of a row overlaps the one before
+    it. There are `taps` along the last axis, `column` along the row axis, and `lines` along the one before it."""
+    cdef picks_t[MOST_STRIDE * (MOST_STRIDE - 1)] picks  # copies in registers, which stores cannot change
+    cdef Rule rule = d.rule[0]
+    cdef Py_ssize_t n = windows * d.lanes, group = d.group, tap = planes.tap, line = planes.line, i, j, k, _
+    cdef Py_ssize_t old = column - min(column, d.fresh), old_lines = lines - planes.fresh, ahead = d.ahead
+    cdef Py_ssize_t x_row = planes.x_row, y_row = planes.y_row
+    cdef Divisor by = divisor_of(d.axis.kernel * planes.rows[planes.run].count * planes.count, &rule)
+    cdef const elem_t* source
+    cdef group_t v, later
+    cdef vec_t total
+    if way == PICKED:
+        picks = d.picks
+    x += (d.begin * d.stride - d.axis.pad) * d.lanes
+    y += d.begin * d.lanes
+    for _ in range(rows):
+        i = 0
+        while i < n:
+            i = min(i, n - group)
+            source = x + i * phases_of(unused)
+            for j in range(old, column):
+                for k in range(old_lines, lines):
+                    fetch(source + j * tap + k * line + ahead, phases_of(unused) * group * sizeof(elem_t))
+            load_lines(&v, source, group, line, lines, &rule, way)
+            for j in range(1, column):
+                load_lines(&later, source + j * tap, group, line, lines, &rule, way)
+                join_group(&v, &later)
+            total = total_of(&v, picks, taps, way)
+            if way == PICKED and n - i < LANES:
+                vec_finish_part(y + i, group, total, by.count, by.inverse, &rule)
+            else:  # values after the group are overwritten later
+                vec_finish(y + i, total, by.count, by.inverse, &rule)
+            i += group
+        x += x_row
+        y += y_row
+
+
+cdef inline void pool_singly(const Disjoint* d, const Planes* planes, const elem_t* x, elem_t* y,
+                             Py_ssize_t w) noexcept nogil:
+    """Pool a window of a row whose place 0 is x. It may overhang an end."""
+    cdef const RowRun* run = &planes.rows[planes.run]
+    cdef const elem_t* source
+    cdef Py_ssize_t t, j, i
+    cdef vec_t total, place, value
+    cdef Window window = window_at(d.axis, w)
+    cdef Divisor by
+    for t in range(window.taps):
+        for j in range(run.taps):
+            source = x + (window.first + t) * d.lanes + j * planes.tap
+            value = vec_load_part(source, d.lanes, d.rule)
+            for i in range(1, planes.lines):
+                value = vec_merge(value, vec_load_part(source + i * planes.line, d.lanes, d.rule))
+            place = vec_merge(place, value) if j else value
+        total = vec_merge(total, place) if t else place
+    by = divisor_of(window.count * run.count * planes.count, d.rule)
+    vec_finish_part(y + w * d.lanes, d.lanes, total, by.count, by.inverse, d.rule)

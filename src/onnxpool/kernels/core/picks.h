@@ -1,0 +1,92 @@
+/* Lanes that are picked from any lanes of two registers. `picks_of` lists them: those of the second register follow
+ * those of the first one. PICKS: the instruction set can do this. Loops of norms have no use for it. */
+#ifndef ONNXPOOL_PICKS_H
+#define ONNXPOOL_PICKS_H
+
+#if defined(REDUCTION_wide) || defined(REDUCTION_norm) || defined(PAIRS) || defined(BASELINE)
+#define NEVER_PICKED
+#endif
+
+#if !defined(NEVER_PICKED) && defined(__AVX512BW__)
+enum { PICKS = 1 };
+/* Bytes are picked as halves of words: those at even places, and those at odd ones. */
+typedef struct { __m512i lanes, odd, halves, odd_halves; } picks_t;
+INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {
+    const __m512i a = (__m512i)first, b = (__m512i)second;
+    if (sizeof(acc_t) == 1)
+        return (vec_t)_mm512_or_si512(
+            _mm512_shuffle_epi8(_mm512_permutex2var_epi16(a, picks->lanes, b), picks->halves),
+            _mm512_shuffle_epi8(_mm512_permutex2var_epi16(a, picks->odd, b), picks->odd_halves));
+    return (vec_t)(sizeof(acc_t) == 2   ? _mm512_permutex2var_epi16(a, picks->lanes, b)
+                   : sizeof(acc_t) == 4 ? _mm512_permutex2var_epi32(a, picks->lanes, b)
+                                        : _mm512_permutex2var_epi64(a, picks->lanes, b));
+}
+RARE void picks_of(picks_t *picks, const uint8_t *from) {
+    enum { SIZE = sizeof(acc_t) < 2 ? 2 : sizeof(acc_t) > 8 ? 8 : sizeof(acc_t), EACH = sizeof(acc_t) / SIZE };
+    uint8_t lanes[2][WIDTH] = {{0}}, halves[2][WIDTH];
+    for (int i = 0; i < WIDTH / SIZE; i++) { /* each number fits into the lowest byte of a lane */
+        if (EACH)
+            lanes[0][i * SIZE] = (uint8_t)(from[i / (EACH + !EACH)] * EACH + i % (EACH + !EACH));
+        for (int odd = 0; odd < 2 && !EACH; odd++) {
+            const uint8_t byte = from[2 * i + odd];
+            lanes[odd][2 * i] = byte / 2;
+            halves[odd][2 * i + odd] = (uint8_t)(2 * i % 16 + byte % 2);
+            halves[odd][2 * i + !odd] = 0x80; /* becomes 0 */
+        }
+    }
+    picks->lanes = READ(__m512i, lanes[0]), picks->odd = READ(__m512i, lanes[1]);
+    if (!EACH)
+        picks->halves = READ(__m512i, halves[0]), picks->odd_halves = READ(__m512i, halves[1]);
+}
+
+#elif !defined(NEVER_PICKED) && defined(__AVX2__)
+enum { PICKS = 1 };
+/* Lanes of 32 bits are picked from each register, and smaller ones from each half of each register. */
+typedef struct { __m256i halves[4], lanes, is_second; } picks_t;
+INLINE __m256i picked_halves(__m256i v, const __m256i *halves) {
+    const __m256i low = _mm256_permute4x64_epi64(v, 0x44), high = _mm256_permute4x64_epi64(v, 0xee);
+    return _mm256_or_si256(_mm256_shuffle_epi8(low, halves[0]), _mm256_shuffle_epi8(high, halves[1]));
+}
+INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {
+    const __m256i a = (__m256i)first, b = (__m256i)second;
+    if (sizeof(acc_t) < 4)
+        return (vec_t)_mm256_or_si256(picked_halves(a, picks->halves), picked_halves(b, picks->halves + 2));
+    return (vec_t)_mm256_blendv_epi8(_mm256_permutevar8x32_epi32(a, picks->lanes),
+                                     _mm256_permutevar8x32_epi32(b, picks->lanes), picks->is_second);
+}
+RARE void picks_of(picks_t *picks, const uint8_t *from) {
+    uint8_t halves[4][WIDTH], is_second[WIDTH];
+    int32_t lanes[WIDTH / 4];
+    for (int i = 0; i < WIDTH; i++) {
+        const int size = sizeof(acc_t), byte = from[i / size] * size + i % size;
+        for (int half = 0; half < 4; half++)
+            halves[half][i] = byte / 16 == half ? (uint8_t)(byte % 16) : 0x80; /* which becomes 0 */
+        lanes[i / 4] = byte % WIDTH / 4;
+        is_second[i] = byte < WIDTH ? 0 : 0xff;
+    }
+    memcpy(picks->halves, halves, sizeof halves);
+    picks->lanes = READ(__m256i, lanes), picks->is_second = READ(__m256i, is_second);
+}
+
+#elif !defined(NEVER_PICKED) && defined(__aarch64__)
+#include <arm_neon.h>
+enum { PICKS = 1 };
+typedef struct { uint8x16_t bytes; } picks_t;
+INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {
+    const uint8x16x2_t both = {{(uint8x16_t)first, (uint8x16_t)second}};
+    return (vec_t)vqtbl2q_u8(both, picks->bytes);
+}
+RARE void picks_of(picks_t *picks, const uint8_t *from) {
+    uint8_t bytes[WIDTH];
+    for (int i = 0; i < WIDTH; i++)
+        bytes[i] = (uint8_t)(from[i / (int)sizeof(acc_t)] * (int)sizeof(acc_t) + i % (int)sizeof(acc_t));
+    picks->bytes = vld1q_u8(bytes);
+}
+
+#else
+enum { PICKS = 0 };
+typedef struct { int unused; } picks_t;
+INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) { (void)second, (void)picks; return first; }
+INLINE void picks_of(picks_t *picks, const uint8_t *from) { (void)picks, (void)from; }
+#endif
+#endif
