@@ -288,10 +288,13 @@ def short_work(problem: Problem) -> Work:
 def is_disjoint(problem: Problem) -> bool:
     """Whether `passes` keeps groups of windows in registers: they share no place along the last axis."""
     last, lanes = problem.axes[-1], problem.lanes
-    width = problem.register // problem.acc_bytes
+    width, inside = problem.register // problem.acc_bytes, last.end - last.begin
+    groups, picks = 1 if inside == last.out else 32 if lanes == 1 else 4, 6 if problem.register == 32 else 12
     return (1 < last.stride <= 4 and last.kernel <= last.stride and not problem.planar and len(problem.axes) <= 3
-            and (lanes == 1 or 2 * lanes <= width) and (last.end - last.begin) * lanes >= width // lanes * lanes
+            and (lanes == 1 or 2 * lanes <= width and last.kernel * (last.stride - 1) <= picks)
+            and inside >= width // lanes * groups
             and problem.reduction in DISJOINT
+            and (len(problem.axes) < 3 or problem.axes[1].kernel <= problem.axes[1].stride)
             and all(axis.kernel <= FEW and max(axis.pads) < axis.span for axis in problem.axes))
 
 
@@ -330,13 +333,14 @@ def passes_work(problem: Problem) -> Work:
     apart = strided and lanes >= width
     split = strided and lanes == 1 and last.stride <= 4 and not tree and not (before and before[0].kernel > FEW)
     picked = strided and not apart and not split
+    joined = split and axes_before <= 1 and last.span == last.kernel <= last.stride and last.begin + out == last.end
     converts = (problem.itemsize < problem.acc_bytes or problem.reduction == "extremum"
                 or (problem.itemsize == 2 and problem.reduction == "max"))
     padded = places(last) or 1
     row = -(-padded * lanes // width) / results
     loaded = row if padded <= last.size else -(-last.size * lanes // width) / results
     done = filled(lanes if apart else out * lanes, width)
-    taps = done if picked or tree else done * last.kernel
+    taps = done if picked or joined or tree else done * last.kernel
     stores, added, loads, singly, windows, planes = 0.0, 0.0, 1.0, 0.0, 1, 1
     inner = row  # registers of rows for each register of results
     for a in range(axes_before - 1, -1, -1):
@@ -377,7 +381,7 @@ def passes_work(problem: Problem) -> Work:
     elif picked or tree:
         added += (2 * math.log2(last.kernel) + 2 if tree else last.kernel) * row
         stores += row
-    return {"loads": loads * rows * loaded, "stores": stores + inner,
+    return {"loads": loads * rows * loaded, "stores": stores + (rows * done if joined else inner),
             "sums": added, "splits": inner * SPLITS[problem.itemsize] if split else 0,
             "picks": width / lanes if picked else 0, "taps": taps, "plain": taps if apart and not converts else 0,
             "each": singly + (width / lanes if lone else 0), "folds": width if fold else 0,

@@ -91,7 +91,7 @@ cdef inline void prepare_along(const Tile* tile, const Layout* layout, Along* al
     along.pitch, along.y_step = layout.pitch, tile.y_stride[last]
     along.y_row = tile.y_stride[last - 1] if last else tile.y_item
     along.step = tile.lanes if layout.split or layout.picked or layout.alone else axis.stride * tile.lanes
-    along.taps = 1 if layout.picked or is_tree(axis) else axis.kernel
+    along.taps = 1 if layout.picked or layout.joined or is_tree(axis) else axis.kernel
     for t in range(along.taps):
         along.tap[t] = t * axis.dilation * tile.lanes
         if layout.split:

@@ -25,6 +25,7 @@ from .element cimport (
     vec_load_part,
     vec_merge,
     vec_pick,
+    vec_replace,
     vec_t,
 )
 from .job cimport Axis, Rule, Tile, Window, fetch, window_at
@@ -35,6 +36,8 @@ cdef enum:
     AHEAD = 2048     # prefetch distance in bytes, approximately
     BEYOND = 15 << 20  # bytes that an L3 cache does not hold; where it does, prefetches cost up to half of the time
     MOST_STRIDE = 4
+    MANY = 4         # minimum number of groups of a row for each window that is pooled singly,
+    MANY_OF_ONE = 32  # and that for a single lane, for which another loop is nearly as fast
     # Ways to find the taps of each window: elements are split into phases, or picked, or neighbours are added.
     SPLIT, PICKED, SUMMED
 
@@ -62,33 +65,44 @@ cdef inline Py_ssize_t last_inside(const Tile* tile) noexcept nogil:
     return min(tile.end[tile.rank - 1], tile.axis[tile.rank - 1].end)
 
 
+cdef inline bint has_groups(const Tile* tile, Py_ssize_t inside) noexcept nogil:
+    """Whether rows hold a group at least, and many if other windows must be pooled singly."""
+    cdef Py_ssize_t group = group_of(tile), least = MANY_OF_ONE if tile.lanes == 1 else MANY
+    return inside * tile.lanes >= group * (1 if inside == tile.end[tile.rank - 1] - tile.begin[tile.rank - 1] else least)
+
+
 cdef inline bint is_disjoint(const Tile* tile) noexcept nogil:
-    """Whether there is a loop for these rows. They must hold a group at least."""
+    """Whether there is a loop for these rows."""
     cdef int last = tile.rank - 1
     cdef const Axis* axis = &tile.axis[last]
     return (DISJOINT and not (DIVIDES and tile.rule.careful)
             and tile.lanes == tile.all_lanes == tile.x_stride[last] == tile.y_stride[last]
-            and (tile.lanes == 1 or PICKS and 2 * tile.lanes <= LANES)
+            and (tile.lanes == 1 or 2 * tile.lanes <= LANES and axis.kernel * (axis.stride - 1) <= PICKS)
             and 1 < axis.stride <= MOST_STRIDE and axis.kernel <= axis.stride
             and (axis.dilation == 1 or axis.kernel == 1) and end_of(tile) != NULL and has_planes(tile)
-            and (last_inside(tile) - first_inside(tile)) * tile.lanes >= group_of(tile))
+            and (tile.rank < 3 or tile.axis[1].kernel <= tile.axis[1].stride)  # otherwise, windows share rows
+            and has_groups(tile, last_inside(tile) - first_inside(tile)))
 
 
 cdef inline void list_picks(Disjoint* d) noexcept nogil:
-    """A lane of a tap is in one of the registers. Each pick takes those of the next register; others remain."""
-    cdef uint8_t[LANES] picked
-    cdef Py_ssize_t value, i
+    """The lanes of a tap are in several registers. The first pick is from the first two, and each later one replaces
+    those that are in the next register."""
+    cdef uint8_t[LANES] picked, lane, register
+    cdef Py_ssize_t place, i, c
     cdef int t, k
     for t in range(d.taps):
+        i, place = 0, t * d.lanes
+        while i < d.group:
+            for c in range(d.lanes):
+                lane[i + c], register[i + c] = <uint8_t> (place % d.group + c), <uint8_t> (place // d.group)
+            i, place = i + d.lanes, place + d.stride * d.lanes
         for k in range(d.stride - 1):
             for i in range(LANES):
                 picked[i] = <uint8_t> i
-                if i < d.group:
-                    value = (i // d.lanes * d.stride + t) * d.lanes + i % d.lanes
-                    if value // d.group == k + 1:
-                        picked[i] = <uint8_t> (LANES + value % d.group)
-                    elif k == 0:
-                        picked[i] = <uint8_t> (value % d.group)
+                if i < d.group and register[i] == k + 1:
+                    picked[i] = <uint8_t> LANES + lane[i]
+                elif i < d.group and k == 0:
+                    picked[i] = lane[i]
             picks_of(&d.picks[t * (MOST_STRIDE - 1) + k], picked)
 
 
@@ -132,9 +146,9 @@ cdef inline void load_lines(group_t* v, const elem_t* x, Py_ssize_t group, Py_ss
 cdef inline vec_t picked_tap(const group_t* v, const picks_t* picks) noexcept nogil:
     cdef vec_t tap = vec_pick(v.a, v.b, picks)
     if group_t is not Woven:
-        tap = vec_pick(tap, v.c, picks + 1)
+        tap = vec_replace(tap, v.c, picks + 1)
     if group_t is Woven4:
-        tap = vec_pick(tap, v.d, picks + 2)
+        tap = vec_replace(tap, v.d, picks + 2)
     return tap
 
 

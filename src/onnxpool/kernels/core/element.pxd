@@ -37,6 +37,7 @@ cdef extern from "element.h" nogil:
     void copy_within(elem_t* y, Py_ssize_t n, Py_ssize_t low, const elem_t* x, Py_ssize_t count) noexcept
     void picks_of(picks_t* picks, const uint8_t* lanes) noexcept
     vec_t vec_pick(vec_t first, vec_t second, const picks_t* picks) noexcept
+    vec_t vec_replace(vec_t first, vec_t second, const picks_t* picks) noexcept
     within_t within_of(Py_ssize_t low, Py_ssize_t high) noexcept
     vec_t vec_load_within(const elem_t* x, within_t within, const Rule* rule) noexcept
     vec_t vec_read(const acc_t* x) noexcept

@@ -176,8 +176,9 @@ cdef inline void prepare_columns(Lines* lines) noexcept nogil:
     cdef Columns* c = &lines.columns
     c.pieces, c.n, c.left = 1, min(tile.axis[tile.rank - 1].size, end) - begin, begin - lines.first
     c.taps, c.tap, c.fresh, c.ahead, c.step = 1, 0, 0, 0, tile.x_item
-    c.split, c.phase, c.length, c.pitch = lines.modulus, lines.phase_pitch, lines.length, lines.pitch
-    c.only_first = lines.taps == 1 and c.left == 0 and c.n > (lines.length - 1) * lines.modulus  # without padding
+    c.split, c.joined, c.phase, c.length, c.pitch = lines.modulus, 0, lines.phase_pitch, lines.length, lines.pitch
+    if lines.taps == 1 and c.left == 0 and c.n > (lines.length - 1) * lines.modulus:
+        c.joined = 1  # only the first phase is needed, and it has no padding
     c.begin, c.limit, c.rule = <const elem_t*> tile.x, lines.limit, tile.rule
 
 

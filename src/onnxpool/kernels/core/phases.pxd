@@ -107,9 +107,9 @@ cdef inline void fill_edges(const Edges* edges, acc_t* end, Py_ssize_t phases, P
         fill_row(end + p * phase, edges.after)
 
 
-cdef inline void see_group(const group_t* v, bint only_first, seen_t* seen) noexcept nogil:
+cdef inline void see_group(const group_t* v, Py_ssize_t joined, seen_t* seen) noexcept nogil:
     see(seen, v.a)
-    if only_first:
+    if joined == 1:
         return
     see(seen, v.b)
     if group_t is not Woven:
@@ -127,9 +127,16 @@ cdef inline const elem_t* gather(const Columns* c, const elem_t* x, Py_ssize_t f
     return values
 
 
-cdef inline void write_phases(acc_t* y, const group_t* v, Py_ssize_t phase, bint only_first) noexcept nogil:
+cdef inline void write_phases(acc_t* y, group_t* v, Py_ssize_t phase, Py_ssize_t joined) noexcept nogil:
+    """Write each phase, or the first `joined` phases merged into one."""
+    if joined > 1:
+        v.a = vec_merge(v.a, v.b)
+    if group_t is not Woven and joined > 2:
+        v.a = vec_merge(v.a, v.c)
+    if group_t is Woven4 and joined > 3:
+        v.a = vec_merge(v.a, v.d)
     vec_write(y, v.a)
-    if only_first:
+    if joined:
         return
     vec_write(y + phase, v.b)
     if group_t is not Woven:
@@ -139,7 +146,7 @@ cdef inline void write_phases(acc_t* y, const group_t* v, Py_ssize_t phase, bint
 
 
 cdef inline void load_run(group_t* unused, const Columns* c, const Groups* run, acc_t* y, Py_ssize_t rows,
-                          Py_ssize_t taps, bint only_first, const Edges* edges, seen_t* seen) noexcept nogil:
+                          Py_ssize_t taps, Py_ssize_t joined, const Edges* edges, seen_t* seen) noexcept nogil:
     """Load groups of rows, all of whose elements may be read."""
     cdef seen_t part = seen_nothing()  # these are copies in registers, which stores cannot change
     cdef const elem_t* x = run.x
@@ -156,8 +163,8 @@ cdef inline void load_run(group_t* unused, const Columns* c, const Groups* run, 
                 load_group(&later, x + g * block + t * tap, &rule)
                 join_group(&v, &later)
             split(&v)
-            see_group(&v, only_first, &part)
-            write_phases(y + g * LANES, &v, phase, only_first)
+            see_group(&v, joined, &part)
+            write_phases(y + g * LANES, &v, phase, joined)
         if edges != NULL:
             fill_edges(edges, y + groups * LANES, phases, phase)
         x += step
@@ -166,7 +173,7 @@ cdef inline void load_run(group_t* unused, const Columns* c, const Groups* run, 
 
 
 cdef inline void load_groups(group_t* unused, const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
-                             Py_ssize_t taps, bint only_first, seen_t* seen) noexcept nogil:
+                             Py_ssize_t taps, Py_ssize_t joined, seen_t* seen) noexcept nogil:
     """Like `load_columns`. Loads before and after a row read elements of other rows. Where there are none, the first
     and the last group of a row are gathered. Rows are written in order, because one may overlap the next."""
     cdef elem_t[FEW * MOST_VALUES] values
@@ -174,7 +181,7 @@ cdef inline void load_groups(group_t* unused, const Columns* c, const elem_t* x,
     cdef Py_ssize_t begin = c.left // block * LANES, end = round_up(c.left + n, block) // phases
     cdef Py_ssize_t start = begin * phases - c.left, groups = (end - begin) // LANES, g = 0, many, before, behind
     cdef const elem_t* limit = c.limit - groups * block - (taps - 1) * c.tap
-    cdef bint edged = not only_first and (c.left or end < c.length or (c.left + n) % block)
+    cdef bint edged = not joined and (c.left or end < c.length or (c.left + n) % block)
     cdef Edges edges
     cdef Groups run
     edges.values, edges.before, edges.after = end - begin, begin, c.length - end
@@ -198,7 +205,7 @@ cdef inline void load_groups(group_t* unused, const Columns* c, const elem_t* x,
             run.groups = max(1, groups - 2) if g else 1
             if g == 0 or g == groups - 1:
                 run = Groups(gather(c, x - start, start + g * block, block, values), MOST_VALUES, 1, 0)
-        load_run(unused, c, &run, y + g * LANES, max(1, many), taps, only_first,
+        load_run(unused, c, &run, y + g * LANES, max(1, many), taps, joined,
                  &edges if edged and g + run.groups == groups else NULL, seen)
         g += run.groups
         if g == groups:
@@ -208,10 +215,10 @@ cdef inline void load_groups(group_t* unused, const Columns* c, const elem_t* x,
 
 cdef inline void load_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows, seen_t* seen) noexcept nogil:
     if c.split == 2 and c.taps == 3:  # if taps are constant, the compiler unrolls their loop
-        load_groups(<Woven*> NULL, c, x, y, rows, 3, c.only_first, seen)
+        load_groups(<Woven*> NULL, c, x, y, rows, 3, c.joined, seen)
     elif c.split == 2:
-        load_groups(<Woven*> NULL, c, x, y, rows, c.taps, c.only_first, seen)
+        load_groups(<Woven*> NULL, c, x, y, rows, c.taps, c.joined, seen)
     elif c.split == 3:
-        load_groups(<Triple*> NULL, c, x, y, rows, c.taps, c.only_first, seen)
+        load_groups(<Triple*> NULL, c, x, y, rows, c.taps, c.joined, seen)
     else:
-        load_groups(<Woven4*> NULL, c, x, y, rows, c.taps, c.only_first, seen)
+        load_groups(<Woven4*> NULL, c, x, y, rows, c.taps, c.joined, seen)

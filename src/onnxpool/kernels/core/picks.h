@@ -1,14 +1,16 @@
 /* Lanes that are picked from any lanes of two registers. `picks_of` lists them: those of the second register follow
- * those of the first one. PICKS: the instruction set can do this. Loops of norms have no use for it. */
+ * those of the first one. `vec_replace` is the same where all lanes that are picked from the first register keep their
+ * places. PICKS: how many of these a register of results may take before scratch memory is faster. */
 #ifndef ONNXPOOL_PICKS_H
 #define ONNXPOOL_PICKS_H
 
+/* Norms take so long that this would gain little. */
 #if defined(REDUCTION_wide) || defined(REDUCTION_norm) || defined(PAIRS) || defined(BASELINE)
 #define NEVER_PICKED
 #endif
 
 #if !defined(NEVER_PICKED) && defined(__AVX512BW__)
-enum { PICKS = 1 };
+enum { PICKS = 12 };
 /* Bytes are picked as halves of words: those at even places, and those at odd ones. */
 typedef struct { __m512i lanes, odd, halves, odd_halves; } picks_t;
 INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {
@@ -21,6 +23,7 @@ INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {
                    : sizeof(acc_t) == 4 ? _mm512_permutex2var_epi32(a, picks->lanes, b)
                                         : _mm512_permutex2var_epi64(a, picks->lanes, b));
 }
+#define vec_replace vec_pick
 RARE void picks_of(picks_t *picks, const uint8_t *from) {
     enum { SIZE = sizeof(acc_t) < 2 ? 2 : sizeof(acc_t) > 8 ? 8 : sizeof(acc_t), EACH = sizeof(acc_t) / SIZE };
     uint8_t lanes[2][WIDTH] = {{0}}, halves[2][WIDTH];
@@ -40,7 +43,7 @@ RARE void picks_of(picks_t *picks, const uint8_t *from) {
 }
 
 #elif !defined(NEVER_PICKED) && defined(__AVX2__)
-enum { PICKS = 1 };
+enum { PICKS = 6 };
 /* Lanes of 32 bits are picked from each register, and smaller ones from each half of each register. */
 typedef struct { __m256i halves[4], lanes, is_second; } picks_t;
 INLINE __m256i picked_halves(__m256i v, const __m256i *halves) {
@@ -53,6 +56,12 @@ INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {
         return (vec_t)_mm256_or_si256(picked_halves(a, picks->halves), picked_halves(b, picks->halves + 2));
     return (vec_t)_mm256_blendv_epi8(_mm256_permutevar8x32_epi32(a, picks->lanes),
                                      _mm256_permutevar8x32_epi32(b, picks->lanes), picks->is_second);
+}
+INLINE vec_t vec_replace(vec_t first, vec_t second, const picks_t *picks) {
+    const __m256i a = (__m256i)first, b = (__m256i)second;
+    if (sizeof(acc_t) < 4)
+        return (vec_t)_mm256_or_si256(_mm256_andnot_si256(picks->is_second, a), picked_halves(b, picks->halves + 2));
+    return (vec_t)_mm256_blendv_epi8(a, _mm256_permutevar8x32_epi32(b, picks->lanes), picks->is_second);
 }
 RARE void picks_of(picks_t *picks, const uint8_t *from) {
     uint8_t halves[4][WIDTH], is_second[WIDTH];
@@ -70,12 +79,13 @@ RARE void picks_of(picks_t *picks, const uint8_t *from) {
 
 #elif !defined(NEVER_PICKED) && defined(__aarch64__)
 #include <arm_neon.h>
-enum { PICKS = 1 };
+enum { PICKS = 12 };
 typedef struct { uint8x16_t bytes; } picks_t;
 INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {
     const uint8x16x2_t both = {{(uint8x16_t)first, (uint8x16_t)second}};
     return (vec_t)vqtbl2q_u8(both, picks->bytes);
 }
+#define vec_replace vec_pick
 RARE void picks_of(picks_t *picks, const uint8_t *from) {
     uint8_t bytes[WIDTH];
     for (int i = 0; i < WIDTH; i++)
@@ -87,6 +97,7 @@ RARE void picks_of(picks_t *picks, const uint8_t *from) {
 enum { PICKS = 0 };
 typedef struct { int unused; } picks_t;
 INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) { (void)second, (void)picks; return first; }
+#define vec_replace vec_pick
 INLINE void picks_of(picks_t *picks, const uint8_t *from) { (void)picks, (void)from; }
 #endif
 #endif

@@ -58,7 +58,7 @@ cdef struct Layout:
     Py_ssize_t chunk, items                  # windows of the first axis, and items, that are processed at a time
     Py_ssize_t begin, places, low, high      # last axis: first place, number of places, range of places inside
     Py_ssize_t pitch                         # from row to row
-    Py_ssize_t split                         # number of phases of a row, or 0
+    Py_ssize_t split, joined                 # number of phases of a row, and how many of them are joined; or 0
     bint picked                              # whether windows of stride 1 are reduced, and every stride-th is picked
     bint alone                               # whether windows of the last axis are reduced one by one,
     bint folded                              # and whether their taps are adjacent
@@ -103,9 +103,12 @@ cdef inline void lay_last(const Tile* tile, Layout* layout) noexcept nogil:
     layout.places = (windows - 1) * axis.stride + span_of(axis)
     layout.low = min(max(0, layout.begin), layout.begin + layout.places)  # all of a row may be before the first element
     layout.high = max(layout.low, min(axis.size, layout.begin + layout.places))
-    layout.split = 0
+    layout.split, layout.joined = 0, 0
     if strided and tile.all_lanes == 1 and axis.stride <= 4 and not is_tree(axis) and not starts_as_tree(tile):
         layout.split = axis.stride
+        # Windows without padding that share no place, if other axes are reduced before the last one.
+        if span_of(axis) == axis.kernel <= axis.stride and tile.rank <= 2 and layout.high - layout.low == layout.places:
+            layout.joined = axis.kernel
     layout.picked = strided and not layout.split
     layout.folded = tile.all_lanes == 1 and is_folded(axis)
     layout.alone = layout.folded or tile.most_lanes >= LEAST * LANES and is_alone(axis)
@@ -244,8 +247,7 @@ cdef struct Columns:
     Py_ssize_t step                          # from one row to the next
     Py_ssize_t fresh, ahead                  # number of last taps that are prefetched, and how many values ahead
     Py_ssize_t pitch, left, gap              # pitch of the block; identities before the first row, and between rows
-    Py_ssize_t split                         # number of phases, or 0
-    bint only_first                          # whether only the first one is needed
+    Py_ssize_t split, joined                 # number of phases, and how many of the first ones become one; or 0
     Py_ssize_t phase, length                 # values from phase to phase, and of a phase
     const elem_t* begin                      # all elements from here up to the limit may be read, even if they are
     const elem_t* limit                      # not needed; or NULL

@@ -15,7 +15,6 @@ from ..core.element cimport (
     AS_STORED,
     DIVIDES,
     EXACT,
-    FREQUENT,
     LANES,
     PICKS,
     Woven,
@@ -44,7 +43,7 @@ from ..core.disjoint cimport (
 )
 from ..core.folds cimport reduce_adjacent
 from ..core.job cimport MOST_AXES, Axis, Rule, Run, Tile, Window, fetch, round_up, run_at, wide_window_at, window_at
-from ..core.phases cimport Triple, group_t, load_split
+from ..core.phases cimport Triple, group_t, load_split, phases_of
 from ..core.planes cimport Planes, RowRun, next_run, start_planes
 from ..core.rows cimport (
     AHEAD,
@@ -88,7 +87,7 @@ cdef void prepare_columns(const Tile* tile, const Layout* layout, Columns* c) no
     c.gap = layout.pitch - inside * tile.lanes
     if not inside:
         c.n = 0
-    c.split, c.only_first = layout.split, False
+    c.split, c.joined = layout.split, layout.joined
     c.phase = c.length = layout.pitch // max(<Py_ssize_t> 1, layout.split)
     c.begin, c.limit, c.rule = <const elem_t*> tile.x, end_of(tile), tile.rule
 
@@ -661,16 +660,16 @@ cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along,
 
 cdef void pool_inside(group_t* unused, const Disjoint* d, const Planes* planes, const elem_t* x, elem_t* y,
                       Py_ssize_t rows, Py_ssize_t windows) noexcept nogil:
-    """Pool windows that share no place. If they are 2x2, their numbers of taps are constants."""
-    cdef Py_ssize_t column = planes.rows[planes.run].taps
-    cdef bint square = group_t is Woven and d.taps == column == 2 and planes.lines == 1
+    """Pool windows that share no place. Those of as many rows as columns have loops of their own."""
+    cdef Py_ssize_t column = planes.rows[planes.run].taps, places = phases_of(unused)
+    cdef bint square = d.taps == column == places and planes.lines == 1
     if PICKS and d.lanes > 1:
-        if (FREQUENT or EXACT) and square:
-            pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, PICKED)
+        if square:
+            pool_groups(unused, d, planes, x, y, rows, windows, places, places, 1, PICKED)
         else:
             pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, planes.lines, PICKED)
-    elif (FREQUENT or EXACT) and square:
-        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SUMMED if EXACT else SPLIT)
+    elif square:
+        pool_groups(unused, d, planes, x, y, rows, windows, places, places, 1, SUMMED if EXACT and group_t is Woven else SPLIT)
     else:
         pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, planes.lines, SPLIT)
 
