@@ -299,38 +299,32 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     memcpy(y, &elements, sizeof elements);
 }
 #else /* int16 or uint16, at most 32768 taps */
-/* A float in the bits of an integer. */
+/* A float in the bits of an integer: 0 for a count of 0. */
 INLINE acc_t acc_inverse(double count, const Rule *rule) {
     (void)rule;
-    const float inverse = (float)(1 / count);
+    const float inverse = count > 0 ? (float)(1 / count) : 0;
     return READ(acc_t, &inverse);
 }
-INLINE vec_t without_sign(vec_t v, const Rule *rule) { return v & (rule->is_other ? 0xffff : -1); }
-INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return without_sign(widen(x), rule); }
-/* Quotients are correctly rounded, and precise enough for no other to become a tie: floats up to 256 taps, then doubles.
- * An addition rounds them to integers, which are the low bits of the sum. For a count of 0, these are those of a NaN: 0. */
-INLINE vec_t few_mean(vec_t total, vec_t count, vec_t inverse) {
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return rule->is_other ? widen_uint16(x) : widen(x); }
+/* An addition rounds a float to an integer, which is the low bits of the sum. */
+#define ROUNDER 12582912.0f /* 1.5 * 2^23 */
+INLINE vec_t rounded(float_v v) { return (vec_t)(v + ROUNDER); }
+/* Up to 256 taps, sums are floats, and quotients are correctly rounded, and precise enough for no other to become a tie. */
+INLINE vec_t mean_of_few(vec_t total, vec_t count, vec_t inverse) {
     const float_v divisor = __builtin_convertvector(count, float_v);
-    const float_v mean = quotient_float(__builtin_convertvector(total, float_v), divisor, (float_v)inverse);
-    return (vec_t)(mean + 12582912.0f); /* 1.5 * 2^23 */
+    return rounded(quotient_float(__builtin_convertvector(total, float_v), divisor, (float_v)inverse));
 }
-INLINE double_v double_half(vec_t v, int half) {
-    return __builtin_convertvector(READ(half_int32_v, (const int32_t *)&v + half * (LANES / 2)), double_v);
-}
-INLINE int64_v half_of_means(vec_t total, vec_t count, int half) {
-    const double_v divisor = double_half(count, half);
-    return (int64_v)(quotient_double(double_half(total, half), divisor, 1 / divisor) + 6755399441055744.0); /* 1.5 * 2^52 */
+/* The quotient of more taps is rounded to the mean or, if it is close to a half, to a neighbour. The rest decides. */
+INLINE vec_t mean_of_many(vec_t total, vec_t count, vec_t inverse) {
+    const float rounder = ROUNDER;
+    vec_t mean = rounded(__builtin_convertvector(total, float_v) * (float_v)inverse) - READ(acc_t, &rounder);
+    const vec_t rest = total - mean * count, twice = rest + rest, odd = mean & 1;
+    return mean - (vec_t)(twice + odd > count) + (vec_t)(twice - odd < -count);
 }
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
-    if (rule->few) {
-        __extension__ const __auto_type elements = narrow(few_mean(total, count, inverse));
-        memcpy(y, &elements, sizeof elements);
-        return;
-    }
-    _Pragma("GCC unroll 2") for (int half = 0; half < 2; half++) {
-        const quarter_words_v elements = __builtin_convertvector(half_of_means(total, count, half), quarter_words_v);
-        memcpy(y + half * (LANES / 2), &elements, sizeof elements);
-    }
+    __extension__ const __auto_type elements =
+        narrow(rule->few ? mean_of_few(total, count, inverse) : mean_of_many(total, count, inverse));
+    memcpy(y, &elements, sizeof elements);
 }
 #endif
 

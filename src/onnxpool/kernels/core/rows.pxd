@@ -317,13 +317,13 @@ cdef inline void load_rows_of(const Columns* c, const elem_t* x, acc_t* y, Py_ss
 
 
 cdef inline Py_ssize_t sum_rows(block_t* unused, Py_ssize_t i, const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps,
-                                Py_ssize_t stride) noexcept nogil:
-    """Reduce `taps` rows of accumulators to one. The last vector may write past the end."""
+                                Py_ssize_t stride, bint onto) noexcept nogil:
+    """Reduce `taps` rows of accumulators to one, or onto y. The last vector may write past the end."""
     cdef block_t v, later
     cdef Py_ssize_t t, block = width(unused)
     while i + block <= n or (block == LANES and i < n):
-        read(&v, x + i)
-        for t in range(1, taps):
+        read(&v, (y if onto else x) + i)
+        for t in range(0 if onto else 1, taps):
             read(&later, x + i + t * stride)
             join(&v, &later)
         write(y + i, &v)
@@ -332,7 +332,11 @@ cdef inline Py_ssize_t sum_rows(block_t* unused, Py_ssize_t i, const acc_t* x, a
 
 
 cdef inline void sum_all(const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps, Py_ssize_t stride) noexcept nogil:
-    sum_rows(<vec_t*> NULL, sum_rows(<Block*> NULL, 0, x, y, n, taps, stride), x, y, n, taps, stride)
+    sum_rows(<vec_t*> NULL, sum_rows(<Block*> NULL, 0, x, y, n, taps, stride, False), x, y, n, taps, stride, False)
+
+
+cdef inline void sum_onto(const acc_t* x, acc_t* y, Py_ssize_t n, Py_ssize_t taps, Py_ssize_t stride) noexcept nogil:
+    sum_rows(<vec_t*> NULL, sum_rows(<Block*> NULL, 0, x, y, n, taps, stride, True), x, y, n, taps, stride, True)
 
 
 cdef inline Py_ssize_t add_rows(block_t* unused, Py_ssize_t i, const acc_t* x, const acc_t* later, acc_t* y,
@@ -399,6 +403,41 @@ cdef inline void slide_sums(const acc_t* x, acc_t* y, const Trees* t, Py_ssize_t
         x += t.step
 
 
+cdef inline void sum_windows(const acc_t* x, acc_t* y, const Trees* t, Py_ssize_t taps, bint onto) noexcept nogil:
+    """y[window] = the sum of these taps of each window, or added to it."""
+    cdef Py_ssize_t w
+    for w in range(t.windows):
+        if onto:
+            sum_onto(x + w * t.step, y + w * t.width, t.width, taps, t.distance)
+        else:
+            sum_all(x + w * t.step, y + w * t.width, t.width, taps, t.distance)
+
+
+cdef inline Py_ssize_t factor_of(Py_ssize_t taps) noexcept nogil:
+    """How many taps to add first: 3 to 5, so that few are left over."""
+    cdef Py_ssize_t factor = 4
+    if taps % 5 < taps % 4:
+        factor = 5
+    return 3 if taps % 3 < taps % factor else factor
+
+
+cdef inline void sum_in_rounds(acc_t* x, acc_t* y, Trees t) noexcept nogil:
+    """y[window] = the sum of the taps of each window, in any order: in each round, a few adjacent ones are added in
+    place. Trees would read and write twice as often."""
+    cdef Py_ssize_t factor, rest
+    cdef bint onto = False
+    while t.taps > FEW:
+        factor = factor_of(t.taps)
+        rest = t.taps % factor
+        if rest:
+            sum_windows(x + (t.taps - rest) * t.distance, y, &t, rest, onto)
+            onto = True
+        t.values -= (factor - 1) * t.distance
+        sum_all(x, x, t.values, factor, t.distance)  # each block is read before it is written, and later ones after it
+        t.taps, t.distance = t.taps // factor, t.distance * factor
+    sum_windows(x, y, &t, t.taps, onto)
+
+
 cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
     """y[window] = the tree over the taps of each window. x is overwritten. If windows are not adjacent, their values
     fill whole vectors, so that no write reaches another window. The largest part is computed only where windows begin.
@@ -414,6 +453,9 @@ cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
         return
     if t.step == t.width:
         t.width, t.windows = t.windows * t.width, 1
+    if EXACT:
+        sum_in_rounds(x, y, t)
+        return
     while True:
         if t.taps & part and not IDEMPOTENT:
             before = t.taps // (2 * part) * (2 * part)  # taps in larger parts

@@ -236,6 +236,16 @@ INLINE int32_v widen_int16(const int16_t *x) {
 #endif
 }
 
+INLINE int32_v widen_uint16(const void *x) {
+#if defined(__AVX512F__)
+    return (int32_v)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x));
+#elif defined(__AVX2__)
+    return (int32_v)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x));
+#else
+    return __builtin_convertvector(READ(half_words_v, x), int32_v);
+#endif
+}
+
 INLINE int16_v widen_int8_to_words(const int8_t *x) {
 #if defined(__AVX512BW__)
     return (int16_v)_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)x));
