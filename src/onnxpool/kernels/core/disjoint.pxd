@@ -68,7 +68,9 @@ cdef inline Py_ssize_t last_inside(const Tile* tile) noexcept nogil:
 cdef inline bint has_groups(const Tile* tile, Py_ssize_t inside) noexcept nogil:
     """Whether rows hold a group at least, and many if other windows must be pooled singly."""
     cdef Py_ssize_t group = group_of(tile), least = MANY_OF_ONE if tile.lanes == 1 else MANY
-    return inside * tile.lanes >= group * (1 if inside == tile.end[tile.rank - 1] - tile.begin[tile.rank - 1] else least)
+    if inside == tile.end[tile.rank - 1] - tile.begin[tile.rank - 1]:
+        least = 1
+    return inside * tile.lanes >= least * group
 
 
 cdef inline bint is_disjoint(const Tile* tile) noexcept nogil:

@@ -33,8 +33,8 @@ from ..core.slide cimport Slide, can_slide, prepare_slide, slide_room, slide_row
 cdef enum:
     LEVELS = 64  # levels of a tree: the bits of a place, counted with the padding
     MOST_TAPS = FEW * FEW * FEW
-    # Bytes of the largest window for which the next one is prefetched. If they are four times as many, prefetches add up
-    # to 0.4 of the time (Zen 5).
+    # Bytes of the largest window for which the next one is prefetched. For windows four times as large, prefetches add
+    # up to 0.4 of the time (Zen 5).
     MOST_FETCHED = 1 << 17
 
 cdef struct Taps:

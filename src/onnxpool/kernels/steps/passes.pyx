@@ -669,7 +669,8 @@ cdef void pool_inside(group_t* unused, const Disjoint* d, const Planes* planes, 
         else:
             pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, planes.lines, PICKED)
     elif square:
-        pool_groups(unused, d, planes, x, y, rows, windows, places, places, 1, SUMMED if EXACT and group_t is Woven else SPLIT)
+        pool_groups(unused, d, planes, x, y, rows, windows, places, places, 1,
+                    SUMMED if EXACT and group_t is Woven else SPLIT)
     else:
         pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, planes.lines, SPLIT)
 
