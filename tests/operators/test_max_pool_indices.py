@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import onnxruntime
 import pytest
 from calls import INDICES, SeededChoices
 from calls_family import draw_call
@@ -22,6 +23,7 @@ SIGNED = (*FLOAT_NAMES, "int8")
 ALL = (*SIGNED, "uint8")
 PEER_SEEDS = [3000, pytest.param(12_000, marks=pytest.mark.slow)]
 NEWEST_PEER_OPSET = 22
+OLD_PEER = tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 29)
 WIDTHS = range(1, 71)
 
 
@@ -245,10 +247,16 @@ def test_pair_of_outputs():
 
 
 def peer_call(seed):
-    """A random call that onnxruntime computes as ONNX says; None if this seed has none."""
+    """A random call that onnxruntime computes as ONNX says; None if this seed has none.
+
+    Before onnxruntime 1.29, a maximum that is the lowest number of its dtype has no index.
+    """
     call = draw_call(SeededChoices(seed), (INDICES,))
     plain = call.x.dtype.name in ("float32", "float64", "int8", "uint8")
     if not plain or not agreed_window(call) or not np.isfinite(call.x).all():
+        return None
+    limits = np.iinfo(call.x.dtype) if call.x.dtype.kind in "iu" else np.finfo(call.x.dtype)
+    if OLD_PEER and (call.x == limits.min).any():
         return None
     try:
         empty = -1 in truths(call)[1].cells
