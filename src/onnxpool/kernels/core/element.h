@@ -299,7 +299,7 @@ INLINE vec_t few_mean(vec_t total, vec_t count, vec_t inverse) {
     return (vec_t)(mean + 12582912.0f); /* 1.5 * 2^23 */
 }
 INLINE double_v double_half(vec_t v, int half) {
-    return __builtin_convertvector(READ(half_int32_v, (const int32_t *)&v + half * (LANES / 2)), double_v);
+    return int32_to_double(READ(half_int32_v, (const int32_t *)&v + half * (LANES / 2)));
 }
 INLINE int64_v half_of_means(vec_t total, vec_t count, int half) {
     const double_v divisor = double_half(count, half);
@@ -312,7 +312,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
         return;
     }
     _Pragma("GCC unroll 2") for (int half = 0; half < 2; half++) {
-        const quarter_words_v elements = __builtin_convertvector(half_of_means(total, count, half), quarter_words_v);
+        const quarter_words_v elements = uint64_to_words((uint64_v)half_of_means(total, count, half));
         memcpy(y + half * (LANES / 2), &elements, sizeof elements);
     }
 }
@@ -389,14 +389,14 @@ INLINE acc_t acc_inverse(double count) { return acc_of(1 / count); }
 #if defined(REDUCTION_mean) && defined(UPPER_HALVES)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
     (void)rule;
-    *first = even_of(READ(pairs_v, x)), *second = odd_of(READ(pairs_v, x));
+    *first = even_of(read_pairs(x)), *second = odd_of(read_pairs(x));
 }
 INLINE void vec_split_two(vec_t *first, vec_t *second) { (void)first, (void)second; }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
     (void)rule;
     const uint32_v even = round_to_bfloat16(vec_quotient(first, count, inverse));
     const uint32_v odd = round_to_bfloat16(vec_quotient(second, count, inverse));
-    const uint32_v both = (even >> 16) | (odd & 0xffff0000);
+    const uint32_v both = FIRST_LOW((even >> 16) | (odd & 0xffff0000));
     memcpy(y, &both, sizeof both);
 }
 #elif defined(REDUCTION_integer_mean)
@@ -404,17 +404,18 @@ INLINE void vec_split_two(vec_t *first, vec_t *second) { (void)first, (void)seco
 #if defined(ELEMENT_uint8)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
     (void)rule;
-    *first = READ(vec_t, x) & 0xff, *second = READ(vec_t, x) >> 8;
+    const vec_t pairs = FIRST_LOW(READ(vec_t, x));
+    *first = pairs & 0xff, *second = pairs >> 8;
 }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
     (void)rule;
-    const vec_t both = mean_of(first, count, inverse) | mean_of(second, count, inverse) << 8;
+    const vec_t both = FIRST_LOW(mean_of(first, count, inverse) | mean_of(second, count, inverse) << 8);
     memcpy(y, &both, sizeof both);
 }
 #else
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
-    *first = without_sign(even_of(READ(pairs_v, x)), rule);
-    *second = without_sign(odd_of(READ(pairs_v, x)), rule);
+    *first = without_sign(even_of(read_pairs(x)), rule);
+    *second = without_sign(odd_of(read_pairs(x)), rule);
 }
 INLINE vec_t low_words(vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     elem_t part[LANES];
@@ -422,7 +423,8 @@ INLINE vec_t low_words(vec_t total, vec_t count, vec_t inverse, const Rule *rule
     return widen(part);
 }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
-    const vec_t both = (low_words(first, count, inverse, rule) & 0xffff) | low_words(second, count, inverse, rule) << 16;
+    const uint32_v low = (uint32_v)low_words(first, count, inverse, rule) & 0xffff;
+    const uint32_v both = FIRST_LOW(low | (uint32_v)low_words(second, count, inverse, rule) << 16);
     memcpy(y, &both, sizeof both);
 }
 #endif
