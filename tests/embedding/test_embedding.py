@@ -1,14 +1,12 @@
 """Scenarios of processes that embed the library. Each runs in a process of its own, with a time limit."""
 
 import importlib.util
-import platform
 
 import pytest
 import scenarios_forks
+from float_states import needs_states
 from programs import launch
 from support import TESTS
-
-X86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="sets the control word of x86-64")
 
 
 def scenario(theme: str, name: str, *arguments: object, **variables: str) -> None:
@@ -97,7 +95,7 @@ def test_interrupt_beside_a_call() -> None:
     scenario("state", "interrupt_beside_a_call")
 
 
-@X86_64
+@needs_states
 @pytest.mark.parametrize("name", ["float_state", "workers_of_another_state"])
 def test_float_state(name: str) -> None:
     """The caller's rounding mode, flushing of subnormals and traps leak neither in nor out."""

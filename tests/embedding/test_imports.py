@@ -1,9 +1,9 @@
 """Importing the library: the modules that it loads, those that the first plan loads, and forks in between."""
 
-import platform
 import sys
 
 import pytest
+from float_states import needs_states
 from programs import launch, program
 
 pytestmark = pytest.mark.smoke
@@ -56,16 +56,17 @@ except AttributeError as error:
 
 IN_A_STATE = """
 import hashlib, sys
-from scenarios_state import STATES, delicate, state
+from float_states import state
+from scenarios_state import delicate
 calls = [(operator, arrays) for operator, arrays in delicate() if "Roi" not in repr(operator)]  # no float attribute
-with state(STATES[sys.argv[1]]):
+with state(sys.argv[1]):
     results = [operator(*arrays) for operator, arrays in calls]
     shapes = [operator.output_shape(arrays[0].shape) for operator, arrays in calls]
 print(hashlib.sha256(b"".join(y.tobytes() for y in results)).hexdigest(), shapes)
 """
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the control word is that of x86")
+@needs_states
 def test_first_plans_do_not_see_the_floating_point_state_of_the_caller() -> None:
     """Modules that the first plan imports compute their constants in the default state, and the caller's flags stay."""
     found = {name: launch("-c", IN_A_STATE, name) for name in ("default", "up, both", "unmasked")}

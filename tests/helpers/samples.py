@@ -41,7 +41,9 @@ def dtype_of(operator: str) -> str:
 def data(shape: tuple[int, ...], dtype: Any = "float32", seed: int = 0) -> NDArray[Any]:
     """Random values."""
     values = np.random.default_rng(seed).standard_normal(shape)
-    return (values * 40).astype(dtype) if np.dtype(dtype).kind in "iu" else values.astype(dtype)
+    if np.dtype(dtype).kind in "iu":
+        values = (values * 40).astype(np.int64)  # which wraps around on every processor, unlike floats
+    return values.astype(dtype)
 
 
 def further(operator: str, x: Any) -> list[Any]:

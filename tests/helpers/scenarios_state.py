@@ -1,17 +1,14 @@
 """Scenarios of signals and of floating-point states: see host.py."""
 
-import ctypes
-import ctypes.util
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from float_states import STATES, state
 from host import (
     LARGE,
     LIMIT,
@@ -88,48 +85,6 @@ def interrupt_beside_a_call() -> None:
 
 # Floating-point state
 
-DEFAULT = 0x1f80  # in the control word MXCSR
-STATES = {
-    "default": DEFAULT,
-    "flush to zero": 0x9f80,
-    "subnormals are zeros": 0x1fc0,
-    "both": 0x9fc0,
-    "down": 0x3f80,
-    "up": 0x5f80,
-    "towards zero": 0x7f80,
-    "up, both": 0xdfc0,
-    "unmasked": DEFAULT & ~0x0e80,  # invalid, division by zero, overflow and underflow raise SIGFPE
-}
-ROUNDINGS = {0x2000: 0x400, 0x4000: 0x800, 0x6000: 0xc00}  # of MXCSR, and of the x87 control word
-MXCSR = 28  # its offset in fenv_t
-MATH = ctypes.CDLL(ctypes.util.find_library("m"))
-
-
-def control_word() -> int:
-    environment = (ctypes.c_uint8 * 32)()
-    assert MATH.fegetenv(environment) == 0
-    return int.from_bytes(bytes(environment[MXCSR:MXCSR + 4]), "little")
-
-
-@contextmanager
-def state(word: int) -> Iterator[None]:
-    """Run a block with a floating-point control word, which must be unchanged at the end, including its flags."""
-    before = (ctypes.c_uint8 * 32)()
-    changed = (ctypes.c_uint8 * 32)()
-    MATH.fegetenv(before)
-    MATH.fegetenv(changed)
-    changed[MXCSR:MXCSR + 4] = list(word.to_bytes(4, "little"))
-    control = int.from_bytes(bytes(changed[:2]), "little") & ~0xc00 | ROUNDINGS.get(word & 0x6000, 0)
-    changed[:2] = list(control.to_bytes(2, "little"))
-    MATH.fesetenv(changed)
-    try:
-        yield
-        after = control_word()
-    finally:
-        MATH.fesetenv(before)
-    assert after == word, (hex(after), hex(word))
-
-
 def delicate() -> list[tuple[Any, list[Any]]]:
     """Calls whose results reveal rounding, subnormals, infinities and NaN, on one thread and on two."""
     random = np.random.default_rng(7)
@@ -160,15 +115,15 @@ def delicate() -> list[tuple[Any, list[Any]]]:
 
 
 def float_state() -> None:
-    """Whatever the caller's control word, results have the bits of the default one, and the word and its flags stay.
+    """Whatever the caller's state, results have the bits of the default one, and the word and its flags stay.
 
-    This also holds if workers were started under another control word than the one they work under.
+    This also holds if workers were started in another state than the one they work in.
     """
     calls = [(operator.plan(arrays[0].shape, arrays[0].dtype), arrays) for operator, arrays in delicate()]
     expected = [call(*arrays, num_threads=1).tobytes() for call, arrays in calls]
-    for name, word in STATES.items():
+    for name in STATES:
         for team in (1, 2):
-            with state(word):
+            with state(name):
                 results = [call(*arrays, num_threads=team) for call, arrays in calls]
             wrong = [call for (call, _), y, bits in zip(calls, results, expected, strict=True) if y.tobytes() != bits]
             assert not wrong, (name, team, wrong)
@@ -178,7 +133,7 @@ def float_state() -> None:
 def workers_of_another_state() -> None:
     """Workers started while the caller flushed subnormals to zero keep subnormals in a later call."""
     tiny = np.full(LARGE.shape, 1e-40, np.float32)
-    with state(STATES["both"]):
+    with state("both"):
         parallel(tiny)
     assert (onnxpool.max_pool(tiny, 3, num_threads=2) == np.float32(1e-40)).all()
     assert (onnxpool.average_pool(tiny, 3, num_threads=2) == np.float32(1e-40)).all()

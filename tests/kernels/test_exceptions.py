@@ -14,7 +14,8 @@ from onnxpool.kernels import pool as pools
 SHAPE = (1, 24, 24, 64)
 WINDOW = {"kernel_shape": [2, 2], "strides": [2, 2], "channels_last": True}
 POWERS = [0, 1, 2, 3]  # 0 stands for a mean
-ALL = 0x3F  # bits of exceptions: more than any processor has
+ALL = 0xFF  # bits of exceptions: more than any processor has
+INVALID = 0x81  # on s390x one of these bits, elsewhere the other
 
 
 def ordinary(dtype, seed=0):
@@ -129,7 +130,7 @@ def test_exceptions_of_the_caller_are_kept():
     math_library.feclearexcept(ALL)
     pool(x)
     assert math_library.fetestexcept(ALL) == 0
-    math_library.feraiseexcept(1)
+    math_library.feraiseexcept(INVALID)
     raised = math_library.fetestexcept(ALL)
     pool(x)
     kept = math_library.fetestexcept(ALL)

@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import onnxruntime
 import pytest
 from calls import INDICES, SeededChoices
 from calls_family import draw_call
@@ -22,6 +23,7 @@ SIGNED = (*FLOAT_NAMES, "int8")
 ALL = (*SIGNED, "uint8")
 PEER_SEEDS = [3000, pytest.param(12_000, marks=pytest.mark.slow)]
 NEWEST_PEER_OPSET = 22
+OLD_PEER = tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 29)
 WIDTHS = range(1, 71)
 
 
@@ -259,7 +261,10 @@ def peer_call(seed):
 
 @pytest.mark.parametrize("seeds", PEER_SEEDS)
 def test_onnxruntime_agrees(seeds):
-    """Values and indices are those of onnxruntime on random input, in row-major and in column-major order."""
+    """Values and indices are those of onnxruntime on random input, in row-major and in column-major order.
+
+    Before onnxruntime 1.29, a maximum that is the lowest number of its dtype has no index.
+    """
     ran = {(order, axes): 0 for order in (0, 1) for axes in (1, 2, 3)}
     for seed in range(seeds):
         call = peer_call(seed)
@@ -270,7 +275,9 @@ def test_onnxruntime_agrees(seeds):
         y, indices = ask("MaxPool", [x], [x.dtype.name, "int64"], explicit(call), opset=opset)
         ours = [np.ascontiguousarray(to_first(a, call.channels_last)) for a in call.run(onnxpool)]
         assert_same_values(ours[0], y)
-        np.testing.assert_array_equal(ours[1], indices, call.describe())
+        lowest = (np.iinfo(y.dtype) if y.dtype.kind in "iu" else np.finfo(y.dtype)).min
+        indexed = (y > lowest) | (not OLD_PEER)
+        np.testing.assert_array_equal(ours[1][indexed], indices[indexed], call.describe())
         ran[call.attributes.get("storage_order", 0), x.ndim - 2] += 1
     assert min(ran.values()) > 10
 

@@ -10,7 +10,7 @@
  * Integers have
  *   widen, narrow                     to registers of int32, or of int64 if OF_64_BITS, and back
  *   widen_to_words                    to registers of int16, in which 16 of them can be added: only those of 8 bits
- *   pairs_v, even_of, odd_of          two neighbours as one number, and each of them as int32: those of 8 and 16 bits
+ *   read_pairs, even_of, odd_of       two neighbours as one number, and each of them as int32: those of 8 and 16 bits
  *
  * Floats have
  *   widen, narrow                     to registers of float, or of double if OF_DOUBLES, and back, rounded to nearest even
@@ -29,15 +29,15 @@
 #if defined(ELEMENT_int8)
 #define OF_INTEGERS
 typedef int8_t elem_t;
-typedef VECTOR(int16_t, WIDTH / 2) pairs_v;
+typedef half_int16_v pairs_v;
 #define MAXIMA(a) a(int8_t, int8_v, 8)
 #define LEAST INT8_MIN
 #define larger max_int8
 #define widen widen_int8
 #define narrow narrow_to_bytes
 #define widen_to_words widen_int8_to_words
-INLINE int32_v even_of(pairs_v pairs) { return __builtin_convertvector((pairs_v)(pairs << 8) >> 8, int32_v); }
-INLINE int32_v odd_of(pairs_v pairs) { return __builtin_convertvector(pairs >> 8, int32_v); }
+INLINE int32_v even_of(pairs_v pairs) { return signed_words_to_int32((pairs_v)(pairs << 8) >> 8); }
+INLINE int32_v odd_of(pairs_v pairs) { return signed_words_to_int32(pairs >> 8); }
 
 #elif defined(ELEMENT_uint8)
 #define OF_INTEGERS
@@ -49,8 +49,8 @@ typedef half_words_v pairs_v;
 #define widen widen_uint8
 #define narrow narrow_to_bytes
 #define widen_to_words widen_uint8_to_words
-INLINE int32_v even_of(pairs_v pairs) { return __builtin_convertvector(pairs & 0xff, int32_v); }
-INLINE int32_v odd_of(pairs_v pairs) { return __builtin_convertvector(pairs >> 8, int32_v); }
+INLINE int32_v even_of(pairs_v pairs) { return (int32_v)words_to_uint32(pairs & 0xff); }
+INLINE int32_v odd_of(pairs_v pairs) { return (int32_v)words_to_uint32(pairs >> 8); }
 
 #elif defined(ELEMENT_int16)
 #define OF_INTEGERS
@@ -60,7 +60,7 @@ typedef int32_v pairs_v;
 #define LEAST INT16_MIN
 #define larger max_int16
 #define widen widen_int16
-#define narrow(v) __builtin_convertvector(v, half_words_v)
+#define narrow(v) uint32_to_words((uint32_v)(v))
 INLINE int32_v even_of(pairs_v pairs) { return (pairs << 16) >> 16; }
 INLINE int32_v odd_of(pairs_v pairs) { return pairs >> 16; }
 
@@ -95,7 +95,7 @@ INLINE float_v widen_bits(const elem_t *x) {
     float_v v = widen(x);
     const int32_v nan = v != v;
     if (__builtin_expect(any_lane(&nan), 0)) {
-        const uint32_v half = __builtin_convertvector(READ(half_words_v, x), uint32_v);
+        const uint32_v half = words_to_uint32(READ(half_words_v, x));
         v = (float_v)((uint32_v)v & ~((uint32_v)nan & ~(half << 13) & 0x400000));
     }
     return v;
@@ -104,11 +104,11 @@ INLINE half_words_v narrow_bits(float_v v) {
     half_words_v half = narrow(v);
     const int32_v nan = v != v;
     if (__builtin_expect(any_lane(&nan), 0))
-        half &= ~__builtin_convertvector((uint32_v)nan & ~((uint32_v)v >> 13) & 0x200, half_words_v);
+        half &= ~uint32_to_words((uint32_v)nan & ~((uint32_v)v >> 13) & 0x200);
     return half;
 }
 INLINE float_v even_of(uint32_v pairs) {
-    const half_words_v half = __builtin_convertvector(pairs & 0xffff, half_words_v);
+    const half_words_v half = uint32_to_words(pairs & 0xffff);
     return widen_bits((const elem_t *)&half);
 }
 INLINE float_v odd_of(uint32_v pairs) { return even_of(pairs >> 16); }
@@ -122,7 +122,7 @@ typedef uint16_t elem_t;
 #define widen_to_double widen_bfloat16_to_double
 #define narrow_double narrow_double_to_bfloat16
 #define widen_bits widen
-INLINE half_words_v narrow_bits(float_v v) { return __builtin_convertvector((uint32_v)v >> 16, half_words_v); }
+INLINE half_words_v narrow_bits(float_v v) { return uint32_to_words((uint32_v)v >> 16); }
 INLINE float_v even_of(uint32_v pairs) { return (float_v)(pairs << 16); }
 INLINE float_v odd_of(uint32_v pairs) { return (float_v)(pairs & 0xffff0000); }
 
@@ -133,7 +133,7 @@ typedef float elem_t;
 #define larger max_float
 INLINE float_v widen(const elem_t *x) { return READ(float_v, x); }
 INLINE double_v widen_to_double(const elem_t *x) { return widen_float(READ(half_float_v, x)); }
-INLINE half_float_v narrow_double(double_v v) { return __builtin_convertvector(v, half_float_v); }
+INLINE half_float_v narrow_double(double_v v) { return double_to_float(v); }
 
 #elif defined(ELEMENT_float64)
 #define OF_DOUBLES
@@ -156,6 +156,12 @@ typedef uint32_v pairs_v;
 #define narrow(v) (v)
 #define widen_bits widen
 #define narrow_bits(v) (v)
+#endif
+
+#if defined(ELEMENT_int8) || defined(ELEMENT_uint8)
+INLINE pairs_v read_pairs(const elem_t *x) { return (pairs_v)FIRST_LOW(READ(half_words_v, x)); }
+#elif defined(ELEMENT_int16) || defined(OF_HALVES)
+INLINE pairs_v read_pairs(const elem_t *x) { return (pairs_v)FIRST_LOW(READ(uint32_v, x)); }
 #endif
 
 #if !defined(OF_INTEGERS)

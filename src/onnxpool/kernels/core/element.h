@@ -399,14 +399,14 @@ INLINE acc_t acc_inverse(double count, const Rule *rule) { (void)rule; return ac
 #if defined(REDUCTION_mean) && defined(UPPER_HALVES)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
     (void)rule;
-    *first = even_of(READ(pairs_v, x)), *second = odd_of(READ(pairs_v, x));
+    *first = even_of(read_pairs(x)), *second = odd_of(read_pairs(x));
 }
 INLINE void vec_split_two(vec_t *first, vec_t *second) { (void)first, (void)second; }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
     (void)rule;
     const uint32_v even = round_to_bfloat16(vec_quotient(first, count, inverse));
     const uint32_v odd = round_to_bfloat16(vec_quotient(second, count, inverse));
-    const uint32_v both = (even >> 16) | (odd & 0xffff0000);
+    const uint32_v both = FIRST_LOW((even >> 16) | (odd & 0xffff0000));
     memcpy(y, &both, sizeof both);
 }
 #elif defined(REDUCTION_integer_mean)
@@ -414,19 +414,20 @@ INLINE void vec_split_two(vec_t *first, vec_t *second) { (void)first, (void)seco
 #if defined(ELEMENT_uint8)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
     (void)rule;
-    *first = READ(vec_t, x) & 0xff, *second = READ(vec_t, x) >> 8;
+    const vec_t pairs = FIRST_LOW(READ(vec_t, x));
+    *first = pairs & 0xff, *second = pairs >> 8;
 }
 INLINE vec_t vec_load_neighbours(const elem_t *x, const Rule *rule) {
     (void)rule;
     return add_neighbours_uint8(READ(uint8_v, x));
 }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
-    const vec_t both = mean_of(first, count, inverse, rule) | mean_of(second, count, inverse, rule) << 8;
+    const vec_t both = FIRST_LOW(mean_of(first, count, inverse, rule) | mean_of(second, count, inverse, rule) << 8);
     memcpy(y, &both, sizeof both);
 }
 #else
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
-    const pattern_t pairs = READ(pattern_t, x);
+    const pattern_t pairs = (pattern_t)read_pairs(x);
     *first = rule->is_other ? (vec_t)(pairs & 0xffff) : even_of((pairs_v)pairs);
     *second = rule->is_other ? (vec_t)(pairs >> 16) : odd_of((pairs_v)pairs);
 }
@@ -442,7 +443,8 @@ INLINE vec_t low_words(vec_t total, vec_t count, vec_t inverse, const Rule *rule
     return widen(part);
 }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
-    const vec_t both = (low_words(first, count, inverse, rule) & 0xffff) | low_words(second, count, inverse, rule) << 16;
+    const uint32_v low = (uint32_v)low_words(first, count, inverse, rule) & 0xffff;
+    const uint32_v both = FIRST_LOW(low | (uint32_v)low_words(second, count, inverse, rule) << 16);
     memcpy(y, &both, sizeof both);
 }
 #endif

@@ -27,11 +27,10 @@ INLINE void leaf_widen(vec_t *first, vec_t *second, leaf_t leaf) {
     *first = (vec_t)_mm256_cvtepi16_epi32(_mm256_castsi256_si128(words));
     *second = (vec_t)_mm256_cvtepi16_epi32(_mm256_extracti128_si256(words, 1));
 #else
-    typedef VECTOR(int16_t, WIDTH / 2) half_int16_v;
     half_int16_v halves[2];
     memcpy(halves, &leaf, sizeof halves);
-    *first = __builtin_convertvector(halves[0], vec_t);
-    *second = __builtin_convertvector(halves[1], vec_t);
+    *first = signed_words_to_int32(halves[0]);
+    *second = signed_words_to_int32(halves[1]);
 #endif
 }
 /* The sum of n adjacent bytes. Signed ones are made unsigned first. The last register may overlap the one before. */

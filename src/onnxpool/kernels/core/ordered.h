@@ -43,8 +43,8 @@ INLINE vec_t dequantise(int32_v v, const Rule *rule) {
 }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return dequantise(widen(x), rule); }
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
-    *first = dequantise(even_of(READ(pairs_v, x)), rule);
-    *second = dequantise(odd_of(READ(pairs_v, x)), rule);
+    *first = dequantise(even_of(read_pairs(x)), rule);
+    *second = dequantise(odd_of(read_pairs(x)), rule);
 }
 /* The zero point is added before rounding, as in onnxruntime. The mean of no elements is the real 0. Values are clamped
  * before they are rounded. This changes no result, and leaves numbers small enough for an addition to round them. A NaN
@@ -114,9 +114,9 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return flipped(widen_
 #if defined(ELEMENTS_IN_PAIRS)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
 #if defined(OF_INTEGERS)
-    *first = vec_key(even_of(READ(pairs_v, x)), rule), *second = vec_key(odd_of(READ(pairs_v, x)), rule);
+    *first = vec_key(even_of(read_pairs(x)), rule), *second = vec_key(odd_of(read_pairs(x)), rule);
 #else
-    *first = flipped(even_of(READ(pairs_v, x)), rule), *second = flipped(odd_of(READ(pairs_v, x)), rule);
+    *first = flipped(even_of(read_pairs(x)), rule), *second = flipped(odd_of(read_pairs(x)), rule);
 #endif
 }
 #endif

@@ -28,10 +28,10 @@ INLINE vec_t vec_repeat(acc_t value) { return (vec_t)((lane_bits_t){0} + value);
 /* The bits of each element, before zeros. */
 INLINE pattern_t firsts_read(const elem_t *x, const Rule *rule) {
 #if defined(OF_HALVES)
-    return __builtin_convertvector((half_uint32_v)widen_few(x, rule->is_other), pattern_t);
+    return uint32_to_uint64((half_uint32_v)widen_few(x, rule->is_other));
 #else
     (void)rule;
-    return __builtin_convertvector(READ(half_uint32_v, x), pattern_t);
+    return uint32_to_uint64(READ(half_uint32_v, x));
 #endif
 }
 INLINE pattern_t nans(const elem_t *x, const Rule *rule) {
@@ -46,10 +46,10 @@ INLINE vec_t beside(float value, uint64_t count) {
 INLINE vec_t counts_of(vec_t pairs) { return (vec_t)((pattern_t)pairs >> 32); }
 INLINE void firsts_write(elem_t *y, vec_t pairs, const Rule *rule) {
 #if defined(OF_HALVES)
-    const double_v firsts = widen_float((half_float_v)__builtin_convertvector((pattern_t)pairs, half_uint32_v));
+    const double_v firsts = widen_float((half_float_v)uint64_to_uint32((pattern_t)pairs));
     const quarter_words_v elements = narrow_double_to_either(firsts, rule->is_other);
 #else
-    const half_uint32_v elements = __builtin_convertvector((pattern_t)pairs, half_uint32_v);
+    const half_uint32_v elements = uint64_to_uint32((pattern_t)pairs);
     (void)rule;
 #endif
     memcpy(y, &elements, sizeof elements);

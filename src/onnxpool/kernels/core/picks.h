@@ -77,8 +77,7 @@ RARE void picks_of(picks_t *picks, const uint8_t *from) {
     picks->lanes = READ(__m256i, lanes), picks->is_second = READ(__m256i, is_second);
 }
 
-#elif !defined(NEVER_PICKED) && defined(__aarch64__)
-#include <arm_neon.h>
+#elif !defined(NEVER_PICKED) && defined(NEON)
 enum { PICKS = 12 };
 typedef struct { uint8x16_t bytes; } picks_t;
 INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {

@@ -7,6 +7,9 @@
 #include <string.h>
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
+#elif defined(__AARCH64EL__)
+#include <arm_neon.h>
+#define NEON /* all such processors have it */
 #endif
 
 #include "width.h"
@@ -35,9 +38,44 @@ typedef VECTOR(int8_t, WIDTH / 2) half_int8_v;
 typedef VECTOR(uint8_t, WIDTH / 2) half_uint8_v;
 typedef VECTOR(int8_t, WIDTH / 4) quarter_int8_v;
 typedef VECTOR(uint8_t, WIDTH / 4) quarter_uint8_v;
+typedef VECTOR(uint32_t, WIDTH / 2) half_uint32_v;
 
 #define READ(type, x) __extension__ ({ type read_; memcpy(&read_, x, sizeof read_); read_; })
 #define BLEND(type, mask, a, b) ((type)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b))))
+
+/* Lanes of two neighbours, of which the first becomes the low half, whatever the byte order. Lanes are unsigned. */
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define FIRST_LOW(v) \
+    __extension__ ({ __auto_type v_ = v; const int half_ = 4 * sizeof v_[0]; (__typeof__(v_))(v_ << half_ | v_ >> half_); })
+#else
+#define FIRST_LOW(v) (v)
+#endif
+
+/* ---- Conversions between numbers of different sizes. gcc 12 compiles those of NEON lane by lane. */
+#if defined(NEON)
+#define IN_HALF(type, v) vcreate_##type(READ(uint32_t, &(v))) /* a quarter of a register */
+#define QUARTER(type, half) __extension__ ({ __auto_type half_ = half; READ(type, &half_); })
+#define CONVERSION(name, from, to, neon) INLINE to name(from v) { return (to)neon; }
+#else
+#define CONVERSION(name, from, to, neon) INLINE to name(from v) { return __builtin_convertvector(v, to); }
+#endif
+CONVERSION(bytes_to_words, half_uint8_v, uint16_v, vmovl_u8(v))
+CONVERSION(signed_bytes_to_words, half_int8_v, int16_v, vmovl_s8(v))
+CONVERSION(bytes_to_int32, quarter_uint8_v, int32_v, vmovl_u16(vget_low_u16(vmovl_u8(IN_HALF(u8, v)))))
+CONVERSION(signed_bytes_to_int32, quarter_int8_v, int32_v, vmovl_s16(vget_low_s16(vmovl_s8(IN_HALF(s8, v)))))
+CONVERSION(words_to_uint32, half_words_v, uint32_v, vmovl_u16(v))
+CONVERSION(signed_words_to_int32, half_int16_v, int32_v, vmovl_s16(v))
+CONVERSION(few_words_to_uint32, quarter_words_v, half_uint32_v, vget_low_u32(vmovl_u16(IN_HALF(u16, v))))
+CONVERSION(uint32_to_uint64, half_uint32_v, uint64_v, vmovl_u32(v))
+CONVERSION(float_to_double, half_float_v, double_v, vcvt_f64_f32(v))
+CONVERSION(words_to_bytes, uint16_v, half_uint8_v, vmovn_u16(v))
+CONVERSION(uint32_to_words, uint32_v, half_words_v, vmovn_u32(v))
+CONVERSION(int32_to_bytes, int32_v, quarter_int8_v,
+           QUARTER(quarter_int8_v, vmovn_s16(vcombine_s16(vmovn_s32(v), vdup_n_s16(0)))))
+CONVERSION(few_uint32_to_words, half_uint32_v, quarter_words_v,
+           QUARTER(quarter_words_v, vmovn_u32(vcombine_u32(v, vdup_n_u32(0)))))
+CONVERSION(uint64_to_uint32, uint64_v, half_uint32_v, vmovn_u64(v))
+CONVERSION(double_to_float, double_v, half_float_v, vcvt_f32_f64(v))
 
 /* ---- A part of `bytes` bytes, of which only those of the mask are in an array. `part` is in a register if `bytes` is a
  * constant: a load that is wider than the store before it would wait. */
@@ -66,6 +104,8 @@ INLINE int any_lane(const void *v) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
     const __m256i bits = READ(__m256i, v);
     return !_mm256_testz_si256(bits, bits);
+#elif defined(NEON)
+    return vmaxvq_u32(READ(uint32x4_t, v)) != 0;
 #else
     uint64_t parts[WIDTH / 8], any = 0;
     memcpy(parts, v, sizeof parts);
@@ -102,6 +142,12 @@ INLINE double_v max_double(double_v a, double_v b) {
 #define MAX_OF(name, a, b) (__typeof__(a))_mm512_max_##name((__m512i)(a), (__m512i)(b))
 #elif defined(__AVX2__)
 #define MAX_OF(name, a, b) (__typeof__(a))_mm256_max_##name((__m256i)(a), (__m256i)(b))
+#elif defined(NEON)
+#define MAX_OF(name, a, b) (__typeof__(a))MAX_##name(a, b)
+#define MAX_epi8 vmaxq_s8
+#define MAX_epu8 vmaxq_u8
+#define MAX_epi16 vmaxq_s16
+#define MAX_epi32 vmaxq_s32
 #else
 #define MAX_OF(name, a, b) BLEND(__typeof__(a), b > a, b, a)
 #endif
@@ -124,6 +170,10 @@ INLINE int64_v max_int64(int64_v a, int64_v b) {
 #define EXTREME(which, type, bits, a, b) EXTREME_##bits(which, type, a, b)
 #define EXTREME_32(which, type, a, b) (type)_mm256_##which##_epu32((__m256i)(a), (__m256i)(b))
 #define EXTREME_64(which, type, a, b) COMPARED_##which(type, a, b)
+#elif defined(NEON)
+#define EXTREME(which, type, bits, a, b) EXTREME_##bits(which, type, a, b)
+#define EXTREME_32(which, type, a, b) (type)v##which##q_u32((uint32x4_t)(a), (uint32x4_t)(b))
+#define EXTREME_64(which, type, a, b) COMPARED_##which(type, a, b)
 #else
 #define EXTREME(which, type, bits, a, b) COMPARED_##which(type, a, b)
 #endif
@@ -136,8 +186,10 @@ INLINE float_v widen_bfloat16(const uint16_t *x) {
     return (float_v)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x)), 16);
 #elif defined(__AVX2__)
     return (float_v)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x)), 16);
+#elif defined(NEON)
+    return (float_v)vshll_n_u16(READ(uint16x4_t, x), 16);
 #else
-    return (float_v)(__builtin_convertvector(READ(half_words_v, x), uint32_v) << 16);
+    return (float_v)(words_to_uint32(READ(half_words_v, x)) << 16);
 #endif
 }
 /* Exact and branch-free. NaNs become quiet. A subtraction normalises subnormals. */
@@ -157,8 +209,10 @@ INLINE float_v widen_float16(const uint16_t *x) {
     return (float_v)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)x));
 #elif defined(__F16C__)
     return (float_v)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x));
+#elif defined(NEON)
+    return (float_v)vcvt_f32_f16(READ(float16x4_t, x));
 #else
-    const uint32_v half = __builtin_convertvector(READ(half_words_v, x), uint32_v);
+    const uint32_v half = words_to_uint32(READ(half_words_v, x));
     return WIDEN_FLOAT16(uint32_v, float_v, half);
 #endif
 }
@@ -168,11 +222,10 @@ INLINE double_v widen_float(half_float_v x) {
 #elif defined(__AVX2__)
     return (double_v)_mm256_cvtps_pd((__m128)x);
 #else
-    return __builtin_convertvector(x, double_v);
+    return float_to_double(x);
 #endif
 }
-typedef VECTOR(uint32_t, WIDTH / 2) half_uint32_v;
-#if defined(__F16C__)
+#if defined(__F16C__) || defined(NEON)
 #define SOFT INLINE
 #else
 #define SOFT RARE /* it has so many operations that a call adds little */
@@ -182,8 +235,10 @@ SOFT half_float_v widen_few_float16(quarter_words_v x) {
     return (half_float_v)_mm256_cvtph_ps((__m128i)x);
 #elif defined(__F16C__)
     return (half_float_v)_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)&x));
+#elif defined(NEON)
+    return (half_float_v)vget_low_f32(vcvt_f32_f16(vreinterpret_f16_u16(IN_HALF(u16, x))));
 #else
-    const half_uint32_v half = __builtin_convertvector(x, half_uint32_v);
+    const half_uint32_v half = few_words_to_uint32(x);
     return WIDEN_FLOAT16(half_uint32_v, half_float_v, half);
 #endif
 }
@@ -192,8 +247,10 @@ INLINE half_float_v widen_few_bfloat16(quarter_words_v x) {
     return (half_float_v)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)x), 16);
 #elif defined(__AVX2__)
     return (half_float_v)_mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)&x)), 16);
+#elif defined(NEON)
+    return (half_float_v)vget_low_u32(vshll_n_u16(IN_HALF(u16, x), 16));
 #else
-    return (half_float_v)(__builtin_convertvector(x, half_uint32_v) << 16);
+    return (half_float_v)(few_words_to_uint32(x) << 16);
 #endif
 }
 INLINE double_v widen_float16_to_double(const uint16_t *x) {
@@ -213,7 +270,7 @@ INLINE int32_v widen_int8(const int8_t *x) {
 #elif defined(__AVX2__)
     return (int32_v)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)x));
 #else
-    return __builtin_convertvector(READ(quarter_int8_v, x), int32_v);
+    return signed_bytes_to_int32(READ(quarter_int8_v, x));
 #endif
 }
 INLINE int32_v widen_uint8(const uint8_t *x) {
@@ -222,7 +279,7 @@ INLINE int32_v widen_uint8(const uint8_t *x) {
 #elif defined(__AVX2__)
     return (int32_v)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)x));
 #else
-    return __builtin_convertvector(READ(quarter_uint8_v, x), int32_v);
+    return bytes_to_int32(READ(quarter_uint8_v, x));
 #endif
 }
 
@@ -232,7 +289,7 @@ INLINE int32_v widen_int16(const int16_t *x) {
 #elif defined(__AVX2__)
     return (int32_v)_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)x));
 #else
-    return __builtin_convertvector(READ(half_int16_v, x), int32_v);
+    return signed_words_to_int32(READ(half_int16_v, x));
 #endif
 }
 
@@ -242,7 +299,7 @@ INLINE int32_v widen_uint16(const void *x) {
 #elif defined(__AVX2__)
     return (int32_v)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x));
 #else
-    return __builtin_convertvector(READ(half_words_v, x), int32_v);
+    return (int32_v)words_to_uint32(READ(half_words_v, x));
 #endif
 }
 
@@ -252,7 +309,7 @@ INLINE int16_v widen_int8_to_words(const int8_t *x) {
 #elif defined(__AVX2__)
     return (int16_v)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)x));
 #else
-    return __builtin_convertvector(READ(half_int8_v, x), int16_v);
+    return signed_bytes_to_words(READ(half_int8_v, x));
 #endif
 }
 INLINE int16_v widen_uint8_to_words(const uint8_t *x) {
@@ -261,7 +318,7 @@ INLINE int16_v widen_uint8_to_words(const uint8_t *x) {
 #elif defined(__AVX2__)
     return (int16_v)_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)x));
 #else
-    return __builtin_convertvector(READ(half_uint8_v, x), int16_v);
+    return (int16_v)bytes_to_words(READ(half_uint8_v, x));
 #endif
 }
 
@@ -271,6 +328,8 @@ INLINE uint16_v add_neighbours_uint8(uint8_v v) {
     return (uint16_v)_mm512_maddubs_epi16((__m512i)v, _mm512_set1_epi8(1));
 #elif defined(__AVX2__)
     return (uint16_v)_mm256_maddubs_epi16((__m256i)v, _mm256_set1_epi8(1));
+#elif defined(NEON)
+    return (uint16_v)vpaddlq_u8(v);
 #else
     return ((uint16_v)v & 0xff) + ((uint16_v)v >> 8);
 #endif
@@ -280,6 +339,8 @@ INLINE int32_v add_neighbours_int16(int16_v v) {
     return (int32_v)_mm512_madd_epi16((__m512i)v, _mm512_set1_epi16(1));
 #elif defined(__AVX2__)
     return (int32_v)_mm256_madd_epi16((__m256i)v, _mm256_set1_epi16(1));
+#elif defined(NEON)
+    return (int32_v)vpaddlq_s16(v);
 #else
     return ((int32_v)((uint32_v)v << 16) >> 16) + ((int32_v)v >> 16);
 #endif
@@ -293,6 +354,8 @@ INLINE uint64_v sum_eights(uint8_v v) {
     return (uint64_v)_mm256_sad_epu8((__m256i)v, _mm256_setzero_si256());
 #elif defined(__SSE2__)
     return (uint64_v)_mm_sad_epu8((__m128i)v, _mm_setzero_si128());
+#elif defined(NEON)
+    return (uint64_v)vpaddlq_u32(vpaddlq_u16(vpaddlq_u8(v)));
 #else
     uint64_v sums = (uint64_v)v;
     sums = (sums & UINT64_C(0x00ff00ff00ff00ff)) + (sums >> 8 & UINT64_C(0x00ff00ff00ff00ff));
@@ -319,7 +382,7 @@ INLINE half_words_v narrow_to_bfloat16(float_v x) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
     return (half_words_v)_mm_packus_epi32(_mm256_castsi256_si128((__m256i)words), _mm256_extracti128_si256((__m256i)words, 1));
 #else
-    return __builtin_convertvector(words, half_words_v);
+    return uint32_to_words(words);
 #endif
 }
 #define NARROW_FLOAT16(words, floats, bits)                                                                          \
@@ -337,21 +400,23 @@ INLINE half_words_v narrow_to_float16(float_v x) {
     return (half_words_v)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 #elif defined(__F16C__)
     return (half_words_v)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
+#elif defined(NEON)
+    return (half_words_v)vcvt_f16_f32(x);
 #else
     const uint32_v bits = (uint32_v)x;
-    return __builtin_convertvector(NARROW_FLOAT16(uint32_v, float_v, bits), half_words_v);
+    return uint32_to_words(NARROW_FLOAT16(uint32_v, float_v, bits));
 #endif
 }
 /* The same for doubles, through floats that keep 16 of their bits. The last bit is sticky, which prevents double
  * rounding. Subnormal floats hold all 16, down to half the least bfloat16. */
 INLINE half_float_v round_to_odd(double_v x) {
     const int64_v bits = (int64_v)x, low = (int64_v){0} + ((INT64_C(1) << 37) - 1);
-    return __builtin_convertvector((double_v)((bits | ((bits & low) + low)) & ~low), half_float_v);
+    return double_to_float((double_v)((bits | ((bits & low) + low)) & ~low));
 }
 INLINE quarter_words_v narrow_double_to_bfloat16(double_v x) {
     half_uint32_v bits = (half_uint32_v)round_to_odd(x);
     bits = QUIET_TO_BFLOAT16(half_uint32_v, bits);
-    return __builtin_convertvector(ROUND_TO_BFLOAT16(half_uint32_v, bits) >> 16, quarter_words_v);
+    return few_uint32_to_words(ROUND_TO_BFLOAT16(half_uint32_v, bits) >> 16);
 }
 SOFT quarter_words_v narrow_double_to_float16(double_v x) {
     const half_float_v narrow = round_to_odd(x);
@@ -362,9 +427,11 @@ SOFT quarter_words_v narrow_double_to_float16(double_v x) {
     quarter_words_v quarter;
     memcpy(&quarter, &words, sizeof quarter);
     return quarter;
+#elif defined(NEON)
+    return QUARTER(quarter_words_v, vcvt_f16_f32(vcombine_f32(narrow, vdup_n_f32(0))));
 #else
     const half_uint32_v bits = (half_uint32_v)narrow;
-    return __builtin_convertvector(NARROW_FLOAT16(half_uint32_v, half_float_v, bits), quarter_words_v);
+    return few_uint32_to_words(NARROW_FLOAT16(half_uint32_v, half_float_v, bits));
 #endif
 }
 
@@ -378,7 +445,7 @@ INLINE half_uint8_v narrow_words(uint16_v v) { /* of at most 255 */
 #elif defined(__AVX2__)
     return (half_uint8_v)_mm_packus_epi16(_mm256_castsi256_si128((__m256i)v), _mm256_extracti128_si256((__m256i)v, 1));
 #else
-    return __builtin_convertvector(v, half_uint8_v);
+    return words_to_bytes(v);
 #endif
 }
 INLINE uint16_v multiply_high(uint16_v a, uint16_v b) {
@@ -386,6 +453,9 @@ INLINE uint16_v multiply_high(uint16_v a, uint16_v b) {
     return (uint16_v)_mm512_mulhi_epu16((__m512i)a, (__m512i)b);
 #elif defined(__AVX2__)
     return (uint16_v)_mm256_mulhi_epu16((__m256i)a, (__m256i)b);
+#elif defined(NEON)
+    const uint32x4_t low = vmull_u16(vget_low_u16(a), vget_low_u16(b)), high = vmull_high_u16(a, b);
+    return (uint16_v)vuzp2q_u16(vreinterpretq_u16_u32(low), vreinterpretq_u16_u32(high));
 #else
     typedef VECTOR(uint32_t, 2 * WIDTH) wide_t;
     return __builtin_convertvector(__builtin_convertvector(a, wide_t) * __builtin_convertvector(b, wide_t) >> 16, uint16_v);
@@ -399,7 +469,7 @@ INLINE quarter_int8_v narrow_to_bytes(int32_v v) { /* the low ones */
     const __m128i pairs = _mm_unpacklo_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
     return READ(quarter_int8_v, &pairs);
 #else
-    return __builtin_convertvector(v, quarter_int8_v);
+    return int32_to_bytes(v);
 #endif
 }
 
@@ -507,7 +577,24 @@ THIRDS(int8, 64) THIRDS(int16, 32) THIRDS(int32, 16) THIRDS(int64, 8)
 #elif defined(__AVX2__)
 THIRDS(int8, 32) THIRDS(int16, 16) THIRDS(int32, 8) THIRDS(int64, 4)
 #else
-THIRDS(int8, 16) THIRDS(int16, 8) THIRDS(int32, 4) THIRDS(int64, 2)
+#if defined(NEON) /* one instruction takes bytes from three registers */
+#define OF_BYTES(size, phase, i) ((3 * ((i) / size) + phase) * size + (i) % size)
+#define BYTES(type, size, phase) (type##_v)vqtbl3q_u8(all, (uint8x16_t){LANES_16(OF_BYTES, size, phase, 0)})
+#define THIRDS_OF_BYTES(type, size)                                                                   \
+    INLINE void split_three_##type(type##_v *first, type##_v *second, type##_v *third) {              \
+        const uint8x16x3_t all = {{(uint8x16_t)*first, (uint8x16_t)*second, (uint8x16_t)*third}};      \
+        *first = BYTES(type, size, 0), *second = BYTES(type, size, 1), *third = BYTES(type, size, 2);  \
+    }
+THIRDS_OF_BYTES(int8, 1) THIRDS_OF_BYTES(int16, 2) THIRDS_OF_BYTES(int32, 4)
+#else
+THIRDS(int8, 16) THIRDS(int16, 8) THIRDS(int32, 4)
+#endif
+INLINE void split_three_int64(int64_v *first, int64_v *second, int64_v *third) {
+    const int64_v a = *first, b = *second, c = *third;
+    *first = __builtin_shufflevector(a, b, 0, 3);
+    *second = __builtin_shufflevector(a, c, 1, 2);
+    *third = __builtin_shufflevector(b, c, 0, 3);
+}
 #endif
 
 /* Quotients. They are correctly rounded for totals that are 0 or not tiny, by a step of Newton's method with fused
@@ -549,6 +636,8 @@ INLINE double_v root_double(double_v x) {
     return (double_v)_mm256_sqrt_pd((__m256d)x);
 #elif defined(__SSE2__)
     return (double_v)_mm_sqrt_pd((__m128d)x);
+#elif defined(NEON)
+    return (double_v)vsqrtq_f64(x);
 #else
     for (size_t i = 0; i < sizeof x / sizeof(double); i++)
         x[i] = __builtin_sqrt(x[i]);
