@@ -191,7 +191,7 @@ cdef inline void pool_groups(group_t* unused, const Disjoint* d, const Planes* p
     cdef group_t v, later
     cdef vec_t total
     if way == PICKED:
-        picks = d.picks
+        picks = (<Disjoint*> d).picks
     x += (d.begin * d.stride - d.axis.pad) * d.lanes
     y += d.begin * d.lanes
     for _ in range(rows):

@@ -322,7 +322,7 @@ cdef inline Py_ssize_t sum_rows(block_t* unused, Py_ssize_t i, const acc_t* x, a
     cdef block_t v, later
     cdef Py_ssize_t t, block = width(unused)
     while i + block <= n or (block == LANES and i < n):
-        read(&v, (y if onto else x) + i)
+        read(&v, (<const acc_t*> y if onto else x) + i)
         for t in range(0 if onto else 1, taps):
             read(&later, x + i + t * stride)
             join(&v, &later)
