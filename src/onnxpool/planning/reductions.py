@@ -36,7 +36,7 @@ class Kind(NamedTuple):
 HALVED = tuple(name for name in FLOATS if name != "bfloat16")  # the units of float16 take bfloat16 too
 KINDS = {kind.name: kind for kind in (
     Kind("max", (*BYTES, *HALVED)),
-    Kind("extremum", SIGNED, eager=True),  # other maxima and minima: maxima of integers in the order of elements
+    Kind("extremum", SIGNED),  # other maxima and minima: maxima of integers in the order of elements
     Kind("mean", FLOATS, acc_bytes=4, eager=True),
     Kind("integer_mean", ("uint8", "int16"), factor=2, eager=True),  # of uint8, int16 and uint16, rounded to an integer
     Kind("valid_mean", HALVED, acc_bytes=8, factor=2),  # of the elements that are not NaN

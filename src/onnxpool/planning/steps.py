@@ -291,6 +291,7 @@ def is_disjoint(problem: Problem) -> bool:
     width, inside = problem.register // problem.acc_bytes, last.end - last.begin
     groups, picks = 1 if inside == last.out else 32 if lanes == 1 else 4, 6 if problem.register == 32 else 12
     return (1 < last.stride <= 4 and last.kernel <= last.stride and not problem.planar and len(problem.axes) <= 3
+            and (lanes > 1 or last.stride != 3)
             and (lanes == 1 or (2 * lanes <= width and last.kernel * (last.stride - 1) <= picks))
             and inside >= width // lanes * groups
             and problem.reduction in DISJOINT

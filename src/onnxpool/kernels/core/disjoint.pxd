@@ -3,8 +3,6 @@
 A group of windows is loaded as one register for each place of a stride, and reduced along the other axes. Then taps
 are picked for all windows of the group at once. Each element is read once, and nothing goes through scratch memory.
 """
-from libc.stdint cimport uint8_t
-
 from .element cimport (
     DISJOINT,
     DIVIDES,
@@ -16,19 +14,20 @@ from .element cimport (
     divisor_of,
     elem_t,
     end_of,
-    picks_of,
+    picks_of_windows,
     picks_t,
     vec_finish,
+    vec_finish_few,
     vec_finish_part,
     vec_load,
+    vec_load_few,
     vec_load_neighbours,
-    vec_load_part,
     vec_merge,
     vec_pick,
     vec_replace,
     vec_t,
 )
-from .job cimport Axis, Rule, Tile, Window, fetch, window_at
+from .job cimport Axis, Rule, Tile, Window, fetch, wide_window_at
 from .phases cimport Triple, group_t, join_group, load_group, phases_of, split
 from .planes cimport Planes, RowRun, has_planes
 
@@ -36,6 +35,7 @@ cdef enum:
     AHEAD = 2048     # prefetch distance in bytes, approximately
     BEYOND = 15 << 20  # bytes that an L3 cache does not hold; where it does, prefetches cost up to half of the time
     MOST_STRIDE = 4
+    EACH = MOST_STRIDE - 1  # picks of each tap at most
     MANY = 4         # minimum number of groups of a row for each window that is pooled singly,
     MANY_OF_ONE = 32  # and that for a single lane, for which another loop is nearly as fast
     # Ways to find the taps of each window: elements are split into phases, or picked, or neighbours are added.
@@ -47,7 +47,7 @@ cdef struct Disjoint:
     Py_ssize_t begin, end                # its windows whose taps are all inside
     Py_ssize_t group                     # values of a group: those of whole windows
     int taps, stride
-    picks_t[MOST_STRIDE * (MOST_STRIDE - 1)] picks  # of each tap, from the registers of a group one by one
+    picks_t[EACH * MOST_STRIDE] picks  # of each tap, from the registers of a group one by one
     const elem_t* limit                  # the end of the elements
     Py_ssize_t fresh, ahead              # how many of the last rows are prefetched, and how many values ahead
     const Rule* rule
@@ -81,31 +81,10 @@ cdef inline bint is_disjoint(const Tile* tile) noexcept nogil:
             and tile.lanes == tile.all_lanes == tile.x_stride[last] == tile.y_stride[last]
             and (tile.lanes == 1 or 2 * tile.lanes <= LANES and axis.kernel * (axis.stride - 1) <= PICKS)
             and 1 < axis.stride <= MOST_STRIDE and axis.kernel <= axis.stride
+            and (tile.lanes > 1 or axis.stride != 3)  # splitting three registers takes so long that little is gained
             and (axis.dilation == 1 or axis.kernel == 1) and end_of(tile) != NULL and has_planes(tile)
             and (tile.rank < 3 or tile.axis[1].kernel <= tile.axis[1].stride)  # otherwise, windows share rows
             and has_groups(tile, last_inside(tile) - first_inside(tile)))
-
-
-cdef inline void list_picks(Disjoint* d) noexcept nogil:
-    """The lanes of a tap are in several registers. The first pick is from the first two, and each later one replaces
-    those that are in the next register."""
-    cdef uint8_t[LANES] picked, lane, register
-    cdef Py_ssize_t place, i, c
-    cdef int t, k
-    for t in range(d.taps):
-        i, place = 0, t * d.lanes
-        while i < d.group:
-            for c in range(d.lanes):
-                lane[i + c], register[i + c] = <uint8_t> (place % d.group + c), <uint8_t> (place // d.group)
-            i, place = i + d.lanes, place + d.stride * d.lanes
-        for k in range(d.stride - 1):
-            for i in range(LANES):
-                picked[i] = <uint8_t> i
-                if i < d.group and register[i] == k + 1:
-                    picked[i] = <uint8_t> LANES + lane[i]
-                elif i < d.group and k == 0:
-                    picked[i] = lane[i]
-            picks_of(&d.picks[t * (MOST_STRIDE - 1) + k], picked)
 
 
 cdef inline void prepare_disjoint(const Tile* tile, Disjoint* d) noexcept nogil:
@@ -118,7 +97,7 @@ cdef inline void prepare_disjoint(const Tile* tile, Disjoint* d) noexcept nogil:
         d.fresh = tile.axis[row].stride if row >= 0 else 1
         d.ahead *= max(<Py_ssize_t> 1, AHEAD // (d.ahead * <Py_ssize_t> sizeof(elem_t)))
     if PICKS and d.lanes > 1:
-        list_picks(d)
+        picks_of_windows(d.picks, d.lanes, d.stride, d.taps)
 
 
 cdef inline void load_places(group_t* v, const elem_t* x, Py_ssize_t group, const Rule* rule, int way) noexcept nogil:
@@ -163,7 +142,7 @@ cdef inline vec_t total_of(group_t* v, const picks_t* picks, Py_ssize_t taps, in
     if way == PICKED:
         total = picked_tap(v, picks)
         for t in range(1, taps):
-            total = vec_merge(total, picked_tap(v, picks + t * (MOST_STRIDE - 1)))
+            total = vec_merge(total, picked_tap(v, picks + t * EACH))
         return total
     split(v)
     total = v.a
@@ -181,7 +160,7 @@ cdef inline void pool_groups(group_t* unused, const Disjoint* d, const Planes* p
                              int way) noexcept nogil:
     """Pool windows whose taps are all inside, from the first one on. The last group of a row overlaps the one before
     it. There are `taps` along the last axis, `column` along the row axis, and `lines` along the one before it."""
-    cdef picks_t[MOST_STRIDE * (MOST_STRIDE - 1)] picks  # copies in registers, which stores cannot change
+    cdef picks_t[EACH * MOST_STRIDE] picks  # copies in registers, which stores cannot change
     cdef Rule rule = d.rule[0]
     cdef Py_ssize_t n = windows * d.lanes, group = d.group, tap = planes.tap, line = planes.line, i, j, k, _
     cdef Py_ssize_t old = column - min(column, d.fresh), old_lines = lines - planes.fresh, ahead = d.ahead
@@ -223,15 +202,15 @@ cdef inline void pool_singly(const Disjoint* d, const Planes* planes, const elem
     cdef const elem_t* source
     cdef Py_ssize_t t, j, i
     cdef vec_t total, place, value
-    cdef Window window = window_at(d.axis, w)
+    cdef Window window = wide_window_at(d.axis, w)  # a call, because its code is long
     cdef Divisor by
     for t in range(window.taps):
         for j in range(run.taps):
             source = x + (window.first + t) * d.lanes + j * planes.tap
-            value = vec_load_part(source, d.lanes, d.rule)
+            value = vec_load_few(source, d.lanes, d.rule)
             for i in range(1, planes.lines):
-                value = vec_merge(value, vec_load_part(source + i * planes.line, d.lanes, d.rule))
+                value = vec_merge(value, vec_load_few(source + i * planes.line, d.lanes, d.rule))
             place = vec_merge(place, value) if j else value
         total = vec_merge(total, place) if t else place
     by = divisor_of(window.count * run.count * planes.count, d.rule)
-    vec_finish_part(y + w * d.lanes, d.lanes, total, by.count, by.inverse, d.rule)
+    vec_finish_few(y + w * d.lanes, d.lanes, total, by.count, by.inverse, d.rule)

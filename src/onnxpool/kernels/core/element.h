@@ -615,6 +615,12 @@ INLINE void vec_divide_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, co
     write_part(y, part, n);
 }
 
+/* The same for loops that call them seldom. */
+RARE vec_t vec_load_few(const elem_t *x, ptrdiff_t n, const Rule *rule) { return vec_load_part(x, n, rule); }
+RARE void vec_finish_few(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
+    vec_finish_part(y, n, total, count, inverse, rule);
+}
+
 #include "picks.h"
 
 /* ---- Rows that fit into a few registers. SHORT: there is a loop for them. */

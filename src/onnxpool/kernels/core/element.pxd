@@ -30,12 +30,14 @@ cdef extern from "element.h" nogil:
         RARELY
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_briefly(const elem_t* x, const Rule* rule) noexcept
+    vec_t vec_load_few(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept
     vec_t vec_load_part(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept
     vec_t vec_ones(Py_ssize_t begin, Py_ssize_t end) noexcept
     void vec_phases(vec_t* ones, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t phases) noexcept
     vec_t vec_keep(vec_t v, vec_t ones) noexcept
     void copy_within(elem_t* y, Py_ssize_t n, Py_ssize_t low, const elem_t* x, Py_ssize_t count) noexcept
     void picks_of(picks_t* picks, const uint8_t* lanes) noexcept
+    void picks_of_windows(picks_t* picks, Py_ssize_t lanes, Py_ssize_t stride, Py_ssize_t taps) noexcept
     vec_t vec_pick(vec_t first, vec_t second, const picks_t* picks) noexcept
     vec_t vec_replace(vec_t first, vec_t second, const picks_t* picks) noexcept
     within_t within_of(Py_ssize_t low, Py_ssize_t high) noexcept
@@ -56,6 +58,7 @@ cdef extern from "element.h" nogil:
     void vec_split_three(vec_t* first, vec_t* second, vec_t* third) noexcept
     void vec_split_two(vec_t* first, vec_t* second) noexcept
     void vec_finish(elem_t* y, vec_t total, vec_t count, vec_t inverse, const Rule* rule) noexcept
+    void vec_finish_few(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, vec_t inverse, const Rule* rule) noexcept
     void vec_finish_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, vec_t inverse, const Rule* rule) noexcept
     vec_t vec_load_neighbours(const elem_t* x, const Rule* rule) noexcept
     void vec_load_two(vec_t* first, vec_t* second, const elem_t* x, const Rule* rule) noexcept

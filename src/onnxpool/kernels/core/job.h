@@ -30,6 +30,9 @@ __extension__ typedef __int128 wide_int; /* attributes may take 64 bits, and the
 typedef int64_t wide_int;
 #endif
 
+/* The places from the first tap of a window to the last one. */
+static inline ptrdiff_t span_of(const Axis *a) { return (a->kernel - 1) * a->dilation + 1; }
+
 /* The range of elements that windows [begin, end) may read. */
 static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t *low, ptrdiff_t *high) {
     const wide_int first = (wide_int)begin * a->stride - a->pad;

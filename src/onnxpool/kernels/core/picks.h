@@ -9,6 +9,8 @@
 #define NEVER_PICKED
 #endif
 
+#define COLD static __attribute__((noinline, cold)) /* optimised for size */
+
 #if !defined(NEVER_PICKED) && defined(__AVX512BW__)
 enum { PICKS = 12 };
 /* Bytes are picked as halves of words: those at even places, and those at odd ones. */
@@ -24,7 +26,7 @@ INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {
                                         : _mm512_permutex2var_epi64(a, picks->lanes, b));
 }
 #define vec_replace vec_pick
-RARE void picks_of(picks_t *picks, const uint8_t *from) {
+COLD void picks_of(picks_t *picks, const uint8_t *from) {
     enum { SIZE = sizeof(acc_t) < 2 ? 2 : sizeof(acc_t) > 8 ? 8 : sizeof(acc_t), EACH = sizeof(acc_t) / SIZE };
     uint8_t lanes[2][WIDTH] = {{0}}, halves[2][WIDTH];
     for (int i = 0; i < WIDTH / SIZE; i++) { /* each number fits into the lowest byte of a lane */
@@ -63,7 +65,7 @@ INLINE vec_t vec_replace(vec_t first, vec_t second, const picks_t *picks) {
         return (vec_t)_mm256_or_si256(_mm256_andnot_si256(picks->is_second, a), picked_halves(b, picks->halves + 2));
     return (vec_t)_mm256_blendv_epi8(a, _mm256_permutevar8x32_epi32(b, picks->lanes), picks->is_second);
 }
-RARE void picks_of(picks_t *picks, const uint8_t *from) {
+COLD void picks_of(picks_t *picks, const uint8_t *from) {
     uint8_t halves[4][WIDTH], is_second[WIDTH];
     int32_t lanes[WIDTH / 4];
     for (int i = 0; i < WIDTH; i++) {
@@ -85,7 +87,7 @@ INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {
     return (vec_t)vqtbl2q_u8(both, picks->bytes);
 }
 #define vec_replace vec_pick
-RARE void picks_of(picks_t *picks, const uint8_t *from) {
+COLD void picks_of(picks_t *picks, const uint8_t *from) {
     uint8_t bytes[WIDTH];
     for (int i = 0; i < WIDTH; i++)
         bytes[i] = (uint8_t)(from[i / (int)sizeof(acc_t)] * (int)sizeof(acc_t) + i % (int)sizeof(acc_t));
@@ -99,4 +101,21 @@ INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) { (void)s
 #define vec_replace vec_pick
 INLINE void picks_of(picks_t *picks, const uint8_t *from) { (void)picks, (void)from; }
 #endif
+
+/* The lanes of each tap of windows that share no place, from `stride` registers that hold as many of them as fit. The
+ * first pick is from the first two registers. Each later one replaces those that are in the next register. */
+COLD void picks_of_windows(picks_t *picks, ptrdiff_t lanes, ptrdiff_t stride, ptrdiff_t taps) {
+    const ptrdiff_t group = (ptrdiff_t)LANES / lanes * lanes;
+    uint8_t from[LANES];
+    for (ptrdiff_t t = 0; t < taps; t++)
+        for (ptrdiff_t k = 0; k < 3; k++) {
+            for (ptrdiff_t i = 0; i < (ptrdiff_t)LANES; i++) {
+                const ptrdiff_t value = i < group ? (i / lanes * stride + t) * lanes + i % lanes : i;
+                const ptrdiff_t lane = value % group, number = value / group;
+                from[i] = (uint8_t)(i < group && number == k + 1 ? (ptrdiff_t)LANES + lane : k ? i : lane);
+            }
+            if (k + 1 < stride)
+                picks_of(picks + 3 * t + k, from);
+        }
+}
 #endif

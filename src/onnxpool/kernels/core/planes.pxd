@@ -1,6 +1,6 @@
 """The rows of windows of a tile of at most three axes, for loops that need no scratch memory."""
 from .element cimport elem_t
-from .job cimport FEW, Axis, Run, Tile, Window, run_at, window_at
+from .job cimport FEW, Axis, Run, Tile, Window, run_at, span_of, window_at
 
 cdef enum:
     MOST_RUNS = 2 * FEW  # of rows: a window that overhangs an end is a run of its own
@@ -23,10 +23,6 @@ cdef struct Planes:
     double count
     const elem_t* x                # place 0 and window 0 of the last axis
     elem_t* y
-
-
-cdef inline Py_ssize_t span_of(const Axis* axis) noexcept nogil:
-    return (axis.kernel - 1) * axis.dilation + 1
 
 
 cdef inline bint is_covered(const Axis* axis) noexcept nogil:

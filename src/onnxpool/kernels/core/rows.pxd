@@ -28,7 +28,7 @@ from .element cimport (
     width,
     write,
 )
-from .job cimport CACHE_LINE, FEW, MOST_AXES, Axis, Rule, Tile, bits_of, elements_of, fetch, round_up
+from .job cimport CACHE_LINE, FEW, MOST_AXES, Axis, Rule, Tile, bits_of, elements_of, fetch, round_up, span_of
 
 cdef enum:
     SLACK = 8 * LANES     # values after an area that loops may read or write
@@ -66,10 +66,6 @@ cdef struct Layout:
     Py_ssize_t part                          # size of a part of a window that is reduced on its own
     Py_ssize_t trees, strips                 # position of rows whose first axis was a tree, and of a strip or of parts,
     Py_ssize_t divisors, segments, all
-
-
-cdef inline Py_ssize_t span_of(const Axis* axis) noexcept nogil:
-    return (axis.kernel - 1) * axis.dilation + 1
 
 
 cdef inline bint is_tree(const Axis* axis) noexcept nogil:

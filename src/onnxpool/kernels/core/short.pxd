@@ -27,8 +27,8 @@ from .element cimport (
     within_of,
     within_t,
 )
-from .job cimport FEW, Axis, Rule, Run, Tile, ceil_div, fetch, run_at
-from .planes cimport MOST_RUNS, Planes, RowRun, has_planes, next_run, span_of, start_planes
+from .job cimport FEW, Axis, Rule, Run, Tile, ceil_div, fetch, run_at, span_of
+from .planes cimport MOST_RUNS, Planes, RowRun, has_planes, next_run, start_planes
 
 cdef enum:
     AHEAD = 4096  # prefetch distance in bytes

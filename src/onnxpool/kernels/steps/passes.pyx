@@ -15,6 +15,7 @@ from ..core.element cimport (
     AS_STORED,
     DIVIDES,
     EXACT,
+    FREQUENT,
     LANES,
     PICKS,
     Woven,
@@ -43,7 +44,7 @@ from ..core.disjoint cimport (
 )
 from ..core.folds cimport reduce_adjacent
 from ..core.job cimport MOST_AXES, Axis, Rule, Run, Tile, Window, fetch, round_up, run_at, wide_window_at, window_at
-from ..core.phases cimport Triple, group_t, load_split, phases_of
+from ..core.phases cimport Triple, group_t, load_split
 from ..core.planes cimport Planes, RowRun, next_run, start_planes
 from ..core.rows cimport (
     AHEAD,
@@ -660,18 +661,17 @@ cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along,
 
 cdef void pool_inside(group_t* unused, const Disjoint* d, const Planes* planes, const elem_t* x, elem_t* y,
                       Py_ssize_t rows, Py_ssize_t windows) noexcept nogil:
-    """Pool windows that share no place. Those of as many rows as columns have loops of their own."""
-    cdef Py_ssize_t column = planes.rows[planes.run].taps, places = phases_of(unused)
-    cdef bint square = d.taps == column == places and planes.lines == 1
+    """Pool windows that share no place. If they are 2x2, their numbers of taps are constants."""
+    cdef Py_ssize_t column = planes.rows[planes.run].taps
+    cdef bint square = group_t is Woven and d.taps == column == 2 and planes.lines == 1
     if PICKS and d.lanes > 1:
-        if square:
-            pool_groups(unused, d, planes, x, y, rows, windows, places, places, 1, PICKED)
+        if (FREQUENT or EXACT) and square:
+            pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, PICKED)
         else:
             pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, planes.lines, PICKED)
-    elif square:
-        pool_groups(unused, d, planes, x, y, rows, windows, places, places, 1,
-                    SUMMED if EXACT and group_t is Woven else SPLIT)
-    else:
+    elif (FREQUENT or EXACT) and square:
+        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SUMMED if EXACT else SPLIT)
+    elif group_t is not Triple:
         pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, planes.lines, SPLIT)
 
 
