@@ -47,9 +47,14 @@ static inline Extremes extremes_of(int digits, double least, double largest) {
         bits = (swap) & (type)((type)-1 >> 1);                                          \
         found |= ((type)(bits - 1) < tinies) | ((type)(bits - large) < larges);         \
     }
+#if defined(__clang__) /* optimises all functions of a unit in the same way */
+#define VECTORISED
+#else
+#define VECTORISED __attribute__((optimize("O3")))
+#endif
 #define SCANNER(type, turned)                                                                                    \
-    __attribute__((optimize("O3"))) static int scan_##type(const char *x, ptrdiff_t stride, ptrdiff_t n,           \
-                                                           const Extremes *e, int swapped) {                       \
+    VECTORISED static int scan_##type(const char *x, ptrdiff_t stride, ptrdiff_t n, const Extremes *e,             \
+                                      int swapped) {                                                               \
         const type tinies = (type)e->tinies, large = (type)e->large, larges = (type)e->larges;                     \
         type found = 0;                                                                                            \
         if (swapped)                                                                                               \
