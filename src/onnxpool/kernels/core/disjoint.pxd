@@ -1,7 +1,7 @@
 """Windows that share no place along the last axis, with strides of 2 to 4, in `passes`.
 
 A group of windows is loaded as one register for each place of a stride, and reduced along the other axes. Then taps
-are picked for all windows of the group at once. Each element is read once, and nothing goes through scratch memory.
+are picked for all windows of the group at once. Nothing goes through scratch memory.
 """
 from .element cimport (
     DISJOINT,
