@@ -1,6 +1,9 @@
-"""Assertions in helpers show their values, as in tests do; tests may require certain versions of other packages."""
+"""Assertions in helpers show their values, as in tests do; tests may require certain versions of other packages; where
+computers are slow, some cases of each test run."""
 
 import importlib.metadata
+import itertools
+import random
 import re
 import signal
 from collections.abc import Callable
@@ -20,9 +23,22 @@ NAMED = dict(re.findall(r"^(\w+)==(\S+)$", (HERE / "onnx" / "versions.txt").read
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """For jobs that have these versions installed, and so must not skip the tests that need them."""
+    """For jobs that have certain versions installed, and so must not skip the tests that need them; for emulators."""
     parser.addoption("--named-versions", action="store_true",
                      help="fail instead of skipping where tests need the versions of tests/onnx/versions.txt")
+    parser.addoption("--one-in", type=int, default=1, metavar="N",
+                     help="skip all but about one in N cases of each parametrised test, the same ones in each run")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose cases at random, with their names as seeds, and at least one of each test."""
+    share = config.getoption("--one-in")
+    drawn = {item: random.Random(item.nodeid).random() for item in items}
+    for _, cases in itertools.groupby(items, lambda item: item.nodeid.partition("[")[0]):
+        _, *others = sorted(cases, key=drawn.__getitem__)
+        for item in others:
+            if drawn[item] >= 1 / share:
+                item.add_marker(pytest.mark.skip(reason=f"about one in {share} cases runs"))
 
 
 @pytest.fixture
