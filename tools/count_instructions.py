@@ -97,6 +97,12 @@ def count(name: str, emulated: Path) -> dict[Row, float]:
     return {row: geometric_mean(values) for row, values in found.items()}
 
 
+def readable(value: float) -> str:
+    """Three digits, without an exponent."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if rounded >= 100 else f"{rounded:#.3g}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("emulated", type=Path, nargs="?", help="the folder in which .ci/aarch64 has built the library")
@@ -112,7 +118,7 @@ def main() -> None:
     print("| operator | dtype |", " | ".join(heads), "|")
     print("|---" * (2 + len(heads)) + "|")
     for operator, dtype in dict.fromkeys(row[:2] for row in counts["aarch64"]):
-        cells = [f"{counts[name][operator, dtype, layout]:.3g}" for layout in LAYOUTS for name in KERNELS]
+        cells = [readable(counts[name][operator, dtype, layout]) for layout in LAYOUTS for name in KERNELS]
         print(f"| {operator} | {dtype} |", " | ".join(cells), "|")
 
 
