@@ -1,4 +1,4 @@
-"""Three real models of the rapidocr-onnxruntime package, which need not be installed.
+"""Three real models of the rapidocr package, which need not be installed.
 
 Only its files are used, so it is installed without the packages that it needs to run.
 """
@@ -9,8 +9,8 @@ from pathlib import Path
 import onnx
 import pytest
 
-PACKAGE = "rapidocr-onnxruntime"
-INSTALL = "pip install --no-deps --ignore-requires-python --group models"
+PACKAGE = "rapidocr"
+INSTALL = "pip install --no-deps --group models"
 
 # Model file: a realistic input shape, and the number of pooling nodes.
 MODELS: dict[str, tuple[tuple[int, ...], dict[str, int]]] = {
