@@ -166,7 +166,9 @@ MISTAKES = [
     ("MaxPool kernel_shape=3", "there is no command MaxPool; did you mean onnxpool explain MaxPool?"),
     ("m.onnx", "there is no command m.onnx; give one of run, check, explain, bench, config, supported"),
     ("--verison", "there is no option --verison; did you mean --version?"),
-    ("--json", "there is no option --json; onnxpool --help lists the options"),
+    ("config --version", "onnxpool config: error: there is no option --version; onnxpool config --help lists the "),
+    ("--josn", "there is no option --josn; did you mean --json?"),
+    ("--json", "give a command: one of run, check, explain, bench, config, supported"),
     ("", "give a command: one of run, check, explain, bench, config, supported"),
 ]
 

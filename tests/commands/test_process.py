@@ -2,9 +2,12 @@
 
 import importlib.metadata
 import io
+import json
+import platform
 import threading
 from unittest import mock
 
+import numpy as np
 import pytest
 from model_files import HALVES, RAMP, node, process, save
 
@@ -41,6 +44,48 @@ def test_the_command_line_alone():
     assert done.stderr.startswith("usage: onnxpool ")
 
     assert process("--version").stdout == f"onnxpool {onnxpool.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [["--version", "--json"], ["--json", "--version"], ["--json", "--version", "run"]])
+def test_the_report_for_bugs(words, monkeypatch):
+    """--version --json describes onnxpool, the interpreter, the system, and the packages that onnxpool can use."""
+    monkeypatch.setenv("ONNXPOOL_NUM_THREADS", "1")
+    monkeypatch.setenv("OTHER_SECRET", "hidden")
+
+    done = process(*words)
+    assert (done.returncode, done.stderr, done.stdout.count("\n")) == (OK, "", 1)
+    found = json.loads(done.stdout)
+    assert found["threads"] == 1
+    assert {**onnxpool.config(), "threads": 1}.items() <= found.items()
+    assert (found["python"], found["machine"]) == (platform.python_version(), platform.machine())
+    assert found["environment"]["ONNXPOOL_NUM_THREADS"] == "1"
+    assert "hidden" not in done.stdout
+    assert found["packages"]["numpy"] == np.__version__
+    assert {"dask", "ml_dtypes", "numpy", "onnx", "onnxruntime", "xarray"} <= set(found["packages"])
+
+
+def test_the_report_without_packages_or_metadata():
+    """A package that is not installed is null. If even onnxpool has no metadata, as in frozen programs, NumPy is left."""
+    code = """
+import sys
+from importlib import metadata
+hidden, known = sys.argv.pop().split(","), metadata.distribution
+def distribution(name):
+    if name in hidden:
+        raise metadata.PackageNotFoundError(name)
+    return known(name)
+metadata.distribution = distribution
+from onnxpool.__main__ import main
+sys.exit(main())
+"""
+    def packages(hidden):
+        done = process("--version", "--json", hidden, code=code)
+        assert (done.returncode, done.stderr) == (OK, "")
+        return json.loads(done.stdout)["packages"]
+
+    assert packages("onnxruntime")["onnxruntime"] is None
+    assert packages("onnxruntime")["numpy"] == np.__version__
+    assert packages("onnxpool") == {"numpy": np.__version__}
 
 
 def test_the_console_script():

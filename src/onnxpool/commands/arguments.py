@@ -5,7 +5,6 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from .. import __version__
 from ..attributes import Flag
 from ..base import registry
 from ..hints import likely
@@ -14,6 +13,7 @@ from .operators import operator_of
 from .parsing import Parser, option_name
 
 SHELLS = ("bash", "zsh", "tcsh")
+ALONE = ("--version", "--print-completion")  # options instead of a command
 
 DESCRIPTION = "The ONNX pooling operators as an exact, fast CPU library for NumPy arrays."
 END = """
@@ -271,7 +271,9 @@ def add_supported(supported: Parser) -> None:
 def parser() -> tuple[Parser, dict[str, Parser]]:
     """The command line, and each of its commands."""
     top = Parser("onnxpool", description=DESCRIPTION, epilog=END.strip())
-    top.add_argument("--version", action="version", version=f"onnxpool {__version__}")
+    top.add_argument("--version", action="store_true", help="print the version")
+    top.add_argument("--json", action="store_true",
+                     help="with --version: print JSON that describes the installation, for bug reports")
     top.add_argument("--print-completion", choices=SHELLS, metavar="SHELL",
                      help=f"print a completion script for {', '.join(SHELLS)}; needs shtab")
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
@@ -299,7 +301,9 @@ def read(words: Sequence[str]) -> argparse.Namespace:
     top, commands = parser()
     first = next(iter(words), "")
     place = next((i for i, word in enumerate(words) if word.lower() in commands), None)
-    if place is not None and (place == 0 or first.startswith("-")) and first not in top.known:
+    if set(ALONE).intersection(words[:place]):
+        place, words = None, words[:place]
+    if place is not None and (place == 0 or first.startswith("-")):
         return commands[words[place].lower()].read([*words[:place], *words[place + 1:]])
     if first and not first.startswith("-"):
         names = {name.strip("-"): name for name in (*commands, *top.known)}
@@ -307,7 +311,7 @@ def read(words: Sequence[str]) -> argparse.Namespace:
         top.error(f"there is no command {first}; "
                   + (f"did you mean onnxpool {near}?" if near else f"give one of {', '.join(commands)}"))
     args = top.read(words)
-    if args.print_completion is None:
+    if not args.version and args.print_completion is None:
         top.error(f"give a command: one of {', '.join(commands)}")
-    args.command = "completion"
+    args.command = "version" if args.version else "completion"
     return args
