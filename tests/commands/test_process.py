@@ -65,7 +65,7 @@ def test_the_report_for_bugs(words, monkeypatch):
 
 
 def test_the_report_without_packages_or_metadata():
-    """A package that is not installed is null. If even onnxpool has no metadata, as in frozen programs, NumPy is left."""
+    """A package that is not installed is null. Without metadata of onnxpool, as in frozen programs, NumPy is left."""
     code = """
 import sys
 from importlib import metadata
