@@ -1,5 +1,5 @@
-"""Assertions in helpers show their values, as in tests do; tests may require certain versions of other packages; where
-computers are slow, some cases of each test run."""
+"""Assertions in helpers show their values, as in tests do; tests may require other packages, or certain versions; on
+slow computers, some cases of each test run."""
 
 import importlib.metadata
 import itertools
@@ -18,6 +18,17 @@ pytest.register_assert_rewrite(*(path.stem for path in FILES if not path.stem.st
 
 # Shells make background jobs ignore Ctrl-C. Programs that tests start must not inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The files of `pytest -m packaging`. Their tests need pytest, hypothesis and NumPy, but neither other packages nor a
+# network nor a compiler. Together they take about a minute.
+PACKAGING = [HERE / folder / f"test_{name}.py" for folder, names in {
+    "embedding": ("imports", "thread_counts"),
+    "kernels": ("attributes_of_2_to_60", "disjoint_windows", "exceptions", "normal_form", "order_of_whole_channels",
+                "rows_of_every_length", "separable_inputs", "signs_of_zeros", "strided_views", "subnormals"),
+    "operators": ("attributes_by_name", "hints", "pictures", "remembered_operators", "second_calls", "ways_out"),
+    "oracle": ("agreement",),
+    "project": ("wheel",),
+}.items() for name in names]
 
 NAMED = dict(re.findall(r"^(\w+)==(\S+)$", (HERE / "onnx" / "versions.txt").read_text(), re.MULTILINE))
 
@@ -39,6 +50,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in others:
             if drawn[item] >= 1 / share:
                 item.add_marker(pytest.mark.skip(reason=f"about one in {share} cases runs"))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With -m packaging, other files are not even imported, because they may import packages that are missing."""
+    if config.getoption("markexpr").split(" ")[0] != "packaging":
+        return None
+    return not any(file.is_relative_to(collection_path) for file in PACKAGING) or None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests for packagers."""
+    if item.path in PACKAGING and item.get_closest_marker("slow") is None:
+        item.add_marker("packaging")
 
 
 @pytest.fixture

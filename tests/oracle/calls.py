@@ -152,7 +152,7 @@ def draw_dtype(choices, operator, opset):
     if operator in (*QLINEAR, NHWC_MAX):
         return DTYPES[choices.pick(("uint8", "int8"))]
     names = ["float32", "float64", "float16"]
-    if opset is None or opset >= BFLOAT16_SINCE:
+    if "bfloat16" in DTYPES and (opset is None or opset >= BFLOAT16_SINCE):
         names.append("bfloat16")
     if operator in ("MaxPool", INDICES) and (opset is None or opset >= INTEGER_MAX_SINCE):
         names += ["uint8", "int8"]

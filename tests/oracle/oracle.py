@@ -11,8 +11,12 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
-import ml_dtypes
 import numpy as np
+
+try:
+    import ml_dtypes
+except ImportError:  # tests for packagers do without bfloat16
+    ml_dtypes = None
 
 AVERAGE = ("AveragePool", "GlobalAveragePool")
 MAX = ("MaxPool", "GlobalMaxPool", "NhwcMaxPool")
@@ -25,6 +29,7 @@ SLIDING = ("AveragePool", "MaxPool", "LpPool", QLINEAR_AVERAGE, NHWC_MAX)
 DTYPES = {
     name: np.dtype(getattr(ml_dtypes, name, None) or name)
     for name in ("float16", "bfloat16", "float32", "float64", "int8", "uint8")
+    if ml_dtypes or name != "bfloat16"
 }
 
 DECIMALS = decimal.Context(prec=40, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)

@@ -18,6 +18,19 @@ FOLDERS = ("benchmarks", "docs", "examples", "licenses", "src", ".github")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
 WORKFLOWS = sorted((ROOT / ".github").rglob("*.yml"))
 HOME = "https://github.com/onnxpool/onnxpool"
+PEERS = ("Cython", "PIL", "bottleneck", "cv2", "dask", "matplotlib", "ml_dtypes", "numba", "onnx", "onnxruntime",
+         "openvino", "pandas", "scipy", "shtab", "skimage", "starlette", "torch", "xarray", "zarr")
+COLLECT = """
+import sys
+class Missing:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1].split(","):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing)
+import pytest
+sys.exit(pytest.main(["-m", sys.argv[2], "--collect-only", "-q", "-p", "no:cacheprovider"]))
+"""
 
 
 def test_every_module_is_installed() -> None:
@@ -69,6 +82,21 @@ def test_workflows_name_what_there_is(workflow: Path) -> None:
     assert [file for file in files if not (ROOT / file).exists()] == []
     assert set(re.findall(r"--group (\w+)", text)) <= set(groups)
     assert [use for use in re.findall(r"uses: (\S+)", text) if not re.fullmatch(r"\./\S+|\S+@[0-9a-f]{40}", use)] == []
+
+
+def test_packagers_need_no_peers() -> None:
+    """`pytest -m packaging` collects tests of the loops, operators and oracle without any peer, and no slow ones."""
+    def collected(expression: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-c", COLLECT, ",".join(PEERS), expression]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+    done = collected("packaging")
+    assert done.returncode == 0, done.stdout
+    tests = [line for line in done.stdout.splitlines() if "::" in line]
+    assert len(tests) > 1000
+    assert {Path(test).parts[1] for test in tests} >= {"kernels", "operators", "oracle", "project"}
+    slow = collected("packaging and slow")
+    assert slow.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, slow.stdout
 
 
 def release_notes(tag: str) -> "subprocess.CompletedProcess[str]":
