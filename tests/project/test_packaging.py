@@ -1,5 +1,6 @@
 """The parts of a release agree with each other: files, versions, addresses, and the links between pages."""
 
+import itertools
 import re
 import subprocess
 import sys
@@ -99,6 +100,23 @@ def test_packagers_need_no_peers() -> None:
     assert slow.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, slow.stdout
 
 
+def test_oldest_versions_are_those_of_the_table() -> None:
+    """The page on support has the minimum of each dependency, the metadata of each version of Python."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| (\w+)(?:, [^|]*)? \| (\d[\d.]*) \|", page, re.MULTILINE))
+    required = itertools.chain(project["dependencies"], *project["optional-dependencies"].values())
+    minima = dict(re.match(r"(\w+)(?:\[\w+\])?>=([\d.]+)$", text).groups() for text in required)  # type: ignore[union-attr]
+    assert {package: minima[package] for package in table if package != "Python"} == {
+        package: oldest for package, oldest in table.items() if package != "Python"}
+    assert set(table) >= {"Python", "numpy", "onnx", "onnxruntime", "dask", "xarray", "ml_dtypes"}
+    assert project["requires-python"] == f">={table['Python']}"
+    versions = {text.rpartition(" ")[2] for text in project["classifiers"] if re.search(r":: 3\.\d+$", text)}
+    wheels = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["cibuildwheel"]["build"]
+    assert {f"3.{tag[3:5]}" for tag in wheels} == versions
+    assert min(versions, key=lambda version: int(version[2:])) == table["Python"]
+
+
 def release_notes(tag: str) -> "subprocess.CompletedProcess[str]":
     """The output of tools/release_notes.py for a tag."""
     tool = ROOT / "tools" / "release_notes.py"
@@ -110,6 +128,22 @@ def test_a_tag_of_another_version_is_refused() -> None:
     refused = release_notes("v99.0.0")
     assert refused.returncode == 1
     assert "meson.build has version" in refused.stderr
+
+
+def test_the_version_of_a_nightly_build(tmp_path: Path) -> None:
+    """The day is appended to the version, once; everything else in the file stays."""
+    file = tmp_path / "meson.build"
+    before = (ROOT / "meson.build").read_text(encoding="utf-8")
+    file.write_text(before, encoding="utf-8")
+    command = [sys.executable, str(ROOT / "tools" / "nightly_version.py"), "--file", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    after = file.read_text(encoding="utf-8")
+    (version,) = re.findall(r"^  version: '([^']+)'", after, re.MULTILINE)
+    assert re.fullmatch(re.escape(onnxpool.__version__) + r"\.dev20\d{6}", version)
+    assert after.replace(version, onnxpool.__version__) == before
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (again.returncode, file.read_text(encoding="utf-8")) == (1, after)
 
 
 def test_versions_agree() -> None:
