@@ -6,7 +6,7 @@
 #include <stdint.h>
 #if defined(__SSE2__)
 #include <immintrin.h>
-#elif !defined(__aarch64__)
+#elif !defined(__aarch64__) && !defined(__wasm__)
 #include <fenv.h>
 #endif
 
@@ -42,6 +42,15 @@ static inline float_state enter_default_floats(void) {
 static inline void leave_default_floats(float_state saved) { set_floats(saved); }
 static inline int exceptions_raised(void) { return (int)get_floats().status & EXCEPTIONS; }
 static inline void clear_exceptions(void) { set_floats((float_state){get_floats().control, 0}); }
+#elif defined(__wasm__)
+/* WebAssembly has one state and records no exceptions. Any may have been raised, so suspect results are always computed
+ * again. */
+enum { INVALID = 1, OVERFLOWED = 2, UNDERFLOWED = 4 };
+typedef char float_state;
+static inline float_state enter_default_floats(void) { return 0; }
+static inline void leave_default_floats(float_state saved) { (void)saved; }
+static inline int exceptions_raised(void) { return INVALID | OVERFLOWED | UNDERFLOWED; }
+static inline void clear_exceptions(void) {}
 #else
 #if !defined(FE_OVERFLOW) || !defined(FE_UNDERFLOW) || !defined(FE_INVALID)
 #error "onnxpool needs a processor that records floating-point exceptions"
