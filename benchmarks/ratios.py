@@ -5,11 +5,14 @@ Less is better, as asv expects.
 """
 
 import math
+import time
+from itertools import repeat
+from threading import Barrier, Thread
 
 import numpy as np
 
 from .race.rounds import Timed, copying, settle
-from .workloads import BOUNDS, LAYOUTS, Call
+from .workloads import BOUNDS, LAYOUTS, Call, array
 
 THREADS = ["1", "2"]
 STREAMS = [  # bound by bandwidth
@@ -18,6 +21,7 @@ STREAMS = [  # bound by bandwidth
 IN_CACHE = ["stem_max3x3s2_b1", "sppf_max5x5s1", "inception_avg3x3s1", "max3x3s1", "avg31x31s1", "tiny_max2x2"]
 APART = 9973  # elements from one non-finite element to the next
 ODD = {"infinity": math.inf, "nan": math.nan}
+SMALL = {"1x3x8x8": (1, 3, 8, 8), "1x16x28x28": (1, 16, 28, 28), "1x64x40x40": (1, 64, 40, 40)}  # below 512 KiB
 ROUNDS, SECONDS = 8, 0.02
 
 
@@ -78,6 +82,51 @@ class SecondThread:
         return ratio(*self.calls)
 
     track_share_of_one_thread.unit = "ratio"
+
+
+class SecondCaller:
+    """The time of a small pool while another Python thread makes the same calls, divided by that alone.
+
+    It is 1 if threads do not wait for each other, and 2 if they take turns, as they nearly do with the GIL.
+    """
+
+    params = (["plan", "operator", "function"], list(SMALL))
+    param_names = ("called", "shape")
+
+    def setup(self, called, shape):
+        import onnxpool
+        operator = onnxpool.MaxPool(kernel_shape=(2, 2), strides=(2, 2))
+        self.arrays = [array(SMALL[shape], "float32") for _ in range(2)]
+        self.call = {
+            "plan": operator.plan(SMALL[shape], "float32"),
+            "operator": operator,
+            "function": lambda x: onnxpool.max_pool(x, (2, 2), strides=(2, 2)),
+        }[called]
+
+    def callers(self, count):
+        """Calls of so many threads, each with an array of its own."""
+        def burst(reps):
+            ready = Barrier(count + 1)
+
+            def work(x):
+                call = self.call
+                ready.wait()
+                for _ in repeat(None, reps):
+                    call(x)
+            workers = [Thread(target=work, args=(x,)) for x in self.arrays[:count]]
+            for worker in workers:
+                worker.start()
+            ready.wait()
+            start = time.perf_counter()
+            for worker in workers:
+                worker.join()
+            return (time.perf_counter() - start) / reps
+        return Timed(burst)
+
+    def track_waits(self, *params):
+        return ratio(self.callers(2), self.callers(1))
+
+    track_waits.unit = "ratio"
 
 
 class OddElements:

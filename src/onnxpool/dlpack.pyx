@@ -7,8 +7,9 @@ import sys
 
 import numpy as np
 
+cimport cython
 cimport numpy as cnp
-from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_IsValid
+from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsule_GetPointer
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -18,6 +19,7 @@ from .arrays import CPU, dtype_named, says
 
 cdef extern from "Python.h":
     int PyCapsule_SetName(object capsule, const char* name) except -1
+    bint PyCapsule_IsValid(object capsule, const char* name) noexcept
 
 cdef extern from "numpy/arrayobject.h":
     cnp.ndarray PyArray_NewFromDescr(type subtype, cnp.dtype descr, int ndim, const cnp.npy_intp* shape,
@@ -139,24 +141,41 @@ cdef cnp.ndarray array_of(const DLTensor* tensor, Owner owner, bint writeable):
     return array
 
 
+cdef void* claim(capsule, const char* name, const char* used) except? NULL:
+    """The tensor of a capsule of this name, which is then marked as used; NULL if it has another name. Only one of the
+    threads that read the same capsule gets the tensor."""
+    cdef void* tensor = NULL
+    with cython.critical_section(capsule):
+        if PyCapsule_IsValid(capsule, name):
+            tensor = PyCapsule_GetPointer(capsule, name)
+            PyCapsule_SetName(capsule, used)
+    return tensor
+
+
 cdef consume(capsule):
-    """The array of a capsule. The capsule is marked as used only once nothing can fail."""
+    """The array of a capsule. If there is an error, the tensor is given back to the capsule."""
     cdef Owner owner = Owner()
     cdef DLManagedTensor* legacy
     cdef DLManagedTensorVersioned* versioned
-    if PyCapsule_IsValid(capsule, "dltensor_versioned"):
-        versioned = <DLManagedTensorVersioned*> PyCapsule_GetPointer(capsule, "dltensor_versioned")
-        if versioned.major != VERSION[0]:
-            raise PoolError(f"from_dlpack: the tensor is of DLPack {versioned.major}.{versioned.minor}, but only "
-                            f"{VERSION[0]}.x is supported; export it with max_version={VERSION}")
-        array = array_of(&versioned.tensor, owner, not versioned.flags & READ_ONLY)
-        PyCapsule_SetName(capsule, "used_dltensor_versioned")
+    versioned = <DLManagedTensorVersioned*> claim(capsule, "dltensor_versioned", "used_dltensor_versioned")
+    if versioned != NULL:
+        try:
+            if versioned.major != VERSION[0]:
+                raise PoolError(f"from_dlpack: the tensor is of DLPack {versioned.major}.{versioned.minor}, but only "
+                                f"{VERSION[0]}.x is supported; export it with max_version={VERSION}")
+            array = array_of(&versioned.tensor, owner, not versioned.flags & READ_ONLY)
+        except BaseException:
+            claim(capsule, "used_dltensor_versioned", "dltensor_versioned")
+            raise
         owner.versioned = versioned
         return array
-    if PyCapsule_IsValid(capsule, "dltensor"):
-        legacy = <DLManagedTensor*> PyCapsule_GetPointer(capsule, "dltensor")
-        array = array_of(&legacy.tensor, owner, False)
-        PyCapsule_SetName(capsule, "used_dltensor")
+    legacy = <DLManagedTensor*> claim(capsule, "dltensor", "used_dltensor")
+    if legacy != NULL:
+        try:
+            array = array_of(&legacy.tensor, owner, False)
+        except BaseException:
+            claim(capsule, "used_dltensor", "dltensor")
+            raise
         owner.legacy = legacy
         return array
     if not PyCapsule_CheckExact(capsule):

@@ -55,7 +55,7 @@ def wisdom() -> dict[str, Any]:
     >>> sorted(onnxpool.wisdom())
     ['instruction_set', 'processor', 'version', 'ways']
     """
-    return machine() | {"ways": {key: list(way) for key, way in learned.items()}}
+    return machine() | {"ways": {key: list(way) for key, way in learned.copy().items()}}
 
 
 def load_wisdom(data: Mapping[str, Any]) -> int:

@@ -4,6 +4,7 @@ import importlib.util
 
 import pytest
 import scenarios_forks
+import scenarios_threads
 from float_states import needs_states
 from programs import launch
 from support import TESTS
@@ -36,6 +37,12 @@ def test_prefork_server() -> None:
 def test_many_threads(turns: int) -> None:
     """Many mixed calls from each of 64 threads return the same bits as serial ones."""
     scenario("threads", "many_threads", turns)
+
+
+@pytest.mark.parametrize("name", [name for name in dir(scenarios_threads) if name.startswith("share_")])
+def test_threads_share(name: str) -> None:
+    """Threads that use the same object at once, while some of them change what it remembers, get right results."""
+    scenario("threads", name, PYTHONMALLOC="debug")  # which overwrites memory that is freed too early
 
 
 def test_many_callers_few_threads() -> None:

@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
+pytest.importorskip("tritonclient.http", reason="needs tritonclient[http]")
+
 import load
 import malformed
 import models
@@ -19,7 +23,6 @@ import numpy as np
 import onnx
 import onnx.parser
 import peaks
-import pytest
 import server
 from model_files import typed
 from numpy.typing import NDArray

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextvars
+import functools
+import itertools
 import resource
 import sys
 import threading
@@ -124,8 +126,11 @@ def limits_in_tasks() -> None:
 
 
 def limits_in_threads() -> None:
-    """A limit holds for the thread that sets it, and for other threads only if they run in a copy of its context."""
-    callers = 8
+    """A limit holds for the thread that sets it, and for other threads only if they run in a copy of its context.
+
+    Python can give every new thread such a copy. Free-threaded builds do so by default, since 3.14.
+    """
+    callers, outside = 8, 3 if getattr(sys.flags, "thread_inherit_context", False) else 5
     inside = threading.Barrier(callers)
 
     def work(limit: int) -> int:
@@ -133,14 +138,14 @@ def limits_in_threads() -> None:
             inside.wait()
             seen = onnxpool.get_num_threads()
             inside.wait()
-        assert onnxpool.get_num_threads() == 5
+        assert onnxpool.get_num_threads() == outside
         return seen
 
     onnxpool.set_num_threads(5)
     with ThreadPoolExecutor(callers) as pool, onnxpool.num_threads(3):
         assert list(pool.map(work, range(1, callers + 1))) == list(range(1, callers + 1))
         assert onnxpool.get_num_threads() == 3
-        assert pool.submit(onnxpool.get_num_threads).result() == 5
+        assert pool.submit(onnxpool.get_num_threads).result() == outside
         context = contextvars.copy_context()
         assert pool.submit(context.run, onnxpool.get_num_threads).result() == 3
 
@@ -216,6 +221,120 @@ def beside(runtime: str, order: str) -> None:
     ended_well(fork(parallel_call_works))
     use()
     parallel_call_works()
+
+
+def at_once(*works: Callable[[], Any]) -> list[Any]:
+    """The results of functions that start together, each in a thread of its own."""
+    start = threading.Barrier(len(works))
+
+    def begin(work: Callable[[], Any]) -> Any:
+        start.wait()
+        return work()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(begin, works))
+
+
+def share_scales() -> None:
+    """Threads that call a quantised plan with scales of their own get the bits of their scales."""
+    x = (SMALL * 40).astype(np.int8)
+    plan = onnxpool.QLinearAveragePool(kernel_shape=2).plan(x.shape, x.dtype)
+    kinds = [(np.float32(0.1 + 0.01 * i), np.int8(i), np.float32(0.05), np.int8(-i)) for i in range(4)]
+    expected = [plan(x, *scales).tobytes() for scales in kinds]
+
+    def work(first: int) -> int:
+        return sum(plan(x, *kinds[i % len(kinds)]).tobytes() != expected[i % len(kinds)]
+                   for i in range(first, first + 20_000))
+
+    assert at_once(*(functools.partial(work, first) for first in range(4))) == [0] * 4
+
+
+def share_tuned_plans() -> None:
+    """A plan is called while another thread tunes it, so that the pools that calls are using are replaced."""
+    plan = onnxpool.MaxPool(kernel_shape=3).plan(SMALL.shape, SMALL.dtype)
+    expected, tuned = plan(SMALL).tobytes(), threading.Event()
+    plan.tuned(seconds=0.001)
+
+    def tune() -> int:
+        for _ in range(20_000):
+            plan.tuned()
+        tuned.set()
+        return 0
+
+    def call() -> int:
+        wrong = 0
+        while not tuned.is_set():
+            wrong += plan(SMALL, num_threads=1).tobytes() != expected
+        return wrong
+
+    assert at_once(tune, call, call) == [0] * 3
+
+
+def share_operators() -> None:
+    """Functions and operators are called on arrays of many shapes while another thread clears the caches."""
+    arrays = [np.ascontiguousarray(SMALL[:, :, :rows]) for rows in range(4, 9)]
+    operator = onnxpool.AveragePool(kernel_shape=3)
+    expected, done = [operator(x).tobytes() for x in arrays], threading.Event()
+
+    def clear() -> int:
+        while not done.is_set():
+            onnxpool.clear_caches()
+        return 0
+
+    def call(first: int) -> int:
+        wrong = 0
+        for i in range(first, first + 1500):
+            x, bits = arrays[i % len(arrays)], expected[i % len(arrays)]
+            wrong += operator(x).tobytes() != bits
+            wrong += onnxpool.average_pool(x, 3).tobytes() != bits
+        done.set()
+        return wrong
+
+    assert at_once(clear, *(functools.partial(call, first) for first in range(3))) == [0] * 4
+
+
+def share_wisdom() -> None:
+    """Wisdom is read while another thread learns."""
+    from onnxpool.planning import ways
+
+    way, done = ways.Way("direct", False, 1.0, 1), threading.Event()
+    ways.learned.update((f"problem {i}", way) for i in range(10_000))
+
+    def learn() -> None:
+        for i in itertools.count():
+            ways.learned[f"other {i}"] = way
+            time.sleep(1e-5)
+            if done.is_set():
+                break
+
+    def read() -> None:
+        try:
+            for _ in range(100):
+                assert len(onnxpool.wisdom()["ways"]) >= 10_000
+        finally:
+            done.set()
+
+    at_once(learn, read)
+
+
+def share_capsules() -> None:
+    """Of the threads that read the same capsule, one gets the tensor, and the tensor is deleted once."""
+    from producer import TWICE, Producer
+
+    for _ in range(400):
+        producer = Producer(np.arange(6.0))
+        capsule = producer.__dlpack__(max_version=(1, 0))
+
+        def read(capsule: Any = capsule) -> Any:
+            try:
+                return onnxpool.from_dlpack(capsule)
+            except onnxpool.PoolError:
+                return None
+
+        arrays = [array for array in at_once(read, read, read) if array is not None]
+        assert [array.tolist() for array in arrays] == [[0, 1, 2, 3, 4, 5]]
+        del arrays, capsule, read
+        assert (producer.deleted, TWICE) == (1, [])
 
 
 if __name__ == "__main__":

@@ -600,7 +600,7 @@ def by_plan(plan, x):
 
 def by_plain_call(plan, x):
     plan(x)
-    assert len(plan._plain) == 1
+    assert plan._pools.plain is not None
     plan(x)
     return [pool.setup.route for pool in plan._pools.values()]
 

@@ -197,6 +197,22 @@ def test_many_threads_run_one_session():
         assert all(pool.map(work, range(8)))
 
 
+@pytest.mark.parametrize("ops", ["missing", "all"])
+def test_no_call_is_lost_from_a_record(ops):
+    """The counters of a record are exact, although threads run the same session at once."""
+    x, callers, turns = data((1, 1, 4, 4)), 4, 8000
+    with record_nodes() as made:
+        running = session(node_model("AveragePool", [x], {"kernel_shape": [3, 3]}, opset=19), ops)
+
+    def work(_):
+        for _ in range(turns):
+            running.run(None, {"x0": x})
+
+    with ThreadPoolExecutor(callers) as pool:
+        list(pool.map(work, range(callers)))
+    assert [node.onnxpool_calls + node.onnxruntime_calls for node in made] == [callers * turns]
+
+
 def test_sessions_are_made_while_others_run():
     """Threads that create sessions and threads that run them do not deadlock."""
     x = data((2, 8, 200, 201))

@@ -114,6 +114,7 @@ def test_maxima_of_integers_are_exact(dtype: Any) -> None:
     assert np.array_equal(onnxpool.max_pool(swapped[::2], 3, axes=1), onnxpool.max_pool(x[::2].copy(), 3, axes=1))
 
 
+@pytest.mark.thread_unsafe(reason="measures the memory of the process")
 def test_integers_take_little_memory() -> None:
     """An array of integers is not converted."""
     import tracemalloc

@@ -13,6 +13,7 @@ from .pool import RUN_POOL as RUN_POOL
 from .pool import PlainCall as PlainCall
 from .pool import PlainPool as PlainPool
 from .pool import Pool as Pool
+from .pool import Pools as Pools
 
 available = cpu.instruction_sets
 

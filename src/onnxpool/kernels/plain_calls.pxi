@@ -1,5 +1,18 @@
 """Plain calls: if only the addresses of arrays are new to a plan, they go straight to its pool."""
 cimport cython
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
+
+cdef extern from *:
+    """
+    /* A place that is set once, and read by any thread without a lock. */
+    #define onnxpool_known(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
+    static int onnxpool_settle(PyObject **place, PyObject *value) {
+        PyObject *none = NULL;
+        return __atomic_compare_exchange_n(place, &none, value, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    }
+    """
+    PyObject* onnxpool_known(PyObject** place) noexcept
+    bint onnxpool_settle(PyObject** place, PyObject* value) noexcept
 
 cdef enum:
     SCALARS = 4  # inputs of a quantised operator after X
@@ -84,7 +97,7 @@ cdef class PlainPool:
         Whether a second thread brings no gain.
     """
     cdef Pool pool
-    cdef Quantisation quantisation  # of the last call
+    cdef Quantisation quantisation  # of the last call, used in critical sections only
     cdef bint quantised, indexed, serial
     cdef int ndim, y_ndim, typenum
     cdef Py_ssize_t* x_shape  # the other shape and the strides follow it in memory
@@ -139,7 +152,20 @@ cdef class PlainPool:
         """Whether y is a plain, writable array of this dtype for results that does not overlap x."""
         return is_plain(y, self.y_ndim, self.y_shape, typenum) and cnp.PyArray_ISWRITEABLE(y) and not overlap(x, y)
 
-    cdef run(self, cnp.ndarray x, results, int threads, Quantisation quantisation):
+    cdef bint recall(self, tuple inputs, Rule* rule):
+        """Whether the last call had the same scales and zero points, which then give the rule."""
+        cdef bint same = False
+        with cython.critical_section(self):
+            if self.quantisation is not None and self.quantisation.equals(inputs):
+                rule[0] = self.quantisation.rule
+                same = True
+        return same
+
+    cdef remember(self, Quantisation quantisation):
+        with cython.critical_section(self):
+            self.quantisation = quantisation
+
+    cdef run(self, cnp.ndarray x, results, int threads, const Rule* rule):
         """Reduce x into `results`."""
         cdef Operands operands
         memset(&operands, 0, sizeof(Operands))
@@ -152,33 +178,66 @@ cdef class PlainPool:
         else:
             y = results
         operands.y.data = <char*> cnp.PyArray_DATA(y)
-        if quantisation is not None:
-            operands.rule = quantisation.rule
+        if self.quantised:
+            operands.rule = rule[0]
         self.pool._run(&operands, threads)
+
+
+cdef class Pools(dict):
+    """The pools of a plan, by the strides of arrays, and the one for plain arrays, once there is one.
+
+    Any thread may add to them. The pool for plain arrays stays as long as this object, so that calls need not count
+    references to it: threads that change the same count wait for each other.
+    """
+    cdef PyObject* _plain
+
+    def __dealloc__(self):
+        Py_XDECREF(self._plain)
+
+    @property
+    def plain(self):
+        """The pool for plain arrays, or None."""
+        cdef PyObject* plain = onnxpool_known(&self._plain)
+        return None if plain == NULL else <object> plain
+
+    def settle(self, PlainPool plain not None):
+        """Set the pool for plain arrays, unless another thread was faster."""
+        Py_INCREF(plain)
+        if not onnxpool_settle(&self._plain, <PyObject*> plain):
+            Py_DECREF(plain)
+
+
+cdef call_plain(PlainPool plain, plan, x, tuple inputs, out, num_threads):
+    """The result of a plan for plain arrays, or None for other arrays."""
+    cdef Quantisation quantisation
+    cdef Rule rule
+    if plain.quantised != (len(inputs) > 0) or not plain.takes(x):
+        return None
+    results = plain.results(x, out)
+    if results is None:
+        return None
+    if plain.quantised and not plain.recall(inputs, &rule):
+        quantisation = Quantisation(inputs, plan._rule(inputs))
+        rule = quantisation.rule
+        plain.remember(quantisation)
+    plain.run(x, results, 1 if plain.serial else plan._team(num_threads), &rule)
+    return results
 
 
 @cython.auto_pickle(False)  # plans define how they are pickled
 cdef class PlainCall:
     """Makes a plan callable in compiled code, because calling a Python method takes as long as pooling a small array.
 
-    The plan's list `_plain` holds a `PlainPool` once there is one. Its methods `_rule` and `_team` turn other arguments
-    into parameters, and its method `_call` handles all other calls.
+    The plan has `Pools` called `_pools`. Its methods `_rule` and `_team` turn other arguments into parameters, and its
+    method `_call` handles all other calls.
     """
 
     def __call__(self, x, *inputs, out=None, num_threads=None):
         """Run the operator on an array of the plan's shape and dtype, as `Plan` says."""
-        cdef list known = self._plain
-        cdef PlainPool plain
-        cdef Quantisation quantisation = None
-        if known and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
-            plain = known[0]
-            if plain.quantised == (len(inputs) > 0) and plain.takes(x):
-                results = plain.results(x, out)
-                if results is not None:
-                    if plain.quantised:
-                        quantisation = plain.quantisation
-                        if quantisation is None or not quantisation.equals(inputs):
-                            quantisation = plain.quantisation = Quantisation(inputs, self._rule(inputs))
-                    plain.run(x, results, 1 if plain.serial else self._team(num_threads), quantisation)
-                    return results
+        cdef Pools pools = self._pools
+        cdef PyObject* plain = onnxpool_known(&pools._plain)
+        if plain != NULL and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
+            results = call_plain(<PlainPool> plain, self, x, inputs, out, num_threads)
+            if results is not None:
+                return results
         return self._call(x, inputs, out, num_threads)

@@ -12,6 +12,7 @@ from .core.floats cimport (
     INVALID,
     OVERFLOWED,
     UNDERFLOWED,
+    count_again,
     enter_default_floats,
     float_state,
     leave_default_floats,
@@ -54,6 +55,15 @@ cdef extern from *:
     }
     """
     bint fetches "onnxpool_fetches"() nogil
+
+cdef extern from *:
+    """
+    /* Counters and settings of tests, which any thread may use at any time. */
+    #define onnxpool_read(place) __atomic_load_n(place, __ATOMIC_RELAXED)
+    #define onnxpool_swap(place, value) __atomic_exchange_n(place, value, __ATOMIC_RELAXED)
+    """
+    Py_ssize_t onnxpool_read(Py_ssize_t* place) noexcept nogil
+    Py_ssize_t onnxpool_swap(Py_ssize_t* place, Py_ssize_t value) noexcept nogil
 
 cdef dict units = {}  # addresses of all units, by name
 
@@ -110,10 +120,8 @@ cdef enum:
 
 def watch_scratch(Py_ssize_t n):
     """For tests: watch n bytes after the memory of each thread, and return how many have been overwritten so far."""
-    global fence, breaches
-    cdef Py_ssize_t found = breaches
-    fence, breaches = n, 0
-    return found
+    onnxpool_swap(&fence, n)
+    return onnxpool_swap(&breaches, 0)
 
 
 cdef Py_ssize_t again = 0             # tiles that were computed again
@@ -121,17 +129,17 @@ cdef Py_ssize_t again = 0             # tiles that were computed again
 
 def tiles_computed_again():
     """For tests: how many tiles were computed again so far, because of floating-point exceptions."""
-    return again
+    return onnxpool_read(&again)
 
 
-cdef void close_fences(char* memory, int threads, Py_ssize_t room) noexcept nogil:
+cdef void close_fences(char* memory, int threads, Py_ssize_t room, Py_ssize_t watched) noexcept nogil:
     """Count the bytes that were overwritten after the memory of threads."""
-    global breaches
     cdef Py_ssize_t i
     cdef int thread
     for thread in range(threads):
-        for i in range((thread + 1) * room - fence, (thread + 1) * room):
-            breaches += <unsigned char> memory[i] != FENCE
+        for i in range((thread + 1) * room - watched, (thread + 1) * room):
+            if <unsigned char> memory[i] != FENCE:
+                count_again(&breaches)
 
 
 cdef enum:
@@ -388,7 +396,7 @@ cdef class Pool:
         cdef Call call
         cdef char* memory
         cdef char* allocated
-        cdef Py_ssize_t room, shared
+        cdef Py_ssize_t room, shared, watched = onnxpool_read(&fence)
         cdef Team team
         cdef const Job* job = self.jobs
         cdef bint few = job.lanes * job.itemsize < CACHE_LINE  # few lanes are read as rows
@@ -414,16 +422,16 @@ cdef class Pool:
         team = enter_team(threads if self.jobs[DIVIDED].tasks > 1 or shared else 1)
         if team.threads > 1:
             job = &self.jobs[DIVIDED]
-        room = round_up(room_of(job, &call), CACHE_LINE) + fence
+        room = round_up(room_of(job, &call), CACHE_LINE) + watched
         allocated = <char*> malloc(team.threads * room + shared + CACHE_LINE)
         if allocated == NULL:
             leave_team(&team)
             return False
         memory = allocated + (CACHE_LINE - <uintptr_t> allocated % CACHE_LINE)
-        if fence:
+        if watched:
             memset(memory, FENCE, team.threads * room)
         run_tasks(job, &call, &team, memory, room)
-        close_fences(memory, team.threads, room)
+        close_fences(memory, team.threads, room, watched)
         leave_team(&team)
         free(allocated)
         return True

@@ -63,6 +63,8 @@ from .abi cimport (
     release_type_and_shape,
 )
 
+from _thread import allocate_lock
+
 from ..errors import PoolError, PoolTypeError
 from . import nodes
 

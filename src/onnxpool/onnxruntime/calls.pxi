@@ -6,11 +6,18 @@ cdef class Kernel:
     cdef OrtApi api
     cdef object node
     cdef object record
+    cdef object counting  # the lock of the record's counters: threads may run the same session at once
     cdef OrtOp* theirs  # onnxruntime's own operator, if it is preferred and exists
 
     def __dealloc__(self):
         if self.theirs != NULL:
             release_op(self.api, self.theirs)
+
+    cdef int count(self, str calls) except -1:
+        """Add one to a counter of the record."""
+        with self.counting:
+            setattr(self.record, calls, getattr(self.record, calls) + 1)
+        return 0
 
     cdef object input(self, OrtKernelContext* context, size_t index, const OrtValue** out):
         """An input as an array that shares its memory, or None if the node omits it."""
@@ -61,7 +68,7 @@ cdef OrtStatus* create(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* i
     where = ""
     try:
         node, kernel = NodeInfo(), Kernel()
-        node.api, node.info, kernel.api = api, info, api
+        node.api, node.info, kernel.api, kernel.counting = api, info, api, allocate_lock()
         name = node.name()
         where = f"node {name!r}: "
         kind = <object>(<const Operator*>op).kind
@@ -162,9 +169,9 @@ cdef int run(Kernel kernel, OrtKernelContext* context) except -1:
         with nogil:
             status = invoke_op(kernel.api, context, kernel.theirs, given, count, made, results)
         if worked(kernel.api, status):
-            kernel.record.onnxruntime_calls += 1
+            kernel.count("onnxruntime_calls")
             return 0
-    kernel.record.onnxpool_calls += 1
+    kernel.count("onnxpool_calls")
     cdef list pieces = nodes.pieces(plan, inputs, outputs if len(outputs) > 1 else outputs[0])
     if len(pieces) == 1:
         call(pieces[0])

@@ -163,7 +163,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         The function that turns a window into a result.
     """
 
-    __slots__ = ("_bytes", "_joins", "_mends", "_optional_zeros", "_picked", "_plain", "_pools", "_quantised", "_wide",
+    __slots__ = ("_bytes", "_joins", "_mends", "_optional_zeros", "_picked", "_pools", "_quantised", "_wide",
                  "axes", "output_shape", "reduction", "request")
 
     request: Request
@@ -175,8 +175,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
     _mends: bool  # whether some results for arrays with NaNs have to be set after the loops
     _picked: tuple[slice | int, ...] | None  # the index of the results in X, if they are elements
     _wide: "WindowPlan | None"  # plan for the dtype to which elements are converted, if any
-    _plain: list[kernels.PlainPool]  # runs plain arrays without further checks, once it exists
-    _pools: dict[Memory, kernels.Pool]
+    _pools: kernels.Pools  # by `Memory`; replaced as a whole by `tuned`, because calls of other threads may use it
     _quantised: bool
     _optional_zeros: bool  # whether zero points may be left out
 
@@ -196,7 +195,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
                                             or any(axis.empty for axis in request.axes))
         super().__init__(operator, request.shape, dtype, result_dtype=result, request=request, axes=request.axes,
                          reduction=reduction, _mends=mends, output_shape=request.output_shape, _picked=picked(request),
-                         _wide=wide, _pools={}, _plain=[], _bytes=math.prod(request.shape) * dtype.itemsize,
+                         _wide=wide, _pools=kernels.Pools(), _bytes=math.prod(request.shape) * dtype.itemsize,
                          _quantised=request.reduction.name in QUANTISED, _optional_zeros=optional_zeros, _joins=joins)
 
     @property
@@ -287,8 +286,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
                 pools = layout.pools_of(self.request, *memory)
             calls = [partial(pool.run, x, y, team, rule, indices) for pool in pools.values()]
             ways.learned[key] = [*pools][ways.fastest(calls, seconds)]._replace(threads=team)
-        self._pools.pop(memory, None)
-        self._plain[:] = []
+        self._freeze(_pools=kernels.Pools())
         return self
 
     # Running
@@ -340,13 +338,14 @@ class WindowPlan(kernels.PlainCall, Reducing):
                 self._convert(self._wide, x, y, indices, team)
         else:
             x = np.ascontiguousarray(x) if self._joins else x
-            pool = self._pool(x, y, indices)
+            pools = self._pools
+            pool = self._pool(x, y, indices, pools)
             overflowed = pool.run(x, y, team, rule, indices)
             if self._mends:
                 with np.errstate(all="ignore"):
                     self._mend(x, y, indices, overflowed, team)
-            elif not self._plain and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
-                self._plain.append(kernels.PlainPool(
+            elif pools.plain is None and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
+                pools.settle(kernels.PlainPool(
                     pool, x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype, quantised=self._quantised,
                     indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES))
 
@@ -431,9 +430,9 @@ class WindowPlan(kernels.PlainCall, Reducing):
         results = (y,) if indices is None else (y, indices)
         return steps(x), tuple(map(steps, results)), x.flags.c_contiguous and x.dtype.isnative
 
-    def _pool(self, x: Array, y: Array, indices: Array | None) -> kernels.Pool:
-        """The pool for arrays of these strides."""
-        return self._pool_for(*self._memory(x, y, indices))
+    def _pool(self, x: Array, y: Array, indices: Array | None, pools: kernels.Pools | None = None) -> kernels.Pool:
+        """The pool for arrays of these strides, among the given ones or those of the plan."""
+        return self._pool_for(*self._memory(x, y, indices), self._pools if pools is None else pools)
 
     def _row_major_pool(self) -> kernels.Pool:
         """The pool for row-major arrays."""
@@ -441,15 +440,16 @@ class WindowPlan(kernels.PlainCall, Reducing):
         x, y, indices = (tuple(step * size * (n > 1) for step, n in zip(row_major(shape), shape, strict=True))
                          for shape, size in ((self.shape, itemsize), (self.output_shape, itemsize),
                                              (self.output_shape, INDEX.itemsize)))
-        return self._pool_for(x, (y, indices) if self.reduction.indexed else (y,), True)
+        return self._pool_for(x, (y, indices) if self.reduction.indexed else (y,), True, self._pools)
 
-    def _pool_for(self, x: Strides, results: tuple[Strides, ...], contiguous: bool) -> kernels.Pool:
+    def _pool_for(self, x: Strides, results: tuple[Strides, ...], contiguous: bool,
+                  pools: kernels.Pools) -> kernels.Pool:
         key = x, results, contiguous
-        pool = self._pools.get(key)
+        pool = pools.get(key)
         if pool is None:
-            if len(self._pools) >= MOST_POOLS:
-                self._pools.clear()
+            if len(pools) >= MOST_POOLS:
+                pools.clear()
             with kernels.cpu.DefaultFloats():
                 pool = kernels.Pool(layout.setup_of(self.request, x, results, contiguous))
-            self._pools[key] = pool
+            pools[key] = pool
         return pool
