@@ -81,7 +81,7 @@ def test_workflows_name_what_there_is(workflow: Path) -> None:
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
     files = re.findall(r"(?<![\w/])(?:\./)?((?:tests|tools|\.ci|\.github)/[\w./-]+\w)", text)
     assert [file for file in files if not (ROOT / file).exists()] == []
-    assert set(re.findall(r"--group (\w+)", text)) <= set(groups)
+    assert set(re.findall(r"--group ([\w-]+)", text)) <= set(groups)
     assert [use for use in re.findall(r"uses: (\S+)", text) if not re.fullmatch(r"\./\S+|\S+@[0-9a-f]{40}", use)] == []
 
 
