@@ -251,15 +251,23 @@ def share_scales() -> None:
 
 def share_tuned_plans() -> None:
     """A plan is called while another thread tunes it, so that the pools that calls are using are replaced."""
-    plan = onnxpool.MaxPool(kernel_shape=3).plan(SMALL.shape, SMALL.dtype)
+    from onnxpool.planning import layout, ways
+
+    plan: Any = onnxpool.MaxPool(kernel_shape=3).plan(SMALL.shape, SMALL.dtype)
     expected, tuned = plan(SMALL).tobytes(), threading.Event()
-    plan.tuned(seconds=0.001)
+    (memory,) = plan._pools
+    plan.tuned(SMALL, seconds=0.001)
+    (key,) = ways.learned
+    one, other, *_ = (way._replace(threads=1) for way in layout.pools_of(plan.request, *memory))
 
     def tune() -> int:
-        for _ in range(20_000):
-            plan.tuned()
+        before = plan._pools
+        for _ in range(2000):
+            for ways.learned[key] in (one, other):
+                plan.tuned(SMALL)
+                plan(SMALL)
         tuned.set()
-        return 0
+        return int(plan._pools is before)
 
     def call() -> int:
         wrong = 0

@@ -4,15 +4,23 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
 
 cdef extern from *:
     """
-    /* A place that is set once, and read by any thread without a lock. */
+    #include <structmember.h>
+    /* Places that any thread reads without a lock. One is set once, others are replaced. */
     #define onnxpool_known(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
+    #define onnxpool_replace(place, value) __atomic_exchange_n(place, value, __ATOMIC_ACQ_REL)
     static int onnxpool_settle(PyObject **place, PyObject *value) {
         PyObject *none = NULL;
         return __atomic_compare_exchange_n(place, &none, value, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     }
+    /* Where objects keep the value of an entry in their class's __slots__; 0 for other attributes. */
+    static Py_ssize_t onnxpool_offset(PyObject *slot) {
+        return Py_TYPE(slot) == &PyMemberDescr_Type ? ((PyMemberDescrObject *)slot)->d_member->offset : 0;
+    }
     """
     PyObject* onnxpool_known(PyObject** place) noexcept
+    PyObject* onnxpool_replace(PyObject** place, PyObject* value) noexcept
     bint onnxpool_settle(PyObject** place, PyObject* value) noexcept
+    Py_ssize_t onnxpool_offset(object slot) noexcept
 
 cdef enum:
     SCALARS = 4  # inputs of a quantised operator after X
@@ -183,13 +191,15 @@ cdef class PlainPool:
         self.pool._run(&operands, threads)
 
 
+@cython.trashcan(True)
 cdef class Pools(dict):
     """The pools of a plan, by the strides of arrays, and the one for plain arrays, once there is one.
 
-    Any thread may add to them. The pool for plain arrays stays as long as this object, so that calls need not count
-    references to it: threads that change the same count wait for each other.
+    Any thread may add to them. They stay as long as their plan, and the pool for plain arrays as long as they do, so
+    that calls need not count references to either: threads that change the same count wait for each other.
     """
     cdef PyObject* _plain
+    cdef Pools _replaced  # the plan's pools before these, which calls of other threads may still be using
 
     def __dealloc__(self):
         Py_XDECREF(self._plain)
@@ -224,20 +234,46 @@ cdef call_plain(PlainPool plain, plan, x, tuple inputs, out, num_threads):
     return results
 
 
+cdef Py_ssize_t pools_at = 0  # the offset of a plan's pools
+
+
+def locate_pools(cls):
+    """Decorate a class of plans: find where they keep `_pools`, because looking up an attribute counts references."""
+    global pools_at
+    pools_at = onnxpool_offset(cls._pools)
+    if not pools_at:
+        raise TypeError(f"{cls.__name__}: plans need a slot _pools")
+    return cls
+
+
+cdef inline PyObject** place_of_pools(plan) noexcept:
+    return <PyObject**> (<char*> <PyObject*> plan + pools_at)
+
+
 @cython.auto_pickle(False)  # plans define how they are pickled
 cdef class PlainCall:
     """Makes a plan callable in compiled code, because calling a Python method takes as long as pooling a small array.
 
-    The plan has `Pools` called `_pools`. Its methods `_rule` and `_team` turn other arguments into parameters, and its
-    method `_call` handles all other calls.
+    The plan's class has a slot `_pools`, which `locate_pools` has found. The plan's methods `_rule` and `_team` turn
+    other arguments into parameters, and its method `_call` handles all other calls.
     """
 
     def __call__(self, x, *inputs, out=None, num_threads=None):
         """Run the operator on an array of the plan's shape and dtype, as `Plan` says."""
-        cdef Pools pools = self._pools
-        cdef PyObject* plain = onnxpool_known(&pools._plain)
+        cdef PyObject* pools = onnxpool_known(place_of_pools(self))
+        cdef PyObject* plain = NULL
+        if pools != NULL:
+            plain = onnxpool_known(&(<Pools> pools)._plain)
         if plain != NULL and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
             results = call_plain(<PlainPool> plain, self, x, inputs, out, num_threads)
             if results is not None:
                 return results
         return self._call(x, inputs, out, num_threads)
+
+    def _renew(self):
+        """Make pools anew in the next calls."""
+        cdef Pools pools = Pools()
+        Py_INCREF(pools)
+        cdef PyObject* replaced = onnxpool_replace(place_of_pools(self), <PyObject*> pools)
+        pools._replaced = <Pools> replaced
+        Py_DECREF(<Pools> replaced)

@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from ..planning.layout import Setup
 from ..planning.quantisation import Rule
 from ..windows import Axis
+
+Class = TypeVar("Class", bound="type[PlainCall]")
 
 RUN_POOL: object  # a capsule: see operands.pxd
 
@@ -38,5 +40,8 @@ class Pools(dict[Any, Pool]):
     def plain(self) -> PlainPool | None: ...
     def settle(self, plain: PlainPool) -> None: ...
 
+def locate_pools(cls: Class) -> Class: ...
+
 class PlainCall:
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any: ...
+    def _renew(self) -> None: ...

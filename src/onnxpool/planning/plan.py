@@ -149,6 +149,7 @@ class Cropped(Reducing):
         return delivered(y, out)
 
 
+@kernels.locate_pools
 class WindowPlan(kernels.PlainCall, Reducing):
     """
     The plan of an operator that reduces windows along some axes of an array.
@@ -175,7 +176,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
     _mends: bool  # whether some results for arrays with NaNs have to be set after the loops
     _picked: tuple[slice | int, ...] | None  # the index of the results in X, if they are elements
     _wide: "WindowPlan | None"  # plan for the dtype to which elements are converted, if any
-    _pools: kernels.Pools  # by `Memory`; replaced as a whole by `tuned`, because calls of other threads may use it
+    _pools: kernels.Pools  # by `Memory`; replaced only by `_renew`, since calls read it without counting a reference
     _quantised: bool
     _optional_zeros: bool  # whether zero points may be left out
 
@@ -286,7 +287,11 @@ class WindowPlan(kernels.PlainCall, Reducing):
                 pools = layout.pools_of(self.request, *memory)
             calls = [partial(pool.run, x, y, team, rule, indices) for pool in pools.values()]
             ways.learned[key] = [*pools][ways.fastest(calls, seconds)]._replace(threads=team)
-        self._freeze(_pools=kernels.Pools())
+        with kernels.cpu.DefaultFloats():
+            stale = any(pool.setup != layout.setup_of(self.request, *memory)
+                        for memory, pool in self._pools.copy().items())
+        if stale:
+            self._renew()
         return self
 
     # Running
