@@ -18,7 +18,7 @@ from .errors import Place, PoolError, PoolTypeError
 from .frozen import Frozen
 from .hints import hinted
 from .kernels.cpu import DefaultFloats
-from .keys import MOST_KEPT, remembered
+from .keys import MOST_KEPT, forget_calls, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -315,6 +315,9 @@ class Operator(Frozen):
         PoolTypeError
             If the operator does not allow a dtype or a kind of argument.
         """
+        return self._call(x, inputs, out, num_threads)
+
+    def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
         if type(x) is not np.ndarray:
             x = as_array(self.label, x)
         plan = self._recent()
@@ -377,6 +380,7 @@ def clear_caches() -> None:
     """
     from .planning.quantisation import ratio_of
 
+    forget_calls()
     for cache in (remembered, _plan, dtype_name, ratio_of):
         cache.cache_clear()
 

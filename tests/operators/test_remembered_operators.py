@@ -1,5 +1,9 @@
 """Functions remember the operators that they made, but never take one for another."""
 
+import gc
+import random
+import sys
+
 import numpy as np
 import pytest
 
@@ -51,3 +55,52 @@ def test_changed_arguments_are_seen():
     onnxpool.max_pool(X, shape)
     shape[1] = 3
     assert onnxpool.max_pool(X, shape).shape == (1, 1, 5, 4)
+
+
+def outcome(make, arguments):
+    """What makes the operator: the operator, or the error."""
+    try:
+        return make(onnxpool.MaxPool, **arguments)
+    except (TypeError, ValueError) as error:
+        return type(error), str(error)
+
+
+def test_functions_take_what_the_class_takes():
+    """Any sequence of calls gives operators and errors like those of the class, although many arguments are equal."""
+    draw = random.Random(7)
+    good, bad = [1, 2, 1000], [True, 1.0, 2.0, np.int64(1), False, None, "1"]
+
+    def item():
+        return draw.choice(good if draw.random() < 0.8 else bad)
+
+    def argument():
+        kind = draw.choice([None, tuple, list, np.array])
+        return item() if kind is None else kind([item() for _ in range(2)])
+
+    found = [[argument() for _ in range(3)] for _ in range(150)]
+    kept = 0
+    for _ in range(6000):
+        given = dict(zip(("kernel_shape", "strides", "dilations"), draw.choice(found), strict=True))
+        made = outcome(onnxpool.keys.made, given)
+        assert made == outcome(lambda cls, **arguments: cls(**arguments), given), given
+        kept += isinstance(made, onnxpool.MaxPool)
+    assert kept > 500
+
+
+@pytest.mark.parametrize(("shape", "change"), [
+    ([3], lambda shape: shape.append(3)),
+    ([3], lambda shape: shape.__setitem__(0, 1)),
+    (np.array([3]), lambda shape: shape.__setitem__(0, 1)),
+])
+def test_an_object_that_changes_is_another_argument(shape, change):
+    made = onnxpool.keys.made
+    for _ in range(3):
+        assert made(onnxpool.MaxPool, kernel_shape=shape) == onnxpool.MaxPool(kernel_shape=shape)
+        change(shape)
+
+
+def test_cleared_caches_keep_no_operator():
+    operator = onnxpool.keys.made(onnxpool.MaxPool, kernel_shape=(5, 7))
+    onnxpool.clear_caches()
+    gc.collect()
+    assert sys.getrefcount(operator) == 2  # the variable's, and the argument's

@@ -14,6 +14,7 @@ from .pool import PlainCall as PlainCall
 from .pool import PlainPool as PlainPool
 from .pool import Pool as Pool
 from .pool import Pools as Pools
+from .pool import RecentCall as RecentCall
 from .pool import locate_pools as locate_pools
 
 available = cpu.instruction_sets

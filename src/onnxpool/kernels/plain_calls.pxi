@@ -250,6 +250,17 @@ cdef inline PyObject** place_of_pools(plan) noexcept:
     return <PyObject**> (<char*> <PyObject*> plan + pools_at)
 
 
+cdef plain_results(plan, x, tuple inputs, out, num_threads):
+    """The results of a `PlainCall` for plain arrays, or None for other arguments."""
+    cdef PyObject* pools = onnxpool_known(place_of_pools(plan))
+    cdef PyObject* plain = NULL
+    if pools != NULL:
+        plain = onnxpool_known(&(<Pools> pools)._plain)
+    if plain == NULL or not (num_threads is None or (type(num_threads) is int and num_threads > 0)):
+        return None
+    return call_plain(<PlainPool> plain, plan, x, inputs, out, num_threads)
+
+
 @cython.auto_pickle(False)  # plans define how they are pickled
 cdef class PlainCall:
     """Makes a plan callable in compiled code, because calling a Python method takes as long as pooling a small array.
@@ -260,15 +271,8 @@ cdef class PlainCall:
 
     def __call__(self, x, *inputs, out=None, num_threads=None):
         """Run the operator on an array of the plan's shape and dtype, as `Plan` says."""
-        cdef PyObject* pools = onnxpool_known(place_of_pools(self))
-        cdef PyObject* plain = NULL
-        if pools != NULL:
-            plain = onnxpool_known(&(<Pools> pools)._plain)
-        if plain != NULL and (num_threads is None or (type(num_threads) is int and num_threads > 0)):
-            results = call_plain(<PlainPool> plain, self, x, inputs, out, num_threads)
-            if results is not None:
-                return results
-        return self._call(x, inputs, out, num_threads)
+        results = plain_results(self, x, inputs, out, num_threads)
+        return self._call(x, inputs, out, num_threads) if results is None else results
 
     def _renew(self):
         """Make pools anew in the next calls."""
@@ -277,3 +281,21 @@ cdef class PlainCall:
         cdef PyObject* replaced = onnxpool_replace(place_of_pools(self), <PyObject*> pools)
         pools._replaced = <Pools> replaced
         Py_DECREF(<Pools> replaced)
+
+
+@cython.auto_pickle(False)
+cdef class RecentCall:
+    """Makes an operator callable in compiled code, for arrays like those of the call before.
+
+    The operator's slot `_recent` has a weak reference to the plan of that call. The method `_call` handles all other
+    calls.
+    """
+
+    def __call__(self, x, *inputs, out=None, num_threads=None):
+        """Pool an array, as `Operator` says."""
+        plan = self._recent()
+        if isinstance(plan, PlainCall):
+            results = plain_results(plan, x, inputs, out, num_threads)
+            if results is not None:
+                return results
+        return self._call(x, inputs, out, num_threads)

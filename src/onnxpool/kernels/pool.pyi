@@ -8,7 +8,7 @@ from ..planning.layout import Setup
 from ..planning.quantisation import Rule
 from ..windows import Axis
 
-Class = TypeVar("Class", bound="type[PlainCall]")
+_Class = TypeVar("_Class", bound="type[PlainCall]")
 
 RUN_POOL: object  # a capsule: see operands.pxd
 
@@ -40,8 +40,10 @@ class Pools(dict[Any, Pool]):
     def plain(self) -> PlainPool | None: ...
     def settle(self, plain: PlainPool) -> None: ...
 
-def locate_pools(cls: Class) -> Class: ...
+def locate_pools(cls: _Class) -> _Class: ...
 
 class PlainCall:
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any: ...
     def _renew(self) -> None: ...
+
+class RecentCall: ...  # operators declare what they return

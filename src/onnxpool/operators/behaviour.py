@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
-from .. import schemas
+from .. import kernels, schemas
 from ..arrays import dtype_name
 from ..base import Operator
 from ..dtypes import DTYPES, MOMENTS
@@ -82,7 +82,7 @@ def checked_axes(label: str, axes: tuple[int, ...], shape: tuple[int, ...]) -> t
     return tuple(places)
 
 
-class Reducing(OneResult):
+class Reducing(kernels.RecentCall, OneResult):
     """An operator that reduces windows."""
 
     __slots__ = ()
