@@ -87,3 +87,28 @@ def test_whole_means_of_large_integers_hold_few_mebibytes(axes: tuple[int, ...] 
     except NotImplementedError as reason:
         pytest.skip(str(reason))
     assert held <= 8 * PROMISED
+
+
+@pytest.mark.parametrize(("dtype", "shape", "kernel", "more"), [
+    ("float16", (1, 1, 1 << 19), 467_021, {"strides": 2, "pads": 467_020}),
+    ("float32", (1, 1, 1 << 19), 300_000, {}),
+    ("int8", (1, 349_525, 3), 174_763, {"channels_last": True}),
+    ("float32", (1, 100_000, 64), 50_000, {"channels_last": True, "pads": 49_999}),
+    ("float64", (1, 2000, 1500), 1200, {"channels_last": True}),
+])
+def test_windows_beyond_a_mebibyte(dtype: str, shape: tuple[int, ...], kernel: int, more: dict[str, object]) -> None:
+    """They take about twice their size. With less, each tile has a single window, which once took up to a minute."""
+    plan = onnxpool.MaxPool(kernel_shape=[kernel], **more).plan(shape, dtype)
+    x = array(shape, dtype)
+    y = plan(x)
+    setup = plan._row_major_pool().setup
+    (axis,), tile = setup.axes, setup.stages[0].tile
+    tiles = -(-axis.out // tile.windows[0])
+    assert tiles * axis.read_by(tile.windows[0]) <= 20 * axis.size
+    scratch = Scratch()
+    scratch.call = lambda: plan(x, out=y, num_threads=1)
+    try:
+        held = scratch.track_scratch()
+    except NotImplementedError as reason:
+        pytest.skip(str(reason))
+    assert held <= max(1, 2.3 * kernel * tile.lanes * 4 / PROMISED) * PROMISED

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from ..windows import Axis, ceil_div
 
-MOST = 1_000_000  # bytes per thread; a larger tile is cut whatever it costs, because callers are promised about 1 MiB
+# Bytes per thread, because callers are promised about 1 MiB: a larger tile is cut whatever that costs, unless a window
+# is so large that tiles of this size would read most elements again and again.
+MOST, MOST_WINDOWS = 1_000_000, 2  # bytes; times the bytes of a single window
 # A problem that several threads solve has 4 to 16 tasks of about LARGE elements and results, unless it is smaller. With
 # 16 tasks, whose tiles read more of their borders again, and from twice as many elements on, two threads took 1.2 times
 # as long (Zen 3, float32, channels last, 0.5 to 4 MB).
@@ -171,13 +173,15 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
     _, items, lanes = extents
     tile = within or Tile(items, tuple([axis.out for axis in axes]), min(lanes, lane_values[1]))
     held = volume(tile)
+    most = MOST if held <= MOST else max(
+        MOST, MOST_WINDOWS * volume(Tile(1, (1,) * len(axes), min(tile.lanes, lane_values[0]))))
     while True:
         wanted = held > room
-        if not wanted and held <= MOST:
+        if not wanted and held <= most:
             return tile
         more, smaller = halved(tile, work, lane_values[0], grain)
         fits = volume(smaller)
-        if not ((wanted and more <= MOST_EXTRA) or held > max(MOST, fits)):
+        if not ((wanted and more <= MOST_EXTRA) or held > max(most, fits)):
             return tile
         tile, held = smaller, fits
 
