@@ -367,5 +367,8 @@ def shown(value: object) -> str:
     """A value from a client as text for a message, shortened if it is long."""
     if isinstance(value, (list, dict)) and len(value) > 16:
         return f"a {type(value).__name__} of {len(value)}"
-    text = repr(value) if not isinstance(value, int) or abs(value) < 1 << 64 else "an integer beyond 64 bits"
+    try:
+        text = repr(value) if not isinstance(value, int) or abs(value) < 1 << 64 else "an integer beyond 64 bits"
+    except RecursionError:  # newer Pythons can parse JSON that is nested deeper than they can show
+        return f"a deeply nested {type(value).__name__}"
     return text if len(text) <= 100 else f"{text[:100]}..."

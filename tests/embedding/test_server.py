@@ -26,7 +26,7 @@ import peaks
 import server
 from model_files import typed
 from numpy.typing import NDArray
-from protocol import DTYPES, Limits, RequestError, Signature, decode
+from protocol import DTYPES, Limits, RequestError, Signature, decode, shown
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
 from tritonclient.utils import InferenceServerException
 
@@ -222,6 +222,17 @@ def test_null_is_nothing() -> None:
 
 
 # Malformed requests
+
+
+def test_nesting_beyond_the_stack() -> None:
+    """JSON that Python cannot parse, and a value that it cannot show, are described instead."""
+    depth = 1_000_000
+    with pytest.raises(RequestError, match="nested too deeply"):
+        decode(b"[" * depth, None, [], [], Limits())
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    assert shown(value) == "a deeply nested list"
 
 
 @pytest.mark.parametrize("request_", malformed.REQUESTS, ids=lambda request: request.kind)

@@ -157,22 +157,27 @@ cdef inline Py_ssize_t parts_of(const Job* job, const Call* call, int threads) n
     return n if n >= FEWEST_PARTS * threads else 0
 
 
+cdef void run_share(const Job* job, const Call* call, Py_ssize_t task, char* memory, const Sharing* sharing,
+                    int share) noexcept nogil:
+    """Run one thread's share of a task."""
+    cdef float_state saved = enter_default_floats()
+    cdef Sharing own = sharing[0]
+    own.share = share
+    run_task(job, call, task, memory, &own)
+    leave_default_floats(saved)
+
+
 cdef void share_task(const Job* job, const Call* call, Team* team, Py_ssize_t task, char* memory,
                      Py_ssize_t room) noexcept nogil:
     """Run a task with all threads. The memory for the totals of their shares follows that of the threads."""
     cdef Py_ssize_t parts = parts_of(job, call, team.threads)
     cdef int raised = 0
-    cdef Sharing sharing = Sharing(0, team.threads, parts, memory + team.threads * room, &raised), own
-    cdef float_state state
+    cdef Sharing sharing = Sharing(0, team.threads, parts, memory + team.threads * room, &raised)
+    cdef const Sharing* all_shares = &sharing  # so that threads do not each take a copy
     cdef int share
-    with parallel(num_threads=team.threads):
-        state = enter_default_floats()
-        for share in prange(team.threads, schedule="static"):
-            own = sharing
-            own.share = share
-            run_task(job, call, task, memory + threadid() * room, &own)
-            end_task(team)
-        leave_default_floats(state)
+    for share in prange(team.threads, num_threads=team.threads, schedule="static"):
+        run_share(job, call, task, memory + threadid() * room, all_shares, share)
+        end_task(team)
     sharing.share = sharing.shares
     run_task(job, call, task, memory, &sharing)
 

@@ -4,5 +4,5 @@ from .job cimport Scratch
 cdef extern from "units.h" nogil:
     ctypedef struct Unit:
         const char* name
-        void (*run)() noexcept
+        void (*run)() noexcept nogil
         Scratch scratch
