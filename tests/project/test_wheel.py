@@ -3,9 +3,11 @@
 These tests need only NumPy and pytest. A release runs them on every wheel.
 """
 
+import importlib
 import importlib.metadata
 import itertools
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -129,6 +131,14 @@ def test_every_instruction_set_gives_the_same_bits():
     """Each instruction set that is built and supported here can be selected, and none changes a result."""
     digests = {isa: run("-c", DIGEST, ONNXPOOL_ISA=isa) for isa in kernels.available()}
     assert len(set(digests.values())) == 1, digests
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc has a library and versions of such functions")
+def test_functions_of_libm_have_versions():
+    """Loops are linked with libm. Otherwise their calls have no version, and glibc takes its oldest pow."""
+    loops = Path(importlib.import_module("onnxpool.kernels.units_common").__file__).read_bytes()
+    assert b"\0pow\0" in loops
+    assert b"\0libm.so.6\0" in loops
 
 
 def test_errors_name_the_operator():
