@@ -75,8 +75,10 @@ def test_first_plans_do_not_see_the_floating_point_state_of_the_caller() -> None
 
 
 FORKED = """
-import os, signal, sys, threading, time
+import os, signal, sys, threading, time, warnings
 import numpy as np, onnxpool
+
+warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn about forks of a process with threads
 
 class Slow:
     def find_spec(self, name, path=None, target=None):
