@@ -56,7 +56,7 @@ REQUESTS = [
     Malformed("cut JSON", GOOD[:-1], "not JSON"),
     Malformed("not UTF-8", b'{"inputs": "\xff\xfe"}', "not JSON"),
     Malformed("deep JSON", b"[" * 60_000, "not JSON"),
-    Malformed("a deep list", b"[" * 30_000 + b"]" * 30_000, "the request is "),  # not JSON, or a list, as Python sees it
+    Malformed("a deep list", b"[" * 30_000 + b"]" * 30_000, "the request is "),  # not JSON, or a list
     Malformed("a number of many digits", b'{"id": ' + b"9" * 50_000 + b"}", "not JSON"),
     Malformed("a list", b"[]", "the request is []; it must be an object"),
     Malformed("id", b'{"id": 7, "inputs": []}', "id is 7; it must be a string"),
