@@ -13,6 +13,7 @@ from host import (
     LARGE,
     LIMIT,
     PROMPT,
+    WORKERS,
     ended_well,
     first_parallel_call_works,
     fork,
@@ -49,7 +50,7 @@ def interrupt(team: int) -> None:
     def elsewhere() -> None:
         before = running()
         parallel_call_works()
-        assert running() == before + 1
+        assert running() == before + WORKERS
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(elsewhere).result()
