@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 import scenarios_forks
 import scenarios_threads
-from float_states import needs_states
+from float_states import needs_flushing, needs_states
 from programs import launch
 from support import TESTS
 
@@ -103,7 +103,7 @@ def test_interrupt_beside_a_call() -> None:
 
 
 @needs_states
-@pytest.mark.parametrize("name", ["float_state", "workers_of_another_state"])
+@pytest.mark.parametrize("name", ["float_state", pytest.param("workers_of_another_state", marks=needs_flushing)])
 def test_float_state(name: str) -> None:
     """The caller's rounding mode, flushing of subnormals and traps leak neither in nor out."""
     scenario("state", name)

@@ -1,6 +1,7 @@
 """The floating-point state of the calling thread: rounding, flushing of subnormals, traps, and the flags of exceptions.
 
-A state is a number: MXCSR on x86-64; on aarch64 the control register FPCR, with the flags of FPSR above its 32 bits.
+A state is a number: MXCSR on x86-64; on aarch64 the control register FPCR, with the flags of FPSR above its 32 bits; on
+other processors the rounding mode, with glibc's numbers of traps and flags above its 2 bits, 32 bits each.
 """
 
 import ctypes
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 PROCESSOR = platform.machine() if platform.system() == "Linux" else ""
+EXCEPTIONS = {"ppc64le": 0x3e000000, "riscv64": 0x1f, "s390x": 0xf80000}  # FE_ALL_EXCEPT; the lowest bit is inexact
 
 if PROCESSOR == "x86_64":
     DEFAULT = 0x1f80
@@ -85,10 +87,34 @@ elif PROCESSOR == "aarch64":
         for setter, part in zip(SETTERS, (word & 0xffffffff, word >> 32), strict=True):
             setter(part)
 
+elif PROCESSOR in EXCEPTIONS and os.confstr("CS_GNU_LIBC_VERSION"):  # other libraries lack some of these functions
+    ALL, MATH = EXCEPTIONS[PROCESSOR], ctypes.CDLL("libm.so.6")
+    STATES = {
+        "default": 0,
+        "towards zero": 1,
+        "up": 3 if PROCESSOR == "riscv64" else 2,
+        "down": 2 if PROCESSOR == "riscv64" else 3,
+        "unmasked": (ALL & ALL - 1) << 2,  # RISC-V has no traps
+    }
+
+    def get() -> int:
+        """The state of this thread."""
+        return int(MATH.fegetround() | MATH.fegetexcept() << 2 | MATH.fetestexcept(ALL) << 34)
+
+    def put(word: int) -> None:
+        """Set the state of this thread."""
+        traps, flags = word >> 2 & 0xffffffff, word >> 34
+        MATH.fedisableexcept(ALL & ~traps)
+        MATH.feclearexcept(ALL)
+        MATH.fesetexcept(flags)
+        MATH.fesetround(word & 3)
+        MATH.feenableexcept(traps)
+
 else:
     STATES = {}
 
-needs_states = pytest.mark.skipif(not STATES, reason="sets the control register of x86-64 or aarch64")
+needs_states = pytest.mark.skipif(not STATES, reason="knows only the states of some processors on Linux")
+needs_flushing = pytest.mark.skipif("both" not in STATES, reason="only x86-64 and aarch64 flush subnormals to zero")
 
 
 @contextmanager

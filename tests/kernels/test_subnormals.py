@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from float_states import flushes, needs_states, state
+from float_states import flushes, needs_flushing, state
 from oracle import DTYPES, FORMATS
 from support import FLOAT_NAMES
 
 import onnxpool
 
 
-@needs_states
+@needs_flushing
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_subnormals_whatever_the_caller_flushes(dtype, threads):
