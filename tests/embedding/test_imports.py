@@ -69,8 +69,8 @@ print(hashlib.sha256(b"".join(y.tobytes() for y in results)).hexdigest(), shapes
 @needs_states
 def test_first_plans_do_not_see_the_floating_point_state_of_the_caller() -> None:
     """Modules that the first plan imports compute their constants in the default state, and the caller's flags stay."""
-    names = ("default", "up, both" if "up, both" in STATES else "up", "unmasked")
-    found = {name: launch("-c", IN_A_STATE, name) for name in names}
+    names = ("default", "up" if "up, both" not in STATES else "up, both", "unmasked")
+    found = {name: launch("-c", IN_A_STATE, name) for name in names if name in STATES}
     assert {name: (done.returncode, done.stderr) for name, done in found.items()} == dict.fromkeys(found, (0, ""))
     assert len({done.stdout for done in found.values()}) == 1
 
