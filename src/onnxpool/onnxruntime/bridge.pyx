@@ -70,7 +70,7 @@ from . import nodes
 
 cdef extern from *:
     """
-    __attribute__((visibility("default"))) void *RegisterCustomOps(void *options, const void *base);
+    Py_EXPORTED_SYMBOL void *RegisterCustomOps(void *options, const void *base);
     """
 
 cdef extern from "Python.h":

@@ -8,9 +8,11 @@
 
 #include <Python.h>
 #include <stdint.h>
-#include <time.h>
 #ifdef _OPENMP
 #include <omp.h>
+#endif
+#ifndef _WIN32
+#include <time.h>
 #endif
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -24,6 +26,11 @@ typedef struct {
 
 enum { INTERVAL = 50000000 };
 
+#ifdef _WIN32
+/* Ticks of up to 16 ms are fine enough. <windows.h> declares this, but its macros have names that are used here. */
+__declspec(dllimport) unsigned long long __stdcall GetTickCount64(void);
+static inline int64_t clock_now(void) { return (int64_t)GetTickCount64() * 1000000; }
+#else
 static inline int64_t clock_now(void) {
     struct timespec now;
 #ifdef CLOCK_MONOTONIC_COARSE
@@ -33,6 +40,7 @@ static inline int64_t clock_now(void) {
 #endif
     return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
 }
+#endif
 
 static inline int may_handle_signals(void) {
 #ifdef __linux__

@@ -41,24 +41,40 @@ static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, pt
     *high = behind < *low ? *low : behind > a->size ? a->size : (ptrdiff_t)behind;
 }
 
-/* A window that may overhang the input, and the number of taps less than a distance after its first one. One formula in
- * two widths, because 128-bit arithmetic is slow and long, and only axes with huge attributes need it. */
+/* The number of taps less than a distance after the first one, in two widths. The wide one bisects, because
+ * divisions of 128 bits call a function of the compiler's library, which clang does not link on Windows. */
+static inline int64_t narrow_taps_before(int64_t distance, const Axis *a) {
+    if (distance <= 0)
+        return 0;
+    const int64_t taps = a->dilation == 1 ? distance : (distance + a->dilation - 1) / a->dilation;
+    return taps < a->kernel ? taps : a->kernel;
+}
+static inline int64_t wide_taps_before(wide_int distance, const Axis *a) {
+    int64_t least = 0, most = a->kernel;
+    if (a->dilation == 1)
+        return distance <= 0 ? 0 : distance < most ? (int64_t)distance : most;
+    while (least < most) {
+        const int64_t tap = least + (most - least) / 2;
+        if ((wide_int)tap * a->dilation < distance)
+            least = tap + 1;
+        else
+            most = tap;
+    }
+    return least;
+}
+
+/* A window that may overhang the input. One formula in two widths, because 128-bit arithmetic is slow and long, and only
+ * axes with huge attributes need it. */
 #define BORDER(window_at_border, taps_before, number)                                                       \
-    static inline number taps_before(number distance, const Axis *a) {                                      \
-        if (distance <= 0)                                                                                  \
-            return 0;                                                                                       \
-        const number taps = a->dilation == 1 ? distance : (distance + a->dilation - 1) / a->dilation;       \
-        return taps < a->kernel ? taps : a->kernel;                                                         \
-    }                                                                                                       \
     static inline Window window_at_border(const Axis *a, ptrdiff_t w) {                                     \
         const number place = (number)w * a->stride - a->pad, end = a->size - place;                         \
-        const number skipped = taps_before(-place, a), inside = taps_before(end, a) - skipped;              \
+        const int64_t skipped = taps_before(-place, a), inside = taps_before(end, a) - skipped;             \
         Window window = {0, 0, (ptrdiff_t)skipped, 0};                                                      \
         if (inside > 0) {                                                                                   \
-            window.first = (ptrdiff_t)(place + skipped * a->dilation);                                      \
+            window.first = (ptrdiff_t)(place + (number)skipped * a->dilation);                              \
             window.taps = (ptrdiff_t)inside;                                                                \
         }                                                                                                   \
-        window.count = (double)(a->counts_pads ? taps_before(end + a->pad_end, a) : (number)window.taps);   \
+        window.count = (double)(a->counts_pads ? taps_before(end + a->pad_end, a) : (int64_t)window.taps);  \
         return window;                                                                                      \
     }
 BORDER(narrow_window_at, narrow_taps_before, int64_t)

@@ -13,11 +13,7 @@
 #include <stdint.h>
 
 #include "shared_limits.h"
-
-typedef struct {
-    int threads;           /* number of threads, including the calling one */
-    int64_t begun, worked; /* start of the call, and end of the calling thread's last task, in nanoseconds */
-} Team;
+#include "team_type.h"
 
 #ifdef _OPENMP
 #include <omp.h>

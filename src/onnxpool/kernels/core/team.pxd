@@ -1,6 +1,6 @@
 """Decides which calls get a team of threads. All modules that include this share the state in team.h."""
 
-cdef extern from "team.h":
+cdef extern from "team_type.h":
     ctypedef struct Team:
         int threads
 
