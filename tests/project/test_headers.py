@@ -138,8 +138,11 @@ def test_translated_modules_compile_for_windows(windows: str, module: str, tmp_p
     compiler = command_of(windows)
     path = SOURCES / f"{module}.pyx"
     code = tmp_path / f"{path.stem}.c"
-    subprocess.run([sys.executable, "-m", "cython", "-3", "-Xcdivision=True", "-I", str(SOURCES.parent), "--module-name",
-                    f"onnxpool.{module.replace('/', '.')}", str(path), "-o", str(code)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "cython", "-3", "-Xcdivision=True", "-I", str(SOURCES.parent),
+         "--module-name", f"onnxpool.{module.replace('/', '.')}", str(path), "-o", str(code)],
+        check=True, capture_output=True,
+    )
     (tmp_path / "isas.h").write_text(fill("isas.h", prepare="(void)0", rows=""))
     (tmp_path / "table.h").write_text(fill("units_table.h", declared="", units=""))
     text = source(code.name)
