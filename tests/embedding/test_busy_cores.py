@@ -7,7 +7,7 @@ import pytest
 
 from onnxpool import about
 
-pytestmark = pytest.mark.skipif(about.config()["openmp"] is None, reason="built without OpenMP")
+pytestmark = pytest.mark.skipif(not about.config()["openmp"], reason="built without OpenMP")
 
 PROGRAM = """
 import os, time

@@ -9,28 +9,30 @@ import ctypes.util
 import mmap
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
-PROCESSOR = platform.machine() if platform.system() == "Linux" else ""
+PROCESSOR = {"x86_64": "x86-64", "AMD64": "x86-64"}.get(platform.machine(), platform.machine())
 EXCEPTIONS = {"ppc64le": 0x3e000000, "riscv64": 0x1f, "s390x": 0xf8}  # FE_ALL_EXCEPT; the lowest bit is inexact
+DEFAULT = 0x1f80
+STATES_OF_MXCSR = {
+    "default": DEFAULT,
+    "flush to zero": 0x9f80,
+    "subnormals are zeros": 0x1fc0,
+    "both": 0x9fc0,
+    "down": 0x3f80,
+    "up": 0x5f80,
+    "towards zero": 0x7f80,
+    "up, both": 0xdfc0,
+    "unmasked": DEFAULT & ~0x0e80,  # invalid, division by zero, overflow and underflow raise SIGFPE
+}
 
-if PROCESSOR == "x86_64":
-    DEFAULT = 0x1f80
-    STATES = {
-        "default": DEFAULT,
-        "flush to zero": 0x9f80,
-        "subnormals are zeros": 0x1fc0,
-        "both": 0x9fc0,
-        "down": 0x3f80,
-        "up": 0x5f80,
-        "towards zero": 0x7f80,
-        "up, both": 0xdfc0,
-        "unmasked": DEFAULT & ~0x0e80,  # invalid, division by zero, overflow and underflow raise SIGFPE
-    }
+if sys.platform == "linux" and PROCESSOR == "x86-64":
+    STATES = STATES_OF_MXCSR
     ROUNDINGS = {0x2000: 0x400, 0x4000: 0x800, 0x6000: 0xc00}  # of MXCSR, and of the x87 control word
     MXCSR = 28  # its offset in fenv_t
     MATH = ctypes.CDLL(ctypes.util.find_library("m"))
@@ -52,7 +54,19 @@ if PROCESSOR == "x86_64":
         changed[:2] = list(control.to_bytes(2, "little"))
         MATH.fesetenv(changed)
 
-elif PROCESSOR == "aarch64":
+elif sys.platform == "win32" and PROCESSOR == "x86-64":
+    STATES = STATES_OF_MXCSR
+    # Two functions, which use the 32 bytes of their caller's stack that are theirs: store the argument and load MXCSR
+    # from there; store MXCSR and load the result.
+    FUNCTIONS = bytes.fromhex("894c2408 0fae542408 c3 0fae5c2408 8b442408 c3")
+    KERNEL32 = ctypes.WinDLL("kernel32")
+    KERNEL32.VirtualAlloc.restype = ctypes.c_void_p
+    ADDRESS = KERNEL32.VirtualAlloc(None, len(FUNCTIONS), 0x3000, 0x40)  # committed, executable and writeable
+    ctypes.memmove(ADDRESS, FUNCTIONS, len(FUNCTIONS))
+    put = ctypes.CFUNCTYPE(None, ctypes.c_uint32)(ADDRESS)
+    get = ctypes.CFUNCTYPE(ctypes.c_uint32)(ADDRESS + FUNCTIONS.index(0xc3) + 1)
+
+elif sys.platform == "linux" and PROCESSOR == "aarch64":
     STATES = {
         "default": 0,
         "flush to zero": 1 << 24,
@@ -87,7 +101,8 @@ elif PROCESSOR == "aarch64":
         for setter, part in zip(SETTERS, (word & 0xffffffff, word >> 32), strict=True):
             setter(part)
 
-elif PROCESSOR in EXCEPTIONS and os.confstr("CS_GNU_LIBC_VERSION"):  # other libraries lack some of these functions
+elif sys.platform == "linux" and PROCESSOR in EXCEPTIONS and os.confstr("CS_GNU_LIBC_VERSION"):
+    # Other C libraries lack some of these functions.
     ALL, MATH = EXCEPTIONS[PROCESSOR], ctypes.CDLL("libm.so.6")
     STATES = {
         "default": 0,

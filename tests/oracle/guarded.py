@@ -3,15 +3,32 @@
 import ctypes
 import math
 import mmap
+import sys
 
 import numpy as np
 
 PAGE = mmap.PAGESIZE
-NO_ACCESS, READ, READ_WRITE = 0, mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
 CANARY = 0xA5
 
-libc = ctypes.CDLL(None, use_errno=True)
-libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+if sys.platform == "win32":
+    NO_ACCESS, READ, READ_WRITE = 1, 2, 4
+    system = ctypes.WinDLL("kernel32", use_last_error=True)
+    system.VirtualProtect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_ulong, ctypes.c_void_p)
+
+    def protect(address, size, access):
+        """Set the permissions of some pages."""
+        if not system.VirtualProtect(address, size, access, ctypes.byref(ctypes.c_ulong())):
+            raise ctypes.WinError(ctypes.get_last_error())
+
+else:
+    NO_ACCESS, READ, READ_WRITE = 0, mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
+    system = ctypes.CDLL(None, use_errno=True)
+    system.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+
+    def protect(address, size, access):
+        """Set the permissions of some pages."""
+        if system.mprotect(address, size, access):
+            raise OSError(ctypes.get_errno(), "mprotect")
 
 
 class Slot:
@@ -22,14 +39,9 @@ class Slot:
         self.memory = mmap.mmap(-1, self.size + 2 * PAGE)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         self.inside = np.frombuffer(self.memory, np.uint8, self.size, PAGE)
-        self.protect(0, PAGE, NO_ACCESS)
-        self.protect(PAGE + self.size, PAGE, NO_ACCESS)
+        protect(self.address, PAGE, NO_ACCESS)
+        protect(self.address + PAGE + self.size, PAGE, NO_ACCESS)
         self.place = slice(0, 0)
-
-    def protect(self, offset, size, access):
-        """Set the permissions of some pages."""
-        if libc.mprotect(self.address + offset, size, access):
-            raise OSError(ctypes.get_errno(), "mprotect")
 
     def hold(self, shape, dtype, at_end, fill=CANARY):
         """An array that ends at the page after it, or begins at the page before it; bytes around it are canaries."""
@@ -42,11 +54,11 @@ class Slot:
 
     def freeze(self):
         """Forbid writing."""
-        self.protect(PAGE, self.size, READ)
+        protect(self.address + PAGE, self.size, READ)
 
     def thaw(self):
         """Allow writing."""
-        self.protect(PAGE, self.size, READ_WRITE)
+        protect(self.address + PAGE, self.size, READ_WRITE)
 
     def untouched(self, *, array_too):
         """Whether the canaries around the array, and perhaps in it, are intact."""
