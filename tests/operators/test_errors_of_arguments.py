@@ -251,6 +251,7 @@ BOUNDED = {
 @pytest.mark.parametrize("case", BOUNDED)
 def test_work_is_bounded_by_the_data(case: str) -> None:
     """Attributes of any size get a result or an error, in the time and space of input and output."""
+    pytest.importorskip("resource", exc_type=ModuleNotFoundError)
     dtypes, body = BOUNDED[case]
 
     program(PRELUDE.replace("{dtypes}", dtypes) + f"        {body}\n")

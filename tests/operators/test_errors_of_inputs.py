@@ -80,7 +80,8 @@ def test_empty_spatial_axis_is_refused(operator: str, shape: tuple[int, ...]) ->
 
 
 STRANGERS = [
-    *("int16", "int32", "int64", "uint16", "uint32", "uint64", "bool", "complex64", "complex128", "longdouble"),
+    *("int16", "int32", "int64", "uint16", "uint32", "uint64", "bool", "complex64", "complex128"),
+    *(["longdouble"] if np.dtype("longdouble") != np.float64 else []),  # it is the same on some systems
     *("object", "U1", "S1", "V4", "datetime64[s]", "timedelta64[s]", [("a", "f4"), ("b", "f4")]),
 ]
 

@@ -2,10 +2,20 @@
 #ifndef ONNXPOOL_POWERS_H
 #define ONNXPOOL_POWERS_H
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 
 #include "vec.h"
+
+/* pow, with the exceptions that floats.h looks at. That of MinGW-w64 computes in x87 registers, which record others. */
+static inline double recorded_pow(double base, double p) {
+    const double result = pow(base, p);
+    volatile double extreme = result < DBL_MIN ? DBL_MIN : DBL_MAX;
+    if ((result < DBL_MIN && base > 0) || (result > DBL_MAX && base <= DBL_MAX))
+        extreme = extreme * extreme;
+    return result;
+}
 
 RARE double power(double x, double p) {
     double base = fabs(x), result = 1;
@@ -16,7 +26,7 @@ RARE double power(double x, double p) {
     if (p == 3)
         return base * base * base;
     if (p != floor(p) || p > 64)
-        return pow(base, p);
+        return recorded_pow(base, p);
     for (int n = (int)p; n; n >>= 1, base *= base)
         if (n & 1)
             result *= base;
