@@ -278,6 +278,29 @@ def share_tuned_plans() -> None:
     assert at_once(tune, call, call) == [0] * 3
 
 
+def share_renewed_plans() -> None:
+    """A plan is called while another thread keeps replacing its pools, without the pauses that tuning makes."""
+    callers = 3
+    plan: Any = onnxpool.MaxPool(kernel_shape=3).plan(SMALL.shape, SMALL.dtype)
+    expected, done = plan(SMALL).tobytes(), threading.Event()
+    arrays = [SMALL.copy() for _ in range(callers)]  # counts of references that threads share would order their calls
+
+    def renew() -> int:
+        for _ in range(2000):
+            plan._renew()
+            plan(SMALL)
+        done.set()
+        return 0
+
+    def call(x: Any) -> int:
+        wrong = 0
+        while not done.is_set():
+            wrong += plan(x, num_threads=1).tobytes() != expected
+        return wrong
+
+    assert at_once(renew, *(functools.partial(call, x) for x in arrays)) == [0] * (callers + 1)
+
+
 def share_operators() -> None:
     """Functions and operators are called on arrays of many shapes while another thread clears the caches."""
     arrays = [np.ascontiguousarray(SMALL[:, :, :rows]) for rows in range(4, 9)]
