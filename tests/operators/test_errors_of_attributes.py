@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 from calls import FUNCTIONS
 from numpy.typing import NDArray
+from oracle import expect
+from oracle_indices import expect_indices
 from refusals import (
     BAD_GEOMETRY,
     BAD_KINDS,
+    NEWEST,
+    SLIDING,
     Bad,
     applied,
     board,
@@ -20,7 +24,9 @@ from refusals import (
     says,
     spoilt,
 )
+from samples import further
 from support import DTYPES, FLOATS, to_last
+from tolerance import judge
 
 import onnxpool
 from onnxpool import PoolError, PoolTypeError
@@ -120,6 +126,40 @@ def test_unusual_attribute_has_a_value(case: Good) -> None:
         expected = case.pick(board(dtype)[0, 0])
         assert y.dtype == dtype
         np.testing.assert_array_equal(y[0, 0], expected)
+
+
+UNUSUAL: dict[str, dict[str, Any]] = {
+    **{case.name: case.attributes for case in GOOD if "channels_last" not in case.attributes},
+    "pads_larger_than_the_kernel": {"kernel_shape": [2, 2], "pads": [2, 3, 4, 5]},
+    "pads_larger_than_the_input": {"kernel_shape": [1, 2], "strides": [3, 2], "pads": [0, 20, 1, 30]},
+    "no_element_between_taps": {"kernel_shape": [1, 2], "dilations": [1, 9], "pads": [0, 3, 0, 4]},
+    "only_a_window_in_the_padding": {"kernel_shape": [8, 2], "dilations": [1, 9], "pads": [0, 1, 0, 1]},
+    "larger_than_padded_in_ceil_mode": {"kernel_shape": [12, 3], "strides": 5, "pads": [1, 0, 1, 0], "ceil_mode": 1},
+    "a_window_that_starts_in_the_end_padding": {"kernel_shape": 2, "strides": [1, 9], "pads": [0, 0, 0, 3],
+                                                "ceil_mode": 1},
+    "counted_padding_and_overhang": {"kernel_shape": 3, "strides": 4, "pads": [1, 0, 1, 2], "ceil_mode": 1,
+                                     "count_include_pad": 1},
+    "counted_padding_of_dilated_windows": {"kernel_shape": 3, "strides": 3, "dilations": [2, 4], "pads": [3, 5, 4, 2],
+                                           "ceil_mode": 1, "count_include_pad": 1},
+}
+
+
+@pytest.mark.parametrize(("name", "operator"), [
+    (name, operator) for name, attributes in UNUSUAL.items() for operator in SLIDING
+    if set(attributes) <= set(NEWEST[operator]["attributes"])])
+def test_unusual_attribute_of_every_operator(name: str, operator: str) -> None:
+    """Attributes at the limits of the legal range give the results of plain loops, in every dtype and both layouts."""
+    attributes = UNUSUAL[name]
+    plain = {key: value if isinstance(value, str) else np.vectorize(int, otypes=[object])(value).tolist()
+             for key, value in attributes.items() if value is not None}
+    for dtype in dtypes_of(operator):
+        for last in layouts_of(operator):
+            x = to_last(np.concatenate([board(dtype), board(dtype)[..., ::-1, :]], 1), last)
+            truth = expect(operator, [x, *further(operator, x)], plain, channels_last=last)
+            assert judge(truth, spoilt(operator, x, last, attributes)()).problem is None
+            if operator == "MaxPool":
+                _, indices = spoilt(operator, x, last, {**attributes, "return_indices": True})()
+                assert judge(expect_indices(x, plain, channels_last=last), indices).problem is None
 
 
 @pytest.mark.parametrize("value", [True, False, 0, 1, np.int8(1), np.bool_(True)], ids=repr)

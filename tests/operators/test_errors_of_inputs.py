@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from calls import NHWC_MAX, REGIONS, UNPOOL
 from refusals import board, refused, says
-from samples import OPERATORS, build, dtype_of, inputs
+from samples import OPERATORS, build, inputs
 
 import onnxpool
 from onnxpool import PoolError, PoolTypeError
@@ -70,13 +70,45 @@ def test_empty_spatial_axis_is_refused(operator: str, shape: tuple[int, ...]) ->
         if not set(attributes) <= set(known):
             continue
         for last, op in both_layouts(operator, **attributes).items():
-            _, *further = inputs(operator, shape=(1, 2, 0, 3))
-            x = np.broadcast_to(np.ones((), dtype_of(operator)), laid(shape, last))
-            if operator == UNPOOL:
-                further = [np.broadcast_to(np.int64(0), x.shape)]
-            with pytest.raises(PoolError) as caught:
-                op(x, *further)
-            says(str(caught.value), operator, (f"axis {1 if last else 2}",))
+            for dtype in DTYPES[operator]:
+                x, *further = inputs(operator, dtype, shape=(1, 2, 0, 3))
+                x = np.broadcast_to(np.ones((), x.dtype), laid(shape, last))
+                if operator == UNPOOL:
+                    further = [np.broadcast_to(np.int64(0), x.shape)]
+                with pytest.raises(PoolError) as caught:
+                    op(x, *further)
+                says(str(caught.value), operator, (f"axis {1 if last else 2}",))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("shape", [(9, 15, 0, 2772747373535906632), (2**62, 2**62, 2, 0), (3, 3, 2**62, 0)])
+def test_empty_axis_beside_huge_ones_is_refused(operator: str, shape: tuple[int, ...]) -> None:
+    """No size is multiplied out before an empty spatial axis is found, in a shape that NumPy itself refuses."""
+    empty = shape.index(0)
+    for last, op in both_layouts(operator).items():
+        with pytest.raises(PoolError) as caught:
+            op.output_shape(laid(shape, last))
+        says(str(caught.value), operator, (f"axis {empty - (1 if last else 0)}",))
+        for dtype in DTYPES[operator]:
+            with pytest.raises(PoolError):
+                op.plan(laid(shape, last), dtype)
+
+
+@pytest.mark.parametrize("operator", [name for name in SLIDING if name != UNPOOL])
+@pytest.mark.parametrize("width", [2**24 + 3, 2**53 + 1, 2**62 + 1])
+def test_sizes_are_not_rounded(operator: str, width: int) -> None:
+    """Lengths beyond the integers of float32 and of float64 are exact."""
+    for last, op in both_layouts(operator, kernel_shape=1, strides=1).items():
+        assert op.output_shape(laid((1, 1, width), last)) == laid((1, 1, width), last)
+    for last, op in both_layouts(operator, kernel_shape=2, strides=2).items():
+        assert op.output_shape(laid((1, 1, width), last)) == laid((1, 1, width // 2), last)
+
+
+@pytest.mark.parametrize("width", [2**24 + 3, 2**38 + 1])
+def test_unpooled_sizes_are_not_rounded(width: int) -> None:
+    """Nor are those of unpooling."""
+    for last, op in both_layouts(UNPOOL, kernel_shape=3, strides=2).items():
+        assert op.output_shape(laid((1, 1, width), last)) == laid((1, 1, 2 * width + 1), last)
 
 
 STRANGERS = [

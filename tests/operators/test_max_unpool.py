@@ -13,7 +13,7 @@ from oracle import DTYPES, GeometryError
 from oracle_unpool import expect_unpool
 from peer import ask, explicit
 from strategies import plain_window, pools
-from support import FLOAT_NAMES, LAYOUTS, assert_same_bits, assert_same_values, to_first
+from support import FLOAT_NAMES, LAYOUTS, assert_same_bits, assert_same_values, to_first, to_last
 from truths import truths
 
 import onnxpool
@@ -134,14 +134,17 @@ def test_duplicates_at_every_thread_count(threads, channels_last):
 
 @pytest.mark.parametrize("bad", [-1, 16, 2**31, 2**40, MOST, -MOST - 1])
 @pytest.mark.parametrize("threads", THREADS)
-def test_bad_index_is_refused(bad, threads):
+@pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("dtype", FLOAT_NAMES)
+def test_bad_index_is_refused(dtype, channels_last, threads, bad):
     """An index outside the result is refused in words that name its position and value, and nothing is written."""
     for spot in np.ndindex(2, 2):
         indices = places()
         indices[0, 0, *spot] = bad
-        out = np.full((1, 1, 4, 4), CANARY, np.float32)
+        x, indices, out = (to_last(a, channels_last) for a in (
+            square(DTYPES[dtype]), indices, np.full((1, 1, 4, 4), CANARY, DTYPES[dtype])))
         with pytest.raises(PoolError) as caught:
-            unpooled(square(), indices, HALVES, out=out, num_threads=threads)
+            unpooled(x, indices, HALVES, out=out, num_threads=threads, channels_last=channels_last)
         assert (out == CANARY).all()
         text = str(caught.value)
         assert str(bad) in text
@@ -191,16 +194,23 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize(("error", "arguments"), BAD.values(), ids=BAD)
-def test_refused(error, arguments):
+def test_refused(error, arguments, channels_last):
     """Inputs that cannot be unpooled are refused, by function and object alike, and `out` is unchanged."""
     x, indices, attributes, *rest = arguments
-    out = np.full((1, 1, 4, 4), CANARY, x.dtype)
-    with pytest.raises(error):
-        unpooled(*arguments, out=out)
-    with pytest.raises(error):
-        onnxpool.MaxUnpool(**attributes)(x, indices, *(np.array(shape, np.int64) for shape in rest))
-    assert (out == CANARY).all()
+    if channels_last:
+        x, indices = (np.moveaxis(a, min(1, a.ndim - 1), -1) for a in (x, indices))
+        rest = [last(shape) if len(shape) > 2 else shape for shape in rest]
+    for dtype in FLOAT_NAMES if x.dtype.kind == "f" else (x.dtype.name,):
+        given = x.astype(DTYPES[dtype])
+        out = to_last(np.full((1, 1, 4, 4), CANARY, given.dtype), channels_last)
+        with pytest.raises(error):
+            unpooled(given, indices, attributes, *rest, out=out, channels_last=channels_last)
+        with pytest.raises(error):
+            onnxpool.MaxUnpool(**attributes, channels_last=channels_last)(
+                given, indices, *(np.array(shape, np.int64) for shape in rest))
+        assert (out == CANARY).all()
 
 
 def test_too_large_for_the_machine():

@@ -136,15 +136,20 @@ BAD = {
 
 
 @pytest.mark.parametrize("kernel", [2, 8])
+@pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize(("error", "words", "place", "value"), BAD.values(), ids=BAD)
-def test_refused(error, words, place, value, kernel):
+def test_refused(error, words, place, value, channels_last, kernel):
     """A bad input is refused by name, for a window and for a whole plane, and `out` is unchanged."""
-    inputs = list(inputs_of(board(), GOOD))
-    inputs[place] = value
-    out = np.full((1, 1, 9 - kernel, 9 - kernel), CANARY, inputs[0].dtype)
-    with pytest.raises(error, match=words):
-        averaged(inputs, {"kernel_shape": kernel}, out=out)
-    assert (out == CANARY).all()
+    words = words.replace("axis 2", "axis 1") if channels_last else words
+    for dtype in BYTE_NAMES:
+        inputs = list(inputs_of(board(dtype), GOOD))
+        other = "uint8" if dtype == "int8" else "int8"
+        inputs[place] = value.astype(other) if words == "x_zero_point" else value
+        inputs[0] = to_last(inputs[0], channels_last)
+        out = to_last(np.full((1, 1, 9 - kernel, 9 - kernel), CANARY, inputs[0].dtype), channels_last)
+        with pytest.raises(error, match=words):
+            averaged(inputs, {"kernel_shape": kernel}, out=out, channels_last=int(channels_last))
+        assert (out == CANARY).all()
 
 
 @pytest.mark.parametrize("attributes", [{"dilations": 2}, {"storage_order": 0}, {"strides": 0}, {"pads": (1, 1)},

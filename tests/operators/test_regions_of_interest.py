@@ -192,7 +192,9 @@ BAD_MAX = {
     **{f"coordinate {place} {value}": (PoolError, board(), region(*np.insert([0.0] * 4, place, value)), {})
        for place in (1, 4) for value in (NAN, INF, -INF)},
     **{f"pooled_shape {value}": (PoolError, board(), R_ROI, {"pooled_shape": value})
-       for value in (0, -1, (MOST, MOST), (2**62, 1), (2,), (2, 2, 2), ())},
+       for value in (0, -1, (MOST, MOST), (2**62, 1), (2,), (2, 2, 2), (), 2**70)},
+    **{f"pooled_shape {value!r}": (PoolTypeError, board(), R_ROI, {"pooled_shape": value})
+       for value in (2.0, "2", True, [2, None], [[2, 2]])},
     **{f"spatial_scale {value}": (PoolError, board(), R_ROI, {"spatial_scale": value})
        for value in (0.0, -1.0, NAN, INF, -INF, 1e39)},
     **{f"beyond 2^31 {roi}": (PoolError, board(), region(0, *roi), {})
@@ -232,7 +234,9 @@ BAD_ALIGN = {
            ("float64", (0, 0, 1e308, 1), {"spatial_scale": 10.0}))},
     "sampling_ratio -1": (PoolError, board(), L_ROI, L_PLACE, {"sampling_ratio": -1}),
     **{f"{name} {value}": (PoolError, board(), L_ROI, L_PLACE, {name: value, "sampling_ratio": 1})
-       for name in ("output_height", "output_width") for value in (0, -1, MOST, 2**62)},
+       for name in ("output_height", "output_width") for value in (0, -1, MOST, 2**62, 2**70)},
+    **{f"{name} {value!r}": (PoolTypeError, board(), L_ROI, L_PLACE, {name: value})
+       for name in ("output_height", "output_width", "sampling_ratio") for value in (2.0, "2", True, [2])},
     **{f"mode {value}": (PoolError, board(), L_ROI, L_PLACE, {"mode": value}) for value in ("bogus", "AVG", "")},
     "unknown coordinates": (PoolError, board(), L_ROI, L_PLACE, {"coordinate_transformation_mode": "bogus"}),
     "coordinates at opset 10": (PoolError, board(), L_ROI, L_PLACE, {**HALF, "opset": 10}),
@@ -250,27 +254,47 @@ BAD_ALIGN = {
 }  # fmt: skip
 
 
+def forms(x, rois, channels_last):
+    """Images and regions in a layout, and in every dtype that represents a case of float32, unless it is about dtypes.
+
+    A number beyond the range of a dtype becomes inf, which is refused as well.
+    """
+    x = np.moveaxis(x, 1, -1) if channels_last else x
+    with np.errstate(over="ignore"):
+        return [(x.astype(DTYPES[name]), rois.astype(DTYPES[name]))
+                for name in FLOAT_NAMES] if x.dtype == rois.dtype == np.float32 else [(x, rois)]
+
+
+@pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize(("error", "x", "rois", "attributes"), BAD_MAX.values(), ids=BAD_MAX)
-def test_max_roi_pool_refused(error, x, rois, attributes):
+def test_max_roi_pool_refused(error, x, rois, attributes, channels_last):
     """Calls that MaxRoiPool cannot compute are refused, and `out` is unchanged."""
-    out = np.full((1, 1, 2, 2), CANARY, x.dtype)
-    given = {"pooled_shape": (2, 2), **attributes}
-    with pytest.raises(error):
-        onnxpool.max_roi_pool(x, rois, **given, out=out)
-    with pytest.raises(error):
-        onnxpool.MaxRoiPool(**given)(x, rois)
-    assert (out == CANARY).all()
+    given = {"pooled_shape": (2, 2), **attributes, "channels_last": channels_last}
+    for images, regions in forms(x, rois, channels_last):
+        out = to_last(np.full((1, 1, 2, 2), CANARY, images.dtype), channels_last)
+        with pytest.raises(error):
+            onnxpool.max_roi_pool(images, regions, **given, out=out)
+        with pytest.raises(error):
+            onnxpool.MaxRoiPool(**given)(images, regions)
+        assert (out == CANARY).all()
 
 
-@pytest.mark.parametrize(("error", "x", "rois", "places", "attributes"), BAD_ALIGN.values(), ids=BAD_ALIGN)
-def test_roi_align_refused(error, x, rois, places, attributes):
+@pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("name", BAD_ALIGN)
+def test_roi_align_refused(name, channels_last):
     """Calls that RoiAlign cannot compute are refused, and `out` is unchanged."""
-    out = np.full((1, 1, 1, 1), CANARY, x.dtype)
-    with pytest.raises(error):
-        onnxpool.roi_align(x, rois, places, **attributes, out=out)
-    with pytest.raises(error):
-        onnxpool.RoiAlign(**attributes)(x, rois, places)
-    assert (out == CANARY).all()
+    error, x, rois, places, attributes = BAD_ALIGN[name]
+    given = {**attributes, "channels_last": channels_last}
+    own = name.startswith("beyond float32") or attributes.get("opset") == 9  # bounds of one dtype
+    for images, regions in forms(x, rois, channels_last):
+        if own and images.dtype != np.float32 and x.dtype == np.float32:
+            continue
+        out = np.full((1, 1, 1, 1), CANARY, images.dtype)
+        with pytest.raises(error):
+            onnxpool.roi_align(images, regions, places, **given, out=out)
+        with pytest.raises(error):
+            onnxpool.RoiAlign(**given)(images, regions, places)
+        assert (out == CANARY).all()
 
 
 def test_one_bad_region_among_many():

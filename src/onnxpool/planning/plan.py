@@ -402,7 +402,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
             return
         for part in wide._parts(Limit(None, CONVERTED, strict=False)):
             result, found = part(x[part.inputs].astype(wide.dtype), num_threads=team)
-            if x.dtype.kind != "f":  # windows entirely in padding have a number that the dtype may lack
+            if x.dtype.kind in "biu":  # windows entirely in padding have a number that the dtype may lack
                 low, high = (0, 1) if x.dtype.kind == "b" else (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
                 result = result.clip(low, high)
             y[part.outputs] = result
