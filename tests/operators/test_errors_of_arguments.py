@@ -321,7 +321,7 @@ print(refused > 0)
 
 
 def test_results_too_large_for_memory_are_refused() -> None:
-    """Pads can ask for any number of results. An error is raised before memory is taken, in the time of a small call."""
+    """Pads can ask for any number of results. An error is raised before memory is taken, and without a long wait."""
     assert program(AMPLIFIED) == "True"
 
 
