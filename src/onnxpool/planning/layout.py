@@ -22,7 +22,7 @@ from .steps import Problem, Step
 from .tiles import Tile
 from .ways import ROOMS, Way, learned
 
-MOST_PLACES = 1 << 30  # maximum distance in places between taps of a window that 32 bits can count
+MOST_PLACES = 1 << 30  # maximum places of several axes, and across the taps of a window: 32 bits count both together
 VECTOR = 64  # bytes of the widest register
 # Byte budgets of tiles. Each was compared with half and twice its value, on Zen 3 with one thread; the figures are the
 # times of these relative to it.
@@ -140,9 +140,12 @@ def memory_order(x: NDArray[Any], channel: int) -> tuple[int, ...] | None:
 
 
 def counts_beyond(request: Request) -> bool:
-    """Whether the indices within a window need 64 bits, which only the loops of elements of 64 bits have."""
+    """Whether indices need 64 bits, which only the loops of elements of 64 bits have: those within a window, or those
+    of the lines of a window in the array, which loops count from the first line of several axes."""
     if not request.reduction.indexed or request.dtype.itemsize == 8:
         return False
+    if len(request.axes) > 1 and math.prod([axis.size for axis in request.axes]) > MOST_PLACES:
+        return True
     across = 0
     for order in (request.axes, request.axes[::-1]):  # indices may count the first or the last axis fastest
         places = 1
@@ -233,7 +236,7 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     reduction = request.reduction
     name, dtype, order = compiled_for(request)
     if counts_beyond(request):
-        raise PoolError(f"MaxPool: windows across more than {MOST_PLACES} places of {dtype} have no compiled "
+        raise PoolError(f"MaxPool: windows or planes of more than {MOST_PLACES} places of {dtype} have no compiled "
                         f"indices; give a dtype of 64 bits", "MaxPool", "X", value=dtype)
     forms, problems = problems_of(request, x, results, contiguous, name)
     if way is None and learned:
