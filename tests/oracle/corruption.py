@@ -8,6 +8,7 @@ a seed of its own: --only SEED repeats that call.
 import argparse
 import faulthandler
 import inspect
+import json
 import math
 import operator
 import resource
@@ -293,16 +294,19 @@ def main(arguments=None):
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--only", type=int, metavar="SEED", help="make the one call of this seed")
     parser.add_argument("--operators", nargs="+", choices=tuple(FUNCTIONS), default=(*WEIGHTED, UNPOOL))
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
     options = parser.parse_args(arguments)
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     seeds = range(options.seed * 10**7, options.seed * 10**7 + options.calls)
-    findings, endings = 0, Counter()
+    findings, endings, slowest = 0, Counter(), 0.0
     for seed in [options.only] if options.only is not None else seeds:
         choices = SeededChoices(seed)
         call, kinds = draw_corrupted(choices, options.operators)
         faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
+        start = time.process_time()
         problem, ending = attempt(choices, call)
+        slowest = max(slowest, time.process_time() - start)
         faulthandler.cancel_dump_traceback_later()
         endings[ending] += 1
         if problem:
@@ -311,7 +315,10 @@ def main(arguments=None):
                 print(f"FINDING --only {seed} {kinds}\n  {describe(call)}\n  {problem}", flush=True)
         if options.only is not None:
             print(f"{kinds} {describe(call)}: {ending}")
-    print(f"{sum(endings.values())} calls, {findings} findings: {dict(endings)}")
+    if options.json:
+        print(json.dumps({"calls": sum(endings.values()), "findings": findings, "slowest": slowest, "endings": endings}))
+    else:
+        print(f"{sum(endings.values())} calls, {findings} findings: {dict(endings)}")
     return bool(findings)
 
 

@@ -1,0 +1,91 @@
+"""Many calls, valid and refused ones: the heap, descriptors and threads of the process do not grow."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .figures import Figure, none
+
+QUICK, FULL = 40_000, 1_000_000
+DISTINCT = 300  # calls that are repeated,
+SECONDS = 3e-4  # except those that take longer than this
+ROOT = Path(__file__).parents[2]
+
+
+class Mallinfo2(ctypes.Structure):
+    """What glibc's mallinfo2() returns."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in (
+        "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")]
+
+
+def heap() -> int:
+    """The bytes that the process has allocated and not freed, in arenas and in mappings of their own."""
+    gc.collect()
+    info = ctypes.CDLL(None).mallinfo2
+    info.restype = Mallinfo2
+    found = info()
+    return int(found.uordblks + found.hblkhd)
+
+
+def state() -> dict[str, int]:
+    """What must not grow."""
+    return {"heap": heap(), "descriptors": len(os.listdir("/proc/self/fd")), "threads": len(os.listdir("/proc/self/task"))}
+
+
+def measure(seed: int, calls: int) -> None:
+    """Repeat random calls, and print the state before and after as JSON. For a process of its own."""
+    import onnxpool
+    from calls import SeededChoices
+    from calls_family import WEIGHTED
+    from corruption import draw_corrupted
+
+    drawn = [draw_corrupted(SeededChoices(seed * 10**7 + i), WEIGHTED)[0] for i in range(DISTINCT)]
+    counts = {"results": 0, "errors": 0}
+
+    def repeat(several: list[Any], times: int) -> None:
+        for _ in range(-(-times // len(several))):
+            for call in several:
+                try:
+                    call.run(onnxpool)
+                    counts["results"] += 1
+                except (onnxpool.PoolError, onnxpool.PoolTypeError, MemoryError):
+                    counts["errors"] += 1
+
+    def seconds(call: Any) -> float:
+        repeat([call], 3)
+        start = time.perf_counter()
+        repeat([call], 1)
+        return time.perf_counter() - start
+
+    fast = [call for call in drawn if seconds(call) < SECONDS]
+    repeat(fast, calls // 2)  # caches of Python and NumPy are filled
+    counts.update(results=0, errors=0)
+    before = state()
+    repeat(fast, calls)
+    print(json.dumps({"before": before, "after": state(), **counts}))
+
+
+def run(seed: int, quick: bool) -> Iterator[Figure]:
+    """Measure a process in which Python's own objects are on the same heap, and freed memory is not kept by threads."""
+    program = f"from tests.campaign.leaks import measure; measure({seed}, {QUICK if quick else FULL})"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, text=True, capture_output=True, check=False,
+                          env=os.environ | {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"})
+    if done.returncode:
+        raise RuntimeError(f"the process exited with {done.returncode}\n{done.stderr[-3000:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    calls = found["results"] + found["errors"]
+    grown = {name: found["after"][name] - found["before"][name] for name in found["before"]}
+    yield Figure("growth of the heap", grown["heap"] / 1024, calls, "calls", "KiB", most=64,
+                 note=f"{found['results']:,} results, {found['errors']:,} errors")
+    yield none("new descriptors", grown["descriptors"], calls, "calls")
+    yield none("new threads", grown["threads"], calls, "calls")
