@@ -39,15 +39,17 @@ def heap() -> int:
 
 def state() -> dict[str, int]:
     """What must not grow."""
-    return {"heap": heap(), "descriptors": len(os.listdir("/proc/self/fd")), "threads": len(os.listdir("/proc/self/task"))}
+    listed = {"descriptors": "/proc/self/fd", "threads": "/proc/self/task"}
+    return {"heap": heap(), **{name: len(os.listdir(folder)) for name, folder in listed.items()}}
 
 
 def measure(seed: int, calls: int) -> None:
     """Repeat random calls, and print the state before and after as JSON. For a process of its own."""
-    import onnxpool
     from calls import SeededChoices
     from calls_family import WEIGHTED
     from corruption import draw_corrupted
+
+    import onnxpool
 
     drawn = [draw_corrupted(SeededChoices(seed * 10**7 + i), WEIGHTED)[0] for i in range(DISTINCT)]
     counts = {"results": 0, "errors": 0}

@@ -1,4 +1,4 @@
-"""Calls with something wrong in them, next to guard pages: each ends in a typed error, or in a result that it may have."""
+"""Calls with something wrong, on arrays between guard pages: each ends in a typed error, or a result of its shape."""
 
 from __future__ import annotations
 

@@ -316,7 +316,8 @@ def main(arguments=None):
         if options.only is not None:
             print(f"{kinds} {describe(call)}: {ending}")
     if options.json:
-        print(json.dumps({"calls": sum(endings.values()), "findings": findings, "slowest": slowest, "endings": endings}))
+        counts = {"calls": sum(endings.values()), "findings": findings, "slowest": slowest, "endings": endings}
+        print(json.dumps(counts))
     else:
         print(f"{sum(endings.values())} calls, {findings} findings: {dict(endings)}")
     return bool(findings)
