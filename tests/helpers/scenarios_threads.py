@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from host import LARGE, LIMIT, SMALL, WORKERS, ended_well, fork, main, parallel_call_works, running
+from host import LARGE, LIBOMP, LIMIT, SMALL, WORKERS, ended_well, fork, main, parallel_call_works, running
 
 import onnxpool
 
@@ -93,9 +93,10 @@ def many_callers_few_threads() -> None:
         caller.join()
     assert WORKERS <= most - before - callers <= 2 * (size - 1) * WORKERS, most - before - callers
     deadline = time.monotonic() + LIMIT
-    while running() > before and time.monotonic() < deadline:
+    kept = 2 * (size - 1) * LIBOMP
+    while running() > before + kept and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert running() == before
+    assert before <= running() <= before + kept
 
 
 def limits_in_tasks() -> None:
