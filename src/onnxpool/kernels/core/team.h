@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+#include "floats.h"
 #include "shared_limits.h"
 #include "team_type.h"
 
@@ -141,10 +142,18 @@ static void note_wait(int64_t worked, int64_t waited, int64_t end) {
     __atomic_store_n(&pause_length, length, __ATOMIC_RELAXED);
 }
 
+/* LLVM's runtime starts when it is first asked, and then raises a floating-point exception. */
+static int within_region(void) {
+    float_state saved = enter_default_floats();
+    int within = omp_in_parallel();
+    leave_default_floats(saved);
+    return within;
+}
+
 /* The team of a call: the requested number of threads, or 1. Every team must be left again. */
 static inline Team enter_team(int threads) {
     Team team = {1, 0, 0};
-    if (threads < 2 || orphaned || omp_in_parallel())
+    if (threads < 2 || orphaned || within_region())
         return team;
     team.begun = team.worked = now();
     if (team.begun < __atomic_load_n(&paused_until, __ATOMIC_RELAXED))
