@@ -6,7 +6,7 @@ import pytest
 import scenarios_forks
 import scenarios_threads
 from float_states import needs_flushing, needs_states
-from programs import launch
+from programs import launch, spare_libomp
 from support import TESTS
 
 
@@ -77,6 +77,7 @@ def test_limits(where: str) -> None:
 def test_misconfigured_openmp(variable: str) -> None:
     """No setting of OpenMP ends the process or changes a bit."""
     name, value = variable.split("=")
+    spare_libomp(name, value)
     scenario("threads", "parallel_calls", **{name: value})
 
 

@@ -10,17 +10,16 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from programs import uses_libomp
 
 import onnxpool
 from onnxpool.kernels.core import team as teams  # type: ignore[attr-defined]  # compiled, and has no stub
 
 WORKERS = bool(onnxpool.config()["openmp"])  # calls of builds without OpenMP have no workers
-MAPS = Path("/proc/self/maps")
-LIBOMP = MAPS.exists() and "libomp" in MAPS.read_text()  # LLVM's runtime keeps workers that libgomp ends
+LIBOMP = uses_libomp()  # LLVM's runtime keeps workers that libgomp ends
 teams.allow_pauses(False)  # busy cores would change how many threads a call uses
 LARGE = np.random.default_rng(3).standard_normal((8, 16, 64, 65), np.float32)  # enough for a team of threads
 SMALL = LARGE[:1, :3, :9, :8]
