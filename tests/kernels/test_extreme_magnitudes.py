@@ -16,6 +16,7 @@ import onnxpool
 SHAPES = [(1, 17, 35, 35), (2, 37, 9, 12), (1, 3, 20, 70)]
 KERNELS = [(3, 1, 1), (2, 2, 0), (3, 2, 0), (13, 1, 6)]
 POWERS = [0, 2, 3, 8]  # 0 stands for a mean
+WIDE = np.finfo(np.longdouble).maxexp > np.finfo(np.float64).maxexp
 HUGE, TINY, LIMIT, ZERO = "huge", "tiny", "limit", 0.0
 MIXTURES = {"infinities": [math.inf], "infinities of both signs": [math.inf, -math.inf], "NaNs": [math.nan],
             "huge": [HUGE, HUGE, -1], "huge beside infinities": [HUGE, math.inf], "limits": [LIMIT, -1],
@@ -48,6 +49,8 @@ def exact(x, p, kernel, stride, pad):
     """The mean or norm of every window."""
     window = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
     kind = np.longdouble if x.dtype.itemsize == 8 or p > 3 else np.float64
+    if kind is np.longdouble and not WIDE:
+        pytest.skip("a long double has the range of a double here")
     wide = x.astype(kind)
     with np.errstate(invalid="ignore"):
         total = sum(taps(np.abs(wide) ** p if p else wide, **window))
@@ -77,9 +80,9 @@ def assert_close(y, expected, x, kernel):
     info = ml_dtypes.finfo(x.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         narrow = expected.astype(np.float64).astype(x.dtype)
-    assert np.array_equal(np.isnan(y), np.isnan(narrow))
-    assert np.array_equal(np.isinf(y), np.isinf(narrow))
-    finite = np.isfinite(narrow)
+        assert np.array_equal(np.isnan(y), np.isnan(narrow))
+        assert np.array_equal(np.isinf(y), np.isinf(narrow))
+        finite = np.isfinite(narrow)
     largest = np.max(np.abs(x.astype(np.longdouble)), initial=0, where=np.isfinite(x), axis=(2, 3), keepdims=True)
     largest, expected = np.broadcast_to(largest, y.shape)[finite], expected[finite]
     error = np.abs(y[finite].astype(np.longdouble) - expected)
