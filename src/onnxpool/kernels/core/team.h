@@ -143,7 +143,7 @@ static void note_wait(int64_t worked, int64_t waited, int64_t end) {
 }
 
 /* LLVM's runtime starts when it is first asked, and then raises a floating-point exception. */
-static int within_region(void) {
+static inline int within_region(void) {
     float_state saved = enter_default_floats();
     int within = omp_in_parallel();
     leave_default_floats(saved);
