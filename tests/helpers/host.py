@@ -47,6 +47,11 @@ def first_parallel_call_works() -> None:
     call_has_a_team(running())
 
 
+def next_parallel_call_works() -> None:
+    """The same in a process that has pooled in parallel and then forked, which ends the workers of libgomp."""
+    call_has_a_team(running() - LIBOMP)
+
+
 def call_has_a_team(alone: int) -> None:
     """Like `parallel_call_works`, in a process that has `alone` threads without the worker."""
     parallel_call_works()

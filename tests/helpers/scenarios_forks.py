@@ -14,12 +14,12 @@ from host import (
     LARGE,
     LIBOMP,
     LIMIT,
-    call_has_a_team,
     ended_well,
     first_parallel_call_works,
     fork,
     long_call,
     main,
+    next_parallel_call_works,
     parallel,
     parallel_call_works,
     running,
@@ -30,10 +30,9 @@ import onnxpool
 
 def fork_after_a_parallel_call() -> None:
     """The child's first parallel call works, with a team, and so does the parent's next one."""
-    alone = running()
     parallel_call_works()
     ended_well(fork(first_parallel_call_works))
-    call_has_a_team(alone)
+    next_parallel_call_works()
 
 
 def fork_before_any_call() -> None:
@@ -45,10 +44,9 @@ def fork_before_any_call() -> None:
 def fork_twice() -> None:
     """A child that has pooled can fork too: its child and its sibling pool in parallel, and then all of them do."""
     def child() -> None:
-        alone = running()
-        call_has_a_team(alone)
+        first_parallel_call_works()
         ended_well(fork(first_parallel_call_works))
-        call_has_a_team(alone)
+        next_parallel_call_works()
 
     parallel_call_works()
     ended_well(fork(child))

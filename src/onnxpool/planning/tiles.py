@@ -173,16 +173,16 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
     _, items, lanes = extents
     tile = within or Tile(items, tuple([axis.out for axis in axes]), min(lanes, lane_values[1]))
     held = volume(tile)
-    most = MOST if held <= MOST else max(
-        MOST, MOST_WINDOWS * volume(Tile(1, (1,) * len(axes), min(tile.lanes, lane_values[0]))))
     while True:
         wanted = held > room
-        if not wanted and held <= most:
+        if not wanted and held <= MOST:
             return tile
         more, smaller = halved(tile, work, lane_values[0], grain)
         fits = volume(smaller)
-        if not ((wanted and more <= MOST_EXTRA) or held > max(most, fits)):
-            return tile
+        if not wanted or more > MOST_EXTRA:
+            window = Tile(1, (1,) * len(axes), min(tile.lanes, lane_values[0]))
+            if held <= max(MOST, fits) or held <= MOST_WINDOWS * volume(window):
+                return tile
         tile, held = smaller, fits
 
 
