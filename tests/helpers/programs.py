@@ -22,7 +22,7 @@ def uses_libomp() -> bool:
 
 def spare_libomp(name: str, value: str) -> None:
     """Skip a test whose variable makes LLVM's OpenMP end every process at its first parallel region."""
-    if uses_libomp() and name == "OMP_NUM_THREADS" and value in ("abc", "", "-3", str(2**70)):
+    if uses_libomp() and name == "OMP_NUM_THREADS" and value in ("abc", "", "-3", "1.5", str(2**70)):
         pytest.skip("LLVM's OpenMP ends any process that has this OMP_NUM_THREADS")
 
 
