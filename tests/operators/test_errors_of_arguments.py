@@ -296,7 +296,15 @@ AMPLIFIED = """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+import numpy as np
 import onnxpool
+try:
+    np.empty(8 << 30, np.uint8)
+except MemoryError:
+    pass
+else:
+    print("no limit")
+    raise SystemExit
 from refusals import SLIDING, board, dtypes_of, layouts_of, spoilt
 from support import to_last
 refused = 0
@@ -322,7 +330,10 @@ print(refused > 0)
 
 def test_results_too_large_for_memory_are_refused() -> None:
     """Pads can ask for any number of results. An error is raised before memory is taken, and without a long wait."""
-    assert program(AMPLIFIED) == "True"
+    outcome = program(AMPLIFIED)
+    if outcome == "no limit":
+        pytest.skip("emulators do not limit memory")
+    assert outcome == "True"
 
 
 def full(dtype: Any, value: float, shape: tuple[int, ...] = (1, 1, 2, 2)) -> NDArray[Any]:
