@@ -5,13 +5,10 @@ Less is better, as asv expects.
 """
 
 import math
-import time
-from itertools import repeat
-from threading import Barrier, Thread
 
 import numpy as np
 
-from .race.rounds import Timed, copying, settle
+from .race.rounds import Timed, at_once, copying, settle
 from .workloads import BOUNDS, LAYOUTS, Call, array
 
 THREADS = ["1", "2"]
@@ -105,23 +102,7 @@ class SecondCaller:
 
     def callers(self, count):
         """Calls of so many threads, each with an array of its own."""
-        def burst(reps):
-            ready = Barrier(count + 1)
-
-            def work(x):
-                call = self.call
-                ready.wait()
-                for _ in repeat(None, reps):
-                    call(x)
-            workers = [Thread(target=work, args=(x,)) for x in self.arrays[:count]]
-            for worker in workers:
-                worker.start()
-            ready.wait()
-            start = time.perf_counter()
-            for worker in workers:
-                worker.join()
-            return (time.perf_counter() - start) / reps
-        return Timed(burst)
+        return at_once(self.call, [(x,) for x in self.arrays[:count]])
 
     def track_waits(self, *params):
         return ratio(self.callers(2), self.callers(1))

@@ -2,10 +2,10 @@
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import repeat
 from threading import Barrier, Thread
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,15 +53,20 @@ def copying(count: int, threads: int) -> Timed:
         return Timed.calls(lambda: np.copyto(target, source))
     parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
 
-    def burst(reps: int) -> float:
-        # Each thread copies its part over and over, so no call waits for a thread to start.
-        ready = Barrier(threads + 1)
+    return at_once(np.copyto, parts)
 
-        def copy(to: np.ndarray, part: np.ndarray) -> None:
+
+def at_once(called: Callable[..., object], arguments: Sequence[tuple[Any, ...]]) -> Timed:
+    """Calls in a thread for each tuple of arguments. Threads repeat their call, so no call waits for one to start."""
+    def burst(reps: int) -> float:
+        ready = Barrier(len(arguments) + 1)
+
+        def work(*given: Any) -> None:
+            call = called  # a variable that threads do not share
             ready.wait()
             for _ in repeat(None, reps):
-                np.copyto(to, part)
-        workers = [Thread(target=copy, args=part) for part in parts]
+                call(*given)
+        workers = [Thread(target=work, args=given) for given in arguments]
         for worker in workers:
             worker.start()
         ready.wait()
