@@ -120,6 +120,8 @@ class Search:
 
     def drawn(self) -> Attempt:
         """A new attempt, or one that differs from a slow one in its attributes or data."""
+        from oracle import DTYPES
+
         draw = self.draw
         if self.worst and draw.random() < MUTATIONS:
             _, old = self.worst[draw.choice([*self.worst])]
@@ -129,8 +131,7 @@ class Search:
             return old._replace(attributes=old.attributes | {name: other[name] for name in draw.sample([*other], 1)})
         operator = draw.choice([*OPERATORS])
         dtype = draw.choice(OPERATORS[operator])
-        itemsize = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}.get(dtype, 1)
-        shape = shapes(draw, self.size // itemsize)
+        shape = shapes(draw, self.size // DTYPES[dtype].itemsize)
         return Attempt(operator, dtype, shape, attributes(draw, operator, shape), draw.choice([*DATA]))
 
     def baseline(self, attempt: Attempt) -> float:

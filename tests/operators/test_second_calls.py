@@ -271,3 +271,18 @@ def test_wrong_pairs_are_refused_after_right_ones(indexed):
     with pytest.raises(PoolError, match="memory"):
         plan(x, out=shared)
     assert (both == 77).all()
+
+
+@pytest.mark.parametrize("kind", ["datetime64", "timedelta64"])
+def test_units_of_times_are_not_mixed(kind):
+    """Arrays whose dtypes have the same number but other units follow each other."""
+    operator = onnxpool.MaxPool(kernel_shape=2, axes=0)
+    seconds, nanoseconds = (np.arange(12).astype(f"{kind}[{unit}]") for unit in ("s", "ns"))
+    for x in (seconds, seconds, nanoseconds, nanoseconds, seconds):
+        for y in (operator(x), onnxpool.max_pool(x, 2, axes=0)):
+            assert y.dtype == x.dtype
+            assert np.array_equal(y, x[1:])
+    plan = operator.plan(seconds.shape, seconds.dtype)
+    plan(seconds)
+    with pytest.raises(PoolTypeError, match=r"\[ns\]"):
+        plan(nanoseconds)

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from ..windows import Axis, ceil_div
 
-# Bytes per thread, because callers are promised about 1 MiB: a larger tile is cut whatever that costs, unless a window
-# is so large that tiles of this size would read most elements again and again.
-MOST, MOST_WINDOWS = 1_000_000, 2  # bytes; times the bytes of a single window
+MOST = 1_000_000  # bytes per thread; a larger tile is cut whatever it costs, because callers are promised about 1 MiB
+# Windows that nearly take these bytes, or more, leave so little room that tiles would read the same elements again and
+# again. Their tiles may take twice as much as a window.
+LARGE_WINDOW, MOST_WINDOWS = 800_000, 2
 # A problem that several threads solve has 4 to 16 tasks of about LARGE elements and results, unless it is smaller. With
 # 16 tasks, whose tiles read more of their borders again, and from twice as many elements on, two threads took 1.2 times
 # as long (Zen 3, float32, channels last, 0.5 to 4 MB).
@@ -180,8 +181,8 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
         more, smaller = halved(tile, work, lane_values[0], grain)
         fits = volume(smaller)
         if not wanted or more > MOST_EXTRA:
-            window = Tile(1, (1,) * len(axes), min(tile.lanes, lane_values[0]))
-            if held <= max(MOST, fits) or held <= MOST_WINDOWS * volume(window):
+            window = volume(Tile(1, (1,) * len(axes), min(tile.lanes, lane_values[0])))
+            if held <= max(MOST, fits, MOST_WINDOWS * window if window > LARGE_WINDOW else 0):
                 return tile
         tile, held = smaller, fits
 

@@ -4,8 +4,6 @@
  * time, and at most MOST_POOLS threads have a pool. A pool is released before a fork, because its workers do not exist in
  * the child, which would wait for them forever. libgomp ends the process if it cannot start a worker. Before a pool
  * grows, the same number of threads is therefore started here on trial.
- *
- * Functions that not every module calls are inline, so that compilers do not warn of them.
  */
 #ifndef ONNXPOOL_TEAM_H
 #define ONNXPOOL_TEAM_H
@@ -72,7 +70,7 @@ static size_t worker_stack(void) {
     return 0;
 }
 
-static inline void watch_forks(void) {
+static void watch_forks(void) {
     pthread_key_create(&pool_key, forget_pool);
     pthread_atfork(before_fork, 0, after_fork_in_child);
     pthread_attr_init(&worker_attributes);
@@ -143,7 +141,7 @@ static void note_wait(int64_t worked, int64_t waited, int64_t end) {
 }
 
 /* LLVM's runtime starts when it is first asked, and then raises a floating-point exception. */
-static inline int within_region(void) {
+static int within_region(void) {
     float_state saved = enter_default_floats();
     int within = omp_in_parallel();
     leave_default_floats(saved);
@@ -151,7 +149,7 @@ static inline int within_region(void) {
 }
 
 /* The team of a call: the requested number of threads, or 1. Every team must be left again. */
-static inline Team enter_team(int threads) {
+static Team enter_team(int threads) {
     Team team = {1, 0, 0};
     if (threads < 2 || orphaned || within_region())
         return team;
@@ -167,12 +165,12 @@ static inline Team enter_team(int threads) {
 
 /* Called by each thread after a task, where equal tasks are distributed in advance. Elsewhere, a wait for a longer task
  * does not indicate busy cores, so it is not called. */
-static inline void end_task(Team *team) {
+static void end_task(Team *team) {
     if (team->threads > 1 && omp_get_thread_num() == 0)
         team->worked = now();
 }
 
-static inline void leave_team(const Team *team) {
+static void leave_team(const Team *team) {
     if (team->threads > 1) {
         int64_t end = now();
         __atomic_fetch_sub(&regions_running, 1, __ATOMIC_RELEASE);
@@ -181,19 +179,19 @@ static inline void leave_team(const Team *team) {
     }
 }
 
-static inline int64_t pause_left(void) {
+static int64_t pause_left(void) {
     int64_t left = __atomic_load_n(&paused_until, __ATOMIC_RELAXED) - now();
     return left > 0 ? left : 0;
 }
 #else
 static int pauses;
-static inline void watch_forks(void) {}
+static void watch_forks(void) {}
 static void note_wait(int64_t worked, int64_t waited, int64_t end) { (void)worked, (void)waited, (void)end; }
 static int64_t now(void) { return 0; }
-static inline int64_t pause_left(void) { return 0; }
-static inline Team enter_team(int threads) { (void)threads; return (Team){1, 0, 0}; }
-static inline void end_task(Team *team) { (void)team; }
-static inline void leave_team(const Team *team) { (void)team; }
+static int64_t pause_left(void) { return 0; }
+static Team enter_team(int threads) { (void)threads; return (Team){1, 0, 0}; }
+static void end_task(Team *team) { (void)team; }
+static void leave_team(const Team *team) { (void)team; }
 #endif
 
 #endif
