@@ -1,4 +1,10 @@
-"""A search for the slowest call: attributes and data that take longer per element than plain ones of the same shape."""
+"""A search for the slowest call: attributes and data that take longer per element than plain ones of the same shape.
+
+Time may grow with the logarithm of the window size, so it is counted for each level of the tree of a window. Two kinds
+of call take longer by nature, and have figures of their own. MaxPool with Indices compares all elements of its windows,
+so its time is counted for each comparison. Norms with a large `p` call a function for each element, and sums of powers
+that leave the range of a double are computed again with separate exponents, so their figure is a time.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +19,24 @@ import numpy as np
 from .figures import Figure
 
 BYTES = (4096, 1 << 20)
+MOST_NANOSECONDS = 1000  # for each element of a norm, and each level
 MOST_GROWTH = 4  # results of a call for each element
 MOST_SECONDS = 2.0  # of a call that is repeated
-QUICK, FULL = (40, 10), (3000, 600)  # calls for each size
+QUICK, FULL = (400, 60), (6000, 1500)  # calls for each size
 MUTATIONS = 0.6  # share of the calls that change the slowest one so far
+
+
+class Family(NamedTuple):
+    """Calls that share a figure, its unit and its target."""
+
+    name: str
+    unit: str
+    most: float
+
+
+INDICES = Family("MaxPool with Indices", "times the time of a plain one, per comparison", 50)
+POWERS = Family("norm of doubles, or with p above 3", "ns per element and level", MOST_NANOSECONDS)
+OTHERS = Family("any other call", "times the time of a plain one, per element and level", 50)
 
 
 class Attempt(NamedTuple):
@@ -27,6 +47,21 @@ class Attempt(NamedTuple):
     shape: tuple[int, ...]
     attributes: dict[str, Any]
     data: str
+
+    @property
+    def family(self) -> Family:
+        """The figure that the call counts for."""
+        if "Indices" in self.operator:
+            return INDICES
+        powers = self.operator in NORMS and (self.dtype == "float64" or self.attributes.get("p", 2) > 3)
+        return POWERS if powers else OTHERS
+
+    @property
+    def taps(self) -> int:
+        """The most elements of a window."""
+        kernel, dilations = (self.attributes.get(name, [1] * len(self.shape)) for name in ("kernel_shape", "dilations"))
+        return math.prod(min(size, -(-side // dilation))
+                         for size, dilation, side in zip(kernel, dilations, self.shape[2:], strict=False))
 
 
 DATA: dict[str, Callable[[Any, Any], Any]] = {
@@ -39,6 +74,8 @@ DATA: dict[str, Callable[[Any, Any], Any]] = {
     "all magnitudes": lambda rng, n: rng.standard_normal(n) * 10.0 ** rng.integers(-300, 300, n),
     "zeros": lambda rng, n: np.zeros(n),
 }
+PLAIN_TAPS = 4  # of a plain window of two axes
+NORMS = ("LpPool", "GlobalLpPool")
 OPERATORS = {
     "AveragePool": ("float16", "bfloat16", "float32", "float64"),
     "MaxPool": ("float16", "bfloat16", "float32", "float64", "int8", "uint8"),
@@ -101,12 +138,12 @@ def array_of(attempt: Attempt, data: str) -> Any:
 
 
 def seconds(operator: Any, x: Any) -> float:
-    """The least time of a few calls."""
+    """The least processor time of a few calls."""
     best = math.inf
     for _ in range(4):
-        start = time.perf_counter()
+        start = time.thread_time()
         operator(x, num_threads=1)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.thread_time() - start)
         if best > MOST_SECONDS:
             break
     return best
@@ -116,7 +153,10 @@ class Search:
     """The slowest calls so far, relative to plain ones of the same operator, dtype, shape and layout."""
 
     def __init__(self, draw: random.Random, size: int) -> None:
-        self.draw, self.size, self.plain, self.worst, self.calls = draw, size, {}, {}, 0
+        self.draw, self.size = draw, size
+        self.plain: dict[tuple[Any, ...], float] = {}
+        self.worst: dict[tuple[Family, str, str], tuple[float, Attempt]] = {}
+        self.calls = dict.fromkeys((OTHERS, INDICES, POWERS), 0)
 
     def drawn(self) -> Attempt:
         """A new attempt, or one that differs from a slow one in its attributes or data."""
@@ -157,21 +197,31 @@ class Search:
             results = math.prod(operator.output_shape(x.shape))
             if results > MOST_GROWTH * x.size:
                 return
-            ratio = seconds(operator, x) / self.baseline(attempt) / max(1.0, results / x.size)
+            found = self.measured(attempt, seconds(operator, x), max(results, x.size), x.size)
         except onnxpool.PoolError:
             return
-        self.calls += 1
-        key = attempt.operator, attempt.dtype
-        if ratio > self.worst.get(key, (0.0,))[0]:
-            self.worst[key] = ratio, attempt
+        self.calls[attempt.family] += 1
+        key = attempt.family, attempt.operator, attempt.dtype
+        if found > self.worst.get(key, (0.0,))[0]:
+            self.worst[key] = found, attempt
+
+    def measured(self, attempt: Attempt, took: float, results: int, elements: int) -> float:
+        """A time in the unit of its family."""
+        levels = max(1.0, math.log(attempt.taps, PLAIN_TAPS))
+        if attempt.family is POWERS:
+            return took / results / levels * 1e9
+        ratio = took / self.baseline(attempt) / (results / elements)
+        return ratio / max(1.0, attempt.taps / PLAIN_TAPS) if attempt.family is INDICES else ratio / levels
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
     """Search among small and among large inputs."""
     for size, count in zip(BYTES, QUICK if quick else FULL, strict=True):
         search = Search(random.Random(seed), size)
-        while search.calls < count:
+        while sum(search.calls.values()) < count:
             search.attempt()
-        ratio, slowest = max(search.worst.values(), key=lambda found: found[0])
-        yield Figure(f"slowest call on {size >> 10} KiB", ratio, search.calls, "calls",
-                     "times the time per element of a plain one", most=50, note=f"{slowest}")
+        for family, calls in search.calls.items():
+            times = [worst for (of, *_), worst in search.worst.items() if of is family]
+            value, slowest = max(times, key=lambda found: found[0], default=(0.0, None))
+            yield Figure(f"slowest {family.name} on {size >> 10} KiB", value, calls, "calls", family.unit,
+                         most=family.most, note=f"{slowest}")

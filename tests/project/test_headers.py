@@ -50,9 +50,9 @@ OF_WINDOWS = """
 LEVELS = ["x86-64", pytest.param("x86-64-v3", marks=pytest.mark.slow), "x86-64-v4"]
 # Headers of loops check which unit they are compiled for.
 UNITS = ["max int8", "max float16", "extremum int8", "extremum int64", "mean float32", "norm float16", "wide bfloat16",
-         "integer_mean uint8", "integer_mean int16", "long_quantised_mean uint8", "indexed_extremum float32",
-         "indexed_extremum int16", "indexed_extremum int64", "mean_in_order uint8", "valid_mean float16",
-         "valid_mean float32", "valid_mean float64"]
+         "double_mean float32", "integer_mean uint8", "integer_mean int16", "long_quantised_mean uint8",
+         "indexed_extremum float32", "indexed_extremum int16", "indexed_extremum int64", "mean_in_order uint8",
+         "valid_mean float16", "valid_mean float32", "valid_mean float64"]
 OF_UNITS = {"dtype", "element", "extremes", "leaves", "ordered", "pairs", "picks"}  # element.h includes the last three
 CORE = sorted(path.name for path in (KERNELS / "core").glob("*.h") if path.stem not in OF_UNITS)
 MODULES = sorted(path.relative_to(SOURCES).with_suffix("").as_posix() for path in SOURCES.rglob("*.pyx"))

@@ -309,4 +309,5 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retried: st
                   grain=grain)
     if retried is None:
         return (first,)
-    return first, stage(steps.retry_of(step, problem), "wide", retried, max(room, LONG_ROOM), within=first.tile)
+    other, reduction = steps.retry_of(step, problem, retried)
+    return first, stage(other, reduction, retried, max(room, LONG_ROOM), within=first.tile)

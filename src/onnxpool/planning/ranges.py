@@ -17,7 +17,7 @@ def safe_range(reduction: Reduction, dtype: str) -> tuple[float, float]:
     if reduction.name == "norm":
         low, high = DTYPES[dtype].exponents
         if reduction.p * max(-low, high) > SAFE:
-            return 2.0**-SAFE, 2.0**SAFE
+            return 0.0 if reduction.p == 1 else 2.0**-SAFE, 2.0**SAFE  # sums of small numbers are exact, powers are not
     return 0.0, math.inf
 
 

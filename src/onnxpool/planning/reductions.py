@@ -41,7 +41,9 @@ KINDS = {kind.name: kind for kind in (
     Kind("integer_mean", ("uint8", "int16"), factor=2, eager=True),  # of uint8, int16 and uint16, rounded to an integer
     Kind("valid_mean", HALVED, acc_bytes=8, factor=2),  # of the elements that are not NaN
     Kind("norm", FLOATS, acc_bytes=8),
-    Kind("wide", FLOATS, acc_bytes=16, rare=True),  # means and norms recomputed, as doubles with a separate exponent
+    # Means and norms whose sums left their range, recomputed: in doubles, or in doubles with a separate exponent.
+    Kind("double_mean", ("bfloat16", "float32"), acc_bytes=8, rare=True),
+    Kind("wide", FLOATS, acc_bytes=16, rare=True),
     Kind("indexed_extremum", (*SIGNED, *FLOATS), acc_bytes=8, eager=True),
     Kind("mean_in_order", BYTES, acc_bytes=4),  # means of quantised windows, with sums in row-major order
     Kind("quantised_mean", BYTES, acc_bytes=4),  # means of whole quantised channels,

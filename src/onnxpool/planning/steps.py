@@ -25,7 +25,8 @@ PAGE = 1 << 12  # bytes
 NEAR = 1 << 17  # bytes of a window that caches hold until the next one reads it
 FREQUENT = ("max", "mean")  # reductions with loops that are only faster,
 DISJOINT = ("max", "extremum", "mean", "integer_mean")  # and those with loops for windows that share no place
-BOTH = ("max", "extremum", "mean", "norm", "wide")  # reductions of windows and of whole channels
+RETRIES = ("double_mean", "wide")  # reductions that compute suspect results again
+BOTH = ("max", "extremum", "mean", "norm", *RETRIES)  # reductions of windows and of whole channels
 WINDOWED = (*BOTH, "valid_mean", "integer_mean")  # reductions of windows that can be computed one axis after the other
 
 Work = Mapping[str, float]  # amounts of work of a step for each register full of results
@@ -84,7 +85,7 @@ class Step(NamedTuple):
     by_axis : bool
         Whether axes are reduced one after the other. Then rows must be contiguous, and padding is read as well.
     retry : str, optional
-        The step that computes suspect results again, if it fits. By default the same one, if it takes "wide".
+        The step that computes suspect results again, if it fits. By default the same one, if it takes `RETRIES`.
     """
 
     name: str
@@ -237,7 +238,8 @@ def ordered_work(problem: Problem) -> Work:
 def places(axis: Axis) -> int:
     """The number of places that windows read, with those in the padding."""
     span = axis.span if axis.span < 2 * axis.size else 2 * axis.size
-    return (axis.out - 1) * axis.stride + span
+    across = (axis.out - 1) * axis.stride
+    return span + (across if across < axis.size + span else axis.size + span)
 
 
 def alone(problem: Problem, axis: Axis, values: float) -> bool:
@@ -392,10 +394,9 @@ def passes_work(problem: Problem) -> Work:
             "roots": done if problem.reduction == "norm" else 0}
 
 
-def has_short_padding(problem: Problem) -> bool:
-    """Whether rows with their padding are not much longer than the elements in them."""
-    excess = [max(axis.span, (axis.out - 1) * axis.stride, *axis.pads) - 8 * axis.size for axis in problem.axes]
-    return max(excess) <= 64
+def has_short_windows(problem: Problem) -> bool:
+    """Whether windows, and so rows with the padding that they read, are not much longer than the elements in them."""
+    return max([axis.span - 8 * axis.size for axis in problem.axes]) <= 64
 
 
 STEPS = (
@@ -407,24 +408,29 @@ STEPS = (
     Step("direct", "all other windows",
          WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
          work=direct_work),
-    Step("passes", "other windows whose strides and pads are at most 8 times the axis plus 64 elements",
-         WINDOWED, 1 << 17, least_lanes=PAGE, in_place=True, by_axis=True, bounded=has_short_padding,
+    Step("passes", "other windows that span at most 8 times their axis plus 64 elements",
+         WINDOWED, 1 << 17, least_lanes=PAGE, in_place=True, by_axis=True, bounded=has_short_windows,
          work=passes_work),
 )
 COPY = "copy", "any", "bytes"  # the unit that copies a box of elements between any strides, for all steps
 VIEW = "copy"  # the route of results that are elements of X, which NumPy copies
 
 
-def retry_of(step: Step, problem: Problem) -> Step:
-    """The step that computes suspect results of a step again: its retry, itself, or the first one that takes them."""
+def retry_of(step: Step, problem: Problem, dtype: str) -> tuple[Step, str]:
+    """
+    The step that computes suspect results of a step again, and its reduction. The step is its retry, itself, or the
+    first one that takes them.
+    """
+    doubles = problem.reduction == "mean" and dtype in KINDS["double_mean"].dtypes
+    reduction = "double_mean" if doubles else "wide"
     if step.retry is not None:
         for other in STEPS:
             if other.name == step.retry and other.fits(problem):
-                return other
-    if "wide" in step.reductions:
-        return step
-    again = problem._replace(reduction="wide")
-    return next(other for other in STEPS if other.fits(again))
+                return other, reduction
+    if reduction in step.reductions:
+        return step, reduction
+    again = problem._replace(reduction=reduction)
+    return next(other for other in STEPS if other.fits(again)), reduction
 
 
 def unit_of(step: str, reduction: str, dtype: str) -> str:

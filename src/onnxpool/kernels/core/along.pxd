@@ -1,6 +1,8 @@
 """The last axis of a block: windows along its rows become results, divided by the number of their taps."""
+from .cursor cimport advance
 from .element cimport (
     DIVIDES,
+    KEEPS,
     LANES,
     Block,
     Divisor,
@@ -23,7 +25,7 @@ from .element cimport (
     vec_t,
     width,
 )
-from .job cimport FEW, Axis, Rule, Run, Tile, run_at
+from .job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, run_at, window_at
 from .rows cimport SLACK, SLOTS, Layout, is_tree
 
 cdef struct Segment:
@@ -109,7 +111,7 @@ cdef inline elem_t* limit_of(const Tile* tile, const Along* along) noexcept nogi
     """The end of the results if they are written in the order of memory; else NULL."""
     cdef Py_ssize_t stride = tile.lanes
     cdef int a
-    if along.n_segments > 1:
+    if along.n_segments > 1 or KEEPS:
         return NULL
     for a in range(tile.rank - 1, -1, -1):
         if tile.y_stride[a] != stride or (a and tile.end[a] - tile.begin[a] != tile.axis[a].out):
@@ -239,3 +241,40 @@ cdef inline void finish_empty(const Along* a, bint all_windows, elem_t* y, Py_ss
                     i += LANES
                 w += 1
         y += a.y_row
+
+
+cdef inline void finish_outside(const Tile* tile, const Py_ssize_t* low, const Py_ssize_t* high) noexcept nogil:
+    """Finish the windows of a tile that lie wholly in the padding: all but [low, high) along every axis."""
+    cdef int last = tile.rank - 1, a
+    cdef Py_ssize_t[MOST_AXES] at
+    cdef Py_ssize_t item, w, i
+    cdef bint inside, more
+    cdef double outer
+    cdef Divisor by
+    cdef vec_t empty = vec_empty()
+    cdef elem_t* y
+    for item in range(tile.items):
+        more = True
+        for a in range(last):
+            at[a] = tile.begin[a]
+        while more:
+            y, inside, outer = <elem_t*> tile.y + item * tile.y_item, True, 1
+            for a in range(last):
+                y += at[a] * tile.y_stride[a]
+                inside &= low[a] <= at[a] < high[a]
+                if DIVIDES:
+                    outer *= window_at(&tile.axis[a], at[a]).count
+            w = tile.begin[last]
+            while True:
+                if inside and w == low[last]:
+                    w = high[last]
+                if w >= tile.end[last]:
+                    break
+                if DIVIDES:
+                    by = divisor_of(window_at(&tile.axis[last], w).count * outer, tile.rule)
+                i = 0
+                while i < tile.lanes:
+                    finish(y + w * tile.y_stride[last] + i, tile.lanes - i, &empty, &by, tile.rule)
+                    i += LANES
+                w += 1
+            more = advance(at, tile.begin, tile.end, last) >= 0

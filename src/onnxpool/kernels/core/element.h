@@ -28,6 +28,14 @@
 #define REDUCTION_max
 #endif
 
+/* A retry computes sums again that left their range. KEEPS: it keeps results that are right, so it reads them. */
+#if defined(REDUCTION_wide) || defined(REDUCTION_double_mean)
+#define RETRY
+enum { KEEPS = 1 };
+#else
+enum { KEEPS = 0 };
+#endif
+
 /* ORDERED: the order of taps matters, so that parts of a window are summed separately. IDEMPOTENT: a tap may count more
  * than once. DIVIDES: totals are divided by the number of their taps. FREQUENT: loops that are only faster are worth
  * their space. */
@@ -37,8 +45,7 @@ enum { ORDERED = 0, IDEMPOTENT = 1, DIVIDES = 0 };
 enum { ORDERED = 0, IDEMPOTENT = 0, DIVIDES = 0 };
 #elif defined(REDUCTION_integer_mean)
 enum { ORDERED = 0, IDEMPOTENT = 0, DIVIDES = 1 };
-#elif defined(REDUCTION_mean) || defined(REDUCTION_wide) || defined(REDUCTION_mean_in_order) || \
-    defined(REDUCTION_valid_mean)
+#elif defined(REDUCTION_mean) || defined(RETRY) || defined(REDUCTION_mean_in_order) || defined(REDUCTION_valid_mean)
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
 #else
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
@@ -79,7 +86,7 @@ INLINE void vec_split_three(vec_t *first, vec_t *second, vec_t *third) { (void)f
 #include "pairs.h"
 #elif defined(REDUCTION_max)
 MAXIMA(ACCUMULATORS)
-#elif defined(REDUCTION_norm) || defined(OF_DOUBLES)
+#elif defined(REDUCTION_norm) || defined(REDUCTION_double_mean) || defined(OF_DOUBLES)
 ACCUMULATORS(double, double_v, 64)
 #elif defined(REDUCTION_long_quantised_mean)
 ACCUMULATORS(int64_t, int64_v, 64)
@@ -164,7 +171,7 @@ INLINE vec_t vec_merge(vec_t a, vec_t b) { return a + b; }
 INLINE vec_t vec_empty(void) { return vec_fill(0); }
 #endif
 
-#if defined(REDUCTION_mean) || defined(REDUCTION_norm) || defined(PAIRS)
+#if defined(REDUCTION_mean) || defined(REDUCTION_double_mean) || defined(REDUCTION_norm) || defined(PAIRS)
 INLINE vec_t vec_none(void) { return vec_fill(-0.0); } /* adding -0 does not even change a sum of negative zeros */
 #endif
 
@@ -363,7 +370,18 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     }
 #endif
 }
-/* ---- Retries of means and norms whose results may be wrong: nothing can leave the range. */
+/* ---- Retries of means whose sums are not finite floats. */
+#elif defined(REDUCTION_double_mean)
+INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return widen_to_double(x); }
+INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
+    (void)inverse, (void)rule;
+    const vec_t there = widen_to_double(y);
+    const int64_v finite = ((int64_v)there & INT64_MAX) < (int64_v)vec_fill(__builtin_inf());
+    __extension__ const __auto_type elements = narrow_double(BLEND(vec_t, finite, there, total / count));
+    memcpy(y, &elements, sizeof elements);
+}
+
+/* ---- Retries of other means, and of norms: nothing can leave the range. */
 #elif defined(REDUCTION_wide)
 INLINE acc_t acc_of(double value) { return wide(value, 0); }
 INLINE vec_t vec_fill(double value) { return wide(value, 0); }
@@ -522,14 +540,14 @@ INLINE vec_t vec_without(vec_t sum, vec_t part) { (void)part; return sum; } /* n
 #endif
 
 /* DISJOINT: loops for windows that share no place are worth their space. */
-#if defined(REDUCTION_wide) || defined(REDUCTION_norm) || defined(PAIRS) || defined(BASELINE)
+#if defined(RETRY) || defined(REDUCTION_norm) || defined(PAIRS) || defined(BASELINE)
 enum { DISJOINT = 0 };
 #else
 enum { DISJOINT = 1 };
 #endif
 
 /* RARELY: loops that are only faster would cost more space than they are worth. */
-#if defined(REDUCTION_wide) || defined(BASELINE)
+#if defined(RETRY) || defined(BASELINE)
 enum { RARELY = 1 };
 #else
 enum { RARELY = 0 };
@@ -606,11 +624,15 @@ INLINE vec_t vec_load_part(const elem_t *x, ptrdiff_t n, const Rule *rule) {
 }
 INLINE void vec_finish_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     elem_t part[PART_ROOM];
+    if (KEEPS)
+        read_part(part, y, n);
     vec_finish(part, total, count, inverse, rule);
     write_part(y, part, n);
 }
 INLINE void vec_divide_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, const Rule *rule) {
     elem_t part[PART_ROOM];
+    if (KEEPS)
+        read_part(part, y, n);
     vec_divide(part, total, count, rule);
     write_part(y, part, n);
 }

@@ -24,6 +24,7 @@ cdef extern from "element.h" nogil:
         IDEMPOTENT
         ORDERED
         FREQUENT
+        KEEPS
         AS_STORED
         PICKS
         SHORT

@@ -41,6 +41,20 @@ static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, pt
     *high = behind < *low ? *low : behind > a->size ? a->size : (ptrdiff_t)behind;
 }
 
+/* The windows of [begin, end) that do not lie wholly in the padding at either end. */
+static inline void touching_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t *low, ptrdiff_t *high) {
+    *low = begin, *high = end;
+    if (!a->wide && begin * a->stride + span_of(a) > a->pad && (end - 1) * a->stride < a->size + a->pad)
+        return;
+    const wide_int before = (wide_int)a->pad - (wide_int)(a->kernel - 1) * a->dilation;
+    const uint64_t stride = (uint64_t)a->stride, behind = (uint64_t)a->pad + (uint64_t)a->size;
+    const uint64_t first = before > 0 ? ((uint64_t)before - 1) / stride + 1 : 0, last = behind ? (behind - 1) / stride : 0;
+    if (first > (uint64_t)begin)
+        *low = first < (uint64_t)end ? (ptrdiff_t)first : end;
+    if (last < (uint64_t)end)
+        *high = (ptrdiff_t)last + 1 > *low ? (ptrdiff_t)last + 1 : *low;
+}
+
 /* The number of taps less than a distance after the first one, in two widths. The wide one bisects, because
  * divisions of 128 bits call a function of the compiler's library, which clang does not link on Windows. */
 static inline int64_t narrow_taps_before(int64_t distance, const Axis *a) {

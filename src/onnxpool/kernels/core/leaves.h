@@ -75,7 +75,7 @@ enum { FOLDS = 1 };
 #define EACH4(place, half, q) EACH2(place, half, q), EACH2(place, half, (q) + 2)
 #define EACH8(place, half, q) EACH4(place, half, q), EACH4(place, half, (q) + 4)
 #define EACH16(place, half, q) EACH8(place, half, q), EACH8(place, half, (q) + 8)
-#if defined(REDUCTION_norm) || defined(OF_64_BITS) || defined(REDUCTION_long_quantised_mean)
+#if defined(REDUCTION_norm) || defined(REDUCTION_double_mean) || defined(OF_64_BITS) || defined(REDUCTION_long_quantised_mean)
 #define EACH_OF(wide, narrow) wide
 #else
 #define EACH_OF(wide, narrow) narrow

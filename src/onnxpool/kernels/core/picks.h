@@ -5,7 +5,7 @@
 #define ONNXPOOL_PICKS_H
 
 /* Norms take so long that this would gain little. */
-#if defined(REDUCTION_wide) || defined(REDUCTION_norm) || defined(PAIRS) || defined(BASELINE)
+#if defined(RETRY) || defined(REDUCTION_norm) || defined(PAIRS) || defined(BASELINE)
 #define NEVER_PICKED
 #endif
 

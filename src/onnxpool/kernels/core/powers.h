@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "vec.h"
 
@@ -39,7 +40,23 @@ typedef struct {
     int64_t exponent;
 } Wide;
 
+enum { FRACTION_BITS = 52, EXPONENTS = 0x7ff }; /* of a double */
+static inline double power_of_two(int64_t exponent) { /* a normal number */
+    const uint64_t bits = (uint64_t)(exponent + 1023) << FRACTION_BITS;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
 static inline Wide wide(double value, int64_t exponent) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const int64_t field = (int64_t)(bits >> FRACTION_BITS & EXPONENTS);
+    if (field > 0 && field < EXPONENTS) { /* a normal number; frexp would take several times as long */
+        bits = (bits & ~((uint64_t)EXPONENTS << FRACTION_BITS)) | (uint64_t)1022 << FRACTION_BITS;
+        memcpy(&value, &bits, sizeof value);
+        return (Wide){value, exponent + field - 1022};
+    }
     int shift = 0;
     const double fraction = frexp(value, &shift);
     return (Wide){fraction, value != 0 && isfinite(value) ? exponent + shift : 0};
@@ -51,8 +68,8 @@ static inline Wide add_wide(Wide a, Wide b) {
     /* Unsigned, because values that no window reads may be arbitrary. */
     const int64_t distance = (int64_t)((uint64_t)a.exponent - (uint64_t)b.exponent);
     if (distance >= 0)
-        return wide(a.value + (distance < 128 ? ldexp(b.value, (int)-distance) : 0), a.exponent);
-    return wide(b.value + (distance > -128 ? ldexp(a.value, (int)distance) : 0), b.exponent);
+        return wide(a.value + (distance < 128 ? b.value * power_of_two(-distance) : 0), a.exponent);
+    return wide(b.value + (distance > -128 ? a.value * power_of_two(distance) : 0), b.exponent);
 }
 
 static inline Wide wide_power(double x, double p) {
@@ -70,7 +87,8 @@ static inline Wide wide_power(double x, double p) {
     for (; n; n >>= 1) {
         if (n & 1)
             result = wide(result.value * base.value, result.exponent + base.exponent);
-        base = wide(base.value * base.value, 2 * base.exponent);
+        if (n > 1)
+            base = wide(base.value * base.value, 2 * base.exponent);
     }
     return result;
 }

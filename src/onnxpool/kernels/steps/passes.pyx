@@ -9,7 +9,7 @@ places and rows are long, each is reduced on its own (`core/stack.pxd`): 8 rows 
 """
 from libc.string cimport memcpy
 
-from ..core.along cimport Along, finish_empty, finish_rows, limit_of, prepare_along
+from ..core.along cimport Along, finish_empty, finish_outside, finish_rows, limit_of, prepare_along
 from ..core.cursor cimport advance
 from ..core.element cimport (
     AS_STORED,
@@ -43,7 +43,20 @@ from ..core.disjoint cimport (
     prepare_disjoint,
 )
 from ..core.folds cimport reduce_adjacent
-from ..core.job cimport MOST_AXES, Axis, Rule, Run, Tile, Window, fetch, round_up, run_at, wide_window_at, window_at
+from ..core.job cimport (
+    MOST_AXES,
+    Axis,
+    Rule,
+    Run,
+    Tile,
+    Window,
+    fetch,
+    round_up,
+    run_at,
+    touching_of,
+    wide_window_at,
+    window_at,
+)
 from ..core.phases cimport Triple, group_t, load_split
 from ..core.planes cimport Planes, RowRun, next_run, start_planes
 from ..core.rows cimport (
@@ -721,7 +734,7 @@ cdef void pool_disjoint(const Tile* tile) noexcept nogil:
         pool_rows(&d, &planes, tile)
 
 
-cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
+cdef void pool_tile(const Tile* tile) noexcept nogil:
     cdef Py_ssize_t item = 0
     cdef Layout layout
     cdef Along along
@@ -744,8 +757,31 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
         item += layout.items
 
 
+cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
+    """Pool the windows that touch the input. Long padding would make rows long."""
+    cdef Py_ssize_t[MOST_AXES] low, high
+    cdef bint some = True, all_windows = True
+    cdef int a
+    for a in range(tile.rank):
+        touching_of(&tile.axis[a], tile.begin[a], tile.end[a], &low[a], &high[a])
+        some &= low[a] < high[a]
+        all_windows &= high[a] - low[a] == tile.end[a] - tile.begin[a]
+    if not all_windows:
+        finish_outside(tile, low, high)
+        tile.begin, tile.end = low, high
+    if some:
+        pool_tile(tile)
+
+
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
     """Bytes of scratch memory for a tile of this size."""
+    cdef Py_ssize_t[MOST_AXES] low, high
     cdef Layout layout
-    lay_out(tile, &layout)
+    cdef Tile touching = tile[0]
+    cdef int a
+    touching.begin, touching.end = low, high
+    for a in range(tile.rank):
+        touching_of(&tile.axis[a], 0, tile.axis[a].out, &low[a], &high[a])
+        low[a], high[a] = 0, max(1, min(tile.end[a] - tile.begin[a], high[a] - low[a]))
+    lay_out(&touching, &layout)
     return layout.all * sizeof(acc_t)
