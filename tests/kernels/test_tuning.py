@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import os
 import subprocess
 import sys
 
@@ -224,7 +225,7 @@ def test_wisdom_is_loaded_at_import(plan, tmp_path):
     program = ("import onnxpool; "
                f"print(onnxpool.{plan!r}._row_major_pool().setup.stages)")
     ran = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True,
-                         env={"ONNXPOOL_WISDOM": str(path), "ONNXPOOL_ISA": onnxpool.kernels.isa, "PATH": ""})
+                         env=os.environ | {"ONNXPOOL_WISDOM": str(path), "ONNXPOOL_ISA": onnxpool.kernels.isa})
     assert ran.stdout.strip() == str(stages)
 
 
@@ -236,7 +237,7 @@ def test_a_file_that_cannot_be_used_is_ignored(tmp_path, content):
     if content is not None:
         path.write_text(content)
     ran = subprocess.run([sys.executable, "-c", "import onnxpool; print(len(onnxpool.wisdom()['ways']))"],
-                         capture_output=True, text=True, check=True, env={"ONNXPOOL_WISDOM": str(path), "PATH": ""})
+                         capture_output=True, text=True, check=True, env=os.environ | {"ONNXPOOL_WISDOM": str(path)})
     assert ran.stdout.strip() == "0"
     assert "RuntimeWarning: onnxpool: wisdom is ignored: " in ran.stderr
     assert ("version" if content and "version" in content else str(path)) in ran.stderr
