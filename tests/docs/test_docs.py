@@ -38,9 +38,10 @@ def test_every_operator_has_an_example() -> None:
     assert without == []
 
 
-PAGES = ("README.md", "docs/arrays.md", "docs/c-api.md", "docs/compatibility.md", "docs/dask.md", "docs/embedding.md",
-         "docs/onnx.md", "docs/onnxruntime.md", "docs/operators.md", "docs/tuning.md", "docs/xarray.md")
-OPTIONAL = ("dask", "numba", "onnx", "onnxruntime", "xarray")  # not every platform has wheels of these packages
+PAGES = sorted(page.relative_to(ROOT).as_posix() for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+               if "generated" not in page.parts and re.search(r"^>>> ", page.read_text(), re.MULTILINE))
+# Not every platform has wheels of these packages.
+OPTIONAL = ("dask", "ml_dtypes", "numba", "onnx", "onnxruntime", "skimage", "torch", "xarray", "zarr")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -117,7 +118,10 @@ def test_the_index_names_all_pages() -> None:
     """docs/README.md has a line for each page."""
     listed = re.findall(r"^\| \[[^]]*\]\(([^)]*\.md)\)", (ROOT / "docs" / "README.md").read_text(), re.MULTILINE)
     pages = sorted(page.name for page in (ROOT / "docs").glob("*.md"))
-    assert sorted(["README.md", *(page for page in listed if "/" not in page)]) == pages
+    folders = sorted(page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").glob("*/index.md")
+                     if page.parent.name not in ("generated", "project"))  # those of the project are listed themselves
+    assert sorted(["README.md", "index.md", *(page for page in listed if "/" not in page)]) == pages
+    assert sorted(page for page in listed if page.endswith("/index.md")) == folders
 
 
 def test_the_page_on_compatibility_says_what_is_public() -> None:

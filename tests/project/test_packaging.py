@@ -16,7 +16,8 @@ pytestmark = pytest.mark.smoke
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "onnxpool"
 FOLDERS = ("benchmarks", "docs", "examples", "licenses", "src", ".github")
-PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md")
+                if "generated" not in page.parts)])
 WORKFLOWS = sorted((ROOT / ".github").rglob("*.yml"))
 HOME = "https://github.com/onnxpool/onnxpool"
 PEERS = ("Cython", "PIL", "bottleneck", "cv2", "dask", "matplotlib", "ml_dtypes", "numba", "onnx", "onnxruntime",

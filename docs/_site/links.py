@@ -1,0 +1,59 @@
+"""
+Links of pages that also work on a forge: those to files outside docs/ lead to the repository.
+
+A file that a page of the site includes is written for its own folder, so its links are rewritten as well.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parents[1]
+ROOT = DOCS.parent
+HOME = "https://github.com/onnxpool/onnxpool"
+SITE = {"CHANGELOG.md": "project/changelog.md", "CONTRIBUTING.md": "project/contributing.md",
+        "docs/README.md": "index.md"}  # files that are pages of the site
+LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)")
+OURS = re.compile(rf"(\]\(){HOME}/(?:blob|tree)/main/((?:docs/|CHANGELOG|CONTRIBUTING)[^)#\s]*\.md)")
+INCLUDE = re.compile(r"^```\{include\} (\S+)\n```$", re.MULTILINE)
+
+
+def resolved(text: str, folder: Path, page: Path) -> str:
+    """Text whose links are relative to a folder, for a page of the site."""
+
+    def target(path: Path, written: str) -> str:
+        place = os.path.relpath(path, ROOT)
+        if place in SITE:
+            path = DOCS / SITE[place]
+        if path.is_relative_to(DOCS) and path.suffix == ".md":
+            return Path(os.path.relpath(path, page.parent)).as_posix()
+        if not path.exists():
+            return written  # which the build reports
+        if path.is_relative_to(DOCS):
+            return Path(os.path.relpath(path, page.parent)).as_posix()
+        return f"{HOME}/{'tree' if path.is_dir() else 'blob'}/main/{place}"
+
+    text = LINK.sub(lambda link: link[1] + target(Path(os.path.normpath(folder / link[2])), link[2]), text)
+    return OURS.sub(lambda link: link[1] + target(ROOT / link[2], link[2]), text)
+
+
+def read(app: Any, name: str, source: list[str]) -> None:
+    """Resolve the links of a page, and of the files that it includes."""
+    page = DOCS / f"{name}.md"
+    if not page.exists():
+        return
+
+    def included(directive: re.Match[str]) -> str:
+        file = Path(os.path.normpath(page.parent / directive[1]))
+        app.env.note_dependency(str(file))
+        return resolved(file.read_text(encoding="utf-8"), file.parent, page)
+
+    whole = INCLUDE.sub("\0\\1\0", resolved(source[0], page.parent, page))
+    source[0] = re.sub("\0(.*?)\0", lambda part: included(part), whole)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("source-read", read)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

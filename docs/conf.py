@@ -1,0 +1,71 @@
+"""Configuration of the documentation site. `sphinx-build -W -b html docs build/docs` builds it."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_site"), str(HERE.parent / "tools")]
+
+from gallery import LIST  # noqa: E402
+from links import HOME  # noqa: E402
+
+import onnxpool  # noqa: E402
+
+project, author = "onnxpool", "The onnxpool developers"
+copyright = author  # noqa: A001
+version = release = onnxpool.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "links",
+    "pages",
+]
+root_doc = "index"
+exclude_patterns = ["README.md", "_site", "_static"]
+default_role = "py:obj"  # what single backticks mean in docstrings: a link, if there is something of that name
+myst_heading_anchors = 3
+suppress_warnings = ["config.cache", "myst.header"]  # a class in the settings of the gallery; headings of pages
+maximum_signature_line_length = 88
+
+autodoc_typehints = "none"  # docstrings say more
+autosummary_generate = True
+autosummary_ignore_module_all = False
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "generated/gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": LIST,
+    "download_all_examples": False,
+    "show_memory": False,
+    "write_computation_times": False,
+    "min_reported_time": 5,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "onnxpool"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "github_url": HOME,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": []}
