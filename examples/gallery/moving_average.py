@@ -2,8 +2,8 @@
 A moving average of a signal
 ============================
 
-A mean of 25 neighbours smooths a noisy signal. At its ends, windows reach into the padding, which does not count: each
-mean is that of the samples that exist.
+A mean of 25 neighbours smooths a noisy signal. At its ends, windows reach into the padding, which does not count:
+each mean is that of the samples that exist.
 """
 
 import matplotlib.pyplot as plt
@@ -23,5 +23,5 @@ ax.fill_between(time, lowest, highest, color="#b9d7ea", label="minimum to maximu
 ax.plot(time, noisy, ".", color="#888888", markersize=3, label="samples")
 ax.plot(time, smooth, color="#d55e00", linewidth=2, label="mean of 25 samples")
 ax.set_xlabel("time")
-ax.legend(loc="lower left")
+figure.legend(loc="outside upper center", ncols=3)
 plt.show()

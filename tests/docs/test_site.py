@@ -1,0 +1,138 @@
+"""The parts of the documentation site: pages made from the table of versions, pictures, figures and the gallery."""
+
+import ast
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onnxpool
+from onnxpool import schemas
+
+pytest.importorskip("matplotlib")
+
+ROOT = Path(__file__).parents[2]
+GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    """The generated pages, by their names."""
+    pytest.importorskip("onnx")
+    folders = [str(ROOT / "docs" / "_site"), str(ROOT / "tools")]
+    sys.path[:0] = folders
+    try:
+        import pages as module
+    finally:
+        del sys.path[:len(folders)]
+    (module.DOCS / "generated" / "pictures").mkdir(parents=True, exist_ok=True)
+    found: dict[str, str] = module.pages()
+    return found
+
+
+@pytest.mark.parametrize("name", schemas.ALL_SCHEMAS)
+def test_the_page_of_an_operator_has_a_section_for_each_version(pages: dict[str, str], name: str) -> None:
+    """Each section has the attributes and dtypes of its version, with their defaults, the newest version first."""
+    head, *sections = re.split(r"^## Version ", pages[f"operators/{name}.md"], flags=re.MULTILINE)
+    assert "## Formula" in head
+    versions = schemas.ALL_SCHEMAS[name].versions
+    assert [int(section.split("\n")[0]) for section in sections] == [version.since for version in reversed(versions)]
+    for section, version in zip(reversed(sections), versions, strict=True):
+        rows = dict(re.findall(r"^\| `(\w+)` \|(.*)\|$", section, re.MULTILINE))
+        assert list(rows) == list(version.attributes)
+        for attribute, kind in version.attributes.items():
+            default = rows[attribute].split(" | ")[2].strip("`")
+            if kind.required:
+                assert default == "required"
+            elif default != "none":
+                assert ast.literal_eval(default) == kind.implied
+        assert f"Dtypes: {', '.join(version.dtypes)}." in section
+
+
+def test_the_page_of_an_operator_says_what_changed(pages: dict[str, str]) -> None:
+    """New attributes, dtypes and outputs are named, and a version that only changed the text says so."""
+    page = pages["operators/MaxPool.md"]
+    news = dict(re.findall(r"^## Version (\d+)\n\n.*\n\n(New since.*|The calls.*)$", page, re.MULTILINE))
+    assert news == {
+        "22": "New since version 12: the dtype bfloat16.", "12": "New since version 11: the dtypes int8, uint8.",
+        "11": "The calls and results are those of version 10: ONNX changed only the text.",
+        "10": "New since version 8: the attribute `ceil_mode`; the attribute `dilations`.",
+        "8": "New since version 1: the attribute `storage_order`; the output Indices."}
+    assert "`p` is int, `2` (before: float, `2.0`)" in pages["operators/LpPool.md"]
+
+
+def test_the_page_about_runtimes_has_every_row(pages: dict[str, str]) -> None:
+    """Each row of the table of disagreements is a row of the page, with its words."""
+    from onnxpool.onnx.disagreements import TABLE
+
+    page = pages["disagreements.md"]
+    listed = dict(re.findall(r"^\| `([\w-]+)` \| [^|]* \| ([^|]*) \|", page, re.MULTILINE))
+    assert listed == {row.name: row.text for row in TABLE}
+
+
+def test_the_page_about_the_command_line_has_every_option(pages: dict[str, str]) -> None:
+    """Each command has its section, with its options."""
+    from onnxpool.commands import arguments
+
+    sections = dict(re.findall(r"^## onnxpool (\w+)\n(.*?)(?=^## |\Z)", pages["command-line.md"],
+                               re.MULTILINE | re.DOTALL))
+    _, commands = arguments.parser()
+    assert list(sections) == list(commands)
+    for name, command in commands.items():
+        missing = [option for option in command.known if f"`{option}`" not in sections[name]]
+        assert missing in ([], ["-h", "--help"])
+
+
+def test_the_api_page_has_every_public_name(pages: dict[str, str]) -> None:
+    """All public names of the package are listed."""
+    listed = re.findall(r"^   onnxpool\.(\w+)$", pages["api.rst"], re.MULTILINE)
+    assert sorted(listed) == sorted(name for name in onnxpool.__all__ if name != "__version__")
+
+
+def test_the_pictures_of_concepts_are_drawn_anew() -> None:
+    """The committed pictures are those of the library."""
+    command = [sys.executable, str(ROOT / "tools" / "draw_concepts.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = {path for page in (ROOT / "docs" / "concepts").glob("*.md")
+             for path in re.findall(r"images/concepts/(\w+)\.svg", page.read_text(encoding="utf-8"))}
+    assert shown == {path.stem for path in (ROOT / "docs" / "images" / "concepts").glob("*.svg")}
+
+
+def test_the_figures_show_the_committed_data() -> None:
+    """Each figure was drawn from the data that is committed, and a page shows it."""
+    command = [sys.executable, str(ROOT / "tools" / "draw_figures.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    pages = (ROOT / "docs" / "performance.md").read_text("utf-8") + (ROOT / "README.md").read_text("utf-8")
+    assert sorted(re.findall(r"images/figures/(\w+)\.svg", pages)) == sorted(
+        path.stem for path in (ROOT / "docs" / "images" / "figures").glob("*.svg"))
+
+
+@pytest.mark.parametrize("script", GALLERY, ids=lambda path: path.stem)
+def test_a_script_of_the_gallery_draws_a_picture(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs without a warning, and its picture is not empty."""
+    import matplotlib.image
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("agg")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    try:
+        runpy.run_path(str(script))
+        (number,) = plt.get_fignums()
+        plt.figure(number).savefig(tmp_path / "picture.png", dpi=40)
+    finally:
+        plt.close("all")
+    pixels = matplotlib.image.imread(tmp_path / "picture.png")[..., :3]
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20
+
+
+def test_the_gallery_is_in_order() -> None:
+    """The list of the site has every script."""
+    text = (ROOT / "docs" / "_site" / "gallery.py").read_text(encoding="utf-8")
+    assert sorted(re.findall(r'"(\w+)"', text.partition("ORDER = (")[2].partition(")")[0])) == [
+        path.stem for path in GALLERY]
