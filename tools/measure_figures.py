@@ -3,8 +3,8 @@ Measure what the figures of docs/performance.md show, and write it to benchmarks
 
     python tools/measure_figures.py [PART ...]
 
-The parts are "windows" (time against window size) and "accuracy" (error against the exact mean). Each takes about half a
-minute. Without PART, all are measured. It needs numpy, scipy, opencv-python-headless, onnx, onnxruntime and torch.
+The parts are "windows" (time against window size) and "accuracy" (error against the exact mean). Each takes about half
+a minute. Without PART, all are measured. It needs numpy, scipy, opencv-python-headless, onnx, onnxruntime and torch.
 `tools/draw_figures.py` draws the figures.
 """
 
@@ -60,7 +60,7 @@ def best(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
 def session(operator: str, shape: tuple[int, ...], **attributes: Any) -> Callable[[Any], Any]:
     """A pool in onnxruntime, on one thread."""
     node = helper.make_node(operator, ["x"], ["y"], **attributes)
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes) for name, sizes in (("x", shape), ("y", None)))
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, size) for name, size in (("x", shape), ("y", None)))
     graph = helper.make_graph([node], "g", [x], [y])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
     options = onnxruntime.SessionOptions()
