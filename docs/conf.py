@@ -28,7 +28,9 @@ extensions = [
 root_doc = "index"
 exclude_patterns = ["README.md", "_site", "_static"]
 default_role = "py:obj"  # what single backticks mean in docstrings: a link, if there is something of that name
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
+smartquotes = False  # which make a dash of the -- of options
 suppress_warnings = ["config.cache", "myst.header"]  # a class in the settings of the gallery; headings of pages
 maximum_signature_line_length = 88
 
@@ -45,6 +47,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": LIST,
     "download_all_examples": False,
     "show_memory": False,
+    "show_signature": False,
     "write_computation_times": False,
     "min_reported_time": 5,
     "remove_config_comments": True,

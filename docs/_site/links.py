@@ -16,6 +16,7 @@ SITE = {"CHANGELOG.md": "project/changelog.md", "CONTRIBUTING.md": "project/cont
         "docs/README.md": "index.md"}  # files that are pages of the site
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 OURS = re.compile(rf"(\]\(){HOME}/(?:blob|tree)/main/((?:docs/|CHANGELOG|CONTRIBUTING)[^)#\s]*\.md)")
+BLOCK = re.compile(r"^(```python\n(?:(?!```).*\n)*?.+)\n\n```$", re.MULTILINE)  # an empty line, which ends a doctest
 INCLUDE = re.compile(r"^```\{include\} (\S+)\n```$", re.MULTILINE)
 
 
@@ -49,7 +50,8 @@ def read(app: Any, name: str, source: list[str]) -> None:
         app.env.note_dependency(str(file))
         return resolved(file.read_text(encoding="utf-8"), file.parent, page)
 
-    whole = INCLUDE.sub("\0\\1\0", resolved(source[0], page.parent, page))
+    text = BLOCK.sub(r"\1\n```", source[0])
+    whole = INCLUDE.sub("\0\\1\0", resolved(text, page.parent, page))
     source[0] = re.sub("\0(.*?)\0", lambda part: included(part), whole)
 
 

@@ -72,8 +72,8 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[st
 
 def prose(text: str) -> str:
     """Text of a docstring as Markdown."""
-    text = re.sub(r"::\n\n((?:    .*\n?)+)", lambda block: f":\n\n```\n{dedented(block[1])}\n```\n", text)
-    return text.replace("``", "`")
+    text = text.replace("``", "`")
+    return re.sub(r"::\n\n((?:    .*\n?)+)", lambda block: f":\n\n```text\n{dedented(block[1])}\n```\n", text)
 
 
 def dedented(block: str) -> str:
@@ -148,7 +148,7 @@ def operator_page(name: str) -> str:
         parts[-1] += f" [Its page in the ONNX documentation](https://onnx.ai/onnx/operators/onnx__{name}.html)."
     if name in DRAWN:
         attributes, shape = DRAWN[name]
-        dtype = schema.versions[-1].dtypes[0]
+        dtype = "float32" if "float32" in schema.versions[-1].dtypes else "uint8"
         call = ", ".join(f"{key}={value!r}" for key, value in attributes.items())
         explanation = getattr(onnxpool, name)(**attributes).plan(shape, dtype).explain()
         file = DOCS / "generated" / "pictures" / f"{name}.svg"
@@ -228,9 +228,9 @@ def disagreements_page() -> str:
              + "."]
     for runtime in RUNTIMES.values():
         rows = [row for row in TABLE if row.runtime == runtime]
-        parts += [f"## {runtime}", "\n".join(table(("name", "operators", "what it does", "values", "fixed in"), (
-            (f"`{row.name}`", ", ".join(row.operators) if len(row.operators) < 8 else "most",
-             row.text, row.values, ".".join(map(str, row.before))) for row in rows)))]
+        parts += [f"## {runtime}", "\n".join(table(("name", "what it does", "operators", "values", "fixed in"), (
+            (f"`{row.name}`", row.text, ", ".join(row.operators) if len(row.operators) < 8 else "most", row.values,
+             ".".join(map(str, row.before))) for row in rows)))]
     parts += ["## By operator", "\n".join(table(("operator", *RUNTIMES.values()), (
         (name, *(", ".join(f"`{row.name}`" for row in TABLE if name in row.operators and row.runtime == runtime)
                  for runtime in RUNTIMES.values()))
