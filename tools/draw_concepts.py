@@ -32,7 +32,9 @@ PICTURES: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
 
 
 def framed(svg: str) -> str:
-    """A picture on white, with dark text, so that it can be read on dark pages as well."""
+    """A picture on white, with dark text, so that it can be read on dark pages as well, unless it has its own ground."""
+    if "currentColor" not in svg:
+        return f"{svg}\n"
     head, _, rest = svg.partition(">")
     return f'{head.replace("currentColor", "#222")}>\n<rect width="100%" height="100%" fill="#fff"/>{rest}\n'
 

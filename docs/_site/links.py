@@ -1,11 +1,13 @@
 """
 Links of pages that also work on a forge: those to files outside docs/ lead to the repository.
 
-A file that a page of the site includes is written for its own folder, so its links are rewritten as well.
+A file that a page of the site includes is written for its own folder, so its links are rewritten as well. Folders of
+plain HTML are copied into the site, and links to them stay as they are.
 """
 
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ ROOT = DOCS.parent
 HOME = "https://github.com/onnxpool/onnxpool"
 SITE = {"CHANGELOG.md": "project/changelog.md", "CONTRIBUTING.md": "project/contributing.md",
         "docs/README.md": "index.md"}  # files that are pages of the site
+PLAIN = ("explorer",)  # folders of plain HTML, if there are any
+TO_PLAIN = re.compile(rf"\[([^\]]+)\]\(((?:\.\./)*(?:{'|'.join(PLAIN)})/[^)\s]*)\)")
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 OURS = re.compile(rf"(\]\(){HOME}/(?:blob|tree)/main/((?:docs/|CHANGELOG|CONTRIBUTING)[^)#\s]*\.md)")
 BLOCK = re.compile(r"^(```python\n(?:(?!```).*\n)*?.+)\n\n```$", re.MULTILINE)  # an empty line, which ends a doctest
@@ -35,6 +39,7 @@ def resolved(text: str, folder: Path, page: Path) -> str:
             return Path(os.path.relpath(path, page.parent)).as_posix()
         return f"{HOME}/{'tree' if path.is_dir() else 'blob'}/main/{place}"
 
+    text = TO_PLAIN.sub(r'<a href="\2">\1</a>', text)
     text = LINK.sub(lambda link: link[1] + target(Path(os.path.normpath(folder / link[2])), link[2]), text)
     return OURS.sub(lambda link: link[1] + target(ROOT / link[2], link[2]), text)
 
@@ -55,7 +60,15 @@ def read(app: Any, name: str, source: list[str]) -> None:
     source[0] = re.sub("\0(.*?)\0", lambda part: included(part), whole)
 
 
+def copy_plain(app: Any, exception: Exception | None) -> None:
+    """Copy the folders of plain HTML."""
+    for name in PLAIN:
+        if exception is None and (DOCS / name).is_dir():
+            shutil.copytree(DOCS / name, Path(app.outdir) / name, dirs_exist_ok=True)
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("source-read", read)
+    app.connect("build-finished", copy_plain)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
