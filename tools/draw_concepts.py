@@ -32,7 +32,7 @@ PICTURES: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
 
 
 def framed(svg: str) -> str:
-    """A picture on white, with dark text, so that it can be read on dark pages as well, unless it has its own ground."""
+    """A picture on white, with dark text, for dark pages as well, unless it has a ground of its own."""
     if "currentColor" not in svg:
         return f"{svg}\n"
     head, _, rest = svg.partition(">")
