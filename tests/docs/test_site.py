@@ -124,7 +124,9 @@ def test_a_script_of_the_gallery_draws_a_picture(script: Path, tmp_path: Path, m
     try:
         runpy.run_path(str(script))
         (number,) = plt.get_fignums()
-        plt.figure(number).savefig(tmp_path / "picture.png", dpi=40)
+        figure = plt.figure(number)
+        figure.savefig(tmp_path / "picture.png", dpi=40)
+        assert [ax.get_title() for ax in figure.axes if not ax.has_data()] == []
     finally:
         plt.close("all")
     pixels = matplotlib.image.imread(tmp_path / "picture.png")[..., :3]
