@@ -1,11 +1,13 @@
 """The parts of the documentation site: pages made from the table of versions, pictures, figures and the gallery."""
 
 import ast
+import importlib
 import re
 import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,18 +21,23 @@ ROOT = Path(__file__).parents[2]
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 
 
+def module(name: str) -> Any:
+    """A module of the site's extensions."""
+    folders = [str(ROOT / "docs" / "_site"), str(ROOT / "tools")]
+    sys.path[:0] = folders
+    try:
+        return importlib.import_module(name)
+    finally:
+        del sys.path[:len(folders)]
+
+
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
     """The generated pages, by their names."""
     pytest.importorskip("onnx")
-    folders = [str(ROOT / "docs" / "_site"), str(ROOT / "tools")]
-    sys.path[:0] = folders
-    try:
-        import pages as module
-    finally:
-        del sys.path[:len(folders)]
-    (module.DOCS / "generated" / "pictures").mkdir(parents=True, exist_ok=True)
-    found: dict[str, str] = module.pages()
+    made = module("pages")
+    (made.DOCS / "generated" / "pictures").mkdir(parents=True, exist_ok=True)
+    found: dict[str, str] = made.pages()
     return found
 
 
@@ -91,6 +98,25 @@ def test_the_api_page_has_every_public_name(pages: dict[str, str]) -> None:
     """All public names of the package are listed."""
     listed = re.findall(r"^   onnxpool\.(\w+)$", pages["api.rst"], re.MULTILINE)
     assert sorted(listed) == sorted(name for name in onnxpool.__all__ if name != "__version__")
+
+
+@pytest.mark.parametrize(("written", "expected"), [
+    ("[a](arrays.md#axes)", "[a](../arrays.md#axes)"),
+    ("[a](../examples/pyramid/README.md)", "[a](HOME/blob/main/examples/pyramid/README.md)"),
+    ("[a](../benchmarks/results)", "[a](HOME/tree/main/benchmarks/results)"),
+    ("[a](HOME/blob/main/docs/onnx.md)", "[a](../onnx.md)"),
+    ("[a](../CHANGELOG.md)", "[a](changelog.md)"),
+    ("[a](README.md)", "[a](../index.md)"),
+    ("[a](images/windows.svg)", "[a](../images/windows.svg)"),
+    ("[a](https://example.org/b.md) [b](#c)", "[a](https://example.org/b.md) [b](#c)"),
+    ("[a](missing.txt)", "[a](missing.txt)"),
+    ("[a](explorer/index.html)", '<a href="explorer/index.html">a</a>'),
+])
+def test_links_of_pages_are_those_of_the_site(written: str, expected: str) -> None:
+    """Links lead to pages of the site where there are any, otherwise to the repository; others stay."""
+    links = module("links")
+    page = links.DOCS / "project" / "contributing.md"
+    assert links.resolved(written.replace("HOME", links.HOME), links.DOCS, page) == expected.replace("HOME", links.HOME)
 
 
 def test_the_pictures_of_concepts_are_drawn_anew() -> None:
