@@ -228,24 +228,6 @@ def test_empty_input(shape):
 
 
 @pools
-@given(plain_window(), st.booleans())
-def test_way_there_and_back(window, channels_last):
-    """Unpooling a pool puts each maximum back in its place, and pooling that again gives the same maxima."""
-    x, kernel = window
-    x = np.abs(x) + 1
-    spatial = tuple(size // length * length for size, length in zip(x.shape[2:], kernel, strict=True))
-    x = np.ascontiguousarray(x[(..., *map(slice, spatial))])
-    x = np.moveaxis(x, 1, -1) if channels_last else x
-    options = {"strides": kernel, "channels_last": channels_last}
-    y, indices = onnxpool.max_pool(x, kernel, **options, return_indices=True)
-    back = onnxpool.max_unpool(y, indices, kernel, **options)
-    assert back.shape == x.shape
-    assert_same_values(np.where(back, back, x), x)
-    assert np.count_nonzero(back) == y.size
-    assert_same_values(onnxpool.max_pool(back, kernel, **options), y)
-
-
-@pools
 @given(plain_window(), st.data())
 def test_way_back_from_any_pool(window, data):
     """After a dilated, strided or overlapping pool, output_shape puts every maximum back in its place."""

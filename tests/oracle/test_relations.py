@@ -1,0 +1,23 @@
+"""Results obey the relations that hold between calls, whatever their values are."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import UnsatisfiedAssumption
+from relations import RELATIONS, InapplicableError
+from strategies import DrawnChoices, pools
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+def test_relation(name):
+    """A relation holds for random calls of every operator that it concerns, in any dtype, layout and memory."""
+
+    @settings(pools, suppress_health_check=[*HealthCheck])
+    @given(st.data())
+    def holds(data):
+        try:
+            RELATIONS[name](DrawnChoices(data.draw))
+        except InapplicableError as reason:
+            raise UnsatisfiedAssumption from reason
+
+    holds()
