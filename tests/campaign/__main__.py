@@ -18,7 +18,7 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("fuzz", "relations", "replays", "history", "malformed", "leaks", "slowest")
+PARTS = ("fuzz", "relations", "replays", "accuracy", "history", "malformed", "leaks", "slowest")
 
 
 def add_paths() -> None:
