@@ -1,8 +1,10 @@
-"""Random valid calls against the oracle: every operator, dtype, opset, layout, kind of memory and number of threads."""
+"""Random valid calls against the oracle: operators, dtypes, layouts, memory, `out`, threads and instruction sets."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
@@ -10,6 +12,11 @@ from .figures import Figure, none
 
 QUICK, FULL = 4000, 1_000_000
 SHARE = 500  # calls of a task
+
+
+def choose(instruction_set: str) -> None:
+    """Choose the instruction set of a process that has not imported onnxpool yet."""
+    os.environ["ONNXPOOL_ISA"] = instruction_set
 
 
 def compare(first: int) -> tuple[int, list[str], float]:
@@ -31,13 +38,22 @@ def compare(first: int) -> tuple[int, list[str], float]:
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
-    """Compare calls on all processors."""
+    """Compare calls on all processors. Each instruction set gets an equal part of them."""
+    from onnxpool.kernels import available
+
     calls = QUICK if quick else FULL
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        shares = list(pool.map(compare, range(seed * 10**7, seed * 10**7 + calls, SHARE)))
+    begins = range(seed * 10**7, seed * 10**7 + calls, SHARE)
+    sets = available()
+    shares, counts = [], Counter[str]()
+    for place, name in enumerate(sets):
+        with ProcessPoolExecutor(len(os.sched_getaffinity(0)), multiprocessing.get_context("spawn"), choose,
+                                 (name,)) as pool:
+            mine = list(pool.map(compare, begins[place::len(sets)]))
+        counts[name] = SHARE * len(mine)
+        for problem in [problem for share in mine for problem in share[1]][:20]:
+            print(f"  ONNXPOOL_ISA={name} python tests/oracle/campaign.py {problem}")
+        shares += mine
+    shown = ", ".join(f"{count:,} with {name}" for name, count in counts.items())
+    yield none("wrong results", sum(len(share[1]) for share in shares), counts.total(), "calls", shown)
     legal = sum(share[0] for share in shares)
-    problems = [problem for share in shares for problem in share[1]]
-    for problem in problems[:20]:
-        print(f"  python tests/oracle/campaign.py {problem}")
-    yield none("wrong results", len(problems), calls, "calls")
     yield Figure("largest error", max(share[2] for share in shares), legal, "results", "of the bound", most=1)

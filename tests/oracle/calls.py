@@ -55,6 +55,7 @@ SHORT_AXIS, LONG_AXIS = 9, 150  # most axes are short; a long one exercises vect
 STYLES = ("function", "object", "plan")
 THREADS = (None, 1, 2, 3, 7)
 AUTO_PADS = ("NOTSET", "", "VALID", "SAME_UPPER", "SAME_LOWER")
+OUTS = ("absent", "contiguous", "strided", "unaligned", "backwards", "transposed", "byte-swapped")
 JUNK = 0x7E  # a byte that makes a large or NaN element in every dtype
 
 
@@ -328,8 +329,8 @@ def layouts(x, channels_last):
     def broadcast(axis):
         return np.broadcast_to(x.take(range(min(1, x.shape[axis])), axis), x.shape)
 
-    def unaligned():
-        view = np.frombuffer(bytearray(x.nbytes + 1), np.uint8)[1:].view(x.dtype).reshape(x.shape)
+    def at_offset(offset):
+        view = np.frombuffer(bytearray(x.nbytes + offset), np.uint8)[offset:].view(x.dtype).reshape(x.shape)
         view[...] = x
         return view
 
@@ -347,8 +348,9 @@ def layouts(x, channels_last):
         "first axis broadcast": lambda: broadcast(0),
         "last axis broadcast": lambda: broadcast(x.ndim - 1),
         "middle axis broadcast": lambda: broadcast(x.ndim // 2),
-        "unaligned": unaligned,
+        "unaligned": lambda: at_offset(1),
         "read-only": read_only,
+        "between vectors": lambda: at_offset(3 * x.dtype.itemsize),
     }
     if x.dtype.itemsize > 1 and x.dtype.name != "bfloat16":
         ways["byte-swapped"] = lambda: x.astype(x.dtype.newbyteorder())
@@ -394,7 +396,7 @@ def draw_pool(choices, operator):
         memory=memory,
         channels_last=channels_last,
         further=draw_quantisation(choices, dtype, operator == QLINEAR_AVERAGE) if operator in QLINEAR else (),
-        out=choices.pick(("absent", "contiguous", "strided")),
+        out=choices.pick(OUTS),
         num_threads=choices.pick(THREADS),
         style=choices.pick(STYLES),
     )
@@ -406,5 +408,15 @@ def make_out(kind, shape, dtype):
         return None, None
     if kind == "strided":
         return gapped(shape, dtype)
+    if kind == "unaligned":
+        memory = junk((math.prod(shape) + 2,), dtype).view(np.uint8)
+        begin = dtype.itemsize + 1 if dtype.itemsize > 1 else 1
+        return memory[begin:begin + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape), memory
     out = junk(shape, dtype)
+    if kind == "backwards":
+        out = out[(slice(None, None, -1),) * len(shape)]
+    elif kind == "transposed":
+        out = junk(shape[::-1], dtype).T
+    elif kind == "byte-swapped" and dtype.itemsize > 1 and dtype.name != "bfloat16":
+        out = out.view(dtype.newbyteorder())
     return out, out

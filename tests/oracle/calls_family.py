@@ -6,6 +6,7 @@ import numpy as np
 from calls import (
     FUNCTIONS,
     INDICES,
+    OUTS,
     QLINEAR_AVERAGE,
     REGIONS,
     STYLES,
@@ -54,7 +55,7 @@ def assemble(choices, operator, opset, attributes, x, values, channels_last, fur
         memory=memory,
         channels_last=channels_last,
         further=further,
-        out=choices.pick(("absent", "contiguous", "strided")),
+        out=choices.pick(OUTS),
         num_threads=choices.pick(THREADS),
         style=choices.pick(STYLES),
     )

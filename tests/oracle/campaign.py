@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from calls import FUNCTIONS, JUNK, SeededChoices, make_out
 from calls_family import WEIGHTED, draw_call
-from oracle import GeometryError
+from oracle import GeometryError, native
 from tolerance import judge
 from truths import truths
 
@@ -65,7 +65,7 @@ def check_result(truth, y, out, memory):
         return Outcome(math.inf, problem="did not return out itself")
     if not isinstance(y, np.ndarray):
         return Outcome(math.inf, problem=f"returned {type(y).__name__}, not an array")
-    worst, problem = judge(truth, y)
+    worst, problem = judge(truth, y if out is None else y.astype(native(y.dtype), copy=False))
     if problem is None and memory is not None and memory is not out and out.size:
         out.view(f"u{out.dtype.itemsize}")[...] = int.from_bytes(bytes([JUNK]) * out.dtype.itemsize)
         if memory.tobytes() != bytes([JUNK]) * memory.nbytes:
