@@ -21,6 +21,8 @@ HOME = "https://github.com/onnxpool/onnxpool"
 LISTED = re.compile(r"  (\S+) {2,}(.*)")  # an entry in a list at the end of a help text
 VARIABLES = {
     "ONNXPOOL_NUM_THREADS": "The default number of threads of a call. Without it, OMP_NUM_THREADS is used.",
+    "ONNXPOOL_MAX_OUTPUT_BYTES": "The maximum size of the results of a call in bytes. No limit by default.",
+    "ONNXPOOL_MAX_WORK": "The maximum work of a call: elements of all windows, and results. No limit by default.",
     "ONNXPOOL_ISA": "The instruction set to use, such as baseline.",
     "ONNXPOOL_WISDOM": "A JSON file with what tuned plans have learned, such as bench --tune writes.",
 }

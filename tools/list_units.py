@@ -1,6 +1,6 @@
-"""List the units to compile, or print the constants of `limits.py` as C, for the build.
+"""List the units to compile, or print the constants of `constants.py` as C, for the build.
 
-    python tools/list_units.py [limits]
+    python tools/list_units.py [constants]
 
 Each line has the step, reduction and dtype of a unit, then "each" if the unit is compiled for every instruction set, or
 "common" if all instruction sets share it, and the level of optimisation.
@@ -10,8 +10,8 @@ import sys
 
 from uncompiled import module
 
-if sys.argv[1:] == ["limits"]:
-    for name, value in vars(module("limits")).items():
+if sys.argv[1:] == ["constants"]:
+    for name, value in vars(module("constants")).items():
         if name.isupper():
             print(f"#define ONNXPOOL_{name} {value}")
 else:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import kernels as kernels  # refuses unsupported processors and settings
 from .base import Operator, clear_caches, importing
+from .budget import limits, set_limits
 from .errors import PoolError, PoolTypeError
 from .execution import Plan
 from .operators import *  # noqa: F403
@@ -34,8 +35,10 @@ __all__ = [
     "from_dlpack",
     "from_node",
     "get_num_threads",
+    "limits",
     "load_wisdom",
     "num_threads",
+    "set_limits",
     "set_num_threads",
     "show_config",
     "supported",

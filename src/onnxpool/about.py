@@ -1,8 +1,8 @@
-"""The installation: version, instruction sets, OpenMP and threads."""
+"""The installation: version, instruction sets, OpenMP, threads and limits."""
 
 from typing import TypedDict
 
-from . import kernels, threads
+from . import budget, kernels, threads
 from .version import __version__
 
 
@@ -23,6 +23,8 @@ class Config(TypedDict):
         Default number of threads of a call.
     granted : int
         Number of processors that this process may use.
+    max_output_bytes, max_work : int, or None
+        Limits on a call that is made here, or None.
     """
 
     version: str
@@ -31,17 +33,20 @@ class Config(TypedDict):
     openmp: int
     threads: int
     granted: int
+    max_output_bytes: int | None
+    max_work: int | None
 
 
 def config() -> Config:
     """
-    Return the version, the instruction sets, the OpenMP version and the number of threads.
+    Return the version, the instruction sets, the OpenMP version, the number of threads and the limits on calls.
 
     Returns
     -------
     dict
-        Values of ``version``, ``instruction_set``, ``available``, ``openmp``, ``threads`` and ``granted``. ``openmp``
-        is 0 if the kernels are serial.
+        Values of ``version``, ``instruction_set``, ``available``, ``openmp``, ``threads``, ``granted``,
+        ``max_output_bytes`` and ``max_work``. ``openmp`` is 0 if the kernels are serial, and limits are None if there
+        are none.
 
     See Also
     --------
@@ -57,6 +62,7 @@ def config() -> Config:
     >>> found["instruction_set"] in found["available"]
     True
     """
+    found = budget.in_force()
     return {
         "version": __version__,
         "instruction_set": kernels.isa,
@@ -64,12 +70,14 @@ def config() -> Config:
         "openmp": int(kernels.cpu.openmp()),
         "threads": threads.get_num_threads(),
         "granted": threads.granted(),
+        "max_output_bytes": budget.shown(found.max_output_bytes),
+        "max_work": budget.shown(found.max_work),
     }
 
 
 def show_config() -> None:
     """
-    Print the version, the instruction sets, the OpenMP version and the number of threads.
+    Print the version, the instruction sets, the OpenMP version, the number of threads and the limits on calls.
 
     See Also
     --------
@@ -86,3 +94,5 @@ def show_config() -> None:
     print(f"instruction set: {found['instruction_set']} (available: {', '.join(found['available'])})")
     print(f"OpenMP: {found['openmp'] or 'not built in, kernels are serial'}")
     print(f"threads: {found['threads']} of {found['granted']} granted")
+    limits = [f"{name}={limit}" for name, limit in found.items() if name in budget.Limits._fields and limit is not None]
+    print(f"limits: {', '.join(limits) or 'none'}")

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .constants import MOST_AXES
 from .errors import Place, PoolError, PoolTypeError
-from .limits import MOST_AXES
 
 INT64_MAX = 2**63 - 1
 FLOAT32_MAX = (2 - 2.0**-23) * 2.0**127

@@ -19,7 +19,7 @@ from .arrays import can_be, dtype_named
 from .dtypes import BYTES, DTYPES, FLOATS
 from .execution import Plan
 from .planning.plan import INDEX, WindowPlan
-from .limits import MOST_THREADS
+from .constants import MOST_THREADS
 from .threads import team
 
 cdef extern from *:
@@ -93,6 +93,7 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
             raise PoolTypeError(f"{plan.label}: its inputs are checked in Python, so there is no handle; call the plan")
         raise PoolTypeError(f"onnxpool: a handle needs the plan of an operator, got {type(plan).__name__}; "
                             f"give onnxpool.MaxPool(...).plan(shape, dtype)")
+    plan._check_limits()
     rule = plan._rule(inputs)
     x = memory_of(plan.label, "X", plan.shape, plan.dtype, x_strides)
     y = memory_of(plan.label, "the result", plan.output_shape, plan.dtype, y_strides)

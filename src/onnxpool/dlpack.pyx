@@ -13,7 +13,7 @@ from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsul
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-from .limits import MOST_AXES
+from .constants import MOST_AXES
 from .errors import PoolError, PoolTypeError
 from .arrays import CPU, dtype_named, says
 

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 from .attributes import integer
+from .constants import MOST_THREADS
 from .errors import Place
-from .limits import MOST_THREADS
 
 SERIAL_BYTES = 1 << 19  # bytes of X; below, a second thread brings no gain (measured: 0.97x at 512 KiB, 1.7x at 1 MiB)
 

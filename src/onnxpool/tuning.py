@@ -8,8 +8,8 @@ from typing import Any
 
 from . import kernels
 from .base import clear_caches
+from .constants import MOST_THREADS
 from .errors import PoolTypeError
-from .limits import MOST_THREADS
 from .planning.steps import STEPS
 from .planning.ways import ROOMS, Way, learned
 from .version import __version__

@@ -133,6 +133,19 @@ class Axis:
         return slice(None, (self.out - 1) * self.stride + 1, self.stride)
 
     @property
+    def taps(self) -> int:
+        """The total number of taps of all windows that are inside the input."""
+        return self._taps_before(self.size) - self._taps_before(0)
+
+    def _taps_before(self, limit: int) -> int:
+        """The total number of taps of all windows at places before this one."""
+        room = limit + self.pads[0]  # before the limit, from the first tap of window 0
+        whole = min(self.out, max(0, (room - self.span) // self.stride + 1))  # windows that end before the limit
+        some = min(self.out, max(0, ceil_div(room, self.stride)))  # and those that begin before it
+        cut = floor_sum(some - whole, -self.stride, room - whole * self.stride + self.dilation - 1, self.dilation)
+        return whole * self.kernel + cut
+
+    @property
     def empty(self) -> int:
         """The number of windows without a tap inside the input."""
         touching, inside, behind = (self._first_at(place) for place in (1 - self.span, 0, self.size))

@@ -46,6 +46,25 @@ SHOWN = {
         "test_caches.py::test_output_shape_makes_no_plan",
         "test_windows_of_an_axis.py::test_nothing_is_stored_for_a_window_in_the_padding"],
     "A result has the memory order of x": ["test_side_effects.py::test_results_lie_in_memory_as_x_does"],
+    "The tightest of all limits is in force": [
+        "test_limits.py::test_blocks_tighten_limits",
+        "test_limits.py::test_the_environment_sets_limits_that_nothing_loosens"],
+    "`with onnxpool.limits(...)` applies": [
+        "test_limits.py::test_blocks_apply_to_their_own_thread_and_tasks",
+        "test_limits.py::test_a_task_that_outlives_its_block_keeps_the_limits_of_remembered_calls"],
+    "Limits hold for functions": [
+        "test_limits.py::test_random_calls_need_what_plain_loops_count",
+        "test_limits.py::test_calls_that_are_remembered_obey_limits_set_later",
+        "test_limits.py::test_models_obey_limits",
+        "test_limits.py::test_the_command_line_obeys_the_environment"],
+    "A part of a plan is a call of its own": [
+        "test_limits.py::test_parts_are_calls_of_their_own",
+        "test_limits.py::test_chunks_of_dask_are_calls_of_their_own"],
+    "A node of an onnxruntime session": [
+        "test_limits.py::test_models_obey_limits",
+        "test_limits.py::test_a_node_is_judged_before_it_is_split"],
+    "A handle of the C API": ["test_limits.py::test_handles_are_made_within_limits"],
+    "A variable that is set to anything": ["test_limits.py::test_a_variable_that_is_no_limit_is_refused"],
     "After a fork, the child works": [
         "test_embedding.py::test_forks fork_after_a_parallel_call fork_before_any_call fork_twice"],
     "This also holds while other threads": [

@@ -15,6 +15,7 @@ def test_config_is_what_show_config_prints(capsys):
         f"instruction set: {found['instruction_set']} (available: {', '.join(found['available'])})",
         f"OpenMP: {found['openmp'] or 'not built in, kernels are serial'}",
         f"threads: {found['threads']} of {found['granted']} granted",
+        "limits: none",
     ]
     assert (found["version"], found["instruction_set"]) == (onnxpool.__version__, kernels.isa)
     assert found["available"] == kernels.available()
@@ -39,5 +40,6 @@ def test_no_module_hides_the_function():
     for name in names:
         if name != "__main__":
             importlib.import_module(f"onnxpool.{name}")
+    for name in onnxpool.__all__:
+        assert name not in names
     assert callable(onnxpool.config)
-    assert "config" not in names

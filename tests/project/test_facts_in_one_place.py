@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from onnxpool import dtypes, limits
+from onnxpool import constants, dtypes
 from onnxpool.planning import steps
 
 pytestmark = pytest.mark.smoke
@@ -48,11 +48,11 @@ def test_only_the_table_lists_dtypes():
     assert listing == set()
 
 
-@pytest.mark.parametrize("name", [name for name in vars(limits) if name.isupper()])
+@pytest.mark.parametrize("name", [name for name in vars(constants) if name.isupper()])
 def test_shared_numbers_are_defined_once(name):
     """The build writes them to a header."""
     defined = {path.name for path, text in CODE.items() if re.search(rf"\b{name}\s*=\s*\d|define {name}\b", text)}
-    assert defined == {"limits.py"}
+    assert defined == {"constants.py"}
 
 
 def test_the_table_of_dtypes_is_that_of_onnx():

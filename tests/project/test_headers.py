@@ -67,9 +67,9 @@ def source(*headers: str) -> str:
 @functools.cache
 def make_headers() -> None:
     """Write the headers that the build generates from Python's tables."""
-    command = [sys.executable, SOURCES.parents[1] / "tools" / "list_units.py", "limits"]
+    command = [sys.executable, SOURCES.parents[1] / "tools" / "list_units.py", "constants"]
     made = subprocess.run(command, capture_output=True, check=True)
-    (Path(MADE.name) / "shared_limits.h").write_bytes(made.stdout)
+    (Path(MADE.name) / "shared_constants.h").write_bytes(made.stdout)
     there = Path(WINDOWS.name)
     for path in Path(sysconfig.get_path("include")).iterdir():
         (there / path.name).symlink_to(path)

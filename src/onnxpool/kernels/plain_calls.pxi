@@ -217,12 +217,23 @@ cdef class Pools(dict):
             Py_DECREF(plain)
 
 
+cdef bint limited = False  # whether there may be limits on calls
+
+
+def limit_calls():
+    """Ask each call from now on whether it exceeds a limit."""
+    global limited
+    limited = True
+
+
 cdef call_plain(PlainPool plain, plan, x, tuple inputs, out, num_threads):
     """The result of a plan for plain arrays, or None for other arrays."""
     cdef Quantisation quantisation
     cdef Rule rule
     if plain.quantised != (len(inputs) > 0) or not plain.takes(x):
         return None
+    if limited:
+        plan._check_limits()
     results = plain.results(x, out)
     if results is None:
         return None
@@ -266,7 +277,8 @@ cdef class PlainCall:
     """Makes a plan callable in compiled code, because calling a Python method takes as long as pooling a small array.
 
     The plan's class has a slot `_pools`, which `locate_pools` has found. The plan's methods `_rule` and `_team` turn
-    other arguments into parameters, and its method `_call` handles all other calls.
+    other arguments into parameters, its method `_check_limits` refuses calls that exceed a limit, and its method
+    `_call` handles all other calls.
     """
 
     def __call__(self, x, *inputs, out=None, num_threads=None):

@@ -161,7 +161,7 @@ cdef int run(Kernel kernel, OrtKernelContext* context) except -1:
     check(kernel.api, get_input_count(kernel.api, context, &count))
     inputs = tuple([kernel.input(context, i, &given[i]) for i in range(count)])
     plan = kernel.node.plan(inputs[0])
-    shape = plan.result_shape(*inputs[1:])
+    shape = kernel.node.result_shape(plan, inputs)
     outputs = tuple([kernel.output(context, i, shape, &made[i]) for i in range(results)])
     if kernel.theirs != NULL:
         while given[count - 1] == NULL:

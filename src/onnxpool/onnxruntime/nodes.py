@@ -1,5 +1,6 @@
 """The operators registered with onnxruntime, and the nodes of its sessions."""
 
+import math
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import threads
+from .. import budget, threads
 from ..arrays import Array, dtype_named
 from ..base import Operator, registry
 from ..dtypes import DTYPES
@@ -154,6 +155,17 @@ class Node:
                 for own, part in split(plan, x):
                     own.tuned(part, num_threads=1)
         return plan
+
+    def result_shape(self, plan: Plan, inputs: tuple[Array | None, ...]) -> tuple[int, ...]:
+        """The shape of the result, which onnxruntime allocates. Refuses one that exceeds the limits in force."""
+        shape = plan.result_shape(*inputs[1:])
+        if isinstance(plan, WindowPlan):
+            plan._check_limits()
+        else:
+            results = math.prod(shape)
+            need = budget.Need(results * plan.dtype.itemsize, results)  # at least
+            budget.check(plan.label, "a result", shape, need, budget.in_force())
+        return shape
 
 
 @dataclass(slots=True)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..arrays import dtype_name
+from ..constants import CACHE_LINE, FEW
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
 from ..kernels import pool as pools
-from ..limits import CACHE_LINE, FEW
 from ..windows import Axis
 from . import costs, integers, orders, ranges, routes, steps, tiles
 from .form import Form, forms_of

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, threads
+from .. import budget, kernels, threads
 from ..arrays import Array, allocate, can_be, check_out, delivered
+from ..constants import FULL_ROW
 from ..dtypes import MOMENTS
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..explain import Explanation, axis_lines, explain, looks_coloured
-from ..limits import FULL_ROW
 from ..parts import Limit, Partial, grid
 from ..places import row_major
 from ..windows import Axis, ceil_div
@@ -164,7 +164,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         The function that turns a window into a result.
     """
 
-    __slots__ = ("_bytes", "_joins", "_mends", "_optional_zeros", "_picked", "_pools", "_quantised", "_wide",
+    __slots__ = ("_bytes", "_joins", "_mends", "_need", "_optional_zeros", "_picked", "_pools", "_quantised", "_wide",
                  "axes", "output_shape", "reduction", "request")
 
     request: Request
@@ -173,6 +173,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
     output_shape: tuple[int, ...]
     _bytes: int  # size of X
     _joins: bool  # whether X is made contiguous first, because its strides would change the order of sums
+    _need: budget.Need | None  # what a call needs, once that has been asked
     _mends: bool  # whether some results for arrays with NaNs have to be set after the loops
     _picked: tuple[slice | int, ...] | None  # the index of the results in X, if they are elements
     _wide: "WindowPlan | None"  # plan for the dtype to which elements are converted, if any
@@ -197,7 +198,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
         super().__init__(operator, request.shape, dtype, result_dtype=result, request=request, axes=request.axes,
                          reduction=reduction, _mends=mends, output_shape=request.output_shape, _picked=picked(request),
                          _wide=wide, _pools=kernels.Pools(), _bytes=math.prod(request.shape) * dtype.itemsize,
-                         _quantised=request.reduction.name in QUANTISED, _optional_zeros=optional_zeros, _joins=joins)
+                         _quantised=request.reduction.name in QUANTISED, _optional_zeros=optional_zeros, _joins=joins,
+                         _need=None)
 
     @property
     def _by_numpy(self) -> bool:
@@ -270,6 +272,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     def _tuned(self, x: Any, seconds: float, num_threads: int | None) -> Plan:
         given = None if x is None else self._checked(x)
+        self._check_limits()
         team = self._team(num_threads)
         if not self._runs() or self._picked is not None or self._wide is not None:
             return self
@@ -296,9 +299,25 @@ class WindowPlan(kernels.PlainCall, Reducing):
 
     # Running
 
+    def _check_limits(self) -> None:
+        """Refuse to run if that would exceed the limits in force. Compiled calls come here as well."""
+        limits = budget.in_force()
+        if limits is budget.NO_LIMITS:
+            return
+        need = self._need
+        if need is None:
+            each = self.result_dtype.itemsize + INDEX.itemsize * self.reduction.indexed
+            results = math.prod(self.output_shape)
+            batch = math.prod(size for axis, size in enumerate(self.shape) if axis not in self.request.pooled)
+            taps = math.prod(axis.taps for axis in self.axes)
+            need = budget.Need(results * each, batch * taps + results)
+            self._freeze(_need=need)
+        budget.check(self.label, "X", self.shape, need, limits)
+
     def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
         """Run on arrays of any strides and byte order."""
         x = self._checked(x)
+        self._check_limits()
         rule, team = self._rule(inputs), self._team(num_threads)
         indexed = self.reduction.indexed
         y_out, indices_out = self._out_pair(out) if indexed else (out, None)
@@ -339,7 +358,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if self._picked is not None:
             np.copyto(y, x[self._picked])
         elif self._wide is not None:
-            with np.errstate(all="ignore"):  # elements may be signalling NaNs
+            with budget.lifted(), np.errstate(all="ignore"):  # elements may be signalling NaNs
                 self._convert(self._wide, x, y, indices, team)
         else:
             x = np.ascontiguousarray(x) if self._joins else x
@@ -357,7 +376,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
     def _mend(self, x: Array, y: Array, indices: Array | None, overflowed: bool, team: int) -> None:
         """Set the results of windows without a number, and those of means whose sums overflowed."""
         if overflowed:
-            self._rescale(x, y, team)
+            with budget.lifted():
+                self._rescale(x, y, team)
         if self.reduction.name != "mean":
             for axis, windows in self.request.windows:
                 if windows.empty:

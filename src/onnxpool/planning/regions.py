@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import kernels, threads
+from .. import budget, kernels, threads
 from ..arrays import Array, allocate, as_array, check_out, delivered
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
@@ -18,6 +18,8 @@ else:
     pool_regions = kernels.compiled("other.regions").pool_regions
 
 MOST_REACH = 2.0**31  # maximum magnitude of a corner or side in elements, which 32 bits must hold after rounding
+TAPS = 4  # elements of a sample
+COUNTED = 2**14  # bins along an axis that are counted at a time
 MOST_SAMPLES = 2**22  # maximum number of samples of a region, which the data determines if sampling_ratio is 0
 
 
@@ -61,10 +63,11 @@ class RegionPlan(Plan):
         rois = self._rois(inputs[0])
         images = self._images(inputs[1], len(rois)) if align else self._image_column(rois[:, 0])
         corners = np.require(rois[:, -4:], requirements=["C", "A"])
+        shape = (len(rois), *self.output_shape[1:])
         with kernels.cpu.DefaultFloats():
             self._check_reach(corners)
-            grid = self._check_samples(corners) if align else 1
-        shape = (len(rois), *self.output_shape[1:])
+            samples, grid = self._samples(corners) if align else (None, 1)
+            self._check_limits(shape, corners, samples)
         if out is not None:
             check_out(label, out, shape, self.dtype)
         last = self.channels_last
@@ -142,8 +145,41 @@ class RegionPlan(Plan):
                             f"or side beyond {limit}; clip it to the image or drop it", self.label, "rois",
                             value=tuple(corners[row].tolist()))
 
-    def _check_samples(self, corners: Array) -> int:
-        """The maximum number of samples of a bin along an axis. Refuses regions that have too many."""
+    def _check_limits(self, shape: tuple[int, ...], corners: Array, samples: Array | None) -> None:
+        """Refuse regions whose results would exceed the limits in force. `samples` are those of each region."""
+        limits = budget.in_force()
+        if limits is budget.NO_LIMITS:
+            return
+        results = math.prod(shape)
+        need = budget.Need(results * self.dtype.itemsize, results)  # at least
+        budget.check(self.label, "a result", shape, need, limits)
+        if limits.max_work < math.inf:
+            channels = self.shape[3 if self.channels_last else 1]
+            taps = self._elements(corners) if samples is None else TAPS * int(samples.sum())
+            budget.check(self.label, "a result", shape, need._replace(work=channels * taps + results), limits)
+
+    def _elements(self, corners: Array) -> int:
+        """The number of elements of a channel in all bins of MaxRoiPool, as its loops find them."""
+        each = max(1, COUNTED // max(self.regions.pooled))
+        return sum(int(np.prod([self._along(corners[begin:begin + each], axis) for axis in range(2)], axis=0).sum())
+                   for begin in range(0, len(corners), each))
+
+    def _along(self, corners: Array, axis: int) -> Array:
+        """The number of elements along an axis in all bins of each region."""
+        real, pooled, size = corners.dtype.type, self.regions.pooled[axis], self.shape[axis + 2 - self.channels_last]
+        scaled = corners[:, [1 - axis, 3 - axis]] * real(self.regions.scale)
+        whole = np.trunc(scaled)
+        ends = whole + np.where(np.abs(scaled - whole) >= 0.5, np.sign(scaled), 0)
+        start, stop = ends.astype(np.int64).T[..., None]
+        length = np.maximum(stop - start + 1, 1).astype(real) / real(pooled)
+        edges = np.arange(pooled + 1).astype(real) * length
+        low, high = np.floor(edges[:, :-1]).astype(np.int64), np.ceil(edges[:, 1:]).astype(np.int64)
+        inside: Array = np.clip(high + start, 0, size) - np.clip(low + start, 0, size)
+        return np.asarray(inside.sum(axis=1))
+
+    def _samples(self, corners: Array) -> tuple[Array, int]:
+        """The number of samples of each region, and the maximum of a bin along an axis. Refuses regions that have too
+        many."""
         pooled = np.array(self.regions.pooled, np.float64)
         with np.errstate(over="ignore"):
             sizes = (corners[:, [3, 2]].astype(np.float64) - corners[:, [1, 0]]) * self.regions.scale
@@ -162,7 +198,7 @@ class RegionPlan(Plan):
             raise PoolError(f"{self.label}: rois[{int(bad[0])}] takes {samples[bad[0]]:.4g} samples, more "
                             f"than the limit of {MOST_SAMPLES}; {way}",
                             self.label, "rois", value=float(samples[bad[0]]))
-        return int(min(grid.max(initial=1) + 1, MOST_SAMPLES))
+        return samples, int(min(grid.max(initial=1) + 1, MOST_SAMPLES))
 
 
 def check_planes(label: str, shape: tuple[int, ...], channels_last: bool) -> None:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..limits import CACHE_LINE, FEW, LEAST_SLIDING
+from ..constants import CACHE_LINE, FEW, LEAST_SLIDING
 from .costs import COSTS
 from .reductions import KINDS
 

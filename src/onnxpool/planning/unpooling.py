@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import threads
+from .. import budget, threads
 from ..arrays import Array, allocate, as_array, check_out, delivered
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
@@ -60,7 +60,13 @@ class UnpoolPlan(Plan):
         """As `Plan` says; the inputs are X, I and, optionally, output_shape."""
         label = self.label
         shape = self.result_shape(*inputs)
-        x = np.require(self._checked(x), self.dtype, ["C", "A"])
+        x = self._checked(x)
+        limits = budget.in_force()
+        if limits is not budget.NO_LIMITS:
+            results = math.prod(shape)
+            need = budget.Need(results * self.dtype.itemsize, x.size + results)
+            budget.check(label, "a result", shape, need, limits)
+        x = np.require(x, self.dtype, ["C", "A"])
         indices = self._indices(inputs[0])
         team = threads.team(num_threads, x.nbytes + indices.nbytes)
         y = out

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "shared_limits.h"
+#include "shared_constants.h"
 
 enum { MOST_COPIED = ONNXPOOL_MOST_AXES + 2 }; /* the axes of an array, with images and channels as two */
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared_limits.h"
+#include "shared_constants.h"
 
 /* The windows along one axis. */
 typedef struct {

@@ -72,7 +72,7 @@ cdef extern from "job.h" nogil:
     ctypedef void (*Step)(Tile* tile) noexcept
     ctypedef Py_ssize_t (*Scratch)(const Tile* tile) noexcept
 
-cdef extern from "shared_limits.h" nogil:  # made of limits.py
+cdef extern from "shared_constants.h" nogil:  # made of constants.py
     enum:
         CACHE_LINE "ONNXPOOL_CACHE_LINE"
         FEW "ONNXPOOL_FEW"

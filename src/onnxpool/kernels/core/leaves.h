@@ -4,7 +4,7 @@
 #define ONNXPOOL_LEAVES_H
 
 #include "element.h"
-#include "shared_limits.h"
+#include "shared_constants.h"
 
 /* A row of few lanes, in bytes and in accumulators; and how many of these are reduced together. */
 enum { ROW = ONNXPOOL_FULL_ROW, FULL = ROW / sizeof(acc_t), PART = FULL > LANES ? 2 * LANES : LANES };

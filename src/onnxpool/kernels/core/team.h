@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "floats.h"
-#include "shared_limits.h"
+#include "shared_constants.h"
 #include "team_type.h"
 
 #ifdef _OPENMP

@@ -1,4 +1,4 @@
-"""Constants shared by Python and the compiled core. The build writes them to `shared_limits.h`."""
+"""Constants shared by Python and the compiled core. The build writes them to `shared_constants.h`."""
 
 FEW = 8  # up to this many taps along an axis are added in sequence; more are added as an aligned binary tree
 FULL_ROW = 64  # bytes of accumulators that a row of a whole channel fills, if its places have few lanes
