@@ -18,11 +18,12 @@ from guarded import Slot
 from hypothesis import given as drawing
 from hypothesis import strategies as st
 from oracle import axis_windows
+from problems import adjacent_problem, random_problem, short_problem, sliding_problem, values
 from support import same_bits
 
 import onnxpool
 from onnxpool import base, cython_api, kernels, windows
-from onnxpool.limits import FEW
+from onnxpool.constants import FEW
 from onnxpool.onnxruntime import nodes
 from onnxpool.planning import layout, routes, steps
 from onnxpool.planning.routes import Forced
@@ -36,8 +37,6 @@ KINDS = {"max": {}, "mean": {}, "mean with pads": {"count_include_pad": 1}, "nor
 PROBLEMS = 200  # problems of each reduction
 WAYS = (None, "apart", None, "rows backwards", "backwards")  # memory layouts of arrays
 FENCE = 4096  # bytes beyond scratch memory that are watched
-SLIDING = (3, 1), (3, 2), (2, 2)  # kernels and strides along rows for which there is such a loop
-MOST_WORK = 300_000  # elements, and taps of all windows of a channel
 
 
 @contextmanager
@@ -73,45 +72,6 @@ def unit_kind(kind):
 
 def to_last(x):
     return np.ascontiguousarray(np.moveaxis(x, 1, -1))
-
-
-def random_problem(rng):
-    """A shape, channels first, and windows: short and long, with gaps, and some that lie in the padding. Some windows
-    have few taps along many axes, and a single one along others."""
-    while True:
-        few = rng.random() < 0.3
-        rank = int(rng.choice([2, 3, 4, 5] if few else [1, 2, 2, 2, 3, 3, 4]))
-        taps = [1, 1, 2, 3] if few else [1, 2, 2, 3, 3, 4, 5, 8, 9, 11, 16, 21]
-        kernel = [int(rng.choice(taps)) for _ in range(rank)]
-        dilations = [int(rng.choice([1, 1, 1, 2, 3])) for _ in kernel]
-        strides = [int(rng.choice([1, 1, 2, 3, k])) for k in kernel]
-        spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-        padded = rng.random() < 0.6
-        pads = [int(rng.integers(0, span + (rng.random() < 0.1) * 3)) if padded else 0 for _ in "be" for span in spans]
-        sizes = [int(rng.integers(1, 2 * span + 12)) for span in spans]
-        rooms = np.array(sizes) + pads[:rank] + pads[rank:] - spans
-        channels = int(rng.choice([1, rng.integers(2, 17), rng.integers(17, 71)]))
-        shape = (int(rng.integers(1, 4)), channels, *sizes)
-        windows = math.prod((rooms // strides + 1).tolist()) if (rooms >= 0).all() else 0
-        if windows > 0 and math.prod(shape) + windows * (math.prod(kernel) + channels) < MOST_WORK:
-            return shape, {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads,
-                           "ceil_mode": int(rng.integers(2))}
-
-
-def values(rng, shape, dtype, odd):
-    """Elements of many magnitudes, including zeros of both signs, and some infinite, NaN or close to infinity."""
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-    x = (rng.standard_normal(shape) * 2.0 ** rng.integers(-8, 8, shape)).astype(dtype)
-    x[rng.random(shape) < 0.1] = 0.0
-    x[rng.random(shape) < 0.1] = -0.0
-    if odd:
-        largest = float(ml_dtypes.finfo(dtype).max)
-        for value in (np.nan, np.inf, -np.inf, largest, largest, 1 / largest):
-            x[rng.random(shape) < 0.002] = value
-        x[:, 1:2] = rng.choice([-0.0, 0.0], x[:, 1:2].shape)
-    return x
 
 
 # Scratch memory, which `fences` watches
@@ -410,21 +370,6 @@ def test_sums_have_the_order_of_the_oracle(kind):
     assert long > 5
 
 
-def sliding_problem(rng):
-    """Windows of 2 or 3 taps along the last axis and one other axis, which may share columns."""
-    along = (*SLIDING[rng.integers(len(SLIDING))], 1)
-    other = int(rng.integers(2, 4)), int(rng.integers(1, 5)), int(rng.choice([1, 1, 2]))
-    without_taps = 1, 2, 1
-    axes = [[other, along], [without_taps, other, along], [other, without_taps, along]][rng.integers(3)]
-    spans = [(kernel - 1) * dilation + 1 for kernel, _, dilation in axes]
-    pads = [int(rng.integers(span)) for _ in "be" for span in spans]
-    least = [max(1, span - begin - end) for span, begin, end in zip(spans, pads, pads[len(axes):], strict=False)]
-    shape = (int(rng.integers(1, 3)), int(rng.integers(1, 300)), *[int(rng.integers(size, 12)) for size in least])
-    kernels, strides, dilations = zip(*axes, strict=True)
-    return shape, {"kernel_shape": kernels, "strides": strides, "dilations": dilations, "pads": pads,
-                   "ceil_mode": int(rng.integers(2))}
-
-
 @pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])
 def test_windows_that_slide_along_rows_have_the_order_of_the_oracle(kind):
     rng, slid = np.random.default_rng(len(kind)), 0
@@ -442,21 +387,6 @@ def test_windows_that_slide_along_rows_have_the_order_of_the_oracle(kind):
         plan = made(kind, attributes, last=True).plan(x.shape, x.dtype)
         slid += steps.slides(layout.problems_of(plan.request, x.strides, [plan(x).strides], True)[1][0])
     assert slid > 60
-
-
-def short_problem(rng, dtype):
-    """Windows along rows of one to three axes that about fit into three registers of 64 bytes."""
-    rank = int(rng.integers(1, 4))
-    kernels = [int(rng.integers(1, 10 - 2 * rank)) for _ in range(rank)]
-    strides, dilations = ([int(rng.choice([1, 1, 2, 3])) for _ in range(rank)] for _ in "sd")
-    spans = [(kernel - 1) * dilation + 1 for kernel, dilation in zip(kernels, dilations, strict=True)]
-    pads = [int(rng.integers(span)) for _ in "be" for span in spans]
-    least = [max(1, span - begin - end) for span, begin, end in zip(spans, pads, pads[rank:], strict=False)]
-    row = int(rng.integers(1, 200 // max(4, dtype.itemsize)))
-    sizes = [*[size + int(rng.integers(4)) for size in least[:-1]], max(least[-1], row)]
-    return (1, int(rng.integers(1, 4)), *sizes), {
-        "kernel_shape": kernels, "strides": strides, "dilations": dilations, "pads": pads,
-        "ceil_mode": int(rng.integers(2))}
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -515,22 +445,6 @@ def test_windows_that_are_reduced_one_by_one(windows, dtype):
 
 
 # Windows of so many adjacent taps that `passes` reduces each of them in registers.
-
-
-def adjacent_problem(rng, register, kind):
-    """Long windows along the last axis, of which no place has more than two. `register` holds so many elements."""
-    least = (16 if kind == "max" else 32) * register
-    kernel = least + int(rng.integers(3 * least))
-    stride = kernel // 2 + int(rng.integers(1, kernel))
-    pads = [int(rng.integers(kernel)) if rng.random() < 0.6 else 0 for _ in "be"]
-    size = max(1, kernel - sum(pads)) + int(rng.integers(2 * kernel))
-    if rng.random() < 0.5:
-        return (int(rng.integers(1, 3)), int(rng.integers(1, 6)), size), {
-            "kernel_shape": [kernel], "strides": [stride], "dilations": [1], "pads": pads,
-            "ceil_mode": int(rng.integers(2))}
-    return (1, int(rng.integers(1, 4)), 5, size), {
-        "kernel_shape": [3, kernel], "strides": [int(rng.integers(1, 3)), stride], "dilations": [1, 1],
-        "pads": [1, pads[0], 0, pads[1]], "ceil_mode": 0}
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
