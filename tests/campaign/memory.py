@@ -20,6 +20,7 @@ from .figures import Figure, all_of, none
 
 QUICK, FULL = 12, 1200  # amounts of memory for each call
 ROOMS = (1 << 20, 12 << 20)  # up to so many bytes of address space beyond those in use, either one
+AMPLE = 64 << 20  # and so many once, which suffice for any call
 SECONDS = 60  # of processor time that a call may take
 PROCESSES = 4  # among which amounts are shared
 TUNABLES = ":".join(f"glibc.malloc.{name}" for name in (  # nothing is allocated from memory that was reserved before
@@ -110,7 +111,7 @@ def sweep(seed: int, times: int) -> None:
     endings: dict[str, dict[int, int]] = {}
     for name, call in calls().items():
         expected = contents(call(2))
-        rooms = [int(rng.integers(0, ROOMS[rng.integers(len(ROOMS))])) for _ in range(times)]
+        rooms = [0, AMPLE, *(int(rng.integers(0, ROOMS[rng.integers(len(ROOMS))])) for _ in range(times - 2))]
         endings[name] = Counter(
             attempt(call, int(rng.integers(1, 4)), room, expected, bool(rng.integers(2))) for room in rooms)
     print(json.dumps(endings))

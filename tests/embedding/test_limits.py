@@ -14,6 +14,7 @@ from calls import FUNCTIONS, SeededChoices, make_out
 from calls_family import WEIGHTED, draw_call
 from cases_axes import varied_case
 from hypothesis import given as drawing
+from hypothesis import settings
 from hypothesis import strategies as st
 from needs import needs
 from oracle import GeometryError
@@ -92,6 +93,7 @@ def test_random_calls_need_what_plain_loops_count():
     assert {style for _, style in seen} == {"function", "object", "plan"}
 
 
+@settings(deadline=None)
 @drawing(st.integers(1, 40), st.integers(0, 60), st.integers(1, 25), st.integers(1, 12), st.integers(1, 30),
          st.integers(0, 50), st.integers(0, 50))
 def test_taps_are_counted_without_a_look_at_each_window(size, out, kernel, stride, dilation, begin, end):

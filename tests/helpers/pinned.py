@@ -50,6 +50,7 @@ WINDOWS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {  # shapes, channe
     "far taps": ((1, 4, 6, 6), {"kernel_shape": 2, "dilations": 100, "pads": 99, "strides": 7}),
     "large": ((2, 16, 96, 97), {"kernel_shape": 3, "strides": 2, "pads": 1}),
     "one plane": ((1, 1, 500, 601), {"kernel_shape": 9, "pads": 4}),
+    "padded pairs": ((1, 2, 4, 2100), {"kernel_shape": 2, "strides": 2, "pads": 1}),
 }
 WINDOWED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {  # dtypes and further attributes
     "MaxPool": ((*FLOAT_NAMES, *BYTE_NAMES), {}),

@@ -107,3 +107,16 @@ def far_problem(rng):
     return (int(rng.integers(1, 3)), int(rng.integers(1, 40)), *sizes), {
         "kernel_shape": kernel, "strides": [int(rng.integers(20, 90)) for _ in kernel], "dilations": dilations,
         "pads": pads, "ceil_mode": int(rng.integers(2))}
+
+
+def disjoint_problem(rng):
+    """Many windows along rows that share no place, some of which reach into the padding."""
+    stride = int(rng.integers(2, 5))
+    kernels, strides, sizes = [int(rng.integers(1, stride + 1))], [stride], [int(rng.integers(50, 3000))]
+    if rng.random() < 0.5:
+        kernels, strides = [int(rng.integers(1, 4)), *kernels], [int(rng.integers(1, 4)), *strides]
+        sizes = [int(rng.integers(3, 9)), *sizes]
+    pads = [int(rng.integers(kernel)) for _ in "be" for kernel in kernels]
+    return (int(rng.integers(1, 3)), int(rng.integers(1, 9)), *sizes), {
+        "kernel_shape": kernels, "strides": strides, "dilations": [1] * len(sizes), "pads": pads,
+        "ceil_mode": int(rng.integers(2))}
