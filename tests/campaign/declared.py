@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import random
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -81,6 +82,11 @@ def checked(path: Path, operator: str, shape: tuple[int, ...], given: dict[str, 
             yield out.getvalue() + err.getvalue()
 
 
+def give_up(number: int, frame: Any) -> None:
+    """End a call that takes too long."""
+    raise TimeoutError(f"more than {2 * SECONDS} s of processor time")
+
+
 def measured(kind: str, seeds: range, texts: Callable[..., Iterator[str]]) -> Iterator[Figure]:
     """The longest time, and the most letters, of texts about something."""
     times, lengths, failed, calls = {}, {}, 0, len(seeds)
@@ -88,11 +94,14 @@ def measured(kind: str, seeds: range, texts: Callable[..., Iterator[str]]) -> It
         operator, shape, given = draw(random.Random(seed))
         what = f"{operator}{shape}: {given}"
         start = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, 2 * SECONDS)
         try:
             lengths[what] = sum(map(len, texts(operator, shape, given))) / len(shape)
         except Exception as error:  # anything but a text is a finding
             failed += 1
             print(f"  {what}: {type(error).__name__}: {error}")
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
         times[what] = time.process_time() - start
     slowest, longest = max(times, key=times.__getitem__), max(lengths, key=lengths.__getitem__)
     yield none(f"{kind} that fail", failed, calls, kind)
@@ -103,6 +112,7 @@ def measured(kind: str, seeds: range, texts: Callable[..., Iterator[str]]) -> It
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
     """Explain plans, then check models."""
+    signal.signal(signal.SIGPROF, give_up)
     calls, first = QUICK if quick else FULL, seed * 10**7
     with tempfile.TemporaryDirectory() as folder:
         check = partial(checked, Path(folder) / "model.onnx")
