@@ -54,7 +54,7 @@ def calls() -> dict[str, Callable[[int], Any]]:
         "mean of halves": (onnxpool.AveragePool(kernel_shape=3), halves),
         "mean in another byte order": (onnxpool.AveragePool(kernel_shape=3), x.astype(">f4")),
         "norm": (onnxpool.LpPool(kernel_shape=20, p=3), x),
-        "whole planes": (onnxpool.GlobalAveragePool(axes=(0, 3)), x.transpose(3, 1, 2, 0)),
+        "whole axes": (onnxpool.GlobalAveragePool(axes=3), x.transpose(3, 1, 2, 0)),
         "quantised mean": (onnxpool.QLinearAveragePool(kernel_shape=3), small, *scales),
         "mean of integers": (onnxpool.AveragePool(kernel_shape=3, axes=(2, 3), dtype="float64"), wide),
         "means of integers by NumPy": (onnxpool.GlobalAveragePool(axes=1), wide),
