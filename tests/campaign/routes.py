@@ -151,7 +151,9 @@ def draw_planes(rng: Any) -> Drawn:
         windows = {"kernel_shape": [int(rng.integers(1, min(n, 8) + 1)) for n in shape[2:]]} if "Gl" not in name else {}
         scales = (np.float32(0.05), dtype.type(rng.integers(90)), np.float32(0.04), dtype.type(rng.integers(90)))
         return getattr(onnxpool, name)(channels_last=int(last), **windows), (x, *scales)
-    more = {"skipna": True} if rng.random() < 0.4 else {}
+    more: dict[str, Any] = {"skipna": True} if rng.random() < 0.4 else {}
+    if name == "GlobalLpPool":
+        more |= {"p": int(rng.choice([1, 2, 3, 1000]))}
     return getattr(onnxpool, name)(axes=(1, 2) if last else (2, 3), **more), (x,)
 
 
