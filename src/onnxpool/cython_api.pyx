@@ -97,8 +97,10 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     rule = plan._rule(inputs)
     x = memory_of(plan.label, "X", plan.shape, plan.dtype, x_strides)
     y = memory_of(plan.label, "the result", plan.output_shape, plan.dtype, y_strides)
-    indices = memory_of(plan.label, "Indices", plan.output_shape, INDEX, indices_strides)
-    pool = plan._pool(x, y, indices if plan.reduction.indexed else None) if x.size else None
+    indices = None
+    if plan.reduction.indexed:
+        indices = memory_of(plan.label, "Indices", plan.output_shape, INDEX, indices_strides)
+    pool = plan._pool(x, y, indices) if x.size else None
     handle = <onnxpool_handle*> calloc(1, sizeof(onnxpool_handle))
     if handle == NULL:
         raise MemoryError(f"{plan.label}: cannot allocate {sizeof(onnxpool_handle)} bytes for a handle")
@@ -112,7 +114,8 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
         handle.shape[axis] = plan.output_shape[axis]
     handle.operands.x = operand_of(x, handle.strides.x)
     handle.operands.y = operand_of(y, handle.strides.y)
-    handle.operands.indices = operand_of(indices, handle.strides.indices)
+    if indices is not None:
+        handle.operands.indices = operand_of(indices, handle.strides.indices)
     if rule is not None:
         (handle.operands.rule.bias, handle.operands.rule.scale, handle.operands.rule.y_scale,
          handle.operands.rule.lowest, handle.operands.rule.highest, handle.operands.rule.zero) = rule

@@ -73,6 +73,14 @@ def test_empty_batches_need_no_data() -> None:
         assert native.run(handle, None, None, None, 1) == native.OK
 
 
+def test_indices_that_nobody_asks_for_need_no_room() -> None:
+    """A handle without Indices is not refused because these would not fit in any array."""
+    handle = handle_of(dtype=native.DTYPES["uint8"], shape=(1, 1, 2**61))
+    assert native.shape_of(handle) == (1, 1, 2**61 - 1)
+    with pytest.raises(onnxpool.PoolError, match=r"Indices of shape .* is too large for any array"):
+        handle_of(dtype=native.DTYPES["uint8"], shape=(1, 1, 2**61), return_indices=1)
+
+
 REFUSED = {
     "size": ({"size": 0}, "size=0 of a geometry"),
     "size_of_garbage": ({"size": 2**40}, "size=1099511627776 of a geometry"),
