@@ -125,8 +125,9 @@ def measured(url: str) -> dict[str, float]:
 
 
 @contextmanager
-def server(*options: str) -> Iterator[str]:
-    """A server in its own process, with the limits that the malformed requests expect; yields its URL."""
+def started(*options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """A server in its own process, with the limits that the malformed requests expect; yields the process and its URL.
+    """
     command = [sys.executable, str(Path(__file__).with_name("server.py")), "--port", "0", *malformed.OPTIONS, *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -134,11 +135,18 @@ def server(*options: str) -> Iterator[str]:
             line = process.stdout.readline()
             if "http" not in line:
                 raise RuntimeError(f"the server did not start: {line!r}")
-            yield line.split()[-1]
+            yield process, line.split()[-1]
             if process.poll() is not None:
                 raise RuntimeError(f"the server died: {process.returncode}")
         finally:
             process.terminate()
+
+
+@contextmanager
+def server(*options: str) -> Iterator[str]:
+    """A server as above; yields its URL."""
+    with started(*options) as (_, url):
+        yield url
 
 
 def run(url: str, seconds: float, clients: int, share: float, seed: int = 0) -> dict[str, Any]:

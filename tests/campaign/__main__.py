@@ -20,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PARTS = ("fuzz", "relations", "replays", "accuracy", "history", "malformed", "leaks", "slowest")
 PARTS = ("fuzz", "history", "malformed", "routes", "reproducibility", "leaks", "memory", "slowest", "declared")
+PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "supply", "embedding", "soak")
 
 
 def add_paths() -> None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from .figures import Figure, none
 
@@ -18,9 +19,9 @@ SHARE = 500  # calls of a process
 PROGRAM = Path(__file__).parents[1] / "oracle" / "corruption.py"
 
 
-def attempt(seed: int) -> tuple[dict[str, object] | None, str]:
+def attempt(program: Path, seed: int, calls: int) -> tuple[dict[str, Any] | None, str]:
     """The counts of a process, or None if it ended otherwise; and what it printed besides."""
-    command = [sys.executable, str(PROGRAM), "--calls", str(SHARE), "--seed", str(seed), "--json"]
+    command = [sys.executable, str(program), "--calls", str(calls), "--seed", str(seed), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     *findings, last = done.stdout.splitlines() or [""]
     try:
@@ -29,20 +30,26 @@ def attempt(seed: int) -> tuple[dict[str, object] | None, str]:
         return None, f"{' '.join(command)} exited with {done.returncode}\n{done.stdout[-1000:]}{done.stderr[-2000:]}"
 
 
-def run(seed: int, quick: bool) -> Iterator[Figure]:
-    """Run as many processes at once as there are processors."""
-    shares = (QUICK if quick else FULL) // SHARE
+def calls_of(program: Path, seed: int, calls: int, name: str = "calls") -> Iterator[Figure]:
+    """Figures of a program that makes calls, in as many processes at once as there are processors."""
+    share = min(SHARE, calls // 2)
+    shares = calls // share
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        results = list(pool.map(attempt, range(seed * shares, (seed + 1) * shares)))
+        results = list(pool.map(lambda one: attempt(program, one, share), range(seed * shares, (seed + 1) * shares)))
     counts = [found for found, _ in results if found is not None]
     for _, text in results:
         if text:
             print(text)
-    calls = sum(count["calls"] for count in counts)
+    made = sum(count["calls"] for count in counts)
     endings = sum((Counter(count["endings"]) for count in counts), Counter())
     shown = ", ".join(f"{number:,} {ending}" for ending, number in sorted(endings.items()) if ending)
-    yield none("crashes and hangs", len(results) - len(counts), len(results), f"processes of {SHARE} calls")
-    yield none("other endings than a typed error or a right result", sum(count["findings"] for count in counts), calls,
-               "calls", shown)
-    yield Figure("longest call", max((count["slowest"] for count in counts), default=0.0), calls, "calls",
+    yield none("crashes and hangs", len(results) - len(counts), len(results), f"processes of {share} {name}")
+    yield none("other endings than a typed error or a right result", sum(count["findings"] for count in counts), made,
+               name, shown)
+    yield Figure("longest call", max((count["slowest"] for count in counts), default=0.0), made, name,
                  "s of processor time", most=1)
+
+
+def run(seed: int, quick: bool) -> Iterator[Figure]:
+    """Make corrupted calls from Python."""
+    yield from calls_of(PROGRAM, seed, QUICK if quick else FULL)

@@ -287,40 +287,58 @@ def describe(call):
     return f"{call.operator} ({call.style}) opset={call.opset} {call.attributes} {options}: {inputs}"
 
 
-def main(arguments=None):
-    """Run the calls; the exit status is 1 if any of them ends in a different way."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser_of(description):
+    """The parser of a program that makes such calls."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--only", type=int, metavar="SEED", help="make the one call of this seed")
-    parser.add_argument("--operators", nargs="+", choices=tuple(FUNCTIONS), default=(*WEIGHTED, UNPOOL))
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def repeat(one, options, most_bytes=MOST_BYTES):
+    """Make the call of each seed, by a function that returns its fault, its ending and its description.
+
+    The exit status is 1 if any call has a fault. One that takes too long ends the process.
+    """
     faulthandler.enable()
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
     seeds = range(options.seed * 10**7, options.seed * 10**7 + options.calls)
     findings, endings, slowest = 0, Counter(), 0.0
     for seed in [options.only] if options.only is not None else seeds:
-        choices = SeededChoices(seed)
-        call, kinds = draw_corrupted(choices, options.operators)
         faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
         start = time.process_time()
-        problem, ending = attempt(choices, call)
+        problem, ending, text = one(seed)
         slowest = max(slowest, time.process_time() - start)
         faulthandler.cancel_dump_traceback_later()
         endings[ending] += 1
         if problem:
             findings += 1
             if findings <= MOST_REPORTS:
-                print(f"FINDING --only {seed} {kinds}\n  {describe(call)}\n  {problem}", flush=True)
+                print(f"FINDING --only {seed} {text()}\n  {problem}", flush=True)
         if options.only is not None:
-            print(f"{kinds} {describe(call)}: {ending}")
+            print(f"{text()}: {ending}")
     if options.json:
         counts = {"calls": sum(endings.values()), "findings": findings, "slowest": slowest, "endings": endings}
         print(json.dumps(counts))
     else:
         print(f"{sum(endings.values())} calls, {findings} findings: {dict(endings)}")
     return bool(findings)
+
+
+def main(arguments=None):
+    """Run the calls; the exit status is 1 if any of them ends in a different way."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--operators", nargs="+", choices=tuple(FUNCTIONS), default=(*WEIGHTED, UNPOOL))
+    options = parser.parse_args(arguments)
+
+    def one(seed):
+        choices = SeededChoices(seed)
+        call, kinds = draw_corrupted(choices, options.operators)
+        return *attempt(choices, call), lambda: f"{kinds} {describe(call)}"
+
+    return repeat(one, options)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,60 @@
+"""Handles of the C API, nodes of onnxruntime and requests to the server: corrupted and right calls, as in Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from .figures import Figure, none
+from .malformed import calls_of
+
+TESTS = Path(__file__).parents[1]
+
+# Each program, calls of a quick and of a full run, what they are called.
+PROGRAMS = {
+    "capi/corrupted_handles.py": (1500, 100_000, "handles"),
+    "onnxruntime/corrupted_sessions.py": (200, 20_000, "sessions, each run three times"),
+    "embedding/corrupted_requests.py": (600, 40_000, "requests"),
+}
+REPEATED = 60  # geometries that are prepared, run and released again and again
+LEAKS = """
+import json, sys
+from corrupted_handles import attempt
+from tests.campaign.leaks import state
+seeds = range({seed}, {seed} + {repeated})
+def repeat(times):
+    for _ in range(times):
+        for seed in seeds:
+            attempt(seed)
+repeat({times} // 2 + 1)
+before = state()
+repeat({times})
+print(json.dumps([before, state()]))
+"""
+
+
+def leaked(seed: int, times: int) -> dict[str, int]:
+    """What the process has more of, after some handles were made, run and released."""
+    program = LEAKS.format(seed=seed * 10**7, repeated=REPEATED, times=times)
+    paths = [str(TESTS.parent), str(TESTS / "capi"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    tunables = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False,
+                          env=os.environ | tunables | {"PYTHONPATH": os.pathsep.join(paths)})
+    if done.returncode:
+        raise RuntimeError(f"the process exited with {done.returncode}\n{done.stderr[-3000:]}")
+    before, after = json.loads(done.stdout)
+    return {name: after[name] - before[name] for name in before}
+
+
+def run(seed: int, quick: bool) -> Iterator[Figure]:
+    """Run each program, and repeat handles to see what they leave."""
+    for program, (few, many, name) in PROGRAMS.items():
+        yield from calls_of(TESTS / program, seed, few if quick else many, name)
+    times = 20 if quick else 1000
+    grown = leaked(seed, times)
+    yield Figure("growth of the heap", grown["heap"] / 1024, times * REPEATED, "handles", "KiB", most=64)
+    yield none("new descriptors and threads", grown["descriptors"] + grown["threads"], times * REPEATED, "handles")

@@ -1,0 +1,171 @@
+"""
+What the library touches outside its process, as Python's audit hooks see it: python tests/helpers/audited.py 1000 7
+
+Prints JSON: the files, variables of the environment and other things that importing onnxpool touches, then the first
+call of each operator, then 1,000 random calls of seed 7, of which many are refused. Between them, the program asks for
+files whose names begin with MARK, so that a trace of its system calls can be divided in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+MARK = "/onnxpool-audit-"
+PHASES = ("import", "first calls", "calls")
+
+# What docs/guarantees.md says that an import touches. Calls touch nothing.
+VARIABLES = ("ONNXPOOL_ISA", "ONNXPOOL_NUM_THREADS", "OMP_NUM_THREADS", "ONNXPOOL_WISDOM")
+FILES = (r"/proc/self/cgroup", r"/sys/fs/cgroup/.*cpu\.(max|cfs_quota_us|cfs_period_us)")
+LOADER = (r"/etc/ld\.so\.(cache|preload)", r"/sys/devices/system/cpu/(possible|online)", r"\S*/lib[\w.+-]*\.so[\d.]*")
+DOCUMENTED = re.compile("|".join([*(f"variable {name}" for name in VARIABLES), *(f"open {path} r" for path in FILES)]))
+# Events that stay in the interpreter.
+INNER = {"array.__new__", "builtins.id", "code.__new__", "compile", "exec", "function.__new__", "marshal.load",
+         "marshal.loads", "object.__delattr__", "object.__getattr__", "object.__setattr__", "sys._getframe",
+         "sys._getframemodulename"}
+MODULES = (".py", ".pyc", ".so", ".pyd")
+KNOWN = {"onnxpool", "numpy", *sys.stdlib_module_names}  # packages that may be imported
+
+
+class Audit:
+    """Notes of what happens while `watched` is running."""
+
+    def __init__(self) -> None:
+        self.notes: set[str] | None = None
+        self.folders = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
+        audit, kind = self, type(os.environ)
+
+        class Recorded(kind):  # type: ignore[valid-type, misc]
+            def __getitem__(self, key: Any) -> Any:
+                audit.note(f"variable {key}")
+                return super().__getitem__(key)
+
+            def __iter__(self) -> Iterator[Any]:
+                audit.note("variables")
+                return iter(super().__iter__())
+
+        os.environ.__class__ = Recorded
+        sys.addaudithook(self.hook)
+
+    def note(self, text: str) -> None:
+        if self.notes is not None:
+            self.notes.add(text)
+
+    def hook(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.notes is not None and event not in INNER and not self.importing(event, arguments):
+            self.note(" ".join([event, *map(str, arguments[:2])]))
+
+    def importing(self, event: str, arguments: tuple[Any, ...]) -> bool:
+        """Whether an event belongs to the import of a module of onnxpool, NumPy or Python itself."""
+        first = str(arguments[0]) if arguments else ""
+        if event == "import":
+            return first.partition(".")[0] in KNOWN
+        if event == "os.listdir":
+            return self.ours(first) or first in sys.path or first == os.getcwd()
+        return event == "open" and first.endswith(MODULES) and arguments[1] in ("r", "rb") and self.ours(first)
+
+    def ours(self, path: str) -> bool:
+        """Whether a path is in a folder of onnxpool, NumPy or Python itself."""
+        packages = [folder for name in ("onnxpool", "numpy") if name in sys.modules
+                    for folder in getattr(sys.modules[name], "__path__", [])]
+        found = [os.path.join(entry, "onnxpool") for entry in sys.path]  # before it is in sys.modules
+        return path.startswith((*self.folders, *packages, *found))
+
+    @contextmanager
+    def watched(self, name: str, notes: set[str]) -> Iterator[None]:
+        """Note what happens in a block, between two marks."""
+        os.access(f"{MARK}{name}", os.F_OK)
+        self.notes = notes
+        try:
+            yield
+        finally:
+            self.notes = None
+            os.access(f"{MARK}end", os.F_OK)
+
+
+def surprises(phase: str, notes: set[str] | list[str]) -> list[str]:
+    """The notes of a phase that are not documented."""
+    return sorted(note for note in notes if phase != "import" or not DOCUMENTED.fullmatch(note))
+
+
+def system_calls(trace: str) -> dict[str, Counter[str]]:
+    """The calls of each phase that open files, connect or start processes, from what strace has printed."""
+    found: dict[str, Counter[str]] = {phase: Counter() for phase in PHASES}
+    phase = None
+    for line in trace.splitlines():
+        mark = re.search(rf'"{MARK}([\w-]+)"', line)
+        if mark:
+            phase = mark[1].replace("-", " ") if mark[1] != "end" else None
+        elif phase in found and not re.search(r"AT_EMPTY_PATH|CLONE_THREAD|resumed>|^\d+ +[+-]", line):
+            found[phase][re.sub(r"^(\d+ +)?", "", line)] += 1
+    return found
+
+
+def expected(line: str) -> bool:
+    """Whether a system call belongs to the import of modules, or opens what is documented."""
+    path = re.search(r'"([^"]*)"', line)
+    name = line.partition("(")[0]
+    if path is None or name not in ("open", "openat", "stat", "newfstatat", "lstat", "access", "readlink", "getcwd"):
+        return False
+    if re.search(r"O_(WR|RDWR|CREAT)", line):
+        return False
+    folders = [sys.base_prefix, sys.prefix, *filter(None, sys.path), *sysconfig.get_paths().values()]
+    return path[1].startswith(tuple(folders)) or re.fullmatch("|".join([*FILES, *LOADER]), path[1]) is not None
+
+
+def traced(calls: int, seed: int, file: str) -> dict[str, Any]:
+    """The notes of a program of its own, under strace if there is a file for its output."""
+    command = [sys.executable, __file__, str(calls), str(seed)]
+    if file:
+        command = ["strace", "-f", "-qq", "-o", file, "-e", "trace=%file,%network,%process", *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} exited with {done.returncode}\n{done.stderr[-3000:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def main(calls: int, seed: int) -> None:
+    """Print what each phase touches."""
+    audit = Audit()
+    import numpy  # noqa: F401  its import is not ours
+
+    phases: dict[str, set[str]] = {phase: set() for phase in PHASES}
+    with audit.watched("import", phases["import"]):
+        import onnxpool
+    import resource
+
+    import ml_dtypes  # noqa: F401  imported by the caller, like NumPy
+    from calls import FUNCTIONS, SeededChoices
+    from calls_family import WEIGHTED, draw_call
+    from corruption import MOST_BYTES, draw_corrupted
+
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+
+    counts = {"results": 0, "errors": 0}
+    warnings.simplefilter("ignore")
+    drawn = {"first calls": [draw_call(SeededChoices(i), [name]) for name in FUNCTIONS for i in range(20)],
+             "calls": [draw_corrupted(SeededChoices(seed * 10**7 + i), WEIGHTED)[0] for i in range(calls)]}
+    for phase, several in drawn.items():
+        for call in several:
+            with audit.watched(phase.replace(" ", "-"), phases[phase]):
+                try:
+                    call.run(onnxpool)
+                    counts["results"] += 1
+                except (onnxpool.PoolError, onnxpool.PoolTypeError, MemoryError):
+                    counts["errors"] += 1
+    print(json.dumps({name: sorted(notes) for name, notes in phases.items()} | counts))
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "oracle")]
+    main(*map(int, sys.argv[1:]))
