@@ -250,7 +250,7 @@ def attempt(seed, client, served_models):
     for _ in range(choices.pick((0, 1, 1))):
         kind = choices.pick((bad_value, bad_shape, bad_shape, bad_dtype))
         changed = kind(choices, call)
-        if changed.attributes == call.attributes:
+        if changed.attributes is call.attributes:
             call, kinds = changed, [kind.__name__]
     made = encoded(choices, served.names, call.inputs, served.outputs)
     if made is None:
