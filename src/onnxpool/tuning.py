@@ -2,6 +2,7 @@
 
 import json
 import platform
+import sys
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +27,9 @@ def processor() -> str:
         lines = []
     found = {name.strip(): value.strip() for name, _, value in lines}
     kinds = [f"{name} {found[name]}" for name in KINDS if name in found]
-    return ", ".join(kinds) or platform.processor() or platform.machine()
+    if not kinds and sys.platform == "win32":  # elsewhere, this function runs a program
+        kinds = [platform.processor()]
+    return ", ".join(filter(None, kinds)) or platform.machine()
 
 
 def machine() -> dict[str, str]:
