@@ -82,8 +82,9 @@ def draw(choices):
 
 
 def python(call, attributes):
-    """The results of the Python call, or its error; onnxruntime sees only native byte order."""
-    inputs = [array if array is None else array.astype(array.dtype.newbyteorder("=")) for array in call.inputs]
+    """The results of the Python call, or its error, for arrays as onnxruntime has them."""
+    inputs = [array if array is None else np.array(array, array.dtype.newbyteorder("="), order="C")
+              for array in call.inputs]
     name = call.operator.split()[0]
     how = {"return_indices": True} if call.operator == INDICES else {}
     if call.opset is not None:
