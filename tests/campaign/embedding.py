@@ -24,10 +24,12 @@ REPEATED = 60  # geometries that are prepared, run and released again and again
 LEAKS = """
 import json, sys
 from corrupted_handles import attempt
+import onnxpool
 from tests.campaign.leaks import state
 seeds = range({seed}, {seed} + {repeated})
 def repeat(times):
     for _ in range(times):
+        onnxpool.clear_caches()  # otherwise, plans are found again, and their pools live on
         for seed in seeds:
             attempt(seed)
 repeat({times} // 2 + 1)
