@@ -223,8 +223,8 @@ class Server:
         return self.models[name]
 
 
-def refusal(_: Request, error: Any) -> Response:
-    """An error in the form that the protocol defines."""
+async def refusal(_: Request, error: Any) -> Response:
+    """An error in the form that the protocol defines; a function that is not async would get a thread of its own."""
     status, text = (error.status, str(error)) if isinstance(error, RequestError) else (error.status_code, error.detail)
     return JSONResponse({"error": text}, status, {"Retry-After": "1"} if status == 503 else None)
 

@@ -362,6 +362,20 @@ def test_evaluators_are_not_shared(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 # Load
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux")
+def test_refusals_need_no_threads() -> None:
+    """The server has the threads of its workers and its loop, however many requests it refuses."""
+    with load.started("--workers", "1") as (process, url):
+        place = urlsplit(url)
+        good = urllib.request.Request(url + malformed.INFER, malformed.GOOD, method="POST")
+        urllib.request.urlopen(good, timeout=30).close()
+        tasks = Path("/proc", str(process.pid), "task")
+        before = len(list(tasks.iterdir()))
+        for request in malformed.REQUESTS[:10]:
+            assert load.refused((place.hostname or "", place.port or 80), request) is None
+        assert len(list(tasks.iterdir())) == before
+
+
 def test_load_with_malformed_requests(url: str) -> None:
     """Concurrent clients get no wrong bit and no wrong refusal, and nothing is left over."""
     report = load.run(url, seconds=2.5, clients=4, share=0.3)
