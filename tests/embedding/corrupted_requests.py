@@ -152,6 +152,22 @@ def bad_document(choices, document):
         return document
 
 
+def bad_size(choices, document):
+    """A document whose tensor has one element more or less than its shape says."""
+    document = json.loads(json.dumps(document))
+    tensor = choices.pick(document["inputs"])
+    row = tensor.get("data") or tensor["shape"]
+    while row and isinstance(row[0], list):
+        row = choices.pick(row)
+    if row is tensor["shape"] and row:
+        row[choices.integer(0, len(row) - 1)] += choices.pick((1, -1))
+    elif choices.chance(50) and row:
+        del row[-1]
+    else:
+        row.append(1)
+    return document
+
+
 def bad_bytes(choices, body):
     """A body with a byte changed, or a part of it missing, doubled or new."""
     place, size = choices.integer(0, len(body)), choices.pick((1, 1, 2, 7, 40))
@@ -259,9 +275,9 @@ def attempt(seed, client, served_models):
     document, data = made
     damaged = choices.chance(45)
     path = f"/v2/models/{served.name}/infer"
-    kind = choices.pick(("document", "document", "bytes", "headers", "torn")) if damaged else ""
-    if kind == "document":
-        document = bad_document(choices, document)
+    kind = choices.pick(("document", "document", "size", "bytes", "headers", "torn")) if damaged else ""
+    if kind in ("document", "size"):
+        document = {"document": bad_document, "size": bad_size}[kind](choices, document)
     header = json.dumps(document).encode()
     body, headers = header + data, {HEADER_LENGTH: str(len(header))} if data else {}
     if kind == "bytes":
