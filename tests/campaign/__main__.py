@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 PARTS = ("fuzz", "relations", "replays", "accuracy", "history", "malformed", "leaks", "slowest")
 PARTS = ("fuzz", "history", "malformed", "routes", "reproducibility", "leaks", "memory", "slowest", "declared")
 PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "supply", "embedding", "soak")
+PARTS = ("fuzz", "history", "malformed", "guards", "leaks", "slowest")
 
 
 def add_paths() -> None:

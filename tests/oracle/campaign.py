@@ -1,26 +1,36 @@
 """Compare the library with the oracle on many random calls: python tests/oracle/campaign.py --calls 20000 --seed 1
 
-Every call has a seed of its own, which a mismatch prints: --only SEED repeats that call.
+Every call has a seed of its own, which a mismatch prints: --only SEED repeats that call. With --guarded, inputs are
+write-protected, and they and results lie next to inaccessible pages, so that a wrong access kills the process. Plans
+take a random route among those that fit. The seed is printed before each call.
 """
 
 import argparse
+import faulthandler
 import math
 import secrets
 import sys
 import time
 from collections import Counter, defaultdict
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from calls import FUNCTIONS, JUNK, SeededChoices, make_out
 from calls_family import WEIGHTED, draw_call
+from guarded import Slot, moved
 from oracle import GeometryError, native
 from tolerance import judge
 from truths import truths
 
 import onnxpool
+from onnxpool import base
+from onnxpool.planning.routes import Forced
+from onnxpool.planning.steps import STEPS
 
 PROGRESS_SECONDS = 10
+GUARDED_PAGES = 1 << 14  # of each array: the gaps of arrays with many axes take most
 MOST_REPORTS = 20
 
 
@@ -32,7 +42,7 @@ class Outcome(NamedTuple):
     problem: str | None = None
 
 
-def check(call):
+def check(call, make_out=make_out):
     """Make one call and compare everything about it with the truth."""
     before = contents(call)
     try:
@@ -52,6 +62,51 @@ def check(call):
         return Outcome(math.inf, problem="wrote to its input")
     outcomes = [check_result(*row) for row in zip(expected, results, outs, memories, strict=True)]
     return max(outcomes, key=lambda outcome: (outcome.problem is not None, outcome.worst))
+
+
+@contextmanager
+def any_route(choices):
+    """Plans made within the block take a random route, if it fits."""
+    base._plan.cache_clear()
+    Forced.step = choices.pick((None, *(step.name for step in STEPS)))
+    Forced.lanes = choices.pick((None, False, True))
+    try:
+        yield
+    finally:
+        Forced.step = Forced.lanes = None
+        base._plan.cache_clear()
+
+
+class Guards:
+    """Slots for the arrays of a call, which begin or end next to an inaccessible page."""
+
+    def __init__(self):
+        self.slots = [Slot(GUARDED_PAGES) for _ in range(9)]
+        self.outs = [Slot(GUARDED_PAGES) for _ in range(2)]
+
+    def check(self, seed, call):
+        """Make a call as `check` does, with ends of arrays and a route that the seed determines."""
+        choices = SeededChoices([seed, 1])
+        outs = iter(self.outs)
+
+        def make_guarded(kind, shape, dtype):
+            slot = next(outs)
+            ways = (make_out(way, shape, dtype)[0] for way in (kind, "contiguous"))
+            out = slot.copy(next(filter(slot.fits, ways)), choices.chance(60))
+            slot.around[...] = JUNK
+            return out, slot.around
+
+        inputs, used = moved(call.inputs, self.slots, lambda: choices.chance(60))
+        assert len(used) == sum(value is not None for value in inputs), "an array has no room between the pages"
+        out = choices.pick(("contiguous", "strided")) if call.out == "absent" else call.out
+        for slot in used:
+            slot.freeze()
+        try:
+            with any_route(choices):
+                return check(replace(call, x=inputs[0], further=tuple(inputs[1:]), out=out), make_guarded)
+        finally:
+            for slot in used:
+                slot.thaw()
 
 
 def contents(call):
@@ -137,16 +192,24 @@ def main(arguments=None):
         "--operators", nargs="+", choices=tuple(FUNCTIONS), default=WEIGHTED, metavar="OPERATOR", help=known
     )
     parser.add_argument("--only", type=int, metavar="SEED", help="make the one call of this seed")
+    parser.add_argument("--guarded", action="store_true", help="put arrays next to inaccessible pages")
     options = parser.parse_args(arguments)
     seed = secrets.randbelow(10**9) if options.seed is None else options.seed
     seeds = [options.only] if options.only is not None else range(seed * 10**7, seed * 10**7 + options.calls)
     if options.only is None:
         print(f"seed {seed}", flush=True)
     report = Report()
+    guards = Guards() if options.guarded else None
+    faulthandler.enable()
     told = time.monotonic()
     for one in seeds:
         call = draw_call(SeededChoices(one), options.operators)
-        report.add(one, call, check(call))
+        if guards is None:
+            outcome = check(call)
+        else:
+            print(one, flush=True)
+            outcome = guards.check(one, call)
+        report.add(one, call, outcome)
         if time.monotonic() - told > PROGRESS_SECONDS:
             told = time.monotonic()
             print(f"... {report.calls} calls, {len(report.mismatches)} mismatches", flush=True)

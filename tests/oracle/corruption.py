@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from calls import FUNCTIONS, INDICES, NHWC_MAX, QLINEAR, UNPOOL, SeededChoices
 from calls_family import WEIGHTED, draw_call
-from guarded import Slot
+from guarded import Slot, moved
 from oracle import DTYPES, GeometryError, native
 from shapes import result_shapes
 
@@ -201,18 +201,7 @@ def draw_corrupted(choices, operators):
 
 def guarded(choices, call):
     """The call with its arrays moved next to inaccessible pages, and the slots that hold them."""
-    used, inputs = [], []
-    for value in call.inputs:
-        plain = isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray) and not value.dtype.hasobject
-        slot = SLOTS[len(used)]
-        if not plain or value.nbytes > slot.size:
-            inputs.append(value)
-            continue
-        held = slot.hold(value.shape, value.dtype, choices.chance(70))
-        turned = (slice(None, None, -1),) * value.ndim if choices.chance(20) else (...,)
-        held[turned] = value
-        inputs.append(held[turned])
-        used.append(slot)
+    inputs, used = moved(call.inputs, SLOTS, lambda: choices.chance(70))
     return replace(call, x=inputs[0], further=tuple(inputs[1:])), used
 
 

@@ -6,6 +6,7 @@ import mmap
 import sys
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 PAGE = mmap.PAGESIZE
 CANARY = 0xA5
@@ -43,14 +44,46 @@ class Slot:
         protect(self.address + PAGE + self.size, PAGE, NO_ACCESS)
         self.place = slice(0, 0)
 
+    def take(self, start, size):
+        """Use these bytes for an array; those around them are canaries."""
+        self.place = slice(start, start + size)
+        self.around[...] = CANARY
+
+    @property
+    def around(self):
+        """The bytes of the array, and those within a page of it."""
+        return self.inside[max(0, self.place.start - PAGE) : self.place.stop + PAGE]
+
     def hold(self, shape, dtype, at_end, fill=CANARY):
         """An array that ends at the page after it, or begins at the page before it; bytes around it are canaries."""
         size = math.prod(shape) * dtype.itemsize
-        start = self.size - size if at_end else 0
-        self.place = slice(start, start + size)
-        self.inside[max(0, start - PAGE) : start + size + PAGE] = CANARY
+        self.take(self.size - size if at_end else 0, size)
         self.inside[self.place] = fill
         return self.inside[self.place].view(dtype).reshape(shape)
+
+    def fits(self, array):
+        """Whether a copy with the same strides has room here."""
+        low, high = byte_bounds(array) if array.size else (0, 0)
+        return high - low <= self.size - array.dtype.alignment
+
+    def copy(self, array, at_end):
+        """
+        A copy with the same strides, of which the last or first byte lies next to a page.
+
+        If the elements of the array are not aligned, those of the copy are equally far from being so. Bytes between
+        elements are canaries.
+        """
+        if not array.size:
+            return self.hold(array.shape, array.dtype, at_end)
+        low, high = byte_bounds(array)
+        start = self.size - (high - low) if at_end else 0
+        shift = (low - start) % array.dtype.alignment
+        start += shift - array.dtype.alignment if at_end and shift else shift
+        self.take(start, high - low)
+        there = np.ndarray(array.shape, array.dtype, self.inside, start + array.ctypes.data - low, array.strides)
+        there[...] = array
+        there.flags.writeable = array.flags.writeable
+        return there
 
     def freeze(self):
         """Forbid writing."""
@@ -62,7 +95,20 @@ class Slot:
 
     def untouched(self, *, array_too):
         """Whether the canaries around the array, and perhaps in it, are intact."""
-        around = self.inside[max(0, self.place.start - PAGE) : self.place.start]
+        before = self.inside[max(0, self.place.start - PAGE) : self.place.start]
         behind = self.inside[self.place.stop : self.place.stop + PAGE]
         own = self.inside[self.place] if array_too else self.inside[:0]
-        return all(bool((part == CANARY).all()) for part in (around, behind, own))
+        return all(bool((part == CANARY).all()) for part in (before, behind, own))
+
+
+def moved(values, slots, choose_end):
+    """The values, of which plain arrays that have room are copied to slots, and the slots that hold them."""
+    used, found = [], []
+    for value in values:
+        slot = slots[len(used)]
+        if type(value) is np.ndarray and not value.dtype.hasobject and slot.fits(value):
+            found.append(slot.copy(value, choose_end()))
+            used.append(slot)
+        else:
+            found.append(value)
+    return found, used
