@@ -9,7 +9,7 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-from support import FLOATS, taps, to_first, to_last
+from support import FLOATS, assert_same_bits, taps, to_first, to_last
 
 import onnxpool
 
@@ -125,3 +125,23 @@ def test_a_norm_of_a_nan_does_not_depend_on_what_is_beside_it(dtype, p):
     x[1, 0, 0] = np.finfo(dtype).max
     pool = onnxpool.LpPool(kernel_shape=2, strides=2, p=p, **({"opset": 1} if p == 0.5 else {}))
     assert pool(x)[0].tobytes() == pool(x[:1])[0].tobytes()
+
+
+def unaligned(x):
+    """A copy at an odd address."""
+    room = np.empty(x.nbytes + 1, np.uint8)[1:]
+    copy = room.view(x.dtype).reshape(x.shape)
+    copy[...] = x
+    return copy
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("p", POWERS)
+def test_results_that_are_computed_again_need_no_alignment(p, dtype):
+    """Results have the same bits if neither `x` nor `out` is aligned. Sanitizers see whether accesses allow that."""
+    x = mixed((1, 3, 20, 20), dtype, [HUGE, HUGE, TINY], 9, np.random.default_rng(8))
+    pool = onnxpool.LpPool(kernel_shape=3, p=p) if p else onnxpool.AveragePool(kernel_shape=3)
+    expected = pool(x)
+    out = unaligned(np.zeros_like(expected))
+    pool(unaligned(x), out=out)
+    assert_same_bits(out, expected)

@@ -389,20 +389,25 @@ INLINE vec_t vec_repeat(acc_t value) { return value; }
 INLINE vec_t vec_none(void) { return wide(-0.0, 0); }
 INLINE vec_t vec_empty(void) { return wide(0, 0); }
 RARE vec_t vec_load(const elem_t *x, const Rule *rule) {
-    const double value = value_of(*x);
+    const double value = value_of(READ(elem_t, x));
     if (rule->p < 0 && value != value)
         return vec_none();
     return rule->divides ? wide(value, 0) : wide_power(value, fabs(rule->p));
 }
 RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)inverse;
-    const double there = value_of(*y);
+    const double there = value_of(READ(elem_t, y));
+    double result;
     if (isfinite(there) && (rule->divides || there != 0))
         return;
     if (rule->divides)
-        *y = element_of(ldexp(total.value / ldexp(count.value, (int)count.exponent), bounded(total.exponent)));
-    else if (total.value == total.value && !(rule->p < 0 && signbit(total.value))) /* it is already a NaN */
-        *y = element_of(root(total.value + 0.0, total.exponent, fabs(rule->p))); /* no norm is -0 */
+        result = ldexp(total.value / ldexp(count.value, (int)count.exponent), bounded(total.exponent));
+    else if (total.value == total.value && !(rule->p < 0 && signbit(total.value)))
+        result = root(total.value + 0.0, total.exponent, fabs(rule->p)); /* no norm is -0 */
+    else
+        return; /* it is already a NaN */
+    const elem_t element = element_of(result);
+    memcpy(y, &element, sizeof element);
 }
 #endif
 #endif

@@ -6,7 +6,7 @@ from .boxes cimport MOST_COPIED, Copy, CopyStep
 from .extremes cimport Extremes, has_extreme
 from .floats cimport OVERFLOWED, clear_exceptions, count_again, exceptions_raised, gather_exceptions
 from .interrupts cimport Interrupts, interrupted
-from .job cimport MOST_AXES, Array, Axis, Rule, Scratch, Step, Tile, ceil_div, elements_of, part_bytes_of
+from .job cimport CACHE_LINE, MOST_AXES, Array, Axis, Rule, Scratch, Step, Tile, ceil_div, elements_of, part_bytes_of
 
 cdef enum:
     FRONT = 256  # bytes before a copy: four registers of the largest set, because phases are loaded from before a row
@@ -174,9 +174,12 @@ cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const 
     cdef Py_ssize_t[MOST_AXES] zero
     if call.apart and not job.gathers:
         describe(&copy, job, ranges, &call.x, ranges.low, ranges.high, strides, job.itemsize)
+        # Loops compute with what surrounds the elements, too, and other values than zeros could raise exceptions.
+        memset(memory, 0, FRONT)
         copy.to = memory = memory + FRONT
         if volume(&copy):
             job.copy(&copy)
+        memset(memory + volume(&copy) * job.itemsize, 0, CACHE_LINE)
         tile.x, tile.x_item = memory, strides[rank]
         for a in range(rank):
             tile.x -= ranges.low[a] * strides[a] * job.itemsize

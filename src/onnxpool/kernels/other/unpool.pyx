@@ -138,12 +138,12 @@ cdef void store_run(const Unpool* job, const bits_t* x, const int64_t* indices, 
     if job.alike and not (job.channels_last or crossing):
         y += home
         for i in range(n):
-            index = indices[i] - low
+            index = <uint64_t> indices[i] - low
             if index < target:
                 y[index] = x[i]
         return
     for i in range(n):
-        index = indices[i] - low
+        index = <uint64_t> indices[i] - low
         if index < target:
             y[home + place_in_plane(job, index)] = x[i]
         elif crossing and index + low < limit:
