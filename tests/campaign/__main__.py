@@ -22,6 +22,7 @@ PARTS = ("fuzz", "relations", "replays", "accuracy", "history", "malformed", "le
 PARTS = ("fuzz", "history", "malformed", "routes", "reproducibility", "leaks", "memory", "slowest", "declared")
 PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "supply", "embedding", "soak")
 PARTS = ("fuzz", "history", "malformed", "guards", "leaks", "slowest")
+PARTS = ("fuzz", "history", "malformed", "guards", "sanitizers", "leaks", "slowest")
 
 
 def add_paths() -> None:
