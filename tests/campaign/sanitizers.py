@@ -40,8 +40,10 @@ SUPPRESSED = """
 }
 """
 REPORT = re.compile(r"runtime error: |: \w+Sanitizer: ")
-# The arguments of pytest. Under the sanitizer of addresses, which reserves terabytes, no test can limit them.
-LIMITING = ("tests/oracle/test_corrupted_calls.py::test_corrupted_calls", "tests/operators/test_errors_of_arguments.py")
+# The arguments of pytest. The sanitizer of addresses reserves terabytes, and adds to allocations, so that no test can
+# limit or measure memory.
+LIMITING = ("tests/oracle/test_corrupted_calls.py::test_corrupted_calls", "tests/operators/test_errors_of_arguments.py",
+            "tests/kernels/test_memory_of_calls.py", "tests/embedding/test_caches.py")
 SUITES = {
     "address": ["tests", *(f"--deselect={name}" for name in LIMITING)],
     "thread": ["tests/project/test_wheel.py", "tests/kernels/test_routes.py", "tests/embedding/test_free_threading.py"],
