@@ -23,6 +23,7 @@ PARTS = ("fuzz", "history", "malformed", "routes", "reproducibility", "leaks", "
 PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "supply", "embedding", "soak")
 PARTS = ("fuzz", "history", "malformed", "guards", "leaks", "slowest")
 PARTS = ("fuzz", "history", "malformed", "guards", "sanitizers", "leaks", "slowest")
+PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "lines", "mutation", "faults")
 
 
 def add_paths() -> None:
