@@ -71,8 +71,13 @@ def file_of(name: str, main: Path, source: Path) -> str | None:
 
 
 def compiled_lines(objects: Path, source: Path) -> Lines:
-    """The lines of Cython and of headers in a source folder, over all units."""
+    """The lines of Cython and of headers in a source folder, over all units.
+
+    The lines of a function that is inlined count where it is inlined. A copy of its own that nothing calls tells
+    nothing, unless its lines run nowhere at all: then nobody calls the function.
+    """
     lines: Lines = defaultdict(dict)
+    uncalled: dict[str, set[tuple[str, int]]] = defaultdict(set)  # lines of such copies
     mapped: dict[Path, dict[int, tuple[str, int]]] = {}
     counts = sorted(objects.rglob("*.gcda"))
     for first in range(0, len(counts), 20):
@@ -89,10 +94,21 @@ def compiled_lines(objects: Path, source: Path) -> Lines:
                               for line in file["lines"]}
                 else:
                     continue
+                called = {function["name"] for function in file["functions"] if function["execution_count"]}
+                own = {function["name"] for function in file["functions"]}
                 for line in file["lines"]:
-                    if line["line_number"] in places:
-                        name, number = places[line["line_number"]]
+                    if line["line_number"] not in places:
+                        continue
+                    name, number = places[line["line_number"]]
+                    function = line.get("function_name", "")
+                    if function in own - called:
+                        uncalled[function].add((name, number))
+                    else:
                         lines[name][number] = lines[name].get(number, False) or line["count"] > 0
+    for copies in uncalled.values():
+        if not any(lines[name].get(number) for name, number in copies):
+            for name, number in copies:
+                lines[name].setdefault(number, False)
     return lines
 
 
