@@ -397,3 +397,20 @@ def test_onnxruntime_agrees(operator, seeds):
         ran += 1
     assert ran > seeds // 15
     assert {10, 16, 21} <= opsets if operator == "RoiAlign" else {1, 21} <= opsets
+
+
+def test_plans_know_the_shape_of_results():
+    """One result for each region."""
+    x = np.ones((2, 3, 8, 8), np.float32)
+    rois = np.array([[0, 0, 4, 4]] * 5, np.float32)
+    plan = onnxpool.RoiAlign(output_height=2, output_width=4).plan(x.shape, x.dtype)
+    images = np.zeros(5, np.int64)
+    assert plan.result_shape(rois, images) == plan(x, rois, images).shape == (5, 3, 2, 4)
+
+
+def test_the_largest_scale_is_that_of_float32():
+    """A scale of ONNX is a float32; a larger double is refused instead of becoming infinite."""
+    most = float(np.finfo(np.float32).max)
+    assert onnxpool.RoiAlign(spatial_scale=most).spatial_scale == most
+    with pytest.raises(onnxpool.PoolError, match="at most"):
+        onnxpool.RoiAlign(spatial_scale=np.nextafter(most, np.inf).item())
