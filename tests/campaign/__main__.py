@@ -24,6 +24,7 @@ PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "supply", "embeddin
 PARTS = ("fuzz", "history", "malformed", "guards", "leaks", "slowest")
 PARTS = ("fuzz", "history", "malformed", "guards", "sanitizers", "leaks", "slowest")
 PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "lines", "mutation", "faults")
+PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "sessions")
 
 
 def add_paths() -> None:

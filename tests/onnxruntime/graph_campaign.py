@@ -205,7 +205,9 @@ def outcomes(seeds: list[int]) -> Iterator[tuple[int, Outcome]]:
             process.join()
             yield seeds[done], Outcome([], f"ended by signal {-(process.exitcode or 0)}", [])
             done += 1
-        process.join()
+        finally:
+            process.terminate()
+            process.join()
 
 
 def main() -> int:
