@@ -25,6 +25,7 @@ PARTS = ("fuzz", "history", "malformed", "guards", "leaks", "slowest")
 PARTS = ("fuzz", "history", "malformed", "guards", "sanitizers", "leaks", "slowest")
 PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "lines", "mutation", "faults")
 PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "sessions")
+PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "sessions", "tails")
 
 
 def add_paths() -> None:

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 from .figures import Figure, none
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
     from onnx import ModelProto, NodeProto
 

@@ -1,5 +1,6 @@
 """Next to busy processes, a call that waits for a worker longer than it computes makes later calls single-threaded."""
 
+import os
 import subprocess
 import sys
 
@@ -31,9 +32,8 @@ def run(program: str) -> list[str]:
 def test_calls_run_alone_until_the_pause_is_over() -> None:
     """A pause affects calls on two threads, and ends."""
     alone, later = run("""
-team.note(0.001, 0.050)
-for _ in range(7):
-    team.note(0.001, 0.050)  # about a second
+for _ in range(3):
+    team.note(0.001, 0.050)  # about half a second
 call()
 print(threads() - before)
 while team.paused():
@@ -45,29 +45,64 @@ print(threads() - before)
 
 
 def test_a_pause_grows_with_each_wait_and_is_bounded() -> None:
-    """16 ms at first, 4 times as long after each further wait, at most 1024 ms."""
+    """32 ms at first, 4 times as long after each further wait, at most 4.096 s."""
     pauses = [float(text) for text in run("""
-for _ in range(5):
+for _ in range(6):
     team.note(0.001, 0.050)
     print(team.paused())
 """)]
-    for pause, most in zip(pauses, [0.016, 0.064, 0.256, 1.024, 1.024], strict=True):
+    for pause, most in zip(pauses, [0.032, 0.128, 0.512, 2.048, 4.096, 4.096], strict=True):
         assert 0 < pause <= most
-    assert pauses[-1] > 0.256
+    assert pauses[-1] > 2.048
 
 
-def test_calls_that_did_not_wait_shorten_the_next_pause() -> None:
-    """After many calls without a wait, a pause is short again."""
-    assert 0 < float(run("""
-team.note(0.001, 0.050)
-team.note(0.001, 0.050)
-for _ in range(100):
+def test_half_a_second_without_a_wait_shortens_the_next_pause() -> None:
+    """A wait that comes later than that starts a pause a quarter as long as the last one."""
+    sooner, later = map(float, run("""
+def wait_after(seconds):
+    begun = time.monotonic()
+    while team.paused() or time.monotonic() < begun + seconds:
+        pass
     team.note(0.001, 0.0)
-while team.paused():
-    pass
-team.note(0.001, 0.050)
-print(team.paused())
-""")[0]) <= 0.016
+    team.note(0.001, 0.010)
+    print(team.paused())
+
+team.note(0.001, 0.010)
+wait_after(0.1)
+wait_after(0.128 + 0.6)
+"""))
+    assert 0.032 < sooner <= 0.128
+    assert 0 < later <= 0.032
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
+                    reason="threads cannot be bound to different processors")
+def test_waits_before_the_work_count_too() -> None:
+    """After a call, a worker without a core has not yet returned to the pool, and the next call waits for it first."""
+    slow, unnoticed = map(int, run("""
+import subprocess, sys
+first, second = sorted(os.sched_getaffinity(0))[:2]
+os.sched_setaffinity(0, {first})
+call()
+worker = max(map(int, os.listdir("/proc/self/task")))
+os.sched_setaffinity(worker, {second})
+os.setpriority(os.PRIO_PROCESS, worker, 10)  # so that waits are long
+busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+os.sched_setaffinity(busy.pid, {second})
+slow = unnoticed = 0
+end = time.monotonic() + 2
+try:
+    while time.monotonic() < end:
+        begun = time.monotonic()
+        call()
+        waited = time.monotonic() > begun + 0.02
+        slow, unnoticed = slow + waited, unnoticed + (waited and not team.paused())
+finally:
+    busy.kill()
+print(slow, unnoticed)
+"""))
+    assert slow
+    assert unnoticed <= slow // 4
 
 
 @pytest.mark.parametrize(("worked", "waited"), [(0.001, 0.001), (0.050, 0.040), (0.0, 0.0001)])

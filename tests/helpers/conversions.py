@@ -26,7 +26,7 @@ def weight(node: NodeProto, port: int, shape: tuple[int, ...], random: np.random
     if node.op_type == "BatchNormalization":
         drawn = random.uniform(0.5, 1.5, shape) if port in (1, 4) else random.normal(0, 0.1, shape)  # scale, variance
     else:
-        drawn = random.standard_normal(shape) * np.sqrt(2 / max(np.prod(shape[1:]), 50))
+        drawn = random.standard_normal(shape) * np.sqrt(2 / max(float(np.prod(shape[1:])), 50.0))
     return drawn.astype(np.float32)
 
 
@@ -34,7 +34,7 @@ def filled(model: ModelProto, seed: int) -> ModelProto:
     """
     A model whose weights are random instead of made by ConstantOfShape.
 
-    It ends before the first weight that is too large, and before a Softmax, which would turn random values into 0 and 1.
+    It ends before the first weight that is too large, and before a Softmax, which would make 0 and 1 of random values.
     """
     made, random = ModelProto(), np.random.default_rng(seed)
     made.CopyFrom(model)

@@ -35,7 +35,7 @@ def load(name: str) -> onnx.ModelProto:
 
 
 def shipped() -> list[Path]:
-    """The models with pooling nodes in installed packages: those above, the networks of onnx, and the one of ddddocr."""
+    """The models with pools in installed packages: those above, the networks of onnx, and the one of ddddocr."""
     folders = {"rapidocr": list(MODELS), "onnx": [], "ddddocr": ["common_det.onnx"]}
     found = []
     for package, names in folders.items():

@@ -31,7 +31,7 @@ from .core.tasks cimport (
     stopped,
     whole_of,
 )
-from .core.team cimport Team, end_task, enter_team, leave_team
+from .core.team cimport Team, begin_task, end_task, enter_team, leave_team
 from .core.units cimport Unit
 from .operands cimport Operand, Operands
 
@@ -176,6 +176,7 @@ cdef void share_task(const Job* job, const Call* call, Team* team, Py_ssize_t ta
     cdef const Sharing* all_shares = &sharing  # so that threads do not each take a copy
     cdef int share
     for share in prange(team.threads, num_threads=team.threads, schedule="static"):
+        begin_task(team)
         run_share(job, call, task, memory + threadid() * room, all_shares, share)
         end_task(team)
     sharing.share = sharing.shares
@@ -201,6 +202,7 @@ cdef void run_tasks(const Job* job, const Call* call, Team* team, char* memory, 
             own = enter_default_floats()
             for task in prange(job.tasks, schedule="static"):
                 if not stopped(call):
+                    begin_task(team)
                     run_task(job, call, task, memory + threadid() * room, NULL)
                     end_task(team)
             leave_default_floats(own)

@@ -116,10 +116,12 @@ static int get_pool(int threads) {
 }
 
 /* If other processes are busy, a worker may have to wait several milliseconds for a core, and the calling thread waits for
- * the worker. After a wait that was longer than the work, calls therefore run single-threaded for a while. That pause
- * grows with every such wait, and shrinks with every call that did not wait. */
+ * the worker: before its own work, if the worker has not yet returned to the pool, and after it. After a wait that was
+ * longer than the work, calls therefore run single-threaded for a while. The pause is longer than the last one if teams
+ * have worked only briefly in between, and shorter otherwise, so that less than one call in a hundred has to wait. */
 #define MILLISECOND 1000000
-enum { LEAST_WAIT = MILLISECOND / 5, FIRST_PAUSE = 16 * MILLISECOND, LONGEST_PAUSE = 1024 * MILLISECOND };
+enum { LEAST_WAIT = MILLISECOND / 5, BRIEFLY = 500 * MILLISECOND, FIRST_PAUSE = 32 * MILLISECOND };
+#define LONGEST_PAUSE (128ll * FIRST_PAUSE)
 static int64_t pause_length, paused_until;
 static int pauses = 1; /* whether pauses are allowed; tests that count threads switch them off */
 
@@ -130,14 +132,14 @@ static int64_t now(void) {
 }
 
 static void note_wait(int64_t worked, int64_t waited, int64_t end) {
+    if (!pauses || waited <= worked + LEAST_WAIT)
+        return;
     int64_t length = __atomic_load_n(&pause_length, __ATOMIC_RELAXED);
-    if (pauses && waited > worked + LEAST_WAIT) {
-        length = 4 * length < FIRST_PAUSE ? FIRST_PAUSE : 4 * length > LONGEST_PAUSE ? LONGEST_PAUSE : 4 * length;
-        __atomic_store_n(&paused_until, end + length, __ATOMIC_RELAXED);
-    } else {
-        length -= length / 8;
-    }
+    int again = end - worked - waited - __atomic_load_n(&paused_until, __ATOMIC_RELAXED) < BRIEFLY;
+    length = again ? 4 * length : length / 4;
+    length = length < FIRST_PAUSE ? FIRST_PAUSE : length > LONGEST_PAUSE ? LONGEST_PAUSE : length;
     __atomic_store_n(&pause_length, length, __ATOMIC_RELAXED);
+    __atomic_store_n(&paused_until, end + length, __ATOMIC_RELAXED);
 }
 
 /* LLVM's runtime starts when it is first asked, and then raises a floating-point exception. */
@@ -150,10 +152,10 @@ static int within_region(void) {
 
 /* The team of a call: the requested number of threads, or 1. Every team must be left again. */
 static Team enter_team(int threads) {
-    Team team = {1, 0, 0};
+    Team team = {1, 0, 0, 0};
     if (threads < 2 || orphaned || within_region())
         return team;
-    team.begun = team.worked = now();
+    team.begun = now();
     if (team.begun < __atomic_load_n(&paused_until, __ATOMIC_RELAXED))
         return team;
     if (__atomic_fetch_add(&regions_running, 1, __ATOMIC_ACQUIRE) == 0 && get_pool(threads))
@@ -163,8 +165,13 @@ static Team enter_team(int threads) {
     return team;
 }
 
-/* Called by each thread after a task, where equal tasks are distributed in advance. Elsewhere, a wait for a longer task
- * does not indicate busy cores, so it is not called. */
+/* Called by each thread before and after a task, where equal tasks are distributed in advance. Elsewhere, a wait for a
+ * longer task does not indicate busy cores, so they are not called. */
+static void begin_task(Team *team) {
+    if (team->threads > 1 && omp_get_thread_num() == 0 && !team->started)
+        team->started = now();
+}
+
 static void end_task(Team *team) {
     if (team->threads > 1 && omp_get_thread_num() == 0)
         team->worked = now();
@@ -174,8 +181,10 @@ static void leave_team(const Team *team) {
     if (team->threads > 1) {
         int64_t end = now();
         __atomic_fetch_sub(&regions_running, 1, __ATOMIC_RELEASE);
-        if (team->worked > team->begun)
-            note_wait(team->worked - team->begun, end - team->worked, end);
+        if (team->worked) {
+            int64_t worked = team->worked - team->started;
+            note_wait(worked, end - team->begun - worked, end);
+        }
     }
 }
 
@@ -189,7 +198,8 @@ static void watch_forks(void) {}
 static void note_wait(int64_t worked, int64_t waited, int64_t end) { (void)worked, (void)waited, (void)end; }
 static int64_t now(void) { return 0; }
 static int64_t pause_left(void) { return 0; }
-static Team enter_team(int threads) { (void)threads; return (Team){1, 0, 0}; }
+static Team enter_team(int threads) { (void)threads; return (Team){1, 0, 0, 0}; }
+static void begin_task(Team *team) { (void)team; }
 static void end_task(Team *team) { (void)team; }
 static void leave_team(const Team *team) { (void)team; }
 #endif

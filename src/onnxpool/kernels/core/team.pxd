@@ -5,5 +5,6 @@ cdef extern from "team_type.h":
         int threads
 
 cdef Team enter_team(int threads) noexcept nogil
+cdef void begin_task(Team* team) noexcept nogil
 cdef void end_task(Team* team) noexcept nogil
 cdef void leave_team(const Team* team) noexcept nogil

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 cdef extern from "team.h" nogil:
     void watch_forks()
     Team enter_team_here "enter_team"(int threads)
+    void begin_task_here "begin_task"(Team* team)
     void end_task_here "end_task"(Team* team)
     void leave_team_here "leave_team"(const Team* team)
     int64_t now()
@@ -18,6 +19,11 @@ watch_forks()
 cdef Team enter_team(int threads) noexcept nogil:
     """The team of a call: the requested number of threads, or 1. Every team must be left again."""
     return enter_team_here(threads)
+
+
+cdef void begin_task(Team* team) noexcept nogil:
+    """Called by each thread before a task, where tasks are equal."""
+    begin_task_here(team)
 
 
 cdef void end_task(Team* team) noexcept nogil:

@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 typedef struct {
-    int threads;           /* number of threads, including the calling one */
-    int64_t begun, worked; /* start of the call, and end of the calling thread's last task, in nanoseconds */
+    int threads; /* number of threads, including the calling one */
+    /* Start of the call, and start and end of the calling thread's tasks, in nanoseconds; 0 if unknown. */
+    int64_t begun, started, worked;
 } Team;
 
 #endif

@@ -11,7 +11,7 @@ cimport numpy as cnp
 
 from ..core.job cimport MOST_AXES, ceil_div
 from ..core.interrupts cimport Interrupts, interrupted, raised_by_handler
-from ..core.team cimport Team, end_task, enter_team, leave_team
+from ..core.team cimport Team, begin_task, end_task, enter_team, leave_team
 
 cnp.import_array()
 
@@ -187,8 +187,10 @@ cdef void store_all(Unpool* job, const bits_t* x, const int64_t* indices, bits_t
     if not clears:
         for number in prange(job.images * job.channels, num_threads=threads, schedule="static",
                              use_threads_if=threads > 1):
+            begin_task(team)
             clear_planes(job, y, number, 1)
     for number in prange(job.tasks, num_threads=threads, schedule="static", use_threads_if=threads > 1):
+        begin_task(team)
         store_task(job, x, indices, y, number, clears, crossing, signals)
         end_task(team)
 
