@@ -155,11 +155,12 @@ static Team enter_team(int threads) {
     Team team = {1, 0, 0, 0};
     if (threads < 2 || orphaned || within_region())
         return team;
-    team.begun = now();
-    if (team.begun < __atomic_load_n(&paused_until, __ATOMIC_RELAXED))
+    int starts = threads > pool_size;
+    int64_t begun = now();
+    if (begun < __atomic_load_n(&paused_until, __ATOMIC_RELAXED))
         return team;
     if (__atomic_fetch_add(&regions_running, 1, __ATOMIC_ACQUIRE) == 0 && get_pool(threads))
-        team.threads = threads;
+        team = (Team){threads, starts ? 0 : begun, 0, 0}; /* starting workers is not a wait for them */
     else
         __atomic_fetch_sub(&regions_running, 1, __ATOMIC_RELEASE);
     return team;
@@ -181,7 +182,7 @@ static void leave_team(const Team *team) {
     if (team->threads > 1) {
         int64_t end = now();
         __atomic_fetch_sub(&regions_running, 1, __ATOMIC_RELEASE);
-        if (team->worked) {
+        if (team->begun && team->worked) {
             int64_t worked = team->worked - team->started;
             note_wait(worked, end - team->begun - worked, end);
         }

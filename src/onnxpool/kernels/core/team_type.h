@@ -6,7 +6,7 @@
 
 typedef struct {
     int threads; /* number of threads, including the calling one */
-    /* Start of the call, and start and end of the calling thread's tasks, in nanoseconds; 0 if unknown. */
+    /* Start of the call, and start and end of the calling thread's tasks, in nanoseconds; 0 if they do not count. */
     int64_t begun, started, worked;
 } Team;
 
