@@ -67,7 +67,7 @@ def filled(model: ModelProto, seed: int) -> ModelProto:
     return made
 
 
-def samples_of(model: ModelProto, name: str, seed: int, count: int = 2) -> list[Feeds]:
+def samples_of(model: ModelProto, name: str, seed: int, count: int = 3) -> list[Feeds]:
     """Random inputs of a model of one input, where `name` is its file."""
     given, random = model.graph.input[0], np.random.default_rng(seed)
     declared = tuple(size.dim_value for size in given.type.tensor_type.shape.dim)
