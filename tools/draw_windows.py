@@ -7,6 +7,8 @@
 
 from pathlib import Path
 
+from onnxpool.pictures import COLOURS
+
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "docs" / "images" / "windows.svg"
 
@@ -20,13 +22,13 @@ IMAGE = [
 KERNEL, STRIDE, PAD = 3, 2, 1
 SIZE = len(IMAGE)
 WINDOWS = (SIZE + 2 * PAD - KERNEL) // STRIDE + 1
-SHOWN = {(0, 0): "#0072b2", (0, 1): "#d55e00", (1, 1): "#009e73"}  # window, colour
-
-FREE = "#bbbbbb"  # colour of the other results
+SHOWN = {(0, 0): "first", (0, 1): "inner", (1, 1): "last"}  # window, colour
 CELL = 40
 LEFT, TOP = 24, 64  # position of the padded image
 RIGHT = 392  # the left side of the result
 WIDTH, HEIGHT = 664, 368
+STYLE = (".title { font-weight: bold } .note { font-size: 16px } .padding, .result, .outline { fill: none } "
+         ".padding { stroke-dasharray: 4 3 } .outline { stroke-width: 4 }")
 
 
 def pixels(row: int, column: int) -> list[int]:
@@ -58,14 +60,13 @@ def padded_image() -> list[str]:
             x, y = LEFT + (column + PAD) * CELL, TOP + (row + PAD) * CELL
             if 0 <= row < SIZE and 0 <= column < SIZE:
                 value = IMAGE[row][column]
-                shade = 180 + 8 * value
-                parts += cell(x, y, value, f'fill="rgb({shade},{shade},{shade})" stroke="#888"')
+                parts += cell(x, y, value, 'class="element"')
             else:
-                parts.append(square(x, y, CELL, 'fill="#fff" stroke="#bbb" stroke-dasharray="4 3"'))
+                parts.append(square(x, y, CELL, 'class="padding"'))
     for (row, column), colour in SHOWN.items():
         x, y = LEFT + column * STRIDE * CELL, TOP + row * STRIDE * CELL
         parts.append(square(x + 2, y + 2, KERNEL * CELL - 4,
-                            f'fill="{colour}" fill-opacity="0.15" stroke="{colour}" stroke-width="4"'))
+                            f'class="{colour} outline"'))
     return parts
 
 
@@ -75,14 +76,15 @@ def result() -> list[str]:
     for row in range(WINDOWS):
         for column in range(WINDOWS):
             taken = pixels(row, column)
-            colour = SHOWN.get((row, column))
-            style = f'fill="{colour or FREE}" fill-opacity="0.25" stroke="{colour or FREE}"'
-            parts += cell(RIGHT + column * CELL, TOP + row * CELL, sum(taken) // len(taken), style)
+            x, y = RIGHT + column * CELL, TOP + row * CELL
+            parts += cell(x, y, sum(taken) // len(taken), 'class="result"')
+            if (row, column) in SHOWN:
+                parts.append(square(x + 3, y + 3, CELL - 6, f'class="{SHOWN[row, column]} outline"'))
     y = TOP + WINDOWS * CELL + 44
     for (row, column), colour in SHOWN.items():
         taken = pixels(row, column)
         parts += [
-            square(RIGHT, y - 14, 16, f'fill="{colour}"'),
+            square(RIGHT + 2, y - 12, 12, f'class="{colour} outline"'),
             text(RIGHT + 26, y, f"{len(taken)} pixels: {sum(taken)} / {len(taken)} = {sum(taken) // len(taken)}",
                  'class="note"'),
         ]
@@ -90,14 +92,25 @@ def result() -> list[str]:
     return [*parts, text(RIGHT, y + 8, "Padding does not count.", 'class="note"')]
 
 
+def rules(dark: int) -> list[str]:
+    """The colours of the pictures of plans, as a style sheet."""
+    colours = {name: pair[dark] for name, pair in COLOURS.items()}
+    return [
+        f"text {{ fill: {colours['ink']} }} .card {{ fill: {colours['paper']} }}",
+        f".element {{ fill: {colours['element']}; stroke: {colours['line']} }}",
+        f".padding, .result {{ stroke: {colours['line']} }}",
+        *(f".{name} {{ stroke: {colours[name]} }}" for name in SHOWN.values()),
+    ]
+
+
 def drawing() -> str:
     """The picture as SVG."""
     return "\n".join((
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
-        'font-family="Helvetica, Arial, sans-serif" font-size="18" fill="#222">',
+        'font-family="Helvetica, Arial, sans-serif" font-size="18" role="img" style="max-width:100%;height:auto">',
         "<title>Windows of a 3 x 3 average with stride 2 and padding 1 over a 5 x 5 image</title>",
-        "<style>.title { font-weight: bold } .note { font-size: 16px }</style>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" fill="#fff"/>',
+        f"<style>{STYLE}", *rules(0), "@media (prefers-color-scheme: dark) {", *rules(1), "}</style>",
+        f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" class="card"/>',
         *padded_image(), *result(), "</svg>", ""))
 
 

@@ -156,6 +156,8 @@ class Plan(Frozen):
         """
         Draw the picture of `Explanation.svg` with matplotlib. Requires ``onnxpool[plot]``.
 
+        It is dark if the axes are.
+
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional

@@ -101,3 +101,53 @@ def test_an_operator_needs_no_other_package():
             "sys.exit(main(['explain', 'MaxPool', 'kernel_shape=2', '--shape', '1,1,4']))")
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (OK, b"")
+
+
+ATTRIBUTES = ("AveragePool", "kernel_shape=3,2", "pads=1", "--shape", "1,1,5,6")
+PLAN = onnxpool.AveragePool(kernel_shape=(3, 2), pads=1).plan((1, 1, 5, 6), np.float32)
+
+
+def test_a_picture_as_svg(explained, tmp_path):
+    """The file has the picture of the plan, or of the only node of a model."""
+    file = tmp_path / "windows.svg"
+    assert explained(*ATTRIBUTES, "--svg", str(file)) == PLAN.explain()
+    assert file.read_text(encoding="utf-8") == PLAN.explain().svg() + "\n"
+
+
+def test_a_picture_of_the_node_of_a_model(explained, model, tmp_path, capsys):
+    """A model with one node whose sizes are known can be drawn, one with two cannot."""
+    file = tmp_path / "windows.svg"
+    explained(model, "--svg", str(file))
+    plan = onnxpool.AveragePool(kernel_shape=(2, 2), opset=19).plan((1, 2, 8, 8), np.float32)
+    assert file.read_text(encoding="utf-8") == plan.explain().svg() + "\n"
+    assert command.main(["explain", model, "--shape", "z=1,2,9", "--png", str(file)]) == CANNOT
+    assert "a picture shows one pool, but" in capsys.readouterr().err
+
+
+def test_a_picture_as_png(explained, tmp_path):
+    """The PNG has two pixels for each pixel of the SVG, along both sides."""
+    image = pytest.importorskip("matplotlib.image")
+    file = tmp_path / "windows.png"
+    assert explained(*ATTRIBUTES, "--png", str(file)) == PLAN.explain()
+    height, width, _ = image.imread(file).shape
+    frame = re.search(r'viewBox="0 0 (\d+) (\d+)"', PLAN.explain().svg())
+    assert [width, height] == [2 * int(side) for side in frame.groups()]
+
+
+@pytest.mark.parametrize("option", ["--svg", "--png"])
+def test_a_picture_that_cannot_be_written(capsys, tmp_path, option):
+    """The message names the file."""
+    if option == "--png":
+        pytest.importorskip("matplotlib")
+    file = str(tmp_path / "none" / "windows")
+    assert command.main(["explain", *ATTRIBUTES, option, file]) == CANNOT
+    assert capsys.readouterr().err == f"onnxpool: {option} {file}: cannot write the file: No such file or directory\n"
+
+
+def test_a_png_without_matplotlib(capsys, monkeypatch, tmp_path):
+    """The message names what to install, and no file is written."""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    file = tmp_path / "windows.png"
+    assert command.main(["explain", *ATTRIBUTES, "--png", str(file)]) == CANNOT
+    assert "pip install 'onnxpool[plot]'" in capsys.readouterr().err
+    assert not file.exists()

@@ -1,12 +1,21 @@
-"""Pictures of plans: SVG and matplotlib show the taps of the windows that `explain` lists, but never too many."""
+"""Pictures of plans: what SVG and matplotlib show is what the oracle computes, and it is never too much."""
 
+import re
 import sys
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+import hypothesis.strategies as st
+import numpy as np
+import oracle
 import pytest
+from hypothesis import given, settings
 
 import onnxpool
+from onnxpool import pictures
 
 PLANS: dict[str, Any] = {
     "padded": onnxpool.AveragePool(kernel_shape=(3, 2), strides=2, dilations=(2, 1), pads=(2, 0, 2, 1),
@@ -15,6 +24,9 @@ PLANS: dict[str, Any] = {
     "global": onnxpool.GlobalLpPool(axes=(1, 2), keepdims=False).plan((2, 5, 4), "float64"),
     "quantised": onnxpool.QLinearAveragePool(kernel_shape=3, channels_last=1).plan((1, 9, 4), "uint8"),
     "part": onnxpool.AveragePool(kernel_shape=3, axes=0).plan((6,), "float32").tile(slice(2, 4))._plan,
+    "volume": onnxpool.AveragePool(kernel_shape=2, strides=2, pads=1, count_include_pad=1, ceil_mode=1,
+                                   axes=(0, 1, 2)).plan((4, 5, 60), "float32"),
+    "large": onnxpool.MaxPool(kernel_shape=3, strides=2, pads=1).plan((1, 64, 112, 112), "float32"),
 }
 OTHERS: dict[str, Any] = {
     "regions": onnxpool.RoiAlign().plan((1, 3, 8, 8), "float32"),
@@ -28,71 +40,385 @@ HUGE: dict[str, Any] = {
     "kernel": onnxpool.MaxPool(kernel_shape=10**6).plan((1, 1, 10**7), "float32"),
     "stride": onnxpool.MaxPool(kernel_shape=3, strides=10**6).plan((1, 1, 10**7), "float32"),
     "dilation": onnxpool.MaxPool(kernel_shape=3, dilations=10**6).plan((1, 1, 10**7), "float32"),
+    "image": onnxpool.AveragePool(kernel_shape=10**6, strides=10**5).plan((1, 1, 10**7, 10**8), "float32"),
+    "gaps": onnxpool.AveragePool(kernel_shape=2, dilations=10**6, pads=10**5).plan((1, 1, 10**7, 10**8), "float32"),
 }
+EVERY = {**PLANS, **OTHERS, **{f"huge {name}": plan for name, plan in HUGE.items()}}
 SVG = "{http://www.w3.org/2000/svg}"
+TIMES = "\N{MULTIPLICATION SIGN}"
 
 
-def elements(text: str, kind: str) -> list[ElementTree.Element]:
-    """The plans of an image."""
-    return ElementTree.fromstring(text).findall(f"{SVG}{kind}")
+class Shown(NamedTuple):
+    """A mark as a reader of the SVG finds it."""
+
+    kind: str
+    shape: str
+    text: str
+    data: dict[str, str]
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        """The facts of this name, as integers."""
+        return tuple(map(int, self.data[name].split(",")))
+
+    def covers(self, other: "Shown") -> bool:
+        """Whether the middle of another mark is inside."""
+        x, y = (other.left + other.right) / 2, (other.top + other.bottom) / 2
+        return self.left < x < self.right and self.top < y < self.bottom
+
+
+def marks_of(text: str) -> Iterator[Shown]:
+    """The marks of a picture."""
+    for group in ElementTree.fromstring(text).findall(f"{SVG}g"):
+        for mark in group:
+            facts = {name: float(value) for name, value in mark.attrib.items() if not name.startswith("data-")}
+            data = {name[5:]: value for name, value in mark.attrib.items() if name.startswith("data-")}
+            shape = mark.tag.removeprefix(SVG)
+            if shape == "circle":
+                x, y, r = facts["cx"], facts["cy"], facts["r"]
+                sides = x - r, y - r, x + r, y + r
+            elif shape == "rect":
+                sides = facts["x"], facts["y"], facts["x"] + facts["width"], facts["y"] + facts["height"]
+            else:
+                sides = facts["x"], facts["y"], facts["x"], facts["y"]
+            yield Shown(group.attrib["class"], shape, mark.text or "", data, *sides)
+
+
+# The truth about an axis, from the oracle
+
+
+class Truth(NamedTuple):
+    """An axis as the oracle computes it."""
+
+    size: int
+    span: int
+    stride: int
+    dilation: int
+    begin: int  # padding
+    end: int
+    windows: oracle.Axis
+    counts: bool
+
+    def start(self, index: int) -> int:
+        """Where a window begins."""
+        return index * self.stride - self.begin
+
+    def kind(self, place: int) -> str:
+        """What is at a position."""
+        if 0 <= place < self.size:
+            return "element" if any(place in taps for taps in self.windows.taps) else "unread"
+        if place >= self.size + self.end:
+            return "overhang"
+        return "counted" if self.counts else "padding"
+
+    @property
+    def places(self) -> range:
+        """All positions."""
+        last = self.start(len(self.windows.taps) - 1) + self.span
+        return range(-self.begin, max(self.size + self.end, last))
+
+    def tapped(self, index: int) -> set[int]:
+        """The taps of a window, in padding and beyond it too."""
+        return set(range(self.start(index), self.start(index) + self.span, self.dilation))
+
+    def number(self, index: int, divided: bool) -> int:
+        """What the window contributes to the number that is shown for it."""
+        if not divided:
+            return len(self.windows.taps[index])
+        return self.windows.counted[index] if self.counts else len(self.windows.taps[index])
+
+
+def truth_of(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int], auto_pad: str, ceil: int,
+             counts: bool) -> Truth:
+    """The windows of an axis."""
+    span = (kernel - 1) * dilation + 1
+    begin, end, _ = oracle.placement(size, span, stride, pads, auto_pad, ceil)
+    return Truth(size, span, stride, dilation, begin, end,
+                 oracle.axis_windows(size, kernel, stride, dilation, pads, auto_pad, ceil), counts)
+
+
+@st.composite
+def drawn_pools(draw: Any) -> tuple[str, dict[str, Any], tuple[int, ...]]:
+    """An operator, its attributes, and spatial sizes. Not all of them fit together."""
+    operator = draw(st.sampled_from(("AveragePool", "MaxPool", "LpPool")))
+    rank = draw(st.sampled_from((1, 2, 2, 2, 3)))
+
+    def each(low: int, high: int, count: int = rank) -> tuple[int, ...]:
+        return tuple(draw(st.lists(st.integers(low, high), min_size=count, max_size=count)))
+
+    mode = draw(st.sampled_from(("NOTSET", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")))
+    attributes: dict[str, Any] = {
+        "kernel_shape": each(1, 5), "strides": each(1, 4), "dilations": each(1, 3), "auto_pad": mode,
+        "pads": each(0, 4, 2 * rank) if mode == "NOTSET" else (0,) * (2 * rank), "ceil_mode": draw(st.integers(0, 1))}
+    if operator == "AveragePool":
+        attributes["count_include_pad"] = draw(st.integers(0, 1))
+    return operator, attributes, each(1, draw(st.sampled_from((7, 12, 40))))
+
+
+def check_cells(cells: Sequence[Shown], truths: Sequence[Truth]) -> None:
+    """Each cell has its place and its kind; all are drawn, or the ends of each axis."""
+    order = ["element", "unread", "counted", "padding", "overhang"]
+    found = {cell.numbers("cell"): cell for cell in cells}
+    assert len(found) == len(cells)
+    drawn = [sorted({place[k] for place in found}) for k in range(len(truths))]
+    assert set(found) == set(product(*drawn))
+    for truth, places in zip(truths, drawn, strict=True):
+        everything = list(truth.places)
+        assert places == everything or places == everything[:8] + everything[-7:]
+    for place, cell in found.items():
+        assert cell.kind == max((truth.kind(at) for truth, at in zip(truths, place, strict=True)), key=order.index)
+    for k, side in ((-1, "left"), (0, "top"))[:len(truths)]:  # rows and columns are in order
+        sides = {(place[k], getattr(cell, side)) for place, cell in found.items()}
+        assert [one[1] for one in sorted(sides)] == sorted({one[1] for one in sides})
+        assert len(sides) == len(drawn[k])
+
+
+def check_image(marks: Sequence[Shown], truths: Sequence[Truth], divided: bool) -> None:
+    """The picture of two axes."""
+    cells = [mark for mark in marks if "cell" in mark.data]
+    check_cells(cells, truths)
+    boxes = [mark for mark in marks if "window" in mark.data]
+    lasts = tuple(len(truth.windows.taps) - 1 for truth in truths)
+    assert boxes[0].numbers("window") == (0, 0)
+    assert boxes[-1].numbers("window") == lasts
+    assert [box.kind for box in boxes] == ["first", "inner", "last"][:len(boxes)]
+    dilated = any(truth.dilation > 1 and truth.span > 1 for truth in truths)
+    for box in boxes:
+        window = box.numbers("window")
+        begins = tuple(truth.start(i) for truth, i in zip(truths, window, strict=True))
+        assert box.numbers("begin") == begins
+        assert box.numbers("end") == tuple(at + truth.span for at, truth in zip(begins, truths, strict=True))
+        ranges = [range(at, at + truth.span) for at, truth in zip(begins, truths, strict=True)]
+        for cell in cells:
+            assert box.covers(cell) == all(at in each for at, each in zip(cell.numbers("cell"), ranges, strict=True))
+        dots = [mark for mark in marks if mark.kind == f"{box.kind}-tap"]
+        tapped = [truth.tapped(i) for truth, i in zip(truths, window, strict=True)]
+        drawn = {cell.numbers("cell") for cell in cells}
+        assert {dot.numbers("tap") for dot in dots} == (set(product(*tapped)) & drawn if dilated else set())
+        for dot in dots:
+            assert next(cell for cell in cells if cell.numbers("cell") == dot.numbers("tap")).covers(dot)
+    results = {mark.numbers("result"): int(mark.text) for mark in marks if "result" in mark.data}
+    shown = [sorted({place[k] for place in results}) for k in (0, 1)]
+    assert set(results) == set(product(*shown))
+    for (i, j), number in results.items():
+        assert number == truths[0].number(i, divided) * truths[1].number(j, divided)
+    for k, truth in enumerate(truths):
+        everything = list(range(lasts[k] + 1))
+        count = len(shown[k])
+        assert shown[k] in (everything, everything[:(count + 1) // 2] + everything[-(count // 2):])
+        assert everything == shown[k] or count == 9
+        factors = {mark.numbers("factor")[0]: int(mark.text) for mark in marks
+                   if "factor" in mark.data and mark.data["axis"] == str(k)}
+        assert factors == {i: truth.number(i, divided) for i in shown[k]}
+        ends = {int(mark.text) for mark in marks if ("row", "column")[k] in mark.data}
+        assert ends == {0, truth.size - 1}.intersection(cell.numbers("cell")[k] for cell in cells)
+        for box in (mark for mark in marks if "of" in mark.data):
+            inside = [cell for cell in marks if "result" in cell.data and cell.numbers("result") == box.numbers("of")]
+            assert [box.left < cell.left < box.right and box.top < cell.top < box.bottom for cell in inside] == [True]
+    assert [mark.numbers("of") for mark in marks if "of" in mark.data] == [box.numbers("window") for box in boxes]
+
+
+def check_strips(marks: Sequence[Shown], truths: Sequence[Truth], divided: bool) -> None:
+    """The picture of one axis, or of more than two."""
+    for number, truth in enumerate(truths, 2):
+        own = [mark for mark in marks if mark.data.get("axis") == str(number)]
+        cells = [mark for mark in own if "cell" in mark.data]
+        check_cells(cells, [truth])
+        drawn = {cell.numbers("cell")[0]: cell for cell in cells}
+        boxes = [mark for mark in own if "begin" in mark.data]
+        windows = [box.numbers("window")[0] for box in boxes]
+        count = len(truth.windows.taps)
+        missing = [i for i in range(count) if i not in windows]
+        assert windows == sorted(windows)
+        assert missing == list(range(missing[0], missing[-1] + 1)) if missing else windows == list(range(count))
+        assert not missing or len(drawn) < len(truth.places) or (count > 8 and len(windows) == 8)
+        for box in boxes:
+            index = box.numbers("window")[0]
+            start = truth.start(index)
+            assert (box.numbers("begin"), box.numbers("end")) == ((start,), (start + truth.span,))
+            for place, cell in drawn.items():
+                middle = (cell.left + cell.right) / 2
+                assert (box.left < middle < box.right) == (start <= place < start + truth.span)
+            taps = {mark.numbers("tap")[0]: mark for mark in own
+                    if "tap" in mark.data and mark.numbers("window")[0] == index}
+            assert set(taps) == truth.tapped(index) & set(drawn)
+            for place, tap in taps.items():
+                assert tap.kind == ("tap" if place in truth.windows.taps[index] else "outside")
+                assert drawn[place].left < (tap.left + tap.right) / 2 < drawn[place].right
+                assert box.covers(tap)
+        divisors = {mark.numbers("divisor")[0]: mark.text for mark in own if "divisor" in mark.data}
+        assert divisors == ({i: f"÷ {truth.number(i, True)}" for i in windows} if divided else {})
+    products = re.findall(rf"([\d {TIMES}]+) = (\d+)", " ".join(mark.text for mark in marks if mark.kind == "caption"))
+    expected = [[truth.number(i, True) for truth in truths] for i in (0, -1)] if divided and len(truths) > 1 else []
+    assert [(list(map(int, factors.split(f" {TIMES} "))), int(value)) for factors, value in products] == [
+        (factors, prod(factors)) for factors in expected]
+
+
+def check_frame(text: str) -> None:
+    """The picture has a title, and fits its frame, and its frame fits a telephone."""
+    root = ElementTree.fromstring(text)
+    width, height = (float(root.attrib[name]) for name in ("width", "height"))
+    assert root.attrib["viewBox"] == f"0 0 {width:g} {height:g}"
+    assert width <= 390
+    assert "max-width:100%" in root.attrib["style"]
+    assert root.attrib["role"] == "img"
+    (title,) = root.findall(f"{SVG}title")
+    assert root.attrib["aria-label"] == title.text
+    styles = {group.attrib["class"]: group.attrib for group in root.findall(f"{SVG}g")}
+    for mark in marks_of(text):
+        left, right = mark.left, mark.right
+        if mark.shape == "text":
+            letters = len(mark.text) * float(styles[mark.kind]["font-size"]) * 0.56  # most are digits
+            side = styles[mark.kind].get("text-anchor", "start")
+            left, right = left - letters * {"start": 0, "middle": 0.5, "end": 1}[side], right + letters * {
+                "start": 1, "middle": 0.5, "end": 0}[side]
+        assert left >= 0
+        assert right <= width
+        assert 0 <= mark.top <= mark.bottom <= height
+
+
+def check_legend(marks: Sequence[Shown], divided: bool) -> None:
+    """The legend explains what is drawn, and nothing else."""
+    names = {"element": "element of X", "unread": "element in no window", "counted": "padding, counts as 0",
+             "padding": "padding, not counted" if divided else "padding",
+             "overhang": "overhang of ceil_mode, not counted" if divided else "overhang of ceil_mode"}
+    kinds = {mark.kind for mark in marks if "cell" in mark.data}
+    captions = {mark.text for mark in marks if mark.kind == "caption"}
+    assert {kind for kind, name in names.items() if name in captions} == kinds
+    for mark in marks:
+        if mark.kind in pictures.BOXES and "window" in mark.data:
+            assert f"window [{mark.data['window'].replace(',', ', ')}]" in captions
+    assert ("tap outside X" in captions) == any(mark.kind == "outside" for mark in marks)
+
+
+@settings(deadline=None, max_examples=150)
+@given(drawn_pools())
+def test_a_picture_shows_what_the_oracle_computes(pool: tuple[str, dict[str, Any], tuple[int, ...]]) -> None:
+    """Every cell, box, tap and number, read back from the SVG."""
+    operator, attributes, sizes = pool
+    rank = len(sizes)
+    pairs = zip(attributes["pads"][:rank], attributes["pads"][rank:], strict=True)
+    divided, counts = operator == "AveragePool", bool(attributes.get("count_include_pad"))
+    try:
+        truths = [truth_of(*row, attributes["auto_pad"], attributes["ceil_mode"], counts) for row in zip(
+            sizes, attributes["kernel_shape"], attributes["strides"], attributes["dilations"], pairs, strict=True)]
+    except oracle.GeometryError:
+        return
+    plan = getattr(onnxpool, operator)(**attributes).plan((1, 1, *sizes), "float32")
+    text = plan.explain().svg()
+    marks = list(marks_of(text))
+    (check_image if rank == 2 else check_strips)(marks, truths, divided)
+    check_legend(marks, divided)
+    check_frame(text)
+    for number, truth in enumerate(truths, 2):
+        note = re.search(rf"[Aa]xis {number}: (\d+) of (\d+) positions are not drawn \(…\)",
+                         " ".join(mark.text for mark in marks if mark.kind == "caption"))
+        assert (note is not None) == (len(truth.places) > 16)
+        assert note is None or [int(part) for part in note.groups()] == [len(truth.places) - 15, len(truth.places)]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_notebooks_show_the_picture(name: str) -> None:
+    """Plans and explanations of every kind have a small picture, in its frame."""
+    plan = EVERY[name]
+    text = plan.explain().svg()
+    assert plan._repr_html_() == plan.explain()._repr_html_() == text
+    check_frame(text)
+    assert 2 <= len(list(marks_of(text))) < 1000
+    words = " ".join(mark.text for mark in marks_of(text) if mark.kind == "heading")
+    assert words == str(plan.explain()).splitlines()[0] == ElementTree.fromstring(text).findtext(f"{SVG}title")
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_picture_has_the_elements_and_the_taps(name: str) -> None:
-    """A square for each element, a disc for each tap inside, a ring for each other tap; numbers and divisors."""
+def test_numbers_come_from_the_plan(name: str) -> None:
+    """Also for parts of plans, named axes, global and quantised operators."""
     plan = PLANS[name]
-    text = plan.explain().svg()
-    squares, discs = elements(text, "rect"), elements(text, "circle")
-    filled = [[one for one in some if one.get("fill") != "none"] for some in (squares, discs)]
-    assert len(filled[0]) == sum(axis.size for axis in plan.axes)
-    assert len(filled[1]) == sum(axis.window(i).taps for axis in plan.axes for i in range(axis.out))
-    assert len(discs) == sum(axis.kernel * axis.out for axis in plan.axes)
-    words = [one.text for one in elements(text, "text")]
-    assert words[0] == str(plan.explain()).splitlines()[0]
-    divisors = [f"/ {axis.window(i).divisor}" for axis in plan.axes for i in range(axis.out)]
-    means = name in ("padded", "quantised", "part")
-    assert [word for word in words if word and word.startswith("/")] == (divisors if means else [])
-    numbers = [i for axis in plan.axes for i in range(axis.out)]
-    assert [int(word) for word in words if word and word.isdigit()] == numbers
+    divided = name in ("padded", "quantised", "part", "volume")
+    found = list(marks_of(plan.explain().svg()))
+    if len(plan.axes) == 2:
+        for mark in found:
+            if "result" in mark.data:
+                windows = [axis.window(i) for axis, i in zip(plan.axes, mark.numbers("result"), strict=True)]
+                assert int(mark.text) == prod(one.divisor if divided else one.taps for one in windows)
+        return
+    places = plan._places()
+    for mark in found:
+        if "divisor" in mark.data:
+            axis = plan.axes[places.index(int(mark.data["axis"]))]
+            assert mark.text == f"÷ {axis.window(mark.numbers('divisor')[0]).divisor}"
+    assert any("divisor" in mark.data for mark in found) == divided
 
 
-@pytest.mark.parametrize("name", [*PLANS, *OTHERS, *HUGE])
-def test_notebooks_show_the_picture(name: str) -> None:
-    """Plans and explanations of every kind have a small picture."""
-    plan = {**PLANS, **OTHERS, **HUGE}[name]
-    text = plan.explain().svg()
-    assert plan._repr_html_() == plan.explain()._repr_html_() == text
-    root = ElementTree.fromstring(text)
-    assert root.tag == f"{SVG}svg"
-    assert 1 <= len(root) < 1000
-    assert float(root.get("width", "0")) < 1600
-    for one in root:
-        x = float(one.get("x") or one.get("cx") or "nan")
-        assert 0 <= x < float(root.get("width", "0"))
+def test_padding_that_counts_and_the_overhang_look_different() -> None:
+    """The elements that a mean does not divide by, beside padding that it does."""
+    plan = onnxpool.AveragePool(kernel_shape=3, strides=2, pads=1, ceil_mode=1, count_include_pad=1).plan(
+        (1, 1, 6, 6), "float32")
+    kinds = {mark.numbers("cell"): mark.kind for mark in marks_of(plan.explain().svg()) if "cell" in mark.data}
+    assert (kinds[-1, 0], kinds[6, 0], kinds[7, 0], kinds[6, 7]) == ("counted", "counted", "overhang", "overhang")
 
 
-def test_windows_that_are_not_drawn_are_counted() -> None:
-    """The last line says how many there are."""
-    assert "992 more" in [one.text for one in elements(
-        onnxpool.MaxPool(kernel_shape=1, axes=0).plan((1000,), "float32").explain().svg(), "text")]
+@pytest.mark.parametrize("mode", [0, 1])
+def test_elements_in_no_window_are_found(mode: int) -> None:
+    """A search for each element says the same, however strides and dilations share factors."""
+    draw = np.random.default_rng(mode)
+    unread = 0
+    for _ in range(500):
+        size, kernel, stride, dilation, head, tail = (int(draw.integers(low, high)) for low, high in (
+            (1, 30), (1, 6), (1, 9), (1, 9), (0, 9), (0, 9)))
+        try:
+            taps = oracle.axis_windows(size, kernel, stride, dilation, (head, tail), "NOTSET", mode).taps
+        except oracle.GeometryError:
+            continue
+        (axis,) = onnxpool.MaxPool(kernel_shape=kernel, strides=stride, dilations=dilation, pads=(head, tail),
+                                   ceil_mode=mode, axes=0).plan((size,), "float32").axes
+        read = {place for each in taps for place in each}
+        assert [pictures.is_read(axis, place) for place in range(size)] == [place in read for place in range(size)]
+        unread += size - len(read)
+    assert unread > 500
 
 
-@pytest.mark.parametrize("name", [*PLANS, *OTHERS, *HUGE])
-def test_matplotlib_draws_the_same(name: str) -> None:
-    """The picture is drawn on the given axes, or on new ones."""
+def test_dark_pages_have_dark_pictures() -> None:
+    """The style sheet replaces every colour of the light page, from the same table."""
+    text = PLANS["padded"].explain().svg()
+    (style,) = ElementTree.fromstring(text).findall(f"{SVG}style")
+    assert style.text is not None
+    assert style.text.startswith("@media (prefers-color-scheme:dark){")
+    rules = dict(re.findall(r"\.onnxpool \.([\w-]+)\{([^}]*)\}", style.text))
+    for group in ElementTree.fromstring(text).findall(f"{SVG}g"):
+        dark = dict(part.split(":") for part in rules[group.attrib["class"]].split(";"))
+        for name in ("fill", "stroke"):
+            light = group.attrib.get(name, "none")
+            assert (light, dark.get(name)) in {("none", None), *pictures.COLOURS.values()}
+
+
+@pytest.mark.parametrize(("name", "style"), [
+    ("padded", "default"), ("volume", "dark_background"), ("regions", "default"), ("huge dilation", "default")])
+def test_matplotlib_draws_the_same(name: str, style: str) -> None:
+    """The picture is drawn on the given axes, or on new ones, in the colours of a light or dark page."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import colors, pyplot
 
-    plan = {**PLANS, **OTHERS, **HUGE}[name]
-    ax = pyplot.figure().add_subplot()
-    assert plan.plot(ax) is ax
-    text = plan.explain().svg()
-    assert len(ax.patches) == len(elements(text, "rect")) + len(elements(text, "circle"))
-    assert [one.get_text() for one in ax.texts] == [one.text for one in elements(text, "text")]
-    other = plan.plot()
+    plan = EVERY[name]
+    marks = list(marks_of(plan.explain().svg()))
+    with pyplot.style.context(style):
+        ax = pyplot.figure().add_subplot()
+        assert plan.plot(ax) is ax
+        other = plan.plot()
     assert other is not ax
-    assert len(other.patches) == len(ax.patches)
+    for one in (ax, other):
+        assert [text.get_text() for text in one.texts] == [mark.text for mark in marks if mark.shape == "text"]
+        boxes = [patch.get_path().get_extents(patch.get_patch_transform()) for patch in one.patches]
+        assert [(box.x0, box.y0, box.x1, box.y1) for box in boxes] == [
+            pytest.approx((mark.left, mark.top, mark.right, mark.bottom)) for mark in marks if mark.shape != "text"]
+        paper = pictures.COLOURS["paper"][style != "default"]
+        assert colors.to_hex(one.patches[0].get_facecolor()) == paper
+    width, height = other.figure.get_size_inches()
+    root = ElementTree.fromstring(plan.explain().svg())
+    assert width / height == pytest.approx(float(root.attrib["width"]) / float(root.attrib["height"]))
     other.figure.canvas.draw()
     pyplot.close("all")
 

@@ -94,12 +94,13 @@ examples:
   onnxpool explain MaxPool kernel_shape=3 strides=2 --shape 1,64,112,112
   onnxpool explain max_pool --shape 480,640,3 --kernel-shape 2 axes=0,1
   onnxpool explain AveragePool kernel_shape=3 --shape 1,3,8 --dtype float16
+  onnxpool explain MaxPool kernel_shape=3 --shape 1,1,5,5 --svg windows.svg
   onnxpool explain model.onnx --shape x=1,3,224,224
   onnxpool explain model.onnx --json
 
 exit status:
   0  the plans were shown, or the reason why sizes are unknown
-  2  there is no such plan or model
+  2  there is no such plan or model, or it cannot be drawn
 """
 ATTRIBUTES = """
 NAME=VALUE or --name VALUE: the arguments of the operator's Python class.
@@ -226,6 +227,8 @@ def add_explain(explain: Parser) -> None:
     explain.add_argument("--shape", action="append", default=[], metavar="[NAME=]SIZE,SIZE,...",
                          help="the shape of X, or of an input of the model with unknown sizes")
     explain.add_argument("--dtype", help="dtype of X (default: float32)")
+    explain.add_argument("--svg", metavar="FILE", help="draw the windows of one pool, too, as SVG")
+    explain.add_argument("--png", metavar="FILE", help="the same as PNG, which needs matplotlib")
     group = explain.add_argument_group("attributes", ATTRIBUTES.strip())
     for name, kind in sorted(settings().items()):
         explain.learn(group.add_argument(

@@ -95,17 +95,45 @@ def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]
         raise PoolError(str(error)) from error
 
 
+def draw(plan: Explanation, args: argparse.Namespace) -> None:
+    """Write the picture of a plan to the given files."""
+    from .. import pictures
+
+    for option, file in (("--svg", args.svg), ("--png", args.png)):
+        if file is None:
+            continue
+        try:
+            if option == "--svg":
+                with open(file, "w", encoding="utf-8") as opened:
+                    opened.write(f"{plan.svg()}\n")
+            else:
+                pictures.png(plan.picture, file)
+        except ImportError as error:
+            raise PoolError(f"--png needs the matplotlib package ({error}): pip install 'onnxpool[plot]'",
+                            attribute="png", value=file) from error
+        except OSError as error:
+            raise PoolError(f"{option} {file}: cannot write the file: {error.strerror}", attribute=option[2:],
+                            value=file) from error
+
+
 def run(args: argparse.Namespace) -> int:
     """The command ``explain``."""
     operator = None if os.path.isfile(args.what) and args.what not in ALL_SCHEMAS else operator_of(args.what)
     if operator is not None:
         plan = pool(operator, args)
+        draw(plan, args)
         print(json_text(plan.to_dict()) if args.json else plan)
         return OK
     if not is_path(args.what):
         raise unknown(args.what, "neither a pooling operator nor a file",
                       f"give an ONNX file, or one of {', '.join(ALL_SCHEMAS)}")
     found = nodes(args)
+    if args.svg is not None or args.png is not None:
+        drawn = [plan for _, plan, _ in found if plan is not None]
+        if len(drawn) != 1:
+            raise PoolError(f"a picture shows one pool, but {args.what} has {len(drawn)} whose sizes are known; give "
+                            f"an operator and its attributes", attribute="what", value=args.what)
+        draw(drawn[0], args)
     if args.json:
         print(json_text({"model": args.what, "onnxpool": __version__, "nodes": [
             {"name": name, **({"unknown": reason} if plan is None else plan.to_dict())} for name, plan, reason in found
