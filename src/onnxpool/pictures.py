@@ -238,7 +238,7 @@ class Picture(NamedTuple):
             for j in columns:
                 place = x + columns.left(j) * cell, y + rows.left(i) * CELL
                 number = self.counted(pair[0], i) * self.counted(pair[1], j)
-                marks.append(Mark("result", *place, cell, CELL))
+                marks.append(Mark("result", *place, cell, CELL, data=(("at", f"{i},{j}"),)))
                 marks.append(Mark("digit", place[0] + cell / 2, place[1] + 14, text=str(number),
                                   data=(("result", f"{i},{j}"),)))
         marks += [Mark("digit", x + (columns.head + 0.5) * cell, y + rows.left(i) * CELL + 14, text="…")

@@ -1,0 +1,102 @@
+"""
+Write docs/explorer/facts.js: what the explorer of windows knows of onnxpool and of other libraries, as JSON.
+
+    python tools/export_explorer.py
+
+The versions of operators come from the table in schemas.py, the look of pictures from pictures.py, and the differences
+from the table of `onnxpool check` and, for torch, from `tools/sweep_disagreements.py`. Rows about torch and Keras that
+only concern how a node can be expressed there are defined here. The conditions of all rows are also written in
+JavaScript, in differences.js; `tests/docs/test_explorer.py` compares them, and this file with its output.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from onnxpool import pictures
+from onnxpool.onnx.disagreements import AVERAGE, DISAGREEMENTS, MAXIMUM, NORM, OPENVINO, ORT, POOLS, Case, Disagreement
+from onnxpool.schemas import LATEST, SCHEMAS
+from tools.sweep_disagreements import TORCH, WITNESSES
+
+FILE = Path(__file__).resolve().parents[1] / "docs" / "explorer" / "facts.js"
+KERAS = "Keras"
+RUNTIMES = (TORCH, KERAS, OPENVINO, ORT)
+ATTRIBUTES = ("kernel_shape", "strides", "pads", "dilations", "auto_pad", "ceil_mode", "count_include_pad")
+OF_OTHER_NODES = ("torch-norm-sign", "torch-empty-indices", "torch-nan-indices")  # another p than 2, or Indices
+
+
+def uneven(case: Case) -> bool:
+    """Whether padding at the beginning of an axis differs from that at its end."""
+    return any(axis.pads[0] != axis.pads[1] for axis in case.axes)
+
+
+# What functions of torch and layers of Keras cannot express. Nodes of which no row says so have the same result there.
+FRAMEWORKS = (
+    Disagreement(
+        "torch-uneven-pads", TORCH, POOLS, uneven,
+        "pads both ends of an axis alike; pad the input first"),
+    Disagreement(
+        "torch-large-pads", TORCH, AVERAGE + MAXIMUM,
+        lambda case: not uneven(case) and any(axis.pads[0] > axis.span // 2 for axis in case.axes),
+        "refuses pads larger than half of the dilated kernel"),
+    Disagreement(
+        "torch-dilations", TORCH, AVERAGE + NORM, lambda case: case.dilated,
+        "has no dilations for means and norms"),
+    Disagreement(
+        "torch-norm-pads", TORCH, NORM, lambda case: case.padded,
+        "has no pads for norms; pad the input with zeros first"),
+    Disagreement(
+        "torch-default-count", TORCH, AVERAGE, lambda case: case.padded and not case.has("count_include_pad"),
+        "counts padding by default; give count_include_pad=False"),
+    *(row for row in WITNESSES if row.name not in OF_OTHER_NODES),
+    Disagreement(
+        "keras-missing", KERAS, NORM, lambda case: True,
+        "has no norms"),
+    Disagreement(
+        "keras-pads", KERAS, AVERAGE + MAXIMUM, lambda case: case.mode == "NOTSET" and case.padded,
+        "pads only as SAME_UPPER does; pad the input first"),
+    Disagreement(
+        "keras-lower", KERAS, AVERAGE + MAXIMUM, lambda case: case.mode == "SAME_LOWER" and uneven(case),
+        "puts the odd element of padding at the end, as SAME_UPPER does"),
+    Disagreement(
+        "keras-dilations", KERAS, AVERAGE + MAXIMUM, lambda case: case.dilated,
+        "has no dilations"),
+    Disagreement(
+        "keras-ceil", KERAS, AVERAGE + MAXIMUM, lambda case: not case.same and case.overhangs(),
+        "has no ceil_mode, and drops the last window"),
+    Disagreement(
+        "keras-count", KERAS, AVERAGE, lambda case: case.same and case.padded and case.has("count_include_pad"),
+        "never counts padding"),
+)
+ROWS = tuple(row for row in (*FRAMEWORKS, *DISAGREEMENTS)
+             if row.runtime in RUNTIMES and not set(POOLS).isdisjoint(row.operators))
+
+
+def facts() -> dict[str, object]:
+    """The content of the file."""
+    return {
+        "newest": LATEST[""],
+        "operators": {operator: [{"since": version.since,
+                                  "attributes": [name for name in ATTRIBUTES if name in version.attributes]}
+                                 for version in SCHEMAS[operator].versions] for operator in POOLS},
+        "runtimes": RUNTIMES,
+        "rows": [{"name": row.name, "runtime": row.runtime, "text": row.text, "values": row.values,
+                  "operators": [operator for operator in POOLS if operator in row.operators],
+                  "before": ".".join(map(str, row.before))} for row in ROWS],
+        "pictures": {**{name: getattr(pictures, name) for name in (
+            "WIDTH", "MARGIN", "LINE", "LETTERS", "CELL", "STRIP", "DIGIT", "MOST_CELLS", "MOST_ROWS", "MOST_RESULTS",
+            "IMAGE_AXES", "COLOURS", "BOXES", "DOTS", "CELLS", "SIGNS", "NAMES", "PLAIN_NAMES")},
+            "STYLES": {kind: style._asdict() for kind, style in pictures.STYLES.items()}},
+    }
+
+
+def text() -> str:
+    """The file: JSON, which a page that is opened from a disk can load only as a script."""
+    return (f"// Written by tools/{Path(__file__).name}.\n\n"
+            f"const FACTS = {json.dumps(facts(), indent=1, ensure_ascii=False)};\n")
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), encoding="utf-8")
