@@ -1,16 +1,20 @@
-"""Draw docs/images/windows.svg: the windows of an average over a small image, and their means.
+"""
+Draw docs/images/windows.svg: the windows of an average over a small image, and their means; and plan.svg: the picture
+of a plan.
 
     python tools/draw_windows.py
 
-`tests/docs/test_docs.py` compares the file with this drawing, and the means with those of onnxpool.
+`tests/docs/test_docs.py` compares the files with these drawings, and the means with those of onnxpool.
 """
 
 from pathlib import Path
 
+from onnxpool import AveragePool
 from onnxpool.pictures import COLOURS
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "docs" / "images" / "windows.svg"
+PLAN_FILE = ROOT / "docs" / "images" / "plan.svg"
 
 IMAGE = [
     [9, 9, 6, 4, 1],
@@ -114,6 +118,13 @@ def drawing() -> str:
         *padded_image(), *result(), "</svg>", ""))
 
 
+def plan() -> str:
+    """The picture of a plan, that of docs/arrays.md with padding that counts and an overhang."""
+    pool = AveragePool(kernel_shape=3, strides=2, pads=1, axes=(0, 1), ceil_mode=1, count_include_pad=1)
+    return pool.plan((6, 8, 3), "float32").explain().svg() + "\n"
+
+
 if __name__ == "__main__":
     FILE.parent.mkdir(exist_ok=True)
     FILE.write_text(drawing(), encoding="utf-8")
+    PLAN_FILE.write_text(plan(), encoding="utf-8")

@@ -39,8 +39,8 @@ FRAMEWORKS = (
         "pads both ends of an axis alike; pad the input first"),
     Disagreement(
         "torch-large-pads", TORCH, AVERAGE + MAXIMUM,
-        lambda case: not uneven(case) and any(axis.pads[0] > axis.span // 2 for axis in case.axes),
-        "refuses pads larger than half of the dilated kernel"),
+        lambda case: not uneven(case) and any(axis.pads[0] > axis.kernel // 2 for axis in case.axes),
+        "refuses pads larger than half of the kernel, however large its dilations are"),
     Disagreement(
         "torch-dilations", TORCH, AVERAGE + NORM, lambda case: case.dilated,
         "has no dilations for means and norms"),

@@ -185,7 +185,7 @@ const HOLDS = {
   "openvino-mean-range": (c) => c.most > 1,
   "openvino-norm-range": (c) => c.most > 0,
   "torch-uneven-pads": (c) => c.uneven,
-  "torch-large-pads": (c) => !c.uneven && c.some((axis) => axis.pads[0] > floorDiv(axis.span, 2)),
+  "torch-large-pads": (c) => !c.uneven && c.some((axis) => axis.pads[0] > floorDiv(axis.kernel, 2)),
   "torch-dilations": (c) => c.dilated,
   "torch-norm-pads": (c) => c.padded,
   "torch-default-count": (c) => !c.counts && c.padded,

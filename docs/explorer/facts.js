@@ -208,7 +208,7 @@ const FACTS = {
   {
    "name": "torch-large-pads",
    "runtime": "torch",
-   "text": "refuses pads larger than half of the dilated kernel",
+   "text": "refuses pads larger than half of the kernel, however large its dilations are",
    "values": "",
    "operators": [
     "AveragePool",

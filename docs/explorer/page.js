@@ -19,7 +19,7 @@ function control(name, i, label) {
   const value = settings[name][i];
   const change = (event) => {
     const number = event.target.value === "" ? NaN : Number(event.target.value);
-    settings[name] = settings[name].with(i, number);
+    settings[name] = settings[name].map((old, k) => (k === i ? number : old));
     for (const other of event.target.parentElement.children) if (other !== event.target) other.value = event.target.value;
     show();
   };
@@ -80,6 +80,7 @@ function show() {
   byId("error").textContent = shown.error ?? "";
   byId("error").hidden = !("error" in shown);
   byId("answer").hidden = "error" in shown;
+  byId("hint").hidden = settings.sizes.length !== P.IMAGE_AXES;
   if (!("error" in shown)) {
     byId("picture").innerHTML = shown.svg;
     byId("formula").replaceChildren(
@@ -90,7 +91,14 @@ function show() {
     byId("node").textContent = shown.node;
     showDifferences(shown.rows);
   }
-  history.replaceState(null, "", link(settings));
+  keepLink();
+}
+
+// Browsers ignore or refuse many changes of the address within a second, so it changes only after the last one.
+let pending = 0;
+function keepLink() {
+  clearTimeout(pending);
+  pending = setTimeout(() => history.replaceState(null, "", link(settings)), 250);
 }
 
 function change(name, value) {
@@ -139,7 +147,8 @@ function start() {
   for (const button of document.querySelectorAll("button[data-copies]")) {
     button.onclick = async () => {
       const source = button.dataset.copies;
-      await navigator.clipboard.writeText(source ? byId(source).textContent : location.href);
+      await navigator.clipboard.writeText(source ? byId(source).textContent
+        : new URL(link(settings), location.href).href);
       byId("copied").textContent = "Copied.";
     };
   }

@@ -96,7 +96,8 @@ def test_the_picture_of_windows_is_drawn_anew() -> None:
     windows = range(module["WINDOWS"])
     pixels = [[module["pixels"](row, column) for column in windows] for row in windows]
     assert pooled.tolist() == [[sum(taken) // len(taken) for taken in row] for row in pixels]
-    assert module["FILE"].read_text() == module["drawing"]()
+    assert module["FILE"].read_text(encoding="utf-8") == module["drawing"]()
+    assert module["PLAN_FILE"].read_text(encoding="utf-8") == module["plan"]()
 
 
 @pytest.mark.parametrize("processor", ["zen3", "zen5"])
