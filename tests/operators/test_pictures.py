@@ -23,6 +23,7 @@ PLANS: dict[str, Any] = {
     "image": onnxpool.MaxPool(kernel_shape=2, strides=2, axes=(0, 1)).plan((6, 8, 3), "uint8"),
     "global": onnxpool.GlobalLpPool(axes=(1, 2), keepdims=False).plan((2, 5, 4), "float64"),
     "quantised": onnxpool.QLinearAveragePool(kernel_shape=3, channels_last=1).plan((1, 9, 4), "uint8"),
+    "quantised whole": onnxpool.QLinearGlobalAveragePool().plan((1, 2, 3, 4), "uint8"),
     "part": onnxpool.AveragePool(kernel_shape=3, axes=0).plan((6,), "float32").tile(slice(2, 4))._plan,
     "volume": onnxpool.AveragePool(kernel_shape=2, strides=2, pads=1, count_include_pad=1, ceil_mode=1,
                                    axes=(0, 1, 2)).plan((4, 5, 60), "float32"),
@@ -336,7 +337,8 @@ def test_notebooks_show_the_picture(name: str) -> None:
 def test_numbers_come_from_the_plan(name: str) -> None:
     """Also for parts of plans, named axes, global and quantised operators."""
     plan = PLANS[name]
-    divided = name in ("padded", "quantised", "part", "volume")
+    divided = name in ("padded", "quantised", "quantised whole", "part", "volume")
+    assert ("divided by" in plan.explain()) == divided
     found = list(marks_of(plan.explain().svg()))
     if len(plan.axes) == 2:
         for mark in found:

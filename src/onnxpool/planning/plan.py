@@ -60,7 +60,7 @@ class Reducing(Cuttable):
 
     @property
     def _divided(self) -> bool:
-        return self.reduction.name.startswith("mean")
+        return self.reduction.name in ("mean", *QUANTISED)
 
     def _geometry(self) -> list[str]:
         """The windows in words."""
