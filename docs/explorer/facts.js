@@ -731,7 +731,7 @@ const FACTS = {
   "LINE": 16,
   "LETTERS": {
    "heading": 54,
-   "caption": 59
+   "caption": 63
   },
   "CELL": 20,
   "STRIP": 16,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # All sizes are pixels. Pictures fit the screen of a telephone.
 WIDTH, MARGIN = 380, 10
 INCH = 72  # pixels, and points
-LINE, LETTERS = 16, {"heading": 54, "caption": 59}  # height of a line of text, and its letters
+LINE, LETTERS = 16, {"heading": 54, "caption": 63}  # height of a line of text, and its letters
 CELL, STRIP = 20, 16  # sides of a cell of an image, and of a strip
 DIGIT = 7  # width of a digit at most
 MOST_CELLS = 16  # positions of an axis that are drawn

@@ -18,8 +18,8 @@ SECONDS = 120  # the longest time that an answer may take
 
 
 def program() -> str | None:
-    """The path of a Chromium, if one is installed."""
-    return next(filter(None, map(shutil.which, NAMES)), None)
+    """The path of a Chromium, if one is installed that can be driven through pipes."""
+    return next(filter(None, map(shutil.which, NAMES)), None) if os.name == "posix" else None
 
 
 class Page:
