@@ -301,11 +301,13 @@ def test_a_reader_changes_settings(page: Page) -> None:
     assert "sizes=5,7" in page.run("location.hash")
     assert page.run("byId('formula').textContent.includes('y[0, 0, 1, 2]')")
     assert page.run(f"{type_in}('kernel_shape, axis 2', 9)").startswith("AveragePool-22: kernel_shape[0]=9 ")
-    assert page.run("byId('answer').hidden")
+    heights = "['error', 'answer'].map(id => byId(id).offsetHeight > 0)"
+    assert page.run(heights) == [True, False]
     assert page.run(f"{type_in}('kernel_shape, axis 2', '')") == (
         "AveragePool-22: kernel_shape[0] must be an integer; give one of at least 1")
     assert "this page computes with numbers up to" in page.run(f"{type_in}('kernel_shape, axis 2', 1e9)")
     assert page.run(f"{type_in}('kernel_shape, axis 2', 2)") == ""
+    assert page.run(heights) == [False, True]
     for rank in (3, 1, 2):
         page.run(f"byId('rank').value = {rank}; byId('rank').dispatchEvent(new Event('change'))")
         assert page.run("document.querySelectorAll('#numbers input[type=number]').length") == 6 * rank
