@@ -18,14 +18,9 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("fuzz", "relations", "replays", "accuracy", "history", "malformed", "leaks", "slowest")
-PARTS = ("fuzz", "history", "malformed", "routes", "reproducibility", "leaks", "memory", "slowest", "declared")
-PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "supply", "embedding", "soak")
-PARTS = ("fuzz", "history", "malformed", "guards", "leaks", "slowest")
-PARTS = ("fuzz", "history", "malformed", "guards", "sanitizers", "leaks", "slowest")
-PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "lines", "mutation", "faults")
-PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "sessions")
-PARTS = ("fuzz", "history", "malformed", "leaks", "slowest", "sessions", "tails")
+PARTS = ("fuzz", "relations", "replays", "accuracy", "history", "malformed", "guards", "routes", "reproducibility",
+         "embedding", "sessions", "leaks", "memory", "slowest", "declared", "soak", "tails", "supply", "sanitizers",
+         "lines", "mutation", "faults")
 
 
 def add_paths() -> None:
