@@ -98,7 +98,7 @@ static __attribute__((noinline)) Window wide_window_at(const Axis *a, ptrdiff_t 
 
 static inline Window window_at(const Axis *a, ptrdiff_t w) {
     if (a->begin <= w && w < a->end)
-        return (Window){w * a->stride - a->pad, a->kernel, 0, (double)a->kernel};
+        return (Window){(ptrdiff_t)((size_t)w * (size_t)a->stride - (size_t)a->pad), a->kernel, 0, (double)a->kernel};
     return a->wide ? wide_window_at(a, w) : narrow_window_at(a, w);
 }
 

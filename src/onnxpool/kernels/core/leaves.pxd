@@ -97,7 +97,7 @@ cdef inline void reduce_part(part_t* v, int level, const elem_t* x, Py_ssize_t s
     cdef int k
     for i in range(1 << (level - MOST_LEVEL)):
         load_part(&part, MOST_LEVEL, x, stride, rule)
-        x += stride << MOST_LEVEL
+        x += stride * (1 << MOST_LEVEL)
         k = 0
         while i >> k & 1:
             join(&stack[k], &part)
@@ -122,10 +122,10 @@ cdef inline bint reduce_few(part_t* v, bint begun, const elem_t* x, Py_ssize_t r
     cdef part_t four, two, one
     if rows & 4:
         load_part(&four, 2, x, stride, rule)
-        x += stride << 2
+        x += stride * 4
     if rows & 2:
         load_part(&two, 1, x, stride, rule)
-        x += stride << 1
+        x += stride * 2
     if rows & 1:
         load_part(&one, 0, x, stride, rule)
         put_before(v, &begun, &one)
@@ -147,7 +147,7 @@ cdef inline void reduce_rows(part_t* v, bint begun, const elem_t* x, Py_ssize_t 
     for level in range(top, MOST_LEVEL - 1, -1):
         if rows >> level & 1:
             reduce_part(&large[level], level, x, stride, rule)
-            x += stride << level
+            x += stride * (<Py_ssize_t> 1 << level)
     begun = reduce_few(v, begun, x, rows, stride, rule)
     for level in range(MOST_LEVEL, top + 1):
         if rows >> level & 1:

@@ -145,8 +145,8 @@ INLINE places_t places_read(const place_t *places) { return READ(places_t, place
 INLINE void places_write(place_t *places, places_t v) { memcpy(places, &v, sizeof v); }
 /* Indices have 64 bits, so a vector of them is longer than a register. */
 INLINE void indices_write(int64_t *indices, places_t places, const int64_t *shift, int64_t base) {
-    typedef VECTOR(int64_t, 8 * LANES) wide_t;
-    const wide_t v = __builtin_convertvector(places, wide_t) + READ(wide_t, shift) + base;
+    typedef VECTOR(uint64_t, 8 * LANES) wide_t; /* unsigned, because lanes that nobody needs may be arbitrary */
+    const wide_t v = __builtin_convertvector(places, wide_t) + READ(wide_t, shift) + (uint64_t)base;
     memcpy(indices, &v, sizeof v);
 }
 

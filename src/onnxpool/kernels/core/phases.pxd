@@ -180,10 +180,12 @@ cdef inline void load_groups(group_t* unused, const Columns* c, const elem_t* x,
     cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, n = c.pieces * c.n
     cdef Py_ssize_t begin = c.left // block * LANES, end = round_up(c.left + n, block) // phases
     cdef Py_ssize_t start = begin * phases - c.left, groups = (end - begin) // LANES, g = 0, many, before, behind
-    cdef const elem_t* limit = c.limit - groups * block - (taps - 1) * c.tap
+    cdef const elem_t* limit = c.limit
     cdef bint edged = not joined and (c.left or end < c.length or (c.left + n) % block)
     cdef Edges edges
     cdef Groups run
+    if limit != NULL:
+        limit -= groups * block + (taps - 1) * c.tap
     edges.values, edges.before, edges.after = end - begin, begin, c.length - end
     edges.head, edges.tail = c.left % block, (c.left + n) % block
     if edged:

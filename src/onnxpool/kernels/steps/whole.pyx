@@ -154,7 +154,7 @@ cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t s
             load_rows(&v.a, level, x + i, stride, LANES, &rule)
             graft(part + i, pitch, parts, &v.a)
             i += LANES
-        x += stride << level
+        x += stride * (<Py_ssize_t> 1 << level)
 
 
 cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
