@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_MEMORY = 0.8e9  # bytes of the largest process
-MOST_KERNELS = 8.5e6  # bytes of all modules in kernels/
+MOST_KERNELS = 8.8e6  # bytes of all modules in kernels/
 
 
 class Measured(NamedTuple):

@@ -25,7 +25,7 @@ from .element cimport (
     vec_t,
     width,
 )
-from .job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, run_at, window_at
+from .job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, run_at, wide_window_at
 from .rows cimport SLACK, SLOTS, Layout, is_tree
 
 cdef struct Segment:
@@ -263,7 +263,7 @@ cdef inline void finish_outside(const Tile* tile, const Py_ssize_t* low, const P
                 y += at[a] * tile.y_stride[a]
                 inside &= low[a] <= at[a] < high[a]
                 if DIVIDES:
-                    outer *= window_at(&tile.axis[a], at[a]).count
+                    outer *= wide_window_at(&tile.axis[a], at[a]).count  # a call, because its code is long
             w = tile.begin[last]
             while True:
                 if inside and w == low[last]:
@@ -271,7 +271,7 @@ cdef inline void finish_outside(const Tile* tile, const Py_ssize_t* low, const P
                 if w >= tile.end[last]:
                     break
                 if DIVIDES:
-                    by = divisor_of(window_at(&tile.axis[last], w).count * outer, tile.rule)
+                    by = divisor_of(wide_window_at(&tile.axis[last], w).count * outer, tile.rule)
                 i = 0
                 while i < tile.lanes:
                     finish(y + w * tile.y_stride[last] + i, tile.lanes - i, &empty, &by, tile.rule)

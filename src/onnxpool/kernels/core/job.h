@@ -41,11 +41,15 @@ static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, pt
     *high = behind < *low ? *low : behind > a->size ? a->size : (ptrdiff_t)behind;
 }
 
-/* The windows of [begin, end) that do not lie wholly in the padding at either end. */
-static inline void touching_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t *low, ptrdiff_t *high) {
+/* Whether none of the windows [begin, end) lies wholly in the padding at either end. */
+static inline int touch(const Axis *a, ptrdiff_t begin, ptrdiff_t end) {
+    return !a->wide && begin * a->stride + span_of(a) > a->pad && (end - 1) * a->stride < a->size + a->pad;
+}
+
+/* Those windows of [begin, end) that do not. */
+static __attribute__((noinline)) void touching_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t *low,
+                                                  ptrdiff_t *high) {
     *low = begin, *high = end;
-    if (!a->wide && begin * a->stride + span_of(a) > a->pad && (end - 1) * a->stride < a->size + a->pad)
-        return;
     const wide_int before = (wide_int)a->pad - (wide_int)(a->kernel - 1) * a->dilation;
     const uint64_t stride = (uint64_t)a->stride, behind = (uint64_t)a->pad + (uint64_t)a->size;
     const uint64_t first = before > 0 ? ((uint64_t)before - 1) / stride + 1 : 0, last = behind ? (behind - 1) / stride : 0;

@@ -53,6 +53,7 @@ from ..core.job cimport (
     fetch,
     round_up,
     run_at,
+    touch,
     touching_of,
     wide_window_at,
     window_at,
@@ -763,10 +764,11 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef bint some = True, all_windows = True
     cdef int a
     for a in range(tile.rank):
-        touching_of(&tile.axis[a], tile.begin[a], tile.end[a], &low[a], &high[a])
-        some &= low[a] < high[a]
-        all_windows &= high[a] - low[a] == tile.end[a] - tile.begin[a]
+        all_windows &= touch(&tile.axis[a], tile.begin[a], tile.end[a])
     if not all_windows:
+        for a in range(tile.rank):
+            touching_of(&tile.axis[a], tile.begin[a], tile.end[a], &low[a], &high[a])
+            some &= low[a] < high[a]
         finish_outside(tile, low, high)
         tile.begin, tile.end = low, high
     if some:
