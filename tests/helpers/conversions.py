@@ -24,7 +24,9 @@ Feeds = dict[str, NDArray[Any]]
 def weight(node: NodeProto, port: int, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[Any]:
     """Random weights that keep the magnitude of values from layer to layer."""
     if node.op_type == "BatchNormalization":
-        drawn = random.uniform(0.5, 1.5, shape) if port in (1, 4) else random.normal(0, 0.1, shape)  # scale, variance
+        scale, variance = (0.4, 1), (0.5, 1.5)  # scales are low so that sums of branches do not overflow in float16
+        ranges = {1: scale, 4: variance}
+        drawn = random.uniform(*ranges[port], shape) if port in ranges else random.normal(0, 0.1, shape)
     else:
         drawn = random.standard_normal(shape) * np.sqrt(2 / max(float(np.prod(shape[1:])), 50.0))
     return drawn.astype(np.float32)
