@@ -107,7 +107,7 @@ MISTAKES = [
     ("explain MaxPool kernel_shape=3 --shpae 1,3,7,7", "there is no option --shpae; did you mean --shape?"),
     ("explain MaxPool kernel_shape=3 -shape 1,3,7,7", "there is no option -shape; did you mean --shape?"),
     ("explain MaxPool kernel_shape=3 --bogus", "there is no option --bogus; onnxpool explain --help lists the options"),
-    ("explain MaxPool kernel_shape=3 --s 1,3,7,7", "--s may be any of --shape, --sampling-ratio, "),
+    ("explain MaxPool kernel_shape=3 --s 1,3,7,7", "--s may be any of --shape, --svg, --sampling-ratio, "),
     ("explain MaxPool kernel_shape=3 --shape", "--shape has no value; give --shape [NAME=]SIZE,SIZE,..."),
     ("explain --dtype --shape 1,3,7,7 MaxPool kernel_shape=3", "--dtype has no value; give --dtype DTYPE"),
     ("explain --shape 1,3,7,7", "the following arguments are required: WHAT"),
