@@ -24,7 +24,8 @@ MARK = "/onnxpool-audit-"
 PHASES = ("import", "first calls", "calls")
 
 # What docs/guarantees.md says that an import touches. Calls touch nothing.
-VARIABLES = ("ONNXPOOL_ISA", "ONNXPOOL_NUM_THREADS", "OMP_NUM_THREADS", "ONNXPOOL_WISDOM")
+VARIABLES = ("ONNXPOOL_ISA", "ONNXPOOL_NUM_THREADS", "OMP_NUM_THREADS", "ONNXPOOL_WISDOM", "ONNXPOOL_MAX_OUTPUT_BYTES",
+             "ONNXPOOL_MAX_WORK")
 FILES = (r"/proc/self/cgroup", r"/sys/fs/cgroup/.*cpu\.(max|cfs_quota_us|cfs_period_us)")
 LOADER = (r"/etc/ld\.so\.(cache|preload)", r"/sys/devices/system/cpu/(possible|online)", r"\S*/lib[\w.+-]*\.so[\d.]*")
 DOCUMENTED = re.compile("|".join([*(f"variable {name}" for name in VARIABLES), *(f"open {path} r" for path in FILES)]))

@@ -63,7 +63,6 @@ def test_long_padding_adds_results_of_nothing(kind, dtype, last):
 
 
 def test_windows_of_many_taps_take_the_same_route_with_any_padding():
-    for pad in (0, 50, 400, 10_000, 2**40):
-        stride = 1 if pad < 2**40 else 2**40
-        pool = onnxpool.MaxPool(kernel_shape=[20, 20], strides=[1, stride], pads=[0, pad] * 2)
+    for pad in (0, 50, 400, 10_000):
+        pool = onnxpool.MaxPool(kernel_shape=[20, 20], strides=[1, 2], pads=[0, pad] * 2)
         assert pool.plan((1, 1, 40, 40), np.float32).explain().to_dict()["route"] == ["passes"]

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..dtypes import BYTES, FLOATS, SIGNED
+from ..dtypes import BYTES, DTYPES, FLOATS, SIGNED
 
 
 class Kind(NamedTuple):
@@ -33,6 +33,7 @@ class Kind(NamedTuple):
     eager: bool = False
 
 
+LARGE = tuple(name for name in FLOATS if DTYPES[name].exponents[1] == 128)  # those with the range of a float
 HALVED = tuple(name for name in FLOATS if name != "bfloat16")  # the units of float16 take bfloat16 too
 KINDS = {kind.name: kind for kind in (
     Kind("max", (*BYTES, *HALVED)),
@@ -42,7 +43,7 @@ KINDS = {kind.name: kind for kind in (
     Kind("valid_mean", HALVED, acc_bytes=8, factor=2),  # of the elements that are not NaN
     Kind("norm", FLOATS, acc_bytes=8),
     # Means and norms whose sums left their range, recomputed: in doubles, or in doubles with a separate exponent.
-    Kind("double_mean", ("bfloat16", "float32"), acc_bytes=8, rare=True),
+    Kind("double_mean", LARGE, acc_bytes=8, rare=True),
     Kind("wide", FLOATS, acc_bytes=16, rare=True),
     Kind("indexed_extremum", (*SIGNED, *FLOATS), acc_bytes=8, eager=True),
     Kind("mean_in_order", BYTES, acc_bytes=4),  # means of quantised windows, with sums in row-major order

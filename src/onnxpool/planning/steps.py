@@ -394,9 +394,10 @@ def passes_work(problem: Problem) -> Work:
             "roots": done if problem.reduction == "norm" else 0}
 
 
-def has_short_windows(problem: Problem) -> bool:
-    """Whether windows, and so rows with the padding that they read, are not much longer than the elements in them."""
-    return max([axis.span - 8 * axis.size for axis in problem.axes]) <= 64
+def has_near_windows(problem: Problem) -> bool:
+    """Whether windows that touch the input, and so rows with the padding that they read, reach not much beyond it."""
+    return max([(axis.span if axis.out == 1 else max(axis.span, axis.stride)) - 8 * axis.size
+                for axis in problem.axes]) <= 64
 
 
 STEPS = (
@@ -408,8 +409,8 @@ STEPS = (
     Step("direct", "all other windows",
          WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
          work=direct_work),
-    Step("passes", "other windows that span at most 8 times their axis plus 64 elements",
-         WINDOWED, 1 << 17, least_lanes=PAGE, in_place=True, by_axis=True, bounded=has_short_windows,
+    Step("passes", "other windows whose spans and strides are at most 8 times the axis plus 64 elements",
+         WINDOWED, 1 << 17, least_lanes=PAGE, in_place=True, by_axis=True, bounded=has_near_windows,
          work=passes_work),
 )
 COPY = "copy", "any", "bytes"  # the unit that copies a box of elements between any strides, for all steps

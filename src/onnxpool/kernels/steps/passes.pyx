@@ -758,21 +758,30 @@ cdef void pool_tile(const Tile* tile) noexcept nogil:
         item += layout.items
 
 
-cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
-    """Pool the windows that touch the input. Long padding would make rows long."""
+cdef void pool_touching(const Tile* tile) noexcept nogil:
+    """Pool the windows that touch the input, and finish the others. Long padding would make rows long."""
     cdef Py_ssize_t[MOST_AXES] low, high
-    cdef bint some = True, all_windows = True
+    cdef Tile touching = tile[0]
+    cdef bint some = True
+    cdef int a
+    for a in range(tile.rank):
+        touching_of(&tile.axis[a], tile.begin[a], tile.end[a], &low[a], &high[a])
+        some &= low[a] < high[a]
+    finish_outside(tile, low, high)
+    touching.begin, touching.end = low, high
+    if some:
+        pool_tile(&touching)
+
+
+cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
+    cdef bint all_windows = True
     cdef int a
     for a in range(tile.rank):
         all_windows &= touch(&tile.axis[a], tile.begin[a], tile.end[a])
-    if not all_windows:
-        for a in range(tile.rank):
-            touching_of(&tile.axis[a], tile.begin[a], tile.end[a], &low[a], &high[a])
-            some &= low[a] < high[a]
-        finish_outside(tile, low, high)
-        tile.begin, tile.end = low, high
-    if some:
+    if all_windows:
         pool_tile(tile)
+    else:
+        pool_touching(tile)
 
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
