@@ -396,7 +396,7 @@ def passes_work(problem: Problem) -> Work:
 
 def has_near_windows(problem: Problem) -> bool:
     """Whether windows that touch the input, and so rows with the padding that they read, reach not much beyond it."""
-    return max([(axis.span if axis.out == 1 else max(axis.span, axis.stride)) - 8 * axis.size
+    return max([(axis.span if axis.out == 1 or axis.span > axis.stride else axis.stride) - 8 * axis.size
                 for axis in problem.axes]) <= 64
 
 
