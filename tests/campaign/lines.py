@@ -16,8 +16,8 @@ from .figures import Figure
 LEAST = 98  # percent
 QUICK_LEAST = 95  # of the validator, by the tests below
 QUICK_TESTS = ("tests/operators/test_schemas.py", "tests/operators/test_errors_of_attributes.py",
-               "tests/operators/test_axes.py", "tests/oracle/test_windows_of_an_axis.py", "tests/operators/test_parts.py",
-               "tests/embedding/test_limits.py")
+               "tests/operators/test_axes.py", "tests/oracle/test_windows_of_an_axis.py",
+               "tests/operators/test_parts.py", "tests/embedding/test_limits.py")
 QUICK_MODULES = ("attributes.py", "windows.py", "schemas.py")
 SETTINGS = """[run]
 data_file = {data}

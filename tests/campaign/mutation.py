@@ -247,7 +247,8 @@ def compare(covered: Covering, modules: Sequence[str], seed: int, count: int, fo
             module, change = mutant
             print(f"  survived: {module}:{change.line} {change.function} [{change.number}]: {change.before} -> "
                   f"{change.after}", flush=True)
-    yield Figure("mutants killed", 100 * (1 - survivors / count), count, "mutants", "%", least=LEAST if count > QUICK else QUICK_LEAST,
+    least = LEAST if count > QUICK else QUICK_LEAST
+    yield Figure("mutants killed", 100 * (1 - survivors / count), count, "mutants", "%", least=least,
                  note=f"of {len(candidates(modules)):,} that are not equivalent")
 
 
