@@ -85,7 +85,8 @@ class Step(NamedTuple):
     by_axis : bool
         Whether axes are reduced one after the other. Then rows must be contiguous, and padding is read as well.
     retry : str, optional
-        The step that computes suspect results again, if it fits. By default the same one, if it takes `RETRIES`.
+        The step that computes suspect results of many taps again, if it fits. By default, and for few taps, the same
+        one, if it takes `RETRIES`.
     """
 
     name: str
@@ -424,7 +425,7 @@ def retry_of(step: Step, problem: Problem, dtype: str) -> tuple[Step, str]:
     """
     doubles = problem.reduction == "mean" and dtype in KINDS["double_mean"].dtypes
     reduction = "double_mean" if doubles else "wide"
-    if step.retry is not None:
+    if step.retry is not None and max([axis.kernel for axis in problem.axes]) > FEW:
         for other in STEPS:
             if other.name == step.retry and other.fits(problem):
                 return other, reduction

@@ -25,7 +25,7 @@ from .element cimport (
     vec_t,
     width,
 )
-from .job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, run_at, wide_window_at
+from .job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, run_at
 from .rows cimport SLACK, SLOTS, Layout, is_tree
 
 cdef struct Segment:
@@ -244,37 +244,43 @@ cdef inline void finish_empty(const Along* a, bint all_windows, elem_t* y, Py_ss
 
 
 cdef inline void finish_outside(const Tile* tile, const Py_ssize_t* low, const Py_ssize_t* high) noexcept nogil:
-    """Finish the windows of a tile that lie wholly in the padding: all but [low, high) along every axis."""
+    """Finish the windows of a tile that lie wholly in the padding: all but [low, high) along every axis. Their results
+    are equal, because zero divided by any count is zero. A retry need not look at them."""
     cdef int last = tile.rank - 1, a
     cdef Py_ssize_t[MOST_AXES] at
     cdef Py_ssize_t item, w, i
-    cdef bint inside, more
-    cdef double outer
+    cdef Py_ssize_t step = tile.y_stride[last], lanes = tile.lanes, end
+    cdef bint inside, counts = True, more = not KEEPS
     cdef Divisor by
     cdef vec_t empty = vec_empty()
+    cdef elem_t[LANES] none
     cdef elem_t* y
-    for item in range(tile.items):
-        more = True
+    for a in range(tile.rank):
+        at[a] = tile.begin[a]
+        if not tile.axis[a].counts_pads and high[a] - low[a] < tile.end[a] - tile.begin[a]:
+            counts = False
+    by = divisor_of(counts, tile.rule)
+    finish(none, LANES, &empty, &by, tile.rule)
+    while more:
+        inside = True
         for a in range(last):
-            at[a] = tile.begin[a]
-        while more:
-            y, inside, outer = <elem_t*> tile.y + item * tile.y_item, True, 1
+            inside &= low[a] <= at[a] < high[a]
+        for item in range(tile.items):
+            y = <elem_t*> tile.y + item * tile.y_item
             for a in range(last):
                 y += at[a] * tile.y_stride[a]
-                inside &= low[a] <= at[a] < high[a]
-                if DIVIDES:
-                    outer *= wide_window_at(&tile.axis[a], at[a]).count  # a call, because its code is long
             w = tile.begin[last]
-            while True:
-                if inside and w == low[last]:
+            while w < tile.end[last]:
+                if inside and w == low[last] < high[last]:
                     w = high[last]
-                if w >= tile.end[last]:
-                    break
-                if DIVIDES:
-                    by = divisor_of(wide_window_at(&tile.axis[last], w).count * outer, tile.rule)
-                i = 0
-                while i < tile.lanes:
-                    finish(y + w * tile.y_stride[last] + i, tile.lanes - i, &empty, &by, tile.rule)
-                    i += LANES
-                w += 1
-            more = advance(at, tile.begin, tile.end, last) >= 0
+                    continue
+                end = low[last] if inside and w < low[last] else tile.end[last]
+                if step == lanes:
+                    for i in range(w * lanes, end * lanes):
+                        y[i] = none[0]
+                    w = end
+                else:
+                    for i in range(lanes):
+                        y[w * step + i] = none[0]
+                    w += 1
+        more = advance(at, tile.begin, tile.end, last) >= 0
