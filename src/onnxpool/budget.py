@@ -104,12 +104,18 @@ def set_limits(*, max_output_bytes: int | None = None, max_work: int | None = No
 
 
 @contextmanager
-def _scope(limits: Limits) -> Iterator[None]:
-    token = _scoped.set(limits.and_(_scoped.get() or NO_LIMITS))
+def _holding(variable: ContextVar[Any], value: object) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _scoped.reset(token)
+        variable.reset(token)
+
+
+@contextmanager
+def _scope(limits: Limits) -> Iterator[None]:
+    with _holding(_scoped, limits.and_(_scoped.get() or NO_LIMITS)):
+        yield
 
 
 def limits(*, max_output_bytes: int | None = None, max_work: int | None = None) -> AbstractContextManager[None]:
@@ -165,14 +171,9 @@ max_work=1000000; take fewer or smaller windows, compute the result in parts, or
     return _scope(_checked(max_output_bytes, max_work))
 
 
-@contextmanager
-def lifted() -> Iterator[None]:
+def lifted() -> AbstractContextManager[None]:
     """Leave the calls within a block unlimited: they are steps of a call that keeps its limits."""
-    token = _lifted.set(True)
-    try:
-        yield
-    finally:
-        _lifted.reset(token)
+    return _holding(_lifted, True)
 
 
 def in_force() -> Limits:

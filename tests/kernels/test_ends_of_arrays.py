@@ -1,4 +1,4 @@
-"""Loops read no element before the first one or behind the last one, however few elements fill a register."""
+"""Loops read no element before the first one or after the last one, however few elements fill a register."""
 
 import pytest
 from programs import program
