@@ -85,8 +85,8 @@ class Step(NamedTuple):
     by_axis : bool
         Whether axes are reduced one after the other. Then rows must be contiguous, and padding is read as well.
     retry : str, optional
-        The step that computes suspect results of many taps again, if it fits. By default, and for few taps, the same
-        one, if it takes `RETRIES`.
+        The step that computes suspect results of many taps again, if it fits. By default, and for few taps, which may
+        be far apart, the same one, if it takes `RETRIES`.
     """
 
     name: str

@@ -250,11 +250,13 @@ cdef inline void finish_outside(const Tile* tile, const Py_ssize_t* low, const P
     cdef Py_ssize_t[MOST_AXES] at
     cdef Py_ssize_t item, w, i
     cdef Py_ssize_t step = tile.y_stride[last], lanes = tile.lanes, end
-    cdef bint inside, counts = True, more = not KEEPS
+    cdef bint inside, counts = True, more = True
     cdef Divisor by
     cdef vec_t empty = vec_empty()
     cdef elem_t[LANES] none
     cdef elem_t* y
+    if KEEPS:
+        return
     for a in range(tile.rank):
         at[a] = tile.begin[a]
         if not tile.axis[a].counts_pads and high[a] - low[a] < tile.end[a] - tile.begin[a]:
