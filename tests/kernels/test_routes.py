@@ -17,7 +17,7 @@ import pytest
 from guarded import Slot
 from hypothesis import given as drawing
 from hypothesis import strategies as st
-from oracle import axis_windows
+from oracle import axis_windows, expect
 from problems import adjacent_problem, random_problem, short_problem, sliding_problem, values
 from support import same_bits
 
@@ -368,6 +368,30 @@ def test_sums_have_the_order_of_the_oracle(kind):
             assert np.array_equal(y, expected, equal_nan=True), (kind, shape, attributes, x.dtype, way)
         long += max(attributes["kernel_shape"]) > FEW
     assert long > 5
+
+
+@pytest.mark.parametrize("kind", ["max", "mean", "mean with pads", "norm 1"])
+def test_windows_at_borders_that_read_the_same_taps(kind):
+    """Taps that are further apart than windows enter and leave the array together for many windows."""
+    rng, several = np.random.default_rng(len(kind)), 0
+    for problem in range(100):
+        rank = int(rng.integers(1, 3))
+        sizes, kernel, strides = rng.integers(3, 40, rank), rng.integers(2, 6, rank), rng.integers(1, 4, rank)
+        dilations = rng.integers(1, sizes)
+        spans = (kernel - 1) * dilations + 1
+        least = np.maximum(0, spans - sizes)
+        pads = np.concatenate([rng.integers(least, least + spans) for _ in range(2)])
+        attributes = {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads,
+                      "ceil_mode": problem % 2}
+        attributes = {name: value if name == "ceil_mode" else value.tolist() for name, value in attributes.items()}
+        dtypes = DTYPES if kind == "max" else FLOATS[2:] if kind == "norm 1" else FLOATS
+        x = values(rng, (1, 3, *sizes), dtypes[problem % len(dtypes)], odd=False)
+        truth = expect("MaxPool", [x], attributes)
+        expected = truth.result() if kind == "max" else expected_results(x, kind, attributes)
+        for *way, y in all_ways(kind, attributes, x, WAYS[problem % len(WAYS)]):
+            assert np.array_equal(y, expected, equal_nan=True), (kind, x.shape, attributes, x.dtype, way)
+        several += dilations[-1] > strides[-1]
+    assert several > 60
 
 
 @pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])

@@ -188,8 +188,10 @@ def direct_work(problem: Problem) -> Work:
     if slides(problem):
         taps = column * last.stride + last.kernel - last.stride
         return {"columns": taps * registers * each, "windows": each}
-    if last.stride == 1 and last.end > last.begin and not tree:
-        lanes *= last.out / (last.out - last.end + last.begin + 1)
+    if last.stride == 1 and not tree and last.out:
+        inner = last.end - last.begin if last.end > last.begin else 0
+        runs, most = last.out - inner, 2 * last.kernel  # at the borders, adjacent windows with the same taps are one
+        lanes *= last.out / ((runs if runs < most else most) + (inner > 0))
         registers, each = -(-lanes // width), width / lanes
     taps = inside * registers * each
     blocks = registers // 4 + registers % 4 // 2 + registers % 2

@@ -1,31 +1,27 @@
 """The last axis of a block: windows along its rows become results, divided by the number of their taps."""
-from .cursor cimport advance
 from .element cimport (
     DIVIDES,
     KEEPS,
     LANES,
     Block,
-    Divisor,
     Ends,
     acc_inverse,
     acc_of,
     acc_t,
     block_t,
     divide,
-    divisor_of,
     elem_t,
     ends_suit,
-    finish,
     finish_each,
     join,
     read,
     set_row,
-    vec_empty,
     vec_read,
     vec_t,
     width,
 )
-from .job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, run_at
+from .empty cimport finish_without_taps
+from .job cimport FEW, Axis, Rule, Run, Tile, run_at
 from .rows cimport SLACK, SLOTS, Layout, is_tree
 
 cdef struct Segment:
@@ -218,71 +214,16 @@ cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t row
 
 cdef inline void finish_empty(const Along* a, bint all_windows, elem_t* y, Py_ssize_t rows,
                               double outer) noexcept nogil:
-    """Finish windows that lie entirely in the padding. Their sum is 0, not the identity -0."""
-    cdef Py_ssize_t _, w, end, i
+    """Finish windows of rows that lie wholly in the padding."""
+    cdef Py_ssize_t _, w
     cdef Run run
-    cdef Divisor by
-    cdef vec_t empty = vec_empty()
     if not (all_windows or a.gaps):
         return
     for _ in range(rows):
         w = 0
-        while w < a.windows:  # those of the interior are one run
+        while w < a.windows:
             run = run_at(a.axis, a.first + w, a.first + a.windows)
-            end = w + run.n
-            if run.window.taps and not all_windows:
-                w = end
-            elif DIVIDES:
-                by = divisor_of(run.window.count * outer, a.rule)
-            while w < end:
-                i = 0
-                while i < a.lanes:  # 0 / count is exact
-                    finish(y + w * a.y_step + i, a.lanes - i, &empty, &by, a.rule)
-                    i += LANES
-                w += 1
+            if all_windows or not run.window.taps:
+                finish_without_taps(y + w * a.y_step, run.n, a.y_step, a.lanes, run.window.count * outer, a.rule)
+            w += run.n
         y += a.y_row
-
-
-cdef inline void finish_outside(const Tile* tile, const Py_ssize_t* low, const Py_ssize_t* high) noexcept nogil:
-    """Finish the windows of a tile that lie wholly in the padding: all but [low, high) along every axis. Their results
-    are equal, because zero divided by any count is zero. A retry need not look at them."""
-    cdef int last = tile.rank - 1, a
-    cdef Py_ssize_t[MOST_AXES] at
-    cdef Py_ssize_t item, w, i
-    cdef Py_ssize_t step = tile.y_stride[last], lanes = tile.lanes, end
-    cdef bint inside, counts = True, more = True
-    cdef Divisor by
-    cdef vec_t empty = vec_empty()
-    cdef elem_t[LANES] none
-    cdef elem_t* y
-    if KEEPS:
-        return
-    for a in range(tile.rank):
-        at[a] = tile.begin[a]
-        if not tile.axis[a].counts_pads and high[a] - low[a] < tile.end[a] - tile.begin[a]:
-            counts = False
-    by = divisor_of(counts, tile.rule)
-    finish(none, LANES, &empty, &by, tile.rule)
-    while more:
-        inside = True
-        for a in range(last):
-            inside &= low[a] <= at[a] < high[a]
-        for item in range(tile.items):
-            y = <elem_t*> tile.y + item * tile.y_item
-            for a in range(last):
-                y += at[a] * tile.y_stride[a]
-            w = tile.begin[last]
-            while w < tile.end[last]:
-                if inside and w == low[last] < high[last]:
-                    w = high[last]
-                    continue
-                end = low[last] if inside and w < low[last] else tile.end[last]
-                if step == lanes:
-                    for i in range(w * lanes, end * lanes):
-                        y[i] = none[0]
-                    w = end
-                else:
-                    for i in range(lanes):
-                        y[w * step + i] = none[0]
-                    w += 1
-        more = advance(at, tile.begin, tile.end, last) >= 0

@@ -106,15 +106,37 @@ static inline Window window_at(const Axis *a, ptrdiff_t w) {
     return a->wide ? wide_window_at(a, w) : narrow_window_at(a, w);
 }
 
-/* Neighbouring windows with the same taps and divisor: the rest of the interior, or a single window. */
+/* Neighbouring windows that read the same taps and have the same divisor. */
 typedef struct {
     ptrdiff_t n;
     Window window;                             /* the first one */
 } Run;
 
+/* The windows of [w, end), all at a border, before a tap enters or leaves the array or the padding that counts. */
+static __attribute__((noinline)) ptrdiff_t alike(const Axis *a, ptrdiff_t w, ptrdiff_t end, const Window *window) {
+    const int64_t place = (int64_t)w * a->stride - a->pad, taps = window->skipped + window->taps;
+    int64_t distance = a->size - place - (taps - 1) * a->dilation;
+    if (window->skipped) {
+        const int64_t enters = -place - (window->skipped - 1) * a->dilation;
+        distance = enters < distance ? enters : distance;
+    }
+    if (a->counts_pads) {
+        const int64_t leaves = a->size + a->pad_end - place - ((int64_t)window->count - 1) * a->dilation;
+        distance = leaves < distance ? leaves : distance;
+    }
+    const int64_t n = (distance - 1) / a->stride + 1;
+    return n < end - w ? (ptrdiff_t)n : end - w;
+}
+
+/* The rest of the interior; or windows at a border, of which several are alike if taps are further apart than windows. */
 static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
     const ptrdiff_t last = end < a->end ? end : a->end;
-    return (Run){a->begin <= w && w < last ? last - w : 1, window_at(a, w)};
+    Run run = {1, window_at(a, w)};
+    if (a->begin <= w && w < last)
+        run.n = last - w;
+    else if (a->dilation > a->stride && !a->wide && run.window.taps)
+        run.n = alike(a, w, end, &run.window);
+    return run;
 }
 
 /* How elements become signed integers of the same order, or of the reverse order for minima: if an element is negative as

@@ -21,11 +21,11 @@ from ..core.element cimport (
     fold,
     join,
     load,
-    vec_empty,
     vec_none,
     vec_t,
     width,
 )
+from ..core.empty cimport finish_without_taps
 from ..core.fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
 from ..core.job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, Window, fetch, run_at, window_at
 from ..core.slide cimport Slide, can_slide, prepare_slide, slide_room, slide_row
@@ -200,13 +200,8 @@ cdef void reduce_axes(block_t* total, const Taps* t, int axis, const elem_t* x, 
 
 
 cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
-    """Reduce a window with a tree, with many axes, or without taps. Such windows are rare, or long."""
-    cdef int a
-    for a in range(t.axes):
-        if t.n[a] == 0:
-            fill(total, vec_empty())
-            return
-    a = t.axes - 1
+    """Reduce a window with a tree or with many axes. Such windows are rare, or long."""
+    cdef int a = t.axes - 1
     while a and t.n[a] == 1 and not t.tree[a]:
         a -= 1
     reduce_axes(total, t, a, x, n, rule)
@@ -255,7 +250,7 @@ cdef inline void fetch_long(const Taps* t, const Windows* w, const elem_t* behin
 
 
 cdef void pool_long(const Taps* t, const Windows* w, const elem_t* x, elem_t* y, const Divisor* by) noexcept nogil:
-    """Pool a window of many taps, or of none."""
+    """Pool a window of many taps."""
     cdef Woven4 block
     cdef vec_t total
     cdef Py_ssize_t lane = 0
@@ -310,7 +305,9 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
             count = run.window.count * outer_count
             by = divisor_of(count, tile.rule)
         t.n[t.last], t.skipped[t.last] = run.window.taps, run.window.skipped
-        if t.many or not (t.n[0] and t.n[1] and t.n[2]):
+        if not run.window.taps:
+            finish_without_taps(y + at * w.y_step, run.n, w.y_step, tile.lanes, count, tile.rule)
+        elif t.many:
             run.n, w.lanes = 1, tile.lanes
             if tile.far and t.last == 0:
                 fetch_long(t, &w, x + (run.window.first + run.window.taps) * stride, step)
@@ -372,7 +369,10 @@ cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y) noexcept nogil
             target += at[a] * tile.y_stride[a]
             count *= window.count
             empty |= window.taps == 0
-        if slides and not empty:
+        if empty:
+            finish_without_taps(target + tile.begin[last] * tile.y_stride[last], tile.end[last] - tile.begin[last],
+                                tile.y_stride[last], tile.lanes, count, tile.rule)
+        elif slides:
             slide.taps, slide.lines = t.n[slide.first], 1 if slide.second < 0 else t.n[slide.second]
             slide_row(&slide, source, target, count)
         else:

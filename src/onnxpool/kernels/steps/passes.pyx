@@ -9,7 +9,7 @@ places and rows are long, each is reduced on its own (`core/stack.pxd`): 8 rows 
 """
 from libc.string cimport memcpy
 
-from ..core.along cimport Along, finish_empty, finish_outside, finish_rows, limit_of, prepare_along
+from ..core.along cimport Along, finish_empty, finish_rows, limit_of, prepare_along
 from ..core.cursor cimport advance
 from ..core.element cimport (
     AS_STORED,
@@ -32,6 +32,7 @@ from ..core.element cimport (
     vec_without,
     vec_write,
 )
+from ..core.empty cimport finish_outside
 from ..core.disjoint cimport (
     PICKED,
     SPLIT,

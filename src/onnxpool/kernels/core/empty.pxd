@@ -1,0 +1,53 @@
+"""Windows that lie wholly in the padding."""
+from .cursor cimport advance
+from .element cimport KEEPS, LANES, Divisor, divisor_of, elem_t, finish, vec_empty, vec_t
+from .job cimport MOST_AXES, Rule, Tile
+
+
+cdef inline void finish_without_taps(elem_t* y, Py_ssize_t windows, Py_ssize_t step, Py_ssize_t lanes, double count,
+                                     const Rule* rule) noexcept nogil:
+    """Finish windows without taps. Their results are equal, because zero divided by any count is zero. A retry need not
+    look at them."""
+    cdef Divisor by = divisor_of(count, rule)
+    cdef vec_t empty = vec_empty()  # a sum is 0, not the identity -0
+    cdef elem_t[LANES] none
+    cdef Py_ssize_t w, i
+    if KEEPS:
+        return
+    finish(none, LANES, &empty, &by, rule)
+    if step == lanes:
+        windows, lanes = 1, windows * lanes
+    for w in range(windows):
+        for i in range(lanes):
+            y[w * step + i] = none[0]
+
+
+cdef inline void finish_outside(const Tile* tile, const Py_ssize_t* low, const Py_ssize_t* high) noexcept nogil:
+    """Finish the windows of a tile that lie wholly in the padding: all but [low, high) along every axis."""
+    cdef int last = tile.rank - 1, a
+    cdef Py_ssize_t[MOST_AXES] at
+    cdef Py_ssize_t item, w, end
+    cdef bint inside, counts = True, more = True
+    cdef elem_t* y
+    for a in range(tile.rank):
+        at[a] = tile.begin[a]
+        if not tile.axis[a].counts_pads and high[a] - low[a] < tile.end[a] - tile.begin[a]:
+            counts = False
+    while more:
+        inside = True
+        for a in range(last):
+            inside &= low[a] <= at[a] < high[a]
+        for item in range(tile.items):
+            y = <elem_t*> tile.y + item * tile.y_item
+            for a in range(last):
+                y += at[a] * tile.y_stride[a]
+            w = tile.begin[last]
+            while w < tile.end[last]:
+                if inside and w == low[last] < high[last]:
+                    w = high[last]
+                    continue
+                end = low[last] if inside and w < low[last] else tile.end[last]
+                finish_without_taps(y + w * tile.y_stride[last], end - w, tile.y_stride[last], tile.lanes, counts,
+                                    tile.rule)
+                w = end
+        more = advance(at, tile.begin, tile.end, last) >= 0
