@@ -78,8 +78,8 @@ def long_regions(team: int) -> Any:
                               num_threads=team)
 
 
-def fork(work: Callable[[], None]) -> int:
-    """A child that exits with 0 if the work was done."""
+def fork(work: Callable[[], None], leave: Callable[[int], object] = os._exit) -> int:
+    """A child that leaves with 0 if the work was done."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn about forks of a process with threads
         child = os.fork()
@@ -91,7 +91,8 @@ def fork(work: Callable[[], None]) -> int:
     except BaseException:
         traceback.print_exc()
         os._exit(1)
-    os._exit(0)
+    leave(0)
+    raise AssertionError("the child did not leave")
 
 
 def ended_well(*children: int) -> None:

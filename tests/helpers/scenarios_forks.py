@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -39,6 +40,13 @@ def fork_before_any_call() -> None:
     """A child of a process that has never pooled pools in parallel."""
     ended_well(fork(first_parallel_call_works), fork(first_parallel_call_works))
     first_parallel_call_works()
+
+
+def fork_and_exit() -> None:
+    """A child may end like any program, by leaving the interpreter, after parallel calls or without one."""
+    parallel_call_works()
+    ended_well(fork(first_parallel_call_works, sys.exit), fork(lambda: None, sys.exit))
+    parallel_call_works()
 
 
 def fork_twice() -> None:

@@ -167,7 +167,11 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 #if defined(REDUCTION_wide)
 RARE vec_t vec_merge(vec_t a, vec_t b) { return add_wide(a, b); }
 #else
+#if defined(REDUCTION_integer_mean) || defined(REDUCTION_quantised_mean)
+INLINE vec_t vec_merge(vec_t a, vec_t b) { return (vec_t)((pattern_t)a + (pattern_t)b); } /* unused lanes may overflow */
+#else
 INLINE vec_t vec_merge(vec_t a, vec_t b) { return a + b; }
+#endif
 INLINE vec_t vec_empty(void) { return vec_fill(0); }
 #endif
 
