@@ -1,10 +1,10 @@
-"""The counterpart of the example server: a model for Triton's Python backend."""
+"""Models for Triton's Python backend: the counterpart of the example server, and that of docs/howto/serving.md."""
 
 import importlib.util
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,18 +21,33 @@ from model_files import typed
 import onnxpool
 
 SERVER = Path(__file__).parents[2] / "examples/server"
+SERVING = Path(__file__).parents[2] / "examples/serving"
 
 
-@pytest.fixture
-def triton(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module of the Triton model."""
+def loaded(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module of a Triton model."""
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", triton_stand_in)
-    spec = importlib.util.spec_from_file_location("triton_model", SERVER / "triton/peaks/1/model.py")
+    spec = importlib.util.spec_from_file_location("triton_model", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def triton(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module of the model of the example server."""
+    return loaded(SERVER / "triton/peaks/1/model.py", monkeypatch)
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The model of the page, whose module changes settings of the process."""
+    threads = onnxpool.get_num_threads()
+    yield loaded(SERVING / "triton/pool/1/model.py", monkeypatch).TritonPythonModel()
+    onnxpool.set_limits()
+    onnxpool.set_num_threads(threads)
 
 
 Made = Callable[[onnx.ModelProto, list[str]], Any]
@@ -103,3 +118,20 @@ def test_triton_configuration_is_that_of_the_model() -> None:
     found = re.findall(r'name: "(\w+)" data_type: TYPE_(\w+) dims: \[ ([-\d, ]+) \]', text)
     shapes = [(info.name, info.type.tensor_type.shape.dim) for info in [*graph.input, *graph.output]]
     assert found == [(name, "FP32", ", ".join(str(size.dim_value or -1) for size in sizes)) for name, sizes in shapes]
+
+
+def test_the_model_of_the_page_answers_each_request(pool: Any) -> None:
+    """A batch of requests, of which two are refused, one for its size; the others have the bits of direct calls."""
+    assert onnxpool.get_num_threads() == 1
+    shapes = [(2, 3, 16, 17), (1, 1, 2, 9), (1, 4, 1003, 1003), (0, 1, 5, 5), (1, 2, 3, 3)]
+    images = [np.random.default_rng(5).standard_normal(shape, np.float32) for shape in shapes]
+    responses = pool.execute([triton_stand_in.InferenceRequest([triton_stand_in.Tensor("x", x)], ["y"])
+                              for x in images])
+
+    small, large = responses[1].error, responses[2].error
+    assert small.code == large.code == triton_stand_in.TritonError.INVALID_ARG
+    assert small.text.startswith("AveragePool-22: kernel_shape[0]=3")
+    assert "more than max_work=10000000" in large.text
+    for i in (0, 3, 4):
+        y, direct = onnxpool.from_dlpack(responses[i].outputs["y"]), onnxpool.average_pool(images[i], 3, strides=2)
+        assert (y.shape, y.tobytes()) == (direct.shape, direct.tobytes())
