@@ -16,9 +16,11 @@ class Tensor:
 
     @classmethod
     def from_dlpack(cls, name: str, held: Any) -> "Tensor":
-        """A tensor of another framework."""
+        """A tensor of another framework, with the strides of C order, which NumPy's arrays without elements lack."""
         assert hasattr(held, "__dlpack__")
         assert hasattr(held, "__dlpack_device__")
+        if isinstance(held, np.ndarray) and (not held.size or not held.flags.c_contiguous):
+            raise RuntimeError("DLPack tensor is not contiguous")
         tensor = cls(name, np.empty(0))
         tensor._held = held
         return tensor
