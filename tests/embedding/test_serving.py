@@ -324,6 +324,17 @@ def test_kserve_answers_version_1(server: Server) -> None:
     assert server.request("POST", path, "{}").status == 400
 
 
+def test_ray_refuses_json_that_is_no_array(server: Server) -> None:
+    """Ragged lists, words and numbers beyond floats are refused, and so are results that JSON cannot represent."""
+    if server.framework is not FRAMEWORKS["ray"]:
+        pytest.skip("a protocol of Ray Serve's snippet")
+    image = [[1, 2, 3]] * 3
+    for bad in ([1, [2]], [["word"]], [[[*image[1:], [1, 2, 10**400]]]], [[[*image[1:], [1, 2, float("nan")]]]]):
+        answer = server.post(json.dumps(bad))
+        assert answer.status == 400, (bad, answer)
+    assert server.post(json.dumps([[image]])) == Answer(200, "[[[[2.0]]]]")
+
+
 def test_the_request_of_the_page_gets_its_answer(server: Server) -> None:
     """The commands of the page print what it shows."""
     if shutil.which("curl") is None:
