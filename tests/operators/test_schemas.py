@@ -267,6 +267,19 @@ def test_node_that_is_not_ours_is_refused(operator: str, domain: str, opsets: di
         onnxpool.from_node(node(operator, domain, kernel_shape=[2]), opsets)
 
 
+def test_reference_to_an_attribute_of_a_function_is_refused() -> None:
+    """A node of a function is refused if the caller sets an attribute, with the names of both and a way out."""
+    pool = node("MaxPool", strides=[2])
+    pool.attribute.append(onnx.AttributeProto(name="kernel_shape", ref_attr_name="size", type=onnx.AttributeProto.INTS))
+    with pytest.raises(onnxpool.PoolError) as caught:
+        onnxpool.from_node(pool, {"": 22})
+    assert str(caught.value) == (
+        "MaxPool-22: kernel_shape refers to size, an attribute of the function that contains the node; inline the "
+        "function, or give a copy of the node with the value")
+    error = caught.value
+    assert (error.operator, error.attribute, error.value) == ("MaxPool", "kernel_shape", "size")
+
+
 @pytest.mark.parametrize("domain", ["", "ai.onnx"])
 def test_both_names_of_the_standard_domain_are_known(domain: str) -> None:
     """The standard domain may be written as an empty string or as ai.onnx, in the node and in the opsets."""

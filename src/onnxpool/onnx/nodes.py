@@ -33,7 +33,8 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     Raises
     ------
     PoolError
-        If the operator is unknown, its domain is not imported, or its version does not allow an attribute.
+        If the operator is unknown, its domain is not imported, its version does not allow an attribute, or an attribute
+        refers to one of a function.
     PoolTypeError
         If an attribute does not have the type that the version prescribes.
 
@@ -70,8 +71,13 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     if domain not in imported:
         raise PoolError(f"{node.op_type}: domain {domain!r} is not among the model's opset imports {opsets}; "
                         f"add it with a version", node.op_type, "domain", value=domain)
-    given = {attribute.name: value_of(attribute) for attribute in node.attribute}
     version = resolve(node.op_type, imported[domain])
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            raise PoolError(f"{version.label}: {attribute.name} refers to {attribute.ref_attr_name}, an attribute of "
+                            f"the function that contains the node; inline the function, or give a copy of the node "
+                            f"with the value", version.label, attribute.name, value=attribute.ref_attr_name)
+    given = {attribute.name: value_of(attribute) for attribute in node.attribute}
     for attribute in node.attribute:
         kind, found = version.attributes.get(attribute.name), onnx.AttributeProto.AttributeType.Name(attribute.type)
         if kind is not None and kind.type != found.lower():
