@@ -47,6 +47,22 @@ def test_published_case(model, inputs, outputs, tolerance):
     np.testing.assert_allclose(op(*inputs), outputs[0], **tolerance, strict=True)
 
 
+def made_by_onnx(operator, inputs, outputs, domain, attributes):
+    """The node as a NodeProto."""
+    return helper.make_node(operator, ["x"] * inputs, ["y", "i"][:outputs], domain=domain, **attributes)
+
+
+def made_by_onnx_ir(operator, inputs, outputs, domain, attributes):
+    """The node as onnx-ir makes it: its outputs have no names."""
+    ir = pytest.importorskip("onnx_ir")
+    return ir.node(operator, [ir.Value(name="x")] * inputs, attributes, domain=domain, num_outputs=outputs)
+
+
+def read_by_onnx_ir(*node):
+    """The node as onnx-ir reads it."""
+    return pytest.importorskip("onnx_ir").from_proto(made_by_onnx(*node))
+
+
 def legal_calls(operator):
     """Random calls that the library accepts, with attributes as in nodes."""
     for seed in SEEDS:
@@ -58,17 +74,17 @@ def legal_calls(operator):
         yield call, explicit(call) if "kernel_shape" in call.attributes else call.attributes
 
 
+@pytest.mark.parametrize("made", [made_by_onnx, made_by_onnx_ir, read_by_onnx_ir])
 @pytest.mark.parametrize("operator", FUNCTIONS)
-def test_node(operator):
-    """A node returns what the call by name returns, with as many outputs as it names."""
+def test_node(operator, made):
+    """A node returns what the call by name returns, with as many outputs as it has."""
     domain = "com.microsoft" if operator in (*QLINEAR, NHWC_MAX) else ""
     ran = 0
     for call, attributes in legal_calls(operator):
         if call.channels_last and operator not in (*QLINEAR, NHWC_MAX):
             continue
         given = {**attributes, "channels_last": 1} if call.channels_last and operator in QLINEAR else attributes
-        outputs = ["y", "i"] if operator == INDICES else ["y"]
-        node = helper.make_node(operator.split()[0], ["x"] * len(call.inputs), outputs, domain=domain, **given)
+        node = made(operator.split()[0], len(call.inputs), 1 + (operator == INDICES), domain, given)
         opset = call.opset or (1 if domain else 28)
         results = onnxpool.from_node(node, {domain: opset})(*call.inputs)
         expected = call.run(onnxpool)

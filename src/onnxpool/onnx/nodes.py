@@ -20,7 +20,7 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
 
     Parameters
     ----------
-    node : onnx.NodeProto
+    node : onnx.NodeProto or onnx_ir.Node
         Node. The domain ``"ai.onnx"`` is the same as ``""``.
     opsets : dict of str to int
         Opset imports of the model, for example ``{"": 19, "com.microsoft": 1}``.
@@ -36,7 +36,7 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
         If the operator is unknown, its domain is not imported, its version does not allow an attribute, or an attribute
         refers to one of a function.
     PoolTypeError
-        If an attribute does not have the type that the version prescribes.
+        If an attribute does not have the type that the version prescribes, or if `node` is not a node.
 
     See Also
     --------
@@ -52,11 +52,12 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     """
     import onnx
 
-    from .protos import LONG_NAME, value_of
+    from .protos import LONG_NAME, from_onnx_ir, value_of
 
+    node = from_onnx_ir(node)
     if not isinstance(node, onnx.NodeProto):
         raise PoolTypeError(f"from_node: node is a {type(node).__name__}; give a NodeProto, such as an item "
-                            f"of model.graph.node", attribute="node", value=type(node).__name__)
+                            f"of model.graph.node, or an onnx_ir.Node", attribute="node", value=type(node).__name__)
     if not isinstance(opsets, Mapping):
         raise PoolTypeError(f"from_node: opsets is a {type(opsets).__name__}; give a dict such as {{'': 19}}, or for "
                             f"a model {{entry.domain: entry.version for entry in model.opset_import}}",

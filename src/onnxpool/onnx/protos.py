@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
@@ -12,6 +13,9 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import external_data_helper, helper
+
+from onnxpool.attributes import shown
+from onnxpool.errors import PoolTypeError
 
 Array = NDArray[Any]
 Shape = tuple[int | str, ...]  # unknown sizes are names or "?"
@@ -96,6 +100,29 @@ def value_of(attribute: onnx.AttributeProto) -> Any:
     """The value of a node's attribute, with bytes decoded."""
     value = helper.get_attribute_value(attribute)
     return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def from_onnx_ir(node: Any) -> Any:
+    """An onnx-ir node as a NodeProto without the names of values; anything else as it is.
+
+    onnx_ir is not imported: none of its nodes exist before someone else has imported it.
+    """
+    ir: Any = sys.modules.get("onnx_ir")
+    kind: Any = getattr(ir, "Node", ())  # another thread may still be importing it
+    if not isinstance(node, kind):
+        return node
+    proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
+    for attribute in node.attributes.values():
+        try:
+            proto.attribute.append(ir.to_proto(attribute))
+        except Exception as error:  # of onnx_ir, protobuf or Python, because a value of onnx-ir may have any type
+            value = attribute.value
+            raise PoolTypeError(f"{node.op_type}: {attribute.name}={shown(value)} is not a value of the type "
+                                f"{attribute.type.name} that the node declares; change it", node.op_type,
+                                attribute.name, value=value) from error
+    # A value without a name is an output too; only one whose name is empty is left out.
+    proto.output.extend("" if value.name == "" else str(place) for place, value in enumerate(node.outputs))
+    return proto
 
 
 def bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
