@@ -1,96 +1,84 @@
-"""The examples of docs/decisions.md hold, and each decision without an example is named by a test of operators."""
+"""The examples of docs/decisions.md hold, and each decision without an example is named by a test of operators.
+
+The numbers of most examples are in the files of node tests, which tests/onnx/test_decision_files.py compares with the
+library and the oracle.
+"""
 
 import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 from support import ROOT, TESTS
 
 import onnxpool
+from tools.export_node_tests import FOLDER, ramp, row
 
 SECTIONS = dict(re.findall(r"^## (D\d+)\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "decisions.md").read_text(),
                            re.MULTILINE | re.DOTALL))
 NUMBER = re.compile(r"NaN|-?inf\b|-?\d+(?:\.\d+)?")
 
 
-def ramp(*sizes: int, dtype: str = "float64") -> Any:
-    """1, 2, 3, ... as one image of one channel."""
-    return np.arange(1, 1 + np.prod(sizes)).reshape(1, 1, *sizes).astype(dtype)
-
-
-def row(*values: float, dtype: str = "float64") -> Any:
-    """One spatial axis of these values."""
-    return np.array([[values]], dtype)
-
-
-def all_pools(x: Any, kernel: int, **attributes: Any) -> list[Any]:
-    """The average, the maximum and the 2-norm."""
-    return [pool(x, kernel, **attributes) for pool in (onnxpool.average_pool, onnxpool.max_pool, onnxpool.lp_pool)]
-
-
-def quantised(x: Any, kernel: int, zero: int = 0, **attributes: Any) -> Any:
-    """A quantised mean with scales of 1."""
-    return onnxpool.qlinear_average_pool(x, 1.0, 0, 1.0, zero, kernel, **attributes)
+def outputs(*folders: str) -> list[Any]:
+    """The expected outputs of node tests."""
+    return [numpy_helper.to_array(onnx.load_tensor(path)) for folder in folders
+            for path in sorted((FOLDER / f"test_{folder}" / "test_data_set_0").glob("output_*.pb"))]
 
 
 def aligned(*roi: float, samples: int) -> Any:
     """One bin of a region of the square."""
-    return onnxpool.roi_align(SQUARE.astype(np.float32), np.float32([roi]), np.array([0]), sampling_ratio=samples)
+    return onnxpool.roi_align(SQUARE, np.float32([roi]), np.array([0]), sampling_ratio=samples)
 
 
 def zeros(dtype: str) -> Any:
     """The maximum of -0 and 0."""
-    return onnxpool.max_pool(row(-0.0, 0.0, dtype=dtype), 2)
+    return onnxpool.max_pool(row(-0.0, 0.0).astype(dtype), 2)
 
 
-FIVE, SIX, SQUARE, HOLES = ramp(5), ramp(6), ramp(4, 4), {"strides": 2, "pads": (2, 3)}
-CORNER = np.zeros((1, 1, 2, 2, 2))
-CORNER[..., 0, 0, 1] = 1
-BYTES = ramp(5, dtype="uint8")
-FULL = np.full((1, 1, 2902, 2902), 255, np.uint8)
+FIVE, SQUARE = ramp(5), ramp(4, 4)
 
 # Decision, words of its example, and the calls that return the numbers in these words, or are refused.
 EXAMPLES: list[tuple[str, str, Callable[[], Any]]] = [
-    ("D1", "average 2.5, maximum 4, norm 5.4772", lambda: all_pools(ramp(2, 2), 3, strides=3, pads=1, ceil_mode=1)),
-    ("D2", "1.5556, 3.3333, 2, 6.3333, 11, 6, 4.5, 7.5, 4",
-     lambda: onnxpool.average_pool(SQUARE, 3, strides=2, pads=1, ceil_mode=1, count_include_pad=1)),
-    ("D2", "2.5, 5", lambda: onnxpool.average_pool(FIVE, 4, strides=4, ceil_mode=1, count_include_pad=1)),
-    ("D3", "NaN, 1.5, 3.5, 5, NaN", lambda: onnxpool.average_pool(FIVE, 2, **HOLES)),
-    ("D3", "0, 1.5, 3.5, 2.5, 0", lambda: onnxpool.average_pool(FIVE, 2, **HOLES, count_include_pad=1)),
-    ("D4", "-inf, 2, 4, 5, -inf, with the indices -1, 1, 3, 4, -1",
-     lambda: onnxpool.max_pool(FIVE, 2, **HOLES, return_indices=True)),
-    ("D5", "0, 2.236, 5, 5, 0", lambda: onnxpool.lp_pool(FIVE, 2, **HOLES)),
-    ("D6", "NaN", lambda: onnxpool.max_pool(row(1, np.nan, 2, 3), 4)),
-    ("D7", "averages 2, 4, 5.5 and maxima 3, 5, 6",
-     lambda: all_pools(SIX, 3, strides=2, auto_pad="VALID", ceil_mode=1)[:2]),
-    *(("D8", "1, 4", lambda same=same: onnxpool.max_pool(SIX, 1, strides=3, auto_pad=same))
-      for same in ("SAME_UPPER", "SAME_LOWER")),
+    ("D1", "average 2.5, maximum 4, norm 5.4772",
+     lambda: outputs("d01_averagepool_2d", "d01_maxpool_2d", "d01_lppool_2d")),
+    ("D2", "1.5556, 3.3333, 2, 6.3333, 11, 6, 4.5, 7.5, 4", lambda: outputs("d02_averagepool_2d_pads_and_overhang")),
+    ("D2", "2.5, 5", lambda: outputs("d02_averagepool_1d_overhang")),
+    ("D3", "NaN, 1.5, 3.5, 5, NaN", lambda: outputs("d03_averagepool_1d")),
+    ("D3", "0, 1.5, 3.5, 2.5, 0", lambda: outputs("d03_averagepool_1d_count_include_pad")),
+    ("D4", "-inf, 2, 4, 5, -inf, with the indices -1, 1, 3, 4, -1", lambda: outputs("d04_maxpool_1d_indices")),
+    ("D5", "0, 2.236, 5, 5, 0", lambda: outputs("d05_lppool_1d")),
+    ("D6", "NaN", lambda: outputs("d06_maxpool_1d")),
+    ("D7", "averages 2, 4, 5.5 and maxima 3, 5, 6", lambda: outputs("d07_averagepool_1d", "d07_maxpool_1d")),
+    *(("D8", "1, 4", lambda pool=pool, end=end: outputs(f"d08_{pool}_1d_same_{end}"))
+      for pool in ("averagepool", "maxpool", "lppool") for end in ("upper", "lower")),
     ("D9", "with VALID is refused", lambda: onnxpool.average_pool(FIVE, 3, strides=2, pads=1, auto_pad="VALID")),
     ("D10", "k6 s2 is refused", lambda: onnxpool.average_pool(FIVE, 6, strides=2)),
-    ("D10", "average is 3, the maximum 5 and the norm 7.416", lambda: all_pools(FIVE, 6, strides=2, ceil_mode=1)),
+    ("D10", "average is 3, the maximum 5 and the norm 7.416",
+     lambda: outputs("d10_averagepool_1d", "d10_maxpool_1d", "d10_lppool_1d")),
     *(("D10", "5, k7 s2 and 2, k3 s1 are refused with `ceil_mode=1` too", call) for call in (
         lambda: onnxpool.average_pool(FIVE, 7, strides=2, ceil_mode=1),
         lambda: onnxpool.average_pool(ramp(2), 3, ceil_mode=1))),
-    ("D13", "[[1, 2]]", lambda: onnxpool.global_lp_pool(np.array([[-1.0, 2.0]]))),
-    *(("D15", text, lambda p=p: onnxpool.lp_pool(row(-1, 2, -3, 4), 4, p=p, opset=1))
-      for text, p in (("gives 6.617861", 1.5), ("gives 4", np.inf))),
-    *(("D18", text, lambda order=order: onnxpool.max_pool(CORNER, 2, storage_order=order, return_indices=True)[1])
-      for text, order in (("index 4", 1), ("(1 with", 0))),
-    ("D19", "2, 5", lambda: quantised(BYTES, 4, strides=4, ceil_mode=1, count_include_pad=1)),
-    ("D20", ": 255", lambda: onnxpool.qlinear_global_average_pool(FULL, 1.0, 0, 1.0, 0)),
-    ("D21", "7, 8, 10, 12, 7", lambda: quantised(BYTES, 2, 7, **HOLES)),
+    ("D13", "[[1, 2]]", lambda: outputs("d13_globallppool")),
+    ("D15", "gives 6.617861", lambda: outputs("d15_lppool_1d_fraction")),
+    ("D15", "gives 4", lambda: outputs("d15_lppool_1d_infinity")),
+    ("D18", "index 4", lambda: outputs("d18_maxpool_3d_storage_order_1")[1]),
+    ("D18", "(1 with", lambda: outputs("d18_maxpool_3d_storage_order_0")[1]),
+    ("D19", "2, 5", lambda: outputs("d19_qlinearaveragepool_1d")),
+    ("D20", ": 255", lambda: outputs("d20_qlinearglobalaveragepool_2d")),
+    ("D21", "7, 8, 10, 12, 7", lambda: outputs("d21_qlinearaveragepool_1d")),
     ("D22", "is refused", lambda: onnxpool.average_pool(ramp(3, 3), 2, strides=2, ceil_mode=2)),
     *(("D23", f"{text} for {dtype}", lambda dtype=dtype: zeros(dtype))
       for text, dtype in (("-0", "float32"), ("0", "float16"))),
-    *(("D23", "-0 and index 0", lambda dtype=dtype: onnxpool.max_pool(row(-0.0, 0.0, dtype=dtype), 2,
+    *(("D23", "-0 and index 0", lambda dtype=dtype: onnxpool.max_pool(row(-0.0, 0.0).astype(dtype), 2,
                                                                       return_indices=True))
       for dtype in ("float32", "float16")),
     ("D24", "-3e38, 0, 3e38, 1 with two samples is refused", lambda: aligned(-3e38, 0, 3e38, 1, samples=2)),
     ("D24", "-2e9, 0, 2e9, 3 is refused",
-     lambda: onnxpool.max_roi_pool(SQUARE.astype(np.float32), np.float32([[0, -2e9, 0, 2e9, 3]]), 1)),
-    ("D24", "gives 1", lambda: aligned(-1.5e38, -1.5e38, 1.5e38, 1.5e38, samples=1)),
+     lambda: onnxpool.max_roi_pool(SQUARE, np.float32([[0, -2e9, 0, 2e9, 3]]), 1)),
+    ("D24", "gives 1", lambda: outputs("d24_roialign_avg")),
 ]
 
 
