@@ -41,7 +41,8 @@ def test_every_operator_has_an_example() -> None:
 PAGES = sorted(page.relative_to(ROOT).as_posix() for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
                if "generated" not in page.parts and re.search(r"^>>> ", page.read_text(), re.MULTILINE))
 # Not every platform has wheels of these packages.
-OPTIONAL = ("dask", "ml_dtypes", "numba", "onnx", "onnxruntime", "scipy", "skimage", "torch", "xarray", "zarr")
+OPTIONAL = ("dask", "ml_dtypes", "numba", "onnx", "onnx_ir", "onnxruntime", "onnxscript", "scipy", "skimage", "spox",
+            "torch", "xarray", "zarr")
 
 
 @pytest.mark.parametrize("page", PAGES)
