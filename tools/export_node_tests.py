@@ -37,6 +37,7 @@ PAGE = ROOT / "docs" / "decisions.md"
 RUNTIMES = (ORT, OPENVINO, REFERENCE, INFERENCE)
 TABLE = re.compile(r"^\| test \|.*\n(?:\|.*\n)+", re.MULTILINE)
 ANSWERS = re.compile(r"^\| \[(D\d+)\]\(#d\d+\) \| (.*) \| (.*) \|$", re.MULTILINE)
+SHARED = 21  # the newest opset for which onnxruntime has kernels of GlobalLpPool and RoiAlign; it has QLinear* at any
 MOST_STORED = 1000  # elements of an input; larger ones, whose elements are all equal, are made by the model
 
 
@@ -134,17 +135,18 @@ TESTS = (
     node("D11", "1d", "MaxPool", ramp(5), kernel_shape=[2], pads=[2, 2]),
     *pools("D11", "1d_dilated", ramp(5), kernel_shape=[2], dilations=[3], pads=[2, 2]),  # no window is empty
     *pools("D12", "1d", ramp(3), kernel_shape=[2], auto_pad=""),
-    *(node("D13", "", f"Global{operator}", np.array([[-1, 2]], np.float32), opset=21)
-      for operator in ("AveragePool", "MaxPool", "LpPool")),
+    *(node("D13", "", operator, np.array([[-1, 2]], np.float32), opset=opset)
+      for operator, opset in (("GlobalAveragePool", 22), ("GlobalMaxPool", 22), ("GlobalLpPool", SHARED))),
     *(node("D14", name, operator, np.zeros(shape, np.float32), **attributes)
       for name, shape in (("no_images", (0, 3, 4, 4)), ("no_channels", (2, 0, 4, 4)))
       for operator, attributes in (("MaxPool", {"kernel_shape": [2, 2]}), ("GlobalMaxPool", {}),
                                    ("GlobalAveragePool", {}))),
-    node("D15", "1d_fraction", "LpPool", row(-1, 2, -3, 4), opset=1, kernel_shape=[4], p=1.5),
-    node("D15", "1d_infinity", "LpPool", row(-1, 2, -3, 4), opset=1, kernel_shape=[4], p=np.inf),
-    node("D15", "1d_fraction", "GlobalLpPool", row(-1, 2, -3, 4), opset=1, p=1.5),
-    node("D15", "1d_infinity", "GlobalLpPool", row(-1, 2, -3, 4), opset=1, p=np.inf),
-    *(node("D16", mode, "RoiAlign", IMAGE, REGION, FIRST, opset=16, mode=mode, **SAMPLE) for mode in ("avg", "max")),
+    node("D15", "1d_fraction_opset_1", "LpPool", row(-1, 2, -3, 4), opset=1, kernel_shape=[4], p=1.5),
+    node("D15", "1d_infinity_opset_1", "LpPool", row(-1, 2, -3, 4), opset=1, kernel_shape=[4], p=np.inf),
+    node("D15", "1d_fraction_opset_1", "GlobalLpPool", row(-1, 2, -3, 4), opset=1, p=1.5),
+    node("D15", "1d_infinity_opset_1", "GlobalLpPool", row(-1, 2, -3, 4), opset=1, p=np.inf),
+    *(node("D16", mode, "RoiAlign", IMAGE, REGION, FIRST, opset=SHARED, mode=mode, **SAMPLE)
+      for mode in ("avg", "max")),
     node("D17", "1d_output_shape", "MaxUnpool", row(2, 4), np.array([[[1, 3]]]), np.array([1, 1, 6]), kernel_shape=[2],
          strides=[2]),
     node("D17", "2d_output_shape", "MaxUnpool", ramp(2, 2), np.array([[[[0, 3], [9, 15]]]]), np.array([1, 1, 5, 6]),
@@ -159,7 +161,7 @@ TESTS = (
     node("D23", "1d_indices", INDICES, row(-0.0, 0.0), kernel_shape=[2]),
     node("D23", "1d_equal_indices", INDICES, row(1, 3, 3, 3), kernel_shape=[3]),
     node("D24", "avg", "RoiAlign", ramp(4, 4), np.array([[-1.5e38, -1.5e38, 1.5e38, 1.5e38]], np.float32), FIRST,
-         opset=16, sampling_ratio=1),
+         opset=SHARED, sampling_ratio=1),
 )
 
 
@@ -172,6 +174,8 @@ def stored(test: NodeTest) -> tuple[onnx.ModelProto, list[Any]]:
     """The model and its inputs. The shape of each output is open, because it may be what runtimes disagree about."""
     example = test.example
     model, inputs = model_of(example), [np.asarray(value) for value in example.inputs]
+    model.opset_import[0].version = test.call.opset or SHARED
+    model.ir_version = helper.find_min_ir_version_for(model.opset_import, ignore_unknown=True)
     for value in model.graph.output:
         for _ in range(example.x.ndim):
             value.type.tensor_type.shape.dim.add()
@@ -180,7 +184,6 @@ def stored(test: NodeTest) -> tuple[onnx.ModelProto, list[Any]]:
         made = helper.make_node("ConstantOfShape", ["shape"], [name], value=numpy_helper.from_array(constant))
         model.graph.node.insert(0, made)
         model.graph.input[0].CopyFrom(helper.make_tensor_value_info("shape", TensorProto.INT64, [example.x.ndim]))
-        model.opset_import[0].version = 9  # the first with this operator
         inputs[0] = np.array(example.x.shape)
     model.graph.name, model.producer_name = test.folder, "onnxpool"
     model.doc_string = f"{test.decision} of docs/decisions.md: {answers()[test.decision]}"
