@@ -248,10 +248,10 @@ def table() -> Iterator[str]:
     yield f"| test | {' | '.join(RUNTIMES)} |"
     yield "|---" * (1 + len(RUNTIMES)) + "|"
     verdicts = [[verdict(test, runtime) for runtime in RUNTIMES] for test in TESTS]
+    passed = (f"{cells.count('passes')} of {len(cells) - cells.count('')}" for cells in zip(*verdicts, strict=True))
+    yield f"| all | {' | '.join(passed)} |"
     for test, cells in zip(TESTS, verdicts, strict=True):
         yield f"| `{test.folder.removeprefix('test_')}` | {' | '.join(cells)} |"
-    passed = (f"{cells.count('passes')} of {len(cells) - cells.count('')}" for cells in zip(*verdicts, strict=True))
-    yield f"| passed | {' | '.join(passed)} |"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Every operator as an ONNX node and as an object, on random calls, and node tests of onnx."""
 
+import functools
 import importlib
 import pickle
 
@@ -63,15 +64,18 @@ def read_by_onnx_ir(*node):
     return pytest.importorskip("onnx_ir").from_proto(made_by_onnx(*node))
 
 
+@functools.cache
 def legal_calls(operator):
     """Random calls that the library accepts, with attributes as in nodes."""
+    calls = []
     for seed in SEEDS:
         call = draw_call(SeededChoices(seed), (operator,))
         try:
             truths(call)
         except GeometryError:
             continue
-        yield call, explicit(call) if "kernel_shape" in call.attributes else call.attributes
+        calls.append((call, explicit(call) if "kernel_shape" in call.attributes else call.attributes))
+    return calls
 
 
 @pytest.mark.parametrize("made", [made_by_onnx, made_by_onnx_ir, read_by_onnx_ir])

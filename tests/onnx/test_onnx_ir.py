@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 
 import onnx
+import onnx.parser
 import pytest
 from calls import FUNCTIONS, NHWC_MAX, QLINEAR, SeededChoices
 from calls_family import draw_call
@@ -106,6 +107,20 @@ def test_references_to_attributes_of_functions():
     made = ir.node("MaxPool", [ir.Value(name="x")])
     made.attributes["kernel_shape"] = ir.RefAttr("kernel_shape", "size", ir.AttributeType.INTS)
     assert outcome(made, {"": 22})[1] == text
+
+
+def test_inlined_functions():
+    """onnx-ir replaces references by the values of the caller, and then the node is accepted."""
+    model = ir.from_proto(onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+        agraph (float[1, 1, 4] x) => (float[1, 1, 2] y) { y = local.Halved <size = [2]> (x) }
+        <opset_import: ["" : 21], domain: "local">
+        Halved <size> (a) => (b) { b = MaxPool <kernel_shape: ints = @size, strides: ints = @size> (a) }
+    """))
+    inliner = pytest.importorskip("onnx_ir.passes.common")
+    inliner.InlinePass()(model)
+    found = [from_node(node, model.opset_imports) for node in model.graph]
+    assert found == [onnxpool.MaxPool(kernel_shape=[2], strides=[2], opset=21)]
 
 
 @pytest.mark.parametrize(("kind", "value"), [
