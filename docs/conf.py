@@ -6,7 +6,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_site"), str(HERE.parent / "tools")]
 
-from gallery import LIST  # noqa: E402
+from gallery import LIST, Figures  # noqa: E402
 from links import HOME  # noqa: E402
 
 import onnxpool  # noqa: E402
@@ -30,6 +30,7 @@ exclude_patterns = ["README.md", "_site", "_static"]
 default_role = "py:obj"  # what single backticks mean in docstrings: a link, if there is something of that name
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
+highlight_language = "none"  # blocks of no language are commands and formulas
 smartquotes = False  # which make a dash of the -- of options
 suppress_warnings = ["config.cache", "myst.header"]  # a class in the settings of the gallery; headings of pages
 maximum_signature_line_length = 88
@@ -45,6 +46,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "generated/gallery",
     "filename_pattern": r"\.py$",
     "within_subsection_order": LIST,
+    "image_scrapers": (Figures(),),
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,

@@ -5,7 +5,8 @@ Draw the figures of docs/performance.md and README.md from measured data: docs/i
 
 The data are the rows of benchmarks/results/zen5.md, which the race writes, and benchmarks/results/figures.json, which
 `tools/measure_figures.py` writes. Each figure holds a digest of its data, and --check only reports figures of
-other data. It needs matplotlib.
+other data. Figures have colours for light and dark pages, and are narrow, so that a phone shows readable letters. The
+script needs matplotlib.
 """
 
 import argparse
@@ -30,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.workloads import WORKLOADS, ZOO  # noqa: E402
+from tools.dark import adapted  # noqa: E402
 
 FOLDER = ROOT / "docs" / "images" / "figures"
 RACE, MEASURED = ROOT / "benchmarks" / "results" / "zen5.md", ROOT / "benchmarks" / "results" / "figures.json"
@@ -39,6 +41,7 @@ STYLES = {"onnxpool": (OURS, "o"), "OpenCV": (PEER, "s"), "SciPy": (THIRD, "^"),
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int8", "uint8")
 MACHINE = "one thread of an AMD EPYC (Zen 5, AVX-512)"
 ITEM = 4  # bytes of a float32
+WIDTH = 5.6  # inches
 
 
 class Row(NamedTuple):
@@ -86,7 +89,7 @@ def plain(axis: Any) -> None:
 def speed() -> Figure:
     """How many times as long the fastest peer takes: a dot for each layer."""
     rows = [row for row in race() if row.threads == 1]
-    figure, ax = plt.subplots(figsize=(8, 4.2), layout="constrained")
+    figure, ax = plt.subplots(figsize=(WIDTH, 4), layout="constrained")
     for place, dtype in enumerate(DTYPES):
         for channels, shift, colour in (("first", -0.18, OURS), ("last", 0.18, PEER)):
             ratios = sorted(row.peer / row.ours for row in rows if (row.dtype, row.channels) == (dtype, channels))
@@ -100,7 +103,7 @@ def speed() -> Figure:
     ax.set_ylim(0.4, 100)
     ax.set_yticks([0.5, 1, 2, 4, 8, 16, 32, 64], ["0.5x", "1x", "2x", "4x", "8x", "16x", "32x", "64x"])
     ax.set_xticks(range(len(DTYPES)), DTYPES)
-    ax.set_title(f"Speed-up over the fastest peer, {MACHINE}\nA dot for each pooling layer of about 60 networks; "
+    ax.set_title(f"Speed-up over the fastest peer,\n{MACHINE}\nA dot for each pooling layer of about 60 networks; "
                  "bars are medians", fontsize=10, loc="left")
     ax.legend(loc="upper left", fontsize=9)
     return figure
@@ -108,7 +111,7 @@ def speed() -> Figure:
 
 def roof() -> Figure:
     """The speed of onnxpool and of the fastest peer as a share of the roof: a copy of the same bytes."""
-    figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(2, 1, figsize=(WIDTH, 7), sharex=True, sharey=True, layout="constrained")
     for ax, channels in zip(axes, ("first", "last"), strict=True):
         rows = [row for row in race() if (row.dtype, row.threads, row.channels) == ("float32", 1, channels)]
         sizes = [kibibytes(row) for row in rows]
@@ -120,25 +123,25 @@ def roof() -> Figure:
         ax.scatter(sizes, [100 * row.copy / row.ours for row in rows], s=14, color=OURS, linewidths=0, label="onnxpool",
                    zorder=3)
         ax.axhline(100, color="black", linewidth=1.5)
-        ax.text(0.02, 0.965, "roof (100 %): a copy of the bytes read and written", fontsize=8, transform=ax.transAxes)
+        ax.text(0.02, 0.95, "roof (100 %): a copy of the bytes read and written", fontsize=9, transform=ax.transAxes)
         ax.set_xscale("log")
         ax.set_yscale("log")
-        ax.set_xlabel("input in KiB")
         ax.set_title(f"channels {channels}, float32", fontsize=10)
         ax.set_ylim(0.1, 500)
         ax.set_yticks([0.2, 1, 5, 20, 100], ["0.2 %", "1 %", "5 %", "20 %", "100 %"])
         plain(ax.xaxis)
         ax.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
-    axes[0].set_ylabel("speed, as a share of the copy")
+        ax.set_ylabel("speed, as a share of the copy")
+    axes[1].set_xlabel("input in KiB")
     axes[0].legend(loc="lower right", fontsize=9)
-    figure.suptitle(f"The zoo of layers, {MACHINE}", fontsize=10, x=0.01, horizontalalignment="left")
+    figure.suptitle(f"Pooling layers of about 60 networks,\n{MACHINE}", fontsize=10, x=0.01, horizontalalignment="left")
     return figure
 
 
 def window_size() -> Figure:
     """Time against the size of the window."""
     data = json.loads(MEASURED.read_text(encoding="utf-8"))["windows"]
-    figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(2, 1, figsize=(WIDTH, 7), sharex=True, sharey=True, layout="constrained")
     for ax, kind in zip(axes, ("maxima", "means"), strict=True):
         for name in ("onnxpool", "OpenCV", "SciPy", "onnxruntime"):
             points = [(row["k"], row["us"][name] / 1000) for row in data if row["kind"] == kind and name in row["us"]]
@@ -148,13 +151,13 @@ def window_size() -> Figure:
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xticks([3, 5, 7, 11, 15, 23, 31, 47, 63])
-        ax.set_xlabel("k")
         ax.set_title(f"{kind} of k x k windows", fontsize=10)
         plain(ax.xaxis)
         plain(ax.yaxis)
-    axes[0].set_ylabel("ms")
+        ax.set_ylabel("ms")
+    axes[1].set_xlabel("k")
     axes[1].legend(loc="upper right", fontsize=9, bbox_to_anchor=(1, 0.72))
-    figure.suptitle(f"A window around each pixel of 512 x 512 float32, {MACHINE}", fontsize=10, x=0.01,
+    figure.suptitle(f"A window around each pixel of 512 x 512 float32,\n{MACHINE}", fontsize=10, x=0.01,
                     horizontalalignment="left")
     return figure
 
@@ -163,7 +166,7 @@ def threads() -> Figure:
     """The gain of a second thread, by size."""
     rows = race()
     one = {row[:3]: row.ours for row in rows if row.threads == 1}
-    figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+    figure, ax = plt.subplots(figsize=(WIDTH, 4), layout="constrained")
     for channels, colour, marker in (("first", OURS, "o"), ("last", PEER, "s")):
         points = [(kibibytes(row), one[row[:3]] / row.ours) for row in rows
                   if row.threads == 2 and row.dtype == "float32" and row.channels == channels]
@@ -172,22 +175,22 @@ def threads() -> Figure:
     ax.axhline(1, color=GREY, linewidth=1)
     ax.axhline(2, color="black", linewidth=1.5)
     ax.axvline(512, color=GREY, linewidth=1, linestyle=":")
-    ax.text(500, 2.6, "one thread below 512 KiB", fontsize=8, horizontalalignment="right")
+    ax.text(500, 2.6, "one thread below 512 KiB", fontsize=9, horizontalalignment="right")
     ax.set_xscale("log")
     ax.set_xlabel("input in KiB")
     ax.set_ylim(0.7, 2.8)
     ax.set_yticks([1, 1.5, 2, 2.5], ["1x", "1.5x", "2x", "2.5x"])
     plain(ax.xaxis)
-    ax.legend(loc="upper left", fontsize=9, bbox_to_anchor=(0, 0.95))
-    ax.set_title("Speed-up by a second thread, by the size of the input, float32\nThe zoo of layers, two virtual cores "
-                 "of an AMD EPYC (Zen 5, AVX-512)", fontsize=10, loc="left")
+    ax.legend(loc="lower right", fontsize=9, bbox_to_anchor=(1, 0.05))
+    ax.set_title("Speed-up by a second thread, by the size of the input, float32\nPooling layers of about 60 networks,\n"
+                 "two virtual cores of an AMD EPYC (Zen 5, AVX-512)", fontsize=10, loc="left")
     return figure
 
 
 def accuracy() -> Figure:
     """The error of a mean, by the number of elements."""
     data = json.loads(MEASURED.read_text(encoding="utf-8"))["accuracy"]
-    figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+    figure, ax = plt.subplots(figsize=(WIDTH, 4), layout="constrained")
     for name in ("onnxruntime", "OpenCV", "torch", "NumPy", "onnxpool"):
         colour, marker = STYLES[name]
         ax.plot([row["n"] for row in data], [row["units"][name] for row in data], color=colour, marker=marker,
@@ -222,7 +225,7 @@ def draw(name: str, file: Path) -> None:
     figure.savefig(file, facecolor="white", metadata={"Date": None, "Creator": f"tools/{Path(__file__).name}",
                                                       "Description": digest(data)})
     plt.close(figure)
-    lines = file.read_text(encoding="utf-8").splitlines()
+    lines = adapted(file.read_text(encoding="utf-8")).splitlines()
     file.write_text("\n".join(line.rstrip() for line in lines) + "\n", encoding="utf-8")
 
 

@@ -27,12 +27,12 @@ KERNEL, STRIDE, PAD = 3, 2, 1
 SIZE = len(IMAGE)
 WINDOWS = (SIZE + 2 * PAD - KERNEL) // STRIDE + 1
 SHOWN = {(0, 0): "first", (0, 1): "inner", (1, 1): "last"}  # window, colour
-CELL = 40
-LEFT, TOP = 24, 64  # position of the padded image
-RIGHT = 392  # the left side of the result
-WIDTH, HEIGHT = 664, 368
-STYLE = (".title { font-weight: bold } .note { font-size: 16px } .padding, .result, .outline { fill: none } "
-         ".padding { stroke-dasharray: 4 3 } .outline { stroke-width: 4 }")
+CELL = 30
+LEFT, TOP = 16, 46  # position of the padded image
+RIGHT = 250  # the left side of the result
+WIDTH, HEIGHT = 440, 268
+STYLE = (".title { font-weight: bold } .note { font-size: 13px } .padding, .result, .outline { fill: none } "
+         ".padding { stroke-dasharray: 4 3 } .outline { stroke-width: 3 }")
 
 
 def pixels(row: int, column: int) -> list[int]:
@@ -53,12 +53,12 @@ def text(x: float, y: float, words: str, style: str = "") -> str:
 
 
 def cell(x: float, y: float, value: int, style: str) -> list[str]:
-    return [square(x, y, CELL, style), text(x + CELL / 2, y + CELL / 2 + 6, str(value), 'text-anchor="middle"')]
+    return [square(x, y, CELL, style), text(x + CELL / 2, y + CELL / 2 + 5.5, str(value), 'text-anchor="middle"')]
 
 
 def padded_image() -> list[str]:
     """The image with its padding, and the outlines of some windows."""
-    parts = [text(LEFT, TOP - 22, "5 x 5 image, padding 1", 'class="title"')]
+    parts = [text(LEFT, TOP - 16, "5 x 5 image, padding 1", 'class="title"')]
     for row in range(-PAD, SIZE + PAD):
         for column in range(-PAD, SIZE + PAD):
             x, y = LEFT + (column + PAD) * CELL, TOP + (row + PAD) * CELL
@@ -69,31 +69,31 @@ def padded_image() -> list[str]:
                 parts.append(square(x, y, CELL, 'class="padding"'))
     for (row, column), colour in SHOWN.items():
         x, y = LEFT + column * STRIDE * CELL, TOP + row * STRIDE * CELL
-        parts.append(square(x + 2, y + 2, KERNEL * CELL - 4,
+        parts.append(square(x + 1.5, y + 1.5, KERNEL * CELL - 3,
                             f'class="{colour} outline"'))
     return parts
 
 
 def result() -> list[str]:
     """The means, and how some of them are computed."""
-    parts = [text(RIGHT, TOP - 22, "3 x 3 average, stride 2", 'class="title"')]
+    parts = [text(RIGHT, TOP - 16, "3 x 3 average, stride 2", 'class="title"')]
     for row in range(WINDOWS):
         for column in range(WINDOWS):
             taken = pixels(row, column)
             x, y = RIGHT + column * CELL, TOP + row * CELL
             parts += cell(x, y, sum(taken) // len(taken), 'class="result"')
             if (row, column) in SHOWN:
-                parts.append(square(x + 3, y + 3, CELL - 6, f'class="{SHOWN[row, column]} outline"'))
-    y = TOP + WINDOWS * CELL + 44
+                parts.append(square(x + 2.5, y + 2.5, CELL - 5, f'class="{SHOWN[row, column]} outline"'))
+    y = TOP + WINDOWS * CELL + 34
     for (row, column), colour in SHOWN.items():
         taken = pixels(row, column)
         parts += [
             square(RIGHT + 2, y - 12, 12, f'class="{colour} outline"'),
-            text(RIGHT + 26, y, f"{len(taken)} pixels: {sum(taken)} / {len(taken)} = {sum(taken) // len(taken)}",
+            text(RIGHT + 22, y, f"{len(taken)} pixels: {sum(taken)} / {len(taken)} = {sum(taken) // len(taken)}",
                  'class="note"'),
         ]
-        y += 30
-    return [*parts, text(RIGHT, y + 8, "Padding does not count.", 'class="note"')]
+        y += 24
+    return [*parts, text(RIGHT, y + 6, "Padding does not count.", 'class="note"')]
 
 
 def rules(dark: int) -> list[str]:
@@ -111,7 +111,7 @@ def drawing() -> str:
     """The picture as SVG."""
     return "\n".join((
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
-        'font-family="Helvetica, Arial, sans-serif" font-size="18" role="img" style="max-width:100%;height:auto">',
+        'font-family="Helvetica, Arial, sans-serif" font-size="14" role="img" style="max-width:100%;height:auto">',
         "<title>Windows of a 3 x 3 average with stride 2 and padding 1 over a 5 x 5 image</title>",
         f"<style>{STYLE}", *rules(0), "@media (prefers-color-scheme: dark) {", *rules(1), "}</style>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" class="card"/>',

@@ -1,5 +1,5 @@
 """
-Write docs/explorer/facts.js: what the explorer of windows knows of onnxpool and of other libraries, as JSON.
+Write docs/explorer/facts.js: what the window explorer knows of onnxpool and of other libraries, as JSON.
 
     python tools/export_explorer.py
 

@@ -21,6 +21,7 @@ TO_PLAIN = re.compile(rf"\[([^\]]+)\]\(((?:\.\./)*(?:{'|'.join(PLAIN)})/[^)\s]*)
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 OURS = re.compile(rf"(\]\(){HOME}/(?:blob|tree)/main/((?:docs/|CHANGELOG|CONTRIBUTING)[^)#\s]*\.md)")
 BLOCK = re.compile(r"^(```python\n(?:(?!```).*\n)*?.+)\n\n```$", re.MULTILINE)  # an empty line, which ends a doctest
+PAGES = re.compile(rf"{HOME}/blob/main/docs/([\w/.-]+)\.md")
 INCLUDE = re.compile(r"^```\{include\} (\S+)\n```$", re.MULTILINE)
 
 
@@ -61,10 +62,13 @@ def read(app: Any, name: str, source: list[str]) -> None:
 
 
 def copy_plain(app: Any, exception: Exception | None) -> None:
-    """Copy the folders of plain HTML."""
+    """Copy the folders of plain HTML. On the site, their links to pages of the repository lead to those of the site."""
     for name in PLAIN:
         if exception is None and (DOCS / name).is_dir():
-            shutil.copytree(DOCS / name, Path(app.outdir) / name, dirs_exist_ok=True)
+            copy = Path(app.outdir) / name
+            shutil.copytree(DOCS / name, copy, dirs_exist_ok=True)
+            for page in copy.glob("*.html"):
+                page.write_text(PAGES.sub(r"../\1.html", page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -82,7 +82,7 @@ function show() {
   byId("answer").hidden = "error" in shown;
   byId("hint").hidden = settings.sizes.length !== P.IMAGE_AXES;
   if (!("error" in shown)) {
-    byId("picture").innerHTML = shown.svg;
+    showPicture(shown.svg);
     byId("formula").replaceChildren(
       ...shown.formulas.flatMap(({ axis, lines }) => [
         element("h3", { textContent: `Axis ${axis}` }), ...lines.map((line) => element("p", { textContent: line }))]),
@@ -92,6 +92,36 @@ function show() {
     showDifferences(shown.rows);
   }
   keepLink();
+}
+
+// The picture. The numbers of its table are buttons, of which one is reached by Tab and the others by arrow keys.
+function showPicture(source) {
+  const focused = byId("picture").contains(document.activeElement);
+  byId("picture").innerHTML = source;
+  const cells = [...byId("picture").querySelectorAll("[data-at]")];
+  if (!cells.length) return;
+  byId("picture").firstElementChild.setAttribute("role", "group");
+  for (const cell of cells) {
+    const number = byId("picture").querySelector(`[data-result="${cell.dataset.at}"]`).textContent;
+    cell.setAttribute("role", "button");
+    cell.setAttribute("aria-label", `window [${cell.dataset.at.replace(",", ", ")}]: ${number}`);
+    cell.setAttribute("tabindex", -1);
+  }
+  const current = cells.find((cell) => cell.dataset.at === settings.window?.join()) ?? cells[0];
+  current.setAttribute("tabindex", 0);
+  if (focused) current.focus();
+}
+
+const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Enter: [0, 0], " ": [0, 0] };
+
+// The next number that is shown in the direction of an arrow key; cells between that are left out are passed.
+function moved(at, [down, across]) {
+  const shown = [...byId("picture").querySelectorAll("[data-at]")].map((cell) => cell.dataset.at.split(",").map(Number));
+  const along = down ? 0 : 1;
+  const line = shown.filter((place) => place[1 - along] === at[1 - along]).map((place) => place[along]);
+  const next = line.filter((place) => Math.sign(place - at[along]) === down + across);
+  if (!next.length) return at;
+  return at.with(along, down + across > 0 ? Math.min(...next) : Math.max(...next));
 }
 
 // Browsers ignore or refuse many changes of the address within a second, so it changes only after the last one.
@@ -144,12 +174,17 @@ function start() {
     const { at, result: of } = event.target.dataset;
     if (at ?? of) change("window", (at ?? of).split(",").map(Number));
   };
+  byId("picture").onkeydown = (event) => {
+    if (!(event.key in STEPS) || !event.target.dataset.at) return;
+    event.preventDefault();
+    change("window", moved(event.target.dataset.at.split(",").map(Number), STEPS[event.key]));
+  };
   for (const button of document.querySelectorAll("button[data-copies]")) {
     button.onclick = async () => {
       const source = button.dataset.copies;
-      await navigator.clipboard.writeText(source ? byId(source).textContent
-        : new URL(link(settings), location.href).href);
-      byId("copied").textContent = "Copied.";
+      const text = source ? byId(source).textContent : new URL(link(settings), location.href).href;
+      const said = await navigator.clipboard?.writeText(text).then(() => "Copied.", () => null) ?? "Not allowed here.";
+      button.nextElementSibling.textContent = said;
     };
   }
   window.onhashchange = () => load(location.hash);

@@ -2,8 +2,8 @@
 Dilation and erosion of a mask
 ==============================
 
-The maximum of the window around each pixel dilates a mask, and the minimum erodes it. An erosion and a dilation after
-it (an opening) remove specks; a dilation and an erosion after it (a closing) fill holes.
+The maximum of the window around each pixel dilates a mask, and the minimum erodes it. An opening,
+which is an erosion followed by a dilation, removes specks. A closing, which dilates first, fills holes.
 """
 
 import matplotlib.pyplot as plt
@@ -27,12 +27,12 @@ def eroded(a: np.ndarray, size: int = 5) -> np.ndarray:
     return onnxpool.min_pool(a, size, pads=size // 2, axes=(0, 1))
 
 
-opened = dilated(eroded(mask, 3), 3)
-pictures = {"mask": mask, "dilated": dilated(mask), "eroded": eroded(mask), "opened": opened,
-            "closed, then opened": dilated(eroded(eroded(dilated(mask, 3), 3), 3), 3)}
+opened, closed = dilated(eroded(mask, 3), 3), eroded(dilated(mask, 3), 3)
+pictures = {"mask": mask, "dilated": dilated(mask), "eroded": eroded(mask), "opened": opened, "closed": closed,
+            "closed, then opened": dilated(eroded(closed, 3), 3)}
 
-figure, axes = plt.subplots(1, 5, figsize=(12, 2.8), layout="constrained")
-for ax, (title, picture) in zip(axes, pictures.items(), strict=True):
+figure, axes = plt.subplots(2, 3, figsize=(5.6, 4.2), layout="constrained")
+for ax, (title, picture) in zip(axes.flat, pictures.items(), strict=True):
     ax.imshow(picture, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
     ax.set_title(title, fontsize=10)
     ax.set_xticks([])

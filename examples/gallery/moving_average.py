@@ -18,10 +18,10 @@ window = 25
 smooth = onnxpool.average_pool(noisy, window, pads=window // 2, axes=0)
 lowest, highest = (pool(noisy, window, pads=window // 2, axes=0) for pool in (onnxpool.min_pool, onnxpool.max_pool))
 
-figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
 ax.fill_between(time, lowest, highest, color="#b9d7ea", label="minimum to maximum of 25 samples")
 ax.plot(time, noisy, ".", color="#888888", markersize=3, label="samples")
 ax.plot(time, smooth, color="#d55e00", linewidth=2, label="mean of 25 samples")
 ax.set_xlabel("time")
-figure.legend(loc="outside upper center", ncols=3)
+figure.legend(loc="outside upper center", ncols=2)
 plt.show()

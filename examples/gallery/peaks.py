@@ -3,7 +3,8 @@ Peaks
 =====
 
 A pixel is a peak if it equals the maximum of the window around it. With a threshold, this finds the points of a heat
-map without a loop. Of two equal neighbours, both would be peaks; Indices keep only the first.
+map without a loop. Two equal neighbours would both be peaks, so the script
+uses Indices, which name only the first.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +23,7 @@ maxima, places = onnxpool.max_pool(heat, 13, pads=6, axes=(0, 1), return_indices
 is_peak = (places == np.arange(heat.size).reshape(heat.shape)) & (maxima > 0.25)
 rows, columns = np.nonzero(is_peak)
 
-figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained")
+figure, axes = plt.subplots(2, 1, figsize=(5.6, 7.6), layout="constrained")
 for ax, picture, title in zip(axes, (heat, maxima), (f"heat map, {rows.size} peaks", "maxima of 13 x 13 windows"),
                               strict=True):
     ax.imshow(picture, cmap="viridis", vmin=0)

@@ -2,8 +2,8 @@
 RoiAlign beside RoiPool
 =======================
 
-Both turn a region of an image into a few bins. MaxRoiPool rounds the region to whole elements, so that a small shift
-of the region changes nothing, and then changes much at once. RoiAlign interpolates, and follows the shift.
+Both turn a region of an image into a few bins. MaxRoiPool rounds the region to whole elements, so as the
+region shifts, the result stays the same and then jumps. RoiAlign interpolates, and follows the shift smoothly.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ images = np.zeros(shifts.size, np.int64)
 aligned = onnxpool.roi_align(image, corners, images, output_height=2, output_width=2, sampling_ratio=4)
 rounded = onnxpool.max_roi_pool(image, np.column_stack([images.astype(np.float32), corners]), (2, 2))
 
-figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), width_ratios=(1, 1.6), layout="constrained")
+figure, axes = plt.subplots(2, 1, figsize=(5.6, 6.4), layout="constrained")
 axes[0].imshow(image[0, 0], cmap="gray")
 for shift, style in ((0, "-"), (6, "--")):
     left, top, right, bottom = corners[0] + (shift, 0, shift, 0)
@@ -30,6 +30,6 @@ axes[0].set_axis_off()
 axes[1].plot(shifts, rounded[:, 0, 0, 0], color="#888888", linewidth=2, label="MaxRoiPool")
 axes[1].plot(shifts, aligned[:, 0, 0, 0], color="#0072b2", linewidth=2, label="RoiAlign")
 axes[1].set_xlabel("shift in pixels")
-axes[1].set_title("the upper left of 2 x 2 bins", fontsize=10)
-axes[1].legend(loc="center right")
+axes[1].set_title("the result in the upper left of 2 x 2 bins", fontsize=10)
+axes[1].legend(loc="lower right")
 plt.show()

@@ -3,7 +3,7 @@ Features of a spatial pyramid
 =============================
 
 Spatial pyramid pooling turns maps of any size into a vector of fixed length: the maxima of 1 x 1, 2 x 2 and 4 x 4
-bins, one after another. Here, the maps are the strength of four directions of edges in an image of stripes.
+bins, one after another. Here, each map has the strength of edges in one of four directions, in an image of stripes.
 """
 
 import math
@@ -31,7 +31,7 @@ maps = np.stack([np.abs(right), np.abs(down), np.abs(right + down), np.abs(right
 features = spatial_pyramid(maps)
 assert features.shape == spatial_pyramid(maps[:71, :100]).shape == (21, 4)
 
-figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), width_ratios=(1, 1.5), layout="constrained")
+figure, axes = plt.subplots(2, 1, figsize=(5.6, 6), layout="constrained")
 axes[0].imshow(image, cmap="gray")
 axes[0].set_title("image", fontsize=10)
 axes[0].set_axis_off()

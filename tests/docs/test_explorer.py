@@ -1,4 +1,4 @@
-"""The explorer of windows, docs/explorer: its answers are those of the library, in Chromium and in Node."""
+"""The window explorer, docs/explorer: its answers are those of the library, in Chromium and in Node."""
 
 import json
 import math

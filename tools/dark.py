@@ -1,0 +1,17 @@
+"""Figures of matplotlib, as SVG for light and dark pages: a style sheet that replaces colours on a dark page."""
+
+from onnxpool.pictures import COLOURS
+
+# The colours of pictures of windows, and besides: black, greys of lines, and colours of curves.
+DARK = {
+    **dict(COLOURS.values()), "#000000": COLOURS["ink"][1], "#777777": "#9aa4ae", "#888888": "#9aa4ae",
+    "#cccccc": "#3d444d", "#dddddd": "#3d444d", "#0072b2": "#56b4e9", "#d55e00": "#f5843c", "#009e73": "#2dbd92",
+}
+
+
+def adapted(svg: str) -> str:
+    """The source of a figure, with its colours on a dark page."""
+    rules = [f'[style*="{kind}: {light}"]{{{kind}:{dark} !important}}' for kind in ("fill", "stroke")
+             for light, dark in DARK.items() if f"{kind}: {light}" in svg]
+    head, end, rest = svg.partition("</style>")
+    return f"{head}\n@media (prefers-color-scheme: dark) {{text{{fill:{DARK['#000000']}}}{''.join(rules)}}}{end}{rest}"
