@@ -19,6 +19,7 @@ pytest.importorskip("ml_dtypes")
 import onnx
 import oracle
 from chromium import Page, browser, program
+from looks import faults
 from peers import Example, agrees, torch_runs
 
 import onnxpool
@@ -347,6 +348,44 @@ def test_nothing_is_wider_than_the_screen(page: Page, width: int, link: str) -> 
         assert page.run("document.documentElement.scrollWidth") <= width
     finally:
         page.look(1200)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_page_is_easy_to_read(page: Page, dark: bool) -> None:
+    """Its text stands out, and its fields have names, whether or not there is an error."""
+    page.look(390, dark)
+    try:
+        for link in ("", "#operator=MaxPool&sizes=5,5&kernel=9,9", "#sizes=9,9,9&kernel=3,3,3"):
+            page.run(f"load({json.dumps(link)})")
+            assert faults(page) == []
+        page.run("load(''); byId('form').style.color = '#777777'; document.querySelector('h1').style.width = '500px';"
+                 "document.querySelector('#numbers input').ariaLabel = ''")
+        for kind in ("contrast ", "the page is 5", "beyond the screen: h1", "no name: <input"):
+            assert any(fault.startswith(kind) for fault in faults(page)), kind
+    finally:
+        page.look(1200)
+        page.open((FOLDER / "index.html").as_uri())
+
+
+def test_numbers_are_reached_by_keyboard(page: Page) -> None:
+    """Tab reaches one number of the table, and arrow keys the others, whose windows are drawn."""
+    page.run("load('#operator=AveragePool&sizes=30,9&kernel=3,3&strides=1,2&pads=1,1,1,1')")
+    stops = "[...document.querySelectorAll('#picture [tabindex=\"0\"]')].map(each => each.dataset.at)"
+    assert page.run(stops) == ["0,0"]
+    page.run("byId('auto_pad').focus()")
+    page.run("document.querySelector('#picture [tabindex=\"0\"]').focus()")
+    press = """(key => {
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+        return [document.activeElement.dataset.at, settings.window?.join(), document.activeElement.ariaLabel];
+    })"""
+    assert page.run(f"{press}('ArrowRight')") == ["0,1", "0,1", "window [0, 1]: 6"]
+    for row in (1, 2, 3, 4, 26):  # the rows between are left out
+        assert page.run(f"{press}('ArrowDown')")[:2] == [f"{row},1"] * 2
+    assert page.run(f"{press}('ArrowUp')")[0] == "4,1"
+    for column in (0, 0):  # the border
+        assert page.run(f"{press}('ArrowLeft')")[:2] == [f"4,{column}"] * 2
+    assert "4,0" in page.run("[...document.querySelectorAll('#picture [data-window]')].map(each => each.dataset.window)")
+    assert page.run(stops) == ["4,0"]
 
 
 # Its facts
