@@ -1,6 +1,8 @@
 """
 Links of pages that also work on a forge: those to files outside docs/ lead to the repository.
 
+Links that have the name of a file as their text, which suits a clone, get the title of its page.
+
 A file that a page of the site includes is written for its own folder, so its links are rewritten as well. Folders of
 plain HTML are copied into the site, and links to them stay as they are.
 """
@@ -19,6 +21,7 @@ SITE = {"CHANGELOG.md": "project/changelog.md", "CONTRIBUTING.md": "project/cont
 PLAIN = ("explorer",)  # folders of plain HTML, if there are any
 TO_PLAIN = re.compile(rf"\[([^\]]+)\]\(((?:\.\./)*(?:{'|'.join(PLAIN)})/[^)\s]*)\)")
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)")
+NAMED = re.compile(r"\[[\w/.-]+\.md\](?=\((?!https?:)([^)#\s]+\.md))")
 OURS = re.compile(rf"(\]\(){HOME}/(?:blob|tree)/main/((?:docs/|CHANGELOG|CONTRIBUTING)[^)#\s]*\.md)")
 BLOCK = re.compile(r"^(```python\n(?:(?!```).*\n)*?.+)\n\n```$", re.MULTILINE)  # an empty line, which ends a doctest
 PAGES = re.compile(rf"{HOME}/blob/main/docs/([\w/.-]+)\.md")
@@ -42,7 +45,14 @@ def resolved(text: str, folder: Path, page: Path) -> str:
 
     text = TO_PLAIN.sub(r'<a href="\2">\1</a>', text)
     text = LINK.sub(lambda link: link[1] + target(Path(os.path.normpath(folder / link[2])), link[2]), text)
-    return OURS.sub(lambda link: link[1] + target(ROOT / link[2], link[2]), text)
+    text = OURS.sub(lambda link: link[1] + target(ROOT / link[2], link[2]), text)
+    return NAMED.sub(lambda link: title_of(page.parent / link[1]) or link[0], text)
+
+
+def title_of(page: Path) -> str:
+    """The title of a page up to a colon, in brackets, if there is such a page."""
+    heading = re.search(r"^# ([^:\n]+)", page.read_text(encoding="utf-8"), re.MULTILINE) if page.exists() else None
+    return f"[{heading[1]}]" if heading else ""
 
 
 def read(app: Any, name: str, source: list[str]) -> None:

@@ -110,6 +110,8 @@ def test_the_api_page_has_every_public_name(pages: dict[str, str]) -> None:
     ("[a](images/windows.svg)", "[a](../images/windows.svg)"),
     ("[a](https://example.org/b.md) [b](#c)", "[a](https://example.org/b.md) [b](#c)"),
     ("[a](missing.txt)", "[a](missing.txt)"),
+    ("[c-api.md](c-api.md#limits)", "[Without the GIL](../c-api.md#limits)"),
+    ("[SECURITY.md](../SECURITY.md)", "[SECURITY.md](HOME/blob/main/SECURITY.md)"),
     ("[a](explorer/index.html)", '<a href="explorer/index.html">a</a>'),
 ])
 def test_links_of_pages_are_those_of_the_site(written: str, expected: str) -> None:
