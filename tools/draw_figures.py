@@ -182,8 +182,9 @@ def threads() -> Figure:
     ax.set_yticks([1, 1.5, 2, 2.5], ["1x", "1.5x", "2x", "2.5x"])
     plain(ax.xaxis)
     ax.legend(loc="lower right", fontsize=9, bbox_to_anchor=(1, 0.05))
-    ax.set_title("Speed-up by a second thread, by the size of the input, float32\nPooling layers of about 60 networks,\n"
-                 "two virtual cores of an AMD EPYC (Zen 5, AVX-512)", fontsize=10, loc="left")
+    ax.set_title("Speed-up by a second thread, by the size of the input, float32\n"
+                 "Pooling layers of about 60 networks,\ntwo virtual cores of an AMD EPYC (Zen 5, AVX-512)",
+                 fontsize=10, loc="left")
     return figure
 
 

@@ -23,7 +23,8 @@ mean = onnxpool.global_average_pool(maps).ravel()
 highest = onnxpool.global_max_pool(maps).ravel()
 np.testing.assert_allclose(gem[0], mean, rtol=1e-5)
 
-figure, axes = plt.subplot_mosaic([[0, 1, 2], [3, 3, 3]], figsize=(5.6, 5.2), height_ratios=(1, 1.6), layout="constrained")
+figure, axes = plt.subplot_mosaic([[0, 1, 2], [3, 3, 3]], figsize=(5.6, 5.2), height_ratios=(1, 1.6),
+                                    layout="constrained")
 colours = ("#0072b2", "#d55e00", "#009e73")
 for channel, colour in enumerate(colours):
     axes[channel].imshow(maps[0, channel], cmap="gray")

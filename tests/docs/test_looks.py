@@ -22,8 +22,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("myst_parser", "pydata_sphinx_theme", "sphinx_design", "sphinx_gallery", "matplotlib"):
         pytest.importorskip(name)
     folder = tmp_path_factory.mktemp("site")
-    subprocess.run([sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(ROOT / "docs"), str(folder)], check=True,
-                   timeout=900)
+    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(ROOT / "docs"), str(folder)]
+    subprocess.run(build, check=True, timeout=900)
     return folder
 
 

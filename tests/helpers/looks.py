@@ -1,4 +1,4 @@
-"""What a reader of a page in Chromium would stumble over: text that is cut or pale, pictures and fields without names."""
+"""What readers of a page in Chromium stumble over: text that is cut or pale, pictures and fields without names."""
 
 from chromium import Page
 
@@ -6,12 +6,13 @@ from chromium import Page
 SCRIPT = r"""(() => {
   const faults = [];
   const wide = document.documentElement.clientWidth;
-  const named = (node) => `${node.tagName.toLowerCase()}${node.id && "#" + node.id} ${node.textContent.trim().slice(0, 40)}`;
+  const named = (node) => `${node.tagName.toLowerCase()} ${node.id} ${node.textContent.trim().slice(0, 40)}`;
   const shown = (node) => node.checkVisibility({ visibilityProperty: true }) && node.getBoundingClientRect().width > 1;
   const style = (node) => getComputedStyle(node);
   function* parents(node) { for (let one = node; one; one = one.parentElement) yield one; }
 
-  if (document.documentElement.scrollWidth > wide) faults.push(`the page is ${document.documentElement.scrollWidth} wide`);
+  const needed = document.documentElement.scrollWidth;
+  if (needed > wide) faults.push(`the page is ${needed} wide`);
   for (const node of document.querySelectorAll("main *, header *")) {
     if (!shown(node) || node.closest("svg *")) continue;
     const scrolls = [...parents(node.parentElement)].some((one) => style(one).overflowX !== "visible");
@@ -33,7 +34,8 @@ SCRIPT = r"""(() => {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const node = texts.currentNode.parentElement;
-    if (!texts.currentNode.data.trim() || !shown(node) || node.closest("svg, script, style, [disabled], label:has(:disabled)")) continue;
+    if (!texts.currentNode.data.trim() || !shown(node)) continue;
+    if (node.closest("svg, script, style, :disabled, label:has(:disabled)")) continue;
     const ground = ["Canvas", ...[...parents(node)].reverse().map((one) => style(one).backgroundColor)];
     const [low, high] = [paint(ground), paint([...ground, style(node).color])].map(luminance).sort((a, b) => a - b);
     const size = parseFloat(style(node).fontSize);
