@@ -105,7 +105,7 @@ def speed() -> Figure:
     ax.set_xticks(range(len(DTYPES)), DTYPES)
     ax.set_title(f"Speed-up over the fastest peer,\n{MACHINE}\nA dot for each pooling layer of about 60 networks; "
                  "bars are medians", fontsize=10, loc="left")
-    ax.legend(loc="upper left", fontsize=9)
+    ax.legend(loc="upper left", fontsize=9, markerscale=2)
     return figure
 
 

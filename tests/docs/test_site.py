@@ -137,8 +137,8 @@ def test_the_figures_show_the_committed_data() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     pages = (ROOT / "docs" / "performance.md").read_text("utf-8") + (ROOT / "README.md").read_text("utf-8")
-    assert sorted(re.findall(r"images/figures/(\w+)\.svg", pages)) == sorted(
-        path.stem for path in (ROOT / "docs" / "images" / "figures").glob("*.svg"))
+    assert set(re.findall(r"images/figures/(\w+)\.svg", pages)) == {
+        path.stem for path in (ROOT / "docs" / "images" / "figures").glob("*.svg")}
 
 
 @pytest.mark.parametrize("script", GALLERY, ids=lambda path: path.stem)
