@@ -31,17 +31,9 @@ PICTURES: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
 )
 
 
-def framed(svg: str) -> str:
-    """A picture on white, with dark text, for dark pages as well, unless it has a ground of its own."""
-    if "currentColor" not in svg:
-        return f"{svg}\n"
-    head, _, rest = svg.partition(">")
-    return f'{head.replace("currentColor", "#222")}>\n<rect width="100%" height="100%" fill="#fff"/>{rest}\n'
-
-
 def drawn(operator: str, attributes: dict[str, Any], shape: tuple[int, ...]) -> str:
     """The picture of an operator for an input of float32."""
-    return framed(getattr(onnxpool, operator)(**attributes).plan(shape, "float32").explain().svg())
+    return f"{getattr(onnxpool, operator)(**attributes).plan(shape, 'float32').explain().svg()}\n"
 
 
 def main() -> int:

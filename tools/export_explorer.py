@@ -86,8 +86,8 @@ def facts() -> dict[str, object]:
                   "operators": [operator for operator in POOLS if operator in row.operators],
                   "before": ".".join(map(str, row.before))} for row in ROWS],
         "pictures": {**{name: getattr(pictures, name) for name in (
-            "WIDTH", "MARGIN", "LINE", "LETTERS", "CELL", "STRIP", "DIGIT", "MOST_CELLS", "MOST_ROWS", "MOST_RESULTS",
-            "IMAGE_AXES", "COLOURS", "BOXES", "DOTS", "CELLS", "SIGNS", "NAMES", "PLAIN_NAMES")},
+            "WIDTH", "MARGIN", "LINE", "LETTERS", "CELL", "STRIP", "DIGIT", "CAPTION", "MOST_CELLS", "MOST_ROWS",
+            "MOST_RESULTS", "IMAGE_AXES", "COLOURS", "BOXES", "DOTS", "CELLS", "SIGNS", "NAMES", "PLAIN_NAMES")},
             "STYLES": {kind: style._asdict() for kind, style in pictures.STYLES.items()}},
     }
 

@@ -5,11 +5,11 @@ import importlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import api_texts as texts
-import draw_concepts
 import generate_api
+import numpy as np
 
 import onnxpool
 from onnxpool import schemas
@@ -42,19 +42,32 @@ FORMULAS = {
 STARRED = re.compile(r"(?<=, )\*(?=(?:spatial|out|ones|bins)\b)")
 TAPS = "Only taps inside the input count: those in the padding are left out."
 
-# The calls whose windows are drawn: attributes and the shape of x.
-DRAWN: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
-    "AveragePool": ({"kernel_shape": 3, "strides": 2, "pads": 1}, (1, 1, 8)),
-    "MaxPool": ({"kernel_shape": 3, "strides": 2, "dilations": 2}, (1, 1, 10)),
-    "MinPool": ({"kernel_shape": 3, "pads": 1, "axes": 0}, (8,)),
-    "LpPool": ({"kernel_shape": 2, "strides": 2}, (1, 1, 8)),
-    "GlobalAveragePool": ({}, (1, 1, 8)),
-    "GlobalMaxPool": ({}, (1, 1, 8)),
-    "GlobalMinPool": ({"axes": 0}, (8,)),
-    "GlobalLpPool": ({}, (1, 1, 8)),
-    "QLinearAveragePool": ({"kernel_shape": 3, "strides": 2, "pads": 1}, (1, 1, 8)),
-    "QLinearGlobalAveragePool": ({}, (1, 1, 8)),
-    "NhwcMaxPool": ({"kernel_shape": 3, "strides": 2}, (1, 8, 1)),
+
+
+class Drawn(NamedTuple):
+    """A call whose picture is drawn: attributes, the shape of x, and further inputs with their dtypes."""
+
+    attributes: dict[str, Any]
+    shape: tuple[int, ...]
+    inputs: tuple[tuple[Any, str], ...] = ()
+
+
+DRAWN = {
+    "AveragePool": Drawn({"kernel_shape": 3, "strides": 2, "pads": 1}, (1, 1, 7, 8)),
+    "MaxPool": Drawn({"kernel_shape": 3, "strides": 2, "dilations": 2}, (1, 1, 9, 10)),
+    "MinPool": Drawn({"kernel_shape": 3, "pads": 1, "axes": (0, 1)}, (5, 6)),
+    "LpPool": Drawn({"kernel_shape": 2, "strides": 2, "ceil_mode": 1}, (1, 1, 5, 8)),
+    "GlobalAveragePool": Drawn({}, (1, 1, 5, 6)),
+    "GlobalMaxPool": Drawn({}, (1, 1, 5, 6)),
+    "GlobalMinPool": Drawn({"axes": (0, 1)}, (5, 6)),
+    "GlobalLpPool": Drawn({}, (1, 1, 5, 6)),
+    "QLinearAveragePool": Drawn({"kernel_shape": 3, "strides": 2, "pads": 1}, (1, 1, 7, 8)),
+    "QLinearGlobalAveragePool": Drawn({}, (1, 1, 5, 6)),
+    "NhwcMaxPool": Drawn({"kernel_shape": 3, "strides": 2}, (1, 7, 9, 1)),
+    "MaxUnpool": Drawn({"kernel_shape": 2, "strides": 2}, (1, 1, 2, 3), (([[[[7, 2, 10], [12, 20, 17]]]], "int64"),)),
+    "MaxRoiPool": Drawn({"pooled_shape": (3, 2)}, (1, 1, 8, 10), (([[0, 1, 0, 7, 6]], "float32"),)),
+    "RoiAlign": Drawn({"output_height": 3, "output_width": 2, "sampling_ratio": 2}, (1, 1, 8, 10),
+                      (([[1, 0.5, 7.5, 7]], "float32"), ([0], "int64"))),
 }
 
 
@@ -135,6 +148,18 @@ def sections(schema: Any) -> Iterator[str]:
         yield f"Dtypes: {', '.join(version.dtypes)}."
 
 
+def picture_of(name: str) -> tuple[str, str]:
+    """A call that explains an operator with a picture of two axes, and the picture."""
+    attributes, shape, inputs = DRAWN[name]
+    dtypes = schemas.ALL_SCHEMAS[name].versions[-1].dtypes
+    dtype = "float32" if "float32" in dtypes else "uint8"
+    given = ", ".join(f"{key}={value!r}" for key, value in attributes.items())
+    further = ", ".join(f"np.array({value!r}, {kind!r})" for value, kind in inputs)
+    plan = getattr(onnxpool, name)(**attributes).plan(shape, dtype)
+    return (f"onnxpool.{name}({given}).plan({shape}, {dtype!r}).explain({further}).svg()",
+            plan.explain(*(np.array(value, kind) for value, kind in inputs)).svg())
+
+
 def operator_page(name: str) -> str:
     """The page of an operator."""
     one = generate_api.Operator(name)
@@ -146,17 +171,12 @@ def operator_page(name: str) -> str:
              + f". Versions: {', '.join(str(version.since) for version in schema.versions)}."]
     if schema.domain == "":
         parts[-1] += f" [Its page in the ONNX documentation](https://onnx.ai/onnx/operators/onnx__{name}.html)."
-    if name in DRAWN:
-        attributes, shape = DRAWN[name]
-        dtype = "float32" if "float32" in schema.versions[-1].dtypes else "uint8"
-        call = ", ".join(f"{key}={value!r}" for key, value in attributes.items())
-        explanation = getattr(onnxpool, name)(**attributes).plan(shape, dtype).explain()
-        file = DOCS / "generated" / "pictures" / f"{name}.svg"
-        file.write_text(draw_concepts.framed(explanation.svg()), encoding="utf-8")
-        parts += [f"![Windows of {name}({call}) over {shape}](../pictures/{name}.svg)",
-                  f"Drawn by `onnxpool.{name}({call}).plan({shape}, {dtype!r}).explain().svg()`."]
-    parts += ["## Formula", f"Along one axis:\n\n```python\n{FORMULAS[name]}\n```" if name in DRAWN else
-              f"```python\n{FORMULAS[name]}\n```"]
+    call, svg = picture_of(name)
+    (DOCS / "generated" / "pictures" / f"{name}.svg").write_text(f"{svg}\n", encoding="utf-8")
+    parts += [f"![The picture that explain draws of {name} over two axes](../pictures/{name}.svg)",
+              f"Drawn by `{call}`."]
+    formula = f"```python\n{FORMULAS[name]}\n```"
+    parts += ["## Formula", formula if DRAWN[name].inputs else f"Along one axis:\n\n{formula}"]
     if "kernel_shape" in schema.versions[-1].attributes and name != "MaxUnpool":
         parts.append(TAPS)
     parts += [prose(texts.NOTES[note]) for note in words.notes]

@@ -736,6 +736,7 @@ const FACTS = {
   "CELL": 20,
   "STRIP": 16,
   "DIGIT": 7,
+  "CAPTION": 108,
   "MOST_CELLS": 16,
   "MOST_ROWS": 8,
   "MOST_RESULTS": 10,

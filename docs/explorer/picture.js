@@ -123,7 +123,7 @@ class Picture {
     const boxes = chosen(pair, cuts, results, this.picked);
     this.padded(cuts, boxes, P.MARGIN + left, y);
     let bottom = y + 2 * P.LINE + cuts[0].cells * P.CELL;
-    let [right, top] = [P.MARGIN + left + cuts[1].cells * P.CELL + 18, y];
+    let [right, top] = [P.MARGIN + Math.max(left + cuts[1].cells * P.CELL, P.CAPTION) + 18, y];
     if (right + margin + Math.max(results[1].cells * cell, P.DIGIT * 13) > P.WIDTH - P.MARGIN) {
       [right, top] = [P.MARGIN, bottom + 10];
     }

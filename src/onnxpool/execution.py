@@ -128,14 +128,25 @@ class Plan(Frozen):
         """
         return self.output_shape
 
-    def explain(self) -> Explanation:
+    def explain(self, *inputs: Any) -> Explanation:
         """
         Describe the plan: its pads, windows and divisors, and the form and route of row-major arrays.
+
+        Parameters
+        ----------
+        *inputs : array_like
+            Inputs of the operator after X, in ONNX order. Only MaxUnpool, MaxRoiPool and RoiAlign describe them: the
+            position of each element, or the bins of each region. Other operators ignore them.
 
         Returns
         -------
         Explanation
             String with a method `to_dict` that returns the same as data.
+
+        Raises
+        ------
+        PoolError, PoolTypeError
+            If MaxUnpool, MaxRoiPool or RoiAlign does not allow the inputs.
 
         Examples
         --------

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from .pictures import Picture, svg
+from .pictures import Drawable, Picture, svg
 from .windows import Axis
 
 MOST_SHOWN = 8  # windows of an axis that are listed individually
@@ -20,7 +20,7 @@ class Explanation(str):
     ----------
     geometry : tuple of str
         Lines of the text that describe windows or regions.
-    picture : Picture
+    picture : Drawable
         Content of the picture that `svg` draws.
 
     Examples
@@ -35,10 +35,10 @@ class Explanation(str):
 
     _facts: dict[str, Any]
     geometry: tuple[str, ...]
-    picture: Picture
+    picture: Drawable
 
     def __new__(cls, text: str, facts: dict[str, Any] | None = None, geometry: Sequence[str] = (),
-                picture: Picture | None = None) -> "Explanation":
+                picture: Drawable | None = None) -> "Explanation":
         explanation = super().__new__(cls, text)
         explanation._facts, explanation.geometry = facts or {}, tuple(geometry)
         explanation.picture = picture or Picture(tuple(text.splitlines()), (), False)

@@ -9,10 +9,10 @@ The explorer's `picture.js` is this module in JavaScript, and draws the same SVG
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from math import gcd, prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from .windows import Axis
@@ -23,6 +23,7 @@ INCH = 72  # pixels, and points
 LINE, LETTERS = 16, {"heading": 54, "caption": 63}  # height of a line of text, and its letters
 CELL, STRIP = 20, 16  # sides of a cell of an image, and of a strip
 DIGIT = 7  # width of a digit at most
+CAPTION = 108  # width of the words above an image at most
 MOST_CELLS = 16  # positions of an axis that are drawn
 MOST_ROWS = 8  # windows of a strip that are drawn
 MOST_RESULTS = 10  # windows of each of two axes whose numbers are shown
@@ -88,6 +89,8 @@ NAMES = {
     "padding": "padding, not counted", "overhang": "overhang of ceil_mode, not counted",
 }
 PLAIN_NAMES = {**NAMES, "padding": "padding", "overhang": "overhang of ceil_mode"}  # where nothing is divided
+
+OUTLINED = ("window", "bin")  # facts of boxes that the legend names
 
 
 class Mark(NamedTuple):
@@ -203,20 +206,12 @@ class Picture(NamedTuple):
         left = DIGIT * len(str(pair[0].size - 1)) + 6
         room = (WIDTH - 2 * MARGIN - left) // CELL
         cuts = [Cut.of(*extent(pair[0]), MOST_CELLS), Cut.of(*extent(pair[1]), min(MOST_CELLS, room))]
-        wide = max(len(str(self.counted(pair[0], i) * self.counted(pair[1], j)))
-                   for i in [*Cut.of(0, pair[0].out, MOST_RESULTS), 0]
-                   for j in [*Cut.of(0, pair[1].out, MOST_RESULTS), 0]) if pair[0].out and pair[1].out else 1
-        cell = max(CELL, DIGIT * wide + 4)
-        margin = 6 + DIGIT * max([len(str(self.counted(pair[0], i))) for i in Cut.of(0, pair[0].out, MOST_RESULTS)],
-                                 default=1)
-        columns = max(1, min(MOST_RESULTS, (WIDTH - 2 * MARGIN - margin) // cell))
-        results = [Cut.of(0, pair[0].out, MOST_RESULTS), Cut.of(0, pair[1].out, columns)]
+        results, cell, margin = table_size([axis.out for axis in pair],
+                                           lambda axis, index: self.counted(pair[axis], index))
         boxes = chosen(pair, cuts, results)
         marks = padded(pair, cuts, boxes, MARGIN + left, y)
         bottom = y + 2 * LINE + cuts[0].cells * CELL
-        right, top = MARGIN + left + cuts[1].cells * CELL + 18, y
-        if right + margin + max(results[1].cells * cell, DIGIT * 13) > WIDTH - MARGIN:
-            right, top = MARGIN, bottom + 10
+        right, top = beside(cuts, results, cell, margin, MARGIN + left, y)
         marks += self.map(pair, results, boxes, cell, right, margin, top)
         bottom = max(bottom, top + 2 * LINE + results[0].cells * CELL)
         notes = [note for (number, axis), cut, result in zip(self.axes, cuts, results, strict=True)
@@ -226,55 +221,95 @@ class Picture(NamedTuple):
 
     def map(self, pair: Sequence[Axis], results: Sequence[Cut], boxes: Sequence[tuple[int, int]], cell: int,
             x: float, margin: float, y: float) -> list[Mark]:
-        """The numbers of all windows as a table of products, whose factors stand at its sides."""
-        marks = [Mark("caption", x, y + 11, text="divisors" if self.divided else "elements in windows")]
-        x, y = x + margin, y + 2 * LINE
-        rows, columns = results
-        marks += [Mark("digit", x + (columns.left(j) + 0.5) * cell, y - 4, text=str(self.counted(pair[1], j)),
-                       data=(("axis", "1"), ("factor", str(j)))) for j in columns]
-        marks += [Mark("index", x - 4, y + rows.left(i) * CELL + 14, text=str(self.counted(pair[0], i)),
-                       data=(("axis", "0"), ("factor", str(i)))) for i in rows]
-        for i in rows:
-            for j in columns:
-                place = x + columns.left(j) * cell, y + rows.left(i) * CELL
-                number = self.counted(pair[0], i) * self.counted(pair[1], j)
-                marks.append(Mark("result", *place, cell, CELL, data=(("at", f"{i},{j}"),)))
-                marks.append(Mark("digit", place[0] + cell / 2, place[1] + 14, text=str(number),
-                                  data=(("result", f"{i},{j}"),)))
-        marks += [Mark("digit", x + (columns.head + 0.5) * cell, y + rows.left(i) * CELL + 14, text="…")
-                  for i in rows if columns.missing]
-        marks += [Mark("digit", x + (columns.left(j) + 0.5) * cell, y + (rows.head + 0.5) * CELL + 4, text="…")
-                  for j in columns if rows.missing]
-        marks += [Mark(BOXES[k], x + columns.left(j) * cell + 2, y + rows.left(i) * CELL + 2, cell - 4, CELL - 4,
-                       data=(("of", f"{i},{j}"),))
-                  for k, (i, j) in enumerate(boxes) if rows.has(i) and columns.has(j)]
-        return marks
+        """The numbers of all windows as a table of products."""
+        factors = [{i: self.counted(axis, i) for i in cut} for axis, cut in zip(pair, results, strict=True)]
+        return table("divisors" if self.divided else "elements in windows", factors, results, boxes, cell, x, margin, y)
 
     def legend(self, marks: Sequence[Mark], y: float) -> tuple[list[Mark], float]:
         """What the kinds of marks mean that are in the picture."""
-        kinds = {mark.kind for mark in marks}
-        names = NAMES if self.divided else PLAIN_NAMES
-        entries = [(kind, names[kind], SIGNS.get(kind, "")) for kind in CELLS if kind in kinds]
-        entries += [(mark.kind, f"window [{value.replace(',', ', ')}]", "") for mark in marks if mark.kind in BOXES
-                    for name, value in mark.data if name == "window"]
-        if kinds & {"tap", "first-tap"}:
-            entries.append(("tap", "tap of a window", ""))
-        if "outside" in kinds:
-            entries.append(("outside", "tap outside X", ""))
-        made: list[Mark] = []
-        x: float = MARGIN
-        y += 8
-        for kind, name, sign in entries:
-            wide = 20 + 6.5 * len(name) + 8
-            if x + wide > WIDTH - MARGIN and x > MARGIN:
-                x, y = MARGIN, y + 18
-            circle = STYLES[kind].shape == "circle"
-            made.append(Mark(kind, x + 3, y + 3, 8, 8) if circle else Mark(kind, x, y, 14, 14))
-            if sign:
-                made.append(Mark("digit", x + 7, y + 11, text=sign))
-            made.append(Mark("caption", x + 20, y + 11, text=name))
-            x += wide
-        return made, y + 18
+        return legend(marks, NAMES if self.divided else PLAIN_NAMES, y)
+
+
+def legend(marks: Sequence[Mark], names: Mapping[str, str], y: float) -> tuple[list[Mark], float]:
+    """What the kinds of marks mean: those of cells by their names, those of boxes by what they outline, and taps."""
+    kinds = {mark.kind for mark in marks}
+    entries = [(kind, names[kind], SIGNS.get(kind, "")) for kind in CELLS if kind in kinds]
+    entries += [(mark.kind, f"{name} [{value.replace(',', ', ')}]", "") for mark in marks if mark.kind in BOXES
+                for name, value in mark.data if name in OUTLINED]
+    if "window" in kinds and "window" in names:
+        entries.append(("window", names["window"], ""))
+    if kinds & {"tap", "first-tap"}:
+        entries.append(("tap", names.get("tap", "tap of a window"), ""))
+    if "outside" in kinds:
+        entries.append(("outside", names.get("outside", "tap outside X"), ""))
+    made: list[Mark] = []
+    x: float = MARGIN
+    y += 8
+    for kind, name, sign in entries:
+        wide = 20 + 6.5 * len(name) + 8
+        if x + wide > WIDTH - MARGIN and x > MARGIN:
+            x, y = MARGIN, y + 18
+        circle = STYLES[kind].shape == "circle"
+        made.append(Mark(kind, x + 3, y + 3, 8, 8) if circle else Mark(kind, x, y, 14, 14))
+        if sign:
+            made.append(Mark("digit", x + 7, y + 11, text=sign))
+        made.append(Mark("caption", x + 20, y + 11, text=name))
+        x += wide
+    return made, y + 18
+
+
+def table_size(outs: Sequence[int], factor: Callable[[int, int], int]) -> tuple[list[Cut], int, int]:
+    """
+    The rows and columns of a table of products that are shown, the width of a cell, and that of the factors on the
+    left. `factor` is that of an axis and an index.
+    """
+    rows, columns = (Cut.of(0, out, MOST_RESULTS) for out in outs)
+    wide = max(len(str(factor(0, i) * factor(1, j))) for i in [*rows, 0] for j in [*columns, 0]) if all(outs) else 1
+    cell = max(CELL, DIGIT * wide + 4)
+    margin = 6 + DIGIT * max([len(str(factor(0, i))) for i in rows], default=1)
+    return [rows, Cut.of(0, outs[1], max(1, min(MOST_RESULTS, (WIDTH - 2 * MARGIN - margin) // cell)))], cell, margin
+
+
+def beside(cuts: Sequence[Cut], results: Sequence[Cut], cell: int, margin: int, x: float,
+           y: float) -> tuple[float, float]:
+    """Where a table is: beside the image that is there, or below it."""
+    right = max(x + cuts[1].cells * CELL, MARGIN + CAPTION) + 18
+    if right + margin + max(results[1].cells * cell, DIGIT * 13) <= WIDTH - MARGIN:
+        return right, y
+    return MARGIN, y + 2 * LINE + cuts[0].cells * CELL + 10
+
+
+def table(caption: str, factors: Sequence[Mapping[int, int]], results: Sequence[Cut],
+          boxes: Sequence[tuple[int, int]], cell: int, x: float, margin: float, y: float) -> list[Mark]:
+    """A table of products, whose factors stand at its sides."""
+    marks = [Mark("caption", x, y + 11, text=caption)]
+    x, y = x + margin, y + 2 * LINE
+    rows, columns = results
+    marks += [Mark("digit", x + (columns.left(j) + 0.5) * cell, y - 4, text=str(factors[1][j]),
+                   data=(("axis", "1"), ("factor", str(j)))) for j in columns]
+    marks += [Mark("index", x - 4, y + rows.left(i) * CELL + 14, text=str(factors[0][i]),
+                   data=(("axis", "0"), ("factor", str(i)))) for i in rows]
+    for i in rows:
+        for j in columns:
+            place = x + columns.left(j) * cell, y + rows.left(i) * CELL
+            marks.append(Mark("result", *place, cell, CELL, data=(("at", f"{i},{j}"),)))
+            marks.append(Mark("digit", place[0] + cell / 2, place[1] + 14, text=str(factors[0][i] * factors[1][j]),
+                              data=(("result", f"{i},{j}"),)))
+    marks += gaps(results, cell, x, y)
+    marks += [Mark(BOXES[k], x + columns.left(j) * cell + 2, y + rows.left(i) * CELL + 2, cell - 4, CELL - 4,
+                   data=(("of", f"{i},{j}"),))
+              for k, (i, j) in enumerate(boxes) if rows.has(i) and columns.has(j)]
+    return marks
+
+
+def gaps(cuts: Sequence[Cut], cell: float, x: float, y: float) -> list[Mark]:
+    """Dots where rows and columns are left out."""
+    rows, columns = cuts
+    marks = [Mark("digit", x + (columns.head - columns.low + 0.5) * cell, y + rows.left(row) * CELL + 14, text="…")
+             for row in rows if columns.missing]
+    middle = y + (rows.head - rows.low + 0.5) * CELL + 4
+    return marks + [Mark("digit", x + (columns.left(column) + 0.5) * cell, middle, text="…")
+                    for column in columns if rows.missing]
 
 
 def texts(kind: str, lines: Sequence[str], y: float) -> tuple[list[Mark], float]:
@@ -352,11 +387,20 @@ def chosen(pair: Sequence[Axis], cuts: Sequence[Cut], results: Sequence[Cut]) ->
 def padded(pair: Sequence[Axis], cuts: Sequence[Cut], boxes: Sequence[tuple[int, int]], x: float,
            y: float) -> list[Mark]:
     """The cells of an image and its padding, and the outlines of windows."""
-    rows, columns = cuts
-    marks = [Mark("caption", MARGIN, y + 11, text="X with its padding")]
-    y += 2 * LINE
     kinds = [{place: cell_of(axis, place) for place in cut} for axis, cut in zip(pair, cuts, strict=True)]
     ends = [[place for place in (0, axis.size - 1) if cut.has(place)] for axis, cut in zip(pair, cuts, strict=True)]
+    marks = cells("X with its padding", kinds, ends, cuts, x, y)
+    for k, window in enumerate(boxes):
+        marks += box(pair, cuts, window, k, x, y + 2 * LINE)
+    return marks
+
+
+def cells(caption: str, kinds: Sequence[Mapping[int, str]], ends: Sequence[Sequence[int]], cuts: Sequence[Cut],
+          x: float, y: float) -> list[Mark]:
+    """An image of cells, with numbers at its ends. A cell is of the later one of its row's and its column's kinds."""
+    rows, columns = cuts
+    marks = [Mark("caption", MARGIN, y + 11, text=caption)]
+    y += 2 * LINE
     marks += [Mark("digit", min(x + (columns.left(place) + 0.5) * CELL, WIDTH - MARGIN - DIGIT * len(str(place)) / 2),
                    y - 4, text=str(place), data=(("column", str(place)),)) for place in dict.fromkeys(ends[1])]
     marks += [Mark("index", x - 4, y + rows.left(place) * CELL + 14, text=str(place), data=(("row", str(place)),))
@@ -369,14 +413,7 @@ def padded(pair: Sequence[Axis], cuts: Sequence[Cut], boxes: Sequence[tuple[int,
                                       data=(("cell", f"{row},{column}"),)))
     marks += [Mark("digit", mark.x + CELL / 2, mark.y + 14, text=SIGNS[mark.kind])
               for mark in marks if mark.kind in SIGNS]
-    marks += [Mark("digit", x + (columns.head - columns.low + 0.5) * CELL, y + rows.left(row) * CELL + 14, text="…")
-              for row in rows if columns.missing]
-    middle = y + (rows.head - rows.low + 0.5) * CELL + 4
-    marks += [Mark("digit", x + (columns.left(column) + 0.5) * CELL, middle, text="…")
-              for column in columns if rows.missing]
-    for k, window in enumerate(boxes):
-        marks += box(pair, cuts, window, k, x, y)
-    return marks
+    return marks + gaps(cuts, CELL, x, y)
 
 
 def box(pair: Sequence[Axis], cuts: Sequence[Cut], window: tuple[int, int], k: int, x: float, y: float) -> list[Mark]:
@@ -460,7 +497,18 @@ def row_of(number: int, axis: Axis, index: int, cut: Cut, x: float, y: float) ->
     return marks
 
 
-def svg(picture: Picture) -> str:
+class Drawable(Protocol):
+    """What all pictures have: lines of text, whose first one is the title, and marks with their height."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Lines of text."""
+
+    def drawing(self) -> tuple[list[Mark], float]:
+        """All marks, in the order in which they are drawn, and the height."""
+
+
+def svg(picture: Drawable) -> str:
     """A picture as SVG source. It looks the same on every page, and dark where the reader prefers that."""
     from html import escape  # slow to import
 
@@ -514,7 +562,7 @@ def dark_rules() -> str:
     return f"@media (prefers-color-scheme:dark){{{''.join(rules)}}}"
 
 
-def plot(picture: Picture, ax: Any = None) -> Any:
+def plot(picture: Drawable, ax: Any = None) -> Any:
     """Draw a picture on matplotlib axes, or on those of a new figure, which is as large as the picture."""
     try:
         from matplotlib import colors, patches
@@ -551,7 +599,7 @@ def plot(picture: Picture, ax: Any = None) -> Any:
     return ax
 
 
-def png(picture: Picture, file: str) -> None:
+def png(picture: Drawable, file: str) -> None:
     """Write a picture as PNG, with twice as many pixels along each side."""
     try:
         from matplotlib.figure import Figure

@@ -60,6 +60,19 @@ def test_the_page_of_an_operator_has_a_section_for_each_version(pages: dict[str,
         assert f"Dtypes: {', '.join(version.dtypes)}." in section
 
 
+@pytest.mark.parametrize("name", schemas.ALL_SCHEMAS)
+def test_the_page_of_an_operator_has_a_picture_of_two_axes(pages: dict[str, str], name: str) -> None:
+    """The call that the page shows draws it, with a row and a column of cells at least."""
+    found = re.search(r"!\[.*\]\(\.\./pictures/(\w+)\.svg\)\n\nDrawn by `(.*)`\.", pages[f"operators/{name}.md"])
+    assert found is not None
+    assert found[1] == name
+    drawn = eval(found[2], {"np": np, "onnxpool": onnxpool})
+    file = module("pages").DOCS / "generated" / "pictures" / f"{name}.svg"
+    assert file.read_text(encoding="utf-8") == f"{drawn}\n"
+    cells = re.findall(r'data-cell="(-?\d+),(-?\d+)"', drawn)
+    assert all(len(set(numbers)) > 1 for numbers in zip(*cells, strict=True))
+
+
 def test_the_page_of_an_operator_says_what_changed(pages: dict[str, str]) -> None:
     """New attributes, dtypes and outputs are named, and a version that only changed the text says so."""
     page = pages["operators/MaxPool.md"]

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ import hypothesis.strategies as st
 import numpy as np
 import oracle
 import pytest
+from drawn import SVG, Shown, check_frame, marks_of
 from hypothesis import given, settings
 
 import onnxpool
@@ -45,47 +46,7 @@ HUGE: dict[str, Any] = {
     "gaps": onnxpool.AveragePool(kernel_shape=2, dilations=10**6, pads=10**5).plan((1, 1, 10**7, 10**8), "float32"),
 }
 EVERY = {**PLANS, **OTHERS, **{f"huge {name}": plan for name, plan in HUGE.items()}}
-SVG = "{http://www.w3.org/2000/svg}"
 TIMES = "\N{MULTIPLICATION SIGN}"
-
-
-class Shown(NamedTuple):
-    """A mark as a reader of the SVG finds it."""
-
-    kind: str
-    shape: str
-    text: str
-    data: dict[str, str]
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def numbers(self, name: str) -> tuple[int, ...]:
-        """The facts of this name, as integers."""
-        return tuple(map(int, self.data[name].split(",")))
-
-    def covers(self, other: "Shown") -> bool:
-        """Whether the middle of another mark is inside."""
-        x, y = (other.left + other.right) / 2, (other.top + other.bottom) / 2
-        return self.left < x < self.right and self.top < y < self.bottom
-
-
-def marks_of(text: str) -> Iterator[Shown]:
-    """The marks of a picture."""
-    for group in ElementTree.fromstring(text).findall(f"{SVG}g"):
-        for mark in group:
-            facts = {name: float(value) for name, value in mark.attrib.items() if not name.startswith("data-")}
-            data = {name[5:]: value for name, value in mark.attrib.items() if name.startswith("data-")}
-            shape = mark.tag.removeprefix(SVG)
-            if shape == "circle":
-                x, y, r = facts["cx"], facts["cy"], facts["r"]
-                sides = x - r, y - r, x + r, y + r
-            elif shape == "rect":
-                sides = facts["x"], facts["y"], facts["x"] + facts["width"], facts["y"] + facts["height"]
-            else:
-                sides = facts["x"], facts["y"], facts["x"], facts["y"]
-            yield Shown(group.attrib["class"], shape, mark.text or "", data, *sides)
 
 
 # The truth about an axis, from the oracle
@@ -263,30 +224,6 @@ def check_strips(marks: Sequence[Shown], truths: Sequence[Truth], divided: bool)
     expected = [[truth.number(i, True) for truth in truths] for i in (0, -1)] if divided and len(truths) > 1 else []
     assert [(list(map(int, factors.split(f" {TIMES} "))), int(value)) for factors, value in products] == [
         (factors, prod(factors)) for factors in expected]
-
-
-def check_frame(text: str) -> None:
-    """The picture has a title, and fits its frame, and its frame fits a telephone."""
-    root = ElementTree.fromstring(text)
-    width, height = (float(root.attrib[name]) for name in ("width", "height"))
-    assert root.attrib["viewBox"] == f"0 0 {width:g} {height:g}"
-    assert width <= 390
-    assert "max-width:100%" in root.attrib["style"]
-    assert root.attrib["role"] == "img"
-    (title,) = root.findall(f"{SVG}title")
-    assert root.attrib["aria-label"] == title.text
-    styles = {group.attrib["class"]: group.attrib for group in root.findall(f"{SVG}g")}
-    for mark in marks_of(text):
-        left, right = mark.left, mark.right
-        if mark.shape == "text":
-            letters = len(mark.text) * float(styles[mark.kind]["font-size"]) * (
-                0.53 if mark.kind == "caption" else 0.56)  # of DejaVu Sans, which is wide; digits are wider
-            side = styles[mark.kind].get("text-anchor", "start")
-            left, right = left - letters * {"start": 0, "middle": 0.5, "end": 1}[side], right + letters * {
-                "start": 1, "middle": 0.5, "end": 0}[side]
-        assert left >= 0
-        assert right <= width
-        assert 0 <= mark.top <= mark.bottom <= height
 
 
 def check_legend(marks: Sequence[Shown], divided: bool) -> None:

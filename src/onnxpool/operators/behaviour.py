@@ -316,16 +316,16 @@ class Scatter(OneResult):
 
     __slots__ = ()
 
-    def _addressed(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The spatial shape that indices address."""
-        from ..planning.unpooling import inferred_sizes
+    def _undone(self, shape: tuple[int, ...]) -> tuple[Axis, ...]:
+        """The windows of the max-pool that is undone."""
+        from ..planning.unpooling import inferred_windows
 
-        return inferred_sizes(self.label, self._values, *self._spatial(shape))
+        return inferred_windows(self.label, self._values, *self._spatial(shape))
 
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return with_spatial(shape, self._addressed(shape), self.channels_last)
+        return with_spatial(shape, tuple([axis.size for axis in self._undone(shape)]), self.channels_last)
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
         from ..planning.unpooling import UnpoolPlan
 
-        return UnpoolPlan(self, shape, dtype, addressed=self._addressed(shape))
+        return UnpoolPlan(self, shape, dtype, undone=self._undone(shape))

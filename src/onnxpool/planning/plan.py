@@ -51,7 +51,7 @@ class Reducing(Cuttable):
 
     __slots__ = ()
 
-    def explain(self) -> Explanation:
+    def explain(self, *inputs: Any) -> Explanation:
         """As `Plan.explain` describes, with form and route."""
         dtypes = self.dtype.name, self.result_dtype.name
         return explain(self.label, dtypes, self.shape, self.output_shape, self._geometry(),

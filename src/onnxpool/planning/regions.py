@@ -13,9 +13,12 @@ from ..windows import check_sizes
 from .layout import memory_order
 
 if TYPE_CHECKING:
-    from ..kernels.other.regions import pool_regions
+    from ..explain import Explanation
+    from ..kernels.other.regions import bins_along, pool_regions
+    from ..pictures_of_regions import Region
 else:
-    pool_regions = kernels.compiled("other.regions").pool_regions
+    bins_along, pool_regions = (getattr(kernels.compiled("other.regions"), name)
+                                for name in ("bins_along", "pool_regions"))
 
 MOST_REACH = 2.0**31  # maximum magnitude of a corner or side in elements, which 32 bits must hold after rounding
 TAPS = 4  # elements of a sample
@@ -50,6 +53,72 @@ class RegionPlan(Plan):
         return [f"for each region, corners times {scale:g}{less}: {height} x {width} bins, "
                 f"each {taken} of {what}{dense}"]
 
+    def explain(self, *inputs: Any) -> "Explanation":
+        """As `Plan.explain` describes. Without inputs, the picture shows the region that is the first image."""
+        from ..explain import MOST_SHOWN, Explanation, explain
+        from ..pictures_of_regions import RegionPicture, region_facts, region_lines
+
+        regions = self._divided(*self._checked_regions(self._further(inputs))) if inputs else []
+        lines = self._geometry()
+        for number, region in enumerate(regions[:MOST_SHOWN]):
+            lines += region_lines(number, region, self._spatial_axes, MOST_SHOWN)
+        if len(regions) > MOST_SHOWN:
+            lines.append(f"{len(regions) - MOST_SHOWN} more region{'s' * (len(regions) > MOST_SHOWN + 1)}")
+        made = explain(self.label, (self.dtype.name, self.result_dtype.name), self.shape,
+                       self.result_shape(*inputs) if inputs else self.output_shape, lines)
+        facts = made.to_dict()
+        if inputs:
+            facts["regions"] = [region_facts(region, self._spatial_axes) for region in regions]
+        shown = regions or self._whole_image()
+        picture = RegionPicture(made.picture.lines[:1], shown[0], len(regions), self._spatial_axes) if shown else None
+        return Explanation(made, facts, made.geometry, picture)
+
+    @property
+    def _spatial_axes(self) -> tuple[int, int]:
+        return (1, 2) if self.channels_last else (2, 3)
+
+    def _whole_image(self) -> "list[Region]":
+        """The region that is the first image, unless there is none or it exceeds a limit."""
+        height, width = (self.shape[axis] for axis in self._spatial_axes)
+        scale = self.regions.scale
+        last = 0 if self._align else 1  # corners of MaxRoiPool are in the region
+        with np.errstate(over="ignore"):
+            corners = np.array([[0, 0, (width - last) / scale, (height - last) / scale]],
+                               np.float64 if self.dtype == np.float64 else np.float32)
+        if self.shape[0] == 0 or not np.isfinite(corners).all():
+            return []
+        try:
+            return self._divided(corners, np.zeros(1, np.int64))
+        except PoolError:
+            return []
+
+    def _divided(self, corners: Array, images: Array) -> "list[Region]":
+        """Regions with their bins, as the loops find them."""
+        from ..pictures_of_regions import Bin, Region, Sample
+
+        down, across = self._spatial_axes
+        sizes = self.shape[down], self.shape[across]
+
+        def along(k: int, corners: list[float]) -> tuple[Bin, ...]:
+            """The bins of a region along an axis."""
+            bins = bins_along(self.regions, corners[1 - k], corners[3 - k], self.regions.pooled[k], sizes[k], grid,
+                              wide)
+            return tuple([Bin(begin, end, *(tuple([Sample(*one) for one in samples]) for samples in rest))
+                          for begin, end, *rest in bins])
+
+        wide = corners.dtype == np.float64
+        with kernels.cpu.DefaultFloats():
+            self._check_reach(corners)
+            grid = self._samples(corners)[1] if self._align else 1
+            return [Region(image, tuple(four), sizes, (along(0, four), along(1, four)))
+                    for image, four in zip(images.tolist(), corners.tolist(), strict=True)]
+
+    def _checked_regions(self, inputs: tuple[Any, ...]) -> tuple[Array, Array]:
+        """The corners of all regions, and the images that they are in."""
+        rois = self._rois(inputs[0])
+        images = self._images(inputs[1], len(rois)) if self._align else self._image_column(rois[:, 0])
+        return np.require(rois[:, -4:], requirements=["C", "A"]), images
+
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
         """One result for each region."""
         return len(self._rois(self._further(inputs)[0])), *self.output_shape[1:]
@@ -60,10 +129,8 @@ class RegionPlan(Plan):
         align = self._align
         inputs = self._further(inputs)
         x = self._checked(x)
-        rois = self._rois(inputs[0])
-        images = self._images(inputs[1], len(rois)) if align else self._image_column(rois[:, 0])
-        corners = np.require(rois[:, -4:], requirements=["C", "A"])
-        shape = (len(rois), *self.output_shape[1:])
+        corners, images = self._checked_regions(inputs)
+        shape = (len(corners), *self.output_shape[1:])
         with kernels.cpu.DefaultFloats():
             self._check_reach(corners)
             samples, grid = self._samples(corners) if align else (None, 1)

@@ -1,7 +1,7 @@
 """The plan of MaxUnpool, which scatters maxima back to the positions that indices give."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,13 +10,20 @@ from ..arrays import Array, allocate, as_array, check_out, delivered
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..kernels.other.unpool import unpool
-from ..windows import check_sizes, per_axis, with_spatial
+from ..windows import Axis, check_sizes, per_axis, with_spatial
+
+if TYPE_CHECKING:
+    from ..explain import Explanation
 
 MOST_WINDOWS = 2**40  # elements of a result; no machine has the memory for more
 
 
-def inferred_sizes(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], first: int) -> tuple[int, ...]:
-    """The spatial shape that indices address: (size - 1) * stride + kernel, less the pads."""
+def inferred_windows(label: str, attributes: dict[str, Any], sizes: tuple[int, ...], first: int) -> tuple[Axis, ...]:
+    """
+    The windows of the max-pool that is undone, over the spatial shape that indices address.
+
+    Its sizes are (size - 1) * stride + kernel, less the pads.
+    """
     rank = len(sizes)
     kernel = per_axis(label, attributes, "kernel_shape", rank)
     strides = per_axis(label, attributes, "strides", rank)
@@ -32,22 +39,60 @@ def inferred_sizes(label: str, attributes: dict[str, Any], sizes: tuple[int, ...
         raise PoolError(f"{label}: strides={strides} and kernel_shape={kernel} make a result of spatial shape {out}, "
                         f"more than {MOST_WINDOWS} elements; lower strides or kernel_shape",
                         label, "strides", value=strides)
-    return out
+    return tuple([Axis(out[i], size, kernel[i], strides[i], 1, (pads[i], pads[i + rank]))
+                  for i, size in enumerate(sizes)])
 
 
 class UnpoolPlan(Plan):
     """The plan of MaxUnpool; `addressed` is the spatial shape that indices address."""
 
-    __slots__ = ("addressed", "output_shape")
+    __slots__ = ("addressed", "output_shape", "undone")
 
     addressed: tuple[int, ...]
+    undone: tuple[Axis, ...]  # windows over the addressed shape
 
-    def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], addressed: tuple[int, ...]) -> None:
-        super().__init__(operator, shape, dtype, addressed=addressed,
+    def __init__(self, operator: Any, shape: tuple[int, ...], dtype: np.dtype[Any], undone: tuple[Axis, ...]) -> None:
+        addressed = tuple([axis.size for axis in undone])
+        super().__init__(operator, shape, dtype, addressed=addressed, undone=undone,
                          output_shape=with_spatial(shape, addressed, operator.channels_last))
 
     def _geometry(self) -> list[str]:
         return [f"indices address {self.addressed}"]
+
+    def explain(self, *inputs: Any) -> "Explanation":
+        """As `Plan.explain` describes. With indices, the picture shows where the elements of the first plane go."""
+        from ..explain import Explanation, explain
+        from ..pictures_of_unpooling import UnpoolPicture
+
+        shape = self.result_shape(*inputs) if inputs else self.output_shape
+        made = explain(self.label, (self.dtype.name, self.result_dtype.name), self.shape, shape, self._geometry())
+        facts = made.to_dict()
+        first = 1 if self.channels_last else 2
+        arrivals = None
+        if inputs:
+            places = self._places(inputs[0])
+            inner = (self.output_shape[0], self.output_shape[-1 if self.channels_last else 1], *self.addressed)
+            facts["places"] = np.stack(np.unravel_index(places, inner), axis=-1).tolist()
+            arrivals = self._arrivals(places)
+        sizes = shape[first:first + len(self.undone)]
+        picture = UnpoolPicture(made.picture.lines, tuple(enumerate(self.undone, first)), sizes, arrivals)
+        return Explanation(made, facts, made.geometry, picture)
+
+    def _places(self, given: Any) -> Array:
+        """The checked indices, flat, in the order of N, C and the spatial axes."""
+        indices = self._indices(given)
+        flat = np.moveaxis(indices, -1, 1).ravel() if self.channels_last else indices.ravel()
+        bad = np.flatnonzero((flat < 0) | (flat >= math.prod(self.output_shape)))
+        if len(bad):
+            raise self._bad_index(indices, int(bad[0]))
+        return flat
+
+    def _arrivals(self, places: Array) -> Array:
+        """For each position of the first plane, the number of the element of X that goes there, or -1."""
+        numbers = np.full(math.prod(self.addressed), -1, np.int64)
+        here = np.flatnonzero(places < numbers.size)
+        numbers[places[here]] = here  # of elements with the same index, the last one wins, here as in the loops
+        return numbers.reshape(self.addressed)
 
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
         """The given shape, or by default the one that indices address."""

@@ -91,24 +91,32 @@ cdef void add_weight(Bins* bins, Py_ssize_t b, Py_ssize_t* count, Py_ssize_t at,
     count[0] += 1
 
 
+cdef inline bint interpolated(real_t place, Py_ssize_t size, Py_ssize_t* low, Py_ssize_t* high,
+                              real_t* part) noexcept nogil:
+    """The two elements beside a sample, and the weight of the second one. False outside the plane."""
+    if place < -1 or place > size:
+        return False
+    place = max(place, <real_t> 0)
+    if place >= size - 1:
+        low[0] = high[0] = size - 1
+        part[0] = 0
+    else:
+        low[0] = <Py_ssize_t> place
+        high[0] = low[0] + 1
+        part[0] = place - low[0]
+    return True
+
+
 cdef void add_sample(Bins* bins, Py_ssize_t b, Py_ssize_t* count, real_t place, Py_ssize_t size,
                      bint pairs) noexcept nogil:
     """A sample between two elements. Outside the plane, it has no weight."""
     cdef Py_ssize_t low, high
     cdef real_t part
-    if place < -1 or place > size:
+    if not interpolated(place, size, &low, &high, &part):
         if pairs:
             bins.taps[count[0]] = Tap(0, 0, 0, 0)
             count[0] += 1
         return
-    place = max(place, <real_t> 0)
-    if place >= size - 1:
-        low = high = size - 1
-        part = 0
-    else:
-        low = <Py_ssize_t> place
-        high = low + 1
-        part = place - low
     if pairs:
         bins.taps[count[0]] = Tap(low, high, <real_t> 1 - part, part)
         count[0] += 1
@@ -123,23 +131,35 @@ cdef inline real_t way_to(real_t bin_size, Py_ssize_t i, Py_ssize_t samples) noe
     return way if fabs(way) < <real_t> INFINITY else (i + <real_t> 0.5) / samples * bin_size
 
 
-cdef void align_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
-                     Py_ssize_t size) noexcept nogil:
-    cdef real_t scale = <real_t> job.scale, offset = <real_t> job.offset, length, bin_size
-    cdef Py_ssize_t b, i, count = 0, samples = job.sampling
-    begin = begin * scale - offset
+cdef inline Py_ssize_t cut_samples(const Regions* job, real_t begin, real_t end, Py_ssize_t pooled, real_t* start,
+                                   real_t* bin_size) noexcept nogil:
+    """Where the first bin starts, and the length of a bin. The result is the number of its samples along the axis."""
+    cdef real_t scale = <real_t> job.scale, offset = <real_t> job.offset, length
+    start[0] = begin * scale - offset
     end = end * scale - offset
-    length = end - begin
+    length = end - start[0]
     if job.at_least_one:
         length = max(length, <real_t> 1)
-    bin_size = length / pooled
+    bin_size[0] = length / pooled
     if job.sampling == 0:
-        samples = <Py_ssize_t> max(<real_t> 0, min(<real_t> job.grid_limit, <real_t> ceil(bin_size)))
+        return <Py_ssize_t> max(<real_t> 0, min(<real_t> job.grid_limit, <real_t> ceil(bin_size[0])))
+    return job.sampling
+
+
+cdef inline real_t sample_at(real_t start, real_t bin_size, Py_ssize_t b, Py_ssize_t i,
+                             Py_ssize_t samples) noexcept nogil:
+    """The place of sample i of bin b."""
+    return start + b * bin_size + way_to(bin_size, i, samples)
+
+
+cdef void align_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
+                     Py_ssize_t size) noexcept nogil:
+    cdef real_t start, bin_size
+    cdef Py_ssize_t b, i, count = 0, samples = cut_samples(job, begin, end, pooled, &start, &bin_size)
     for b in range(pooled):
         bins.first[b] = count
         for i in range(samples):
-            add_sample(bins, b, &count, begin + b * bin_size + way_to(bin_size, i, samples), size,
-                       job.kind == ALIGN_MAX)
+            add_sample(bins, b, &count, sample_at(start, bin_size, b, i, samples), size, job.kind == ALIGN_MAX)
     bins.first[pooled] = count
     if job.kind == ALIGN_AVG:
         # Divided here, so that no sum overflows unless the mean does.
@@ -147,17 +167,29 @@ cdef void align_bins(Bins* bins, const Regions* job, real_t begin, real_t end, P
             bins.taps[i].weight /= samples
 
 
+cdef inline real_t cut_elements(const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
+                                Py_ssize_t* start) noexcept nogil:
+    """The element at which a region starts. The result is the length of a bin."""
+    cdef real_t scale = <real_t> job.scale
+    cdef Py_ssize_t stop = <Py_ssize_t> round(end * scale)
+    start[0] = <Py_ssize_t> round(begin * scale)
+    return <real_t> max(stop - start[0] + 1, 1) / pooled
+
+
+cdef inline void elements_of(Py_ssize_t start, real_t bin_size, Py_ssize_t b, Py_ssize_t size, Py_ssize_t* low,
+                             Py_ssize_t* high) noexcept nogil:
+    """The elements of bin b: [low, high)."""
+    low[0] = min(max(<Py_ssize_t> floor(b * bin_size) + start, 0), size)
+    high[0] = min(max(<Py_ssize_t> ceil((b + 1) * bin_size) + start, 0), size)
+
+
 cdef void roi_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
                    Py_ssize_t size) noexcept nogil:
-    cdef real_t scale = <real_t> job.scale, bin_size
-    cdef Py_ssize_t b, i, count = 0, start, stop, low, high
-    start = <Py_ssize_t> round(begin * scale)
-    stop = <Py_ssize_t> round(end * scale)
-    bin_size = <real_t> max(stop - start + 1, 1) / pooled
+    cdef Py_ssize_t b, i, count = 0, start, low, high
+    cdef real_t bin_size = cut_elements(job, begin, end, pooled, &start)
     for b in range(pooled):
         bins.first[b] = count
-        low = min(max(<Py_ssize_t> floor(b * bin_size) + start, 0), size)
-        high = min(max(<Py_ssize_t> ceil((b + 1) * bin_size) + start, 0), size)
+        elements_of(start, bin_size, b, size, &low, &high)
         for i in range(low, high):
             bins.taps[count] = Tap(i, i, 1, 0)
             count += 1
@@ -370,6 +402,49 @@ cdef void set_sizes(Regions* job, Py_ssize_t* x_shape, Py_ssize_t* y_shape, bint
                    + (job.height_taps + job.width_taps) * sizeof(Tap) + 5 * job.row + 63) // 64 * 64
 
 
+cdef int set_division(Regions* job, cut, Py_ssize_t grid_limit) except -1:
+    job.kind = {"roi_max": ROI_MAX, "align_avg": ALIGN_AVG, "align_max": ALIGN_MAX}[cut.kind]
+    job.scale, job.offset, job.at_least_one = cut.scale, cut.offset, cut.at_least_one
+    job.sampling, job.grid_limit = cut.sampling, grid_limit
+    return 0
+
+
+cdef list bins_between(const Regions* job, real_t begin, real_t end, Py_ssize_t pooled, Py_ssize_t size):
+    cdef Py_ssize_t b, i, samples, low = 0, high = 0, first
+    cdef real_t start, bin_size, place, part = 0
+    bins = []
+    if job.kind == ROI_MAX:
+        bin_size = cut_elements(job, begin, end, pooled, &first)
+        for b in range(pooled):
+            elements_of(first, bin_size, b, size, &low, &high)
+            bins.append((low, high))
+        return bins
+    samples = cut_samples(job, begin, end, pooled, &start, &bin_size)
+    for b in range(pooled):
+        row = []
+        for i in range(samples):
+            place = sample_at(start, bin_size, b, i, samples)
+            if interpolated(place, size, &low, &high, &part):
+                row.append((place, low, high, part))
+            else:
+                row.append((place, None, None, None))
+        bins.append((start + b * bin_size, start + (b + 1) * bin_size, row))
+    return bins
+
+
+def bins_along(cut, begin, end, Py_ssize_t pooled, Py_ssize_t size, Py_ssize_t grid_limit, bint double_precision):
+    """The bins of a region along an axis of this size, as the loops find them. `cut` is a tuple Regions.
+
+    For MaxRoiPool, a bin is its elements [low, high). For RoiAlign, it is where it starts and ends, and its samples:
+    the place, the two elements beside it, and the weight of the second one, or None for these outside the plane.
+    """
+    cdef Regions job
+    set_division(&job, cut, grid_limit)
+    if double_precision:
+        return bins_between(&job, <double> begin, <double> end, pooled, size)
+    return bins_between(&job, <float> begin, <float> end, pooled, size)
+
+
 def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarray images, Py_ssize_t grid_limit,
                  bint channels_last, int threads):
     """Pool region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r]. `cut` is a tuple Regions.
@@ -384,10 +459,8 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
     cdef char* memory
     cdef Interrupts signals
     cdef Team team
-    job.kind = {"roi_max": ROI_MAX, "align_avg": ALIGN_AVG, "align_max": ALIGN_MAX}[cut.kind]
     job.x, job.y = images_of(x, half, channels_last), images_of(y, half, channels_last)
-    job.scale, job.offset, job.at_least_one = cut.scale, cut.offset, cut.at_least_one
-    job.sampling, job.grid_limit = cut.sampling, grid_limit
+    set_division(&job, cut, grid_limit)
     set_sizes(&job, <Py_ssize_t*> x.shape, <Py_ssize_t*> y.shape, channels_last)
     memset(&signals, 0, sizeof(Interrupts))
     team = enter_team(threads if count > 1 else 1)
