@@ -336,6 +336,23 @@ def test_questions_have_answers(page: Page) -> None:
         assert page.run("byId('error').hidden"), link
 
 
+def test_links_of_other_pages_show_what_they_name(page: Page) -> None:
+    """The page has the settings of the link; what it does not name has no effect."""
+    plain = {"dilations": {1}, "pads": {0}, "auto_pad": "NOTSET", "ceil_mode": 0, "count_include_pad": 0}
+    pages = [text.read_text(encoding="utf-8") for text in (FOLDER.parent / "concepts").glob("*.md")]
+    links = [link for text in pages for link in re.findall(r"\(\.\./explorer/index\.html(#[^)]*)\)", text)]
+    assert len(links) >= 6
+    for link in links:
+        shown = page.run(f"load({json.dumps(link)}); byId('error').hidden ? settings : null")
+        given = dict(part.split("=") for part in link[1:].split("&"))
+        for name, value in plain.items():
+            if name not in given:
+                assert (set(shown[name]) if isinstance(value, set) else shown[name]) == value, (link, name)
+        for name, text in given.items():
+            value = shown[name]
+            assert ",".join(map(str, value if isinstance(value, list) else [value])) == text, (link, name)
+
+
 @pytest.mark.parametrize("link", [
     "", "#sizes=300,300&kernel=99,99&strides=1,1&pads=9,9,9,9", "#sizes=5,5&kernel=99,99",
     "#sizes=9,9,9&kernel=3,3,3&strides=2,2,2&pads=1,1,1,1,1,1"])
