@@ -22,6 +22,7 @@ extensions = [
     "numpydoc",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "keywords",
     "links",
     "pages",
 ]
@@ -56,10 +57,17 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
 }
 
+# `sphinx-build -b linkcheck docs build/links` follows the links to other sites. Links to files of the repository are
+# checked without a network: see tests/project/test_packaging.py.
+linkcheck_ignore = [rf"{HOME}/(?:blob|tree)/main/", rf"{HOME}/security/", r"http://(?:localhost|127\.0\.0\.1)\b"]
+linkcheck_anchors_ignore_for_url = [r"https://github\.com/"]  # which scripts make
+linkcheck_timeout, linkcheck_retries, linkcheck_workers = 30, 3, 2
+
 html_theme = "pydata_sphinx_theme"
 html_title = "onnxpool"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "_site" / "scorer.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

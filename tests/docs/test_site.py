@@ -1,16 +1,15 @@
 """The parts of the documentation site: pages made from the table of versions, pictures, figures and the gallery."""
 
 import ast
-import importlib
 import re
 import runpy
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from site_modules import module
 
 import onnxpool
 from onnxpool import schemas
@@ -19,16 +18,6 @@ pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).parents[2]
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
-
-
-def module(name: str) -> Any:
-    """A module of the site's extensions."""
-    folders = [str(ROOT / "docs" / "_site"), str(ROOT / "tools")]
-    sys.path[:0] = folders
-    try:
-        return importlib.import_module(name)
-    finally:
-        del sys.path[:len(folders)]
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +121,14 @@ def test_links_of_pages_are_those_of_the_site(written: str, expected: str) -> No
     links = module("links")
     page = links.DOCS / "project" / "contributing.md"
     assert links.resolved(written.replace("HOME", links.HOME), links.DOCS, page) == expected.replace("HOME", links.HOME)
+
+
+def test_words_for_the_search_are_those_of_pages() -> None:
+    """Each page that has words exists, and no word is listed twice."""
+    pages = [path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    for page, words in module("keywords").KEYWORDS.items():
+        assert page in pages or page.removeprefix("generated/operators/") in schemas.ALL_SCHEMAS
+        assert sorted(set(words.split())) == sorted(words.split()), page
 
 
 def test_the_pictures_of_concepts_are_drawn_anew() -> None:
