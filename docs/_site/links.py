@@ -10,8 +10,12 @@ plain HTML are copied into the site, and links to them stay as they are.
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from functools import cache
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent
@@ -19,7 +23,9 @@ HOME = "https://github.com/onnxpool/onnxpool"
 SITE = {"CHANGELOG.md": "project/changelog.md", "CONTRIBUTING.md": "project/contributing.md",
         "docs/README.md": "index.md"}  # files that are pages of the site
 PLAIN = ("explorer",)  # folders of plain HTML, if there are any
+LATER = ("benchmarks",)  # folders that are added to the site after it is built
 TO_PLAIN = re.compile(rf"\[([^\]]+)\]\(((?:\.\./)*(?:{'|'.join(PLAIN)})/[^)\s]*)\)")
+LINKED = re.compile(r'<(?:a|img|object)\b[^>]*?\b(?:href|src|data)="([^"]*)"')
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 NAMED = re.compile(r"\[[\w/.-]+\.md\](?=\((?!https?:)([^)#\s]+\.md))")
 OURS = re.compile(rf"(\]\(){HOME}/(?:blob|tree)/main/((?:docs/|CHANGELOG|CONTRIBUTING)[^)#\s]*\.md)")
@@ -81,8 +87,42 @@ def copy_plain(app: Any, exception: Exception | None) -> None:
                 page.write_text(PAGES.sub(r"../\1.html", page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """The anchors of a page."""
+    return frozenset(map(unescape, re.findall(r'\b(?:id|name)="([^"]+)"', page.read_text(encoding="utf-8"))))
+
+
+def broken(site: Path) -> Iterator[tuple[str, str]]:
+    """Pages of a built site, with links to files or anchors that are not there."""
+    for page in sorted(site.rglob("*.html")):
+        if page.relative_to(site).parts[0] in ("_static", *LATER):
+            continue
+        for link in LINKED.findall(page.read_text(encoding="utf-8")):
+            address = urlsplit(unescape(link))
+            target = Path(os.path.normpath(page.parent / unquote(address.path))) if address.path else page
+            folder = os.path.relpath(target, site).partition(os.sep)[0]
+            if address.scheme or address.netloc or folder in LATER:
+                continue
+            # What follows the # in the address of plain HTML is the state of the page.
+            anchor = unquote(address.fragment) if target.suffix == ".html" and folder not in PLAIN else ""
+            if not target.exists() or (anchor and anchor not in anchors(target)):
+                yield page.relative_to(site).as_posix(), link
+
+
+def check_links(app: Any, exception: Exception | None) -> None:
+    """Warn about links within the site that lead nowhere, also those of generated pages and of plain HTML."""
+    from sphinx.util import logging
+
+    if exception is None and app.builder.name == "html":
+        anchors.cache_clear()
+        for page, link in broken(Path(app.outdir)):
+            logging.getLogger(__name__).warning("%s: the link %s leads nowhere", page, link)
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("source-read", read)
     app.connect("build-finished", copy_plain)
+    app.connect("build-finished", check_links, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
