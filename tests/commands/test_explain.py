@@ -114,6 +114,19 @@ def test_a_picture_as_svg(explained, tmp_path):
     assert file.read_text(encoding="utf-8") == PLAN.explain().svg() + "\n"
 
 
+@pytest.mark.parametrize(("arguments", "mark"), [
+    (["RoiAlign", "output_height=2", "output_width=3", "sampling_ratio=2", "--shape", "1,3,6,9"], "data-sample="),
+    (["MaxRoiPool", "pooled_shape=2,3", "--shape", "1,3,6,9"], "data-bin="),
+    (["MaxUnpool", "kernel_shape=2,2", "strides=2,2", "--shape", "1,1,3,4"], "data-index=")])
+def test_a_picture_of_an_operator_with_further_inputs(explained, tmp_path, arguments, mark):
+    """Without these inputs, the picture shows the region that is the first image, or the indices of the first plane."""
+    file = tmp_path / "picture.svg"
+    text = explained(*arguments, "--svg", str(file))
+    picture = file.read_text(encoding="utf-8")
+    assert mark in picture
+    assert f"<title>{text.splitlines()[0].replace('->', '-&gt;')}</title>" in picture
+
+
 def test_a_picture_of_the_node_of_a_model(explained, model, tmp_path, capsys):
     """A model with one node whose sizes are known can be drawn, one with two cannot."""
     file = tmp_path / "windows.svg"
