@@ -53,6 +53,9 @@ class Explanation(str):
         strip of elements for each axis, with the taps of each window below it. Padding that counts, padding that does
         not and the overhang of ceil_mode look different. Long axes are cut in the middle.
 
+        For MaxRoiPool and RoiAlign, it shows the bins of the first region, with their samples, or of the first image if
+        no regions were given. For MaxUnpool, it shows where the elements of the first plane go.
+
         Returns
         -------
         str
@@ -81,7 +84,10 @@ class Explanation(str):
             Values of ``operator``, ``dtype``, ``shape``, ``output_shape`` and ``result_dtype``. Plans that reduce
             windows also have ``axes``, and two entries about row-major arrays: ``form``, the few dimensions that the
             loops see, or None if no loop runs; and ``route``, the names of the steps, as listed by
-            `onnxpool.kernels.routes`.
+            `onnxpool.kernels.routes`. If further inputs were given, plans of MaxRoiPool and RoiAlign have ``regions``:
+            for each one its image, its corners, and its bins along each axis, with their samples. Plans of MaxUnpool
+            have ``places``: for each element of X, in the order of N, C and the spatial axes, its position in the
+            result, in the same order of axes.
 
         Examples
         --------
