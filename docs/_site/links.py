@@ -25,13 +25,13 @@ SITE = {"CHANGELOG.md": "project/changelog.md", "CONTRIBUTING.md": "project/cont
 PLAIN = ("explorer",)  # folders of plain HTML, if there are any
 LATER = ("benchmarks",)  # folders that are added to the site after it is built
 TO_PLAIN = re.compile(rf"\[([^\]]+)\]\(((?:\.\./)*(?:{'|'.join(PLAIN)})/[^)\s]*)\)")
-LINKED = re.compile(r'<(?:a|img|object)\b[^>]*?\b(?:href|src|data)="([^"]*)"')
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 NAMED = re.compile(r"\[[\w/.-]+\.md\](?=\((?!https?:)([^)#\s]+\.md))")
 OURS = re.compile(rf"(\]\(){HOME}/(?:blob|tree)/main/((?:docs/|CHANGELOG|CONTRIBUTING)[^)#\s]*\.md)")
 BLOCK = re.compile(r"^(```python\n(?:(?!```).*\n)*?.+)\n\n```$", re.MULTILINE)  # an empty line, which ends a doctest
 PAGES = re.compile(rf"{HOME}/blob/main/docs/([\w/.-]+)\.md")
 INCLUDE = re.compile(r"^```\{include\} (\S+)\n```$", re.MULTILINE)
+LINKED = re.compile(r'<(?:a|img|object)\b[^>]*?\b(?:href|src|data)="([^"]*)"')
 
 
 def resolved(text: str, folder: Path, page: Path) -> str:
