@@ -1,5 +1,6 @@
 """The overhead around the kernels: the cost of a call and of the import."""
 
+from functools import cached_property
 from itertools import cycle
 
 import numpy as np
@@ -10,16 +11,33 @@ KERNEL = {"kernel_shape": (2, 2), "strides": (2, 2)}
 
 
 class CallOverhead:
-    """Ways to call a pool that is too small to matter: MaxPool 2x2 on 1x3x8x8."""
+    """
+    Ways to call a pool that is too small to matter: MaxPool 2x2 on 1x3x8x8.
 
-    def setup(self):
+    There is no `setup`, because asv would then time single calls, of which a clock takes a tenth.
+    """
+
+    @cached_property
+    def function(self):
         import onnxpool
-        self.x = array((1, 3, 8, 8), "float32")
-        self.function = onnxpool.max_pool
-        self.operator = onnxpool.MaxPool(**KERNEL)
-        self.plan = self.operator.plan(self.x.shape, self.x.dtype)
-        self.out = self.plan(self.x)
-        self.plan(self.x, out=self.out)
+        return onnxpool.max_pool
+
+    @cached_property
+    def operator(self):
+        import onnxpool
+        return onnxpool.MaxPool(**KERNEL)
+
+    @cached_property
+    def plan(self):
+        return self.operator.plan(self.x.shape, self.x.dtype)
+
+    @cached_property
+    def x(self):
+        return array((1, 3, 8, 8), "float32")
+
+    @cached_property
+    def out(self):
+        return self.plan(self.x)
 
     def time_function(self):
         self.function(self.x, (2, 2), strides=(2, 2))
@@ -43,11 +61,16 @@ class CallOverhead:
 class Making:
     """Work that is done once for many calls."""
 
-    def setup(self):
+    heights = cycle(range(2, 4098))  # more shapes than any version caches plans for
+
+    @cached_property
+    def cls(self):
         import onnxpool
-        self.cls = onnxpool.MaxPool
-        self.operator = self.cls(**KERNEL)
-        self.heights = cycle(range(2, 4098))  # more shapes than any version caches plans for
+        return onnxpool.MaxPool
+
+    @cached_property
+    def operator(self):
+        return self.cls(**KERNEL)
 
     def time_operator(self):
         self.cls(**KERNEL)

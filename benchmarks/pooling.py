@@ -1,5 +1,6 @@
 """Time of each operator's workloads, by dtype, layout and threads: prepared plans into preallocated outputs."""
 
+from .once import OneSetup
 from .workloads import BYTES, FLOATS, FURTHER, LAYOUTS, POOLS, SHAPES, WORKLOADS, ZOO, Call
 
 THREADS = ["1", "2"]
@@ -10,10 +11,10 @@ def named(*operators, among=POOLS | FURTHER):
     return [name for name, work in among.items() if work.operator in operators]
 
 
-class _Family:
+class _Family(OneSetup):
     param_names = ("workload", "dtype", "layout", "threads")
 
-    def setup(self, *params):
+    def prepare(self, *params):
         self.call = Call(*params)
 
     def time_plan(self, *params):
@@ -86,7 +87,7 @@ class Zoo(_Family):
 
     params = (list(ZOO), ["float32", "bfloat16", "uint8"], LAYOUTS, ["1"])
 
-    def setup(self, workload, dtype, *params):
+    def prepare(self, workload, dtype, *params):
         if dtype not in WORKLOADS[workload].dtypes:
             raise NotImplementedError(f"{workload} has no {dtype}")  # asv leaves the benchmark out
-        super().setup(workload, dtype, *params)
+        super().prepare(workload, dtype, *params)

@@ -1,0 +1,22 @@
+"""
+Build the wheel of a commit for asv: python benchmarks/build.py SOURCE FOLDER.
+
+Only the loops of the best instruction set of this processor are compiled, which are the ones that run, if the commit
+has an option for that.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def command(source: Path, folder: Path) -> list[str]:
+    """The arguments of pip."""
+    options = source / "meson.options"
+    native = options.is_file() and "instruction_sets" in options.read_text(encoding="utf-8")
+    return [sys.executable, "-m", "pip", "wheel", "--no-deps", f"--wheel-dir={folder}",
+            *["-Csetup-args=-Dinstruction_sets=native"] * native, str(source)]
+
+
+if __name__ == "__main__":
+    sys.exit(subprocess.run(command(*map(Path, sys.argv[1:]))).returncode)

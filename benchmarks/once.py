@@ -1,0 +1,18 @@
+"""Timed benchmarks that are set up once, however often asv asks for it."""
+
+
+class OneSetup:
+    """
+    A benchmark whose `prepare` runs once for its parameters.
+
+    asv sets a benchmark up before each call that it times, and then times this call alone. New arrays each time would
+    be cold, and their page faults would count.
+    """
+
+    repeat = (10, 500, 0.3)  # samples: least, most, and the seconds after which there are no more
+    prepared = None
+
+    def setup(self, *params):
+        if self.prepared != params:
+            self.prepare(*params)
+            self.prepared = params
