@@ -23,7 +23,7 @@ class _Tracked(OneSetup):
 class Max(_Tracked):
     """MaxPool, with and without Indices."""
 
-    params = [
+    params = ([
         "stem_max3x3s2_b1 float32 first",
         "stem_max3x3s2_b1 float32 last",
         "stem_max3x3s2_b1 bfloat16 last",
@@ -32,13 +32,13 @@ class Max(_Tracked):
         "spp_max13x13s1 uint8 last",
         "max3d_3s2 float16 last",
         "indices_stem_max3x3s2_b1 float32 first",
-    ]
+    ],)
 
 
 class Average(_Tracked):
     """AveragePool."""
 
-    params = [
+    params = ([
         "inception_avg3x3s1 float32 first",
         "inception_avg3x3s1 float32 last",
         "inception_avg3x3s1 bfloat16 last",
@@ -47,26 +47,26 @@ class Average(_Tracked):
         "avg31x31s1 float32 first",
         "avg31x31s1 float32 last",
         "avg1d_k25s5 float64 first",
-    ]
+    ],)
 
 
 class Whole(_Tracked):
     """Global pools."""
 
-    params = [
+    params = ([
         "gap_7x7_b32 float32 first",
         "gap_7x7_b32 float32 last",
         "gap_7x7_b32 bfloat16 first",
         "gap_112_b8 float32 first",
         "gmp_112_b8 float16 last",
         "glp2_7x7_b32 float32 first",
-    ]
+    ],)
 
 
 class Others(_Tracked):
     """Norms, quantised pools, unpooling and regions."""
 
-    params = [
+    params = ([
         "lp2_3x3s2 float32 last",
         "qgap_7x7_b32 uint8 last",
         "qavg3x3s1 uint8 first",
@@ -74,4 +74,4 @@ class Others(_Tracked):
         "unpool2x2s2_b4 float32 first",
         "rois_7x7_r512 float32 first",
         "align_7x7_r512 float32 first",
-    ]
+    ],)

@@ -12,7 +12,6 @@ script needs matplotlib.
 import argparse
 import hashlib
 import json
-import re
 import statistics
 import sys
 from collections.abc import Callable
@@ -30,6 +29,8 @@ from matplotlib.ticker import FuncFormatter
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.race import pages  # noqa: E402
+from benchmarks.race.rounds import COPY  # noqa: E402
 from benchmarks.workloads import WORKLOADS, ZOO  # noqa: E402
 from tools.dark import adapted  # noqa: E402
 
@@ -58,18 +59,8 @@ class Row(NamedTuple):
 
 def race() -> list[Row]:
     """All rows about the zoo of layers that have a peer."""
-    rows = []
-    pattern = re.compile(r"^### (\w+), channels (\w+), numpy arrays, (\d) threads?\n\n\| (.*) \|\n.*\n((?:\|.*\n)+)",
-                         re.MULTILINE)
-    for dtype, channels, threads, head, body in pattern.findall(RACE.read_text(encoding="utf-8")):
-        names = head.split(" | ")
-        for line in body.splitlines():
-            cells = dict(zip(names, line.strip("| ").split(" | "), strict=True))
-            fastest = [float(cell.strip("*")) for cell in cells.values() if cell.startswith("**")]
-            if cells["workload"] in ZOO and fastest:
-                rows.append(Row(cells["workload"], dtype, channels, int(threads), float(cells["onnxpool"]), fastest[0],
-                                float(cells["copy"])))
-    return rows
+    return [Row(row.workload, row.dtype, row.channels, row.threads, row.ours, row.fastest, row.times[COPY])
+            for row in pages.rows(RACE) if row.workload in ZOO and row.fastest is not None and row.start == "numpy"]
 
 
 def kibibytes(row: Row) -> float:

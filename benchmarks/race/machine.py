@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import platform
+import subprocess
 import time
 from pathlib import Path
 
@@ -45,11 +46,21 @@ def versions() -> dict[str, str]:
     return found
 
 
+def commit() -> str:
+    """The commit of this clone, with a mark if files differ from it."""
+    try:
+        return subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=8"], cwd=Path(__file__).parent,
+                              capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
 def describe() -> dict[str, str]:
     """The machine and the software, in a few words each."""
     from onnxpool import kernels
     return {
         "date": time.strftime("%Y-%m-%d"),
+        "commit": commit(),
         "processor": processor(),
         "caches": caches(),
         "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
