@@ -23,7 +23,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "asv"
 SINCE = "54a4096^"  # then the core was written anew; older commits take up to 22 minutes to build
-LOOPS = "src/onnxpool/kernels"
+LOOPS = ("src/onnxpool/kernels", ":(exclude)*.md")
 TRACKED = (r"^tracked\.", r"^overhead\.(CallOverhead|Making)\.", r"^overhead\.Import\.timeraw_import$")
 
 
@@ -44,7 +44,7 @@ def spread(commits: Sequence[str], count: int) -> list[str]:
 def candidates(since: str = SINCE, branch: str = "main") -> list[str]:
     """The later commits of the branch itself that changed the loops, the oldest first, and its newest commit."""
     later = ["rev-list", "--first-parent", "--reverse", branch, f"^{since}"]
-    found, newest = git(*later, "--", LOOPS).split(), git(*later).split()[-1:]
+    found, newest = git(*later, "--", *LOOPS).split(), git(*later).split()[-1:]
     return found if found[-1:] == newest else found + newest
 
 

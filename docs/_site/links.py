@@ -25,6 +25,7 @@ SITE = {"CHANGELOG.md": "project/changelog.md", "CONTRIBUTING.md": "project/cont
 PLAIN = ("explorer",)  # folders of plain HTML, if there are any
 LATER = ("benchmarks",)  # folders that are added to the site after it is built
 TO_PLAIN = re.compile(rf"\[([^\]]+)\]\(((?:\.\./)*(?:{'|'.join(PLAIN)})/[^)\s]*)\)")
+TO_SPEED = re.compile(r"\[([^\]]+)\]\(((?:\.\./)*)benchmarks/results/asv\)")  # data, of which the site has pages
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 NAMED = re.compile(r"\[[\w/.-]+\.md\](?=\((?!https?:)([^)#\s]+\.md))")
 OURS = re.compile(rf"(\]\(){HOME}/(?:blob|tree)/main/((?:docs/|CHANGELOG|CONTRIBUTING)[^)#\s]*\.md)")
@@ -50,6 +51,8 @@ def resolved(text: str, folder: Path, page: Path) -> str:
         return f"{HOME}/{'tree' if path.is_dir() else 'blob'}/main/{place}"
 
     text = TO_PLAIN.sub(r'<a href="\2">\1</a>', text)
+    speed = f"{os.path.relpath(DOCS, page.parent)}/benchmarks/index.html"
+    text = TO_SPEED.sub(rf'<a href="{speed}">\1</a>', text)
     text = LINK.sub(lambda link: link[1] + target(Path(os.path.normpath(folder / link[2])), link[2]), text)
     text = OURS.sub(lambda link: link[1] + target(ROOT / link[2], link[2]), text)
     return NAMED.sub(lambda link: title_of(page.parent / link[1]) or link[0], text)

@@ -115,6 +115,7 @@ def test_the_api_page_has_every_public_name(pages: dict[str, str]) -> None:
     ("[c-api.md](c-api.md#limits)", "[Without the GIL](../c-api.md#limits)"),
     ("[SECURITY.md](../SECURITY.md)", "[SECURITY.md](HOME/blob/main/SECURITY.md)"),
     ("[a](explorer/index.html)", '<a href="explorer/index.html">a</a>'),
+    ("[a](../benchmarks/results/asv)", '<a href="../benchmarks/index.html">a</a>'),
 ])
 def test_links_of_pages_are_those_of_the_site(written: str, expected: str) -> None:
     """Links lead to pages of the site where there are any, otherwise to the repository; others stay."""

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import onnxpool
-from benchmarks import memory, overhead, pooling, ratios, workloads, zoo
+from benchmarks import memory, overhead, pooling, ratios, tracked, workloads, zoo
+from benchmarks.once import OneSetup
 from benchmarks.race import __main__ as race
-from benchmarks.race import chance, report, rounds
+from benchmarks.race import chance, pages, report, rounds
 from benchmarks.race.peers import PEERS, missing
 from benchmarks.race.problem import Problem
 from benchmarks.workloads import WORKLOADS, Call, Workload
@@ -49,7 +50,7 @@ def benchmarks_of(module: ModuleType) -> list[tuple[type, str]]:
             for name in dir(cls) if name.startswith(KINDS)]
 
 
-ALL = [pair for module in (memory, overhead, pooling, ratios) for pair in benchmarks_of(module)]
+ALL = [pair for module in (memory, overhead, pooling, ratios, tracked) for pair in benchmarks_of(module)]
 
 
 @pytest.mark.parametrize(("cls", "name"), ALL, ids=[f"{cls.__name__}.{name}" for cls, name in ALL])
@@ -59,13 +60,29 @@ def test_a_benchmark_runs_with_all_its_parameters(cls: type, name: str) -> None:
     for values in product(*getattr(cls, "params", ())):
         case: Any = cls()
         try:
-            case.setup(*values)
+            if hasattr(cls, "setup"):
+                case.setup(*values)
             measured = getattr(case, name)(*values)
         except NotImplementedError:  # asv shows such a case as n/a
             continue
         assert measured is None or measured >= 0
         ran += 1
     assert ran > 0
+
+
+@pytest.mark.parametrize(("cls", "name"), [pair for pair in ALL if pair[1].startswith("time_")])
+def test_arrays_are_made_once(cls: type, name: str) -> None:
+    """asv sets a benchmark up before each call that it times: it finds the arrays of the call before."""
+    assert issubclass(cls, OneSetup) or not hasattr(cls, "setup")
+    if issubclass(cls, OneSetup):
+        case: Any = cls()
+        (first, *_, last) = product(*cls.params)  # type: ignore[attr-defined]
+        case.setup(*first)
+        call = case.call
+        case.setup(*first)
+        assert case.call is call
+        case.setup(*last)
+        assert case.call is not call
 
 
 def test_every_workload_is_in_a_benchmark_and_in_one_group() -> None:
@@ -137,6 +154,19 @@ def test_the_race_writes_what_it_measured(tmp_path: Path, capsys: pytest.Capture
         assert f"\n| {row.workload} | " in text
         assert report.line(row) in printed
     assert "| max_dilated | max_undilated | 1.20x |" in text
+    read = {row[:5]: row for row in pages.rows(page)}
+    assert len(read) == len(rows)
+    for row in rows:
+        again, best = read[row[:5]], row.best
+        assert again.times == pytest.approx({name: 1e6 * best[name] for name in again.times}, rel=0.01, abs=0.051)
+        assert set(again.times) == set(best)
+        assert again.speedup == (None if row.peer is None else pytest.approx(row.speedup, abs=0.0051))
+    for line in pages.summaries(page):
+        part = [row for row in rows if (row.group, *row[1:5]) == line[:5]]
+        assert line.raced == sum(row.peer is not None for row in part)
+        assert line.slower == sum(row.speedup < report.EVEN for row in part if row.peer)
+    assert sum(line.raced for line in pages.summaries(page)) == sum(row.peer is not None for row in rows)
+    assert pages.facts(page)["commit"] == json.loads(data.read_text())["facts"]["commit"]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
