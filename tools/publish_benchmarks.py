@@ -5,7 +5,7 @@ Make asv's pages of the measured history, in a folder of the site.
 
 The results are those of benchmarks/results/asv, which `python -m benchmarks.history` measures, or those of a branch
 that has nothing else. It needs asv and the history of the repository, but no network. Results of commits that are not
-part of the history are left out, and named.
+part of the history of the current one are left out, and named.
 """
 
 import argparse
@@ -52,11 +52,6 @@ def git(*arguments: str) -> bytes:
     return done.stdout
 
 
-def known(branch: str) -> set[str]:
-    """The commits whose results are shown: those of the branch itself."""
-    return set(git("rev-list", "--first-parent", branch).decode().split())
-
-
 def collect(results: Path, target: Path, commits: set[str]) -> int:
     """Copy the results of these commits, and return how many there are."""
     count = 0
@@ -95,16 +90,16 @@ def self_contained(page: str) -> str:
     return REMOTE.sub(ours, page)
 
 
-def publish(results: Path, out: Path, branch: str) -> int:
+def publish(results: Path, out: Path) -> int:
     """Make the pages, and return of how many results."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        count = collect(results, folder / "results", known(branch))
+        count = collect(results, folder / "results", set(git("rev-list", "--first-parent", "HEAD").decode().split()))
         if not count:
             sys.exit(f"{results} has no results of this history: measure them with python -m benchmarks.history")
         settings = folder / "asv.conf.json"
         settings.write_text(json.dumps(configuration(
-            branches=[branch], results_dir=str(folder / "results"), html_dir=str(folder / "html"))))
+            branches=["HEAD"], results_dir=str(folder / "results"), html_dir=str(folder / "html"))))
         done = subprocess.run([sys.executable, "-m", "asv", "publish", "--no-pull", f"--config={settings}"], cwd=ROOT,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
@@ -130,15 +125,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     if options.out.exists() and any(options.out.iterdir()) and not (options.out / MARK).exists():
         sys.exit(f"{options.out} has other files")
-    here = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--verify", "--quiet", "main"], capture_output=True)
-    history = "HEAD" if here.returncode else "main"  # a checkout of a pull request has no branch
     with tempfile.TemporaryDirectory() as temporary:
         results = options.results
         if options.branch:
             results = Path(temporary)
             with tarfile.open(fileobj=BytesIO(git("archive", options.branch))) as archive:
                 archive.extractall(results, filter="data")
-        count = publish(results, options.out, history)
+        count = publish(results, options.out)
     print(f"{options.out}: pages of {count} results")
 
 
