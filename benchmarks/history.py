@@ -104,7 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     done = subprocess.run(
         [sys.executable, "-m", "asv", "run", f"--config={settings}", f"HASHFILE:{hashes}",
          f"--machine={options.machine}", f"--cpu-affinity={options.cpu}", "--launch-method=spawn",
-         "--interleave-rounds", *(f"--bench={pattern}" for pattern in TRACKED), *options.further], cwd=ROOT)
+         "--interleave-rounds", "--attribute=rounds=3", *(f"--bench={pattern}" for pattern in TRACKED),
+         *options.further], cwd=ROOT)
     keep_measured(options.results)
     return done.returncode
 

@@ -1,5 +1,7 @@
 """Timed benchmarks that are set up once, however often asv asks for it."""
 
+REPEAT = (10, 500, 0.3)  # samples: least, most, and the seconds after which there are no more
+
 
 class OneSetup:
     """
@@ -9,7 +11,7 @@ class OneSetup:
     be cold, and their page faults would count.
     """
 
-    repeat = (10, 500, 0.3)  # samples: least, most, and the seconds after which there are no more
+    repeat = REPEAT
     prepared = None
 
     def setup(self, *params):

@@ -5,6 +5,7 @@ from itertools import cycle
 
 import numpy as np
 
+from .once import REPEAT
 from .workloads import array
 
 KERNEL = {"kernel_shape": (2, 2), "strides": (2, 2)}
@@ -14,8 +15,11 @@ class CallOverhead:
     """
     Ways to call a pool that is too small to matter: MaxPool 2x2 on 1x3x8x8.
 
-    There is no `setup`, because asv would then time single calls, of which a clock takes a tenth.
+    There is no `setup`, because asv would then time single calls, of which a clock takes a tenth. What calls need is
+    made by the first one, which is part of the warm-up.
     """
+
+    number, repeat = 5000, REPEAT  # calls of a sample
 
     @cached_property
     def function(self):
@@ -61,6 +65,7 @@ class CallOverhead:
 class Making:
     """Work that is done once for many calls."""
 
+    number, repeat = 200, REPEAT
     heights = cycle(range(2, 4098))  # more shapes than any version caches plans for
 
     @cached_property

@@ -10,7 +10,6 @@ from .workloads import Call
 
 class _Tracked(OneSetup):
     param_names = ("pool",)
-    rounds = 3
 
     def prepare(self, pool):
         name, dtype, layout = pool.split()

@@ -1,15 +1,22 @@
 """The published history of speed: which commits are measured and how they are built, and the pages of results."""
 
+import functools
+import http.server
 import json
 import re
 import runpy
 import subprocess
 import sys
+import threading
+import time
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import browser, program
 
 from benchmarks import build, history
 
@@ -123,6 +130,23 @@ def test_only_measured_benchmarks_are_kept(results: Path) -> None:
     assert set(json.loads((results / "benchmarks.json").read_text())) == {POOL, "version"}
 
 
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server of these files."""
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @pytest.mark.slow
 def test_pages_are_made_of_results(results: Path, tmp_path: Path) -> None:
     """The pages have the results of all known commits, link to the project, and load nothing from other servers."""
@@ -145,6 +169,22 @@ def test_pages_are_made_of_results(results: Path, tmp_path: Path) -> None:
     loaded = re.findall(r'<(?:script|link)\b[^>]*?\b(?:src|href)="([^"]*)"', page)
     assert len(loaded) > 15
     assert [name for name in loaded if not (out / name).is_file()] == []
+
+    if program() is None:
+        pytest.skip("there is no Chromium")
+    with served(out) as address, browser() as shown:
+        for width in (390, 1280):
+            shown.look(width)
+            for place, found in (("#/", ".benchmark-plot canvas"), (f"#{POOL}", "#main-graph .legend tr + tr"),
+                                 ("#/summarylist", f"a[href*='{POOL}']"), ("#/regressions", "#regressions-body table")):
+                shown.open("about:blank")
+                shown.open(f"{address}/index.html{place}")
+                until = time.monotonic() + 30
+                while not shown.run(f"document.querySelector({json.dumps(found)}) !== null"):
+                    assert time.monotonic() < until, (place, width)
+                    time.sleep(0.1)
+                assert shown.run("document.documentElement.scrollWidth") <= width, place
+        assert shown.errors == []
 
 
 def test_other_folders_are_not_replaced(results: Path, tmp_path: Path) -> None:
