@@ -39,7 +39,8 @@ OURS = {  # scripts and styles that asv's page loads from other servers, by the 
     "bootstrap.min.css": "bootstrap.min.css",
 }
 REMOTE = re.compile(r'<(script|link)\b[^>]*?\b(?:src|href)="https?://[^"]*/([^"/]+)"[^>]*>')
-HEAD, SITE = "<title>airspeed velocity</title>", '<link href="site.css" rel="stylesheet" type="text/css"/>'
+HEAD = "<title>airspeed velocity</title>"
+SCRIPTS = '<script language="javascript" type="text/javascript"'  # how the tags of asv's own scripts begin
 MENU = '<li id="nav-li-" class="active">'
 MARK = "asv_ui.js"  # a file that only such pages have
 
@@ -80,12 +81,14 @@ def self_contained(page: str) -> str:
             return f'<link rel="stylesheet" href="{OURS[name]}">'
         return f'<script src="{OURS[name]}" onerror="js_load_failure()">'
 
-    for part in (HEAD, MENU, "</head>"):
+    for part in (HEAD, SCRIPTS, MENU, "</head>"):
         if part not in page:
             sys.exit(f"asv's page has changed: it lacks {part}")
     page = page.replace(HEAD, '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
                               "    <title>onnxpool: speed of its commits</title>")
-    page = page.replace("<html>", '<html lang="en">').replace("</head>", f"  {SITE}\n  </head>")
+    page = page.replace("<html>", '<html lang="en">')
+    page = page.replace(SCRIPTS, f'<script src="site.js"></script>\n    {SCRIPTS}', 1)
+    page = page.replace("</head>", '  <link href="site.css" rel="stylesheet">\n  </head>')
     page = page.replace(MENU, f'<li><a href="../index.html">Documentation</a></li>\n        {MENU}')
     return REMOTE.sub(ours, page)
 
@@ -107,7 +110,7 @@ def publish(results: Path, out: Path) -> int:
         pages = folder / "html"
         index = pages / "index.html"
         index.write_text(self_contained(index.read_text(encoding="utf-8")), encoding="utf-8")
-        for name in [*OURS.values(), "site.css"]:
+        for name in [*OURS.values(), "site.css", "site.js"]:
             shutil.copy(PAGES / name, pages)
         if out.exists():
             shutil.rmtree(out)

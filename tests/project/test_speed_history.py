@@ -160,7 +160,8 @@ def test_pages_are_made_of_results(results: Path, tmp_path: Path) -> None:
     assert done.stdout.endswith("pages of 3 results\n")
 
     index = json.loads((out / "index.json").read_text())
-    assert index["project_url"] == CONFIG["project_url"]
+    assert [index[name] for name in ("project_url", "show_commit_url")] == [
+        CONFIG[name] for name in ("project_url", "show_commit_url")]
     assert sorted(index["revision_to_hash"].values()) == sorted(commits("-3", "HEAD"))
     (graph,) = [path for path in (out / "graphs").rglob(f"{POOL}.json") if "summary" not in path.parts]
     assert [values for _, values in json.loads(graph.read_text())] == [[2e-6, 1e-3], [3e-6, 1e-3], [4e-6, 1e-3]]
@@ -183,6 +184,7 @@ def test_pages_are_made_of_results(results: Path, tmp_path: Path) -> None:
                 while not shown.run(f"document.querySelector({json.dumps(found)}) !== null"):
                     assert time.monotonic() < until, (place, width)
                     time.sleep(0.1)
+                assert shown.run("[...document.querySelectorAll('.nav-header b')].every(e => !e.textContent.trim())")
                 assert shown.run("document.documentElement.scrollWidth") <= width, place
         assert shown.errors == []
 
@@ -201,7 +203,8 @@ def test_other_folders_are_not_replaced(results: Path, tmp_path: Path) -> None:
 def test_a_page_of_asv_that_has_changed_is_an_error() -> None:
     """A script that we do not have is named instead of loaded from its server."""
     convert = runpy.run_path(str(TOOL))["self_contained"]
-    page = ('<html><head><title>airspeed velocity</title><script src="https://a.example/js/{}"></script></head>'
+    page = ('<html><head><title>airspeed velocity</title><script src="https://a.example/js/{}"></script>'
+            '<script language="javascript" type="text/javascript" src="asv.js"></script></head>'
             '<li id="nav-li-" class="active"></li></html>')
     assert '<script src="md5.min.js"' in convert(page.format("md5.min.js"))
     with pytest.raises(SystemExit, match=r"loads new\.js"):
