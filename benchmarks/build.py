@@ -15,7 +15,7 @@ def command(source: Path, folder: Path) -> list[str]:
     options = source / "meson.options"
     native = options.is_file() and "instruction_sets" in options.read_text(encoding="utf-8")
     return [sys.executable, "-m", "pip", "wheel", "--no-deps", f"--wheel-dir={folder}",
-            *["-Csetup-args=-Dinstruction_sets=native"] * native, str(source)]
+            *["-Csetup-args=-Dinstruction_sets=native"] * native, str(source.resolve())]
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ def test_old_commits_are_built_without_options_that_they_lack(tmp_path: Path) ->
     (tmp_path / "meson.options").write_text("option('openmp', type: 'feature')")
     assert native not in build.command(tmp_path, tmp_path)
     assert native not in build.command(tmp_path / "none", tmp_path)
+    assert build.command(Path("folder"), tmp_path)[-1] == str(Path.cwd() / "folder")  # pip takes a name for a package
 
 
 @pytest.mark.parametrize(("count", "chosen"), [(1, "z"), (2, "az"), (3, "amz"), (26, "abcdefghijklmnopqrstuvwxyz")])
