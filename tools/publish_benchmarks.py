@@ -10,7 +10,6 @@ part of the history of the current one are left out, and named.
 
 import argparse
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -25,22 +24,8 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.history import RESULTS, configuration  # noqa: E402
 
-PAGES = ROOT / "benchmarks" / "pages"
-OURS = {  # scripts and styles that asv's page loads from other servers, by the name there
-    "jquery-3.3.1.min.js": "jquery.min.js",
-    "jquery.flot.min.js": "jquery.flot.js",
-    "jquery.flot.time.min.js": "jquery.flot.time.js",
-    "jquery.flot.selection.min.js": "jquery.flot.selection.js",
-    "jquery.flot.categories.min.js": "jquery.flot.categories.js",
-    "jquery.flot.orderBars.js": "jquery.flot.orderBars.js",
-    "stupidtable.min.js": "stupidtable.min.js",
-    "md5.min.js": "md5.min.js",
-    "bootstrap.min.js": "bootstrap.min.js",
-    "bootstrap.min.css": "bootstrap.min.css",
-}
-REMOTE = re.compile(r'<(script|link)\b[^>]*?\b(?:src|href)="https?://[^"]*/([^"/]+)"[^>]*>')
+STYLES = ROOT / "benchmarks" / "pages.css"
 HEAD = "<title>airspeed velocity</title>"
-SCRIPTS = '<script language="javascript" type="text/javascript"'  # how the tags of asv's own scripts begin
 MENU = '<li id="nav-li-" class="active">'
 MARK = "asv_ui.js"  # a file that only such pages have
 
@@ -70,27 +55,16 @@ def collect(results: Path, target: Path, commits: set[str]) -> int:
     return count
 
 
-def self_contained(page: str) -> str:
-    """asv's page with our files in place of remote ones, for telephones too, and with a way back to the site."""
-
-    def ours(tag: re.Match[str]) -> str:
-        kind, name = tag.groups()
-        if name not in OURS:
-            sys.exit(f"asv's page loads {name}, which {PAGES.relative_to(ROOT)} does not have")
-        if kind == "link":
-            return f'<link rel="stylesheet" href="{OURS[name]}">'
-        return f'<script src="{OURS[name]}" onerror="js_load_failure()">'
-
-    for part in (HEAD, SCRIPTS, MENU, "</head>"):
+def adapted(page: str) -> str:
+    """asv's page with a title, for telephones too, and with a way back to the site."""
+    for part in (HEAD, MENU, "<html>", "</head>"):
         if part not in page:
             sys.exit(f"asv's page has changed: it lacks {part}")
     page = page.replace(HEAD, '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
                               "    <title>onnxpool: speed of its commits</title>")
     page = page.replace("<html>", '<html lang="en">')
-    page = page.replace(SCRIPTS, f'<script src="site.js"></script>\n    {SCRIPTS}', 1)
-    page = page.replace("</head>", '  <link href="site.css" rel="stylesheet">\n  </head>')
-    page = page.replace(MENU, f'<li><a href="../index.html">Documentation</a></li>\n        {MENU}')
-    return REMOTE.sub(ours, page)
+    page = page.replace("</head>", f'  <link href="{STYLES.name}" rel="stylesheet">\n  </head>')
+    return page.replace(MENU, f'<li><a href="../index.html">Documentation</a></li>\n        {MENU}')
 
 
 def publish(results: Path, out: Path) -> int:
@@ -109,9 +83,8 @@ def publish(results: Path, out: Path) -> int:
             sys.exit(f"asv publish failed, which needs asv (pip install --group bench):\n{done.stdout}")
         pages = folder / "html"
         index = pages / "index.html"
-        index.write_text(self_contained(index.read_text(encoding="utf-8")), encoding="utf-8")
-        for name in [*OURS.values(), "site.css", "site.js"]:
-            shutil.copy(PAGES / name, pages)
+        index.write_text(adapted(index.read_text(encoding="utf-8")), encoding="utf-8")
+        shutil.copy(STYLES, pages)
         if out.exists():
             shutil.rmtree(out)
         shutil.copytree(pages, out)
