@@ -176,8 +176,8 @@ class Float(Attribute):
                                 f"give a float above 0, such as {self.default}", *where.names, value=value)
         try:
             number = float(value)
-        except OverflowError:  # a huge integer
-            number = math.inf if value > 0 else -math.inf
+        except OverflowError:  # an integer beyond the limit, of either sign
+            number = math.inf
         limit = min(self.limit, sys.float_info.max) if is_integer(value) else self.limit
         if not 0 < number <= limit:
             most = f" and at most {limit:.8g}" if limit < math.inf else ""

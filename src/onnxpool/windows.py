@@ -150,7 +150,7 @@ class Axis:
         """The number of windows without a tap inside the input."""
         touching, inside, behind = (self._first_at(place) for place in (1 - self.span, 0, self.size))
         around = 0
-        if self.kernel > 1 and self.dilation > self.size:  # the whole input may lie between two taps
+        if self.dilation > self.size:  # the whole input may lie between two taps
             around = inside - touching - self._reaching(touching, inside, self.size)
         return self.out - (behind - touching) + around
 

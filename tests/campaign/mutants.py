@@ -18,6 +18,8 @@ FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any", "sum": "max
 # What only people read, or what only tools for types do.
 UNREAD = (ast.Raise, ast.JoinedStr, ast.AnnAssign, ast.arg, ast.Import, ast.ImportFrom, ast.Assert)
 UNREAD_FUNCTIONS = ("__repr__", "way")
+UNREAD_KEYWORDS = ("strict",)  # of `zip`: an assertion, too
+COMMUTATIVE = ("maximum", "minimum")  # functions of NumPy
 
 
 class Mutant(NamedTuple):
@@ -77,6 +79,8 @@ def changes_of(node: ast.AST) -> Iterator[ast.AST | None]:
             for i in range(len(arguments) if name in ("min", "max") and len(arguments) > 1 else 0):
                 yield ast.Call(function, arguments[:i] + arguments[i + 1:], keywords) if len(arguments) > 2 else (
                     arguments[1 - i])
+        case ast.Call(ast.Attribute(attr=name), [_, _]) if name in COMMUTATIVE:
+            return
         case ast.Call(function, [first, second, *others], keywords) if ast.dump(first) != ast.dump(second):
             yield ast.Call(function, [second, first, *others], keywords)
         case ast.If(test, [ast.Raise() | ast.Return(), *_]):
@@ -94,6 +98,8 @@ def places_of(node: ast.AST, function: str = "") -> Iterator[tuple[ast.AST, str,
             continue
         for place, child in enumerate(value) if isinstance(value, list) else [(field, value)]:
             if not isinstance(child, ast.AST) or isinstance(child, UNREAD):
+                continue
+            if isinstance(child, ast.keyword) and child.arg in UNREAD_KEYWORDS:
                 continue
             if getattr(child, "name", "") in UNREAD_FUNCTIONS or "TYPE_CHECKING" in ast.dump(child)[:60]:
                 continue

@@ -27,7 +27,7 @@ EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 MODULES = ("attributes", "parts", "places", "schemas", "windows", "planning.cutting", "planning.form",
            "planning.integers", "planning.layout", "planning.orders", "planning.quantisation", "planning.ranges",
            "planning.regions", "planning.tiles", "planning.unpooling")
-TESTS = ("tests/operators", "tests/oracle", "tests/kernels")
+TESTS = ("tests/operators", "tests/oracle", "tests/kernels", "tests/embedding/test_limits.py")
 QUICK_MODULES = ("windows",)
 QUICK_TESTS = ("tests/operators/test_errors_of_attributes.py", "tests/oracle/test_windows_of_an_axis.py",
                "tests/operators/test_parts.py", "tests/kernels/test_tiles.py", "tests/embedding/test_limits.py")

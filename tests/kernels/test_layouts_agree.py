@@ -3,6 +3,7 @@
 Nothing is written beyond scratch memory.
 """
 
+import itertools
 import math
 
 import ml_dtypes
@@ -12,12 +13,30 @@ from support import bits
 
 import onnxpool
 from onnxpool import kernels
+from onnxpool.arrays import allocate
+from onnxpool.planning.layout import memory_order
 
 DTYPES = [np.dtype(t) for t in (np.int8, np.uint8, np.float16, ml_dtypes.bfloat16, np.float32, np.float64)]
 CHANNELS = (1, 3, 7, 9, 15, 17, 31, 33, 40, 63, 65, 72, 96, 129, 130, 200, 257)  # leave tiles of few channels
 SMALL, LARGE = (1, 200_000), (300_000, 2_000_000)  # elements
 CALLS = 40  # calls of each size and dtype
 FENCE = 1 << 16  # bytes beyond scratch memory that are watched
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 3, 1, 5), (2, 3, 5, 1), (2, 1, 4, 5), (2, 3, 1), (2, 3, 4), (2, 3)])
+def test_results_lie_in_memory_as_x_does(shape):
+    """Channels are adjacent if those of x are. They are in row-major order if x has a single channel or a single place
+    along its last axis, whatever strides these have."""
+    for last, order in itertools.product((False, True), itertools.permutations(range(1, len(shape)))):
+        memory = np.zeros([2 * shape[axis] for axis in (0, *order)], np.float32)
+        x = memory.transpose(np.argsort([0, *order]))[tuple(slice(size) for size in shape)]  # channels first
+        adjacent = order.index(1) > order.index(len(shape) - 1)
+        if min(shape[1], shape[-1]) == 1 or len(shape) == 2:
+            adjacent = last and shape[1] > 1
+        place = len(shape) - 1 if last else 1
+        x = np.moveaxis(x, 1, -1) if last else x
+        y = allocate("", x.shape, x.dtype, memory_order(x, place))
+        assert np.moveaxis(y, place, -1 if adjacent else 1).flags.c_contiguous, (x.shape, x.strides, y.strides)
 
 
 def random_problem(rng, least, most):

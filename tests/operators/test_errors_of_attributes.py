@@ -1,5 +1,7 @@
 """Attributes that are refused, with which exception and in which words; and unusual values that are accepted."""
 
+import math
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -66,6 +68,33 @@ def test_float_exponent_that_is_no_norm_is_refused(operator: str, value: float) 
     text = refused(call, PoolError, np.float32, (1, 1, 1, 1))
 
     says(text, operator, ("p", str(value), "0"))
+
+
+@pytest.mark.parametrize("value", [10**400, -10**400, 2**1024 - 2**970], ids=["huge", "huge negative", "rounded up"])
+def test_integers_beyond_floats_are_no_exponents(value: int) -> None:
+    """An integer never stands for infinity, which is an exponent."""
+    with pytest.raises(PoolError, match=r"p must be above 0 and at most 1\.797"):
+        onnxpool.GlobalLpPool(p=value, opset=1)
+
+
+@pytest.mark.parametrize("value", [-1.0, 0.0, -10**9])
+def test_limits_that_do_not_exist_are_not_named(value: float) -> None:
+    """Floats have none as exponents, and integers the largest float."""
+    with pytest.raises(PoolError, match=r"p must be above 0, got" if isinstance(value, float) else "at most 1.797"):
+        onnxpool.GlobalLpPool(p=value, opset=1)
+
+
+@pytest.mark.parametrize("value", [10**39, 1e39, math.inf, 10**400], ids=str)
+def test_scales_are_those_of_float32(value: float) -> None:
+    """As floats and as integers."""
+    with pytest.raises(PoolError, match=r"spatial_scale must be above 0 and at most 3\.402"):
+        onnxpool.RoiAlign(spatial_scale=value)
+
+
+def test_the_largest_exponents_are_taken() -> None:
+    """As floats, the largest float and infinity; as an integer, the largest float."""
+    for value in (sys.float_info.max, int(sys.float_info.max), math.inf, sys.float_info.min):
+        assert onnxpool.GlobalLpPool(p=value, opset=1).attributes["p"] == value
 
 
 @pytest.mark.parametrize("value", [0, -1, 2**70, 2.0], ids=repr)

@@ -1,5 +1,6 @@
 """The second output of MaxPool: which elements the maxima are, in every layout, order and dtype."""
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -279,6 +280,33 @@ def test_onnxruntime_agrees(seeds):
         np.testing.assert_array_equal(ours[1][indexed], indices[indexed], call.describe())
         ran[call.attributes.get("storage_order", 0), x.ndim - 2] += 1
     assert min(ran.values()) > 10
+
+
+BIG = [  # at the limit of places, and beyond it
+    (False, (2**15, 2**15), {"kernel_shape": 2}),
+    (True, (2**15, 2**15 + 1), {"kernel_shape": 2}),
+    (False, (2**40,), {"kernel_shape": 2**30}),
+    (True, (2**40,), {"kernel_shape": 2**30 + 1}),
+    (False, (2**29,), {"kernel_shape": 2, "dilations": 2**40, "pads": (2**40, 0), "strides": 2**40}),
+    (True, (2**29 + 1,), {"kernel_shape": 2, "dilations": 2**40, "pads": (2**40, 0), "strides": 2**40}),
+    (False, (2**10, 2**19), {"kernel_shape": (2**10, 1)}),
+    (True, (2**10, 2**19), {"kernel_shape": (2, 1), "dilations": (2**10, 1), "pads": (1, 0, 0, 0)}),
+    (False, (2**19, 2**10), {"kernel_shape": (1, 2**10)}),
+    (True, (2**19, 2**10), {"kernel_shape": (1, 2), "dilations": (1, 2**10), "pads": (0, 1, 0, 0)}),
+    (False, (2**10, 1, 2**18), {"kernel_shape": (2**10, 1, 1)}),
+    (True, (2**10, 4, 2**18), {"kernel_shape": (2**9, 1, 1)}),
+]
+
+
+@pytest.mark.parametrize(("beyond", "sizes", "attributes"), BIG)
+def test_indices_of_32_bits_count_up_to_2_to_30_places(beyond, sizes, attributes):
+    """Of several axes, and across the taps of a window, both for each axis. No array is needed to see it."""
+    from onnxpool.planning import layout
+
+    shape = (1, 1, *sizes)
+    for dtype, indices in itertools.product(("uint8", "float32", "float64"), (True, False)):
+        plan = onnxpool.MaxPool(**attributes, return_indices=indices).plan(shape, dtype)
+        assert layout.counts_beyond(plan.request) == (beyond and indices and dtype != "float64")
 
 
 @pytest.mark.parametrize("dtype", ALL)

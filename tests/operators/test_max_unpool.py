@@ -164,6 +164,19 @@ def test_bad_index_in_a_large_input():
         assert (out == CANARY).all()
 
 
+@pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
+def test_errors_name_the_place_of_a_bad_index(channels_last):
+    """As an index of the array that was given, in either layout; the first one in the order of N, C and places."""
+    x = np.ones((2, 3, 4, 5), np.float32)
+    good = np.arange(x.size).reshape(x.shape)
+    for bad in [(0, 0, 0, 0), (0, 1, 2, 3), (1, 0, 3, 1), (1, 2, 0, 4), (1, 2, 3, 4)]:
+        indices = good.copy()
+        indices[bad] = indices[1, 2, 3, 4] = x.size
+        place = [bad[0], *bad[2:], bad[1]] if channels_last else [*bad]
+        with pytest.raises(PoolError, match=rf"I\[{', '.join(map(str, place))}\]={x.size} is out of range \[0, 120\)"):
+            unpooled(*[to_last(a, channels_last) for a in (x, indices)], {"kernel_shape": 1}, channels_last=channels_last)
+
+
 def test_index_of_an_empty_window_is_refused():
     """The index -1 that MaxPool returns for an empty window is not a position."""
     x = np.ones((1, 1, 1, 1), np.float32)

@@ -166,6 +166,26 @@ def test_ties_go_to_even() -> None:
     assert onnxpool.global_average_pool(x, axes=1, keepdims=False, dtype="int16").tolist() == [2, 2, -2, -2, 0, 0]
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_means_close_to_ties_of_floats(dtype: str) -> None:
+    """Between neighbouring floats, exactly or nearly, and of any magnitude: an element more or less decides."""
+    rng, limits = np.random.default_rng(2), np.iinfo(dtype)
+    sign = 1 if limits.min == 0 else -1
+    for digits, result in ((24, "float32"), (53, "float64")):
+        for bits in range(digits + 1, limits.bits - (sign < 0) + 1):
+            step = 1 << (bits - digits)  # between floats of so many bits
+            for first in (1 << (digits - 1), (1 << digits) - 1, *rng.integers(1 << (digits - 1), 1 << digits, 4).tolist()):
+                tie = first * step + step // 2
+                for taps in (1, 2, 3, 5):
+                    rows = [[tie] * taps for _ in range(3)]
+                    rows[1][0] += 1
+                    rows[2][0] -= 1
+                    rows = [row for row in rows if max(row) <= limits.max]
+                    rows += [[sign * one for one in row] for row in rows] if sign < 0 else []
+                    y = onnxpool.global_average_pool(np.array(rows, dtype), axes=1, keepdims=False, dtype=result)
+                    assert y.tolist() == [nearest(Fraction(sum(row), taps), result) for row in rows], (rows, result)
+
+
 def test_the_default_is_float64() -> None:
     """As in `numpy.mean`, also for lists, empty arrays, plans and their parts."""
     x = np.arange(24, dtype=np.uint8).reshape(4, 6)

@@ -41,9 +41,28 @@ def test_windows_are_those_of_plain_loops():
         assert list(range(axis.begin, axis.end)) == whole, axis
         assert axis.most >= max(map(len, taps)), axis
         assert axis.empty == taps.count([]), axis
+        assert axis.taps == sum(map(len, taps)), axis
         assert axis.unread == axis.size - 1 - max((max(inside) for inside in taps if inside), default=-1), axis
         around += axis.dilation > axis.size and axis.kernel > 1 and axis.empty > 0
     assert around > 100
+
+
+def test_parts_of_an_axis_have_its_windows():
+    """They read what the windows need, at least one element. Parts may begin after it, but never end before it does."""
+    rng = np.random.default_rng(1)
+    for _ in range(2000):
+        axis, taps, divisors = random_axis(rng)
+        begin, end = sorted(rng.integers(0, axis.out + 1, 2).tolist())
+        low, part = axis.part(begin, end)
+        assert (part.out, part.pads[1] >= 0) == (end - begin, True), axis
+        assert begin == end or 0 <= low < low + part.size <= axis.size, axis
+        windows = [part.window(i) for i in range(part.out)]
+        assert [list(range(low + w.first, low + w.first + w.taps * axis.dilation, axis.dilation))
+                for w in windows] == taps[begin:end], axis
+        assert [window.divisor for window in windows] == list(divisors[begin:end]), axis
+        if any(taps[begin:end]):  # from the first tap to the last one
+            first, last = (index * axis.stride - axis.pads[0] for index in (begin, end - 1))
+            assert (low, low + part.size) == (max(0, first), min(axis.size, last + axis.span)), axis
 
 
 def test_windows_are_counted_without_a_look_at_each():
@@ -66,6 +85,7 @@ def test_nothing_is_stored_for_a_window_in_the_padding(operator, channels_last):
     op = operator(kernel_shape=2, pads=(PADDED, 5), channels_last=channels_last)
     shape = (1, 9, 3) if channels_last else (1, 3, 9)
     dtype = np.uint8 if op.quantised else np.float32
+    op.plan(shape, dtype).explain()  # imports
     tracemalloc.start()
     try:
         result = op.output_shape(shape)
