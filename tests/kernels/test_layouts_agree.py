@@ -23,7 +23,8 @@ CALLS = 40  # calls of each size and dtype
 FENCE = 1 << 16  # bytes beyond scratch memory that are watched
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 3, 1, 5), (2, 3, 5, 1), (2, 1, 4, 5), (2, 3, 1), (2, 3, 4), (2, 3)])
+@pytest.mark.parametrize("shape", [
+    (2, 3, 4, 5), (1, 3, 1, 5), (2, 3, 5, 1), (2, 1, 4, 5), (2, 3, 1), (2, 3, 4), (2, 3), (3, 2, 3, 4, 2)])
 def test_results_lie_in_memory_as_x_does(shape):
     """Channels are adjacent if those of x are. They are in row-major order if x has a single channel or a single place
     along its last axis, whatever strides these have."""

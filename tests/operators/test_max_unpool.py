@@ -173,8 +173,9 @@ def test_errors_name_the_place_of_a_bad_index(channels_last):
         indices = good.copy()
         indices[bad] = indices[1, 2, 3, 4] = x.size
         place = [bad[0], *bad[2:], bad[1]] if channels_last else [*bad]
-        with pytest.raises(PoolError, match=rf"I\[{', '.join(map(str, place))}\]={x.size} is out of range \[0, 120\)"):
-            unpooled(*[to_last(a, channels_last) for a in (x, indices)], {"kernel_shape": 1}, channels_last=channels_last)
+        given = [to_last(a, channels_last) for a in (x, indices)]
+        with pytest.raises(PoolError, match=rf"I\[{', '.join(map(str, place))}\]=120 is out of range \[0, 120\)"):
+            unpooled(*given, {"kernel_shape": 1}, channels_last=channels_last)
 
 
 def test_index_of_an_empty_window_is_refused():

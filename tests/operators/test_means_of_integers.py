@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import onnxpool
+from onnxpool.planning.integers import odd
 from onnxpool.planning.routes import Forced
 
 pytestmark = pytest.mark.smoke
@@ -174,7 +175,8 @@ def test_means_close_to_ties_of_floats(dtype: str) -> None:
     for digits, result in ((24, "float32"), (53, "float64")):
         for bits in range(digits + 1, limits.bits - (sign < 0) + 1):
             step = 1 << (bits - digits)  # between floats of so many bits
-            for first in (1 << (digits - 1), (1 << digits) - 1, *rng.integers(1 << (digits - 1), 1 << digits, 4).tolist()):
+            least, end = 1 << (digits - 1), 1 << digits
+            for first in (least, end - 1, *rng.integers(least, end, 4).tolist()):
                 tie = first * step + step // 2
                 for taps in (1, 2, 3, 5):
                     rows = [[tie] * taps for _ in range(3)]
@@ -184,6 +186,25 @@ def test_means_close_to_ties_of_floats(dtype: str) -> None:
                     rows += [[sign * one for one in row] for row in rows] if sign < 0 else []
                     y = onnxpool.global_average_pool(np.array(rows, dtype), axes=1, keepdims=False, dtype=result)
                     assert y.tolist() == [nearest(Fraction(sum(row), taps), result) for row in rows], (rows, result)
+
+
+def test_quotients_that_are_rounded_to_odd() -> None:
+    """They are exact, or have an odd last bit and lie next to the exact quotient."""
+    rng = np.random.default_rng(3)
+    totals = rng.integers(-2**53, 2**53, 4000, endpoint=True) >> rng.integers(0, 50, 4000)
+    counts = 1 + (rng.integers(0, 2**52, 4000) >> rng.integers(0, 52, 4000))
+    totals[:1000] *= np.where(np.abs(totals[:1000]) <= 2**53 // counts[:1000], counts[:1000], 1)  # exact quotients
+    total, count = totals.astype(np.float64), counts.astype(np.float64)
+
+    y = odd(total / count, total, count)
+
+    for one, above, below, exact in zip(y, np.nextafter(y, np.inf), np.nextafter(y, -np.inf), map(
+            Fraction, totals.tolist(), counts.tolist()), strict=True):
+        if Fraction(exact.numerator / exact.denominator) == exact:
+            assert Fraction(float(one)) == exact
+        else:
+            assert one.view(np.int64) & 1
+            assert Fraction(float(below)) < exact < Fraction(float(above))
 
 
 def test_the_default_is_float64() -> None:
