@@ -86,7 +86,7 @@ class Axis:
             return min(max(ceil_div(limit - place, self.dilation), 0), self.kernel)
 
         outside = taps_before(0)
-        taps = max(taps_before(self.size) - outside, 0)
+        taps = taps_before(self.size) - outside
         divisor = taps_before(self.size + self.pads[1]) if self.counts_pads else taps
         return Window(place + outside * self.dilation if taps else 0, taps, divisor)
 

@@ -39,7 +39,8 @@ def test_windows_are_those_of_plain_loops():
         assert [window.divisor for window in windows] == list(divisors), axis
         whole = [i for i, inside in enumerate(taps) if len(inside) == axis.kernel]
         assert list(range(axis.begin, axis.end)) == whole, axis
-        assert axis.most >= max(map(len, taps)), axis
+        assert 0 <= axis.begin <= axis.end <= axis.out, axis
+        assert axis.most == len(range(0, axis.size, axis.dilation)[:axis.kernel]) >= max(map(len, taps)), axis
         assert axis.empty == taps.count([]), axis
         assert axis.taps == sum(map(len, taps)), axis
         assert axis.unread == axis.size - 1 - max((max(inside) for inside in taps if inside), default=-1), axis
@@ -55,14 +56,24 @@ def test_parts_of_an_axis_have_its_windows():
         begin, end = sorted(rng.integers(0, axis.out + 1, 2).tolist())
         low, part = axis.part(begin, end)
         assert (part.out, part.pads[1] >= 0) == (end - begin, True), axis
+        assert begin < end or (low, part.size, part.kernel) == (0, 0, 1), axis
         assert begin == end or 0 <= low < low + part.size <= axis.size, axis
         windows = [part.window(i) for i in range(part.out)]
         assert [list(range(low + w.first, low + w.first + w.taps * axis.dilation, axis.dilation))
                 for w in windows] == taps[begin:end], axis
         assert [window.divisor for window in windows] == list(divisors[begin:end]), axis
+        whole = [i for i, window in enumerate(windows) if begin < end and window.taps == axis.kernel]
+        assert list(range(part.begin, part.end)) == whole, axis
+        assert 0 <= part.begin <= part.end <= part.out, axis
         if any(taps[begin:end]):  # from the first tap to the last one
             first, last = (index * axis.stride - axis.pads[0] for index in (begin, end - 1))
             assert (low, low + part.size) == (max(0, first), min(axis.size, last + axis.span)), axis
+
+
+def test_windows_by_default():
+    """They are neighbours, as are their taps, without padding."""
+    axis = Axis(5, 4, 2)
+    assert (axis.stride, axis.dilation, axis.pads, axis.counts_pads) == (1, 1, (0, 0), False)
 
 
 def test_windows_are_counted_without_a_look_at_each():

@@ -131,7 +131,7 @@ def memory_order(x: NDArray[Any], channel: int) -> tuple[int, ...] | None:
     if x.flags.c_contiguous:
         return None
     others = [axis for axis in range(x.ndim) if axis != channel]
-    last = x.ndim > 2 and x.shape[channel] > 1
+    last = x.shape[channel] > 1
     if last and x.shape[others[-1]] > 1:
         last = abs(x.strides[channel]) < abs(x.strides[others[-1]])
     elif last:
