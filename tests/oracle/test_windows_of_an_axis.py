@@ -43,6 +43,12 @@ def test_windows_are_those_of_plain_loops():
         assert axis.most == len(range(0, axis.size, axis.dilation)[:axis.kernel]) >= max(map(len, taps)), axis
         assert axis.empty == taps.count([]), axis
         assert axis.taps == sum(map(len, taps)), axis
+        every = list(range(axis.size))
+        alone, unpadded = axis.kernel == 1, axis.pads == (0, 0)
+        assert axis.kept == (alone and unpadded and taps == [[i] for i in every]), axis
+        assert axis.covers == (axis.kernel == axis.size and unpadded and taps == [every]), axis
+        assert (axis.picked is not None) == (alone and [] not in taps), axis
+        assert axis.picked is None or [[i] for i in every[axis.picked]] == taps, axis
         assert axis.unread == axis.size - 1 - max((max(inside) for inside in taps if inside), default=-1), axis
         around += axis.dilation > axis.size and axis.kernel > 1 and axis.empty > 0
     assert around > 100
