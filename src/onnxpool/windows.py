@@ -123,7 +123,7 @@ class Axis:
     @property
     def covers(self) -> bool:
         """Whether the only window is the whole axis."""
-        return self.kernel == self.size and self.pads == (0, 0)
+        return self.kernel == self.span == self.size and self.pads == (0, 0)
 
     @property
     def picked(self) -> slice | None:

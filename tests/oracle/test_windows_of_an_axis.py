@@ -46,7 +46,7 @@ def test_windows_are_those_of_plain_loops():
         every = list(range(axis.size))
         alone, unpadded = axis.kernel == 1, axis.pads == (0, 0)
         assert axis.kept == (alone and unpadded and taps == [[i] for i in every]), axis
-        assert axis.covers == (axis.kernel == axis.size and unpadded and taps == [every]), axis
+        assert axis.covers == (unpadded and taps == [every] and axis.kernel == axis.size), axis
         assert (axis.picked is not None) == (alone and [] not in taps), axis
         assert axis.picked is None or [[i] for i in every[axis.picked]] == taps, axis
         assert axis.unread == axis.size - 1 - max((max(inside) for inside in taps if inside), default=-1), axis
