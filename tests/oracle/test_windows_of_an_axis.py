@@ -71,6 +71,8 @@ def test_parts_of_an_axis_have_its_windows():
         whole = [i for i, window in enumerate(windows) if begin < end and window.taps == axis.kernel]
         assert list(range(part.begin, part.end)) == whole, axis
         assert 0 <= part.begin <= part.end <= part.out, axis
+        beyond = (part.out - 1) * part.stride - part.pads[0] + part.span - part.size
+        assert part.pads[1] <= max(0, beyond), axis
         if any(taps[begin:end]):  # from the first tap to the last one
             first, last = (index * axis.stride - axis.pads[0] for index in (begin, end - 1))
             assert (low, low + part.size) == (max(0, first), min(axis.size, last + axis.span)), axis
