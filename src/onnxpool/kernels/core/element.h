@@ -646,6 +646,23 @@ INLINE void vec_divide_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, co
     write_part(y, part, n);
 }
 
+#if !defined(REDUCTION_indexed_extremum) && !defined(REDUCTION_mean_in_order)
+/* Finish windows without taps. Their results are equal, because zero divided by any count is zero. A retry need not look
+ * at them. */
+RARE void finish_without_taps(elem_t *y, ptrdiff_t windows, ptrdiff_t step, ptrdiff_t lanes, double count,
+                              const Rule *rule) {
+    elem_t none[PART_ROOM];
+    if (KEEPS)
+        return;
+    vec_finish(none, vec_empty(), vec_fill(count), vec_repeat(acc_inverse(count, rule)), rule);
+    if (step == lanes)
+        lanes *= windows, windows = 1;
+    for (ptrdiff_t w = 0; w < windows; w++)
+        for (ptrdiff_t i = 0; i < lanes; i++)
+            y[w * step + i] = none[0];
+}
+#endif
+
 /* The same for loops that call them seldom. */
 RARE vec_t vec_load_few(const elem_t *x, ptrdiff_t n, const Rule *rule) { return vec_load_part(x, n, rule); }
 RARE void vec_finish_few(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {

@@ -48,7 +48,6 @@ cdef extern from "element.h" nogil:
     vec_t vec_merge(vec_t earlier, vec_t later) noexcept
     vec_t vec_without(vec_t sum, vec_t part) noexcept
     vec_t vec_none() noexcept
-    vec_t vec_empty() noexcept
     vec_t vec_fill(double value) noexcept
     acc_t acc_of(double value) noexcept
     acc_t acc_inverse(double count, const Rule* rule) noexcept

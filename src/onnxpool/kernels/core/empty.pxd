@@ -1,25 +1,11 @@
 """Windows that lie wholly in the padding."""
 from .cursor cimport advance
-from .element cimport KEEPS, LANES, Divisor, divisor_of, elem_t, finish, vec_empty, vec_t
+from .element cimport elem_t
 from .job cimport MOST_AXES, Rule, Tile
 
-
-cdef inline void finish_without_taps(elem_t* y, Py_ssize_t windows, Py_ssize_t step, Py_ssize_t lanes, double count,
-                                     const Rule* rule) noexcept nogil:
-    """Finish windows without taps. Their results are equal, because zero divided by any count is zero. A retry need not
-    look at them."""
-    cdef Divisor by = divisor_of(count, rule)
-    cdef vec_t empty = vec_empty()  # a sum is 0, not the identity -0
-    cdef elem_t[LANES] none
-    cdef Py_ssize_t w, i
-    if KEEPS:
-        return
-    finish(none, LANES, &empty, &by, rule)
-    if step == lanes:
-        windows, lanes = 1, windows * lanes
-    for w in range(windows):
-        for i in range(lanes):
-            y[w * step + i] = none[0]
+cdef extern from "element.h" nogil:
+    void finish_without_taps(elem_t* y, Py_ssize_t windows, Py_ssize_t step, Py_ssize_t lanes, double count,
+                             const Rule* rule) noexcept
 
 
 cdef inline void finish_outside(const Tile* tile, const Py_ssize_t* low, const Py_ssize_t* high) noexcept nogil:

@@ -100,9 +100,13 @@ BORDER(wide_window, wide_taps_before, wide_int)
 
 static __attribute__((noinline)) Window wide_window_at(const Axis *a, ptrdiff_t w) { return wide_window(a, w); }
 
+static inline Window interior_window_at(const Axis *a, ptrdiff_t w) {
+    return (Window){(ptrdiff_t)((size_t)w * (size_t)a->stride - (size_t)a->pad), a->kernel, 0, (double)a->kernel};
+}
+
 static inline Window window_at(const Axis *a, ptrdiff_t w) {
     if (a->begin <= w && w < a->end)
-        return (Window){(ptrdiff_t)((size_t)w * (size_t)a->stride - (size_t)a->pad), a->kernel, 0, (double)a->kernel};
+        return interior_window_at(a, w);
     return a->wide ? wide_window_at(a, w) : narrow_window_at(a, w);
 }
 
@@ -113,7 +117,7 @@ typedef struct {
 } Run;
 
 /* The windows of [w, end), all at a border, before a tap enters or leaves the array or the padding that counts. */
-static __attribute__((noinline)) ptrdiff_t alike(const Axis *a, ptrdiff_t w, ptrdiff_t end, const Window *window) {
+static inline ptrdiff_t alike(const Axis *a, ptrdiff_t w, ptrdiff_t end, const Window *window) {
     const int64_t place = (int64_t)w * a->stride - a->pad, taps = window->skipped + window->taps;
     int64_t distance = a->size - place - (taps - 1) * a->dilation;
     if (window->skipped) {
@@ -128,15 +132,18 @@ static __attribute__((noinline)) ptrdiff_t alike(const Axis *a, ptrdiff_t w, ptr
     return n < end - w ? (ptrdiff_t)n : end - w;
 }
 
-/* The rest of the interior; or windows at a border, of which several are alike if taps are further apart than windows. */
-static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
-    const ptrdiff_t last = end < a->end ? end : a->end;
-    Run run = {1, window_at(a, w)};
-    if (a->begin <= w && w < last)
-        run.n = last - w;
-    else if (a->dilation > a->stride && !a->wide && run.window.taps)
+/* Windows at a border, of which several are alike if taps are further apart than windows. */
+static __attribute__((noinline)) Run border_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
+    Run run = {1, a->wide ? wide_window_at(a, w) : narrow_window_at(a, w)};
+    if (a->dilation > a->stride && !a->wide && run.window.taps)
         run.n = alike(a, w, end, &run.window);
     return run;
+}
+
+/* The rest of the interior, or windows at a border. */
+static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
+    const ptrdiff_t last = end < a->end ? end : a->end;
+    return a->begin <= w && w < last ? (Run){last - w, interior_window_at(a, w)} : border_at(a, w, end);
 }
 
 /* How elements become signed integers of the same order, or of the reverse order for minima: if an element is negative as
