@@ -132,10 +132,20 @@ static inline ptrdiff_t alike(const Axis *a, ptrdiff_t w, ptrdiff_t end, const W
     return n < end - w ? (ptrdiff_t)n : end - w;
 }
 
-/* Windows at a border, of which several are alike if taps are further apart than windows. */
+/* The windows of [w, end) that lie before the array, or behind it. The first one has no taps. */
+static inline ptrdiff_t outside(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
+    const int64_t place = (int64_t)w * a->stride - a->pad, behind = place + span_of(a);
+    const int64_t n = behind <= 0 ? -behind / a->stride + 1 : place >= a->size ? end - w : 1; /* 1: between two taps */
+    return n < end - w ? (ptrdiff_t)n : end - w;
+}
+
+/* Windows at a border. Several are alike if taps are further apart than windows, or if they lie in the padding, where
+ * their divisors, which may differ, do not matter. */
 static __attribute__((noinline)) Run border_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
     Run run = {1, a->wide ? wide_window_at(a, w) : narrow_window_at(a, w)};
-    if (a->dilation > a->stride && !a->wide && run.window.taps)
+    if (!a->wide && !run.window.taps)
+        run.n = outside(a, w, end);
+    else if (!a->wide && a->dilation > a->stride)
         run.n = alike(a, w, end, &run.window);
     return run;
 }

@@ -487,7 +487,7 @@ cdef void reduce_axis(const Tile* tile, const Layout* layout, int a, Py_ssize_t 
                 sum_taps(x + (run.window.first - layout.rows[a].begin) * post, y + w * post, n * post,
                          run.window.taps, axis.dilation * post)
             else:
-                fill_row(y + w * post, post)
+                fill_row(y + w * post, n * post)
             w += n
         x, y = x + layout.rows[a].n * post, y + windows * post
 
