@@ -97,8 +97,9 @@ def rebuild(build: Build, names: Iterable[str]) -> None:
     for module in dict.fromkeys(linked):
         link = command("ninja", "-C", build.objects, "-t", "commands", module).splitlines()[-1]
         command("sh", "-c", link, cwd=build.objects)
-    for module in modules:
-        shutil.copyfile(build.objects / module, build.site / Path(module).relative_to("src"))
+    for module in modules:  # which are not all installed in the folder in which they are built
+        (installed,) = build.site.rglob(Path(module).name)
+        shutil.copyfile(build.objects / module, installed)
 
 
 def search(build: Build, fault: Fault, seed: int) -> tuple[str, str]:
