@@ -33,7 +33,7 @@ def git(*arguments: str) -> str:
 
 
 def spread(commits: Sequence[str], count: int) -> list[str]:
-    """So many of the commits, evenly spaced, with the first and the last."""
+    """Select `count` commits at even distances, among them the first and the last."""
     if count >= len(commits):
         return list(commits)
     if count == 1:

@@ -245,7 +245,7 @@ def test_the_answer_is_that_of_a_direct_call(server: Server, shape: tuple[int, .
 
 
 def test_an_image_that_is_too_small_is_refused(server: Server) -> None:
-    """The client is told which attribute it does not fit, and what to do."""
+    """The answer names the attribute that the request violates, and the way out."""
     answer = server.pool(images(0, 1, 1, 2, 8))
     assert answer.status == 400
     assert "AveragePool-22: kernel_shape[0]=3" in answer.text

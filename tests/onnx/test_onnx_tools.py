@@ -180,7 +180,7 @@ def test_eager_operators_of_onnxscript(needs_named_version):
 
 
 def test_spox_itself(needs_named_version):
-    """It asks the reference, or onnxruntime, if it is told to."""
+    """Its settings choose the reference or onnxruntime."""
     needs_named_version("onnx")
     op, settings = pytest.importorskip("spox.opset.ai.onnx.v21"), pytest.importorskip("spox._future")
     found = {}
