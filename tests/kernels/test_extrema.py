@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 
 import cases_axes
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
@@ -145,3 +146,22 @@ def test_minima_are_no_operators_of_onnx():
         onnxpool.min_pool(np.ones(3), 2)
     with pytest.raises(onnxpool.PoolTypeError, match="no argument opset"):
         onnxpool.min_pool(np.ones(3), 2, axes=0, opset=1)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "uint16",
+                                   "int32", "uint32", "int64", "uint64"])
+def test_neighbouring_values_differ(dtype):
+    """Extrema compare all bits, with and without indices, whether or not NaNs are left out."""
+    given = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    step = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[given.itemsize]
+    values = np.array([3, 100, 0.5 if given.kind not in "iu" else 77], given)
+    for low in values:
+        high = (low.reshape(1).view(step) + step(1)).view(given)[0]
+        for order, (name, skipna) in itertools.product((1, -1), itertools.product(("max", "min"), (False, True))):
+            x = np.array([low, high], given)[::order].copy()
+            pool = getattr(onnxpool, f"{name}_pool")
+            wanted, place = (high, order == 1) if name == "max" else (low, order == -1)
+            for more in ({}, {"skipna": True}) if skipna else ({},):
+                y, indices = pool(x, 2, axes=0, return_indices=True, **more)
+                assert (y[0], indices[0]) == (wanted, int(place)), (x, name, more)
+                assert pool(x, 2, axes=0, **more)[0] == wanted, (x, name, more)

@@ -163,6 +163,17 @@ def test_the_fastest_way_is_used(plan):
     assert other._row_major_pool().setup.stages[0].tile.windows[0] != setup.stages[0].tile.windows[0]
 
 
+def test_a_given_way_is_used_whatever_was_learned(plan):
+    """Measurements compare ways although one of them was learned before."""
+    x = np.zeros(plan.shape, np.float32)
+    memory = plan._memory(x, plan(x), None)
+    stages = {way: layout.setup_of(plan.request, *memory, way).stages for way in layout.pools_of(plan.request, *memory)}
+    plan.tuned()
+    assert len(set(stages.values())) > 2
+    for way, own in stages.items():
+        assert layout.setup_of(plan.request, *memory, way).stages == own
+
+
 def test_a_known_problem_is_not_measured_again(plan, monkeypatch):
     """Unless it was measured with another number of threads."""
     measured = []

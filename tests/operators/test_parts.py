@@ -166,6 +166,24 @@ def test_tiles_cover_the_result_once(limit: dict[str, int]) -> None:
         assert min(limit["n"], y.size) <= len(parts) <= 2 * limit["n"]
 
 
+def test_tiles_count_elements_that_are_read_for_the_order_of_sums() -> None:
+    """Parts of few channels read more channels than that. Their bytes are within the limit, too."""
+    plan = onnxpool.GlobalAveragePool(channels_last=True).plan((2, 6, 5, 300), "float32")
+    for wanted in (1, 100, 299):
+        low, high = plan.tile([slice(0, 1)] * 3 + [slice(0, wanted)]).inputs[3].indices(300)[:2]
+        assert high - low > 1
+        smallest = 4 * (30 * (high - low) + wanted)
+        for limit in (smallest - 1, smallest, smallest + 1):
+            try:
+                parts = list(plan.tiles(max_bytes=limit))
+            except onnxpool.PoolError:
+                assert (wanted, limit) == (1, smallest - 1)
+            else:
+                assert parts
+                for part in parts:
+                    assert 4 * (np.prod(part.shape) + np.prod(part.output_shape)) <= limit
+
+
 def test_tiles_of_an_empty_result_are_none() -> None:
     """There is nothing to compute."""
     assert list(onnxpool.MaxPool(kernel_shape=2, axes=1).plan((0, 5), "float32").tiles(n=3)) == []

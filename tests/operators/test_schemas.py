@@ -221,6 +221,15 @@ def test_opset_that_does_not_exist_is_refused(operator: str, opset: int) -> None
     assert operator in str(caught.value)
 
 
+@pytest.mark.parametrize(("operator", "newest"), [("AveragePool", 28), ("QLinearAveragePool", 1),
+                                                  ("QLinearGlobalAveragePool", 1)])
+def test_opsets_of_a_domain_end_with_the_newest_known_one(operator: str, newest: int) -> None:
+    """Each domain counts its own versions."""
+    build(operator, opset=newest)
+    with pytest.raises(onnxpool.PoolError, match=f"opset={newest + 1} is not known, and the newest is {newest};"):
+        build(operator, opset=newest + 1)
+
+
 @pytest.mark.parametrize("operator", [name for name in STANDARD if VERSIONS[name][0] > 1])
 def test_opset_before_the_operator_is_refused(operator: str) -> None:
     """An opset in which ONNX did not have the operator is refused, with the first one that has it."""

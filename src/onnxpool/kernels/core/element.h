@@ -541,7 +541,9 @@ INLINE vec_t vec_load_briefly(const elem_t *x, const Rule *rule) { return vec_lo
 /* EXACT: values can be taken out of a sum again. */
 #if defined(REDUCTION_integer_mean)
 enum { EXACT = 1 };
-INLINE vec_t vec_without(vec_t sum, vec_t part) { return sum - part; }
+INLINE vec_t vec_without(vec_t sum, vec_t part) { /* may overflow before the next value is added */
+    return (vec_t)((pattern_t)sum - (pattern_t)part);
+}
 #else
 enum { EXACT = 0 };
 INLINE vec_t vec_load_neighbours(const elem_t *x, const Rule *rule) { return vec_load(x, rule); } /* never called */
