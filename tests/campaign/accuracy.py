@@ -156,11 +156,13 @@ def measure(call: Any) -> Iterator[tuple[Key, Worst]]:
         for value, cell in zip(numbers, truth.cells, strict=True):
             if isinstance(cell, float):  # NaN of an empty window
                 continue
-            if math.isfinite(value):
+            finite = math.isfinite(value)
+            bound = cell_error(value, cell, truth) if who == OURS or not finite else 0.0
+            if finite:
                 relative, ulps = error_of(value, cell, truth)
-            else:
-                relative = ulps = math.inf
-            bound = cell_error(value, cell, truth) if who == OURS else 0.0
+            else:  # right where the true result rounds to infinity
+                relative = ulps = 0.0 if bound <= 1 else math.inf
+            bound = bound if who == OURS else 0.0
             worst = worst.joined(Worst(bound, relative, ulps, 1))
         yield Key(call.operator, call.x.dtype.name, call.values, who), worst
 

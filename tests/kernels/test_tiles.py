@@ -185,6 +185,13 @@ def test_there_are_enough_tasks_or_more_would_cost_too_much():
     assert reached > 20
 
 
+def test_several_threads_have_tasks_from_2_to_17_elements_and_results_on():
+    """They have one task below that."""
+    for elements, results, wanted in ((2**16, 2**16, 4), (2**16, 2**16 - 1, 1), (2**17 - 1, 1, 4), (2**17 - 2, 1, 1)):
+        assert tiles.tasks_of((Axis(elements, results, 1),), (1, 1, 1)) == (1, wanted)
+        assert tiles.tasks_of((Axis(elements, results, 1),), (2, 1, 1))[1] == 4
+
+
 def test_tasks_are_neither_too_few_nor_too_long():
     """No task of one thread reads and writes much more than 2^24 elements and results, and several threads have 4 to 16
     tasks of about 2^17 of them, or more if tasks would be too long."""

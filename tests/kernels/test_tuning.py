@@ -174,6 +174,19 @@ def test_a_given_way_is_used_whatever_was_learned(plan):
         assert layout.setup_of(plan.request, *memory, way).stages == own
 
 
+def test_tiles_grow_with_their_room(plan):
+    """Up to the largest problem, of which they are a part."""
+    x = np.zeros((2, 80, 80, 256), np.float32)
+    large = plan.operator.plan(x.shape, x.dtype)
+    memory = large._memory(x, large(x), None)
+    tiles = [layout.setup_of(large.request, *memory, ways.Way("passes", False, room, 0)).stages[0].tile
+             for room in ways.ROOMS]
+    counted = {room: tile.items * math.prod(tile.windows) * tile.lanes
+               for room, tile in zip(ways.ROOMS, tiles, strict=True)}
+    assert len(set(counted.values())) > 2
+    assert sorted(counted) == sorted(counted, key=counted.__getitem__)
+
+
 def test_a_known_problem_is_not_measured_again(plan, monkeypatch):
     """Unless it was measured with another number of threads."""
     measured = []

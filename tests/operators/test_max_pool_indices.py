@@ -309,6 +309,16 @@ def test_indices_of_32_bits_count_up_to_2_to_30_places(beyond, sizes, attributes
         assert layout.counts_beyond(plan.request) == (beyond and indices and dtype != "float64")
 
 
+def test_loops_with_indices_of_32_bits_refuse_more_places():
+    """If a plan were not to choose float64 for such inputs."""
+    shape = (1, 1, 2**15 + 1, 2**15)
+    plan = onnxpool.MaxPool(kernel_shape=2, return_indices=True).plan(shape, "float32")
+    with pytest.raises(onnxpool.PoolError, match="of float32 have no compiled indices; give a dtype of 64 bits"):
+        plan._row_major_pool()
+    onnxpool.MaxPool(kernel_shape=2, return_indices=True).plan((1, 1, 2**15, 2**15), "float32")._row_major_pool()
+    onnxpool.MaxPool(kernel_shape=2, return_indices=True).plan(shape, "float64")._row_major_pool()
+
+
 @pytest.mark.parametrize("dtype", ALL)
 def test_windows_across_more_places_than_32_bits_count(monkeypatch, dtype):
     """Such inputs are pooled as float64, with 64-bit positions; the limit is lowered to test it."""

@@ -255,3 +255,14 @@ def test_windows_of_every_width_and_scale_are_added_in_order(dtype, scales):
             last = averaged((to_last(x), x_scale, x_zero, y_scale, y_zero),
                             {"kernel_shape": size, "strides": stride, "pads": pads}, channels_last=True)
             assert np.array_equal(np.moveaxis(last, -1, 1), expected), (n, size, stride)
+
+
+@pytest.mark.parametrize(("x_scale", "y_scale", "ratio"), [(1e-38, 1e38, "0.0"), (1e38, 1e-38, "inf")])
+def test_scales_whose_ratio_is_no_number_are_refused(x_scale, y_scale, ratio):
+    """Both can be valid by themselves."""
+    with pytest.raises(PoolError, match=f"times 9 taps is {ratio} in float32, but must be finite and") as caught:
+        onnxpool.qlinear_global_average_pool(np.zeros((1, 2, 3, 3), np.uint8), np.float32(x_scale), 0,
+                                             np.float32(y_scale), 0)
+    assert caught.value.attribute == "x_scale"
+    assert onnxpool.qlinear_global_average_pool(np.zeros((1, 2, 3, 3), np.uint8), np.float32(1e-38), 0,
+                                                np.float32(1), 0).shape == (1, 2, 1, 1)

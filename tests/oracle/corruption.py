@@ -29,7 +29,9 @@ import onnxpool
 SLOTS = [Slot(64) for _ in range(8)]
 MOST_SECONDS = 20  # seconds of one call, after which it is considered to hang
 MOST_BYTES = 3 * 2**30  # address space, limited so that a result of billions of elements raises MemoryError
+LARGE_RESULT = 2**26  # elements, which alone take a large part of a second
 HUGE_RESULT = 2**29
+LARGE = "large result"  # how calls end that are not timed
 MOST_REPORTS = 20
 
 NUMBERS = (0, -1, 2**31, -(2**31), 2**62, -(2**62), 2**63 - 1, -(2**63), 2**64)
@@ -254,7 +256,8 @@ def attempt(choices, call):
             slot.thaw()
     if not all(slot.untouched(array_too=ending != "result") for slot in out_slots):
         return f"{ending}, but out was written", ""
-    return None, ending
+    large = ending == "result" and shapes and max(map(math.prod, shapes)) > LARGE_RESULT
+    return None, LARGE if large else ending
 
 
 def wrong_result(call, result, shapes):
@@ -299,7 +302,8 @@ def repeat(one, options, most_bytes=MOST_BYTES):
         faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
         start = time.process_time()
         problem, ending, text = one(seed)
-        slowest = max(slowest, time.process_time() - start)
+        if ending != LARGE:
+            slowest = max(slowest, time.process_time() - start)
         faulthandler.cancel_dump_traceback_later()
         endings[ending] += 1
         if problem:

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from operator import index
 from typing import NamedTuple
 
 import numpy as np
@@ -107,7 +108,7 @@ def per_axis(value, rank, default):
     """An attribute as one number per axis: None means the default, and a single number applies to every axis."""
     if value is None:
         return (default,) * rank
-    return (value,) * rank if isinstance(value, int) else tuple(value)
+    return (value,) * rank if isinstance(value, int) else tuple(map(index, value))
 
 
 def axes_of(operator, spatial, attributes):

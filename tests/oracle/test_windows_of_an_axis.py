@@ -1,6 +1,7 @@
 """The windows of an axis are computed on demand: they equal those of plain loops, and none of them is stored."""
 
 import tracemalloc
+from itertools import chain
 
 import numpy as np
 import oracle
@@ -76,6 +77,21 @@ def test_parts_of_an_axis_have_its_windows():
         if any(taps[begin:end]):  # from the first tap to the last one
             first, last = (index * axis.stride - axis.pads[0] for index in (begin, end - 1))
             assert (low, low + part.size) == (max(0, first), min(axis.size, last + axis.span)), axis
+
+
+def test_how_much_neighbouring_windows_read():
+    """At most the whole axis, and never less than they read."""
+    rng, known = np.random.default_rng(2), 0
+    for _ in range(2000):
+        axis, taps, _ = random_axis(rng)
+        count = int(rng.integers(1, axis.out + 1))
+        groups = [list(chain(*taps[i:i + count])) for i in range(axis.out - count + 1)]
+        spans = [max(group) - min(group) + 1 for group in groups if group]
+        assert max(spans, default=0) <= axis.read_by(count) <= axis.size, axis
+        if axis.pads == (0, 0) and all(len(inside) == axis.kernel for inside in taps):
+            known += 1
+            assert set(spans) == {axis.read_by(count)}, axis
+    assert known > 100
 
 
 def test_windows_by_default():

@@ -178,7 +178,4 @@ def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
             forms = [form_of(axes, [dim for dim in others if dim is not lane], x, lane, apart)]
             if not apart:
                 return forms
-    if rest and not axes and not whole:  # each element of the fastest dimension is a window
-        dim = rest.pop()
-        axes = [dim._replace(windows=Axis(dim.size, out=dim.size, kernel=1))]
     return [form_of(axes, rest, x, ONE, False), *forms]

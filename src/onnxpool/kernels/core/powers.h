@@ -48,6 +48,10 @@ static inline double power_of_two(int64_t exponent) { /* a normal number */
     return power;
 }
 
+/* Unsigned, because values that no window reads may be arbitrary. */
+static inline int64_t sum_of(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+static inline int64_t difference_of(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+
 static inline Wide wide(double value, int64_t exponent) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -55,18 +59,17 @@ static inline Wide wide(double value, int64_t exponent) {
     if (field > 0 && field < EXPONENTS) { /* a normal number; frexp would take several times as long */
         bits = (bits & ~((uint64_t)EXPONENTS << FRACTION_BITS)) | (uint64_t)1022 << FRACTION_BITS;
         memcpy(&value, &bits, sizeof value);
-        return (Wide){value, exponent + field - 1022};
+        return (Wide){value, sum_of(exponent, field - 1022)};
     }
     int shift = 0;
     const double fraction = frexp(value, &shift);
-    return (Wide){fraction, value != 0 && isfinite(value) ? exponent + shift : 0};
+    return (Wide){fraction, value != 0 && isfinite(value) ? sum_of(exponent, shift) : 0};
 }
 
 static inline Wide add_wide(Wide a, Wide b) {
     if (a.value == 0 || b.value == 0 || !isfinite(a.value) || !isfinite(b.value))
         return wide(a.value + b.value, a.value == 0 ? b.exponent : a.exponent); /* 0 + -0 is 0 in any order */
-    /* Unsigned, because values that no window reads may be arbitrary. */
-    const int64_t distance = (int64_t)((uint64_t)a.exponent - (uint64_t)b.exponent);
+    const int64_t distance = difference_of(a.exponent, b.exponent);
     if (distance >= 0)
         return wide(a.value + (distance < 128 ? b.value * power_of_two(-distance) : 0), a.exponent);
     return wide(b.value + (distance > -128 ? a.value * power_of_two(distance) : 0), b.exponent);
