@@ -45,7 +45,7 @@ REPORT = re.compile(r"runtime error: |: \w+Sanitizer: ")
 LIMITING = ("tests/oracle/test_corrupted_calls.py::test_corrupted_calls", "tests/operators/test_errors_of_arguments.py",
             "tests/kernels/test_memory_of_calls.py", "tests/embedding/test_caches.py")
 WITH_OPENVINO = ("tests/onnx/test_disagreements.py", "tests/onnx/test_kernels_larger_than_the_input.py",
-                 "tests/onnx/test_decision_files.py::test_the_table_on_the_page")
+                 "tests/onnx/test_decision_files.py::test_the_table_on_the_page", "tests/project/test_benchmarks.py")
 SUITES = {
     "address": ["tests", "-k", "not openvino", *(f"--deselect={name}" for name in LIMITING + WITH_OPENVINO)],
     "thread": ["tests/project/test_wheel.py", "tests/kernels/test_routes.py", "tests/embedding/test_free_threading.py"],

@@ -661,7 +661,7 @@ RARE void finish_without_taps(elem_t *y, ptrdiff_t windows, ptrdiff_t step, ptrd
         lanes *= windows, windows = 1;
     for (ptrdiff_t w = 0; w < windows; w++)
         for (ptrdiff_t i = 0; i < lanes; i++)
-            y[w * step + i] = none[0];
+            memcpy(y + w * step + i, none, sizeof none[0]); /* which need not be aligned */
 }
 #endif
 

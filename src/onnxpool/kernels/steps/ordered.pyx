@@ -245,15 +245,16 @@ cdef void finish_row(const Room* room, elem_t* y, int64_t* indices, int64_t base
 
 
 cdef void leave_empty(const Tile* tile, Py_ssize_t windows, elem_t* y, int64_t* indices) noexcept nogil:
-    """Write the results of windows without a tap."""
+    """Write the results of windows without a tap. Arrays need not be aligned."""
     cdef Py_ssize_t w, i
     cdef elem_t[LANES] none
+    cdef int64_t nowhere = -1
     vec_finish(none, vec_none(), vec_none(), vec_none(), tile.rule)  # a sum has a count of 0 as well
     for w in range(windows):
         for i in range(tile.lanes):
-            y[w * tile.y_stride[tile.rank - 1] + i] = none[0]
+            memcpy(y + w * tile.y_stride[tile.rank - 1] + i, none, sizeof(elem_t))
             if PLACES:
-                indices[w * tile.index_stride[tile.rank - 1] + i] = -1
+                memcpy(indices + w * tile.index_stride[tile.rank - 1] + i, &nowhere, sizeof(int64_t))
 
 
 cdef void reduce_windows(Room* room, Py_ssize_t begin, elem_t* y, int64_t* indices, int64_t base) noexcept nogil:
