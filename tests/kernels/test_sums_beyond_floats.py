@@ -6,7 +6,8 @@ import pytest
 from support import same_bits, taps, to_last
 
 import onnxpool
-from onnxpool import kernels
+from onnxpool import base, kernels
+from onnxpool.planning.routes import Forced
 
 DTYPES = [np.dtype(t) for t in (ml_dtypes.bfloat16, np.float32)]
 CHANNELS = (1, 2, 3, 5, 17, 34)  # rows that fill registers, and rows that leave a few lanes
@@ -45,3 +46,41 @@ def test_sums_of_whole_channels(dtype, last):
             x = elements(rng, (3, channels, *sizes), dtype)
             y = onnxpool.global_average_pool(to_last(x, last), channels_last=last).reshape(3, channels)
             assert same_bits(y, x.astype(np.float64).reshape(3, channels, -1).mean(axis=2).astype(dtype))
+
+
+STRIDED = {
+    "every second column": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "backwards": lambda x: np.flip(np.flip(x).copy()),
+}
+STEPS = (None, *sorted({row["name"] for row in kernels.routes()}))
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("memory", STRIDED)
+@pytest.mark.parametrize(("operator", "dtype", "exponent"), [
+    (onnxpool.AveragePool, np.float32, 126), (onnxpool.AveragePool, ml_dtypes.bfloat16, 126),
+    (onnxpool.AveragePool, np.float64, 1022), (onnxpool.LpPool, np.float64, 1000)])
+def test_strided_rows_are_computed_again(monkeypatch, operator, dtype, exponent, memory, step):
+    """By another step than the first time, which may need contiguous rows where the first one does not. Sums over
+    windows of more than 8 places and several axes were once wrong by any amount."""
+    rng = np.random.default_rng(4)
+    before = kernels.pools.tiles_computed_again()
+    for rank in (1, 2, 3):
+        for _ in range(12):
+            kernel = rng.choice([1, 2, 3, 9, 12], rank)
+            pads = [int(rng.integers(0, k)) for k in (*kernel, *kernel)]
+            pool = operator(kernel_shape=kernel.tolist(), strides=rng.integers(1, 4, rank).tolist(), pads=pads,
+                            ceil_mode=1)
+            sizes = [max(1, k - pads[a] - pads[rank + a]) + int(rng.integers(0, 9)) for a, k in enumerate(kernel)]
+            x = (rng.standard_normal((1, 7, *sizes)).clip(-3, 3) * 2.0**exponent).astype(dtype)
+            expected = pool(x)
+            monkeypatch.setattr(Forced, "step", step)
+            base._plan.cache_clear()
+            strided = STRIDED[memory](x)
+            assert same_bits(strided, x)
+            out = np.full((*expected.shape, 2), 7, dtype)[..., 0]
+            for y in (pool(strided), pool(strided, out=out), pool(x, out=out)):
+                assert same_bits(y, expected), (pool, x.shape)
+            monkeypatch.setattr(Forced, "step", None)
+            base._plan.cache_clear()
+    assert kernels.pools.tiles_computed_again() > before

@@ -25,6 +25,8 @@ from .core.tasks cimport (
     Job,
     Ranges,
     Sharing,
+    copies_x,
+    copies_y,
     count_tiles,
     room_of,
     run_task,
@@ -151,7 +153,7 @@ cdef enum:
 cdef inline Py_ssize_t parts_of(const Job* job, const Call* call, int threads) noexcept nogil:
     """The maximum number of parts of an item, if threads can share the tasks of a call. Otherwise 0."""
     cdef Py_ssize_t n
-    if not job.shares or job.tasks >= threads or job.rank > 1 or call.apart or call.y_apart:
+    if not job.shares or job.tasks >= threads or job.rank > 1 or copies_x(job, call) or copies_y(job, call):
         return 0
     n = min(MOST_PARTS * threads, TOTALS // (job.tile_items * part_bytes_of(job.tile_lanes, job.acc_bytes)))
     return n if n >= FEWEST_PARTS * threads else 0
@@ -315,8 +317,11 @@ cdef class Pool:
             job.exceptions = INVALID  # their sums stay in range
         elif setup.reports:
             job.exceptions = OVERFLOWED
-        job.rows, job.gathers, job.shares = stage.by_axis, stage.gathers, stage.shares
+        job.gathers, job.shares = stage.gathers, stage.shares
         job.groups, job.items, job.lanes = 1, form.item.size, form.lane.size
+        few = job.lanes * job.itemsize < CACHE_LINE  # few lanes are read as rows
+        job.x_rows = few and (stage.by_axis or stage.gathers) and job.axis[job.rank - 1].size > 1
+        job.y_rows = few and stage.by_axis and job.axis[job.rank - 1].out > 1
         for a in range(self.outer):
             job.groups *= job.outer_size[a]
         job.item_place, job.lane_place = form.item.place, form.lane.place
@@ -372,14 +377,11 @@ cdef class Pool:
         raised_by_handler(&signals)
         return overflowed
 
-    cdef bint _describe(self, Array* array, const Operand* source, const signed char* axis,
-                        Py_ssize_t places) noexcept nogil:
-        """Set an array's strides by the dimensions of the job, and return whether it has to be copied. A row of several
-        places must be contiguous, unless `places` is 0."""
+    cdef bint _describe(self, Array* array, const Operand* source, const signed char* axis) noexcept nogil:
+        """Set an array's strides by the dimensions of the job, and return whether it has to be copied for any step."""
         cdef const Job* job = self.jobs
         cdef bint apart = source.swapped
-        cdef Py_ssize_t packed = job.lanes * source.itemsize
-        cdef int a, last = job.rank - 1
+        cdef int a
         array.data, array.itemsize, array.swapped = source.data, source.itemsize, source.swapped
         array.item = stride_of(source, axis[self.outer], 0)
         array.lane = source.itemsize if job.lanes == 1 else stride_of(source, axis[self.outer + job.rank + 1], 0)
@@ -390,11 +392,9 @@ cdef class Pool:
             if array.outer[a] % source.itemsize:
                 apart = True
         for a in range(job.rank):
-            array.axis[a] = stride_of(source, axis[self.outer + 1 + a], packed)
+            array.axis[a] = stride_of(source, axis[self.outer + 1 + a], job.lanes * source.itemsize)
             if array.axis[a] % source.itemsize:
                 apart = True
-        if places > 1 and (array.axis[last] != packed or job.gathers and job.joined > 1):
-            apart = True
         return apart
 
     cdef bint run_operands(self, const Operands* operands, int threads, Interrupts* signals,
@@ -406,15 +406,14 @@ cdef class Pool:
         cdef Py_ssize_t room, shared, watched = onnxpool_read(&fence)
         cdef Team team
         cdef const Job* job = self.jobs
-        cdef bint few = job.lanes * job.itemsize < CACHE_LINE  # few lanes are read as rows
-        cdef int a
-        cdef const Axis* last = &job.axis[job.rank - 1]
-        call.apart = self._describe(&call.x, &operands.x, self.x_axis,
-                                    last.size if few and (job.rows or job.gathers) else 0)
-        call.y_apart = self._describe(&call.y, &operands.y, self.y_axis, last.out if few and job.rows else 0)
+        cdef int a, last = job.rank - 1
+        call.x_apart = self._describe(&call.x, &operands.x, self.x_axis)
+        call.y_apart = self._describe(&call.y, &operands.y, self.y_axis)
+        call.x_gaps = call.x.axis[last] != job.lanes * operands.x.itemsize
+        call.y_gaps = call.y.axis[last] != job.lanes * operands.y.itemsize
         call.indices.data, call.indices_apart = NULL, False
         if operands.indices.data != NULL:
-            call.indices_apart = self._describe(&call.indices, &operands.indices, self.y_axis, 0)
+            call.indices_apart = self._describe(&call.indices, &operands.indices, self.y_axis)
         call.rule, call.signals, call.again, call.overflowed = operands.rule, signals, &again, overflowed
         call.rule.p, call.rule.low, call.rule.high, call.rule.order = self.p, self.low, self.high, self.order
         call.rule.counted, call.rule.left_out, call.rule.most = self.counted, self.left_out, self.most
@@ -423,7 +422,7 @@ cdef class Pool:
         room = job.groups * job.items * job.lanes * job.itemsize
         for a in range(job.rank):
             room *= job.axis[a].size
-        call.far = room if not call.apart and room > CACHED and fetches() else 0
+        call.far = room if not copies_x(job, &call) and room > CACHED and fetches() else 0
         shared = (parts_of(&self.jobs[DIVIDED], &call, threads) * self.jobs[DIVIDED].tile_items
                   * part_bytes_of(self.jobs[DIVIDED].tile_lanes, self.jobs[DIVIDED].acc_bytes))
         team = enter_team(threads if self.jobs[DIVIDED].tasks > 1 or shared else 1)

@@ -25,7 +25,7 @@ cdef struct Job:
     Py_ssize_t* outer_place              # index strides of each dimension: of groups,
     Py_ssize_t* place                    # of axes,
     Py_ssize_t item_place, lane_place    # of items and of lanes
-    bint rows                            # whether the step needs contiguous rows
+    bint x_rows, y_rows                  # whether the step needs contiguous rows of elements, and of results
     bint gathers                         # whether it copies strided elements itself
     bint shares                          # whether several threads can share a tile
     Py_ssize_t itemsize, acc_bytes
@@ -41,8 +41,8 @@ cdef struct Call:
     Array x, y, indices
     Rule rule
     Interrupts* signals                  # NULL if nothing may interrupt the call
-    bint apart                           # whether x must be copied,
-    bint y_apart, indices_apart          # and whether results must be
+    bint x_apart, y_apart, indices_apart  # whether an array must be copied for any step
+    bint x_gaps, y_gaps                  # whether places of a row are not adjacent
     Py_ssize_t* again                    # counts tiles that are computed again, for tests
     int* overflowed                      # not 0 after an overflow of a sum that nothing recomputes; or NULL
     Py_ssize_t far                       # bytes of elements, if caches of a core do not hold them; otherwise 0
@@ -61,12 +61,23 @@ cdef struct Ranges:
     Py_ssize_t[MOST_AXES] low, high      # elements that these may read
 
 
+cdef inline bint copies_x(const Job* job, const Call* call) noexcept nogil:
+    """Whether a job reads a copy of x, which it may gather itself. A retry may need one although the first job does
+    not."""
+    return call.x_apart or job.x_rows and (call.x_gaps or job.gathers and job.joined > 1)
+
+
+cdef inline bint copies_y(const Job* job, const Call* call) noexcept nogil:
+    """Whether a job writes results to a copy."""
+    return call.y_apart or job.y_rows and call.y_gaps
+
+
 cdef inline Py_ssize_t room_of(const Job* job, const Call* call) noexcept nogil:
     """The bytes of memory that a thread needs."""
     cdef Py_ssize_t room = job.scratch
-    if call.apart:
+    if copies_x(job, call):
         room += job.x_room
-    if call.y_apart:
+    if copies_y(job, call):
         room += job.y_room
     if call.indices_apart:
         room += job.index_room
@@ -172,7 +183,7 @@ cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const 
     cdef Copy copy
     cdef int a, rank = job.rank
     cdef Py_ssize_t[MOST_AXES] zero
-    if call.apart and not job.gathers:
+    if copies_x(job, call) and not job.gathers:
         describe(&copy, job, ranges, &call.x, ranges.low, ranges.high, strides, job.itemsize)
         # Loops compute with what surrounds the elements, too, and other values than zeros could raise exceptions.
         memset(memory, 0, FRONT)
@@ -187,7 +198,7 @@ cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const 
     for a in range(rank):
         zero[a], strides[a] = 0, call.x.axis[a] // job.itemsize
     tile.x, tile.x_item = address(&call.x, job, ranges, zero), call.x.item // job.itemsize
-    tile.strided = &call.x if call.apart else NULL
+    tile.strided = &call.x if copies_x(job, call) else NULL
 
 
 cdef inline char* target_of(Copy* copy, const Job* job, const Ranges* ranges, const Array* array, bint apart,
@@ -260,15 +271,16 @@ cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges
     cdef Rule careful
     cdef int raised
     cdef Py_ssize_t[MOST_AXES + 1] x_stride, y_stride, index_stride
-    cdef char* results = memory + (job.x_room if call.apart else 0)
-    cdef char* places = results + (job.y_room if call.y_apart else 0)
+    cdef bint y_apart = copies_y(job, call)
+    cdef char* results = memory + (job.x_room if copies_x(job, call) else 0)
+    cdef char* places = results + (job.y_room if y_apart else 0)
     set_tile(&tile, job, ranges, call)
     if sharing != NULL:
         tile.share, tile.shares, tile.totals = sharing.share, sharing.shares, sharing.totals
         tile.parts, tile.part_bytes = sharing.parts, part_bytes_of(job.tile_lanes, job.acc_bytes)
     tile.scratch = places + (job.index_room if call.indices_apart else 0)
     set_source(&tile, job, call, ranges, x_stride, memory)
-    tile.y = target_of(&copy, job, ranges, &call.y, call.y_apart, y_stride, results)
+    tile.y = target_of(&copy, job, ranges, &call.y, y_apart, y_stride, results)
     tile.x_stride, tile.y_stride, tile.y_item = x_stride, y_stride, y_stride[job.rank]
     if call.indices.data != NULL:
         tile.indices = target_of(&indices, job, ranges, &call.indices, call.indices_apart, index_stride, places)
@@ -292,7 +304,7 @@ cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges
         careful.careful, tile.rule = 1, &careful
         job.step(&tile)
         raised |= take_exceptions(job.exceptions)
-    if call.y_apart:
+    if y_apart:
         job.copy(&copy)
     if call.indices.data != NULL and call.indices_apart:
         job.copy(&indices)
