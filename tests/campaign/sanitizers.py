@@ -40,14 +40,18 @@ SUPPRESSED = """
 }
 """
 REPORT = re.compile(r"runtime error: |: \w+Sanitizer: ")
-# The arguments of pytest. The sanitizer of addresses reserves terabytes, and adds to allocations, so that no test can
-# limit or measure memory. It ends the process when OpenVINO loads a library with RTLD_DEEPBIND.
+# The arguments of pytest. The sanitizer of addresses reserves terabytes, adds to allocations, makes calls slow, and is
+# loaded into each process that tests start. It ends the process when OpenVINO loads a library with RTLD_DEEPBIND.
 LIMITING = ("tests/oracle/test_corrupted_calls.py::test_corrupted_calls", "tests/operators/test_errors_of_arguments.py",
-            "tests/kernels/test_memory_of_calls.py", "tests/embedding/test_caches.py")
+            "tests/kernels/test_memory_of_calls.py", "tests/embedding/test_caches.py", "tests/docs/test_streaming.py",
+            "tests/docs/test_pyramid.py")
+MEASURING = ("tests/embedding/test_audit.py", "tests/embedding/test_embedding.py::test_interrupts",
+             "tests/docs/test_explorer.py")
 WITH_OPENVINO = ("tests/onnx/test_disagreements.py", "tests/onnx/test_kernels_larger_than_the_input.py",
                  "tests/onnx/test_decision_files.py::test_the_table_on_the_page", "tests/project/test_benchmarks.py")
 SUITES = {
-    "address": ["tests", "-k", "not openvino", *(f"--deselect={name}" for name in LIMITING + WITH_OPENVINO)],
+    "address": ["tests", "-k", "not openvino",
+                *(f"--deselect={name}" for name in (*LIMITING, *MEASURING, *WITH_OPENVINO))],
     "thread": ["tests/project/test_wheel.py", "tests/kernels/test_routes.py", "tests/embedding/test_free_threading.py"],
 }
 

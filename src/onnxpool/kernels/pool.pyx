@@ -318,6 +318,7 @@ cdef class Pool:
         elif setup.reports:
             job.exceptions = OVERFLOWED
         job.gathers, job.shares = stage.gathers, stage.shares
+        job.branches = "_wide_" in stage.unit or "_norm_" in stage.unit and abs(setup.p) not in (1, 2)
         job.groups, job.items, job.lanes = 1, form.item.size, form.lane.size
         few = job.lanes * job.itemsize < CACHE_LINE  # few lanes are read as rows
         job.x_rows = few and (stage.by_axis or stage.gathers) and job.axis[job.rank - 1].size > 1
@@ -436,6 +437,8 @@ cdef class Pool:
         memory = allocated + (CACHE_LINE - <uintptr_t> allocated % CACHE_LINE)
         if watched:
             memset(memory, FENCE, team.threads * room)
+        elif job.branches:
+            memset(memory, 0, team.threads * room)
         run_tasks(job, &call, &team, memory, room)
         close_fences(memory, team.threads, room, watched)
         leave_team(&team)

@@ -28,6 +28,7 @@ cdef struct Job:
     bint x_rows, y_rows                  # whether the step needs contiguous rows of elements, and of results
     bint gathers                         # whether it copies strided elements itself
     bint shares                          # whether several threads can share a tile
+    bint branches                        # whether sums branch on values, even on those that no window reads
     Py_ssize_t itemsize, acc_bytes
     Py_ssize_t tasks
     Py_ssize_t x_room, y_room, index_room  # bytes for the copies of a tile, if arrays are apart
@@ -279,6 +280,8 @@ cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges
         tile.share, tile.shares, tile.totals = sharing.share, sharing.shares, sharing.totals
         tile.parts, tile.part_bytes = sharing.parts, part_bytes_of(job.tile_lanes, job.acc_bytes)
     tile.scratch = places + (job.index_room if call.indices_apart else 0)
+    if job.retries and job.branches:
+        memset(tile.scratch, 0, job.scratch)
     set_source(&tile, job, call, ranges, x_stride, memory)
     tile.y = target_of(&copy, job, ranges, &call.y, y_apart, y_stride, results)
     tile.x_stride, tile.y_stride, tile.y_item = x_stride, y_stride, y_stride[job.rank]
