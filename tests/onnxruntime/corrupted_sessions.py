@@ -19,7 +19,7 @@ import numpy as np  # noqa: E402
 import onnxruntime  # noqa: E402
 from calls import INDICES, NHWC_MAX, QLINEAR, SeededChoices  # noqa: E402
 from calls_family import WEIGHTED  # noqa: E402
-from corruption import SLOTS, bad_shape, bad_value, describe, draw_corrupted, parser_of, repeat  # noqa: E402
+from corruption import LARGE_RESULT, SLOTS, bad_shape, bad_value, describe, draw_corrupted, parser_of, repeat  # noqa: E402
 from onnx import helper  # noqa: E402
 from sessions import NEWEST_OPSET, TYPES, feeds, node_model, options  # noqa: E402
 
@@ -70,6 +70,8 @@ def draw(choices):
     """A call that a node can stand for, with its model."""
     while True:
         call, kinds = draw_corrupted(choices, OPERATORS)
+        while call.further and call.further[-1] is None:  # a node does not have it
+            call = replace(call, further=call.further[:-1])
         domain = call.operator in (*QLINEAR, NHWC_MAX)
         if not domain and type(call.opset or 0) is int:
             call = replace(call, opset=min(max(call.opset or NEWEST_OPSET, 1), NEWEST_OPSET), channels_last=False)
@@ -91,7 +93,7 @@ def python(call, attributes):
         how["opset"] = call.opset
     try:
         result = getattr(onnxpool, name)(**attributes, **how)(*inputs, num_threads=1)
-    except (onnxpool.PoolError, TypeError) as error:  # TypeErrors are PoolTypeErrors, or of attributes nobody has
+    except (onnxpool.PoolError, TypeError, MemoryError) as error:  # of PoolTypeErrors, or of attributes nobody has
         return None, error
     return result if isinstance(result, tuple) else (result,), None
 
@@ -103,8 +105,8 @@ def attempt(seed):
     tried = [call]
     for _ in range(2):
         changed = choices.pick((bad_shape, bad_value))(choices, call)
-        if changed.attributes is call.attributes:
-            tried.append(changed)
+        if changed.attributes is call.attributes and len(changed.inputs) == len(call.inputs):
+            tried.append(replace(changed, opset=call.opset))  # which a run cannot change
 
     def text():
         return f"{kinds} {attributes}\n  " + "\n  ".join(map(describe, tried))
@@ -150,6 +152,8 @@ def run(choices, session, call, attributes):
     if not all(array is None or (type(array) is np.ndarray and array.dtype.name in TYPES) for array in call.inputs):
         return None, "not run"
     expected, refusal = python(call, attributes)
+    if isinstance(refusal, MemoryError) or sum(map(np.size, expected or ())) > LARGE_RESULT:
+        return None, "not run"
     names = {one.name: one.type for one in session.get_inputs()}
     given = {name: array for name, array in feeds(call.inputs).items() if name in names}
     outputs = [one.name for one in session.get_outputs()]

@@ -266,3 +266,14 @@ def test_scales_whose_ratio_is_no_number_are_refused(x_scale, y_scale, ratio):
     assert caught.value.attribute == "x_scale"
     assert onnxpool.qlinear_global_average_pool(np.zeros((1, 2, 3, 3), np.uint8), np.float32(1e-38), 0,
                                                 np.float32(1), 0).shape == (1, 2, 1, 1)
+
+
+def test_channels_whose_sum_may_not_fit_are_refused():
+    """No array is so large, but a handle of the C API or a plan can declare one, of no channels."""
+    pool = onnxpool.QLinearGlobalAveragePool(channels_last=True)
+    scales = np.float32(1), 0, np.float32(1), 0
+    for dtype in ("uint8", "int8"):
+        pool.plan((1, 2**55, 0), dtype)._rule(scales)
+        with pytest.raises(PoolError, match=r"X has 36028797018963969 elements in each channel.*up to 2\^55") as caught:
+            pool.plan((1, 2**55 + 1, 0), dtype)._rule(scales)
+        assert (caught.value.attribute, caught.value.value) == ("X", 2**55 + 1)

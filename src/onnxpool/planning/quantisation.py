@@ -13,6 +13,7 @@ from ..errors import PoolError, PoolTypeError
 
 NAMES = ("x_scale", "x_zero_point", "y_scale", "y_zero_point")
 LIMITS = {np.dtype(name): np.iinfo(name) for name in BYTES}
+MOST_TAPS = 2**55  # of a channel, so that its sum and bias fit in 64 bits
 
 
 def scalar(label: str, name: str, value: Any) -> np.ndarray[Any, Any]:
@@ -87,6 +88,9 @@ class Quantisation(NamedTuple):
 
     def whole(self, label: str, taps: int) -> Rule:
         """The rule for means of whole channels, by integer sums as in onnxruntime's QLinearGlobalAveragePool."""
+        if taps > MOST_TAPS:
+            raise PoolError(f"{label}: X has {taps} elements in each channel, but their sum is only known to fit in 64 "
+                            f"bits up to 2^55; pool parts of it", label, "X", value=taps)
         ratio = ratio_of(self.x_scale, self.y_scale, taps)
         if not 0 < float(ratio) < math.inf:
             raise PoolError(f"{label}: x_scale={self.x_scale} over y_scale={self.y_scale} times {taps} taps is {ratio} "
