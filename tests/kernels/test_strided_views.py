@@ -65,3 +65,16 @@ def test_a_part_of_a_picture_with_channels_brought_forward_is_reduced_whole(part
     for pool in (onnxpool.GlobalMaxPool(), onnxpool.GlobalAveragePool(), onnxpool.GlobalLpPool()):
         expected = pool(np.ascontiguousarray(x)).astype(float)
         np.testing.assert_allclose(pool(x).astype(float), expected, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("operator", [onnxpool.GlobalAveragePool, onnxpool.GlobalLpPool])
+def test_repeated_elements_are_added_in_the_order_of_a_copy(operator, channels_last):
+    """Axes of stride 0 are lanes where those of a copy would be."""
+    rng = np.random.default_rng(0)
+    pool = operator(channels_last=channels_last)
+    for shape in ((2, 5, 6, 40), (1, 3, 7, 17), (3, 4, 4, 64), (2, 9, 1, 33)):
+        for axis in range(4):
+            one = rng.standard_normal([1 if own == axis else size for own, size in enumerate(shape)], np.float32)
+            x = np.broadcast_to(one, shape)
+            assert pool(x).tobytes() == pool(x.copy()).tobytes(), (shape, axis)

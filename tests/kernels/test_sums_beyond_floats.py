@@ -84,3 +84,17 @@ def test_strided_rows_are_computed_again(monkeypatch, operator, dtype, exponent,
             monkeypatch.setattr(Forced, "step", None)
             base._plan.cache_clear()
     assert kernels.pools.tiles_computed_again() > before
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+def test_norms_of_tiny_and_huge_elements(dtype):
+    """Their powers leave the range of doubles for some exponents, which depend on the dtype."""
+    limits = ml_dtypes.finfo(dtype)
+    tiny, huge = float(limits.smallest_subnormal), float(limits.max) / 2
+    for p in (1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 20, 32, 40, 41, 43, 50, 60, 61, 70, 100, 500):
+        for element in (tiny, 1000 * tiny, huge):
+            x = np.full((1, 1, 2), element, dtype)
+            (y,) = onnxpool.lp_pool(x, 2, p=p).ravel().astype(np.float64)
+            wanted = float(x[0, 0, 0]) * 2 ** (1 / p)
+            unit = max(tiny, wanted * float(limits.eps))
+            assert abs(y - wanted) <= 0.51 * unit or (dtype is np.float64 and abs(y - wanted) <= 4 * unit), (p, element)

@@ -187,6 +187,27 @@ def test_tiles_grow_with_their_room(plan):
     assert sorted(counted) == sorted(counted, key=counted.__getitem__)
 
 
+def test_what_was_learned_is_found_for_problems_of_two_forms(monkeypatch):
+    """Rows, and lanes that are made adjacent: the form that names a problem is the same when it is looked up."""
+    monkeypatch.setattr(ways, "fastest", lambda calls, seconds: len(calls) - 1)
+    found = 0
+    for operator, x, inputs in layers(60, seed=5):
+        plan = operator.plan(x.shape, x.dtype)
+        if plan._picked is not None:
+            continue
+        y = plan(x, *inputs)
+        outs = y if isinstance(y, tuple) else (y, None)
+        memory = plan._memory(x, *outs)
+        if len(layout.problems_of(plan.request, *memory)[0]) == 1:
+            continue
+        ways.learned.clear()
+        plan.tuned(x)
+        (way,) = ways.learned.values()
+        assert layout.setup_of(plan.request, *memory).stages == layout.setup_of(plan.request, *memory, way).stages
+        found += layout.key_of(plan.request, *memory) in ways.learned
+    assert found > 3
+
+
 def test_a_known_problem_is_not_measured_again(plan, monkeypatch):
     """Unless it was measured with another number of threads."""
     measured = []
