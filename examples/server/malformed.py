@@ -75,6 +75,8 @@ REQUESTS = [
     Malformed("size no integer", listed(shape=[1, 1, 3, 3.0]), "must be a list of integers from 0 on"),
     Malformed("size true", listed(shape=[True, 1, 3, 3]), "must be a list of integers from 0 on"),
     Malformed("huge shape", listed(shape=[2**62, 2**62, 3, 3]), "at most 524288 are accepted", 413),
+    Malformed("huge shape of no elements", listed(shape=[0, 1, 2**63, 3], data=[]), "too large even for an array"),
+    Malformed("huge sizes of no elements", listed(shape=[0, 1, 2**40, 2**40], data=[]), "too large even for an array"),
     Malformed("tensor over the limit", listed(shape=[1, 1, 512, 257]), "has 526336 bytes, but at most 524288", 413),
     Malformed("too few elements", listed(data=[1] * 8), "has 8 elements in data, but its shape [1, 1, 3, 3] takes 9"),
     Malformed("too many elements", listed(data=[1] * 10), "has 10 elements"),

@@ -21,6 +21,7 @@ DTYPES = {
 DATATYPES = {dtype: name for name, dtype in DTYPES.items()}
 FORMS: dict[str, tuple[set[type], str]] = {"b": ({bool}, "true and false"), "f": ({int, float}, "numbers")}  # in JSON
 BINARY_ONLY = ("FP16", "BF16")  # the binary tensor data extension defines no JSON form for them
+MOST_SIZES = 2**59  # product of the sizes of an array, without zeros: eight bytes for each still fit in 63 bits
 
 
 class RequestError(ValueError):
@@ -205,6 +206,8 @@ class Reader:
             raise RequestError(f"{name} has shape {shown(given)}; it must be a list of integers from 0 on")
         if len(given) > self.limits.rank:
             raise RequestError(f"{name} has rank {len(given)}, but at most {self.limits.rank} is accepted")
+        if 0 in given and math.prod(size or 1 for size in given) > MOST_SIZES:
+            raise RequestError(f"{name} has shape {shown(given)}, which is too large even for an array of no elements")
         takes = f"the model takes {[size or '?' for size in signature.shape]}"
         if len(given) != len(signature.shape):
             raise RequestError(f"{name} has rank {len(given)} (shape {shown(given)}), but {takes}")
