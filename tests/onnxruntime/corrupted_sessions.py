@@ -93,7 +93,7 @@ def python(call, attributes):
         how["opset"] = call.opset
     try:
         result = getattr(onnxpool, name)(**attributes, **how)(*inputs, num_threads=1)
-    except (onnxpool.PoolError, TypeError, MemoryError) as error:  # of PoolTypeErrors, or of attributes nobody has
+    except (onnxpool.PoolError, TypeError, MemoryError) as error:  # a TypeError may be of an attribute nobody has
         return None, error
     return result if isinstance(result, tuple) else (result,), None
 

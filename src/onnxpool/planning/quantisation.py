@@ -89,8 +89,8 @@ class Quantisation(NamedTuple):
     def whole(self, label: str, taps: int) -> Rule:
         """The rule for means of whole channels, by integer sums as in onnxruntime's QLinearGlobalAveragePool."""
         if taps > MOST_TAPS:
-            raise PoolError(f"{label}: X has {taps} elements in each channel, but their sum is only known to fit in 64 "
-                            f"bits up to 2^55; pool parts of it", label, "X", value=taps)
+            raise PoolError(f"{label}: X has {taps} elements in each channel, but at most 2^55 are accepted, so that "
+                            f"their sum fits in 64 bits; pool parts of it", label, "X", value=taps)
         ratio = ratio_of(self.x_scale, self.y_scale, taps)
         if not 0 < float(ratio) < math.inf:
             raise PoolError(f"{label}: x_scale={self.x_scale} over y_scale={self.y_scale} times {taps} taps is {ratio} "
