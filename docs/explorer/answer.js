@@ -65,9 +65,9 @@ function answer(settings) {
     svg: svg(new Picture(title, axes, divided, picked)),
     formulas: axes.map((axis, i) => formula(settings, axis, i)),
     results: [...new Set(windows.map((window) => result(settings, planned, window)))],
-    call: `op = onnxpool.${settings.operator}(${[...written(attributes, python), ...opset].join(", ")})\n` +
+    call: `import onnxpool\n\nop = onnxpool.${settings.operator}(${[...written(attributes, python), ...opset].join(", ")})\n` +
           `y = op(x)  # x.shape is ${tuple(data.shape)}, and y.shape is ${tuple(data.output_shape)}`,
-    node: `onnx.helper.make_node("${settings.operator}", ["x"], ["y"], ${written(attributes, listed).join(", ")})`,
+    node: `import onnx\n\nnode = onnx.helper.make_node("${settings.operator}", ["x"], ["y"], ${written(attributes, listed).join(", ")})`,
     rows: differences(settings, planned),
   };
 }
@@ -100,11 +100,13 @@ function settingsOf(hash) {
     if (list?.length === sizes.length * sides) return list;
     return sizes.length === DEFAULTS.sizes.length && !list ? DEFAULTS[name] : Array(sizes.length * sides).fill(fill);
   };
+  const mode = one("auto_pad", MODES);
   const flag = (name) => (found.get(name) === "1" ? 1 : 0);
   return {
     operator: one("operator", Object.keys(FACTS.operators)), opset: numbers("opset")?.[0] ?? DEFAULTS.opset, sizes,
-    kernel: each("kernel", 1, 3), strides: each("strides", 1, 1), pads: each("pads", 2, 0),
-    dilations: each("dilations", 1, 1), auto_pad: one("auto_pad", MODES), ceil_mode: flag("ceil_mode"),
+    kernel: each("kernel", 1, 3), strides: each("strides", 1, 1),
+    pads: found.has("pads") || mode === "NOTSET" ? each("pads", 2, 0) : Array(sizes.length * 2).fill(0),
+    dilations: each("dilations", 1, 1), auto_pad: mode, ceil_mode: flag("ceil_mode"),
     count_include_pad: flag("count_include_pad"), window: numbers("window"),
   };
 }

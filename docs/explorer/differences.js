@@ -4,9 +4,7 @@
 
 "use strict";
 
-const MOST_WINDOWS = 4096; // windows of an axis that are compared one by one
-const LONG_SUM = 2 ** 18;
-const [ORT_LARGEST_KERNEL, ORT_LONGEST_ROW, ORT_VECTOR] = [32, 2045, 4];
+const { MOST_WINDOWS, LONG_SUM, ORT_LARGEST_KERNEL, ORT_LONGEST_ROW, ORT_VECTOR } = FACTS.limits;
 
 const sum = (pads) => pads[0] + pads[1];
 const overhang = (axis) => (axis.out - 1) * axis.stride + axis.span - axis.size - sum(axis.pads);
@@ -148,7 +146,7 @@ class Case {
 
 const never = () => false; // needs Indices, another dtype or more axes than this page has
 const HOLDS = {
-  "ort-kernel": (c) => c.version < ({ AveragePool: 7, LpPool: 2 }[c.operator] ?? 1),
+  "ort-kernel": (c) => c.version < FACTS.ort_versions[c.operator],
   "ort-rank": never,
   "ort-pads": (c) => c.padsReachKernel,
   "ort-empty-average": (c) => c.empty && !c.counts,

@@ -4,7 +4,6 @@
 "use strict";
 
 const LARGEST = 100000; // what this page computes with; onnxpool takes any number that an array allows
-const LISTS = { sizes: "shape", kernel: "kernel_shape", strides: "strides", pads: "pads", dilations: "dilations" };
 
 class Refusal extends Error {}
 

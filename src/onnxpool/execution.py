@@ -165,9 +165,9 @@ class Plan(Frozen):
 
     def plot(self, ax: Any = None) -> Any:
         """
-        Draw the picture of `Explanation.svg` with matplotlib. Requires ``onnxpool[plot]``.
+        Draw the picture of `Explanation.svg` with matplotlib, as `Explanation.plot` does.
 
-        It is dark if the axes are.
+        Requires ``onnxpool[plot]``. The picture is dark if the axes are.
 
         Parameters
         ----------
@@ -184,9 +184,7 @@ class Plan(Frozen):
         ImportError
             If matplotlib is not installed.
         """
-        from .pictures import plot
-
-        return plot(self.explain().picture, ax)
+        return self.explain().plot(ax)
 
     def _repr_html_(self) -> str:
         return self.explain().svg()

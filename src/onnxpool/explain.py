@@ -1,6 +1,7 @@
 """Explanations of plans: text, data and pictures."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 from .pictures import Drawable, Picture, svg
@@ -71,6 +72,38 @@ class Explanation(str):
         """
         return svg(self.picture)
 
+    def plot(self, ax: Any = None) -> Any:
+        """
+        Draw the picture of `svg` with matplotlib. Requires ``onnxpool[plot]``.
+
+        It is dark if the axes are.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw in. By default, a new figure is created.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Axes with the picture.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import numpy as np, onnxpool
+        >>> plan = onnxpool.MaxUnpool(kernel_shape=2).plan((1, 1, 2, 2), "float32")
+        >>> explanation = plan.explain(np.array([[[[0, 1], [2, 3]]]]))
+        >>> explanation.plot().figure.savefig("elements.png")  # doctest: +SKIP
+        """
+        from .pictures import plot
+
+        return plot(self.picture, ax)
+
     def _repr_html_(self) -> str:
         return self.svg()
 
@@ -96,7 +129,7 @@ class Explanation(str):
         >>> plan.explain().to_dict()["axes"]
         [{'axis': 2, 'size': 4, 'out': 2, 'kernel': 2, 'stride': 2, 'dilation': 1, 'pads': [0, 0], 'empty': 0}]
         """
-        return dict(self._facts)
+        return deepcopy(self._facts)
 
 
 def explain(label: str, dtypes: tuple[str, str], shape: Sequence[int], output_shape: Sequence[int],

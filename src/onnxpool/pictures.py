@@ -333,10 +333,13 @@ def broken(line: str, letters: int) -> list[str]:
     return parts
 
 
-def extent(axis: Axis) -> tuple[int, int]:
-    """The positions of an axis: elements, padding, and what the last window reaches beyond them."""
+def extent(axis: Axis, size: int = 0) -> tuple[int, int]:
+    """
+    The positions of an axis: elements, padding, and what the last window reaches beyond them. `size` is that of a
+    result that goes further, which only MaxUnpool has.
+    """
     last = (axis.out - 1) * axis.stride - axis.pads[0] + axis.span if axis.out else 0
-    return min(0, -axis.pads[0]), max(axis.size + axis.pads[1], last)
+    return min(0, -axis.pads[0]), max(axis.size + axis.pads[1], last, size)
 
 
 def is_read(axis: Axis, place: int) -> bool:
@@ -351,11 +354,11 @@ def is_read(axis: Axis, place: int) -> bool:
     return low + (solution - low) % period <= min(axis.out - 1, distance // axis.stride)
 
 
-def cell_of(axis: Axis, place: int) -> str:
-    """The kind of cell at a position of an axis."""
+def cell_of(axis: Axis, place: int, size: int = 0) -> str:
+    """The kind of cell at a position of an axis, with `size` as in `extent`."""
     if 0 <= place < axis.size:
         return "element" if is_read(axis, place) else "unread"
-    if place >= axis.size + axis.pads[1]:
+    if place >= axis.size + axis.pads[1] or axis.size <= place < size:
         return "overhang"
     return "counted" if axis.counts_pads else "padding"
 
@@ -436,15 +439,16 @@ def box(pair: Sequence[Axis], cuts: Sequence[Cut], window: tuple[int, int], k: i
     return marks
 
 
-def strip(number: int, axis: Axis, y: float, divided: bool, several: bool) -> tuple[list[Mark], float, list[str]]:
-    """The positions of an axis, its windows one below the other, and what is left out."""
+def strip(number: int, axis: Axis, y: float, divided: bool, several: bool,
+          size: int = 0) -> tuple[list[Mark], float, list[str]]:
+    """The positions of an axis, its windows one below the other, and what is left out. `size` is as in `extent`."""
     left = MARGIN + DIGIT * len(str(max(axis.out - 1, 0))) + 6
     right = DIGIT * (3 + len(str(max(axis.window(0).divisor, axis.window(axis.out - 1).divisor, axis.most)))
                      ) if divided and axis.out else 0
-    cut = Cut.of(*extent(axis), max(3, min(MOST_CELLS, int(WIDTH - MARGIN - left - right) // STRIP)))
+    cut = Cut.of(*extent(axis, size), max(3, min(MOST_CELLS, int(WIDTH - MARGIN - left - right) // STRIP)))
     marks = [Mark("caption", MARGIN, y + 11, text=f"axis {number}")] if several else []
     y += LINE * several
-    cells = [Mark(cell_of(axis, place), left + cut.left(place) * STRIP, y, STRIP, STRIP,
+    cells = [Mark(cell_of(axis, place, size), left + cut.left(place) * STRIP, y, STRIP, STRIP,
                   data=(("axis", str(number)), ("cell", str(place)))) for place in cut]
     marks += cells
     marks += [Mark("digit", mark.x + STRIP / 2, y + 12, text=SIGNS[mark.kind]) for mark in cells if mark.kind in SIGNS]

@@ -131,8 +131,9 @@ class RegionPicture(NamedTuple):
         marks += table("samples of bins" if self.sampled else "elements of bins", factors, results,
                        boxes, cell, right, margin, top)
         bottom = max(bottom, top + 2 * LINE + results[0].cells * CELL)
-        notes = [sentence for number, cut, result, bins in zip(self.axes, cuts, results, region.bins, strict=True)
-                 for sentence in left_out(number, cut, len(bins), result)]
+        notes = [sentence for number, cut, result, bins, size in zip(
+                     self.axes, cuts, results, region.bins, region.sizes, strict=True)
+                 for sentence in left_out(number, cut, extent(bins, size), len(bins), result)]
         more, y = texts("caption", notes + note, bottom + 6)
         return marks + more, y
 
@@ -183,14 +184,25 @@ def samples(place: tuple[int, int], down: Bin, across: Bin, cuts: Sequence[Cut],
     return marks
 
 
-def cut_around(bins: Iterable[Bin], size: int, most: int) -> Cut:
-    """The positions of an axis and its region, or those around the region if these are too many."""
+def span(bins: Sequence[Bin]) -> tuple[int, int]:
+    """The positions of a region along an axis."""
     edges = [side for one in bins for side in one.edges]
-    low, high = floor(min(edges)), ceil(max(edges))
-    whole = min(0, low), max(size, high)
-    if whole[1] - whole[0] <= most:
-        return Cut.of(*whole, most)
-    return Cut.of(max(whole[0], low - 1), min(whole[1], max(high, low + 1) + 1), most)
+    return floor(min(edges)), ceil(max(edges))
+
+
+def extent(bins: Sequence[Bin], size: int) -> tuple[int, int]:
+    """The positions of an axis and its region."""
+    low, high = span(bins)
+    return min(0, low), max(size, high)
+
+
+def cut_around(bins: Sequence[Bin], size: int, most: int) -> Cut:
+    """The positions of an axis and its region, or those around the region if these are too many."""
+    first, end = extent(bins, size)
+    if end - first <= most:
+        return Cut.of(first, end, most)
+    low, high = span(bins)
+    return Cut.of(max(first, low - 1), min(end, max(high, low + 1) + 1), most)
 
 
 def kinds_of(bins: Iterable[Bin], size: int, cut: Cut) -> dict[int, str]:
@@ -220,11 +232,12 @@ def edge(cut: Cut, place: float) -> float:
     return min(max(cut.left(cell), 0), cut.cells)
 
 
-def left_out(number: int, cut: Cut, bins: int, result: Cut) -> list[str]:
-    """Sentences about what is not drawn."""
+def left_out(number: int, cut: Cut, whole: tuple[int, int], bins: int, result: Cut) -> list[str]:
+    """Sentences about what is not drawn: positions of the whole axis, and bins."""
     notes = []
-    if cut.missing:
-        notes.append(f"Axis {number}: {cut.missing} of {cut.high - cut.low} positions are not drawn (…).")
+    total, drawn = whole[1] - whole[0], cut.high - cut.low - cut.missing
+    if drawn < total:
+        notes.append(f"Axis {number}: {total - drawn} of {total} positions are not drawn{' (…)' * (cut.missing > 0)}.")
     if result.missing:
         notes.append(f"Axis {number}: {result.missing} of {bins} bins are not shown.")
     return notes

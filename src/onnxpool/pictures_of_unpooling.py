@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from .pictures import (
     BOXES,
     CELL,
@@ -41,6 +43,7 @@ NAMES = {
     "overhang": "0, as no index addresses it", "tap": "position of a window", "outside": "position in padding",
 }
 ARRIVED = {**NAMES, "element": "where an element goes", "unread": "0, as no element goes there"}
+ADDRESSED = ("element", "unread")  # kinds of cells that indices address
 MOST_NUMBERS = 100  # which fit in a cell
 
 
@@ -50,7 +53,8 @@ class UnpoolPicture(NamedTuple):
     lines: tuple[str, ...]
     axes: tuple[tuple[int, Axis], ...]  # each with its number; the windows of the max-pool that is undone
     sizes: tuple[int, ...]  # of the result
-    arrivals: Array | None  # the number of the element of X that goes to each position, or -1
+    planes: int
+    places: Array | None  # where each element of X goes, as a flat index
 
     def drawing(self) -> tuple[list[Mark], float]:
         """All marks, in the order in which they are drawn, and the height."""
@@ -59,7 +63,7 @@ class UnpoolPicture(NamedTuple):
         marks += more
         shown, y = self.image(y + 6) if len(self.axes) == IMAGE_AXES else self.strips(y + 6)
         marks += shown
-        more, y = legend(shown, NAMES if self.arrivals is None else ARRIVED, y)
+        more, y = legend(shown, NAMES if self.places is None else ARRIVED, y)
         return [Mark("card", 0, 0, WIDTH, y + MARGIN), *marks, *more], y + MARGIN
 
     def caption(self, which: int) -> str:
@@ -70,25 +74,27 @@ class UnpoolPicture(NamedTuple):
                 f"{axis.out} → {self.sizes[which]}")
 
     def words(self) -> list[str]:
-        """What the numbers in the cells mean."""
+        """What the numbers in the cells mean, and what is not drawn."""
         if len(self.axes) > IMAGE_AXES:
             return []
-        return ["Numbers in the result, up to 99, are flat indices." if self.arrivals is None else
-                "Numbers in the result, up to 99, are those of the elements of X that go there."]
+        numbers = ("Numbers in the result, up to 99, are flat indices." if self.places is None else
+                   "Numbers in the result, up to 99, are those of the elements of X that go there.")
+        return [numbers, *[f"Only the first of {self.planes} planes is drawn."] * (self.planes > 1)]
 
     def image(self, y: float) -> tuple[list[Mark], float]:
         """The result with some windows, and the elements of X by their numbers."""
         pair = [axis for _, axis in self.axes]
         left = DIGIT * len(str(self.sizes[0] - 1)) + 6
         room = (WIDTH - 2 * MARGIN - left) // CELL
-        cuts = [Cut.of(extent(axis)[0], max(extent(axis)[1], size), most) for axis, size, most in zip(
+        cuts = [Cut.of(*extent(axis, size), most) for axis, size, most in zip(
             pair, self.sizes, (MOST_CELLS, min(MOST_CELLS, room)), strict=True)]
         width = pair[1].out
         outs = [axis.out for axis in pair]
         results, cell, margin = table_size(outs, lambda axis, index: index * width + width - 1 if axis == 0 else 1)
         boxes = chosen(pair, cuts, results)
         x = MARGIN + left
-        kinds = [{place: self.kind(k, place) for place in cut} for k, cut in enumerate(cuts)]
+        kinds = [{place: cell_of(axis, place, size) for place in cut}
+                 for axis, size, cut in zip(pair, self.sizes, cuts, strict=True)]
         ends = [[place for place in (0, size - 1) if cut.has(place)]
                 for size, cut in zip(self.sizes, cuts, strict=True)]
         marks = self.numbered(cells("result", kinds, ends, cuts, x, y), CELL)
@@ -103,18 +109,12 @@ class UnpoolPicture(NamedTuple):
         more, y = texts("caption", notes, bottom + 6)
         return marks + more, y
 
-    def kind(self, which: int, place: int) -> str:
-        """The kind of cell at a position of an axis."""
-        axis = self.axes[which][1]
-        return "overhang" if axis.size <= place < self.sizes[which] else cell_of(axis, place).replace(
-            "overhang", "padding")
-
     def strips(self, y: float) -> tuple[list[Mark], float]:
         """The strip of each axis, with its windows below it."""
         marks: list[Mark] = []
         notes = []
-        for number, axis in self.axes:
-            more, y, note = strip(number, axis, y, False, len(self.axes) > 1)
+        for (number, axis), size in zip(self.axes, self.sizes, strict=True):
+            more, y, note = strip(number, axis, y, False, len(self.axes) > 1, size)
             marks += self.numbered(more, STRIP) if len(self.axes) == 1 else more
             notes += note
         more, y = texts("caption", notes, y)
@@ -122,28 +122,37 @@ class UnpoolPicture(NamedTuple):
 
     def numbered(self, marks: Sequence[Mark], side: int) -> list[Mark]:
         """Cells with the number of the element that goes there, or with the index that addresses them."""
+        name = "index" if self.places is None else "from"
+        numbers = self.numbers([dict(mark.data)["cell"] for mark in marks if mark.kind in ADDRESSED])
         done, digits = [], []
         for mark in marks:
-            facts = dict(mark.data)
-            if "cell" not in facts or mark.kind not in ("element", "unread"):
+            if mark.kind not in ADDRESSED:
                 done.append(mark)
                 continue
-            place = tuple(map(int, facts["cell"].split(",")))
-            if self.arrivals is None:
-                number = 0
-                for at, (_, axis) in zip(place, self.axes, strict=True):
-                    number = number * axis.size + at
-                name = "index"
-            else:
-                number, name = int(self.arrivals[place]), "from"
-                mark = mark._replace(kind="unread" if number < 0 else "element")
-            done.append(mark)
+            cell = dict(mark.data)["cell"]
+            number = numbers.get(cell, -1)
+            done.append(mark if self.places is None else mark._replace(kind=ADDRESSED[number < 0]))
             if 0 <= number < MOST_NUMBERS:
                 digits.append(Mark("digit", mark.x + side / 2, mark.y + side - 5, text=str(number),
-                                   data=((name, str(number)), ("place", facts["cell"]))))
-        order = ("caption", "element", "unread")  # so that marks of a kind are neighbours
+                                   data=((name, str(number)), ("place", cell))))
+        order = ("caption", *ADDRESSED)  # so that marks of a kind are neighbours
         done.sort(key=lambda mark: order.index(mark.kind) if mark.kind in order else len(order))
         return done + digits
+
+    def numbers(self, cells: Sequence[str]) -> dict[str, int]:
+        """The index that addresses each cell, or the number of the element that goes there, if one does."""
+        indices = {}
+        for cell in cells:
+            index = 0
+            for place, (_, axis) in zip(map(int, cell.split(",")), self.axes, strict=True):
+                index = index * axis.size + place
+            indices[cell] = index
+        if self.places is None:
+            return indices
+        here = np.flatnonzero(np.isin(self.places, list(indices.values())))
+        # Of elements with the same index, the last one wins, here as in the loops.
+        arrived = dict(zip(self.places[here].tolist(), here.tolist(), strict=True))
+        return {cell: arrived[index] for cell, index in indices.items() if index in arrived}
 
 
 def elements(results: Sequence[Cut], boxes: Sequence[tuple[int, int]], width: int, cell: int, x: float,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from itertools import product
-from math import floor
+from math import ceil, floor
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -186,6 +186,17 @@ def check_table(marks: list[Shown], pair: tuple[Along, Along]) -> None:
         assert factors == {i: len(along.bins[i]) for i in shown[k]}
 
 
+def check_left_out(marks: list[Shown], facts: dict[str, Any], cells: list[Shown]) -> None:
+    """A caption says how many positions of an axis and its region are not drawn, if there are any."""
+    captions = " ".join(mark.text for mark in marks if mark.kind == "caption")
+    for axis, places in zip(facts["axes"], places_of(cells), strict=True):
+        middle = 0.5 if "samples" in axis["bins"][0] else 0
+        edges = [one[side] + middle for one in axis["bins"] for side in ("begin", "end")]
+        total = max(axis["size"], ceil(max(edges))) - min(0, floor(min(edges)))
+        note = re.search(rf"Axis {axis['axis']}: (\d+) of (\d+) positions are not drawn", captions)
+        assert [int(part) for part in note.groups()] == [total - len(places), total] if note else len(places) == total
+
+
 def check_legend(marks: list[Shown]) -> None:
     """The legend names what is drawn, and nothing else."""
     kinds = {mark.kind for mark in marks if "cell" in mark.data}
@@ -216,6 +227,7 @@ def test_regions_are_divided_as_the_oracle_does(operator: str) -> None:
         marks = list(marks_of(text))
         assert len(marks) < 1000
         cells = check_cells(marks, truth[0])
+        check_left_out(marks, facts[0], cells)
         sides += check_boxes(call, marks, facts[0], cells)
         if operator == "RoiAlign":
             samples += check_samples(marks, truth[0], facts[0], cells)
@@ -245,15 +257,19 @@ def test_elements_go_where_the_oracle_puts_them() -> None:
         check_frame(text)
         marks = list(marks_of(text))
         assert len(marks) < 1000
+        inner = expect_unpool((numbers, indices), call.attributes).shape[2:]
+        check_extents(marks, inner, truth.shape[2:])
         if indices.ndim > 4 or not indices.size:
             continue
+        captions = {mark.text for mark in marks if mark.kind == "caption"}
+        planes = indices.shape[0] * indices.shape[1]
+        assert (f"Only the first of {planes} planes is drawn." in captions) == (planes > 1)
         plane = np.reshape(truth.cells, truth.shape)[0, 0]
         for mark in marks:
             if "from" in mark.data:
                 assert plane[mark.numbers("place")] == int(mark.text) + 1
                 found += 1
         cells = [mark for mark in marks if "cell" in mark.data]
-        inner = expect_unpool((numbers, indices), call.attributes).shape[2:]
         shown = {mark.numbers("place") for mark in marks if "from" in mark.data}
         for cell in cells:
             place = cell.numbers("cell")
@@ -262,10 +278,23 @@ def test_elements_go_where_the_oracle_puts_them() -> None:
             if set(kinds) == {"inside"}:
                 assert cell.kind == ("element" if plane[place] else "unread")
                 assert (place in shown) == (0 < plane[place] <= 100)
-            elif indices.ndim == 4:
+            else:
                 assert cell.kind == ("overhang" if "overhang" in kinds else "padding")
         check_windows(call, marks, indices.ndim - 2)
     assert found > 300
+
+
+def check_extents(marks: list[Shown], inner: tuple[int, ...], sizes: tuple[int, ...]) -> None:
+    """Strips and images reach to the end of the result, and what no index addresses is told apart."""
+    cells = [(int(mark.data["axis"]) - 2, mark.numbers("cell")[0], mark.kind) for mark in marks
+             if "cell" in mark.data and "axis" in mark.data]
+    if len(sizes) == 2:
+        cells = [(k, at, mark.kind) for mark in marks if "cell" in mark.data for k, at in enumerate(mark.numbers("cell"))]
+    for axis, (small, size) in enumerate(zip(inner, sizes, strict=True)):
+        places = {at for which, at, _ in cells if which == axis}
+        assert {0, size - 1} <= places
+        assert all(kind == "overhang" or len(sizes) == 2 for which, at, kind in cells
+                   if which == axis and small <= at < size)
 
 
 def check_windows(call: Call, marks: list[Shown], rank: int) -> None:
@@ -311,6 +340,27 @@ def test_without_indices_positions_have_theirs() -> None:
     numbers = {mark.numbers("place"): int(mark.text) for mark in marks_of(text) if "index" in mark.data}
     assert numbers == {(i, j): i * 5 + j for i in range(6) for j in range(5)}
     assert {mark.kind for mark in marks_of(text) if mark.data.get("cell") == "0,2"} == {"unread"}
+
+
+def test_positions_that_are_not_drawn_need_no_memory() -> None:
+    """The picture looks up the positions that it shows, not all 2^38 of them."""
+    plan = onnxpool.MaxUnpool(kernel_shape=1, strides=2**19).plan((1, 1, 2, 2), "float32")
+    size = 2**19 + 1
+    text = plan.explain(np.array([[[[0, size * size - 1], [3, 3]]]])).svg()
+    check_frame(text)
+    numbers = {mark.numbers("place"): int(mark.text) for mark in marks_of(text) if "from" in mark.data}
+    assert numbers == {(0, 0): 0, (size - 1, size - 1): 1, (0, 3): 3}
+
+
+def test_positions_around_a_region_are_said_to_be_left_out() -> None:
+    """A region in the middle of a large map is drawn with its surroundings alone."""
+    plan = onnxpool.MaxRoiPool(pooled_shape=(2, 2)).plan((1, 1, 56, 9), "float32")
+    text = plan.explain(np.array([[0, 1, 20, 4, 25]], np.float32)).svg()
+    rows = {mark.numbers("cell")[0] for mark in marks_of(text) if "cell" in mark.data}
+    assert rows == set(range(19, 27))
+    captions = " ".join(mark.text for mark in marks_of(text) if mark.kind == "caption")
+    assert "Axis 2: 48 of 56 positions are not drawn." in captions
+    assert "Axis 3: " not in captions
 
 
 @pytest.mark.parametrize("plan", [

@@ -68,14 +68,14 @@ class UnpoolPlan(Plan):
         made = explain(self.label, (self.dtype.name, self.result_dtype.name), self.shape, shape, self._geometry())
         facts = made.to_dict()
         first = 1 if self.channels_last else 2
-        arrivals = None
+        places = None
         if inputs:
             places = self._places(inputs[0])
             inner = (self.output_shape[0], self.output_shape[-1 if self.channels_last else 1], *self.addressed)
             facts["places"] = np.stack(np.unravel_index(places, inner), axis=-1).tolist()
-            arrivals = self._arrivals(places)
         sizes = shape[first:first + len(self.undone)]
-        picture = UnpoolPicture(made.picture.lines, tuple(enumerate(self.undone, first)), sizes, arrivals)
+        planes = self.output_shape[0] * self.output_shape[-1 if self.channels_last else 1]
+        picture = UnpoolPicture(made.picture.lines, tuple(enumerate(self.undone, first)), sizes, planes, places)
         return Explanation(made, facts, made.geometry, picture)
 
     def _places(self, given: Any) -> Array:
@@ -86,13 +86,6 @@ class UnpoolPlan(Plan):
         if len(bad):
             raise self._bad_index(indices, int(bad[0]))
         return flat
-
-    def _arrivals(self, places: Array) -> Array:
-        """For each position of the first plane, the number of the element of X that goes there, or -1."""
-        numbers = np.full(math.prod(self.addressed), -1, np.int64)
-        here = np.flatnonzero(places < numbers.size)
-        numbers[places[here]] = here  # of elements with the same index, the last one wins, here as in the loops
-        return numbers.reshape(self.addressed)
 
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
         """The given shape, or by default the one that indices address."""
