@@ -192,6 +192,18 @@ const FACTS = {
   "OpenVINO",
   "onnxruntime"
  ],
+ "limits": {
+  "MOST_WINDOWS": 4096,
+  "LONG_SUM": 262144,
+  "ORT_LARGEST_KERNEL": 32,
+  "ORT_LONGEST_ROW": 2045,
+  "ORT_VECTOR": 4
+ },
+ "ort_versions": {
+  "AveragePool": 7,
+  "MaxPool": 1,
+  "LpPool": 2
+ },
  "rows": [
   {
    "name": "torch-uneven-pads",

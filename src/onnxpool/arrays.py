@@ -104,7 +104,8 @@ def dtype_of(label: str, dtype: Any) -> np.dtype[Any]:
     if isinstance(dtype, str) and dtype in DTYPES:
         return dtype_named(dtype)
     if dtype is None:
-        raise PoolTypeError(f"{label}: dtype is None, which NumPy reads as float64; give one such as 'float32'")
+        raise PoolTypeError(f"{label}: dtype is None, which NumPy reads as float64; give one such as 'float32'",
+                            label, "dtype")
     try:
         return native(dtype)
     except Exception as error:  # NumPy raises many kinds
@@ -123,6 +124,14 @@ def dtype_named(name: str) -> np.dtype[Any]:
                             f"pip install ml_dtypes", value=name) from None
     dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
     return dtype
+
+
+def overlap(a: Array, b: Array) -> bool:
+    """Whether arrays share elements, or it would take long to find out."""
+    try:
+        return np.shares_memory(a, b, max_work=1000)
+    except np.exceptions.TooHardError:
+        return True
 
 
 def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

@@ -214,7 +214,7 @@ class Operator(Frozen):
 
     def _key(self) -> tuple[Any, ...]:
         return (type(self), self._given, self.opset, self.channels_last, self.return_indices, self.axes, self.keepdims,
-                self.dtype, self.skipna)
+                None if self.dtype is None else dtype_name(self.dtype), self.skipna)  # NumPy's float64 equals None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Operator) and self._key() == other._key()

@@ -90,6 +90,10 @@ class Axis:
         divisor = taps_before(self.size + self.pads[1]) if self.counts_pads else taps
         return Window(place + outside * self.dilation if taps else 0, taps, divisor)
 
+    def uncounted(self) -> "Axis":
+        """The same windows, for means whose divisors do not count padding."""
+        return Axis(self.size, self.out, self.kernel, self.stride, self.dilation, self.pads)
+
     def part(self, begin: int, end: int) -> tuple[int, "Axis"]:
         """The first element that windows [begin, end) read, and these windows as an axis with the same divisors."""
         if begin == end:

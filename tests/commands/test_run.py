@@ -255,6 +255,43 @@ def test_check_tells_what_optimisers_change(tmp_path, ramp, monkeypatch, capsys,
     assert capsys.readouterr().out.splitlines()[-1] == text
 
 
+@pytest.mark.parametrize(("nodes", "outputs", "domains"), [
+    ([node("GlobalMaxPool", "x", "m"), node("Cast", "m", "k", to=TensorProto.INT64),
+      helper.make_node("LabelEncoder", ["k"], ["y"], domain="ai.onnx.ml", keys_int64s=[16], values_strings=["cat"])],
+     [value("y", TensorProto.STRING, None)], {"ai.onnx.ml": 2}),
+    ([node("GlobalMaxPool", "x", "m"), node("SequenceConstruct", "m x", "y")],
+     [helper.make_tensor_sequence_value_info("y", FLOAT, None)], {})],
+    ids=["strings", "sequence"])
+def test_check_compares_outputs_of_any_kind(tmp_path, ramp, capsys, nodes, outputs, domains):
+    """Strings, and sequences of arrays of different shapes."""
+    imports = [helper.make_opsetid("", 19), *(helper.make_opsetid(*pair) for pair in domains.items())]
+    graph = helper.make_graph(nodes, "g", [value("x", FLOAT, [1, 1, 4, 4])], outputs)
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), tmp_path / "m.onnx")
+
+    assert command.main(["run", str(tmp_path / "m.onnx"), ramp, "--check", "--json"]) == OK
+    whole = json.loads(capsys.readouterr().out)["check"]["whole"]
+    assert (whole["agrees"], whole["difference"]) == (True, 0)
+
+
+@pytest.mark.parametrize(("ours", "theirs", "difference"), [
+    (["a", "b"], ["a", "b"], 0), (["a", "b"], ["a", "c"], np.inf), ([[1.0], [2.0, 3.0]], [[1.0], [2.0, 3.5]], 0.5),
+    ([[1.0]], [[1.0], [2.0]], np.inf), ({"a": 1.0}, {"a": 1.25}, 0.25), ({"a": 1.0}, {"b": 1.0}, np.inf),
+    (None, None, 0)])
+def test_differences_of_outputs_of_any_kind(monkeypatch, ours, theirs, difference):
+    """Infinite where they are no numbers, or have other parts."""
+    class Session:
+        def __init__(self, *given, **options):
+            pass
+
+        def run(self, *given):
+            return [[np.array(one) for one in theirs] if isinstance(theirs, list) else theirs]
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
+    value = [np.array(one) for one in ours] if isinstance(ours, list) else ours
+    whole = comparison.compare_whole("", {}, {"y": value}, comparison.Tolerance())
+    assert (whole.agrees, whole.difference) == (True if difference == 0 else None, difference)
+
+
 def test_check_shows_a_difference(tmp_path, ramp, run, monkeypatch):
     """A node with which onnxruntime disagrees gets the largest difference; the run's time excludes the comparison."""
     clock = [0.0]

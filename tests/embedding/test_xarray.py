@@ -550,6 +550,14 @@ def test_a_coordinate_is_pooled_with_itself() -> None:
     assert pools.max_pool(other, {"x": 2}, strides=2).x.values.tolist() == [0.5, 2.5, 4.5]
 
 
+def test_an_array_that_is_computed_from_a_coordinate_keeps_its_labels() -> None:
+    """xarray keeps the name in arithmetic, so 2 * x has the name of x, but not its labels."""
+    x = 2 * line(np.arange(6)).x
+    assert x.name == "x"
+    y = pools.max_pool(x, {"x": 2}, strides=2)
+    assert (y.values.tolist(), y.x.values.tolist()) == ([2, 6, 10], [0.5, 2.5, 4.5])
+
+
 def test_attributes_are_kept_unless_an_option_drops_them() -> None:
     """Those of arrays, coordinates and datasets; the input keeps its own."""
     x, many = field().drop_vars("kind"), dataset()

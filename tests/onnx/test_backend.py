@@ -5,6 +5,7 @@ import warnings
 from pathlib import Path
 from types import ModuleType
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -173,6 +174,19 @@ def test_inputs_that_do_not_fit(inputs, text):
     with pytest.raises(protos.InputError) as caught:
         prepared.run(inputs)
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(("given", "wanted"), [
+    (np.ones((1, 1, 2), ml_dtypes.bfloat16), np.float16), (np.ones((1, 1, 2), ml_dtypes.float8_e4m3fn), np.int8),
+    (np.ones((1, 1, 2), [("a", np.float32)]), np.float32), (np.ones((1, 1, 2), "V4"), np.float32)])
+def test_bits_of_another_dtype_are_refused(given, wanted):
+    """Only raw bytes, as .npy files have them, are read as a dtype, and only as one that .npy files do not know."""
+    dtype = helper.np_dtype_to_tensor_dtype(np.dtype(wanted))
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [
+        helper.make_tensor_value_info("x", dtype, [1, 1, 2])], [helper.make_tensor_value_info("y", dtype, [1, 1, 2])])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])
+    with pytest.raises(protos.InputError, match="but the model takes"):
+        backend.prepare(made).run([given])
 
 
 def test_a_node_at_its_opset():

@@ -138,6 +138,32 @@ def test_defaults_of_functions():
     assert model.SerializeToString() == before
 
 
+def test_overloads_of_functions(tmp_path):
+    """Functions of one name are told apart by their overloads, also where functions call them."""
+    parts = "".join(f"""
+        <opset_import: ["" : 21], domain: "local"> Pool (a) => (b) {{ b = {name} (a) }}"""
+                    for name in ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"))
+    model = parser.parse_model(f"""
+        <ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+        agraph (float[1, 1, 4, 4] x) => (float[a, b, c, d] y, float[e, f, g, h] z, float[i, j, k, l] w) {{
+            y = local.Pool (x)
+            z = local.Pool (x)
+            w = local.Outer (x)
+        }}{parts}
+        <opset_import: ["" : 21, "local" : 1], domain: "local"> Outer (a) => (b) {{ b = local.Pool (a) }}""")
+    most, mean, norm, outer = model.functions
+    mean.overload = model.graph.node[1].overload = "mean"
+    norm.overload = outer.node[0].overload = "norm"
+    before = model.SerializeToString()
+    results = [y.item() for y in Evaluator(model).run(None, {"x": X})]
+
+    assert results == [16, 8.5, pytest.approx(np.sqrt((X**2).sum()))]
+    assert model.SerializeToString() == before
+    onnx.save(model, tmp_path / "m.onnx")
+    assert [row.operator for row in checks.check_model(tmp_path / "m.onnx").nodes] == [
+        "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"]
+
+
 @pytest.mark.parametrize("imported", ["", "ai.onnx"])
 @pytest.mark.parametrize("written", ["", "ai.onnx"])
 def test_the_default_domain_under_both_names(imported, written):

@@ -62,6 +62,8 @@ SPOILT = {
     "dtype": (partial(onnxpool.lp_pool, BYTES, 2), PoolTypeError, ("LpPool", "X", None, "uint8")),
     "dtype_of_a_plan": (partial(onnxpool.GlobalMaxPool().plan, (1, 1, 2), "float31"), PoolTypeError,
                         ("GlobalMaxPool", "dtype", None, "float31")),
+    "no_dtype_of_a_plan": (partial(onnxpool.GlobalMaxPool().plan, (1, 1, 2), None), PoolTypeError,
+                           ("GlobalMaxPool", "dtype", None, None)),
     "shape_of_a_plan": (partial(onnxpool.GlobalMaxPool().plan, (1, 1, -2), "float32"), PoolError,
                         ("GlobalMaxPool", "shape", None, -2)),
     "kind_of_input": (partial(onnxpool.max_pool, object(), 2), PoolTypeError, ("MaxPool", "X", None, "object")),

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import onnxpool
-from onnxpool.planning.integers import odd
+from onnxpool.planning.integers import odd, rounded
 from onnxpool.planning.routes import Forced
 
 pytestmark = pytest.mark.smoke
@@ -106,6 +106,74 @@ def test_every_mean_is_rounded_once(chunk: int) -> None:
                     assert y[place] == 0 if "int" in dtype else math.isnan(y[place])
                 else:
                     assert y[place] == nearest(Fraction(total, divisor), dtype), (seed, dtype, place)
+
+
+def padded_call(rng: np.random.Generator, dtype: str) -> tuple[Call, list[list[tuple[range, int]]]]:
+    """A call whose windows are mostly padding that counts, and the elements and the divisor of each along each axis."""
+    shape = tuple(int(size) for size in rng.integers(1, 6, int(rng.integers(1, 4))))
+    axes = tuple(range(int(rng.integers(1, len(shape) + 1))))
+    kernels, strides, begins, ends, along = [], [], [], [], []
+    for axis in axes:
+        kernel = 1 + int(rng.integers(1 << int(rng.integers(1, 60))))
+        begin, end = (int(rng.integers(kernel + 1)) for _ in range(2))
+        end += max(0, kernel - shape[axis] - begin - end)  # so that a window fits
+        room = shape[axis] + begin + end - kernel
+        stride = 1 + room // int(rng.integers(1, 6))
+        places = [index * stride - begin for index in range(room // stride + 1)]
+        along.append([(range(max(0, place), min(shape[axis], place + kernel)), kernel) for place in places])
+        for values, value in zip((kernels, strides, begins, ends), (kernel, stride, begin, end), strict=True):
+            values.append(value)
+    return Call(integers(rng, shape, np.dtype(dtype)), axes, {
+        "kernel_shape": kernels, "strides": strides, "pads": [*begins, *ends], "count_include_pad": 1}), along
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_padding_of_any_size_counts(dtype: str) -> None:
+    """Divisors of up to 2^180 are exact. They once wrapped, or left no bits for a sum."""
+    rng = np.random.default_rng(8)
+    largest = 0
+    for _ in range(40):
+        call, along = padded_call(rng, dtype)
+        for result in results(call.x.dtype):
+            y = onnxpool.average_pool(call.x, axes=call.axes, dtype=result, **call.attributes)
+            for place in np.ndindex(*y.shape):
+                windows = [along[axis][at] for axis, at in enumerate(place[:len(along)])]
+                taps = [*(places for places, _ in windows), *(range(at, at + 1) for at in place[len(along):])]
+                total = sum(int(call.x[tap]) for tap in itertools.product(*taps))
+                divisor = math.prod(kernel for _, kernel in windows)
+                largest = max(largest, divisor)
+                assert y[place] == nearest(Fraction(total, divisor), result), (call, result, place)
+    assert largest > 2**90
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_means_of_many_elements(dtype: str) -> None:
+    """Quotients and remainders of sums of up to 2^43 elements. Those of more than 2^30 once lost their last digits."""
+    rng = np.random.default_rng(9)
+    for bits in range(1, 44):
+        counts = rng.integers(1, 1 << bits, 100, endpoint=True)
+        counts[0] = 1 << bits
+        rest = rng.integers(0, counts)
+        quotient = integers(rng, (100,), np.dtype(dtype)) >> rng.integers(0, 60, 100).astype(dtype)
+        for result in ("float64", "float32", dtype):
+            y = rounded(quotient, rest, counts, np.dtype(result))
+            for value, *parts in zip(y, quotient.tolist(), rest.tolist(), counts.tolist(), strict=True):
+                mean = parts[0] + Fraction(parts[1], parts[2])
+                if result != dtype or mean <= np.iinfo(dtype).max:
+                    assert value == nearest(mean, result), (parts, result)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int32"])
+def test_combined_means_stay_in_range(dtype: str) -> None:
+    """Means of the largest integers once became the smallest ones, as float64 rounds them up."""
+    limits = np.iinfo(dtype)
+    for value in (limits.max, limits.min, limits.max - 1, limits.max // 2):
+        x = np.full(6, value, dtype)
+        plan = onnxpool.GlobalAveragePool(axes=0, keepdims=False, dtype=dtype).plan(x.shape, dtype)
+        y = plan.combine(share(x[share.inputs]) for share in plan.partials(n=3))
+        assert type(y) is np.ndarray
+        assert (y.dtype, plan(x).item()) == (dtype, value)
+        assert abs(y.item() - value) <= 2**-50 * abs(value)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "int32"])
@@ -284,7 +352,11 @@ def test_the_dtype_of_the_result_belongs_to_the_operator() -> None:
 
     op = onnxpool.AveragePool(kernel_shape=2, axes=(0,), dtype=np.float32)
     assert repr(op) == "AveragePool(kernel_shape=2, opset=28, axes=(0,), dtype='float32')"
-    assert pickle.loads(pickle.dumps(op)) == op != onnxpool.AveragePool(kernel_shape=2, axes=0)
+    plain = onnxpool.AveragePool(kernel_shape=2, axes=0)
+    assert pickle.loads(pickle.dumps(op)) == op != plain
+    wide = onnxpool.AveragePool(kernel_shape=2, axes=0, dtype=np.float64)
+    assert wide != plain  # although NumPy's float64 equals None
+    assert wide.plan((4,), "float32") != plain.plan((4,), "float32")
     assert pickle.loads(pickle.dumps(op.plan((3,), "uint8"))).result_dtype == np.float32
 
 

@@ -175,11 +175,57 @@ def test_what_is_read_of_a_quantisation_is_read_once():
         assert scale.reads == (not isinstance(way, list))
 
 
+def test_scales_that_change_during_a_call_are_read_once():
+    """Another thread may change an array between the rule and what later calls are compared with."""
+    scale = np.array(1, np.float32)
+
+    class Change:
+        def __array__(self, dtype=None, copy=None):
+            scale[...] = 2
+            return np.array(1, np.float32)
+
+    x = np.full((1, 1, 2, 2), 10, np.uint8)
+    plan = onnxpool.QLinearGlobalAveragePool().plan(x.shape, x.dtype)
+    zero = np.uint8(0)
+    assert plan(x, scale, zero, np.float32(1), zero).item() == 10
+    assert plan(x, scale, zero, Change(), zero).item() in (10, 20)
+    assert scale == 2
+    for _ in range(2):
+        assert plan(x, scale, zero, np.float32(1), zero).item() == 20
+
+
+def test_results_may_be_fields_of_one_array():
+    """Maxima and Indices that alternate in memory share none of it."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 9, 8)).astype(np.float32)
+    pool = onnxpool.MaxPool(kernel_shape=2, return_indices=True)
+    y, indices = pool(x)
+    both = np.zeros(y.shape, [("y", np.float32), ("indices", np.int64)])
+    for _ in range(2):
+        pool(x, out=(both["y"], both["indices"]))
+        assert np.array_equal(both["y"], y)
+        assert np.array_equal(both["indices"], indices)
+        both[...] = 0
+    wide = np.zeros((*y.shape, 2), np.int64)
+    with pytest.raises(PoolError, match="share memory"):
+        pool(x, out=(wide.view(np.float32)[..., 0], wide[..., 0]))
+
+
+def test_thread_counts_are_checked_in_each_call(called):
+    """Also those that a call of one thread does not need."""
+    plan, x, _ = called
+    for _ in range(2):
+        for wrong in (0, -1, 2**63, 2**70, True):
+            with pytest.raises((PoolError, PoolTypeError)):
+                plan(x, num_threads=wrong)
+        plan(x, num_threads=2**63 - 1)
+
+
 SPELLINGS = {  # of a scale and of a zero point
     "arrays": (lambda value: np.array(value, np.float32), lambda value: np.array(value, np.uint8)),
     "one element": (lambda value: np.array([value], np.float32), lambda value: np.array([value], np.uint8)),
     "scalars": (np.float32, np.uint8),
     "numbers": (float, int),
+    "swapped": (lambda value: np.array(value, ">f4"), np.uint8),
     "lists": (lambda value: np.array([[value]], np.float32)[0], lambda value: [np.uint8(value)]),
 }
 

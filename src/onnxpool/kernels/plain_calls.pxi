@@ -229,6 +229,7 @@ def limit_calls():
 cdef call_plain(PlainPool plain, plan, x, tuple inputs, out, num_threads):
     """The result of a plan for plain arrays, or None for other arrays."""
     cdef Quantisation quantisation
+    cdef tuple given
     cdef Rule rule
     if plain.quantised != (len(inputs) > 0) or not plain.takes(x):
         return None
@@ -238,7 +239,9 @@ cdef call_plain(PlainPool plain, plan, x, tuple inputs, out, num_threads):
     if results is None:
         return None
     if plain.quantised and not plain.recall(inputs, &rule):
-        quantisation = Quantisation(inputs, plan._rule(inputs))
+        # Copies, because another thread may change the arrays between these two readings.
+        given = tuple([x.copy() if cnp.PyArray_CheckExact(x) else x for x in inputs])
+        quantisation = Quantisation(given, plan._rule(given))
         rule = quantisation.rule
         plain.remember(quantisation)
     plain.run(x, results, 1 if plain.serial else plan._team(num_threads), &rule)
@@ -267,7 +270,7 @@ cdef plain_results(plan, x, tuple inputs, out, num_threads):
     cdef PyObject* plain = NULL
     if pools != NULL:
         plain = onnxpool_known(&(<Pools> pools)._plain)
-    if plain == NULL or not (num_threads is None or (type(num_threads) is int and num_threads > 0)):
+    if plain == NULL or not (num_threads is None or (type(num_threads) is int and 0 < num_threads <= INT64_MAX)):
         return None
     return call_plain(<PlainPool> plain, plan, x, inputs, out, num_threads)
 

@@ -14,6 +14,7 @@ from .protos import Array, one_line
 RTOL, ATOL = 1e-3, 1e-7  # the onnx package's tolerances for its models
 ROUNDING = 1e-6  # error of float32 sums whose terms cancel, relative to the largest input
 LAYERS = 1e-4  # accumulated rounding error of many layers, relative to the largest output
+OTHERS = "OSUc"  # kinds of dtypes without a difference in float64: strings, complex numbers, and no value
 COARSE = 8  # the same for coarse dtypes, in half units in the last place of the largest output
 
 
@@ -33,8 +34,20 @@ def distance(actual: Array, expected: Array) -> Array:
 
 
 def largest_difference(actual: Array, expected: Array) -> float:
-    """The largest difference, or infinity for arrays of different shapes."""
-    return float(distance(actual, expected).max(initial=0.0)) if actual.shape == expected.shape else float("inf")
+    """The largest difference, or infinity for arrays of different shapes, and for others than numbers if they differ."""
+    if actual.shape != expected.shape:
+        return float("inf")
+    if actual.dtype.kind in OTHERS:
+        return 0.0 if (actual == expected).all() else float("inf")
+    return float(distance(actual, expected).max(initial=0.0))
+
+
+def arrays_of(value: Any) -> list[Array]:
+    """The arrays of an output, which may be a sequence or a map."""
+    if isinstance(value, Mapping):
+        return [np.asarray([*value]), *arrays_of([*value.values()])]
+    return [array for one in value for array in arrays_of(one)] if isinstance(value, (list, tuple)) else [
+        np.asarray(value)]
 
 
 def agrees(actual: Array, expected: Array, rtol: float = RTOL, atol: float = ATOL) -> bool:
@@ -99,30 +112,37 @@ def compare_whole(model: bytes | str, feeds: Mapping[str, Any], outputs: Mapping
     """
     import onnxruntime
 
-    ours, levels = [np.asarray(value) for value in outputs.values()], onnxruntime.GraphOptimizationLevel
+    ours, levels = [*map(arrays_of, outputs.values())], onnxruntime.GraphOptimizationLevel
 
-    def run(level: Any) -> list[Array] | str:
+    def run(level: Any) -> list[list[Array]] | str:
         """The outputs, or the reason why onnxruntime refuses the model."""
         options = session_options()
         options.graph_optimization_level = level
         try:
             session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-            return [np.asarray(value) for value in session.run(list(outputs), dict(feeds))]
+            return [*map(arrays_of, session.run(list(outputs), dict(feeds)))]
         except Exception as error:
             return one_line(error)
 
-    def agree(theirs: list[Array] | str) -> bool:
-        return not isinstance(theirs, str) and all(map(output_agrees, ours, theirs, [tolerance] * len(ours)))
+    def agree(theirs: list[list[Array]] | str) -> bool:
+        return not isinstance(theirs, str) and all(
+            len(one) == len(other) and all(map(output_agrees, one, other, [tolerance] * len(one)))
+            for one, other in zip(ours, theirs, strict=True))
+
+    def apart(theirs: list[list[Array]]) -> float:
+        return max((largest_difference(*pair) if len(one) == len(other) else float("inf")
+                    for one, other in zip(ours, theirs, strict=True) for pair in zip(one, other, strict=False)),
+                   default=0.0)
 
     optimised = run(levels.ORT_ENABLE_ALL)
     if not isinstance(optimised, str) and agree(optimised):
-        return Whole(True, max(map(largest_difference, ours, optimised), default=0.0))
+        return Whole(True, apart(optimised))
     plain = run(levels.ORT_DISABLE_ALL)
     if isinstance(optimised, str):
         if isinstance(plain, str):
             return Whole(None, remark=f"onnxruntime cannot run the whole model: {optimised}")
         return Whole(False, remark=f"onnxruntime refuses the model after optimising it: {optimised}")
-    difference = max(map(largest_difference, ours, optimised))
+    difference = apart(optimised)
     if agree(plain):
         return Whole(False, difference, "but not without its optimisers")
     return Whole(None, difference, "optimised or not")

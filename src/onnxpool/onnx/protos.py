@@ -51,7 +51,8 @@ class Input(NamedTuple):
         if self.dtype is None:
             return value
         array = np.asarray(value)
-        if array.dtype.kind == "V" and array.dtype.itemsize == self.dtype.itemsize:
+        nameless = array.dtype.type is np.void and array.dtype.names is None
+        if nameless and self.dtype.kind == "V" and array.dtype.itemsize == self.dtype.itemsize:
             array = array.view(self.dtype)  # .npy files store only the item size of ml_dtypes dtypes
         elif self.dtype == object and array.dtype.kind == "U":
             array = array.astype(object)
@@ -165,6 +166,18 @@ def domains_of(proto: Any) -> Iterator[Any]:
     yield from imports_of(proto)
 
 
+def rename_overloads(model: onnx.ModelProto) -> None:
+    """Rename overloaded functions, and the nodes that call them, so that names tell functions apart."""
+    names = {(f.domain, f.name, f.overload): f"{f.name}:{f.overload}" for f in model.functions if f.overload}
+    for node in nodes_of(model) if names else ():
+        name = names.get((node.domain, node.op_type, node.overload))
+        if name is not None:
+            node.op_type, node.overload = name, ""
+    for function in model.functions:
+        if function.overload:
+            function.name, function.overload = f"{function.name}:{function.overload}", ""
+
+
 def sort_functions(model: onnx.ModelProto) -> None:
     """Sort functions so that each follows those it calls."""
     functions = {(f.domain, f.name): f for f in model.functions}
@@ -196,8 +209,8 @@ def give_defaults(model: onnx.ModelProto) -> None:
 def canonical(proto: Proto) -> Proto:
     """The model, graph, function or node in a form that ReferenceEvaluator supports, copied if it must change.
 
-    ReferenceEvaluator knows neither the domain "ai.onnx" nor default values of functions' attributes, and requires
-    functions to precede those that call them.
+    ReferenceEvaluator knows neither the domain "ai.onnx" nor default values of functions' attributes nor overloads, and
+    requires functions to precede those that call them.
     """
     if not isinstance(proto, (onnx.ModelProto, onnx.GraphProto, onnx.FunctionProto, onnx.NodeProto)):
         return proto
@@ -209,6 +222,7 @@ def canonical(proto: Proto) -> Proto:
     for part in domains_of(copy):
         part.domain = "" if part.domain == LONG_NAME else part.domain
     if isinstance(copy, onnx.ModelProto):
+        rename_overloads(copy)
         give_defaults(copy)
         sort_functions(copy)
     return copy

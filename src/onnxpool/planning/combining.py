@@ -89,7 +89,7 @@ class Total:
                 quotient, rest = np.divmod(value.astype(np.int64), self.taps)
                 return integers.rounded(quotient, rest, np.array(self.taps), dtype or np.dtype(np.float64))
             if value is not None and dtype is not None and dtype.kind in "iu" and self.reduction.name == "mean":
-                value = np.rint(value)
+                return integers.nearest(value, dtype)
             if value is not None and self.scale is not None:
                 value = self.scale * value ** (1 / self.reduction.p)
             if value is not None and self.valid is not None:

@@ -18,6 +18,7 @@ from .request import Request
 
 EXACT = 51  # bits of sums that can be recovered from a mean in float64
 LONGEST = 62  # bits of sums in 64-bit integers
+HUGE = 1 << 43  # divisors that are left to Python's integers
 SLAB = 1 << 20  # bytes of elements of which pieces are made at a time, at least
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 FLOAT32_DIGITS, FLOAT64_DIGITS = 24, 53
@@ -91,6 +92,12 @@ def piece_of(x: Array, shift: int, mask: int | None) -> Array:
     return x if mask is None else x & mask
 
 
+def has_huge_divisors(axes: Sequence[Axis]) -> bool:
+    """Whether 64-bit integers may not suffice for divisors and remainders: if much more padding counts than there is
+    room for in any array."""
+    return taps_of(axes) >= HUGE and any(axis.counts_pads for axis in axes)
+
+
 def divided(x: Array, sums: Sums, counts: Array, bits: int) -> tuple[Array, Array]:
     """
     The quotients of sums and counts, rounded down, and the remainders.
@@ -151,17 +158,31 @@ def rounded(quotient: Array, rest: Array, counts: Array, result: np.dtype[Any]) 
     large = length + width > FLOAT64_DIGITS
     if not large.any():
         return y.astype(result)
-    # Others: 55 to 64 binary digits of the mean, the last of which is 1 if others follow.
-    shift = np.clip(np.minimum(LONGEST - 2 - length, LONGEST - width), 0, None)
-    moved = rest << shift
-    digits = (quotient << shift.astype(kind)) + (moved // counts).astype(kind)
-    more = moved % counts != 0
+    # Others: 55 to 64 binary digits of the mean, the last of which is 1 if others follow. Divisors of more than 30 digits
+    # leave room for fewer than that at a time.
+    digits, shift = quotient, np.zeros_like(length)
+    while True:
+        step = np.clip(np.minimum(LONGEST - 2 - length - shift, LONGEST - width), 0, None)
+        moved = rest << step
+        digits = (digits << step.astype(kind)) + (moved // counts).astype(kind)
+        rest, shift = moved % counts, shift + step
+        if (length + shift)[large].min() >= FLOAT64_DIGITS + 2:
+            break
+    more = rest != 0
     if result == FLOAT32:
         extra = np.clip(length + shift - EXACT, 0, None).astype(kind)
         more |= digits & ((kind.type(1) << extra) - kind.type(1)) != 0
         digits, shift = digits >> extra, shift - extra.astype(np.int64)
     precise = np.ldexp((digits | more.astype(kind)).astype(FLOAT64), -shift.astype(np.int32))
     return np.where(large, precise, y).astype(result)
+
+
+def nearest(means: Array, result: np.dtype[Any]) -> Array:
+    """Means in float64 as integers. The largest ones of 64 bits round to floats that are beyond the range."""
+    limits, means = np.iinfo(result), np.rint(means)
+    beyond = means >= 2.0 ** bits_of(result)
+    low = np.maximum(np.where(beyond, 0, means), limits.min).astype(result)
+    return np.where(beyond, result.type(limits.max), low)
 
 
 def means(x: Array, sums: Sums, counts: Array, bits: int, result: np.dtype[Any]) -> Array:
@@ -206,6 +227,49 @@ def window_means(x: Array, mean: Callable[[Array], Array], held: np.dtype[Any], 
         y = np.rint(mean(x.astype(held)))
         return np.where(counts, y, 0).astype(result)
     return means(x, recovered(x, mean, counts), counts, bits, result)
+
+
+def huge_counts_of(windows: Sequence[tuple[int, Axis]], ndim: int) -> Array:
+    """The divisors of means as Python's integers, in the shape of the result along the pooled axes."""
+    counts = np.ones((1,) * ndim, object)
+    for place, axis in windows:
+        shape = [1] * ndim
+        shape[place] = axis.out
+        divisors = np.array([axis.window(index).divisor for index in range(axis.out)], object)
+        counts = counts * divisors.reshape(shape)
+    return counts
+
+
+def quotient_of(total: int, divisor: int, result: np.dtype[Any]) -> float:
+    """A mean, rounded once."""
+    if result.kind in "iu":
+        quotient, rest = divmod(total, divisor or 1)
+        return quotient + (2 * rest > divisor or (2 * rest == divisor and quotient % 2))
+    if divisor == 0:
+        return math.nan
+    quotient = total / divisor  # rounded once, to float64
+    if result == FLOAT32:  # as `odd` does
+        above, below = quotient.as_integer_ratio()
+        excess = total * below - above * divisor
+        mantissa = int(math.ldexp(math.frexp(quotient)[0], FLOAT64_DIGITS))
+        if excess and mantissa % 2 == 0:
+            return math.nextafter(quotient, math.copysign(math.inf, excess))
+    return quotient
+
+
+def huge_window_means(x: Array, mean: Callable[[Array], Array], windows: Sequence[tuple[int, Axis]], counts: Array,
+                      result: np.dtype[Any]) -> Array:
+    """Means of windows as in `window_means`, whose divisors are `counts`, while `mean` divides by the elements."""
+    axes = [axis for _, axis in windows]
+    bits = EXACT - taps_of(axes).bit_length()
+    sums = recovered(x, mean, counts_of(windows, x.ndim))
+    pieces = max(1, -(-magnitude_bits(x) // bits))
+    total: Any = 0
+    for piece in range(pieces - 1, -1, -1):
+        mask = (1 << bits) - 1 if piece < pieces - 1 else None
+        total = total * (1 << bits) + sums(partial(piece_of, shift=bits * piece, mask=mask)).astype(object)
+    each = np.frompyfunc(partial(quotient_of, result=result), 2, 1)
+    return np.asarray(each(total, counts)).astype(result)
 
 
 def whole_means(x: Array, axes: tuple[int, ...], keepdims: bool, result: np.dtype[Any]) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import budget, kernels, threads
-from ..arrays import Array, allocate, can_be, check_out, delivered
+from ..arrays import Array, allocate, can_be, check_out, delivered, overlap
 from ..constants import FULL_ROW
 from ..dtypes import MOMENTS
 from ..errors import PoolError, PoolTypeError
@@ -98,7 +98,7 @@ class Reducing(Cuttable):
         if result is None or total.seen != total.taps:
             raise PoolError(f"{self.label}: partial results of {total.seen} elements, but there are {total.taps}; give "
                             f"that of each share once", self.label, "partials", value=total.seen)
-        return result
+        return np.asarray(result)
 
     def _partial(self, x: Array, y: Array) -> Array:
         """The partial result of a share with these elements and this result."""
@@ -192,7 +192,10 @@ class WindowPlan(kernels.PlainCall, Reducing):
         elif reduction.name == "mean" and (dtype.kind in "biu" or result != dtype) and not (
                 integers.is_compiled(request)):
             held = integers.held_in(dtype, result, request.axes)
-            wide = WindowPlan(operator, request._replace(dtype=held, result=None))
+            windows = request.windows
+            if dtype.kind in "biu" and integers.has_huge_divisors(request.axes):
+                windows = tuple([(place, axis.uncounted()) for place, axis in windows])
+            wide = WindowPlan(operator, request._replace(dtype=held, result=None, windows=windows))
         mends = skips and wide is None and (reduction.indexed or reduction.name == "mean"
                                             or any(axis.empty for axis in request.axes))
         super().__init__(operator, request.shape, dtype, result_dtype=result, request=request, axes=request.axes,
@@ -338,7 +341,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         for array, dtype in zip(out, (self.dtype, INDEX), strict=True):
             if array is not None:
                 check_out(self.label, array, self.output_shape, dtype)
-        if out[0] is not None and out[1] is not None and np.may_share_memory(*out):
+        if out[0] is not None and out[1] is not None and overlap(*out):
             raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays", self.label, "out")
         return out
 
@@ -434,10 +437,17 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if self._by_numpy:
             y[...] = integers.whole_means(x, self.request.pooled, self.request.keepdims, y.dtype)
             return
+        huge = None
+        if x.dtype.kind in "biu" and integers.has_huge_divisors(self.axes):
+            huge = np.broadcast_to(integers.huge_counts_of(self.request.windows, y.ndim), y.shape)
         for part in wide._parts(Limit(None, CONVERTED, strict=False)):
             windows = tuple(zip(self.request.pooled, part._plan.axes, strict=True))
             mean = partial(part, num_threads=team)
-            y[part.outputs] = integers.window_means(x[part.inputs], mean, wide.dtype, windows, y.dtype)
+            elements = x[part.inputs]
+            if huge is None:
+                y[part.outputs] = integers.window_means(elements, mean, wide.dtype, windows, y.dtype)
+            else:
+                y[part.outputs] = integers.huge_window_means(elements, mean, windows, huge[part.outputs], y.dtype)
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
         """The parameters that the inputs after X set for a kernel."""

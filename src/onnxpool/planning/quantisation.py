@@ -33,7 +33,7 @@ def scale(label: str, name: str, value: Any) -> np.float32:
         number = value
     else:
         array = scalar(label, name, value)
-        if array.dtype != np.float32 and not isinstance(value, float):
+        if array.dtype.newbyteorder("=") != np.float32 and not isinstance(value, float):
             raise PoolTypeError(f"{label}: {name} must be float32, got {array.dtype}; cast it", label, name,
                                 value=array.dtype.name)
         with np.errstate(over="ignore"):

@@ -105,7 +105,7 @@ def results(x: Any, call: Call, pooled: Callable[[Hashable, xr.Variable], xr.Var
         if not is_pooled(coordinate, call):
             coords[name] = coordinate.variable
         elif pooled is not None:
-            itself = name in values and values[name].dims == coordinate.dims  # as in max_pool(x.time, ...)
+            itself = name in variables and variables[name].equals(coordinate.variable)  # as in max_pool(x.time, ...)
             coords[name] = values[name] if itself else pooled(name, coordinate.variable)
     labels = indexed(x, coords, {name for name, coordinate in x.coords.items() if is_pooled(coordinate, call)})
 
