@@ -1,12 +1,12 @@
-"""Assertions in helpers show their values, as in tests do; tests may require other packages, or certain versions; on
-slow computers, some cases of each test run."""
+"""Assertions in helpers show their values, as in tests do; tests may require other packages, or certain versions, and
+skip or fail without them; on slow computers, some cases of each test run."""
 
 import importlib.metadata
 import itertools
 import random
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -37,8 +37,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """For jobs that have certain versions installed, and so must not skip the tests that need them; for emulators."""
     parser.addoption("--named-versions", action="store_true",
                      help="fail instead of skipping where tests need the versions of tests/onnx/versions.txt")
+    parser.addoption("--nothing-missing", action="store_true",
+                     help="fail instead of skipping where tests need a package or a program that is not installed")
     parser.addoption("--one-in", type=int, default=1, metavar="N",
                      help="skip all but about one in N cases of each parametrised test, the same ones in each run")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With --nothing-missing, turn skips for want of a package or a program into failures."""
+    report = yield
+    if report.skipped and isinstance(report.longrepr, tuple) and item.config.getoption("--nothing-missing"):
+        reason = report.longrepr[-1]
+        if "could not import" in reason or "not installed" in reason:
+            report.outcome, report.longrepr = "failed", f"{item.nodeid}: {reason}"
+    return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

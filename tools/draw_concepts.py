@@ -1,5 +1,6 @@
 """
-Draw the pictures of the pages in docs/concepts, with `Plan.explain().svg()`: docs/images/concepts/*.svg.
+Draw the pictures of the pages in docs/concepts: docs/images/concepts/*.svg. Those of windows are drawn by
+`Plan.explain().svg()`, and the others in the same style.
 
 After a change of the pictures, run python tools/draw_concepts.py with onnxpool installed, and commit the files that it
 writes. With --check, it writes nothing, and exits with 1 if a committed file is stale.
@@ -8,9 +9,12 @@ writes. With --check, it writes nothing, and exits with 1 if a committed file is
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 import onnxpool
+from onnxpool.pictures import CELL, LINE, MARGIN, WIDTH, Mark, svg, texts
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "concepts"
 
@@ -28,12 +32,76 @@ PICTURES: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
     ("overhang", "AveragePool", {"kernel_shape": 3, "strides": 2, "pads": (1, 0), "ceil_mode": 1,
                                  "count_include_pad": 1, "axes": 0}, (5,)),
     ("dilations", "MaxPool", {"kernel_shape": 3, "dilations": 2, "axes": 0}, (9,)),
+    ("corner", "AveragePool", {"kernel_shape": 3, "pads": 1, "axes": (0, 1)}, (4, 4)),
+    ("corner_counted", "AveragePool", {"kernel_shape": 3, "pads": 1, "count_include_pad": 1, "axes": (0, 1)}, (4, 4)),
+    ("image", "MaxPool", {"kernel_shape": 2, "axes": (0, 1)}, (4, 5, 3)),
+    ("colours", "MaxPool", {"kernel_shape": 2}, (4, 5, 3)),
 )
+SUMMANDS = (1e8, -1e8, 1)
+WIDE = 60  # of a cell with such a number
+
+
+class Sketch(NamedTuple):
+    """A picture of something else than windows."""
+
+    lines: tuple[str, ...]
+    marks: list[Mark]
+    bottom: float
+
+    def drawing(self) -> tuple[list[Mark], float]:
+        """All marks, and the height."""
+        height = self.bottom + MARGIN
+        return [Mark("card", 0, 0, WIDTH, height), *texts("heading", self.lines, MARGIN)[0], *self.marks], height
 
 
 def drawn(operator: str, attributes: dict[str, Any], shape: tuple[int, ...]) -> str:
     """The picture of an operator for an input of float32."""
-    return f"{getattr(onnxpool, operator)(**attributes).plan(shape, 'float32').explain().svg()}\n"
+    return str(getattr(onnxpool, operator)(**attributes).plan(shape, "float32").explain().svg())
+
+
+def places() -> str:
+    """Where max_unpool puts the maxima of the page about Indices."""
+    x = np.array([[[[3, 1, 4, 1], [5, 9, 2, 6]]]], np.float32)
+    y, indices = onnxpool.max_pool(x, 2, strides=2, return_indices=True)
+    return str(onnxpool.MaxUnpool(kernel_shape=2, strides=2).plan(y.shape, y.dtype).explain(indices).svg())
+
+
+def ties() -> str:
+    """Means of two integers, and the integers that they are rounded to."""
+    pairs = np.array([(i // 2, i - i // 2) for i in range(10)], np.uint8)
+    means, rounded = (onnxpool.average_pool(pairs, 2, axes=1, dtype=dtype).ravel() for dtype in (None, np.uint8))
+    cell = (WIDTH - 2 * MARGIN) // len(pairs)
+    marks, y = [], MARGIN + 2.0 * LINE
+    for caption, kind, row in (("mean", "element", means), ("dtype=np.uint8", "result", rounded)):
+        marks.append(Mark("caption", MARGIN, y + 11, text=caption))
+        y += LINE + 2
+        for i, value in enumerate(row):
+            x = MARGIN + i * cell
+            marks += [Mark(kind, x, y, cell, CELL), Mark("digit", x + cell / 2, y + 14, text=f"{value:g}")]
+            if means[i] % 1:
+                marks.append(Mark("first", x + 2, y + 2, cell - 4, CELL - 4))
+        y += CELL + 4
+    return svg(Sketch(("Ties go to the even neighbour",), marks, y))
+
+
+def orders() -> str:
+    """Three numbers added in two orders, with boxes as parentheses."""
+    a, b, c = map(np.float32, SUMMANDS)
+    marks, y = [], MARGIN + 2.0 * LINE
+    for result, begin in (((a + b) + c, 0), (a + (b + c), 1)):
+        marks += [Mark("first", MARGIN, y, 3 * WIDE + 16, CELL + 16),
+                  Mark("inner", MARGIN + 8 + begin * WIDE, y + 4, 2 * WIDE, CELL + 8)]
+        for i, value in enumerate((a, b, c)):
+            x = MARGIN + 8 + i * WIDE
+            marks += [Mark("element", x + 4, y + 8, WIDE - 8, CELL),
+                      Mark("digit", x + WIDE / 2, y + 22, text=f"{value:g}")]
+        marks.append(Mark("caption", MARGIN + 3 * WIDE + 28, y + 22, text=f"= {result:g}"))
+        y += CELL + 24
+    more, y = texts("caption", ["float32. The inner box is added first. 1e8 + 1 is rounded to 1e8."], y)
+    return svg(Sketch(("The order of additions matters",), marks + more, y))
+
+
+OTHERS = {"places": places, "ties": ties, "orders": orders}
 
 
 def main() -> int:
@@ -43,8 +111,9 @@ def main() -> int:
     check = options.parse_args().check
     FOLDER.mkdir(parents=True, exist_ok=True)
     stale = 0
-    for name, operator, attributes, shape in PICTURES:
-        file, made = FOLDER / f"{name}.svg", drawn(operator, attributes, shape)
+    made_of = {name: drawn(*call) for name, *call in PICTURES} | {name: draw() for name, draw in OTHERS.items()}
+    for name, picture in made_of.items():
+        file, made = FOLDER / f"{name}.svg", f"{picture}\n"
         if file.exists() and file.read_text(encoding="utf-8") == made:
             continue
         stale += 1

@@ -50,7 +50,7 @@ def test_examples_in_pages_run(page: str) -> None:
     """Every example in the README and the guides has the result shown, if the packages that they import are there."""
     imports = re.findall(r"^>>> (?:import|from) .*$", (ROOT / page).read_text(), re.MULTILINE)
     for package in sorted({*OPTIONAL} & {*re.findall(r"\w+", " ".join(imports))}):
-        pytest.importorskip(package, reason=f"the examples need {package}")
+        pytest.importorskip(package)
     threads = onnxpool.get_num_threads()
     result = doctest.testfile(str(ROOT / page), module_relative=False)
     onnxpool.set_num_threads(threads)

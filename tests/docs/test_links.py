@@ -10,6 +10,7 @@ from site_modules import module
 
 ROOT = Path(__file__).parents[2]
 HOME = "https://github.com/onnxpool/onnxpool"
+SITE_HOME = "https://onnxpool.github.io/onnxpool/"
 PAGES = sorted(page for page in [*ROOT.glob("*.md"), *(page for folder in ("benchmarks", "docs", "examples", "src")
                for page in (ROOT / folder).rglob("*.md"))] if "generated" not in page.parts)
 SOURCES = sorted([*(ROOT / "docs").glob("**/*.js"), *(ROOT / "docs").glob("explorer/*.html"),
@@ -19,7 +20,7 @@ SOURCES = sorted([*(ROOT / "docs").glob("**/*.js"), *(ROOT / "docs").glob("explo
 # Sites that pages link to. Add those that a new link needs; links.yml follows all links.
 HOSTS = {
     "anaconda.org", "asv.readthedocs.io", "github.com", "keepachangelog.com", "ngff.openmicroscopy.org", "onnx.ai",
-    "raw.githubusercontent.com", "scientific-python.org", "www.contributor-covenant.org", "www.w3.org",
+    "onnxpool.github.io", "raw.githubusercontent.com", "scientific-python.org", "www.contributor-covenant.org", "www.w3.org",
 }
 ADDRESS = re.compile(r"https?://[^\s<>\"'`\])]+")
 OWN = re.compile(rf"{HOME}(?:/(?:issues|security/advisories/new|(?:blob|tree)/main/[\w./-]+(?:#[\w-]+)?))?")
@@ -56,7 +57,7 @@ def test_the_site_has_the_links_of_the_readme() -> None:
     def outside(page: Path) -> set[str]:
         raw = HOME.replace("github.com", "raw.githubusercontent.com")
         return {address for address in addresses(page.read_text(encoding="utf-8"))
-                if not address.startswith((HOME, raw))}
+                if not address.startswith((HOME, raw, SITE_HOME))}
 
     site = [page for page in PAGES if page.is_relative_to(ROOT / "docs") and page != ROOT / "docs" / "README.md"]
     assert outside(ROOT / "README.md") - set().union(*map(outside, site)) == set()

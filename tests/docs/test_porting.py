@@ -30,7 +30,7 @@ def names_of(title: str, given: dict[str, Any]) -> dict[str, Any]:
     """What the codes of a package mention."""
     if title == "Keras":
         os.environ.setdefault("KERAS_BACKEND", "jax")
-    package = pytest.importorskip(PACKAGES[title], reason=f"the rows need {title}")
+    package = pytest.importorskip(PACKAGES[title])
     if title == "torch":
         return {"F": package.nn.functional, "t": package.from_numpy(given["x"])}
     if title in ("Keras", "flax"):
