@@ -20,6 +20,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (RO
                 if "generated" not in page.parts)])
 WORKFLOWS = sorted((ROOT / ".github").rglob("*.yml"))
 HOME = "https://github.com/onnxpool/onnxpool"
+SITE = "https://{}.github.io/{}/".format(*HOME.split("/")[-2:])  # where docs.yml publishes the documentation
 PEERS = ("Cython", "PIL", "bottleneck", "cv2", "dask", "matplotlib", "ml_dtypes", "numba", "onnx", "onnxruntime",
          "openvino", "pandas", "scipy", "shtab", "skimage", "starlette", "torch", "xarray", "zarr")
 COLLECT = """
@@ -63,12 +64,14 @@ def test_addresses_of_files_lead_to_files(page: Path) -> None:
     raw = HOME.replace("github.com", "raw.githubusercontent.com")
     files = re.findall(rf"(?:{HOME}/(?:blob|tree)|{raw})/main/([^)\s\"#]*)", page.read_text(encoding="utf-8"))
     assert [file for file in files if not (ROOT / file).exists()] == []
+    plain = re.findall(rf"{SITE}([^)\s\"#>]*)", page.read_text(encoding="utf-8"))  # of files that the site copies
+    assert [file for file in plain if not (ROOT / "docs" / file).exists()] == []
 
 
 def test_one_address_everywhere() -> None:
     """Metadata, citation and pages name the same home page."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert [url for url in project["urls"].values() if not url.startswith(HOME)] == []
+    assert [url for url in project["urls"].values() if not url.startswith((HOME, SITE))] == []
     assert f"\nrepository-code: {HOME}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     named = {address for page in PAGES for address in re.findall(r"https://github\.com/[\w.-]+/onnxpool\b",
                                                                  page.read_text(encoding="utf-8"))}
