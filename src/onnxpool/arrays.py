@@ -126,14 +126,6 @@ def dtype_named(name: str) -> np.dtype[Any]:
     return dtype
 
 
-def overlap(a: Array, b: Array) -> bool:
-    """Whether arrays share elements, or it would take long to find out."""
-    try:
-        return np.shares_memory(a, b, max_work=1000)
-    except np.exceptions.TooHardError:
-        return True
-
-
 def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Refuse an `out` that does not have exactly the shape and dtype of the result."""
     if type(out) is not np.ndarray and (not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray)):

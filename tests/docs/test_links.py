@@ -20,7 +20,8 @@ SOURCES = sorted([*(ROOT / "docs").glob("**/*.js"), *(ROOT / "docs").glob("explo
 # Sites that pages link to. Add those that a new link needs; links.yml follows all links.
 HOSTS = {
     "anaconda.org", "asv.readthedocs.io", "github.com", "keepachangelog.com", "ngff.openmicroscopy.org", "onnx.ai",
-    "onnxpool.github.io", "raw.githubusercontent.com", "scientific-python.org", "www.contributor-covenant.org", "www.w3.org",
+    "onnxpool.github.io", "raw.githubusercontent.com", "scientific-python.org", "www.contributor-covenant.org",
+    "www.w3.org",
 }
 ADDRESS = re.compile(r"https?://[^\s<>\"'`\])]+")
 OWN = re.compile(rf"{HOME}(?:/(?:issues|security/advisories/new|(?:blob|tree)/main/[\w./-]+(?:#[\w-]+)?))?")

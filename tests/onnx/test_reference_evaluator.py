@@ -151,7 +151,7 @@ def test_overloads_of_functions(tmp_path):
             w = local.Outer (x)
         }}{parts}
         <opset_import: ["" : 21, "local" : 1], domain: "local"> Outer (a) => (b) {{ b = local.Pool (a) }}""")
-    most, mean, norm, outer = model.functions
+    _, mean, norm, outer = model.functions
     mean.overload = model.graph.node[1].overload = "mean"
     norm.overload = outer.node[0].overload = "norm"
     before = model.SerializeToString()

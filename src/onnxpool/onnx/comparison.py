@@ -34,7 +34,7 @@ def distance(actual: Array, expected: Array) -> Array:
 
 
 def largest_difference(actual: Array, expected: Array) -> float:
-    """The largest difference, or infinity for arrays of different shapes, and for others than numbers if they differ."""
+    """The largest difference. It is infinite for arrays of different shapes, and for strings that differ."""
     if actual.shape != expected.shape:
         return float("inf")
     if actual.dtype.kind in OTHERS:

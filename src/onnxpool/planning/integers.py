@@ -158,8 +158,8 @@ def rounded(quotient: Array, rest: Array, counts: Array, result: np.dtype[Any]) 
     large = length + width > FLOAT64_DIGITS
     if not large.any():
         return y.astype(result)
-    # Others: 55 to 64 binary digits of the mean, the last of which is 1 if others follow. Divisors of more than 30 digits
-    # leave room for fewer than that at a time.
+    # Others: 55 to 64 binary digits of the mean, the last of which is 1 if others follow. Divisors of more than 30
+    # digits leave room for fewer than that at a time.
     digits, shift = quotient, np.zeros_like(length)
     while True:
         step = np.clip(np.minimum(LONGEST - 2 - length - shift, LONGEST - width), 0, None)
@@ -243,8 +243,8 @@ def huge_counts_of(windows: Sequence[tuple[int, Axis]], ndim: int) -> Array:
 def quotient_of(total: int, divisor: int, result: np.dtype[Any]) -> float:
     """A mean, rounded once."""
     if result.kind in "iu":
-        quotient, rest = divmod(total, divisor or 1)
-        return quotient + (2 * rest > divisor or (2 * rest == divisor and quotient % 2))
+        whole, rest = divmod(total, divisor or 1)
+        return whole + (2 * rest > divisor or (2 * rest == divisor and whole % 2))
     if divisor == 0:
         return math.nan
     quotient = total / divisor  # rounded once, to float64

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import budget, kernels, threads
-from ..arrays import Array, allocate, can_be, check_out, delivered, overlap
+from ..arrays import Array, allocate, can_be, check_out, delivered
 from ..constants import FULL_ROW
 from ..dtypes import MOMENTS
 from ..errors import PoolError, PoolTypeError
@@ -24,6 +24,7 @@ from .cutting import Cuttable
 from .request import MERGES, Reduction, Request, picked
 
 INDEX = np.dtype(np.int64)
+OVERLAP_WORK = 1000  # of the search for elements that two results share; harder cases are refused
 MOST_POOLS = 16  # maximum number of pools that a plan keeps for arrays of different strides
 CONVERTED = 1 << 20  # bytes of elements and their maxima that are converted at a time, if a window allows
 Strides = tuple[int, ...]
@@ -341,7 +342,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         for array, dtype in zip(out, (self.dtype, INDEX), strict=True):
             if array is not None:
                 check_out(self.label, array, self.output_shape, dtype)
-        if out[0] is not None and out[1] is not None and overlap(*out):
+        if out[0] is not None and out[1] is not None and np.may_share_memory(*out, max_work=OVERLAP_WORK):
             raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays", self.label, "out")
         return out
 
