@@ -68,9 +68,16 @@ def introduce(machine: str) -> None:
 
 
 def keep_measured(results: Path) -> None:
-    """Leave benchmarks without results out of asv's list, which names all of them."""
-    measured = {name for path in results.glob("*/*.json") if path.name != "machine.json"
-                for name in json.loads(path.read_text(encoding="utf-8"))["results"]}
+    """Keep what the pages show: no single samples, and no benchmarks without results, of which asv's list has all."""
+    measured = set()
+    for path in results.glob("*/*.json"):
+        if path.name == "machine.json":
+            continue
+        found = json.loads(path.read_text(encoding="utf-8"))
+        samples = found["result_columns"].index("samples")
+        found["results"] = {name: row[:samples] for name, row in found["results"].items()}
+        path.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        measured |= found["results"].keys()
     path = results / "benchmarks.json"
     known = json.loads(path.read_text(encoding="utf-8"))
     kept = {name: known[name] for name in sorted(known) if name in measured or name == "version"}
@@ -104,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     done = subprocess.run(
         [sys.executable, "-m", "asv", "run", f"--config={settings}", f"HASHFILE:{hashes}",
          f"--machine={options.machine}", f"--cpu-affinity={options.cpu}", "--launch-method=spawn",
-         "--interleave-rounds", "--attribute=rounds=3", *(f"--bench={pattern}" for pattern in TRACKED),
+         "--interleave-rounds", "--attribute=rounds=2", *(f"--bench={pattern}" for pattern in TRACKED),
          *options.further], cwd=ROOT)
     keep_measured(options.results)
     return done.returncode
