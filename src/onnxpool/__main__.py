@@ -24,13 +24,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         Exit status.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed before the program began
+            setattr(sys, name, open(os.devnull, "w"))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # names in a model can contain any character
     try:
-        status = run(argv)
-        sys.stdout.flush()
-        return status
+        try:
+            return run(argv)
+        finally:  # also after a text of --help
+            sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has left
         silence()
         return UNREAD

@@ -98,10 +98,18 @@ class Ints(Attribute):
                                 f"{type(value).__name__}; {self.way(where)}", *where.names, value=value)
         if not value:
             raise PoolError(f"{where} is empty; {self.way(where)}", *where.names, value=value)
-        if len(value) > 2 * MOST_AXES:
-            raise PoolError(f"{where} has {len(value)} values, but no array has more than {MOST_AXES} axes; "
+        if (count := count_of(value)) > 2 * MOST_AXES:
+            raise PoolError(f"{where} has {count} values, but no array has more than {MOST_AXES} axes; "
                             f"{self.way(where)}", *where.names, value=value)
         return tuple(integer(where._replace(position=i), item, self.minimum) for i, item in enumerate(value))
+
+
+def count_of(values: Sequence[Any]) -> int:
+    """The number of values; for ranges of more than 2^63 - 1, that number."""
+    try:
+        return len(values)
+    except OverflowError:
+        return sys.maxsize
 
 
 class Axes(Ints):

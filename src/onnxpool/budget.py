@@ -58,9 +58,10 @@ def _from_environment() -> Limits:
     for name in Limits._fields:
         variable = f"ONNXPOOL_{name.upper()}"
         text = os.environ.get(variable, "").strip()
-        if text and not (text.isascii() and text.isdigit() and 0 < int(text[:20]) <= INT64_MAX):
+        digits = text.lstrip("0")[:20]  # Python refuses to convert thousands of digits
+        if text and not (text.isascii() and text.isdigit() and 0 < int(digits or 0) <= INT64_MAX):
             raise ImportError(f"{variable}={text!r} is not a limit; give a whole number in [1, 2^63 - 1], or unset it")
-        values.append(int(text) if text else None)
+        values.append(int(digits) if text else None)
     return _checked(*values)
 
 

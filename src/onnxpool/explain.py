@@ -182,7 +182,7 @@ def axis_lines(axis: Axis, number: int, divided: bool) -> list[str]:
     """The windows of an axis as text. If `divided`, it includes the divisors."""
     shown = range(axis.out) if axis.out <= MOST_SHOWN else [*range(3), *range(axis.out - 3, axis.out)]
     texts = [taps_text(axis, i) for i in shown]
-    counts = [f"{axis.window(i).divisor:g}" for i in shown]
+    counts = [str(axis.window(i).divisor) for i in shown]
     if axis.out > MOST_SHOWN:
         texts.insert(3, "...")
         counts.insert(3, "...")

@@ -64,8 +64,9 @@ def _default() -> int:
     most = granted()
     for name in ("ONNXPOOL_NUM_THREADS", "OMP_NUM_THREADS"):
         first = os.environ.get(name, "").split(",")[0].strip()
-        if first.isascii() and first.isdigit() and int(first) > 0:
-            return min(int(first), most)
+        digits = first.lstrip("0")
+        if first.isascii() and first.isdigit() and digits:
+            return min(int(digits[:20]), most)  # Python refuses to convert thousands of digits
     return most
 
 

@@ -78,6 +78,85 @@ def test_a_dropped_window_decides_later_shapes(check):
     assert status == DIFFERS
 
 
+STALE = """
+    <ir_version: 8, opset_import: ["" : 12]>
+    agraph (float[1, 1, 2, 2] x) => (float[a, b, c, d] z) {
+        y = MaxPool <kernel_shape = [3, 3], strides = [3, 3], pads = [1, 1, 1, 1], ceil_mode = 1> (x)
+        h = Relu (y)
+        z = MaxPool <kernel_shape = [1, 1]> (h)
+    }"""
+
+
+def test_shapes_that_a_model_claims_do_not_replace_inferred_ones(check):
+    """Such as those that onnx's inference has stored, or symbols of outputs between pooling nodes."""
+    def claim(model):
+        model.CopyFrom(onnx.shape_inference.infer_shapes(model))
+        assert len(model.graph.value_info) == 2
+
+    for change in (None, claim):
+        assert shapes(check(STALE, change=change)[0]) == [("y", [1, 1, 2, 2], [1, 1, 1, 1]),
+                                                          ("z", [1, 1, 1, 1], [1, 1, 1, 1])]
+    nodes, status = check("""
+        <ir_version: 8, opset_import: ["" : 19]>
+        agraph (float[1, 3, 8, 8] x) => (float[a, b, c, d] y, float[e, f, g, h] z) {
+            y = MaxPool <kernel_shape = [2, 2]> (x)
+            r = Relu (y)
+            z = MaxPool <kernel_shape = [2, 2]> (r)
+        }""")
+    assert shapes(nodes) == [("y", [1, 3, 8, 8], [1, 3, 7, 7]), ("z", [1, 3, 7, 7], [1, 3, 6, 6])]
+    assert status == OK
+
+
+def test_shapes_that_a_model_claims_count_where_nothing_can_be_inferred(check):
+    """After operators that onnx does not know, and for sizes that it cannot infer."""
+    def change(model):
+        model.graph.value_info.append(helper.make_tensor_value_info("h", TensorProto.FLOAT, [1, 3, 8, 8]))
+        model.graph.value_info.append(helper.make_tensor_value_info("r", TensorProto.FLOAT, [1, 3, 4, 16]))
+
+    nodes, status = check("""
+        <ir_version: 8, opset_import: ["" : 19, "custom" : 1]>
+        agraph (float[1, 3, 8, 8] x, int64[4] s) => (float[a, b, c, d] y, float[e, f, g, h] z) {
+            h = custom.Op (x)
+            y = MaxPool <kernel_shape = [2, 2]> (h)
+            r = Reshape (x, s)
+            z = MaxPool <kernel_shape = [2, 2]> (r)
+        }""", change=change)
+    assert shapes(nodes) == [("y", [1, 3, 8, 8], [1, 3, 7, 7]), ("z", [1, 3, 4, 16], [1, 3, 3, 15])]
+    assert status == OK
+
+
+def test_outputs_that_are_left_out_declare_nothing(check):
+    """An optional input of a later node that is left out has the same name, which is empty."""
+    def change(model):
+        model.graph.node[0].output.append("")
+        model.graph.initializer.append(helper.make_tensor("s", TensorProto.INT64, [4], [1, 1, 8, 8]))
+
+    nodes, status = check("""
+        <ir_version: 8, opset_import: ["" : 19]>
+        agraph (float[1, 1, 8, 8] x) => (float[a, b, c, d] z) {
+            y = MaxPool <kernel_shape = [2, 2]> (x)
+            r = Resize (y, , , s)
+            z = MaxPool <kernel_shape = [2, 2]> (r)
+        }""", change=change)
+    assert shapes(nodes)[1] == ("z", [1, 1, 8, 8], [1, 1, 7, 7])
+    assert status == OK
+
+
+def test_weights_are_no_inputs(refused, tmp_path, capsys):
+    """--shape neither lists nor accepts them, although inference treats large ones as inputs."""
+    text = """
+        <ir_version: 8, opset_import: ["" : 19]>
+        agraph (float[1, 1, N, N] x) => (float[a, b, c, d] y) {
+            h = Conv (x, w)
+            y = MaxPool <kernel_shape = [2, 2]> (h)
+        }"""
+    path = save(tmp_path / "m.onnx", text, lambda model: model.graph.initializer.append(
+        numpy_helper.from_array(np.zeros((4, 1, 17, 17), np.float32), "w")))
+    for name in ("X", "w"):
+        assert command.main(["check", path, "--shape", f"{name}=4,1,17,17"]) == CANNOT
+        assert f"the model has no input {name!r}; it has 'x'; give" in capsys.readouterr().err
+
+
 def test_operators_that_onnx_does_not_infer(check):
     """Shapes are propagated through the first LpPool and GlobalLpPool, and through operators of com.microsoft."""
     nodes, _ = check("""
@@ -346,6 +425,44 @@ def test_a_function_of_another_opset(check):
     nodes, _ = check(FUNCTION.replace('<opset_import: ["" : 19], domain', '<opset_import: ["" : 7], domain'))
     assert [(node["operator"], node["version"], node["attributes"], node["output_shape"]) for node in nodes] == [
         ("AveragePool", 7, {"kernel_shape": "@size"}, None)]
+
+
+def test_neighbours_in_a_function_of_another_opset(check):
+    """Their attributes and constants may come from the caller."""
+    nodes, _ = check("""
+        <ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+        agraph (float[1, 1, 4, 4] x) => (float[a, b, c, d] y) { y = local.F <m = "constant", v = 0.5> (x) }
+        <opset_import: ["" : 18], domain: "local">
+        F <m, v> (a) => (b) {
+            p = Constant <value = int64[8] {0, 0, 1, 1, 0, 0, 1, 1}> ()
+            f = Constant <value_float: float = @v> ()
+            h = Pad <mode: string = @m> (a, p, f)
+            b = MaxPool <kernel_shape = [2, 2]> (h)
+        }""")
+    assert [(node["name"], node["version"]) for node in nodes] == [("b", 12)]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("constant", ["value_ints = [0, 0, 2, 2, 0, 0, 2, 2]",
+                                      "value = int64[8] {0, 0, 2, 2, 0, 0, 2, 2}"])
+def test_pads_that_a_constant_gives(check, constant, inside):
+    """Of any attribute, and outside the body that has the pool."""
+    pad = f"p = Constant <{constant}> ()"
+    nodes, _ = check(f"""
+        <ir_version: 8, opset_import: ["" : 19]>
+        agraph (float[1, 1, 4, 4] x, bool c) => (float[1, 1, 7, 7] y) {{
+            {'' if inside else pad}
+            y = If (c) <
+                then_branch = g1 () => (float[1, 1, 7, 7] u) {{
+                    {pad if inside else ''}
+                    h = Pad (x, p)
+                    u = MaxPool <kernel_shape = [2, 2]> (h)
+                }},
+                else_branch = g2 () => (float[1, 1, 7, 7] v) {{ v = Identity (k) }}
+            >
+        }}""", change=lambda model: model.graph.initializer.append(
+            numpy_helper.from_array(np.zeros((1, 1, 7, 7), np.float32), "k")))
+    assert "ort-refused-pads" in [warning["name"] for warning in nodes[0]["warnings"]] or nodes[0]["warnings"]
 
 
 def test_bodies_are_looked_into(check):

@@ -4,6 +4,8 @@ import importlib.metadata
 import io
 import json
 import platform
+import subprocess
+import sys
 import threading
 from unittest import mock
 
@@ -13,7 +15,7 @@ from model_files import HALVES, RAMP, node, process, save
 
 import onnxpool
 from onnxpool import __main__ as command
-from onnxpool.commands import CANNOT, OK, progress
+from onnxpool.commands import CANNOT, OK, UNREAD, progress
 from onnxpool.onnx import models
 
 
@@ -92,6 +94,23 @@ def test_the_console_script():
     """The package installs the command onnxpool."""
     (script,) = importlib.metadata.entry_points(group="console_scripts", name="onnxpool")
     assert script.load() is command.main
+
+
+@pytest.mark.parametrize(("words", "closed"), [("config", ">&-"), ("supported --json", ">&-"), ("config", "2>&-"),
+                                               ("config", ">&- 2>&-"), ("run", "2>&-"), ("--help", ">&-")])
+def test_closed_streams_are_not_failures(words, closed):
+    """Nobody reads what is written there."""
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m onnxpool {words} {closed}"], capture_output=True,
+                          text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (OK, "")
+
+
+@pytest.mark.parametrize("words", ["run --help", "supported", "--version"])
+def test_a_reader_that_has_left(words):
+    """The exit status is the one that shells give such programs."""
+    line = f"{sys.executable} -m onnxpool {words} | (exec <&-; sleep 2); exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (UNREAD, "")
 
 
 def test_an_interrupt(monkeypatch):

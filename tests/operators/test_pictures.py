@@ -278,6 +278,11 @@ def test_notebooks_show_the_picture(name: str) -> None:
     assert words == str(plan.explain()).splitlines()[0] == ElementTree.fromstring(text).findtext(f"{SVG}title")
 
 
+def test_divisors_have_all_their_digits() -> None:
+    """Also those of a million and more."""
+    assert "divided by 1234567\n" in onnxpool.GlobalAveragePool().plan((1, 1, 1234567), "float32").explain()
+
+
 @pytest.mark.parametrize("name", PLANS)
 def test_numbers_come_from_the_plan(name: str) -> None:
     """Also for parts of plans, named axes, global and quantised operators."""

@@ -276,6 +276,32 @@ def test_node_that_is_not_ours_is_refused(operator: str, domain: str, opsets: di
         onnxpool.from_node(node(operator, domain, kernel_shape=[2]), opsets)
 
 
+def test_nodes_that_onnx_refuses_are_refused() -> None:
+    """Attributes that are given twice, or have no type, and more outputs than the version has."""
+    twice, nameless, typeless = (node("MaxPool", kernel_shape=[2]) for _ in range(3))
+    twice.attribute.append(helper.make_attribute("kernel_shape", [3]))
+    nameless.attribute.add().name = "kernel_size"
+    typeless.attribute.add().name = "strides"
+    outputs = helper.make_node("MaxPool", ["x"], ["y", "i", "k"], kernel_shape=[2])
+    for bad, error, text in (
+            (twice, onnxpool.PoolError, "kernel_shape is given more than once"),
+            (nameless, onnxpool.PoolError, "unknown attribute kernel_size"),
+            (typeless, onnxpool.PoolTypeError, "strides.* has type UNDEFINED"),
+            (outputs, onnxpool.PoolError, "3 outputs requested, but there are 2"),
+            (helper.make_node("LpPool", ["x"], ["y", "i"], kernel_shape=[2]), onnxpool.PoolError, "2 outputs")):
+        with pytest.raises(error, match=text):
+            onnxpool.from_node(bad, {"": 22})
+    left_out = helper.make_node("MaxPool", ["x"], ["y", ""], kernel_shape=[2])
+    assert onnxpool.from_node(left_out, {"": 22}) == onnxpool.MaxPool(kernel_shape=2, opset=22)
+
+
+def test_ranges_of_any_length_are_refused() -> None:
+    """Also those of which len() does not know the number."""
+    for values in (range(10**6), range(10**30)):
+        with pytest.raises(onnxpool.PoolError, match="kernel_shape has .* values, but no array has more than"):
+            onnxpool.MaxPool(kernel_shape=values)
+
+
 def test_reference_to_an_attribute_of_a_function_is_refused() -> None:
     """A node of a function is refused if the caller sets an attribute, with the names of both and a way out."""
     pool = node("MaxPool", strides=[2])

@@ -54,9 +54,9 @@ examples:
   onnxpool run model.onnx --json                 the same as data
 
 exit status:
-  0  the model ran, and all comparisons agree
-  1  results differ by more than the tolerances, or onnxruntime cannot run what
-     --check compares
+  0  the model ran, and its pooling nodes agree with onnxruntime, if compared
+  1  a result differs by more than the tolerances, onnxruntime cannot run a
+     pooling node, or its optimisers change the model
   2  the model cannot be run
 """
 

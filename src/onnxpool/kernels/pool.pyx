@@ -2,7 +2,7 @@
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cython.parallel cimport parallel, prange, threadid
-from libc.stdint cimport int64_t, uint64_t, uintptr_t
+from libc.stdint cimport INT64_MAX, int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -18,7 +18,19 @@ from .core.floats cimport (
     leave_default_floats,
 )
 from .core.interrupts cimport Interrupts, raised_by_handler
-from .core.job cimport CACHE_LINE, MOST_AXES, Array, Axis, Order, Rule, Step, Tile, part_bytes_of, round_up
+from .core.job cimport (
+    CACHE_LINE,
+    MOST_AXES,
+    TOO_LARGE,
+    Array,
+    Axis,
+    Order,
+    Rule,
+    Step,
+    Tile,
+    part_bytes_of,
+    round_up,
+)
 from .core.tasks cimport (
     FRONT,
     Call,
@@ -430,6 +442,9 @@ cdef class Pool:
         if team.threads > 1:
             job = &self.jobs[DIVIDED]
         room = round_up(room_of(job, &call), CACHE_LINE) + watched
+        if room < 0 or room >= TOO_LARGE:
+            leave_team(&team)
+            return False
         allocated = <char*> malloc(team.threads * room + shared + CACHE_LINE)
         if allocated == NULL:
             leave_team(&team)

@@ -582,7 +582,8 @@ def ort_merges(case: Case) -> bool:
     """Whether onnxruntime merges the Pad before a pool into its pads, which it does for a mean if pads count."""
     own = any(case.operator.attributes.get("pads", ()))
     counts = case.name in MAXIMUM or case.has("count_include_pad") or not own
-    return bool(case.around.zeros) and case.mode == "NOTSET" and not case.operator.return_indices and counts
+    fits = len(case.around.zeros) == 2 * len(case.operator.attributes["kernel_shape"])
+    return fits and case.mode == "NOTSET" and not case.operator.return_indices and counts
 
 
 def ort_merged_pads(case: Case) -> tuple[int, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from onnxpool.attributes import shown
 from onnxpool.base import by_name
 from onnxpool.errors import PoolError, PoolTypeError
-from onnxpool.schemas import SCHEMAS, resolve
+from onnxpool.schemas import SCHEMAS, check_outputs, foreign, resolve
 
 if TYPE_CHECKING:
     from onnxpool.base import Operator
@@ -78,10 +79,17 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
             raise PoolError(f"{version.label}: {attribute.name} refers to {attribute.ref_attr_name}, an attribute of "
                             f"the function that contains the node; inline the function, or give a copy of the node "
                             f"with the value", version.label, attribute.name, value=attribute.ref_attr_name)
+    twice = [name for name, count in Counter(attribute.name for attribute in node.attribute).items() if count > 1]
+    if twice:
+        raise PoolError(f"{version.label}: {twice[0]} is given more than once; keep one of the attributes",
+                        version.label, twice[0])
+    check_outputs(version, max((place for place, name in enumerate(node.output, 1) if name), default=1))
     given = {attribute.name: value_of(attribute) for attribute in node.attribute}
     for attribute in node.attribute:
         kind, found = version.attributes.get(attribute.name), onnx.AttributeProto.AttributeType.Name(attribute.type)
-        if kind is not None and kind.type != found.lower():
+        if kind is None:
+            raise foreign(version, attribute.name, given[attribute.name])
+        if kind.type != found.lower():
             raise PoolTypeError(f"{version.label}: {attribute.name}={shown(given[attribute.name])} has type "
                                 f"{found} in the node, but must have type {kind.type.upper()}; change it",
                                 version.label, attribute.name, value=given[attribute.name])

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import external_data_helper, numpy_helper
+from onnx import external_data_helper, helper, numpy_helper
 
 from .protos import bodies
 
+PLAIN_VALUES = ("value_float", "value_floats", "value_int", "value_ints")  # attributes of Constant besides tensors
 PAD_BY_INPUTS = 11  # since this opset, the pads of Pad are an input
 
 
@@ -60,10 +61,10 @@ NOTHING = Surroundings()
 
 
 class Wiring:
-    """The connections of a graph or function: which nodes write and read each value."""
+    """The connections of a graph or function: which nodes write and read each value. `outer` is that around a body."""
 
-    def __init__(self, graph: Any, opset: int) -> None:
-        self.opset = opset
+    def __init__(self, graph: Any, opset: int, outer: "Wiring | None" = None) -> None:
+        self.opset, self._outer = opset, outer
         self._writers = {name: node for node in graph.node for name in node.output if name}
         self._readers: dict[str, list[onnx.NodeProto]] = {}
         self._uses = Counter(getattr(value, "name", value) for value in graph.output)
@@ -73,12 +74,20 @@ class Wiring:
             self._uses.update(node.input)
             self._uses.update(name for body in bodies(node) for name in read_inside(body))
         self._constants = {tensor.name: tensor for tensor in getattr(graph, "initializer", ())}
+        values = (*getattr(graph, "input", ()), *getattr(graph, "value_info", ()))
+        self._inputs = {getattr(value, "name", value) for value in getattr(graph, "input", ())}
+        self._types = {value.name: value.type.tensor_type.elem_type for value in values if not isinstance(value, str)}
 
     def constant(self, name: str) -> NDArray[Any] | None:
         """The value of a constant. None if it is not constant, or if its value was not read from its file."""
         tensor, writer = self._constants.get(name), self._writers.get(name)
+        if tensor is None and writer is None and self._outer is not None and name not in self._inputs:
+            return self._outer.constant(name)
         if tensor is None and writer is not None and writer.op_type == "Constant":
-            tensor = next((attribute.t for attribute in writer.attribute if attribute.name == "value"), None)
+            (attribute,) = writer.attribute
+            if attribute.name in PLAIN_VALUES and not attribute.ref_attr_name:
+                return np.asarray(helper.get_attribute_value(attribute))
+            tensor = attribute.t if attribute.name == "value" and not attribute.ref_attr_name else None
         if tensor is None or external_data_helper.uses_external_data(tensor):
             return None
         return numpy_helper.to_array(tensor)
@@ -98,12 +107,25 @@ class Wiring:
         return Surroundings(self._zeros(node), dequantised, requantised, self._uses[node.output[0]])
 
     def _quantised(self, node: onnx.NodeProto, paired: bool) -> Quantised:
-        """The description of a QuantizeLinear or DequantizeLinear. The default zero point is 0, as uint8."""
+        """The description of a QuantizeLinear or DequantizeLinear."""
         name = node.input[2] if len(node.input) > 2 else ""
-        point = self.constant(name) if name else np.zeros((), np.uint8)
+        point = self.constant(name) if name else np.zeros((), np.int8 if self._signed(node) else np.uint8)
         if point is None:
             return Quantised(False, None, paired)
         return Quantised(point.dtype == np.int8, int(point.item()) if point.size == 1 else None, paired)
+
+    def _signed(self, node: onnx.NodeProto) -> bool:
+        """Whether a QuantizeLinear or DequantizeLinear without a zero point has int8. By default, it has uint8."""
+        if node.op_type == "QuantizeLinear":
+            return any(attribute.name == "output_dtype" and attribute.i == onnx.TensorProto.INT8
+                       for attribute in node.attribute)
+        name = node.input[0]
+        tensor, writer = self._constants.get(name), self._writers.get(name)
+        if writer is not None and writer.op_type == "QuantizeLinear":
+            point = self.constant(writer.input[2]) if len(writer.input) > 2 and writer.input[2] else None
+            return self._signed(writer) if point is None else point.dtype == np.int8
+        kind = self._types.get(name, 0) if tensor is None else tensor.data_type
+        return kind == onnx.TensorProto.INT8
 
     def _zeros(self, node: onnx.NodeProto) -> tuple[int, ...]:
         """The numbers of zeros that a Pad before the node adds, with or without a Cast in between."""
@@ -113,7 +135,9 @@ class Wiring:
             pad = self._alone(pad.input[0])
         if pad is None or pad.op_type != "Pad" or len(pad.input) > 3:
             return ()
-        given = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in pad.attribute}
+        if any(attribute.ref_attr_name for attribute in pad.attribute):  # it depends on the caller of a function
+            return ()
+        given = {attribute.name: helper.get_attribute_value(attribute) for attribute in pad.attribute}
         if given.get("mode", b"constant") != b"constant":
             return ()
         if self.opset < PAD_BY_INPUTS:

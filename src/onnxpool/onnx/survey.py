@@ -5,7 +5,7 @@ onnxpool infers the results of pooling nodes, and onnx those of other nodes. For
 windows that no runtime computes, and supports neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,7 @@ from .protos import (
 )
 from .surroundings import Surroundings, Wiring
 
+UNNAMED = "unk__"  # how the names begin that onnx gives to sizes that it cannot infer
 OPAQUE = "onnxpool.survey"  # a domain that onnx does not know
 FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
 WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # warnings about them do not depend on sizes
@@ -97,6 +98,7 @@ class Site:
         operator, shape = self.operator, self.shape
         if operator is None or shape is None:
             return
+        self.error, self.plan, self.output_shape = "", None, None  # what followed from other shapes
         channel = len(shape) - 1 if operator.channels_last else 1
         open_sizes = [i for i, size in enumerate(shape) if not isinstance(size, int) and i not in (0, channel)]
         output: list[int | str] = ["?"] * len(shape)
@@ -145,26 +147,82 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
     """
     try:
         work = inliner.inline_local_functions(without_weights(model))
-        give_shapes(work.graph, shapes or {})
+        give_shapes(work.graph, shapes or {}, {value.name for value in model.graph.input})
         sites = hide(work)
-        reached: set[int] = set()
-        while True:
-            work = onnx.shape_inference.infer_shapes(work, data_prop=True)
-            before = len(reached)
-            for number, scope, graph, node in hidden(work.graph, {}):
-                if number in reached:
-                    continue
-                inputs = [tensor_of(scope.get(name, onnx.TypeProto())) for name in node.input]
-                if inputs and inputs[0][1] is not None:
-                    reached.add(number)
-                    sites[number].reach(inputs)
-                    declare(graph, scope, node, sites[number])
-            if len(reached) == before:
-                return sites
+        claims = [taken(graph) for graph in graphs_of(work.graph)]
+        reached: dict[int, list[tuple[np.dtype[Any] | None, Shape | None]]] = {}
+        work = settled(work, sites, reached)
+        for graph, claimed in zip(graphs_of(work.graph), claims, strict=True):
+            restore(graph, claimed)
+        settled(work, sites, reached)
+        return sites
     except ModelError:
         raise
     except Exception as error:  # the exceptions of the onnx package have no common base
         raise ModelError(one_line(error)) from error
+
+
+def settled(work: onnx.ModelProto, sites: Sequence[Site],
+            reached: dict[int, list[tuple[np.dtype[Any] | None, Shape | None]]]) -> onnx.ModelProto:
+    """Infer shapes until those that reach the pooling nodes, which are kept in `reached`, no longer change."""
+    while True:
+        work = onnx.shape_inference.infer_shapes(work, data_prop=True)
+        changed = False
+        for number, scope, graph, node in hidden(work.graph, {}):
+            inputs = [tensor_of(scope.get(name, onnx.TypeProto())) for name in node.input]
+            if inputs and inputs[0][1] is not None and reached.get(number) != inputs:
+                reached[number], changed = inputs, True
+                sites[number].reach(inputs)
+                declare(graph, scope, node, sites[number])
+        if not changed:
+            return work
+
+
+def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """A graph and its bodies."""
+    yield graph
+    for node in graph.node:
+        for body in bodies(node):
+            yield from graphs_of(body)
+
+
+def taken(graph: onnx.GraphProto) -> dict[str, onnx.ValueInfoProto]:
+    """
+    Take from a graph the shapes that it claims for results of nodes, and return them.
+
+    They may be of another batch or another runtime, so what follows from the inputs comes first.
+    """
+    claimed = {}
+    own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    for value in (*graph.value_info, *graph.output):
+        if value.name not in own:
+            claimed[value.name] = onnx.ValueInfoProto()
+            claimed[value.name].CopyFrom(value)
+    del graph.value_info[:]
+    for value in graph.output:
+        if value.name not in own and value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")
+    return claimed
+
+
+def restore(graph: onnx.GraphProto, claimed: Mapping[str, onnx.ValueInfoProto]) -> None:
+    """Put claims back about results whose shapes could not be inferred, except for those of pooling nodes."""
+    pooled = {name for node in graph.node if node.domain == OPAQUE for name in node.output}
+    known = {value.name: value for value in (*graph.value_info, *graph.output)}
+    for name, claim in claimed.items():
+        value = known.get(name)
+        if name in pooled:
+            continue
+        if value is None:
+            graph.value_info.add().CopyFrom(claim)
+        elif tensor_of(value.type)[1] is None:
+            value.CopyFrom(claim)
+        else:
+            mine, theirs = (one.type.tensor_type.shape.dim for one in (value, claim))
+            for size, claimed_size in zip(mine, theirs, strict=True) if len(mine) == len(theirs) else ():
+                named = size.dim_param and not size.dim_param.startswith(UNNAMED)
+                if not named and not (size.HasField("dim_value") and size.dim_value >= 0):
+                    size.CopyFrom(claimed_size)
 
 
 def without_values(tensor: onnx.TensorProto) -> bool:
@@ -187,9 +245,9 @@ def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     return copy
 
 
-def give_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Set unknown sizes of inputs."""
-    inputs = {value.name: value for value in graph.input}
+def give_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]], names: Collection[str]) -> None:
+    """Set unknown sizes of the inputs that have these names."""
+    inputs = {value.name: value for value in graph.input if value.name in names}
     for name, sizes in shapes.items():
         if name not in inputs:
             raise InputError(f"the model has no input {name!r}; it has {', '.join(map(repr, inputs)) or 'none'}")
@@ -212,9 +270,10 @@ def hide(model: onnx.ModelProto) -> list[Site]:
     return sites
 
 
-def hide_in(graph: onnx.GraphProto | onnx.FunctionProto, opsets: Mapping[str, int], sites: list[Site]) -> None:
+def hide_in(graph: onnx.GraphProto | onnx.FunctionProto, opsets: Mapping[str, int], sites: list[Site],
+            outer: Wiring | None = None) -> None:
     """Hide the pooling nodes of a graph and of its bodies."""
-    wiring = Wiring(graph, opsets.get("", 1))
+    wiring = Wiring(graph, opsets.get("", 1), outer)
     for node in graph.node:
         if (node.op_type, node.domain) in FAMILY:
             own = onnx.NodeProto()
@@ -223,7 +282,7 @@ def hide_in(graph: onnx.GraphProto | onnx.FunctionProto, opsets: Mapping[str, in
             node.doc_string = str(len(sites))
             sites.append(Site(own, opsets, wiring.around(own)))
         for body in bodies(node):
-            hide_in(body, opsets, sites)
+            hide_in(body, opsets, sites, wiring)
 
 
 def hidden(graph: onnx.GraphProto, outer: Scope) -> Iterator[tuple[int, Scope, onnx.GraphProto, onnx.NodeProto]]:
@@ -246,6 +305,8 @@ def declare(graph: onnx.GraphProto, scope: Scope, node: onnx.NodeProto, site: Si
         return
     sizes = [size if size != "?" else None for size in site.output_shape]
     for name, dtype in zip(node.output, (site.dtype, np.dtype(np.int64)), strict=False):
+        if not name:  # an output that is left out
+            continue
         made = helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), sizes)
         scope[name] = made.type
         declared = [value for values in (graph.output, graph.value_info) for value in values if value.name == name]

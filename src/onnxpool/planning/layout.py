@@ -144,15 +144,11 @@ def counts_beyond(request: Request) -> bool:
     of the lines of a window in the array, which loops count from the first line of several axes."""
     if not request.reduction.indexed or request.dtype.itemsize == 8:
         return False
-    if len(request.axes) > 1 and math.prod([axis.size for axis in request.axes]) > MOST_PLACES:
+    along = [(windows, request.places[axis]) for axis, windows in request.windows]
+    if len(along) > 1 and sum([(axis.size - 1) * step for axis, step in along]) >= MOST_PLACES:
         return True
-    across = 0
-    for order in (request.axes, request.axes[::-1]):  # indices may count the first or the last axis fastest
-        places = 1
-        for axis in order:
-            across = max(across, min(axis.span, 2 * axis.size) * places)
-            places *= axis.size
-    return across * len(request.axes) > MOST_PLACES
+    across = max([min(axis.span, 2 * axis.size) * step for axis, step in along], default=0)
+    return across * len(along) > MOST_PLACES
 
 
 def problem_of(request: Request, form: Form, name: str) -> Problem:

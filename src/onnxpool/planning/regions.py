@@ -101,7 +101,7 @@ class RegionPlan(Plan):
 
         def along(k: int, corners: list[float]) -> tuple[Bin, ...]:
             """The bins of a region along an axis."""
-            bins = bins_along(self.regions, corners[1 - k], corners[3 - k], self.regions.pooled[k], sizes[k], grid,
+            bins = bins_along(self.regions, corners[1 - k], corners[3 - k], self.regions.pooled[k], sizes[k], most[k],
                               wide)
             return tuple([Bin(begin, end, *(tuple([Sample(*one) for one in samples]) for samples in rest))
                           for begin, end, *rest in bins])
@@ -109,7 +109,7 @@ class RegionPlan(Plan):
         wide = corners.dtype == np.float64
         with kernels.cpu.DefaultFloats():
             self._check_reach(corners)
-            grid = self._samples(corners)[1] if self._align else 1
+            most = self._samples(corners)[1] if self._align else (1, 1)
             return [Region(image, tuple(four), sizes, (along(0, four), along(1, four)))
                     for image, four in zip(images.tolist(), corners.tolist(), strict=True)]
 
@@ -133,7 +133,7 @@ class RegionPlan(Plan):
         shape = (len(corners), *self.output_shape[1:])
         with kernels.cpu.DefaultFloats():
             self._check_reach(corners)
-            samples, grid = self._samples(corners) if align else (None, 1)
+            samples, most = self._samples(corners) if align else (None, (1, 1))
             self._check_limits(shape, corners, samples)
         if out is not None:
             check_out(label, out, shape, self.dtype)
@@ -142,7 +142,7 @@ class RegionPlan(Plan):
         y = allocate(label, shape, self.dtype, memory_order(x, 3 if last else 1)) if out is None or overlapping else out
         if y.size:
             team = threads.team(num_threads, y.nbytes * 4)
-            pool_regions(self.regions, x, y, corners, images, grid, last, team)
+            pool_regions(self.regions, x, y, corners, images, most, last, team)
         return delivered(y, out)
 
     @property
@@ -244,9 +244,9 @@ class RegionPlan(Plan):
         inside: Array = np.clip(high + start, 0, size) - np.clip(low + start, 0, size)
         return np.asarray(inside.sum(axis=1))
 
-    def _samples(self, corners: Array) -> tuple[Array, int]:
-        """The number of samples of each region, and the maximum of a bin along an axis. Refuses regions that have too
-        many."""
+    def _samples(self, corners: Array) -> tuple[Array, tuple[int, int]]:
+        """The number of samples of each region, and the maximum of a bin along each axis, of regions that have any.
+        Refuses regions that have too many."""
         pooled = np.array(self.regions.pooled, np.float64)
         with np.errstate(over="ignore"):
             sizes = (corners[:, [3, 2]].astype(np.float64) - corners[:, [1, 0]]) * self.regions.scale
@@ -265,7 +265,8 @@ class RegionPlan(Plan):
             raise PoolError(f"{self.label}: rois[{int(bad[0])}] takes {samples[bad[0]]:.4g} samples, more "
                             f"than the limit of {MOST_SAMPLES}; {way}",
                             self.label, "rois", value=float(samples[bad[0]]))
-        return samples, int(min(grid.max(initial=1) + 1, MOST_SAMPLES))
+        down, across = (int(min(most + 1, MOST_SAMPLES)) for most in grid[samples > 0].max(axis=0, initial=1))
+        return samples, (down, across)
 
 
 def check_planes(label: str, shape: tuple[int, ...], channels_last: bool) -> None:

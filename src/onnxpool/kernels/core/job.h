@@ -7,6 +7,9 @@
 
 #include "shared_constants.h"
 
+/* The bytes of scratch memory that stand for more than any machine has. A multiple for each thread does not overflow. */
+static const ptrdiff_t ONNXPOOL_TOO_LARGE = (ptrdiff_t)1 << (sizeof(ptrdiff_t) > 4 ? 54 : 27);
+
 /* The windows along one axis. */
 typedef struct {
     ptrdiff_t size, out;                       /* elements in, windows out */
@@ -47,7 +50,7 @@ static inline int touch(const Axis *a, ptrdiff_t begin, ptrdiff_t end) {
 }
 
 /* Those windows of [begin, end) that do not. */
-static __attribute__((noinline)) void touching_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t *low,
+static __attribute__((noinline, unused)) void touching_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t *low,
                                                   ptrdiff_t *high) {
     *low = begin, *high = end;
     const wide_int before = (wide_int)a->pad - (wide_int)(a->kernel - 1) * a->dilation;

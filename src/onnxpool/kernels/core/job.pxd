@@ -2,6 +2,8 @@
 from libc.stdint cimport int64_t, uint64_t
 
 cdef extern from "job.h" nogil:
+    const Py_ssize_t TOO_LARGE "ONNXPOOL_TOO_LARGE"
+
     ctypedef struct Axis:
         Py_ssize_t size, out, kernel, stride, dilation, pad, pad_end, begin, end
         int counts_pads, wide

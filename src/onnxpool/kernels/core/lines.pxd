@@ -24,7 +24,7 @@ from .element cimport (
     vec_t,
     vec_write,
 )
-from .job cimport MOST_AXES, Axis, Rule, Tile, Window, window_at
+from .job cimport MOST_AXES, TOO_LARGE, Axis, Rule, Tile, Window, window_at
 from .ordered cimport FLAT
 from .phases cimport Triple, load_groups
 from .rows cimport Columns, fill_row
@@ -72,12 +72,12 @@ cdef inline Py_ssize_t gcd(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
     return a
 
 
-cdef inline bint is_calm(const Tile* tile) noexcept nogil:
-    """Whether lines are loaded for all windows of the last axis at once, because they are not mostly padding."""
-    cdef int last = tile.rank - 1
-    cdef const Axis* axis = &tile.axis[last]
-    return (<double> (tile.end[last] - tile.begin[last]) * axis.stride + <double> axis.kernel * axis.dilation
-            <= 4.0 * axis.size + 64)
+cdef inline Py_ssize_t calm_windows(const Tile* tile) noexcept nogil:
+    """The maximum number of windows of the last axis for which lines are loaded at once, so that they are not mostly
+    padding. It is the same for smaller tiles, which may have as many windows although this one has more."""
+    cdef const Axis* axis = &tile.axis[tile.rank - 1]
+    cdef double room = (4.0 * axis.size + 64 - <double> axis.kernel * axis.dilation) / axis.stride
+    return 1 if room < 2 else <Py_ssize_t> min(room, 9e18)
 
 
 cdef inline void set_group(Lines* lines, Py_ssize_t items) noexcept nogil:
@@ -131,6 +131,8 @@ cdef inline Py_ssize_t settle(Lines* lines, char* scratch, Py_ssize_t row) noexc
                 lines.ring = min(axis.size, (axis.kernel - 1) * axis.dilation + 1)
     lines.tap = <Py_ssize_t*> scratch
     scratch += max(lines.taps, lines.length) * sizeof(Py_ssize_t)
+    if <double> lines.ring * lines.boxes * (row + 2.0 * sizeof(Line)) > TOO_LARGE:
+        return TOO_LARGE  # before the product wraps around
     lines.made = <Py_ssize_t*> scratch
     scratch += lines.ring * lines.boxes * sizeof(Py_ssize_t)
     lines.phase = <Phase*> scratch

@@ -96,6 +96,8 @@ static inline Wide wide_power(double x, double p) {
     return result;
 }
 
+#define SMALL_P 0x1p-9
+
 /* An exponent for ldexp, clamped far beyond the range of a double. */
 static inline int bounded(int64_t exponent) { return exponent < -5000 ? -5000 : exponent > 5000 ? 5000 : (int)exponent; }
 
@@ -106,6 +108,11 @@ RARE double root(double value, int64_t exponent, double p) {
         return value;
     value = frexp(value, &shift);
     exponent += shift;
+    if (p < SMALL_P) {
+        /* A power of the fraction would underflow. The digits that a logarithm loses are those that the sum has lost. */
+        const double both = ((double)exponent + log2(value)) / p, least = fmax(-5000, fmin(5000, floor(both)));
+        return ldexp(exp2(fmin(1, both - least)), (int)least);
+    }
     /* The exponent is divided separately and exactly, so that exp2 only sees its remainder, which is about p. */
     const int64_t whole = (int64_t)floor(exponent / p);
     const double rest = fma(-(double)whole, p - floor(p), (double)(exponent - whole * (int64_t)floor(p)));

@@ -15,6 +15,7 @@ cimport numpy as cnp
 
 from .rows cimport Images, read_row, write_row
 from ..core.floats cimport enter_default_floats, float_state, leave_default_floats
+from ..core.job cimport TOO_LARGE
 from ..core.interrupts cimport Interrupts, interrupted, raised_by_handler
 from ..core.team cimport Team, enter_team, leave_team
 
@@ -59,7 +60,8 @@ cdef struct Regions:
     Py_ssize_t height, width, channels, pooled_height, pooled_width
     double scale, offset
     bint at_least_one
-    Py_ssize_t sampling, grid_limit      # samples of a bin along an axis (0: set by the region), and their limit
+    Py_ssize_t sampling                  # samples of a bin along an axis; 0: set by the region,
+    Py_ssize_t most_down, most_across    # up to these numbers
     Py_ssize_t chunk                     # channels that are processed together
     Py_ssize_t height_taps, width_taps   # maximum number of taps of all bins of an axis
     Py_ssize_t row, scratch              # bytes of a row of values, and of all scratch memory of a thread
@@ -131,9 +133,10 @@ cdef inline real_t way_to(real_t bin_size, Py_ssize_t i, Py_ssize_t samples) noe
     return way if fabs(way) < <real_t> INFINITY else (i + <real_t> 0.5) / samples * bin_size
 
 
-cdef inline Py_ssize_t cut_samples(const Regions* job, real_t begin, real_t end, Py_ssize_t pooled, real_t* start,
-                                   real_t* bin_size) noexcept nogil:
-    """Where the first bin starts, and the length of a bin. The result is the number of its samples along the axis."""
+cdef inline Py_ssize_t cut_samples(const Regions* job, real_t begin, real_t end, Py_ssize_t pooled, Py_ssize_t most,
+                                   real_t* start, real_t* bin_size) noexcept nogil:
+    """Where the first bin starts, and the length of a bin. The result is the number of its samples along the axis,
+    which is at most `most` unless an attribute sets it."""
     cdef real_t scale = <real_t> job.scale, offset = <real_t> job.offset, length
     start[0] = begin * scale - offset
     end = end * scale - offset
@@ -142,7 +145,7 @@ cdef inline Py_ssize_t cut_samples(const Regions* job, real_t begin, real_t end,
         length = max(length, <real_t> 1)
     bin_size[0] = length / pooled
     if job.sampling == 0:
-        return <Py_ssize_t> max(<real_t> 0, min(<real_t> job.grid_limit, <real_t> ceil(bin_size[0])))
+        return <Py_ssize_t> max(<real_t> 0, min(<real_t> most, <real_t> ceil(bin_size[0])))
     return job.sampling
 
 
@@ -153,9 +156,9 @@ cdef inline real_t sample_at(real_t start, real_t bin_size, Py_ssize_t b, Py_ssi
 
 
 cdef void align_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
-                     Py_ssize_t size) noexcept nogil:
+                     Py_ssize_t size, Py_ssize_t most) noexcept nogil:
     cdef real_t start, bin_size
-    cdef Py_ssize_t b, i, count = 0, samples = cut_samples(job, begin, end, pooled, &start, &bin_size)
+    cdef Py_ssize_t b, i, count = 0, samples = cut_samples(job, begin, end, pooled, most, &start, &bin_size)
     for b in range(pooled):
         bins.first[b] = count
         for i in range(samples):
@@ -197,12 +200,12 @@ cdef void roi_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_
 
 
 cdef void set_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
-                   Py_ssize_t size) noexcept nogil:
+                   Py_ssize_t size, Py_ssize_t most) noexcept nogil:
     cdef Py_ssize_t i
     if job.kind == ROI_MAX:
         roi_bins(bins, job, begin, end, pooled, size)
     else:
-        align_bins(bins, job, begin, end, pooled, size)
+        align_bins(bins, job, begin, end, pooled, size, most)
     bins.low, bins.high = size, 0
     for i in range(bins.first[pooled]):
         bins.low = min(bins.low, bins.taps[i].at)
@@ -341,8 +344,8 @@ cdef void pool_region(const real_t* roi, const Regions* job, Py_ssize_t region, 
     cdef Py_ssize_t channel = 0, channels, b
     cdef const char* plane
     cdef char* target
-    set_bins(&scratch.rows, job, roi[1], roi[3], job.pooled_height, job.height)
-    set_bins(&scratch.columns, job, roi[0], roi[2], job.pooled_width, job.width)
+    set_bins(&scratch.rows, job, roi[1], roi[3], job.pooled_height, job.height, job.most_down)
+    set_bins(&scratch.columns, job, roi[0], roi[2], job.pooled_width, job.width, job.most_across)
     while channel < job.channels:
         channels = min(job.chunk, job.channels - channel)
         plane = job.x.data + image * job.x.image + channel * job.x.channel
@@ -387,6 +390,17 @@ cdef Images images_of(cnp.ndarray source, int half, bint channels_last):
                   source.strides[0], source.strides[first], source.strides[first + 1], source.strides[channel])
 
 
+cdef Py_ssize_t most_taps(const Regions* job, Py_ssize_t pooled, Py_ssize_t size, Py_ssize_t most) noexcept nogil:
+    """The maximum number of taps of all bins of an axis."""
+    cdef double each
+    if job.kind == ROI_MAX:  # bins share no element but that of their border
+        return <Py_ssize_t> min(<double> size + pooled, <double> TOO_LARGE)
+    each = job.sampling if job.sampling else most  # one for each sample,
+    if job.kind == ALIGN_AVG:
+        each = min(2 * each, 2.0 * size + 2)  # or two, but no more than two for each element: see add_weight
+    return <Py_ssize_t> min(pooled * each, <double> TOO_LARGE)
+
+
 cdef void set_sizes(Regions* job, Py_ssize_t* x_shape, Py_ssize_t* y_shape, bint channels_last) noexcept nogil:
     cdef int first = 1 if channels_last else 2
     cdef Py_ssize_t most
@@ -395,21 +409,25 @@ cdef void set_sizes(Regions* job, Py_ssize_t* x_shape, Py_ssize_t* y_shape, bint
     most = max(job.width, job.pooled_width)
     job.chunk = min(job.channels, max(FEWEST_CHANNELS, ROW // most))
     job.row = (most * job.chunk * sizeof(double) + 63) // 64 * 64
-    # A bin has one tap for each sample, or at most two for each element (see add_weight).
-    job.height_taps = job.pooled_height * (job.grid_limit if job.kind == ALIGN_MAX else 2 * job.height + 2)
-    job.width_taps = job.pooled_width * (job.grid_limit if job.kind == ALIGN_MAX else 2 * job.width + 2)
+    job.height_taps = most_taps(job, job.pooled_height, job.height, job.most_down)
+    job.width_taps = most_taps(job, job.pooled_width, job.width, job.most_across)
+    if (<double> job.pooled_height + job.pooled_width + <double> job.height_taps + job.width_taps
+            + <double> most * job.chunk > TOO_LARGE / 64.0):
+        job.scratch = TOO_LARGE
+        return
     job.scratch = ((job.pooled_height + job.pooled_width + 2) * sizeof(Py_ssize_t)
                    + (job.height_taps + job.width_taps) * sizeof(Tap) + 5 * job.row + 63) // 64 * 64
 
 
-cdef int set_division(Regions* job, cut, Py_ssize_t grid_limit) except -1:
+cdef int set_division(Regions* job, cut, Py_ssize_t most_down, Py_ssize_t most_across) except -1:
     job.kind = {"roi_max": ROI_MAX, "align_avg": ALIGN_AVG, "align_max": ALIGN_MAX}[cut.kind]
     job.scale, job.offset, job.at_least_one = cut.scale, cut.offset, cut.at_least_one
-    job.sampling, job.grid_limit = cut.sampling, grid_limit
+    job.sampling, job.most_down, job.most_across = cut.sampling, most_down, most_across
     return 0
 
 
-cdef list bins_between(const Regions* job, real_t begin, real_t end, Py_ssize_t pooled, Py_ssize_t size):
+cdef list bins_between(const Regions* job, real_t begin, real_t end, Py_ssize_t pooled, Py_ssize_t size,
+                       Py_ssize_t most):
     cdef Py_ssize_t b, i, samples, low = 0, high = 0, first
     cdef real_t start, bin_size, place, part = 0
     bins = []
@@ -419,7 +437,7 @@ cdef list bins_between(const Regions* job, real_t begin, real_t end, Py_ssize_t 
             elements_of(first, bin_size, b, size, &low, &high)
             bins.append((low, high))
         return bins
-    samples = cut_samples(job, begin, end, pooled, &start, &bin_size)
+    samples = cut_samples(job, begin, end, pooled, most, &start, &bin_size)
     for b in range(pooled):
         row = []
         for i in range(samples):
@@ -432,22 +450,23 @@ cdef list bins_between(const Regions* job, real_t begin, real_t end, Py_ssize_t 
     return bins
 
 
-def bins_along(cut, begin, end, Py_ssize_t pooled, Py_ssize_t size, Py_ssize_t grid_limit, bint double_precision):
+def bins_along(cut, begin, end, Py_ssize_t pooled, Py_ssize_t size, Py_ssize_t most, bint double_precision):
     """The bins of a region along an axis of this size, as the loops find them. `cut` is a tuple Regions.
 
     For MaxRoiPool, a bin is its elements [low, high). For RoiAlign, it is where it starts and ends, and its samples:
     the place, the two elements beside it, and the weight of the second one, or None for these outside the plane.
     """
     cdef Regions job
-    set_division(&job, cut, grid_limit)
+    set_division(&job, cut, most, most)
     if double_precision:
-        return bins_between(&job, <double> begin, <double> end, pooled, size)
-    return bins_between(&job, <float> begin, <float> end, pooled, size)
+        return bins_between(&job, <double> begin, <double> end, pooled, size, most)
+    return bins_between(&job, <float> begin, <float> end, pooled, size, most)
 
 
-def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarray images, Py_ssize_t grid_limit,
+def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarray images, tuple most,
                  bint channels_last, int threads):
-    """Pool region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r]. `cut` is a tuple Regions.
+    """Pool region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r]. `cut` is a tuple Regions, and `most` the
+    maximum number of samples of a bin along each axis.
 
     All arguments have been checked."""
     cdef int half = DTYPES[x.dtype.name].digits if cnp.PyArray_ITEMSIZE(x) == 2 else 0
@@ -460,11 +479,11 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
     cdef Interrupts signals
     cdef Team team
     job.x, job.y = images_of(x, half, channels_last), images_of(y, half, channels_last)
-    set_division(&job, cut, grid_limit)
+    set_division(&job, cut, most[0], most[1])
     set_sizes(&job, <Py_ssize_t*> x.shape, <Py_ssize_t*> y.shape, channels_last)
     memset(&signals, 0, sizeof(Interrupts))
     team = enter_team(threads if count > 1 else 1)
-    memory = <char*> malloc(team.threads * job.scratch)
+    memory = <char*> malloc(team.threads * job.scratch) if job.scratch < TOO_LARGE else NULL
     if memory == NULL:
         leave_team(&team)
         raise MemoryError(f"onnxpool: cannot allocate {team.threads * job.scratch} bytes of scratch memory")

@@ -25,13 +25,13 @@ from ..core.element cimport (
     vec_none,
     vec_read,
 )
-from ..core.job cimport Axis, Rule, Tile, Window, window_at
+from ..core.job cimport TOO_LARGE, Axis, Rule, Tile, Window, window_at
 from ..core.lines cimport (
     Line,
     Lines,
+    calm_windows,
     find_lines,
     first_row,
-    is_calm,
     load_line,
     next_row,
     plan,
@@ -376,7 +376,7 @@ cdef void pool_columns(const Tile* tile, Py_ssize_t begin, Py_ssize_t end) noexc
 cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef int last = tile.rank - 1
     cdef Py_ssize_t w
-    if is_calm(tile):
+    if tile.end[last] - tile.begin[last] <= calm_windows(tile):
         pool_columns(tile, tile.begin[last], tile.end[last])
     else:
         for w in range(tile.begin[last], tile.end[last]):
@@ -384,7 +384,12 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
 
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
+    """The bytes that this tile needs, and smaller ones: whose windows may be pooled at once although those of this one
+    are not."""
     cdef Room room
     cdef int last = tile.rank - 1
-    lay(&room, tile, tile.begin[last], tile.end[last] if is_calm(tile) else tile.begin[last] + 1, NULL)
-    return room.size
+    cdef Py_ssize_t most = min(tile.end[last] - tile.begin[last], calm_windows(tile)), size
+    lay(&room, tile, tile.begin[last], tile.begin[last] + most, NULL)
+    size = room.size
+    lay(&room, tile, tile.begin[last], tile.begin[last] + 1, NULL)
+    return min(TOO_LARGE, max(size, room.size))

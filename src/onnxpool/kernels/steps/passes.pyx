@@ -46,6 +46,7 @@ from ..core.disjoint cimport (
 from ..core.folds cimport reduce_adjacent
 from ..core.job cimport (
     MOST_AXES,
+    TOO_LARGE,
     Axis,
     Rule,
     Run,
@@ -791,7 +792,13 @@ cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept no
     cdef Layout layout
     cdef Tile touching = tile[0]
     cdef int a
+    cdef double elements = <double> tile.items * tile.lanes  # before a product of their number wraps around
     touching.begin, touching.end = low, high
+    for a in range(tile.rank):
+        elements *= min(<double> tile.axis[a].size, <double> (tile.end[a] - tile.begin[a]) * tile.axis[a].stride
+                        + <double> tile.axis[a].kernel * tile.axis[a].dilation)
+    if elements * sizeof(Woven4) > TOO_LARGE:
+        return TOO_LARGE
     for a in range(tile.rank):
         touching_of(&tile.axis[a], 0, tile.axis[a].out, &low[a], &high[a])
         low[a], high[a] = 0, max(1, min(tile.end[a] - tile.begin[a], high[a] - low[a]))
