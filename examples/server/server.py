@@ -9,6 +9,7 @@ import asyncio
 import logging
 import socket
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -261,7 +262,11 @@ def loaded(path: Path, options: argparse.Namespace) -> Model:
 def load(options: argparse.Namespace) -> list[Model]:
     """The requested models."""
     if options.models:
-        return [loaded(path, options) for path in options.models]
+        models = [loaded(path, options) for path in options.models]
+        twice = [name for name, count in Counter(model.name for model in models).items() if count > 1]
+        if twice:
+            raise SystemExit(f"server.py: two models have the name {twice[0]}, that of their files; rename one")
+        return models
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "peaks.onnx")
         onnx.save(peaks.model(), path)

@@ -22,7 +22,7 @@ class Pool:
             x = np.array(await request.json(), np.float32)
             y = await asyncio.to_thread(self.pool, x)
             return JSONResponse(y.tolist())
-        except (OverflowError, TypeError, ValueError) as error:  # of onnxpool, or of JSON that is no array
+        except (OverflowError, RecursionError, TypeError, ValueError) as error:  # of onnxpool, or of the JSON
             return JSONResponse({"error": str(error)}, 400)
 
 

@@ -35,7 +35,7 @@ def shown(parts: Sequence[Any]) -> Iterator[Any]:
 
 def windows(plan: onnxpool.Plan, x: np.ndarray, target: str, max_bytes: int) -> None:
     """Write each part of the result straight to its file."""
-    y = np.lib.format.open_memmap(target, "w+", plan.dtype, plan.output_shape)
+    y = np.lib.format.open_memmap(target, "w+", plan.result_dtype, plan.output_shape)
     for part in shown(list(plan.tiles(max_bytes=max_bytes))):
         y[part.outputs] = part(x[part.inputs])
     y.flush()

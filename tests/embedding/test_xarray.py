@@ -603,6 +603,18 @@ def lazy(x: Any) -> Any:
     return da.from_array(x, chunks=3).map_blocks(refusing, meta=np.empty((0,) * x.ndim, x.dtype))
 
 
+def test_arrays_with_the_name_of_a_coordinate_are_not_computed() -> None:
+    """Whether an array is its own coordinate is seen without looking at the elements."""
+    area = field(lat=8, lon=12).area
+    source = xr.DataArray(lazy(area.values), dims=area.dims, coords={"area": (area.dims, lazy(area.values))})
+    other = source.area + 1
+    assert other.name == "area"
+    for x in (source.area, other):
+        y = pools.max_pool(x, {"lat": 3}, strides=2)
+        assert y.chunks is not None
+        assert (y.area.data.name == y.data.name) == (x is not other)
+
+
 @pytest.mark.parametrize("coord_func", ["mean", "median", "min", "first", np.max])
 def test_nothing_is_computed(coord_func: Any) -> None:
     """Neither of the data nor of coordinates, whatever their function."""

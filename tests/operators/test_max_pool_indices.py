@@ -292,7 +292,7 @@ BIG = [  # at the limit of places, and beyond it
     (False, (2**10, 2**19), {"kernel_shape": (2**10, 1)}),
     (True, (2**10, 2**19), {"kernel_shape": (2, 1), "dilations": (2**10, 1), "pads": (1, 0, 0, 0)}),
     (False, (2**19, 2**10), {"kernel_shape": (1, 2**10)}),
-    (True, (2**19, 2**10), {"kernel_shape": (1, 2), "dilations": (1, 2**10), "pads": (0, 1, 0, 0)}),
+    (True, (2**19, 2**10), {"kernel_shape": (1, 2), "dilations": (1, 2**10), "pads": (0, 1, 0, 0), "storage_order": 1}),
     (False, (2**10, 1, 2**18), {"kernel_shape": (2**10, 1, 1)}),
     (True, (2**10, 4, 2**18), {"kernel_shape": (2**9, 1, 1)}),
 ]
@@ -307,6 +307,17 @@ def test_indices_of_32_bits_count_up_to_2_to_30_places(beyond, sizes, attributes
     for dtype, indices in itertools.product(("uint8", "float32", "float64"), (True, False)):
         plan = onnxpool.MaxPool(**attributes, return_indices=indices).plan(shape, dtype)
         assert layout.counts_beyond(plan.request) == (beyond and indices and dtype != "float64")
+
+
+def test_indices_of_named_axes_count_those_behind():
+    """Two taps that are 2^31 places apart, in an array whose elements repeat."""
+    x = np.broadcast_to(np.arange(1000, dtype=np.float32)[:, None], (1000, 2_200_000))
+    plan = onnxpool.MaxPool(kernel_shape=2, dilations=999, axes=0, return_indices=True).plan(x.shape, x.dtype)
+    y, indices = plan.tile((slice(None), slice(7, 12)))(x[:, 7:12])
+    assert y.ravel().tolist() == [999] * 5
+    assert indices.ravel().tolist() == [999 * 2_200_000 + place for place in range(7, 12)]
+    _, indices = onnxpool.max_pool(x[:, :3], 2, dilations=999, axes=0, return_indices=True)
+    assert indices.ravel().tolist() == [2997, 2998, 2999]
 
 
 def test_loops_with_indices_of_32_bits_refuse_more_places():

@@ -298,7 +298,7 @@ def test_nodes_that_onnx_refuses_are_refused() -> None:
 def test_ranges_of_any_length_are_refused() -> None:
     """Also those of which len() does not know the number."""
     for values in (range(10**6), range(10**30)):
-        with pytest.raises(onnxpool.PoolError, match="kernel_shape has .* values, but no array has more than"):
+        with pytest.raises(onnxpool.PoolError, match=r"kernel_shape has .* values, but no array has more than"):
             onnxpool.MaxPool(kernel_shape=values)
 
 

@@ -86,8 +86,10 @@ def result_chunks(plan: Reducing, chunks: Sequence[Shape], given: Any) -> tuple[
     if given is not None:
         try:
             wanted = normalize_chunks(given, plan.output_shape, dtype=plan.result_dtype)  # type: ignore[no-untyped-call]
+            if any(size < 0 for sizes in wanted for size in sizes):
+                raise ValueError("a chunk has a negative size")
             return tuple(filled(map(int, sizes)) for sizes in wanted)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, ZeroDivisionError) as error:
             raise PoolError(f"{plan.label}: chunks={given!r} do not fit a result of shape {plan.output_shape}: "
                             f"{error}", plan.label, "chunks", value=given) from None
     return tuple(derived(sizes, line.windows) if line.windows else filled(sizes)

@@ -105,7 +105,7 @@ def results(x: Any, call: Call, pooled: Callable[[Hashable, xr.Variable], xr.Var
         if not is_pooled(coordinate, call):
             coords[name] = coordinate.variable
         elif pooled is not None:
-            itself = name in variables and variables[name].equals(coordinate.variable)  # as in max_pool(x.time, ...)
+            itself = name in variables and is_same(variables[name], coordinate.variable)  # as in max_pool(x.time, ...)
             coords[name] = values[name] if itself else pooled(name, coordinate.variable)
     labels = indexed(x, coords, {name for name, coordinate in x.coords.items() if is_pooled(coordinate, call)})
 
@@ -113,6 +113,15 @@ def results(x: Any, call: Call, pooled: Callable[[Hashable, xr.Variable], xr.Var
         return xr.Dataset(own, labels, kept(x.attrs)) if whole else xr.DataArray(own[x.name], labels, name=x.name)
 
     return (labelled(values), labelled(indices)) if call.given.get("return_indices") else labelled(values)
+
+
+def is_same(one: xr.Variable, other: xr.Variable) -> bool:
+    """Whether two variables are equal, as far as can be seen without computing dask arrays."""
+    if one.dims != other.dims or one.chunks != other.chunks:
+        return False
+    if one.chunks is not None:
+        return bool(one.data.name == other.data.name)
+    return bool(one.equals(other))
 
 
 def check_sizes(call: Call, variable: xr.Variable) -> None:
