@@ -74,8 +74,9 @@ def keep_measured(results: Path) -> None:
         if path.name == "machine.json":
             continue
         found = json.loads(path.read_text(encoding="utf-8"))
-        samples = found["result_columns"].index("samples")
-        found["results"] = {name: row[:samples] for name, row in found["results"].items()}
+        columns = found["result_columns"]
+        kept = columns.index("samples") if "samples" in columns else len(columns)
+        found["results"] = {name: row[:kept] for name, row in found["results"].items()}
         path.write_text(json.dumps(found) + "\n", encoding="utf-8")
         measured |= found["results"].keys()
     path = results / "benchmarks.json"

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import socket
 import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -263,9 +262,10 @@ def load(options: argparse.Namespace) -> list[Model]:
     """The requested models."""
     if options.models:
         models = [loaded(path, options) for path in options.models]
-        twice = [name for name, count in Counter(model.name for model in models).items() if count > 1]
-        if twice:
-            raise SystemExit(f"server.py: two models have the name {twice[0]}, that of their files; rename one")
+        names = [model.name for model in models]
+        for name in names:
+            if names.count(name) > 1:
+                raise SystemExit(f"server.py: two models have the name {name}, that of their files; rename one")
         return models
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "peaks.onnx")

@@ -462,7 +462,7 @@ def test_pads_that_a_constant_gives(check, constant, inside):
             >
         }}""", change=lambda model: model.graph.initializer.append(
             numpy_helper.from_array(np.zeros((1, 1, 7, 7), np.float32), "k")))
-    assert "ort-refused-pads" in [warning["name"] for warning in nodes[0]["warnings"]] or nodes[0]["warnings"]
+    assert "ort-merged-pads" in [warning["name"] for warning in nodes[0]["warnings"]]
 
 
 def test_bodies_are_looked_into(check):

@@ -40,6 +40,19 @@ def test_a_file_larger_than_memory_is_pooled(source: Path, tmp_path: Path) -> No
     assert "parts, " in done.stderr
 
 
+def test_means_of_integers_are_not_cut_off(tmp_path: Path) -> None:
+    """The result file has the dtype of the result, in both ways."""
+    x = np.arange(16, dtype=np.uint8).reshape(4, 4)
+    np.save(tmp_path / "x.npy", x)
+    for options, y in ((("--kernel", "2", "2"), onnxpool.average_pool(x, 2, strides=2, axes=(0, 1))),
+                       ((), onnxpool.global_average_pool(x, axes=(0, 1), keepdims=False))):
+        done = run(tmp_path / "x.npy", tmp_path / "y.npy", *options, "--axes", "0", "1")
+        assert done.returncode == 0, done.stderr
+        found = np.load(tmp_path / "y.npy")
+        assert found.dtype == np.float64
+        assert np.array_equal(found.ravel(), y.ravel())
+
+
 def test_a_file_larger_than_memory_is_reduced(source: Path, tmp_path: Path) -> None:
     """Partial results are combined to the result."""
     done = run(source, tmp_path / "y.npy", "--operator", "max", "--axes", "0", "2")

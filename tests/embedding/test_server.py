@@ -467,6 +467,16 @@ def test_a_file_that_is_no_model_ends_in_one_line(content: bytes | None, tmp_pat
     assert "\n" not in str(caught.value)
 
 
+def test_two_models_of_one_name_are_refused(tmp_path: Path) -> None:
+    """One would hide the other."""
+    paths = [tmp_path / folder / "net.onnx" for folder in ("first", "second")]
+    for path in paths:
+        path.parent.mkdir()
+        onnx.save(peaks.model(), path)
+    with pytest.raises(SystemExit, match=r"two models have the name net, that of their files; rename one"):
+        server.load(server.arguments([*map(str, paths)]))
+
+
 def test_a_port_is_one_that_exists(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         server.arguments(["--port", "65536"])

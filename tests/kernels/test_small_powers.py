@@ -17,7 +17,7 @@ def test_norms_of_single_elements_are_magnitudes(p: float, dtype: str) -> None:
     lost = 2.0**-50 / p
     if lost < 1:
         np.testing.assert_allclose(y, np.abs(x), rtol=lost + np.finfo(dtype).eps)
-    exact = [0, 1, 6, 7, 8]  # 1, 0, infinity and NaN
+    exact = [0, 1, 6, 7, 8] if p < 1 / 512 else [6, 7, 8]  # 1, 0, infinity and NaN
     np.testing.assert_array_equal(y[0, 0, exact], np.abs(x[0, 0, exact]))
 
 

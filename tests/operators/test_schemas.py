@@ -292,7 +292,7 @@ def test_nodes_that_onnx_refuses_are_refused() -> None:
         with pytest.raises(error, match=text):
             onnxpool.from_node(bad, {"": 22})
     left_out = helper.make_node("MaxPool", ["x"], ["y", ""], kernel_shape=[2])
-    assert onnxpool.from_node(left_out, {"": 22}) == onnxpool.MaxPool(kernel_shape=2, opset=22)
+    assert onnxpool.from_node(left_out, {"": 22}) == onnxpool.MaxPool(kernel_shape=(2,), opset=22)
 
 
 def test_ranges_of_any_length_are_refused() -> None:
