@@ -125,7 +125,7 @@ class Wiring:
             point = self.constant(writer.input[2]) if len(writer.input) > 2 and writer.input[2] else None
             return self._signed(writer) if point is None else point.dtype == np.int8
         kind = self._types.get(name, 0) if tensor is None else tensor.data_type
-        return kind == onnx.TensorProto.INT8
+        return bool(kind == onnx.TensorProto.INT8)
 
     def _zeros(self, node: onnx.NodeProto) -> tuple[int, ...]:
         """The numbers of zeros that a Pad before the node adds, with or without a Cast in between."""

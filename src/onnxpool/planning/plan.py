@@ -24,7 +24,7 @@ from .cutting import Cuttable
 from .request import MERGES, Reduction, Request, picked
 
 INDEX = np.dtype(np.int64)
-OVERLAP_WORK = 1000  # of the search for elements that two results share; harder cases are refused
+OVERLAP_WORK: Any = 1000  # of the search for elements that two results share; harder cases are refused
 MOST_POOLS = 16  # maximum number of pools that a plan keeps for arrays of different strides
 CONVERTED = 1 << 20  # bytes of elements and their maxima that are converted at a time, if a window allows
 Strides = tuple[int, ...]

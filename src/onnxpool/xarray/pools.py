@@ -121,7 +121,7 @@ def is_same(one: xr.Variable, other: xr.Variable) -> bool:
         return False
     if one.chunks is not None:
         return bool(one.data.name == other.data.name)
-    return bool(one.equals(other))
+    return bool(one.equals(other))  # type: ignore[no-untyped-call]
 
 
 def check_sizes(call: Call, variable: xr.Variable) -> None:
