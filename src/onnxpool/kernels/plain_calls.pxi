@@ -240,7 +240,7 @@ cdef call_plain(PlainPool plain, plan, x, tuple inputs, out, num_threads):
         return None
     if plain.quantised and not plain.recall(inputs, &rule):
         # Copies, because another thread may change the arrays between these two readings.
-        given = tuple([x.copy() if cnp.PyArray_CheckExact(x) else x for x in inputs])
+        given = tuple([value.copy() if cnp.PyArray_CheckExact(value) else value for value in inputs])
         quantisation = Quantisation(given, plan._rule(given))
         rule = quantisation.rule
         plain.remember(quantisation)
