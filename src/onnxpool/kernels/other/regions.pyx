@@ -15,8 +15,8 @@ cimport numpy as cnp
 
 from .rows cimport Images, read_row, write_row
 from ..core.floats cimport enter_default_floats, float_state, leave_default_floats
-from ..core.job cimport TOO_LARGE
 from ..core.interrupts cimport Interrupts, interrupted, raised_by_handler
+from ..core.job cimport TOO_LARGE
 from ..core.team cimport Team, enter_team, leave_team
 
 from ...dtypes import DTYPES
