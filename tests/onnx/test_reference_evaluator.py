@@ -139,7 +139,7 @@ def test_defaults_of_functions():
 
 
 def test_overloads_of_functions(tmp_path):
-    """Functions of one name are told apart by their overloads, also where functions call them."""
+    """Overloads distinguish functions of one name, also where functions call them."""
     parts = "".join(f"""
         <opset_import: ["" : 21], domain: "local"> Pool (a) => (b) {{ b = {name} (a) }}"""
                     for name in ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"))

@@ -84,10 +84,12 @@ class Wiring:
         if tensor is None and writer is None and self._outer is not None and name not in self._inputs:
             return self._outer.constant(name)
         if tensor is None and writer is not None and writer.op_type == "Constant":
-            (attribute,) = writer.attribute
-            if attribute.name in PLAIN_VALUES and not attribute.ref_attr_name:
-                return np.asarray(helper.get_attribute_value(attribute))
-            tensor = attribute.t if attribute.name == "value" and not attribute.ref_attr_name else None
+            for attribute in writer.attribute:
+                if attribute.ref_attr_name:  # it depends on the caller of a function
+                    return None
+                if attribute.name in PLAIN_VALUES:
+                    return np.asarray(helper.get_attribute_value(attribute))
+                tensor = attribute.t if attribute.name == "value" else tensor
         if tensor is None or external_data_helper.uses_external_data(tensor):
             return None
         return numpy_helper.to_array(tensor)

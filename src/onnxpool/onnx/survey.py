@@ -165,7 +165,7 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
 def settled(work: onnx.ModelProto, sites: Sequence[Site],
             reached: dict[int, list[tuple[np.dtype[Any] | None, Shape | None]]]) -> onnx.ModelProto:
     """Infer shapes until those that reach the pooling nodes, which are kept in `reached`, no longer change."""
-    while True:
+    for _ in range(2 * len(sites) + 2):  # a round for each node suffices, unless the model contradicts itself
         work = onnx.shape_inference.infer_shapes(work, data_prop=True)
         changed = False
         for number, scope, graph, node in hidden(work.graph, {}):
@@ -175,7 +175,8 @@ def settled(work: onnx.ModelProto, sites: Sequence[Site],
                 sites[number].reach(inputs)
                 declare(graph, scope, node, sites[number])
         if not changed:
-            return work
+            break
+    return work
 
 
 def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:

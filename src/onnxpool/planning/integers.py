@@ -92,6 +92,13 @@ def piece_of(x: Array, shift: int, mask: int | None) -> Array:
     return x if mask is None else x & mask
 
 
+def pieces_of(x: Array, bits: int) -> list[Piece]:
+    """The pieces of so many bits that the elements of an array consist of, the highest first, with its sign."""
+    count = max(1, -(-magnitude_bits(x) // bits))
+    masks = [None, *[(1 << bits) - 1] * (count - 1)]
+    return [partial(piece_of, shift=bits * (count - 1 - place), mask=mask) for place, mask in enumerate(masks)]
+
+
 def has_huge_divisors(axes: Sequence[Axis]) -> bool:
     """Whether 64-bit integers may not suffice for divisors and remainders: if much more padding counts than there is
     room for in any array."""
@@ -111,12 +118,10 @@ def divided(x: Array, sums: Sums, counts: Array, bits: int) -> tuple[Array, Arra
         Divisors, at least 1.
     bits : int
     """
-    pieces = max(1, -(-magnitude_bits(x) // bits))
     quotient = rest = np.zeros((), np.uint64 if x.dtype.kind == "u" and x.dtype.itemsize == 8 else np.int64)
     rest = rest.astype(np.int64)
-    for piece in range(pieces - 1, -1, -1):
-        mask = (1 << bits) - 1 if piece < pieces - 1 else None
-        total = (rest << bits) + sums(partial(piece_of, shift=bits * piece, mask=mask))
+    for piece in pieces_of(x, bits):
+        total = (rest << bits) + sums(piece)
         low = total // counts
         rest = total - low * counts
         quotient = (quotient << quotient.dtype.type(bits)) + low.astype(quotient.dtype)
@@ -263,11 +268,9 @@ def huge_window_means(x: Array, mean: Callable[[Array], Array], windows: Sequenc
     axes = [axis for _, axis in windows]
     bits = EXACT - taps_of(axes).bit_length()
     sums = recovered(x, mean, counts_of(windows, x.ndim))
-    pieces = max(1, -(-magnitude_bits(x) // bits))
     total: Any = 0
-    for piece in range(pieces - 1, -1, -1):
-        mask = (1 << bits) - 1 if piece < pieces - 1 else None
-        total = total * (1 << bits) + sums(partial(piece_of, shift=bits * piece, mask=mask)).astype(object)
+    for piece in pieces_of(x, bits):
+        total = total * (1 << bits) + sums(piece).astype(object)
     each = np.frompyfunc(partial(quotient_of, result=result), 2, 1)
     return np.asarray(each(total, counts)).astype(result)
 
