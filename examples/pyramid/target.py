@@ -63,10 +63,12 @@ class Target:
                     self.write(number, part, block[place(part, region)])
             return
         array = zarr.open_array(self.root / str(number), mode="r+")
+        indices = product(*(range(s.start, s.stop) for s in files))
+        paths = [self.root / str(number) / array.metadata.encode_chunk_key(index) for index in indices]
+        for path in paths:  # zarr would read a shard that an interrupted run left, even one that it cannot decode
+            path.unlink(missing_ok=True)
         array[region] = block
         if self.sync:
-            indices = product(*(range(s.start, s.stop) for s in files))
-            paths = (self.root / str(number) / array.metadata.encode_chunk_key(index) for index in indices)
             stored = [path for path in paths if path.exists()]  # chunks of zeros have no file
             synced(*stored, *{path.parent for path in stored})
         entry = {"level": number, "files": [(s.start, s.stop) for s in files], "boot": None if self.sync else BOOT}

@@ -76,17 +76,14 @@ def test_the_page_on_operators_lists_what_is_supported() -> None:
 
 
 def test_calls_in_the_tables_of_operators_run() -> None:
-    """Each call that replaces another library's, or is for an array of another shape, returns an array of its rank."""
+    """Each call for an array of some shape returns an array of its rank."""
     text = (ROOT / "docs" / "operators.md").read_text()
     names = {name: getattr(onnxpool, name) for name in onnxpool.__all__}
-    for axes, call in re.findall(r"^\| [^|]* \| \((.*)\) \| `(.*)` \|$", text, re.MULTILINE):
+    rows = re.findall(r"^\| [^|]* \| \((.*)\) \| `(.*)` \|$", text, re.MULTILINE)
+    assert len(rows) == 6
+    for axes, call in rows:
         rank = len(list(filter(None, axes.split(","))))
         assert eval(call, names | {"x": np.zeros((9,) * rank)}).ndim == rank, call
-    calls = re.findall(r"^\| (?:torch|keras|scikit-image|SciPy) `.*` \| `(.*)` \|$", text, re.MULTILINE)
-    assert len(calls) == 8
-    arrays = {"x": np.zeros((1, 2, 6, 6)), "photos": np.zeros((1, 6, 6, 2)), "image": np.zeros((6, 6))}
-    for call in calls:
-        assert eval(call, names | arrays).size, call
 
 
 def test_the_picture_of_windows_is_drawn_anew() -> None:

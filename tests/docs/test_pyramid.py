@@ -339,7 +339,9 @@ def spoil(partial: Path) -> int:
     if lines(partial / "journal") < 2:  # the arrays may be incomplete
         return 0
     groups, spoiled = zarr.open_group(partial / "arrays", mode="r"), 0
-    unlisted = [np.ones(groups[str(number)].cdata_shape, bool) for number in range(len(groups))]
+    levels = [groups[str(number)] for number in range(len(groups))]
+    unlisted = [np.ones([-(-n // unit) for n, unit in zip(level.shape, level.shards or level.chunks, strict=True)], bool)
+                for level in levels]
     for line in (partial / "journal").read_bytes().split(b"\n")[1:-1]:
         entry = json.loads(line)
         unlisted[entry["level"]][tuple(slice(*ends) for ends in entry["files"])] = False
@@ -410,7 +412,8 @@ class StoppedError(Exception):
     """What stops a run."""
 
 
-def interrupted(source: Source, path: Path, writes: int, **options: Any) -> None:
+def interrupted(source: Source, path: Path, writes: int, pyramid: Pyramid = VOLUME, max_bytes: int | None = 12000,
+                **options: Any) -> None:
     """Stop a stream after some writes."""
     def way(pyramid: Pyramid, source: Source, target: targets.Target) -> None:
         write, count = target.write, iter(range(writes))
@@ -421,10 +424,10 @@ def interrupted(source: Source, path: Path, writes: int, **options: Any) -> None
             write(*given)
 
         target.write = limited  # type: ignore[method-assign]
-        in_stream(pyramid, source, target, 12000)
+        in_stream(pyramid, source, target, max_bytes)
 
     with pytest.raises(StoppedError):
-        made(way, VOLUME, source, path, **options)
+        made(way, pyramid, source, path, **options)
 
 
 def writes_left(source: Source, path: Path) -> int:
@@ -463,6 +466,18 @@ def test_a_restart_of_the_machine(sync: bool, volume: Source, tmp_path: Path, mo
     assert left < total
     monkeypatch.setattr(targets, "BOOT", "another boot")
     assert writes_left(volume, path) == (left if sync else total)
+
+
+def test_torn_shards_are_replaced(tmp_path: Path) -> None:
+    """A crash may leave shards that the journal does not list and zarr cannot decode."""
+    sharded = dataclasses.replace(VOLUME, shards=tuple(2 * n for n in VOLUME.chunks))
+    source = saved(random_array(np.random.default_rng(4), sharded.shape, sharded.dtype.str), tmp_path / "x.npy")
+    path, whole = tmp_path / "x.zarr", tmp_path / "whole" / "x.zarr"
+    interrupted(source, path, 3, sharded, max_bytes=None)
+    assert spoil(tmp_path / "x.zarr.partial") > 0
+    made(in_stream, sharded, source, path)
+    made(in_memory, sharded, source, whole)
+    assert files(path) == files(whole)
 
 
 @pytest.mark.parametrize(("cut", "garbage"), [

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from support import FLOATS
+from support import FLOATS, taps
 
 import onnxpool
 from onnxpool.kernels import pool as pools
@@ -116,6 +116,54 @@ def test_an_overflow_in_any_share_of_a_channel(channels, places):
     x[0, :, places] = np.finfo(np.float32).max
     y = onnxpool.global_average_pool(x, num_threads=2)
     assert (y == np.float32(np.finfo(np.float32).max / 2.0**20)).all()
+
+
+FAR_TAPS = {  # shape and windows
+    "rows": ((1, 2, 40_000), {"kernel_shape": [2], "dilations": [20_000], "strides": [5000], "pads": [1000, 1000]}),
+    "the first axis": ((1, 2, 60, 3000), {"kernel_shape": [2, 2], "dilations": [50, 1], "strides": [5, 500]}),
+    "both axes": ((1, 2, 60, 9000), {"kernel_shape": [2, 2], "dilations": [50, 8000], "strides": [5, 500],
+                                     "pads": [0, 100, 5, 0]}),
+}
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", FAR_TAPS)
+def test_overflows_of_far_taps(kind, dtype, channels_last):
+    """The cause of an exception is searched at the taps, and found at each of them."""
+    shape, attributes = FAR_TAPS[kind]
+    numbers = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
+    places = np.unique(np.concatenate([part.ravel() for part in taps(numbers, **attributes, value=-1)]))
+    places = places[places >= 0].astype(int)
+    large, zeros = np.finfo(dtype).max, np.zeros(math.prod(shape), dtype)
+    rng = np.random.default_rng(0)
+    counts = sum(taps(np.ones(shape), **attributes))
+    for chosen in rng.choice(places, 10):
+        x = zeros.copy()
+        x[places] = 1
+        x[chosen] = large
+        window = next(part for part in zip(*(p.ravel() for p in taps(numbers, **attributes, value=-1)), strict=True)
+                      if chosen in part)  # all taps of one window
+        x[[int(place) for place in window if place >= 0]] = large
+        x = x.reshape(shape)
+        expected = sum(part.astype(np.longdouble) / counts for part in taps(x, **attributes))
+        given = np.moveaxis(x, 1, -1).copy() if channels_last else x
+        times, y = again(lambda given=given: onnxpool.average_pool(given, **attributes, channels_last=channels_last))
+        assert times > 0
+        np.testing.assert_allclose(np.moveaxis(y, -1, 1) if channels_last else y, expected.astype(dtype), rtol=1e-6)
+    x = np.full(math.prod(shape), large)
+    x[places] = 1
+    y = onnxpool.average_pool(x.reshape(shape), **attributes)
+    assert (y == 1).all()
+
+
+def test_the_search_for_a_cause_reads_taps_only():
+    """It would take hours to search all elements between them."""
+    for large, dtype in ((3e38, np.float32), (1.7e308, np.float64)):
+        x = np.lib.stride_tricks.as_strided(np.array([large], dtype), (1, 1, 2**44 + 1), (0, 0, 0))
+        times, y = again(lambda x=x: onnxpool.average_pool(x, 2, dilations=2**44))
+        assert times > 0
+        assert y.ravel().tolist() == [x[0, 0, 0]]
 
 
 def test_exceptions_of_the_caller_are_kept():

@@ -382,10 +382,11 @@ def test_combined_means_near_the_limits():
     """The largest number is not exceeded, and wider results have their precision."""
     x = np.full(60, np.finfo(np.float64).max)
     x[5] = np.nan
-    for size in range(6, 60):
-        plan = onnxpool.GlobalAveragePool(axes=0, keepdims=False, skipna=True).plan((size,), x.dtype)
-        y = plan.combine(share(x[:size][share.inputs]) for share in plan.partials(n=3))
-        assert float(y) == pytest.approx(x[0], rel=1e-15)
+    for size, sign, skipna in itertools.product(range(6, 60), (1, -1), (True, False)):
+        given = sign * (x[:size] if skipna else np.full(size, x[0]))
+        plan = onnxpool.GlobalAveragePool(axes=0, keepdims=False, skipna=skipna).plan((size,), x.dtype)
+        y = plan.combine(share(given[share.inputs]) for share in plan.partials(n=3))
+        assert float(y) == pytest.approx(sign * x[0], rel=1e-15)
     x = np.array([0.1, 0.2, 0.3], np.float32)
     plan = onnxpool.GlobalAveragePool(axes=0, keepdims=False, dtype="float64").plan(x.shape, x.dtype)
     y = plan.combine(share(x[share.inputs]) for share in plan.partials(n=2))

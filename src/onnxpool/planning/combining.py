@@ -9,6 +9,8 @@ from ..dtypes import MOMENTS
 from . import integers
 from .request import MERGES, Reduction
 
+LARGEST = np.finfo(np.float64).max
+
 
 def ratio(a: Array, b: Array) -> Array:
     """a / b for 0 <= a <= b. Where b is 0 or infinite, it is 1 if a equals b, and otherwise 0."""
@@ -63,7 +65,10 @@ class Total:
             value = self._numbers(value, taps)
         value = value.astype(np.float64)
         value = np.rint(value * taps) if self.exact else value * (taps / self.taps)
-        self.value = value if self.value is None else self.value + value
+        if self.value is not None:
+            finite, value = np.isfinite(self.value) & np.isfinite(value), self.value + value
+            value = np.where(finite, np.clip(value, -LARGEST, LARGEST), value)  # rounding alone may exceed the largest
+        self.value = value
 
     def _numbers(self, value: Array, count: Array) -> Array:
         """Partial results, or 0 of no number. The numbers are counted."""
@@ -94,7 +99,7 @@ class Total:
                 value = self.scale * value ** (1 / self.reduction.p)
             if value is not None and self.valid is not None:
                 if self.reduction.name == "mean":
-                    most = np.where(np.isfinite(value), np.finfo(np.float64).max, np.inf)
+                    most = np.where(np.isfinite(value), LARGEST, np.inf)
                     value = np.clip(value * (self.taps / self.valid), -most, most)
                 value = np.where(self.valid, value, np.nan)
                 if dtype is None and self.reduction.name == "mean":

@@ -6,9 +6,11 @@ from .boxes cimport MOST_COPIED, Copy, CopyStep
 from .extremes cimport Extremes, has_extreme
 from .floats cimport OVERFLOWED, clear_exceptions, count_again, exceptions_raised, gather_exceptions
 from .interrupts cimport Interrupts, interrupted
-from .job cimport CACHE_LINE, MOST_AXES, Array, Axis, Rule, Scratch, Step, Tile, ceil_div, elements_of, part_bytes_of
+from .job cimport (
+    CACHE_LINE, MOST_AXES, Array, Axis, Rule, Scratch, Step, Tile, Window, ceil_div, elements_of, part_bytes_of, window_at)
 
 cdef enum:
+    TAP = 1024   # elements that are searched for extremes while a search of one tap begins
     FRONT = 256  # bytes before a copy: four registers of the largest set, because phases are loaded from before a row
 
 cdef struct Job:
@@ -246,13 +248,42 @@ cdef inline void bring_closest_inside(Copy* copy) noexcept nogil:
             copy.n[last], copy.from_stride[last] = n, stride
 
 
-cdef inline bint has_cause(const Job* job, const Call* call, const Ranges* ranges) noexcept nogil:
-    """Whether a tile has finite elements that may have taken a sum out of its range."""
+cdef inline bint is_sparse(const Job* job, const Ranges* ranges, int axis) noexcept nogil:
+    """Whether the taps of a tile along an axis are so far apart that a search of single taps takes less time than a search
+    of all elements between them."""
+    cdef double inner = <double> ranges.items * ranges.lanes, taps = job.axis[axis].kernel
+    cdef int a
+    for a in range(axis + 1, job.rank):
+        inner *= ranges.high[a] - ranges.low[a]
+    taps *= ranges.end[axis] - ranges.begin[axis]
+    return taps * (inner + TAP) < (ranges.high[axis] - ranges.low[axis]) * inner
+
+
+cdef inline bint has_cause(const Job* job, const Call* call, const Ranges* ranges, int axis) noexcept nogil:
+    """Whether a tile has finite elements that may have taken a sum out of its range. Axes before this one are narrowed to
+    one tap each if they are sparse."""
     cdef Copy copy
+    cdef Ranges one
+    cdef Window window
     cdef Py_ssize_t[MOST_AXES + 1] strides
-    describe(&copy, job, ranges, &call.x, ranges.low, ranges.high, strides, job.itemsize)
-    bring_closest_inside(&copy)
-    return has_extreme(&copy, copy.from_, 0, &job.extremes)
+    cdef Py_ssize_t w, tap
+    while axis < job.rank and not is_sparse(job, ranges, axis):
+        axis += 1
+    if axis == job.rank:
+        describe(&copy, job, ranges, &call.x, ranges.low, ranges.high, strides, job.itemsize)
+        bring_closest_inside(&copy)
+        return has_extreme(&copy, copy.from_, 0, &job.extremes)
+    one = ranges[0]
+    for w in range(ranges.begin[axis], ranges.end[axis]):
+        window = window_at(&job.axis[axis], w)
+        for tap in range(window.taps):
+            if stopped(call):
+                return False
+            one.low[axis] = window.first + tap * job.axis[axis].dilation
+            one.high[axis] = one.low[axis] + 1
+            if has_cause(job, call, &one, axis + 1):
+                return True
+    return False
 
 
 cdef inline int take_exceptions(int which) noexcept nogil:
@@ -299,7 +330,7 @@ cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges
             return
         raised = sharing.raised[0]
     if raised and not call.rule.divides and job.retry == NULL and call.overflowed != NULL and (
-            has_cause(job, call, ranges)):
+            has_cause(job, call, ranges, 0)):
         gather_exceptions(call.overflowed, raised)
     if raised and call.rule.divides and not call.rule.careful:
         count_again(call.again)
@@ -313,7 +344,7 @@ cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges
         job.copy(&indices)
     if call.rule.divides:
         raised &= OVERFLOWED  # divisions lose no digits
-    if raised and job.retry != NULL and has_cause(job, call, ranges):
+    if raised and job.retry != NULL and has_cause(job, call, ranges, 0):
         count_again(call.again)
         retry_tile(job.retry, call, ranges, memory)
 
