@@ -340,8 +340,8 @@ def spoil(partial: Path) -> int:
         return 0
     groups, spoiled = zarr.open_group(partial / "arrays", mode="r"), 0
     levels = [groups[str(number)] for number in range(len(groups))]
-    unlisted = [np.ones([-(-n // unit) for n, unit in zip(level.shape, level.shards or level.chunks, strict=True)], bool)
-                for level in levels]
+    unlisted = [np.ones([-(-n // unit) for n, unit in zip(level.shape, level.shards or level.chunks, strict=True)],
+                        bool) for level in levels]
     for line in (partial / "journal").read_bytes().split(b"\n")[1:-1]:
         entry = json.loads(line)
         unlisted[entry["level"]][tuple(slice(*ends) for ends in entry["files"])] = False
