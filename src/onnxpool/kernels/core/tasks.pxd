@@ -7,7 +7,20 @@ from .extremes cimport Extremes, has_extreme
 from .floats cimport OVERFLOWED, clear_exceptions, count_again, exceptions_raised, gather_exceptions
 from .interrupts cimport Interrupts, interrupted
 from .job cimport (
-    CACHE_LINE, MOST_AXES, Array, Axis, Rule, Scratch, Step, Tile, Window, ceil_div, elements_of, part_bytes_of, window_at)
+    CACHE_LINE,
+    MOST_AXES,
+    Array,
+    Axis,
+    Rule,
+    Scratch,
+    Step,
+    Tile,
+    Window,
+    ceil_div,
+    elements_of,
+    part_bytes_of,
+    window_at,
+)
 
 cdef enum:
     TAP = 1024   # elements that are searched for extremes while a search of one tap begins
@@ -249,7 +262,7 @@ cdef inline void bring_closest_inside(Copy* copy) noexcept nogil:
 
 
 cdef inline bint is_sparse(const Job* job, const Ranges* ranges, int axis) noexcept nogil:
-    """Whether the taps of a tile along an axis are so far apart that a search of single taps takes less time than a search
+    """Whether the taps of a tile along an axis are so far apart that a search of single taps takes less time than one
     of all elements between them."""
     cdef double inner = <double> ranges.items * ranges.lanes, taps = job.axis[axis].kernel
     cdef int a
@@ -260,8 +273,8 @@ cdef inline bint is_sparse(const Job* job, const Ranges* ranges, int axis) noexc
 
 
 cdef inline bint has_cause(const Job* job, const Call* call, const Ranges* ranges, int axis) noexcept nogil:
-    """Whether a tile has finite elements that may have taken a sum out of its range. Axes before this one are narrowed to
-    one tap each if they are sparse."""
+    """Whether a tile has finite elements that may have taken a sum out of its range. Axes before this one are narrowed
+    to one tap each if they are sparse."""
     cdef Copy copy
     cdef Ranges one
     cdef Window window
