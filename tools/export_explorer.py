@@ -11,6 +11,7 @@ JavaScript, in differences.js; `tests/docs/test_explorer.py` compares them, and 
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -28,16 +29,29 @@ ATTRIBUTES = ("kernel_shape", "strides", "pads", "dilations", "auto_pad", "ceil_
 OF_OTHER_NODES = ("torch-norm-sign", "torch-empty-indices", "torch-nan-indices")  # another p than 2, or Indices
 
 
+def counts(case: Case) -> bool:
+    """Whether padding counts."""
+    return case.has("count_include_pad")
+
+
 def uneven(case: Case) -> bool:
     """Whether padding at the beginning of an axis differs from that at its end."""
     return any(axis.pads[0] != axis.pads[1] for axis in case.axes)
 
 
+def padded_first(name: str, runtime: str, condition: Callable[[Case], bool], text: str) -> tuple[Disagreement, ...]:
+    """Rows about pads that can only be added to the input: what these must be, or why the mean differs then."""
+    return (
+        Disagreement(f"{name}-maximum", runtime, MAXIMUM, condition, f"{text}; pad the input with -inf first"),
+        Disagreement(f"{name}-counted", runtime, AVERAGE, lambda case: condition(case) and counts(case),
+                     f"{text}; pad the input with zeros first"),
+        Disagreement(f"{name}-mean", runtime, AVERAGE, lambda case: condition(case) and not counts(case),
+                     f"{text}, and counts the zeros of an input that is padded first"))
+
+
 # What functions of torch and layers of Keras cannot express. Nodes of which no row says so have the same result there.
 FRAMEWORKS = (
-    Disagreement(
-        "torch-uneven-pads", TORCH, POOLS, uneven,
-        "pads both ends of an axis alike; pad the input first"),
+    *padded_first("torch-uneven", TORCH, uneven, "pads both ends of an axis alike"),
     Disagreement(
         "torch-large-pads", TORCH, AVERAGE + MAXIMUM,
         lambda case: not uneven(case) and any(axis.pads[0] > axis.kernel // 2 for axis in case.axes),
@@ -45,6 +59,10 @@ FRAMEWORKS = (
     Disagreement(
         "torch-dilations", TORCH, AVERAGE + NORM, lambda case: case.dilated,
         "has no dilations for means and norms"),
+    Disagreement(
+        "torch-oversized", TORCH, AVERAGE + NORM,
+        lambda case: len(case.axes) == 3 and any(axis.kernel > axis.size for axis in case.axes),
+        "refuses kernels larger than the input without its padding, for three axes"),
     Disagreement(
         "torch-norm-pads", TORCH, NORM, lambda case: case.padded,
         "has no pads for norms; pad the input with zeros first"),
@@ -55,9 +73,8 @@ FRAMEWORKS = (
     Disagreement(
         "keras-missing", KERAS, NORM, lambda case: True,
         "has no norms"),
-    Disagreement(
-        "keras-pads", KERAS, AVERAGE + MAXIMUM, lambda case: case.mode == "NOTSET" and case.padded,
-        "pads only as SAME_UPPER does; pad the input first"),
+    *padded_first("keras-pads", KERAS, lambda case: case.mode == "NOTSET" and case.padded,
+                  "pads only as SAME_UPPER does"),
     Disagreement(
         "keras-lower", KERAS, AVERAGE + MAXIMUM, lambda case: case.mode == "SAME_LOWER" and uneven(case),
         "puts the odd element of padding at the end, as SAME_UPPER does"),

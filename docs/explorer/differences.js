@@ -63,6 +63,10 @@ class Case {
     return this.some((axis) => sum(axis.pads) > 0);
   }
 
+  get padsItself() {
+    return this.mode === "NOTSET" && this.padded;
+  }
+
   get uneven() {
     return this.some((axis) => axis.pads[0] !== axis.pads[1]);
   }
@@ -182,9 +186,12 @@ const HOLDS = {
   "openvino-lowest-indices": never,
   "openvino-mean-range": (c) => c.most > 1,
   "openvino-norm-range": (c) => c.most > 0,
-  "torch-uneven-pads": (c) => c.uneven,
+  "torch-uneven-maximum": (c) => c.uneven,
+  "torch-uneven-counted": (c) => c.uneven && c.counts,
+  "torch-uneven-mean": (c) => c.uneven && !c.counts,
   "torch-large-pads": (c) => !c.uneven && c.some((axis) => axis.pads[0] > floorDiv(axis.kernel, 2)),
   "torch-dilations": (c) => c.dilated,
+  "torch-oversized": (c) => c.rank === 3 && c.some((axis) => axis.kernel > axis.size),
   "torch-norm-pads": (c) => c.padded,
   "torch-default-count": (c) => !c.counts && c.padded,
   "torch-norm-ceil": (c) => c.overhangs && c.most > 0,
@@ -192,7 +199,9 @@ const HOLDS = {
   "torch-mean-range": (c) => c.most > 1,
   "torch-long-sum": (c) => c.longSum(1),
   "keras-missing": () => true,
-  "keras-pads": (c) => c.mode === "NOTSET" && c.padded,
+  "keras-pads-maximum": (c) => c.padsItself,
+  "keras-pads-counted": (c) => c.padsItself && c.counts,
+  "keras-pads-mean": (c) => c.padsItself && !c.counts,
   "keras-lower": (c) => c.mode === "SAME_LOWER" && c.uneven,
   "keras-dilations": (c) => c.dilated,
   "keras-ceil": (c) => !c.same && c.overhangs,

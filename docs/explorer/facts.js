@@ -206,14 +206,32 @@ const FACTS = {
  },
  "rows": [
   {
-   "name": "torch-uneven-pads",
+   "name": "torch-uneven-maximum",
    "runtime": "torch",
-   "text": "pads both ends of an axis alike; pad the input first",
+   "text": "pads both ends of an axis alike; pad the input with -inf first",
    "values": "",
    "operators": [
-    "AveragePool",
-    "MaxPool",
-    "LpPool"
+    "MaxPool"
+   ],
+   "before": ""
+  },
+  {
+   "name": "torch-uneven-counted",
+   "runtime": "torch",
+   "text": "pads both ends of an axis alike; pad the input with zeros first",
+   "values": "",
+   "operators": [
+    "AveragePool"
+   ],
+   "before": ""
+  },
+  {
+   "name": "torch-uneven-mean",
+   "runtime": "torch",
+   "text": "pads both ends of an axis alike, and counts the zeros of an input that is padded first",
+   "values": "",
+   "operators": [
+    "AveragePool"
    ],
    "before": ""
   },
@@ -232,6 +250,17 @@ const FACTS = {
    "name": "torch-dilations",
    "runtime": "torch",
    "text": "has no dilations for means and norms",
+   "values": "",
+   "operators": [
+    "AveragePool",
+    "LpPool"
+   ],
+   "before": ""
+  },
+  {
+   "name": "torch-oversized",
+   "runtime": "torch",
+   "text": "refuses kernels larger than the input without its padding, for three axes",
    "values": "",
    "operators": [
     "AveragePool",
@@ -310,13 +339,32 @@ const FACTS = {
    "before": ""
   },
   {
-   "name": "keras-pads",
+   "name": "keras-pads-maximum",
    "runtime": "Keras",
-   "text": "pads only as SAME_UPPER does; pad the input first",
+   "text": "pads only as SAME_UPPER does; pad the input with -inf first",
    "values": "",
    "operators": [
-    "AveragePool",
     "MaxPool"
+   ],
+   "before": ""
+  },
+  {
+   "name": "keras-pads-counted",
+   "runtime": "Keras",
+   "text": "pads only as SAME_UPPER does; pad the input with zeros first",
+   "values": "",
+   "operators": [
+    "AveragePool"
+   ],
+   "before": ""
+  },
+  {
+   "name": "keras-pads-mean",
+   "runtime": "Keras",
+   "text": "pads only as SAME_UPPER does, and counts the zeros of an input that is padded first",
+   "values": "",
+   "operators": [
+    "AveragePool"
    ],
    "before": ""
   },
@@ -742,8 +790,8 @@ const FACTS = {
   "MARGIN": 10,
   "LINE": 16,
   "LETTERS": {
-   "heading": 54,
-   "caption": 63
+   "heading": 52,
+   "caption": 60
   },
   "CELL": 20,
   "STRIP": 16,

@@ -15,6 +15,11 @@ class Cut {
     return new Cut(low, low + head, high - Math.max(0, most - 1 - head), high);
   }
 
+  static around([low, high], part, most) {
+    if (high - low <= most) return Cut.of(low, high, most);
+    return Cut.of(Math.max(low, part[0] - 1), Math.min(high, Math.max(part[1], part[0] + 1) + 1), most);
+  }
+
   get missing() {
     return this.tail - this.head;
   }
@@ -32,8 +37,8 @@ class Cut {
   }
 
   left(number) {
-    if (number < this.head) return number - this.low;
-    return this.head - this.low + (number < this.tail ? 0.5 : 1 + number - this.tail);
+    if (number < this.head) return Math.max(0, number - this.low);
+    return Math.min(this.cells, this.head - this.low + (number < this.tail ? 0.5 : 1 + number - this.tail));
   }
 
   right(number) {
@@ -113,7 +118,7 @@ class Picture {
     const { y } = this;
     const left = P.DIGIT * length(pair[0].size - 1) + 6;
     const room = floorDiv(P.WIDTH - 2 * P.MARGIN - left, P.CELL);
-    const cuts = [Cut.of(...extent(pair[0]), P.MOST_CELLS), Cut.of(...extent(pair[1]), Math.min(P.MOST_CELLS, room))];
+    const cuts = [cutOf(pair[0], P.MOST_CELLS), cutOf(pair[1], Math.min(P.MOST_CELLS, room))];
     const ends = pair.map((axis) => Cut.of(0, axis.out, P.MOST_RESULTS).numbers.map((i) => this.counted(axis, i)));
     const wide = Math.max(...ends[0].flatMap((a) => ends[1].map((b) => length(a * b))));
     const cell = Math.max(P.CELL, P.DIGIT * wide + 4);
@@ -130,7 +135,7 @@ class Picture {
     this.map(results, boxes, cell, right, margin, top);
     bottom = Math.max(bottom, top + 2 * P.LINE + results[0].cells * P.CELL);
     this.y = bottom + 6;
-    this.texts("caption", pair.flatMap((axis, i) => leftOut(i + 2, axis, cuts[i], axis.out - results[i].missing)));
+    this.texts("caption", pair.flatMap((axis, i) => leftOut(i + 2, cuts[i], extent(axis), results[i])));
   }
 
   map([rows, columns], boxes, cell, left, margin, top) {
@@ -237,8 +242,7 @@ class Picture {
     const most = Math.max(axis.window(0).divisor, axis.window(axis.out - 1).divisor,
                           Math.min(axis.kernel, ceilDiv(axis.size, axis.dilation)));
     const right = this.divided ? P.DIGIT * (3 + length(most)) : 0;
-    const cut = Cut.of(...extent(axis),
-                       Math.max(3, Math.min(P.MOST_CELLS, floorDiv(P.WIDTH - P.MARGIN - left - right, P.STRIP))));
+    const cut = cutOf(axis, Math.max(3, Math.min(P.MOST_CELLS, floorDiv(P.WIDTH - P.MARGIN - left - right, P.STRIP))));
     if (several) {
       marks.push(words("caption", P.MARGIN, this.y + 11, `axis ${number}`));
       this.y += P.LINE;
@@ -251,13 +255,14 @@ class Picture {
     }
     if (cut.missing) marks.push(words("digit", left + (cut.head - cut.low + 0.5) * P.STRIP, this.y + 12, "…"));
     this.y += P.STRIP + 2;
-    const [head, tail] = drawnWindows(axis, cut);
-    const more = (count) => {
-      marks.push(words("factor", left, this.y + 12, `… ${count} more window${count > 1 ? "s" : ""}`));
-      this.y += P.STRIP;
-    };
-    for (const index of [...head, ...tail]) {
-      if (index === tail[0] && head.length < index) more(index - head.length);
+    let shown = 0;
+    for (const index of [...drawnWindows(axis, cut), axis.out]) {
+      if (shown < index) {
+        marks.push(words("factor", left, this.y + 12, `… ${index - shown} more window${index - shown > 1 ? "s" : ""}`));
+        this.y += P.STRIP;
+      }
+      if (index === axis.out) break;
+      shown = index + 1;
       this.row(number, axis, index, cut, left);
       if (this.divided) {
         marks.push(words("factor", left + cut.cells * P.STRIP + 6, this.y + 12, `÷ ${axis.window(index).divisor}`,
@@ -265,9 +270,8 @@ class Picture {
       }
       this.y += P.STRIP;
     }
-    if (!tail.length && head.length < axis.out) more(axis.out - head.length);
     this.y += 6;
-    return leftOut(number, axis, cut, axis.out);
+    return leftOut(number, cut, extent(axis));
   }
 
   row(number, axis, index, cut, x) {
@@ -316,6 +320,12 @@ function extent(axis) {
   return [Math.min(0, -axis.pads[0]), Math.max(axis.size + axis.pads[1], last)];
 }
 
+function cutOf(axis, most) {
+  const cut = Cut.of(...extent(axis), most);
+  const hidden = axis.size > 0 && cut.head <= 0 && axis.size <= cut.tail;
+  return hidden ? Cut.around(extent(axis), [0, axis.size], most) : cut;
+}
+
 function isRead(axis, place) {
   const distance = place + axis.pads[0];
   const low = Math.max(0, ceilDiv(distance - axis.span + 1, axis.stride));
@@ -329,10 +339,12 @@ function cellOf(axis, place) {
   return axis.countsPads ? "counted" : "padding";
 }
 
-function leftOut(number, axis, cut, shown) {
+function leftOut(number, cut, whole, result = null) {
   const notes = [];
-  if (cut.missing) notes.push(`Axis ${number}: ${cut.missing} of ${cut.high - cut.low} positions are not drawn (…).`);
-  if (shown < axis.out) notes.push(`Axis ${number}: ${axis.out - shown} of ${axis.out} windows are not shown.`);
+  const total = whole[1] - whole[0];
+  const missing = total - (cut.high - cut.low - cut.missing);
+  if (missing) notes.push(`Axis ${number}: ${missing} of ${total} positions are not drawn${cut.missing ? " (…)" : ""}.`);
+  if (result?.missing) notes.push(`Axis ${number}: ${result.missing} of ${result.high} windows are not shown.`);
   return notes;
 }
 
@@ -349,14 +361,11 @@ function chosen(pair, cuts, results, picked) {
 }
 
 function drawnWindows(axis, cut) {
-  let [first, last] = [axis.out, 0];
-  if (cut.missing) {
-    first = ceilDiv(cut.head + axis.pads[0], axis.stride);
-    last = floorDiv(cut.tail + axis.pads[0] - axis.span, axis.stride) + 1;
-  }
-  const half = floorDiv(P.MOST_ROWS, 2);
-  const head = range(0, Math.max(0, Math.min(first, half, axis.out)));
-  return [head, range(Math.min(axis.out, Math.max(last, axis.out - half, head.length)), axis.out)];
+  const reaching = (place) => Math.max(0, floorDiv(place + axis.pads[0] - axis.span, axis.stride) + 1);
+  const behind = (place) => Math.min(axis.out, ceilDiv(place + axis.pads[0], axis.stride));
+  const [begin, end, half] = [reaching(cut.low), behind(cut.high), floorDiv(P.MOST_ROWS, 2)];
+  const last = Math.max(begin, Math.min(behind(cut.head), begin + half));
+  return [...range(begin, last), ...range(Math.max(cut.missing ? reaching(cut.tail) : begin, end - half, last), end)];
 }
 
 const escaped = (text) => text.replace(/[&<>"']/g, (letter) => (

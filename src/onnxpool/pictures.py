@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # All sizes are pixels. Pictures fit the screen of a telephone.
 WIDTH, MARGIN = 380, 10
 INCH = 72  # pixels, and points
-LINE, LETTERS = 16, {"heading": 54, "caption": 63}  # height of a line of text, and its letters
+LINE, LETTERS = 16, {"heading": 52, "caption": 60}  # height of a line of text, and its letters
 CELL, STRIP = 20, 16  # sides of a cell of an image, and of a strip
 DIGIT = 7  # width of a digit at most
 CAPTION = 108  # width of the words above an image at most
@@ -121,6 +121,14 @@ class Cut(NamedTuple):
         head = max(1, most // 2)
         return cls(low, low + head, high - max(0, most - 1 - head), high)
 
+    @classmethod
+    def around(cls, whole: tuple[int, int], part: tuple[int, int], most: int) -> Cut:
+        """The numbers of a whole, or those of a part and its neighbours if these are too many."""
+        low, high = whole
+        if high - low > most:
+            low, high = max(low, part[0] - 1), min(high, max(part[1], part[0] + 1) + 1)
+        return cls.of(low, high, most)
+
     @property
     def missing(self) -> int:
         """How many numbers are left out."""
@@ -140,10 +148,10 @@ class Cut(NamedTuple):
         yield from range(self.tail, self.high)
 
     def left(self, number: int) -> float:
-        """The left side of a number's cell, in cells; the middle of the gap if it is left out."""
+        """The left side of a number's cell, in cells. That of a number without a cell is in the gap, or at an end."""
         if number < self.head:
-            return number - self.low
-        return self.head - self.low + (0.5 if number < self.tail else 1 + number - self.tail)
+            return max(0, number - self.low)
+        return min(self.cells, self.head - self.low + (0.5 if number < self.tail else 1 + number - self.tail))
 
     def right(self, number: int) -> float:
         """The right side of a number's cell."""
@@ -205,7 +213,7 @@ class Picture(NamedTuple):
         pair = [axis for _, axis in self.axes]
         left = DIGIT * len(str(pair[0].size - 1)) + 6
         room = (WIDTH - 2 * MARGIN - left) // CELL
-        cuts = [Cut.of(*extent(pair[0]), MOST_CELLS), Cut.of(*extent(pair[1]), min(MOST_CELLS, room))]
+        cuts = [cut_of(pair[0], MOST_CELLS), cut_of(pair[1], min(MOST_CELLS, room))]
         results, cell, margin = table_size([axis.out for axis in pair],
                                            lambda axis, index: self.counted(pair[axis], index))
         boxes = chosen(pair, cuts, results)
@@ -215,7 +223,7 @@ class Picture(NamedTuple):
         marks += self.map(pair, results, boxes, cell, right, margin, top)
         bottom = max(bottom, top + 2 * LINE + results[0].cells * CELL)
         notes = [note for (number, axis), cut, result in zip(self.axes, cuts, results, strict=True)
-                 for note in left_out(number, axis, cut, axis.out - result.missing)]
+                 for note in left_out(number, cut, extent(axis), result, "windows")]
         more, y = texts("caption", notes, bottom + 6)
         return marks + more, y
 
@@ -342,6 +350,13 @@ def extent(axis: Axis, size: int = 0) -> tuple[int, int]:
     return min(0, -axis.pads[0]), max(axis.size + axis.pads[1], last, size)
 
 
+def cut_of(axis: Axis, most: int, size: int = 0) -> Cut:
+    """The positions of an axis that are drawn: not only padding, if there are elements. `size` is as in `extent`."""
+    whole, end = extent(axis, size), max(axis.size, size)
+    cut = Cut.of(*whole, most)
+    return Cut.around(whole, (0, end), most) if end and cut.head <= 0 and end <= cut.tail else cut
+
+
 def is_read(axis: Axis, place: int) -> bool:
     """Whether an element is in a window: the congruence of its tap has a solution among the windows around it."""
     distance = place + axis.pads[0]
@@ -363,13 +378,14 @@ def cell_of(axis: Axis, place: int, size: int = 0) -> str:
     return "counted" if axis.counts_pads else "padding"
 
 
-def left_out(number: int, axis: Axis, cut: Cut, shown: int) -> list[str]:
-    """Sentences about what is not drawn."""
+def left_out(number: int, cut: Cut, whole: tuple[int, int], result: Cut | None = None, noun: str = "") -> list[str]:
+    """Sentences about what is not drawn: positions of the whole axis, and windows or bins."""
     notes = []
-    if cut.missing:
-        notes.append(f"Axis {number}: {cut.missing} of {cut.high - cut.low} positions are not drawn (…).")
-    if shown < axis.out:
-        notes.append(f"Axis {number}: {axis.out - shown} of {axis.out} windows are not shown.")
+    total, drawn = whole[1] - whole[0], cut.high - cut.low - cut.missing
+    if drawn < total:
+        notes.append(f"Axis {number}: {total - drawn} of {total} positions are not drawn{' (…)' * (cut.missing > 0)}.")
+    if result is not None and result.missing:
+        notes.append(f"Axis {number}: {result.missing} of {result.high} {noun} are not shown.")
     return notes
 
 
@@ -445,7 +461,7 @@ def strip(number: int, axis: Axis, y: float, divided: bool, several: bool,
     left = MARGIN + DIGIT * len(str(max(axis.out - 1, 0))) + 6
     right = DIGIT * (3 + len(str(max(axis.window(0).divisor, axis.window(axis.out - 1).divisor, axis.most)))
                      ) if divided and axis.out else 0
-    cut = Cut.of(*extent(axis, size), max(3, min(MOST_CELLS, int(WIDTH - MARGIN - left - right) // STRIP)))
+    cut = cut_of(axis, max(3, min(MOST_CELLS, int(WIDTH - MARGIN - left - right) // STRIP)), size)
     marks = [Mark("caption", MARGIN, y + 11, text=f"axis {number}")] if several else []
     y += LINE * several
     cells = [Mark(cell_of(axis, place, size), left + cut.left(place) * STRIP, y, STRIP, STRIP,
@@ -455,20 +471,20 @@ def strip(number: int, axis: Axis, y: float, divided: bool, several: bool,
     if cut.missing:
         marks.append(Mark("digit", left + (cut.head - cut.low + 0.5) * STRIP, y + 12, text="…"))
     y += STRIP + 2
-    head, tail = drawn_windows(axis, cut)
-    for index in (*head, *tail):
-        if index == tail.start and len(head) < index:
-            marks.append(Mark("factor", left, y + 12, text=more_windows(index - len(head))))
+    drawn = 0
+    for index in (*drawn_windows(axis, cut), axis.out):
+        if drawn < index:
+            marks.append(Mark("factor", left, y + 12, text=more_windows(index - drawn)))
             y += STRIP
+        if index == axis.out:
+            break
+        drawn = index + 1
         marks += row_of(number, axis, index, cut, left, y)
         if divided:
             marks.append(Mark("factor", left + cut.cells * STRIP + 6, y + 12, text=f"÷ {axis.window(index).divisor}",
                               data=(("axis", str(number)), ("divisor", str(index)))))
         y += STRIP
-    if not tail and len(head) < axis.out:
-        marks.append(Mark("factor", left, y + 12, text=more_windows(axis.out - len(head))))
-        y += STRIP
-    return marks, y + 6, left_out(number, axis, cut, axis.out)
+    return marks, y + 6, left_out(number, cut, extent(axis, size))
 
 
 def more_windows(count: int) -> str:
@@ -476,15 +492,17 @@ def more_windows(count: int) -> str:
     return f"… {count} more window{'s' * (count > 1)}"
 
 
-def drawn_windows(axis: Axis, cut: Cut) -> tuple[range, range]:
-    """The first windows and the last ones, as far as they have drawn positions."""
-    first, last = axis.out, 0
-    if cut.missing:
-        first = -(-(cut.head + axis.pads[0]) // axis.stride)  # the first window that begins after the head
-        last = (cut.tail + axis.pads[0] - axis.span) // axis.stride + 1  # the first window that reaches the tail
-    half = MOST_ROWS // 2
-    head = range(max(0, min(first, half, axis.out)))
-    return head, range(min(axis.out, max(last, axis.out - half, len(head))), axis.out)
+def drawn_windows(axis: Axis, cut: Cut) -> list[int]:
+    """The first windows and the last ones that have drawn positions."""
+    def reaching(place: int) -> int:  # the first window that reaches a position
+        return max(0, (place + axis.pads[0] - axis.span) // axis.stride + 1)
+
+    def behind(place: int) -> int:  # the first window that begins there or later
+        return min(axis.out, -(-(place + axis.pads[0]) // axis.stride))
+
+    begin, end, half = reaching(cut.low), behind(cut.high), MOST_ROWS // 2
+    head = range(begin, max(begin, min(behind(cut.head), begin + half)))
+    return [*head, *range(max(reaching(cut.tail) if cut.missing else begin, end - half, head.stop), end)]
 
 
 def row_of(number: int, axis: Axis, index: int, cut: Cut, x: float, y: float) -> list[Mark]:

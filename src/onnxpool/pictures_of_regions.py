@@ -17,6 +17,7 @@ from .pictures import (
     Mark,
     beside,
     cells,
+    left_out,
     legend,
     table,
     table_size,
@@ -104,7 +105,7 @@ class RegionPicture(NamedTuple):
         for number, way, low, high, bins, size in zip(
                 self.axes, ("down", "across"), (top, left), (bottom, right), self.region.bins, self.region.sizes,
                 strict=True):
-            each = f" of {bins[0].taken} samples" if self.sampled else ""
+            each = f" of {bins[0].taken} sample{'s' * (bins[0].taken > 1)}" if self.sampled else ""
             lines.append(f"axis {number} ({way}): size {size}, region {low:g} to {high:g}, "
                          f"{len(bins)} bin{'s' * (len(bins) > 1)}{each}")
         return lines
@@ -114,14 +115,15 @@ class RegionPicture(NamedTuple):
         region = self.region
         left = DIGIT * len(str(region.sizes[0] - 1)) + 6
         room = (WIDTH - 2 * MARGIN - left) // CELL
-        cuts = [cut_around(bins, size, most) for bins, size, most in zip(
+        cuts = [Cut.around(extent(bins, size), span(bins), most) for bins, size, most in zip(
             region.bins, region.sizes, (MOST_CELLS, min(MOST_CELLS, room)), strict=True)]
         results, cell, margin = table_size([len(bins) for bins in region.bins],
                                            lambda axis, index: region.bins[axis][index].taken)
         factors = [{i: bins[i].taken for i in cut} for bins, cut in zip(region.bins, results, strict=True)]
         kinds = [kinds_of(bins, size, cut) for bins, size, cut in zip(region.bins, region.sizes, cuts, strict=True)]
         ends = [ends_of(size, cut) for size, cut in zip(region.sizes, cuts, strict=True)]
-        boxes = list(dict.fromkeys([(0, 0), (len(region.bins[0]) - 1, len(region.bins[1]) - 1)]))
+        ends_of_bins = (0, 0), (len(region.bins[0]) - 1, len(region.bins[1]) - 1)
+        boxes = [place for place in dict.fromkeys(ends_of_bins) if self.is_drawn(place, cuts)]
         x = MARGIN + left
         marks = cells("X and the bins", kinds, ends, cuts, x, y)
         drawn, note = self.bins(cuts, results, boxes, x, y + 2 * LINE)
@@ -133,7 +135,7 @@ class RegionPicture(NamedTuple):
         bottom = max(bottom, top + 2 * LINE + results[0].cells * CELL)
         notes = [sentence for number, cut, result, bins, size in zip(
                      self.axes, cuts, results, region.bins, region.sizes, strict=True)
-                 for sentence in left_out(number, cut, extent(bins, size), len(bins), result)]
+                 for sentence in left_out(number, cut, extent(bins, size), result, "bins")]
         more, y = texts("caption", notes + note, bottom + 6)
         return marks + more, y
 
@@ -154,13 +156,21 @@ class RegionPicture(NamedTuple):
         missing = total - len(dots)
         return marks + dots, [f"{missing} of {total} samples are not drawn."] if missing else []
 
+    def pair(self, place: tuple[int, int]) -> list[Bin]:
+        """A bin of the image, along both axes."""
+        return [bins[index] for bins, index in zip(self.region.bins, place, strict=True)]
+
+    def is_drawn(self, place: tuple[int, int], cuts: Sequence[Cut]) -> bool:
+        """Whether some of a bin is drawn, which is not so if it is empty."""
+        return all(one.is_in(cut) for one, cut in zip(self.pair(place), cuts, strict=True))
+
     def outline(self, kind: str, place: tuple[int, int], cuts: Sequence[Cut], x: float, y: float) -> list[Mark]:
         """The box of a bin, if some of it is drawn. Bins that share cells do not cover each other's outlines."""
-        pair = [bins[index] for bins, index in zip(self.region.bins, place, strict=True)]
+        if not self.is_drawn(place, cuts):
+            return []
+        pair = self.pair(place)
         (top, bottom), (left, right) = (
             sorted(CELL * edge(cut, side) for side in one.edges) for one, cut in zip(pair, cuts, strict=True))
-        if not all(one.is_in(cut) for one, cut in zip(pair, cuts, strict=True)):
-            return []
         inset = 1 + (kind != "window") if self.sampled else 2 + 4 * (place[0] % 2) + 2 * (place[1] % 2)
         return [Mark(kind, x + left + inset, y + top + inset, max(1, right - left - 2 * inset),
                      max(1, bottom - top - 2 * inset), data=(
@@ -196,15 +206,6 @@ def extent(bins: Sequence[Bin], size: int) -> tuple[int, int]:
     return min(0, low), max(size, high)
 
 
-def cut_around(bins: Sequence[Bin], size: int, most: int) -> Cut:
-    """The positions of an axis and its region, or those around the region if these are too many."""
-    first, end = extent(bins, size)
-    if end - first <= most:
-        return Cut.of(first, end, most)
-    low, high = span(bins)
-    return Cut.of(max(first, low - 1), min(end, max(high, low + 1) + 1), most)
-
-
 def kinds_of(bins: Iterable[Bin], size: int, cut: Cut) -> dict[int, str]:
     """The kind of cell at each position of an axis."""
     read: set[int | None] = set()
@@ -229,18 +230,7 @@ def edge(cut: Cut, place: float) -> float:
         return cut.left(cell) + place - cell
     if cell == place and cut.has(cell - 1):
         return cut.right(cell - 1)
-    return min(max(cut.left(cell), 0), cut.cells)
-
-
-def left_out(number: int, cut: Cut, whole: tuple[int, int], bins: int, result: Cut) -> list[str]:
-    """Sentences about what is not drawn: positions of the whole axis, and bins."""
-    notes = []
-    total, drawn = whole[1] - whole[0], cut.high - cut.low - cut.missing
-    if drawn < total:
-        notes.append(f"Axis {number}: {total - drawn} of {total} positions are not drawn{' (…)' * (cut.missing > 0)}.")
-    if result.missing:
-        notes.append(f"Axis {number}: {result.missing} of {bins} bins are not shown.")
-    return notes
+    return cut.left(cell)
 
 
 def region_facts(region: Region, axes: tuple[int, int]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from .pictures import (
     cell_of,
     cells,
     chosen,
+    cut_of,
     extent,
     gaps,
     left_out,
@@ -86,7 +87,7 @@ class UnpoolPicture(NamedTuple):
         pair = [axis for _, axis in self.axes]
         left = DIGIT * len(str(self.sizes[0] - 1)) + 6
         room = (WIDTH - 2 * MARGIN - left) // CELL
-        cuts = [Cut.of(*extent(axis, size), most) for axis, size, most in zip(
+        cuts = [cut_of(axis, most, size) for axis, size, most in zip(
             pair, self.sizes, (MOST_CELLS, min(MOST_CELLS, room)), strict=True)]
         width = pair[1].out
         outs = [axis.out for axis in pair]
@@ -104,8 +105,8 @@ class UnpoolPicture(NamedTuple):
         right, top = beside(cuts, results, cell, margin, x, y)
         marks += elements(results, boxes, width, cell, right, top)
         bottom = max(bottom, top + 2 * LINE + results[0].cells * CELL)
-        notes = [note for (number, axis), cut, result in zip(self.axes, cuts, results, strict=True)
-                 for note in left_out(number, axis, cut, axis.out - result.missing)]
+        notes = [note for (number, axis), size, cut, result in zip(self.axes, self.sizes, cuts, results, strict=True)
+                 for note in left_out(number, cut, extent(axis, size), result, "windows")]
         more, y = texts("caption", notes, bottom + 6)
         return marks + more, y
 
