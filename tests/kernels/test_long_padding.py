@@ -1,9 +1,12 @@
 """Windows far out in the padding: they cost no more than their results, and change nothing about the others."""
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
-from support import same_bits, to_last
+from guarded import Slot
+from support import largest, same_bits, taps, to_last
 
 import onnxpool
 
@@ -66,3 +69,62 @@ def test_windows_of_many_taps_take_the_same_route_with_any_padding():
     for pad in (0, 50, 400, 10_000):
         pool = onnxpool.MaxPool(kernel_shape=[20, 20], strides=[1, 2], pads=[0, pad] * 2)
         assert pool.plan((1, 1, 40, 40), np.float32).explain().to_dict()["route"] == ["passes"]
+
+
+def quantised(x, **attributes):
+    """A plan for quantised means, and its inputs after x: scales of 1 and zero points of 0."""
+    scale, zero = np.float32(1), x.dtype.type(0)
+    return onnxpool.QLinearAveragePool(**attributes).plan(x.shape, x.dtype), (scale, zero, scale, zero)
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_lines_in_the_padding(dtype, last):
+    """No line of a tile that lies in the padding is read, not even from uninitialised memory. X lies between
+    inaccessible pages."""
+    rng, slot = np.random.default_rng(11), Slot(8)
+    least = nothing("max", dtype)
+    for _ in range(60):
+        rank = int(rng.integers(1, 3))
+        sizes, kernel, strides = ([int(rng.integers(1, most)) for _ in range(rank)] for most in (20, 26, 6))
+        pads = [int(rng.choice([0, 10, 60])) + 25 for _ in range(2 * rank)]
+        shape = (1, int(rng.choice([1, 3, 16])), *sizes)
+        values = rng.integers(1, 50, shape).astype(dtype)
+        x = slot.copy(to_last(values, last), bool(rng.integers(2)))
+        attributes = {"kernel_shape": kernel, "strides": strides, "pads": pads}
+        results = []
+        plan = onnxpool.MaxPool(**attributes, channels_last=last, return_indices=True).plan(x.shape, dtype)
+        y, indices = plan(x)
+        results.append((plan, (), (y, indices)))
+        maxima = largest(taps(values, **attributes, value=least))
+        assert same_bits(np.moveaxis(y, -1, 1) if last else y, maxima), attributes
+        read = sum(taps(np.ones(shape), **attributes))
+        assert ((np.moveaxis(indices, -1, 1) if last else indices) >= 0).tolist() == (read > 0).tolist()
+        if dtype.itemsize == 1:
+            counted = bool(rng.integers(2))
+            plan, rest = quantised(x, **attributes, channels_last=int(last), count_include_pad=int(counted))
+            y = plan(x, *rest)
+            results.append((plan, rest, (y,)))
+            count = math.prod(kernel) if counted else np.maximum(read, 1)
+            means = np.rint(sum(taps(values.astype(float), **attributes)) / count)
+            assert ((np.moveaxis(y, -1, 1) if last else y) == means).all(), attributes
+        for made, rest, whole in results:
+            for part in made.tiles(int(rng.choice([2, 7, 30]))):
+                got = part(x[part.inputs], *rest)
+                for one, all_of in zip(got if isinstance(got, tuple) else (got,), whole, strict=True):
+                    assert np.array_equal(one, all_of[part.outputs]), (attributes, part)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 5])
+def test_tiles_of_windows_in_the_padding(stride):
+    """Those of a long axis, of which a tile holds no element, after tiles with elements."""
+    size, kernel, windows = 70_000, 9, 65_536
+    pads = max(0, (windows - 1) * stride + kernel - size), 0
+    x = np.full((1, 3, size), 200, np.uint8)
+    given = {"kernel_shape": kernel, "strides": stride, "pads": pads}
+    read = sum(taps(np.ones((1, 3, size)), [kernel], [stride], pads=pads))
+    y = onnxpool.qlinear_average_pool(x, 1.0, 0, 1.0, 0, **given, count_include_pad=1, num_threads=1)
+    assert (y == np.rint(200 * read / kernel)).all()
+    y, indices = onnxpool.max_pool(x.astype(float), **given, return_indices=True, num_threads=1)
+    assert (y == np.where(read > 0, 200, -np.inf)).all()
+    assert ((indices >= 0) == (read > 0)).all()

@@ -312,13 +312,14 @@ cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t
         if lines.columns.n > 0:
             load_line_split(&lines.columns, x + max(0, lines.first), y, lines.group, seen)
         for i in range(lines.phases if lines.columns.n <= 0 else 0):
-            fill_row(y + i * lines.phase_pitch, lines.values)
+            fill_row(y + i * lines.phase_pitch, lines.group * lines.pitch)
         return
     for i in range(lines.phases):
         phase = lines.phase[i]
         for item in range(lines.group):  # in order, because the end of one may overlap the next
             to = y + i * lines.phase_pitch + item * lines.pitch
             fill_row(to, phase.low * tile.lanes)
-            load_places(lines, x + item * tile.x_item + phase.x, step, to + phase.low * tile.lanes,
-                        phase.high - phase.low, seen)
+            if phase.low < phase.high:  # otherwise, x may lie far outside the array
+                load_places(lines, x + item * tile.x_item + phase.x, step, to + phase.low * tile.lanes,
+                            phase.high - phase.low, seen)
             fill_row(to + phase.high * tile.lanes, (lines.length - phase.high) * tile.lanes)
