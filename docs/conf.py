@@ -27,7 +27,8 @@ extensions = [
     "pages",
 ]
 root_doc = "index"
-exclude_patterns = ["README.md", "_site", "_static"]
+templates_path = ["_templates"]
+exclude_patterns = ["README.md", "_site", "_static", "_templates"]
 default_role = "py:obj"  # what single backticks mean in docstrings: a link, if there is something of that name
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3

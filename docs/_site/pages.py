@@ -272,7 +272,7 @@ def api_page() -> str:
         "onnxpool.onnx.checks.check_model", "onnxpool.onnx.models.Model"]),
         ("onnxruntime sessions", [f"onnxpool.onnxruntime.{name}" for name in
                                   importlib.import_module("onnxpool.onnxruntime").__all__]),
-        ("Routes of the loops", ["onnxpool.kernels.routes"])]
+        ("Explanations", ["onnxpool.explain.Explanation"]), ("Routes of the loops", ["onnxpool.kernels.routes"])]
     parts = ["Python API\n==========", "Made from the docstrings. :doc:`/compatibility` says what is public, and for "
              "how long."]
     for heading, names in groups:
@@ -303,10 +303,16 @@ def escape_stars(_app: Any, _what: str, _name: str, _object: Any, _options: Any,
     lines[:] = [STARRED.sub(r"\\*", line) for line in lines]
 
 
+def skip_fields(_app: Any, _what: str, _name: str, member: Any, _skip: bool, _options: Any) -> bool | None:
+    """Leave out the fields of named tuples, which docstrings describe as parameters."""
+    return True if (member.__doc__ or "").startswith("Alias for field number") else None
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx. Pages are written before it looks for them."""
     missing = {name for name in operators if name[0].isupper()} ^ set(schemas.ALL_SCHEMAS)
     assert not missing, missing
     app.connect("autodoc-process-docstring", escape_stars, priority=100)  # before numpydoc
+    app.connect("autodoc-skip-member", skip_fields)
     app.connect("config-inited", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -53,3 +53,12 @@ def test_every_page_is_easy_to_read(site: Path, page: Page, width: int, dark: bo
             found[path.relative_to(site).as_posix()] = some
     assert found == {}
     assert page.errors == []
+
+
+def test_methods_have_docstrings(site: Path) -> None:
+    """The page of a class has its methods with their parameters, also those that it inherits."""
+    for name, methods in (("Plan", ("explain", "tile", "combine", "__call__")), ("MaxPool", ("plan", "output_shape")),
+                          ("explain.Explanation", ("svg", "plot", "to_dict"))):
+        page = (site / "generated" / "api" / f"onnxpool.{name}.html").read_text(encoding="utf-8")
+        assert all(f'id="onnxpool.{name}.{method}"' in page for method in methods), name
+        assert "__init__" not in page

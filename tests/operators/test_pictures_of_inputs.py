@@ -207,6 +207,9 @@ def check_legend(marks: list[Shown]) -> None:
         for mark in marks:
             if fact in mark.data and mark.kind in ("first", "inner", "last"):
                 assert f"{fact} [{mark.data[fact].replace(',', ', ')}]" in captions
+    for mark in marks:
+        if "of" in mark.data:
+            assert any(text.endswith(f" [{mark.data['of'].replace(',', ', ')}]") for text in captions)
 
 
 @pytest.mark.parametrize("operator", REGIONS)
