@@ -113,7 +113,8 @@ def drawn_pools(draw: Any) -> tuple[str, dict[str, Any], tuple[int, ...]]:
 
     mode = draw(st.sampled_from(("NOTSET", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")))
     attributes: dict[str, Any] = {
-        "kernel_shape": each(1, draw(st.sampled_from((5, 5, 50)))), "strides": each(1, 4), "dilations": each(1, 3), "auto_pad": mode,
+        "kernel_shape": each(1, draw(st.sampled_from((5, 5, 50)))), "strides": each(1, 4), "dilations": each(1, 3),
+        "auto_pad": mode,
         "pads": each(0, draw(st.sampled_from((4, 4, 40))), 2 * rank) if mode == "NOTSET" else (0,) * (2 * rank),
         "ceil_mode": draw(st.integers(0, 1))}
     if operator == "AveragePool":
