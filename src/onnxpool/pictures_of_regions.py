@@ -105,7 +105,7 @@ class RegionPicture(NamedTuple):
         for number, way, low, high, bins, size in zip(
                 self.axes, ("down", "across"), (top, left), (bottom, right), self.region.bins, self.region.sizes,
                 strict=True):
-            each = f" of {bins[0].taken} sample{'s' * (bins[0].taken > 1)}" if self.sampled else ""
+            each = f" of {bins[0].taken} sample{'s' * (bins[0].taken != 1)}" if self.sampled else ""
             lines.append(f"axis {number} ({way}): size {size}, region {low:g} to {high:g}, "
                          f"{len(bins)} bin{'s' * (len(bins) > 1)}{each}")
         return lines
