@@ -63,7 +63,7 @@ class Case {
     return this.some((axis) => sum(axis.pads) > 0);
   }
 
-  get padsItself() {
+  get explicitPads() {
     return this.mode === "NOTSET" && this.padded;
   }
 
@@ -199,9 +199,9 @@ const HOLDS = {
   "torch-mean-range": (c) => c.most > 1,
   "torch-long-sum": (c) => c.longSum(1),
   "keras-missing": () => true,
-  "keras-pads-maximum": (c) => c.padsItself,
-  "keras-pads-counted": (c) => c.padsItself && c.counts,
-  "keras-pads-mean": (c) => c.padsItself && !c.counts,
+  "keras-pads-maximum": (c) => c.explicitPads,
+  "keras-pads-counted": (c) => c.explicitPads && c.counts,
+  "keras-pads-mean": (c) => c.explicitPads && !c.counts,
   "keras-lower": (c) => c.mode === "SAME_LOWER" && c.uneven,
   "keras-dilations": (c) => c.dilated,
   "keras-ceil": (c) => !c.same && c.overhangs,

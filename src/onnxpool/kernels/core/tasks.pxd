@@ -23,7 +23,7 @@ from .job cimport (
 )
 
 cdef enum:
-    TAP = 1024   # elements that are searched for extremes while a search of one tap begins
+    TAP = 64     # elements whose search takes about as long as that of one tap, as measured on Zen 3
     FRONT = 256  # bytes before a copy: four registers of the largest set, because phases are loaded from before a row
 
 cdef struct Job:
