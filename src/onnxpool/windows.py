@@ -3,6 +3,7 @@
 Padding, strides, dilation and rounding are handled only here. The arithmetic is exact, and no window is stored.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -171,6 +172,11 @@ class Axis:
             unread = min(unread, bisect_left(range(min(self.size, self.dilation)), 1,
                                              key=lambda depth: self._reaching(across, behind, depth + 1)))
         return unread
+
+
+def largest_divisor(axes: Iterable[Axis]) -> int:
+    """A bound on the divisors of means."""
+    return math.prod([axis.kernel if axis.counts_pads else axis.most for axis in axes])
 
 
 def with_spatial(shape: tuple[int, ...], sizes: tuple[int, ...], channels_last: bool) -> tuple[int, ...]:

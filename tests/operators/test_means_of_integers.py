@@ -108,8 +108,8 @@ def test_every_mean_is_rounded_once(chunk: int) -> None:
                     assert y[place] == nearest(Fraction(total, divisor), dtype), (seed, dtype, place)
 
 
-def padded_call(rng: np.random.Generator, dtype: str) -> tuple[Call, list[list[tuple[range, int]]]]:
-    """A call whose windows are mostly padding that counts, and the elements and the divisor of each along each axis."""
+def padded_call(rng: np.random.Generator, dtype: str, counted: int) -> tuple[Call, list[list[tuple[range, int]]]]:
+    """A call whose windows are mostly padding, and the elements and the divisor of each along each axis."""
     shape = tuple(int(size) for size in rng.integers(1, 6, int(rng.integers(1, 4))))
     axes = tuple(range(int(rng.integers(1, len(shape) + 1))))
     kernels, strides, begins, ends, along = [], [], [], [], []
@@ -120,20 +120,22 @@ def padded_call(rng: np.random.Generator, dtype: str) -> tuple[Call, list[list[t
         room = shape[axis] + begin + end - kernel
         stride = 1 + room // int(rng.integers(1, 6))
         places = [index * stride - begin for index in range(room // stride + 1)]
-        along.append([(range(max(0, place), min(shape[axis], place + kernel)), kernel) for place in places])
+        taps = [range(max(0, place), min(shape[axis], place + kernel)) for place in places]
+        along.append([(own, kernel if counted else len(own)) for own in taps])
         for values, value in zip((kernels, strides, begins, ends), (kernel, stride, begin, end), strict=True):
             values.append(value)
     return Call(integers(rng, shape, np.dtype(dtype)), axes, {
-        "kernel_shape": kernels, "strides": strides, "pads": [*begins, *ends], "count_include_pad": 1}), along
+        "kernel_shape": kernels, "strides": strides, "pads": [*begins, *ends], "count_include_pad": counted}), along
 
 
+@pytest.mark.parametrize("counted", [1, 0])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_padding_of_any_size_counts(dtype: str) -> None:
-    """Divisors of up to 2^180 are exact. They once wrapped, or left no bits for a sum."""
+def test_padding_of_any_size(dtype: str, counted: int) -> None:
+    """Divisors of up to 2^180 are exact, and so are those of few elements in windows of many taps."""
     rng = np.random.default_rng(8)
     largest = 0
     for _ in range(80):
-        call, along = padded_call(rng, dtype)
+        call, along = padded_call(rng, dtype, counted)
         for result in results(call.x.dtype):
             y = onnxpool.average_pool(call.x, axes=call.axes, dtype=result, **call.attributes)
             for place in np.ndindex(*y.shape):
@@ -142,8 +144,11 @@ def test_padding_of_any_size_counts(dtype: str) -> None:
                 total = sum(int(call.x[tap]) for tap in itertools.product(*taps))
                 divisor = math.prod(kernel for _, kernel in windows)
                 largest = max(largest, divisor)
-                assert y[place] == nearest(Fraction(total, divisor), result), (call, result, place)
-    assert largest > 2**90
+                if divisor:
+                    assert y[place] == nearest(Fraction(total, divisor), result), (call, result, place)
+                else:
+                    assert y[place] == 0 if "int" in result else math.isnan(y[place])
+    assert largest > 2**90 if counted else largest < 2**8
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])

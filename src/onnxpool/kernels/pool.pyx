@@ -276,9 +276,9 @@ cdef class Pool:
             raise MemoryError("onnxpool: cannot allocate memory for a pool")
         memset(self.jobs, 0, sizeof(self.jobs))
         self.p, self.divides, self.low, self.high = setup.p, setup.divides, setup.low, setup.high
-        self.order.mask, self.order.flip, self.order.shift = setup.order
+        self.order.mask, self.order.flip, self.order.shift, self.order.truth = setup.order
         self.counted, self.left_out, self.most = setup.valid
-        self.is_other, self.few = setup.is_other, setup.few
+        self.is_other, self.few, self.careful = setup.is_other, setup.few, setup.careful
         self._set_axes()
         for i, stage in enumerate((*setup.stages, *setup.stages[:1])):
             if i == len(setup.stages):
@@ -297,12 +297,8 @@ cdef class Pool:
 
     cdef _set_axes(self):
         cdef Py_ssize_t a
-        divisor = 1
         for a, source in enumerate(self.setup.axes):
             set_axis(&self.axes[a], source)
-            divisor *= source.kernel
-        # Beyond this divisor, one correction of a quotient may not be enough.
-        self.careful = divisor > 65536 or self.setup.stages[0].divides
         for a, dim in enumerate(self.setup.form.dims):
             self.x_axis[a], self.y_axis[a] = dim.x, dim.y
         for a, dim in enumerate(self.setup.form.groups):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..windows import Axis
+from ..windows import Axis, largest_divisor
 from .request import Request
 
 EXACT = 51  # bits of sums that can be recovered from a mean in float64
@@ -32,16 +32,11 @@ def bits_of(dtype: np.dtype[Any]) -> int:
     return 1 if dtype.kind == "b" else 8 * dtype.itemsize - (dtype.kind == "i")
 
 
-def taps_of(axes: Sequence[Axis]) -> int:
-    """The largest divisor of a mean, at least."""
-    return math.prod([axis.kernel if axis.counts_pads else axis.most for axis in axes])
-
-
 def held_in(dtype: np.dtype[Any], result: np.dtype[Any], axes: Sequence[Axis]) -> np.dtype[Any]:
     """The float dtype to which elements are converted."""
     if dtype.kind not in "biu":
         return result
-    short = bits_of(dtype) + taps_of(axes).bit_length() <= FLOAT32_DIGITS
+    short = bits_of(dtype) + largest_divisor(axes).bit_length() <= FLOAT32_DIGITS
     return FLOAT32 if short and result == FLOAT32 else FLOAT64
 
 
@@ -51,13 +46,13 @@ MOST_TAPS = {"uint8": 257, "int16": 1 << 15, "uint16": 1 << 15}  # of means that
 
 def is_compiled(request: Request) -> bool:
     """Whether there are loops that round means of these windows to integers."""
-    most = MOST_TAPS.get(request.dtype.name, 0)
-    return request.result_dtype == request.dtype and not request.reduction.whole and taps_of(request.axes) <= most
+    fits = largest_divisor(request.axes) <= MOST_TAPS.get(request.dtype.name, 0)
+    return request.result_dtype == request.dtype and not request.reduction.whole and fits
 
 
 def has_few_taps(request: Request) -> bool:
     """Whether these loops can round means in fewer steps."""
-    return taps_of(request.axes) <= FEW_TAPS[request.dtype.name]
+    return largest_divisor(request.axes) <= FEW_TAPS[request.dtype.name]
 
 
 def counts_along(axis: Axis) -> Array:
@@ -87,7 +82,7 @@ def magnitude_bits(x: Array) -> int:
 
 def piece_of(x: Array, shift: int, mask: int | None) -> Array:
     """The bits of elements from a place on, or only those of a mask."""
-    x = x.view(np.uint8) if x.dtype.kind == "b" else x
+    x = x.astype(np.uint8) if x.dtype.kind == "b" else x  # 1 for any byte but 0
     x = x >> shift if shift else x
     return x if mask is None else x & mask
 
@@ -102,7 +97,7 @@ def pieces_of(x: Array, bits: int) -> list[Piece]:
 def has_huge_divisors(axes: Sequence[Axis]) -> bool:
     """Whether 64-bit integers may not suffice for divisors and remainders: if much more padding counts than there is
     room for in any array."""
-    return taps_of(axes) >= HUGE and any(axis.counts_pads for axis in axes)
+    return largest_divisor(axes) >= HUGE and any(axis.counts_pads for axis in axes)
 
 
 def divided(x: Array, sums: Sums, counts: Array, bits: int) -> tuple[Array, Array]:
@@ -224,7 +219,7 @@ def window_means(x: Array, mean: Callable[[Array], Array], held: np.dtype[Any], 
     """
     if x.dtype.kind not in "biu":
         return mean(x.astype(held))
-    bits = EXACT - taps_of([axis for _, axis in windows]).bit_length()
+    bits = EXACT - largest_divisor([axis for _, axis in windows]).bit_length()
     if held == FLOAT32 or (result == FLOAT64 and magnitude_bits(x) <= bits):  # these quotients are rounded once
         return mean(x.astype(held))
     counts = counts_of(windows, x.ndim)
@@ -266,7 +261,7 @@ def huge_window_means(x: Array, mean: Callable[[Array], Array], windows: Sequenc
                       result: np.dtype[Any]) -> Array:
     """Means of windows as in `window_means`, whose divisors are `counts`, while `mean` divides by the elements."""
     axes = [axis for _, axis in windows]
-    bits = EXACT - taps_of(axes).bit_length()
+    bits = EXACT - largest_divisor(axes).bit_length()
     sums = recovered(x, mean, counts_of(windows, x.ndim))
     total: Any = 0
     for piece in pieces_of(x, bits):

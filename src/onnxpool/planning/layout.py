@@ -13,7 +13,7 @@ from ..constants import CACHE_LINE, FEW
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
 from ..kernels import pool as pools
-from ..windows import Axis
+from ..windows import Axis, largest_divisor
 from . import costs, integers, orders, ranges, routes, steps, tiles
 from .form import Form, forms_of
 from .reductions import KINDS
@@ -22,6 +22,7 @@ from .steps import Problem, Step
 from .tiles import Tile
 from .ways import ROOMS, Way, learned
 
+MOST_CORRECTED = 1 << 16  # maximum divisor for which one correction of a quotient by an inverse is enough
 MOST_PLACES = 1 << 30  # maximum places of several axes, and across the taps of a window: 32 bits count both together
 VECTOR = 64  # bytes of the widest register
 # Byte budgets of tiles. Each was compared with half and twice its value, on Zen 3 with one thread; the figures are the
@@ -76,6 +77,7 @@ class Setup(NamedTuple):
     reports: bool  # whether callers compute means again whose sums overflowed
     is_other: bool  # whether the unit of int16 takes uint16, or that of float16 takes bfloat16
     few: bool  # whether windows of integers have few taps, so that their means are rounded in fewer steps
+    careful: bool  # whether quotients must be computed by division
     least: float  # range of magnitudes of elements whose sums never leave the safe range
     largest: float
     indexed: bool
@@ -256,6 +258,7 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
                  order=order, valid=valid_of(request, name) if reduction.skips else ALL_VALID,
                  reports=reports, is_other=request.dtype.kind not in "fi",
                  few=name == "integer_mean" and integers.has_few_taps(request),
+                 careful=step.divides or largest_divisor(problem.axes) > MOST_CORRECTED,
                  least=least, largest=largest, indexed=reduction.indexed, copy=COPY,
                  route=step.name, stages=stages_of(problem, step, groups, dtype, own if retries else None,
                                                    contiguous, way.room if way else 1.0))

@@ -19,6 +19,7 @@ class Order(NamedTuple):
     mask: int = 0
     flip: int = 0
     shift: int = 0
+    truth: int = 0
 
 
 def repeated(bits: int, value: int) -> int:
@@ -49,9 +50,7 @@ def order_of(extremum: str, dtype: np.dtype[Any], skips: bool = False) -> Order:
             shift = -1 if skips else 1
         if name not in SIGNED:
             flip ^= sign
-        if name == "bool" and extremum == "min":  # the minimum of no elements is 1
-            flip = sign | 1
-    return Order(repeated(bits, mask), repeated(bits, flip), repeated(bits, shift))
+    return Order(repeated(bits, mask), repeated(bits, flip), repeated(bits, shift), -(name == "bool") & (1 << 64) - 1)
 
 
 def indexed_order_of(extremum: str, dtype: np.dtype[Any], skips: bool = False) -> Order:

@@ -360,7 +360,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
         """Reduce an array, which is not empty, into arrays that do not overlap it."""
         if self._picked is not None:
-            np.copyto(y, x[self._picked])
+            elements = x[self._picked]
+            np.copyto(y, elements if x.dtype.kind != "b" else elements != 0)  # the byte 1 for any but 0
         elif self._wide is not None:
             with budget.lifted(), np.errstate(all="ignore"):  # elements may be signalling NaNs
                 self._convert(self._wide, x, y, indices, team)

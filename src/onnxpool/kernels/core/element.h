@@ -109,6 +109,14 @@ INLINE vec_t vec_repeat(acc_t value) { return value - (vec_t){0}; } /* -0 stays 
 INLINE vec_t vec_fill(double value) { return vec_repeat(acc_of(value)); }
 INLINE pattern_t repeated(uint64_t bits) { return (pattern_t)((uint64_v){0} + bits); }
 #endif
+#if defined(ELEMENT_int8) && defined(OF_INTEGERS) && (defined(REDUCTION_extremum) || defined(REDUCTION_indexed_extremum))
+/* The same numbers, or those of bools: 1 for any byte but 0. */
+INLINE vec_t vec_truth(vec_t v, const Rule *rule) {
+    return BLEND(vec_t, repeated(rule->order.truth), (vec_t)(v != 0) & 1, v);
+}
+#else
+INLINE vec_t vec_truth(vec_t v, const Rule *rule) { (void)rule; return v; }
+#endif
 INLINE vec_t vec_read(const acc_t *x) { return READ(vec_t, x); }
 INLINE void vec_write(acc_t *y, vec_t v) { memcpy(y, &v, sizeof v); }
 
@@ -131,7 +139,7 @@ INLINE vec_t vec_empty(void) { return vec_none(); }
 INLINE vec_t vec_merge(vec_t a, vec_t b) { return larger(a, b); }
 #if defined(REDUCTION_extremum) && defined(ELEMENT_int8) /* there are no floats of 8 bits */
 INLINE vec_t vec_key(vec_t v, const Rule *rule) { return v ^ (vec_t)repeated(rule->order.flip); }
-#define vec_bits vec_key
+INLINE vec_t vec_bits(vec_t key, const Rule *rule) { return vec_truth(vec_key(key, rule), rule); }
 #elif defined(REDUCTION_extremum) || defined(OF_HALVES)
 #if defined(REDUCTION_extremum)
 #define ORDER(field) repeated(rule->order.field)

@@ -161,9 +161,10 @@ static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
 
 /* How elements become signed integers of the same order, or of the reverse order for minima: if an element is negative as
  * an integer, the bits of the mask are flipped; then the other bits are flipped; then the shift is subtracted, which moves
- * the least integers, those of NaNs, to the top. Each pattern is repeated to fill 64 bits. */
+ * the least integers, those of NaNs, to the top. Each pattern is repeated to fill 64 bits. The bits of `truth` are set for
+ * bools, of which any byte but 0 is true. */
 typedef struct {
-    uint64_t mask, flip, shift;
+    uint64_t mask, flip, shift, truth;
 } Order;
 
 /* Parameters of a reduction. */

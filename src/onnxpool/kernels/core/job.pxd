@@ -25,7 +25,7 @@ cdef extern from "job.h" nogil:
     Run run_at(const Axis* axis, Py_ssize_t window, Py_ssize_t end) noexcept
 
     ctypedef struct Order:
-        uint64_t mask, flip, shift
+        uint64_t mask, flip, shift, truth
 
     ctypedef struct Rule:
         double p, low, high

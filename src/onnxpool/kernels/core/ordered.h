@@ -97,14 +97,14 @@ INLINE vec_t masked(vec_t v, const Rule *rule) {
  * Integers have no mask. The branch saves them up to a third of the time. */
 INLINE vec_t vec_key(vec_t v, const Rule *rule) {
     if (!rule->order.mask)
-        return (vec_t)((pattern_t)flipped(v, rule) - SHIFT(rule));
+        return (vec_t)((pattern_t)flipped(vec_truth(v, rule), rule) - SHIFT(rule));
     const vec_t key = masked(v, rule);
     const vec_t left_out = (key ^ (key >> (8 * sizeof(acc_t) - 1))) > (vec_t)repeated(rule->most);
     return BLEND(vec_t, left_out, vec_none(), flipped(key - (key == -1), rule));
 }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return vec_key(widen(x), rule); }
 INLINE vec_t restored(vec_t v, const Rule *rule) {
-    return masked(flipped((vec_t)((pattern_t)v + SHIFT(rule)), rule), rule);
+    return vec_truth(masked(flipped((vec_t)((pattern_t)v + SHIFT(rule)), rule), rule), rule);
 }
 #else
 INLINE vec_t vec_none(void) { return vec_fill(-__builtin_inf()); }
