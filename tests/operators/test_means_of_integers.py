@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import onnxpool
-from onnxpool.planning.integers import odd, rounded
+from onnxpool.planning.integers import means
 from onnxpool.planning.routes import Forced
 
 pytestmark = pytest.mark.smoke
@@ -151,21 +151,36 @@ def test_padding_of_any_size(dtype: str, counted: int) -> None:
     assert largest > 2**90 if counted else largest < 2**8
 
 
-@pytest.mark.parametrize("dtype", ["int64", "uint64"])
-def test_means_of_many_elements(dtype: str) -> None:
-    """Quotients and remainders of sums of up to 2^43 elements. Those of more than 2^30 once lost their last digits."""
+def exact_sums(rng: np.random.Generator, counts: list[int], dtype: str) -> list[int]:
+    """Sums whose means are in the range of a dtype: any, whole means, ties, and their neighbours."""
+    limits = np.iinfo(dtype)
+    sums = []
+    for count in counts:
+        mean = int(rng.integers(limits.min, limits.max, dtype=dtype, endpoint=True)) >> int(rng.integers(64))
+        beside = [int(rng.integers(count)) if count < 2**63 else count // 3, 0, count // 2, (count + 1) // 2]
+        total = mean * count + beside[int(rng.integers(4))] + int(rng.integers(-1, 2))
+        sums.append(max(limits.min * count, min(limits.max * count, total)) if abs(total) < 2**126 else mean)
+    return sums
+
+
+@pytest.mark.parametrize("bits", [7, 31, 51, 62])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "uint64"])
+def test_quotients_of_sums(dtype: str, bits: int) -> None:
+    """Sums of up to 126 bits in parts, and divisors of one to four factors, which have up to 250 bits."""
     rng = np.random.default_rng(9)
-    for bits in range(1, 44):
-        counts = rng.integers(1, 1 << bits, 100, endpoint=True)
-        counts[0] = 1 << bits
-        rest = rng.integers(0, counts)
-        quotient = integers(rng, (100,), np.dtype(dtype)) >> rng.integers(0, 60, 100).astype(dtype)
+    for factors in (1, 1, 2, 4):
+        divisors = [1 + (rng.integers(0, 2**63, 300) >> rng.integers(0, 63, 300)) for _ in range(factors)]
+        if factors == 1:
+            divisors = [np.minimum(divisors[0], 1 + (2**62 >> rng.integers(0, 60)))]
+        counts = [math.prod(column) for column in zip(*(one.tolist() for one in divisors), strict=True)]
+        sums = exact_sums(rng, counts, dtype)
+        pieces = -(-127 // bits)
+        parts = [np.array([total >> bits * (pieces - 1 - k) & (-1 if k == 0 else 2**bits - 1) for total in sums])
+                 for k in range(pieces)]
         for result in ("float64", "float32", dtype):
-            y = rounded(quotient, rest, counts, np.dtype(result))
-            for value, *parts in zip(y, quotient.tolist(), rest.tolist(), counts.tolist(), strict=True):
-                mean = parts[0] + Fraction(parts[1], parts[2])
-                if result != dtype or mean <= np.iinfo(dtype).max:
-                    assert value == nearest(mean, result), (parts, result)
+            y = means(parts, bits, divisors, np.dtype(result))
+            for value, total, count in zip(y, sums, counts, strict=True):
+                assert value == nearest(Fraction(total, count), result), (total, count, result)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "int32"])
@@ -259,25 +274,6 @@ def test_means_close_to_ties_of_floats(dtype: str) -> None:
                     rows += [[sign * one for one in row] for row in rows] if sign < 0 else []
                     y = onnxpool.global_average_pool(np.array(rows, dtype), axes=1, keepdims=False, dtype=result)
                     assert y.tolist() == [nearest(Fraction(sum(row), taps), result) for row in rows], (rows, result)
-
-
-def test_quotients_that_are_rounded_to_odd() -> None:
-    """They are exact, or have an odd last bit and lie next to the exact quotient."""
-    rng = np.random.default_rng(3)
-    totals = rng.integers(-2**53, 2**53, 4000, endpoint=True) >> rng.integers(0, 50, 4000)
-    counts = 1 + (rng.integers(0, 2**52, 4000) >> rng.integers(0, 52, 4000))
-    totals[:1000] *= np.where(np.abs(totals[:1000]) <= 2**53 // counts[:1000], counts[:1000], 1)  # exact quotients
-    total, count = totals.astype(np.float64), counts.astype(np.float64)
-
-    y = odd(total / count, total, count)
-
-    for one, above, below, exact in zip(y, np.nextafter(y, np.inf), np.nextafter(y, -np.inf), map(
-            Fraction, totals.tolist(), counts.tolist()), strict=True):
-        if Fraction(exact.numerator / exact.denominator) == exact:
-            assert Fraction(float(one)) == exact
-        else:
-            assert one.view(np.int64) & 1
-            assert Fraction(float(below)) < exact < Fraction(float(above))
 
 
 def test_the_default_is_float64() -> None:

@@ -28,8 +28,10 @@ from .core.job cimport (
     Rule,
     Step,
     Tile,
+    Window,
     part_bytes_of,
     round_up,
+    window_at,
 )
 from .core.tasks cimport (
     FRONT,
@@ -109,6 +111,23 @@ cdef set_axis(Axis* axis, source):
     axis.begin, axis.end, axis.counts_pads = source.begin, source.end, source.counts_pads
     axis.wide = (<double> axis.out * stride + <double> axis.kernel * dilation + axis.size + axis.pad + axis.pad_end
                  >= 2.0**62)
+
+
+def windows_of(source, Py_ssize_t begin, Py_ssize_t end):
+    """The windows [begin, end) along an axis, as loops compute them: the first element of each, if there is one, its
+    number of elements, and the divisor of its mean."""
+    cdef Axis axis
+    cdef Window window
+    cdef Py_ssize_t i, n = max(0, end - begin)
+    cdef cnp.npy_intp[2] shape = [3, n]
+    cdef cnp.ndarray rows = cnp.PyArray_EMPTY(2, shape, cnp.NPY_INT64, 0)
+    cdef int64_t* row = <int64_t*> cnp.PyArray_DATA(rows)
+    set_axis(&axis, source)
+    with nogil:
+        for i in range(n):
+            window = window_at(&axis, begin + i)
+            row[i], row[n + i], row[2 * n + i] = window.first, window.taps, window.divisor
+    return rows
 
 
 def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, int joined):

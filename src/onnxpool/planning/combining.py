@@ -91,8 +91,8 @@ class Total:
         value = self.value
         with np.errstate(all="ignore"):
             if value is not None and self.exact:
-                quotient, rest = np.divmod(value.astype(np.int64), self.taps)
-                return integers.rounded(quotient, rest, np.array(self.taps), dtype or np.dtype(np.float64))
+                parts = [value.astype(np.int64)]
+                return integers.means(parts, integers.LONGEST, [np.array(self.taps)], dtype or np.dtype(np.float64))
             if value is not None and dtype is not None and dtype.kind in "iu" and self.reduction.name == "mean":
                 return integers.nearest(value, dtype)
             if value is not None and self.scale is not None:

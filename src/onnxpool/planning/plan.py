@@ -1,7 +1,7 @@
 """The plan of operators that reduce windows, for arrays of one shape and dtype."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ INDEX = np.dtype(np.int64)
 OVERLAP_WORK: Any = 1000  # of the search for elements that two results share; harder cases are refused
 MOST_POOLS = 16  # maximum number of pools that a plan keeps for arrays of different strides
 CONVERTED = 1 << 20  # bytes of elements and their maxima that are converted at a time, if a window allows
+MOST_AT_ONCE = 1 << 14  # windows along an axis of which Python looks at the taps
 Strides = tuple[int, ...]
 Memory = tuple[Strides, tuple[Strides, ...], bool]  # strides of X and the results; whether X is contiguous and native
 QUANTISED = ("quantised_mean", "mean_in_order")  # reductions with scales and zero points
@@ -40,6 +41,13 @@ def is_plain(x: Array) -> bool:
 def missing(dtype: np.dtype[Any]) -> Any:
     """The NaN of a dtype."""
     return np.array("NaT" if dtype.kind in MOMENTS else np.nan).astype(dtype)
+
+
+def borders(axis: Axis) -> Iterator[slice]:
+    """The windows along an axis that may have taps in the padding, a few at a time."""
+    for begin, end in ((0, axis.begin), (axis.end, axis.out)):
+        for low in range(begin, end, MOST_AT_ONCE):
+            yield slice(low, min(end, low + MOST_AT_ONCE))
 
 
 def steps(x: Array) -> Strides:
@@ -386,9 +394,10 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if self.reduction.name != "mean":
             for axis, windows in self.request.windows:
                 if windows.empty:
-                    outside = [i for i in (*range(windows.begin), *range(windows.end, windows.out))
-                               if not windows.window(i).taps]
-                    y[(slice(None),) * axis + (outside,)] = missing(y.dtype)
+                    for place in borders(windows):
+                        results = y[(slice(None),) * axis + (place,)]
+                        _, taps, _ = kernels.windows_of(windows, place.start, place.stop)
+                        results[(slice(None),) * axis + (taps == 0,)] = missing(y.dtype)
         if indices is not None:
             self._mend_indexed(x, y, indices)
 
@@ -439,17 +448,12 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if self._by_numpy:
             y[...] = integers.whole_means(x, self.request.pooled, self.request.keepdims, y.dtype)
             return
-        huge = None
-        if x.dtype.kind in "biu" and integers.has_huge_divisors(self.axes):
-            huge = np.broadcast_to(integers.huge_counts_of(self.request.windows, y.ndim), y.shape)
         for part in wide._parts(Limit(None, CONVERTED, strict=False)):
-            windows = tuple(zip(self.request.pooled, part._plan.axes, strict=True))
-            mean = partial(part, num_threads=team)
-            elements = x[part.inputs]
-            if huge is None:
-                y[part.outputs] = integers.window_means(elements, mean, wide.dtype, windows, y.dtype)
+            mean, elements = partial(part, num_threads=team), x[part.inputs]
+            if x.dtype.kind in "biu":
+                y[part.outputs] = integers.window_means(elements, mean, wide.request, self.request, part.outputs)
             else:
-                y[part.outputs] = integers.huge_window_means(elements, mean, windows, huge[part.outputs], y.dtype)
+                y[part.outputs] = mean(elements.astype(wide.dtype))
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
         """The parameters that the inputs after X set for a kernel."""

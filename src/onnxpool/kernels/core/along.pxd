@@ -67,10 +67,10 @@ cdef inline void prepare_segments(const Tile* tile, Along* along) noexcept nogil
         run = run_at(along.axis, along.first + w, along.first + along.windows)
         along.gaps |= run.window.taps == 0
         if not w:
-            segment[0] = Segment(0, 0, run.window.count)
-        elif DIVIDES and run.window.count != segment.count:
+            segment[0] = Segment(0, 0, run.window.divisor)
+        elif DIVIDES and run.window.divisor != segment.count:
             segment += 1
-            segment[0] = Segment(w, 0, run.window.count)
+            segment[0] = Segment(w, 0, run.window.divisor)
         segment.n += run.n
         w += run.n
     along.n_segments = segment - along.segments + 1
@@ -143,7 +143,7 @@ cdef inline int slot_of(Along* along, double count) noexcept nogil:
         return along.slot
     while w < along.windows:
         run = run_at(along.axis, along.first + w, along.first + along.windows)
-        set_divisors(counts + w * lanes, counts + along.values + w * lanes, run.n * lanes, run.window.count * count,
+        set_divisors(counts + w * lanes, counts + along.values + w * lanes, run.n * lanes, run.window.divisor * count,
                      along.rule)
         w += run.n
     set_divisors(counts + n, counts + along.values + n, along.values - n, 1, along.rule)
@@ -224,6 +224,6 @@ cdef inline void finish_empty(const Along* a, bint all_windows, elem_t* y, Py_ss
         while w < a.windows:
             run = run_at(a.axis, a.first + w, a.first + a.windows)
             if all_windows or not run.window.taps:
-                finish_without_taps(y + w * a.y_step, run.n, a.y_step, a.lanes, run.window.count * outer, a.rule)
+                finish_without_taps(y + w * a.y_step, run.n, a.y_step, a.lanes, run.window.divisor * outer, a.rule)
             w += run.n
         y += a.y_row

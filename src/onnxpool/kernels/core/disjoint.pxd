@@ -212,5 +212,5 @@ cdef inline void pool_singly(const Disjoint* d, const Planes* planes, const elem
                 value = vec_merge(value, vec_load_few(source + i * planes.line, d.lanes, d.rule))
             place = vec_merge(place, value) if j else value
         total = vec_merge(total, place) if t else place
-    by = divisor_of(window.count * run.count * planes.count, d.rule)
+    by = divisor_of(window.divisor * run.count * planes.count, d.rule)
     vec_finish_few(y + w * d.lanes, d.lanes, total, by.count, by.inverse, d.rule)

@@ -24,7 +24,7 @@ typedef struct {
 typedef struct {
     ptrdiff_t first, taps;
     ptrdiff_t skipped;                         /* taps in the padding before the first one inside */
-    double count;
+    ptrdiff_t divisor;
 } Window;
 
 #if defined(__SIZEOF_INT128__)
@@ -95,7 +95,7 @@ static inline int64_t wide_taps_before(wide_int distance, const Axis *a) {
             window.first = (ptrdiff_t)(place + (number)skipped * a->dilation);                              \
             window.taps = (ptrdiff_t)inside;                                                                \
         }                                                                                                   \
-        window.count = (double)(a->counts_pads ? taps_before(end + a->pad_end, a) : (int64_t)window.taps);  \
+        window.divisor = a->counts_pads ? (ptrdiff_t)taps_before(end + a->pad_end, a) : window.taps;        \
         return window;                                                                                      \
     }
 BORDER(narrow_window_at, narrow_taps_before, int64_t)
@@ -104,7 +104,7 @@ BORDER(wide_window, wide_taps_before, wide_int)
 static __attribute__((noinline)) Window wide_window_at(const Axis *a, ptrdiff_t w) { return wide_window(a, w); }
 
 static inline Window interior_window_at(const Axis *a, ptrdiff_t w) {
-    return (Window){(ptrdiff_t)((size_t)w * (size_t)a->stride - (size_t)a->pad), a->kernel, 0, (double)a->kernel};
+    return (Window){(ptrdiff_t)((size_t)w * (size_t)a->stride - (size_t)a->pad), a->kernel, 0, a->kernel};
 }
 
 static inline Window window_at(const Axis *a, ptrdiff_t w) {
@@ -128,7 +128,7 @@ static inline ptrdiff_t alike(const Axis *a, ptrdiff_t w, ptrdiff_t end, const W
         distance = enters < distance ? enters : distance;
     }
     if (a->counts_pads) {
-        const int64_t leaves = a->size + a->pad_end - place - ((int64_t)window->count - 1) * a->dilation;
+        const int64_t leaves = a->size + a->pad_end - place - (window->divisor - 1) * a->dilation;
         distance = leaves < distance ? leaves : distance;
     }
     const int64_t n = (distance - 1) / a->stride + 1;

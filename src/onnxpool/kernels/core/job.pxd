@@ -9,8 +9,7 @@ cdef extern from "job.h" nogil:
         int counts_pads, wide
 
     ctypedef struct Window:
-        Py_ssize_t first, taps, skipped
-        double count
+        Py_ssize_t first, taps, skipped, divisor
 
     ctypedef struct Run:
         Py_ssize_t n

@@ -243,7 +243,7 @@ cdef inline void find_lines(Lines* lines, const elem_t* x) noexcept nogil:
     for a in range(inner + 1):
         window[a] = window_at(&tile.axis[a], lines.at[a])
         tap[a], zero[a], taps[a] = 0, 0, window[a].taps
-        lines.divisor *= window[a].count
+        lines.divisor *= window[a].divisor
         empty |= window[a].taps == 0
     if empty:
         return

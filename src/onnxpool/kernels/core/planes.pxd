@@ -53,7 +53,7 @@ cdef inline void list_runs(Planes* p, const Axis* axis, Py_ssize_t x_stride) noe
     p.runs = 0
     while w < p.tile.end[p.tile.rank - 2]:
         run = run_at(axis, w, p.tile.end[p.tile.rank - 2])
-        p.rows[p.runs] = RowRun(run.n, run.window.first * x_stride, w * p.y_row, run.window.taps, run.window.count)
+        p.rows[p.runs] = RowRun(run.n, run.window.first * x_stride, w * p.y_row, run.window.taps, run.window.divisor)
         p.runs += 1
         w += run.n
 
@@ -67,7 +67,7 @@ cdef inline void start_plane(Planes* p) noexcept nogil:
     p.lines, p.fresh, p.count = 1, 1 if tile.far else 0, 1
     if tile.rank == 3:
         window = window_at(&tile.axis[0], p.window)
-        p.lines, p.count = window.taps, window.count
+        p.lines, p.count = window.taps, window.divisor
         p.fresh = min(window.taps, tile.axis[0].stride) if tile.far else 0
         p.x += window.first * tile.x_stride[0]
         p.y += p.window * tile.y_stride[0]

@@ -79,7 +79,7 @@ cdef inline void count_along(const Tile* tile, Places* s, Py_ssize_t windows) no
     while w < windows:
         run = run_at(&tile.axis[last], tile.begin[last] + w, tile.end[last])
         for i in range(w, w + run.n):
-            s.along[i] = run.window.count
+            s.along[i] = run.window.divisor
         w += run.n
     for i in range(w, MOST_REGISTERS * LANES):
         s.along[i] = 1

@@ -228,7 +228,7 @@ cdef inline void slide_row(Slide* s, const elem_t* x, elem_t* y, double outer_co
     while at < s.end:
         run = run_at(s.axis, at, s.end)
         if DIVIDES:
-            by = divisor_of(run.window.count * outer_count, s.rule)
+            by = divisor_of(run.window.divisor * outer_count, s.rule)
         place = at * s.axis.stride - s.axis.pad
         first = at == s.begin
         if first and (s.kept or place < 0) or place + s.axis.kernel > s.axis.size:

@@ -301,8 +301,8 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
     w.fetches.lanes, w.fetches.ahead = tile.lanes, distance_ahead(w.x_step)
     while at < tile.end[last]:
         run = run_at(axis, at, tile.end[last])
-        if run.window.count * outer_count != count:
-            count = run.window.count * outer_count
+        if run.window.divisor * outer_count != count:
+            count = run.window.divisor * outer_count
             by = divisor_of(count, tile.rule)
         t.n[t.last], t.skipped[t.last] = run.window.taps, run.window.skipped
         if not run.window.taps:
@@ -367,7 +367,7 @@ cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y) noexcept nogil
             t.n[place], t.skipped[place] = window.taps, window.skipped
             source += window.first * tile.x_stride[a]
             target += at[a] * tile.y_stride[a]
-            count *= window.count
+            count *= window.divisor
             empty |= window.taps == 0
         if empty:
             finish_without_taps(target + tile.begin[last] * tile.y_stride[last], tile.end[last] - tile.begin[last],

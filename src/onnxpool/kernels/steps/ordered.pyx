@@ -287,7 +287,7 @@ cdef void set_counts(Room* room, Py_ssize_t begin) noexcept nogil:
     for i in range(room.row):
         room.counts[i] = acc_of(1)
     for w in range(lines.windows):
-        count = acc_of(lines.divisor * window_at(&tile.axis[tile.rank - 1], begin + w).count)
+        count = acc_of(lines.divisor * window_at(&tile.axis[tile.rank - 1], begin + w).divisor)
         for item in range(lines.group):
             for lane in range(tile.lanes):
                 room.counts[item * lines.pitch + w * tile.lanes + lane] = count

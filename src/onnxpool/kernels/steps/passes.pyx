@@ -541,7 +541,7 @@ cdef void finish_axis(const Tile* tile, const Layout* layout, Along* along, cons
     cdef Run run
     while w < end:
         run = run_at(&tile.axis[inner], w, end)
-        finish_windows(along, x, y + w * tile.y_stride[inner], run.n, count * run.window.count,
+        finish_windows(along, x, y + w * tile.y_stride[inner], run.n, count * run.window.divisor,
                        empty or run.window.taps == 0)
         x += run.n * layout.pitch
         w += run.n
@@ -572,7 +572,7 @@ cdef void finish_block(const Tile* tile, const Layout* layout, Along* along, con
         for a in range(inner):
             target += at[a] * tile.y_stride[a]
             window = window_at(&tile.axis[a], at[a])
-            count *= window.count
+            count *= window.divisor
             empty |= window.taps == 0
         if layout.finished > inner:
             finish_axis(tile, layout, along, x, target, low[inner], count, empty)
