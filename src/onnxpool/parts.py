@@ -204,7 +204,10 @@ class Share(Part):
         Partial
             Partial result of the share, for `Plan.combine`.
         """
-        x = self._whole._checked(x, self.shape).astype(self._plan.dtype, copy=False)
+        import numpy as np
+
+        with np.errstate(all="ignore"):  # elements may be signalling NaNs
+            x = self._whole._checked(x, self.shape).astype(self._plan.dtype, copy=False)
         taps = math.prod(axis.size for axis in self._plan.axes)
         y = self._plan(x, *inputs, out=out, num_threads=num_threads)
         return Partial(self._whole._partial(x, y), taps)

@@ -86,3 +86,19 @@ def test_norms_of_kernels_that_reach_far_into_padding(dtype, kernel, last, chann
              for n, taps in zip((2, 5), kernel, strict=True)]
     expected = np.broadcast_to(np.sqrt(np.outer(*along)), y.shape)
     np.testing.assert_allclose(y.astype(float), expected, 1e-3 if dtype == "float16" else 1e-6)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["uint8", *FLOATS])
+def test_dilations(dtype, shape, last):
+    """Only the middle tap is inside. Others are so far that their distance in memory exceeds 64 bits."""
+    x = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    far = {"dilations": HUGE, "pads": HUGE}
+    y, indices = pooled(onnxpool.max_pool, x, last, False, 3, return_indices=True, **far)
+    assert np.array_equal(y, x)
+    assert np.array_equal(np.sort(indices, axis=None), np.arange(x.size))
+    assert np.array_equal(pooled(onnxpool.max_pool, x, last, False, 3, **far)[0], x)
+    if dtype != "uint8":
+        assert np.array_equal(pooled(onnxpool.average_pool, x, last, False, 3, **far)[0], x)
+        assert np.array_equal(pooled(onnxpool.lp_pool, x, last, False, 3, p=1, **far)[0], x)

@@ -1,5 +1,6 @@
 """Plans that measure themselves: all ways give the same bits, the fastest is used, and what was learned is data."""
 
+import gc
 import itertools
 import json
 import math
@@ -385,3 +386,17 @@ def test_bench_tunes(tmp_path, capsys, monkeypatch):
     assert command.main(["bench", str(path), "--tune", str(tmp_path / "none" / "w.json")]) == 2
     assert "no such directory" in capsys.readouterr().err
 
+
+
+def test_replaced_pools_are_bounded():
+    """Threads may still use pools that a plan has replaced, so they stay."""
+    x = np.ones((1, 40, 17, 17), np.float32)
+    plan = onnxpool.MaxPool(kernel_shape=3).plan(x.shape, x.dtype)
+    y = plan(x)
+    plan.tuned(seconds=1e-3, num_threads=1)
+    (key, way), = ways.learned.items()
+    before = sum(type(one).__name__ == "Pools" for one in gc.get_objects())
+    for turn in range(100):
+        ways.learned[key] = way._replace(room=[0.5, 2.0][turn % 2])
+        assert same_bits(plan.tuned(num_threads=1)(x), y)
+    assert sum(type(one).__name__ == "Pools" for one in gc.get_objects()) - before <= 40

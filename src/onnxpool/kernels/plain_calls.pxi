@@ -24,6 +24,7 @@ cdef extern from *:
 
 cdef enum:
     SCALARS = 4  # inputs of a quantised operator after X
+    MOST_RENEWALS = 32  # of a plan's pools
 
 
 cdef class Quantisation:
@@ -200,6 +201,7 @@ cdef class Pools(dict):
     """
     cdef PyObject* _plain
     cdef Pools _replaced  # the plan's pools before these, which calls of other threads may still be using
+    cdef int renewals     # how many there are of those
 
     def __dealloc__(self):
         Py_XDECREF(self._plain)
@@ -290,8 +292,11 @@ cdef class PlainCall:
         return self._call(x, inputs, out, num_threads) if results is None else results
 
     def _renew(self):
-        """Make pools anew in the next calls."""
+        """Make pools anew in the next calls, unless that has happened many times: replaced pools stay, too."""
         cdef Pools pools = Pools()
+        pools.renewals = (<Pools> onnxpool_known(place_of_pools(self))).renewals + 1
+        if pools.renewals > MOST_RENEWALS:
+            return
         Py_INCREF(pools)
         cdef PyObject* replaced = onnxpool_replace(place_of_pools(self), <PyObject*> pools)
         pools._replaced = <Pools> replaced

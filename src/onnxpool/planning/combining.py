@@ -1,5 +1,6 @@
 """Combining the partial results of shares into the result of the whole."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,13 @@ def ratio(a: Array, b: Array) -> Array:
     """a / b for 0 <= a <= b. Where b is 0 or infinite, it is 1 if a equals b, and otherwise 0."""
     plain = (b > 0) & np.isfinite(b)
     return np.where(plain, a / np.where(plain, b, 1), a == b)
+
+
+def scaled(a: Array, b: Array, error: float) -> Array:
+    """a * b, where this relative error alone does not exceed the largest number."""
+    product = a * b
+    fits = np.isfinite(a) & (a / 2 * b <= LARGEST / 2 * (1 + error))
+    return np.where(fits, np.minimum(product, LARGEST), product)
 
 
 def counted(mean: Array, count: Array) -> Array:
@@ -36,7 +44,7 @@ class Total:
     """
 
     def __init__(self, reduction: Reduction, taps: int, dtype: np.dtype[Any]) -> None:
-        self.reduction, self.taps, self.seen = reduction, taps, 0
+        self.reduction, self.taps, self.seen, self.shares = reduction, taps, 0, 0
         self.exact = (reduction.name == "mean" and dtype.kind in "biu"  # whether sums are integers
                       and integers.bits_of(dtype) + taps.bit_length() <= integers.EXACT)
         self.value: Array | None = None
@@ -46,6 +54,7 @@ class Total:
     def add(self, value: Array, taps: int) -> None:
         """Add the partial result of one share."""
         self.seen += taps
+        self.shares += 1
         reduction = self.reduction
         with np.errstate(all="ignore"):  # infinities and NaNs are results
             if reduction.name in MERGES or np.isinf(reduction.p):
@@ -86,6 +95,12 @@ class Total:
         self.value = self.value * ratio(self.scale, scale) ** p + ratio(value, scale) ** p
         self.scale = scale
 
+    @property
+    def error(self) -> float:
+        """The bound on the relative error of a norm, as `Plan.combine` states it."""
+        digits = 2 * math.log2(max(1, self.taps)) + 4 + self.shares
+        return float(digits * 2**-53 * max(1.0, 1 / self.reduction.p))
+
     def result(self, dtype: np.dtype[Any] | None = None) -> Array | None:
         """The result, by default in the dtype in which it was added up, or None without any share."""
         value = self.value
@@ -96,7 +111,7 @@ class Total:
             if value is not None and dtype is not None and dtype.kind in "iu" and self.reduction.name == "mean":
                 return integers.nearest(value, dtype)
             if value is not None and self.scale is not None:
-                value = self.scale * value ** (1 / self.reduction.p)
+                value = scaled(self.scale, value ** (1 / self.reduction.p), self.error)
             if value is not None and self.valid is not None:
                 if self.reduction.name == "mean":
                     most = np.where(np.isfinite(value), LARGEST, np.inf)
@@ -104,4 +119,6 @@ class Total:
                 value = np.where(self.valid, value, np.nan)
                 if dtype is None and self.reduction.name == "mean":
                     return counted(value, self.valid)
+            if value is not None and self.reduction.name not in MERGES:
+                value = np.where(np.isnan(value), np.nan, value)  # of the same bits, whatever the shares
             return value if value is None or dtype is None else value.astype(dtype)

@@ -98,8 +98,10 @@ class Request(NamedTuple):
 
 
 def picked(request: Request) -> tuple[slice | int, ...] | None:
-    """The index of the results in X, if every window has a single element that the reduction does not change."""
-    if request.reduction.name not in (*MERGES, "mean") or request.reduction.indexed or not request.windows:
+    """The index of the results in X, if every window has a single element that the reduction does not change. Means give
+    NaNs the same bits, so only those of integers are elements."""
+    exact = request.reduction.name in MERGES or (request.reduction.name == "mean" and request.dtype.kind in "biu")
+    if not exact or request.reduction.indexed or not request.windows:
         return None
     index: list[slice | int] = [slice(None)] * len(request.shape)
     for axis, windows in request.windows:

@@ -160,14 +160,14 @@ def taps_inside(axis: Axis) -> float:
 def slides(problem: Problem) -> bool:
     """Whether `direct` has a loop along rows of these windows, which may share columns."""
     *before, last = problem.axes
-    kernel, (begin, end), columns = last.kernel, last.pads, 0
+    kernel, columns = last.kernel, 0
     for axis in before:
         if axis.kernel > 3:
             return False
         columns += axis.kernel > 1
     return (1 <= columns <= 2 and (kernel, last.stride) in ((3, 1), (3, 2), (2, 2)) and last.dilation == 1
-            and begin < kernel and end < kernel and problem.lanes * problem.acc_bytes >= LEAST_SLIDING
-            and problem.reduction in FREQUENT)
+            and last.pads[0] < kernel and (last.out - 1) * last.stride - last.pads[0] < last.size
+            and problem.lanes * problem.acc_bytes >= LEAST_SLIDING and problem.reduction in FREQUENT)
 
 
 def direct_work(problem: Problem) -> Work:
@@ -295,8 +295,8 @@ def is_disjoint(problem: Problem) -> bool:
     last, lanes = problem.axes[-1], problem.lanes
     width, inside = problem.register // problem.acc_bytes, last.end - last.begin
     groups, picks = 1 if inside == last.out else 32 if lanes == 1 else 4, 6 if problem.register == 32 else 12
-    return (1 < last.stride <= 4 and last.kernel <= last.stride and not problem.planar and len(problem.axes) <= 3
-            and (lanes > 1 or last.stride != 3)
+    return (1 < last.stride <= 4 and last.kernel == last.span <= last.stride and not problem.planar
+            and len(problem.axes) <= 3 and (lanes > 1 or last.stride != 3)
             and (lanes == 1 or (2 * lanes <= width and last.kernel * (last.stride - 1) <= picks))
             and inside >= width // lanes * groups
             and problem.reduction in DISJOINT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 from numpy.lib.stride_tricks import sliding_window_view
 
+from .. import kernels
 from ..arrays import Array, dtype_name, native
 from ..attributes import shown
 from ..dtypes import DTYPES, MOMENTS
@@ -114,16 +115,15 @@ class Coordinate(NamedTuple):
         shape = tuple(windows[axis].out if axis in windows else size for axis, size in enumerate(data.shape))
         found = []
         for taken in product(*map(runs, windows.values())):
-            if all(run.taps for run in taken):
-                place, elements, step = [slice(None)] * data.ndim, [slice(None)] * data.ndim, [slice(None)] * data.ndim
-                for run, (axis, own) in zip(taken, windows.items(), strict=True):
-                    place[axis], step[axis] = slice(run.begin, run.end), slice(None, None, own.stride)
-                    last = run.first + (run.end - run.begin - 1) * own.stride + (run.taps - 1) * own.dilation
-                    elements[axis] = slice(run.first, last + 1)
-                    step.append(slice(None, None, own.dilation))
-                spans = [(run.taps - 1) * own.dilation + 1 for run, own in zip(taken, windows.values(), strict=True)]
-                view = sliding_window_view(data[tuple(elements)], spans, tuple(windows))[tuple(step)]
-                found.append((tuple(place), self.in_slabs(view, data.ndim)))
+            place, elements, step = [slice(None)] * data.ndim, [slice(None)] * data.ndim, [slice(None)] * data.ndim
+            for run, (axis, own) in zip(taken, windows.items(), strict=True):
+                place[axis], step[axis] = slice(run.begin, run.end), slice(None, None, own.stride)
+                last = run.first + (run.end - run.begin - 1) * own.stride + (run.taps - 1) * own.dilation
+                elements[axis] = slice(run.first, last + 1)
+                step.append(slice(None, None, own.dilation))
+            spans = [(run.taps - 1) * own.dilation + 1 for run, own in zip(taken, windows.values(), strict=True)]
+            view = sliding_window_view(data[tuple(elements)], spans, tuple(windows))[tuple(step)]
+            found.append((tuple(place), self.in_slabs(view, data.ndim)))
         dtype = np.result_type(*{value.dtype for _, value in found} or {data.dtype})
         if any(own.empty for own in windows.values()):
             dtype = missing_dtype(dtype)
@@ -193,9 +193,8 @@ class Taps(NamedTuple):
 
 def taps_of(axis: Axis) -> Taps:
     """The elements of all windows along an axis."""
-    begins = np.arange(axis.out) * axis.stride - axis.pads[0]
-    before, until = (np.clip(-((begins - limit) // axis.dilation), 0, axis.kernel) for limit in (0, axis.size))
-    return Taps(begins + before * axis.dilation, begins + (until - 1) * axis.dilation, np.maximum(until - before, 0))
+    first, number, _ = kernels.windows_of(axis, 0, axis.out)
+    return Taps(first, first + (number - 1) * axis.dilation, number)
 
 
 def means_of_moments(data: Any, call: Call, dims: Sequence[Hashable], skipna: bool,
@@ -241,10 +240,11 @@ class Run(NamedTuple):
 
 
 def runs(axis: Axis) -> list[Run]:
-    """All windows inside the array as one run, and each window at its border."""
-    borders = [(i, i + 1) for i in (*range(axis.begin), *range(axis.end, axis.out))]
-    inside = [(axis.begin, axis.end)] if axis.begin < axis.end else []
-    return [Run(begin, end, *axis.window(begin)[:2]) for begin, end in (*borders, *inside)]
+    """The windows that have elements: those inside the array as one run, and each at its border."""
+    first, number, _ = kernels.windows_of(axis, 0, axis.out)
+    begins = np.flatnonzero((np.diff(number, prepend=-1) != 0) | (np.diff(first, prepend=0) != axis.stride))
+    return [Run(begin, end, int(first[begin]), int(number[begin]))
+            for begin, end in pairwise([*begins.tolist(), axis.out]) if number[begin]]
 
 
 def missing_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -187,6 +187,13 @@ INLINE vec_t vec_empty(void) { return vec_fill(0); }
 INLINE vec_t vec_none(void) { return vec_fill(-0.0); } /* adding -0 does not even change a sum of negative zeros */
 #endif
 
+/* Results that are NaN have the same bits, whatever made them so. */
+#if defined(REDUCTION_norm) || defined(REDUCTION_double_mean) || defined(OF_DOUBLES)
+#define PLAIN_NANS plain_nans_double
+#else
+#define PLAIN_NANS plain_nans_float
+#endif
+
 /* ---- Means. */
 #if defined(REDUCTION_mean)
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return widen(x); }
@@ -198,9 +205,9 @@ INLINE void vec_store(elem_t *y, vec_t v) {
  * keeps NaNs, because the lower halves of theirs are zero. */
 INLINE vec_t vec_quotient(vec_t total, vec_t count, vec_t inverse) {
 #if defined(OF_DOUBLES)
-    return quotient_double(total, count, inverse);
+    return PLAIN_NANS(quotient_double(total, count, inverse));
 #else
-    return quotient_float(total, count, inverse);
+    return PLAIN_NANS(quotient_float(total, count, inverse));
 #endif
 }
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
@@ -209,7 +216,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 }
 INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule) {
     (void)rule;
-    vec_store(y, total / count);
+    vec_store(y, PLAIN_NANS(total / count));
 }
 
 /* ---- Means of the elements that are not NaN. What a NaN adds to a total is the identity, and its share of the count. */
@@ -221,7 +228,7 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)inverse;
     const pattern_t pads = (pattern_t){0} - (rule->counted == 0); /* all bits, if padding counts */
-    firsts_write(y, total / (counts_of(total) + (vec_t)((pattern_t)count & pads)), rule);
+    firsts_write(y, PLAIN_NANS(total / (counts_of(total) + (vec_t)((pattern_t)count & pads))), rule);
 }
 
 /* ---- Norms: sums of powers, in doubles, whose range they may leave. */
@@ -277,7 +284,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
         total = root_double(total);
     else if (rule->p != 1 && rule->p != -1)
         total = vec_roots(total, fabs(rule->p));
-    __extension__ const __auto_type elements = narrow_double(total);
+    __extension__ const __auto_type elements = narrow_double(PLAIN_NANS(total));
     memcpy(y, &elements, sizeof elements);
 }
 
@@ -389,7 +396,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     (void)inverse, (void)rule;
     const vec_t there = widen_to_double(y);
     const int64_v finite = ((int64_v)there & INT64_MAX) < (int64_v)vec_fill(__builtin_inf());
-    __extension__ const __auto_type elements = narrow_double(BLEND(vec_t, finite, there, total / count));
+    __extension__ const __auto_type elements = narrow_double(BLEND(vec_t, finite, there, PLAIN_NANS(total / count)));
     memcpy(y, &elements, sizeof elements);
 }
 
@@ -418,7 +425,7 @@ RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const R
         result = root(total.value + 0.0, total.exponent, fabs(rule->p)); /* no norm is -0 */
     else
         return; /* it is already a NaN */
-    const elem_t element = element_of(result);
+    const elem_t element = element_of(result == result ? result : __builtin_nan(""));
     memcpy(y, &element, sizeof element);
 }
 #endif

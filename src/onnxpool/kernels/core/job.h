@@ -36,6 +36,9 @@ typedef int64_t wide_int;
 /* The places from the first tap of a window to the last one. */
 static inline ptrdiff_t span_of(const Axis *a) { return (a->kernel - 1) * a->dilation + 1; }
 
+/* The places from one tap to the next. Taps that are further apart than the array is long are never both inside. */
+static inline ptrdiff_t gap_of(const Axis *a) { return a->dilation < a->size ? a->dilation : a->size; }
+
 /* The range of elements that windows [begin, end) may read. */
 static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t *low, ptrdiff_t *high) {
     const wide_int first = (wide_int)begin * a->stride - a->pad;
@@ -54,12 +57,13 @@ static __attribute__((noinline, unused)) void touching_of(const Axis *a, ptrdiff
                                                   ptrdiff_t *high) {
     *low = begin, *high = end;
     const wide_int before = (wide_int)a->pad - (wide_int)(a->kernel - 1) * a->dilation;
-    const uint64_t stride = (uint64_t)a->stride, behind = (uint64_t)a->pad + (uint64_t)a->size;
-    const uint64_t first = before > 0 ? ((uint64_t)before - 1) / stride + 1 : 0, last = behind ? (behind - 1) / stride : 0;
+    const wide_int behind = (wide_int)a->pad + a->size; /* of a part, all windows may lie behind the array */
+    const uint64_t stride = (uint64_t)a->stride, first = before > 0 ? ((uint64_t)before - 1) / stride + 1 : 0;
+    const uint64_t last = behind > 0 ? ((uint64_t)behind - 1) / stride + 1 : 0;
     if (first > (uint64_t)begin)
         *low = first < (uint64_t)end ? (ptrdiff_t)first : end;
     if (last < (uint64_t)end)
-        *high = (ptrdiff_t)last + 1 > *low ? (ptrdiff_t)last + 1 : *low;
+        *high = (ptrdiff_t)last > *low ? (ptrdiff_t)last : *low;
 }
 
 /* The number of taps less than a distance after the first one, in two widths. The wide one bisects, because

@@ -16,6 +16,7 @@ cdef extern from "job.h" nogil:
         Window window
 
     Py_ssize_t span_of(const Axis* axis) noexcept
+    Py_ssize_t gap_of(const Axis* axis) noexcept
     void elements_of(const Axis* axis, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t* low, Py_ssize_t* high) noexcept
     bint touch(const Axis* axis, Py_ssize_t begin, Py_ssize_t end) noexcept
     void touching_of(const Axis* axis, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t* low, Py_ssize_t* high) noexcept

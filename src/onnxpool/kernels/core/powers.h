@@ -101,6 +101,12 @@ static inline Wide wide_power(double x, double p) {
 /* An exponent for ldexp, clamped far beyond the range of a double. */
 static inline int bounded(int64_t exponent) { return exponent < -5000 ? -5000 : exponent > 5000 ? 5000 : (int)exponent; }
 
+/* value * 2^exponent of a root whose last digits are inexact. These alone do not exceed the largest double. */
+static inline double scaled_root(double value, int exponent) {
+    const double result = ldexp(value, exponent);
+    return isinf(result) && !isinf(ldexp(value * (1 - 8 * DBL_EPSILON), exponent)) ? DBL_MAX : result;
+}
+
 /* (value * 2^exponent) ** (1 / p) */
 RARE double root(double value, int64_t exponent, double p) {
     int shift = 0;
@@ -111,12 +117,12 @@ RARE double root(double value, int64_t exponent, double p) {
     if (p < SMALL_P) {
         /* A power of the fraction would underflow. The digits that a logarithm loses are those that the sum has lost. */
         const double both = ((double)exponent + log2(value)) / p, least = fmax(-5000, fmin(5000, floor(both)));
-        return ldexp(exp2(fmin(1, both - least)), (int)least);
+        return scaled_root(exp2(fmin(1, both - least)), (int)least);
     }
     /* The exponent is divided separately and exactly, so that exp2 only sees its remainder, which is about p. */
     const int64_t whole = (int64_t)floor(exponent / p);
     const double rest = fma(-(double)whole, p - floor(p), (double)(exponent - whole * (int64_t)floor(p)));
-    return ldexp(pow(value, 1 / p) * exp2(rest / p), bounded(whole));
+    return scaled_root(pow(value, 1 / p) * exp2(rest / p), bounded(whole));
 }
 
 static inline double norm(double total, double p) {

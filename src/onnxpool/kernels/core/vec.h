@@ -629,6 +629,28 @@ INLINE double_v quotient_double(double_v total, double_v count, double_v inverse
     return total / count;
 #endif
 }
+/* A NaN becomes the positive quiet one without payload. Operands, their order and the processor decide which NaN an
+ * operation returns, and compilers choose the order. */
+INLINE float_v plain_nans_float(float_v v) {
+    const float_v nan = (float_v){0} + __builtin_nanf("");
+#if defined(__AVX512F__)
+    return (float_v)_mm512_mask_mov_ps((__m512)v, _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_UNORD_Q), (__m512)nan);
+#elif defined(__AVX2__)
+    return (float_v)_mm256_blendv_ps((__m256)v, (__m256)nan, (__m256)(v != v));
+#else
+    return BLEND(float_v, v != v, nan, v);
+#endif
+}
+INLINE double_v plain_nans_double(double_v v) {
+    const double_v nan = (double_v){0} + __builtin_nan("");
+#if defined(__AVX512F__)
+    return (double_v)_mm512_mask_mov_pd((__m512d)v, _mm512_cmp_pd_mask((__m512d)v, (__m512d)v, _CMP_UNORD_Q), (__m512d)nan);
+#elif defined(__AVX2__)
+    return (double_v)_mm256_blendv_pd((__m256d)v, (__m256d)nan, (__m256d)(v != v));
+#else
+    return BLEND(double_v, v != v, nan, v);
+#endif
+}
 INLINE double_v root_double(double_v x) {
 #if defined(__AVX512F__)
     return (double_v)_mm512_sqrt_pd((__m512d)x);

@@ -6,7 +6,7 @@ innermost loop in every layout. If channels are not adjacent, rows are gathered,
 computed in double and rounded once.
 """
 from cython.parallel cimport prange, threadid
-from libc.math cimport INFINITY, ceil, fabs, floor, round
+from libc.math cimport INFINITY, NAN, ceil, fabs, floor, round
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -323,11 +323,22 @@ cdef void corner_bins(real_t* unused, const Regions* job, const char* plane, Py_
                             i == rows.first[b] and k == columns.first[c])
 
 
+cdef inline void set_plain_nans(real_t* values, Py_ssize_t n) noexcept nogil:
+    """Give NaNs that computations returned the same bits."""
+    cdef Py_ssize_t j
+    for j in range(n):
+        values[j] = values[j] if values[j] == values[j] else <real_t> NAN
+
+
 cdef const char* narrowed(real_t* unused, const Regions* job, Scratch* scratch, Py_ssize_t n) noexcept nogil:
     """Convert the row of bins to values. Averages of floats are doubles up to here; 16-bit results are rounded once."""
-    cdef const double* sums = <const double*> scratch.out
+    cdef double* sums = <double*> scratch.out
     cdef float* values = <float*> scratch.values
     cdef Py_ssize_t j
+    if job.kind == ALIGN_AVG:
+        set_plain_nans(sums, n)
+    elif job.kind == ALIGN_MAX:
+        set_plain_nans(<real_t*> scratch.out, n)
     if sizeof(real_t) == sizeof(double) or job.kind != ALIGN_AVG:
         return scratch.out
     if job.y.half:

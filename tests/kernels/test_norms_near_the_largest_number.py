@@ -1,0 +1,47 @@
+"""Norms that a float can hold are finite, although rounding a root or a product up would exceed the largest float."""
+
+import math
+
+import numpy as np
+import pytest
+
+import onnxpool
+
+LARGEST = np.finfo(np.float64).max
+POWERS = [1, 1.5, 2, 2.5, 3, 4, 5, 7, 30, 0.5, 0.01, 1000]
+
+
+def equal_elements(taps: int, p: float, digits: int) -> np.ndarray:
+    """Elements whose norm is the largest number, less a few times 2^-53 of it."""
+    return np.full(taps, LARGEST * (1 - digits * 2**-53) / taps**(1 / p))
+
+
+@pytest.mark.parametrize("p", POWERS)
+@pytest.mark.parametrize("taps", [1, 2, 4, 7, 64])
+def test_norms_that_fit(taps, p):
+    x = equal_elements(taps, p, 8 + 8 * math.ceil(math.log2(taps) / min(1, p)))
+    if not x.all():
+        return
+    opset = 22 if p == int(p) else 1
+    operator = onnxpool.GlobalLpPool(axes=0, p=p, opset=opset) if opset == 22 else onnxpool.GlobalLpPool(p=p, opset=1)
+    x = x if opset == 22 else x.reshape(1, 1, taps)
+    plan = operator.plan(x.shape, x.dtype)
+    assert np.isfinite(plan(x)).all()
+    for shares in range(2, taps + 1):
+        total = plan.combine(share(x[share.inputs]) for share in plan.partials(n=shares))
+        assert np.isfinite(total).all(), shares
+
+
+def test_halves_of_the_largest_number():
+    x = np.full(4, LARGEST / 2)
+    plan = onnxpool.GlobalLpPool(axes=0, keepdims=False, p=2).plan(x.shape, x.dtype)
+    shares = [share(x[share.inputs]) for share in plan.partials(n=2)]
+    assert plan(x) == plan.combine(shares) == LARGEST
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 7])
+def test_norms_that_do_not_fit(p):
+    x = np.full(4, LARGEST / 4**(1 / p) * (1 + 1e-12))
+    plan = onnxpool.GlobalLpPool(axes=0, keepdims=False, p=p).plan(x.shape, x.dtype)
+    assert plan(x) == math.inf
+    assert plan.combine(share(x[share.inputs]) for share in plan.partials(n=2)) == math.inf
