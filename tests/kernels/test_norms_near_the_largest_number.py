@@ -45,3 +45,18 @@ def test_norms_that_do_not_fit(p):
     plan = onnxpool.GlobalLpPool(axes=0, keepdims=False, p=p).plan(x.shape, x.dtype)
     assert plan(x) == math.inf
     assert plan.combine(share(x[share.inputs]) for share in plan.partials(n=2)) == math.inf
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 7])
+def test_exact_norms_that_fit(p):
+    """Unequal elements whose exact norm is next to the largest number."""
+    rng = np.random.default_rng(0)
+    fitting = 0
+    for taps in range(1, 70):
+        for digits in range(-2, 4):
+            x = np.full(taps, LARGEST * (1 - digits * 2**-53 if digits > 0 else 1) / taps**(1 / p))
+            x[:rng.integers(1, taps + 1)] = np.nextafter(x[0], 0)
+            if sum(int(value)**p for value in x.tolist()) <= int(LARGEST)**p:
+                fitting += 1
+                assert np.isfinite(onnxpool.GlobalLpPool(axes=0, keepdims=False, p=p)(x)), (taps, digits)
+    assert fitting > 100

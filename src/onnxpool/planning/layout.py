@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import kernels
-from ..arrays import dtype_name
+from ..arrays import Array, dtype_name
 from ..constants import CACHE_LINE, FEW
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
@@ -124,7 +123,7 @@ def valid_of(request: Request, name: str) -> Valid:
     return Valid(*[int(np.array(count, held).view(f"u{held.itemsize}")) for count in counts])
 
 
-def memory_order(x: NDArray[Any], channel: int) -> tuple[int, ...] | None:
+def memory_order(x: Array, channel: int) -> tuple[int, ...] | None:
     """
     The axes of a result in memory order, slowest first: channels are where x has them, and other axes keep their order.
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from ..constants import FULL_ROW
 from ..dtypes import MOMENTS
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
-from ..explain import Explanation, axis_lines, explain, looks_coloured
 from ..parts import Limit, Partial, grid
 from ..places import row_major
 from ..windows import Axis, ceil_div
@@ -22,6 +21,9 @@ from . import steps as table
 from .combining import Total, counted
 from .cutting import Cuttable
 from .request import MERGES, Reduction, Request, picked
+
+if TYPE_CHECKING:
+    from ..explain import Explanation
 
 INDEX = np.dtype(np.int64)
 OVERLAP_WORK: Any = 1000  # of the search for elements that two results share; harder cases are refused
@@ -60,8 +62,10 @@ class Reducing(Cuttable):
 
     __slots__ = ()
 
-    def explain(self, *inputs: Any) -> Explanation:
+    def explain(self, *inputs: Any) -> "Explanation":
         """As `Plan.explain` describes, with form and route."""
+        from ..explain import explain
+
         dtypes = self.dtype.name, self.result_dtype.name
         return explain(self.label, dtypes, self.shape, self.output_shape, self._geometry(),
                        axes=list(zip(self._places(), self.axes, strict=True)), divided=self._divided,
@@ -73,6 +77,8 @@ class Reducing(Cuttable):
 
     def _geometry(self) -> list[str]:
         """The windows in words."""
+        from ..explain import axis_lines
+
         lines = [] if self.axes else ["no spatial axis: every element is a window"]
         for axis, place in zip(self.axes, self._places(), strict=True):
             lines += axis_lines(axis, place, divided=self._divided)
@@ -242,6 +248,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
         return (self._wide or self)._row_major_pool().setup.form.to_dict()
 
     def _geometry(self) -> list[str]:
+        from ..explain import looks_coloured
+
         lines = super()._geometry()
         if self.request.channel == 1 and looks_coloured(self.shape):
             lines.append("  if this axis holds colours, name the pooled ones: axes=(0, 1)")
