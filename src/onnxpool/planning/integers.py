@@ -129,6 +129,13 @@ def means(parts: list[Array], bits: int, divisors: Sequence[Array], result: np.d
     return y
 
 
+def divides_once(held: Request, request: Request) -> bool:
+    """Whether the quotients of floats are the means of any elements, rounded once."""
+    bits = EXACT - largest_divisor(held.axes).bit_length()
+    short = held.dtype == FLOAT32 or (request.result_dtype == FLOAT64 and bits_of(request.dtype) <= bits)
+    return short and not has_huge_divisors(request.axes)
+
+
 def window_means(x: Array, mean: Callable[[Array], Array], held: Request, request: Request,
                  ranges: Sequence[slice]) -> Array:
     """
@@ -144,14 +151,14 @@ def window_means(x: Array, mean: Callable[[Array], Array], held: Request, reques
     ranges : sequence of slice
         The results that `mean` returns.
     """
-    dtype, result, own = held.dtype, request.result_dtype, divisors_of(held, ranges)
-    counts = math.prod(own, start=np.ones((), np.int64))
+    dtype, result = held.dtype, request.result_dtype
+    if divides_once(held, request):
+        return mean(x.astype(dtype))
+    counts = math.prod(divisors_of(held, ranges), start=np.ones((), np.int64))
     bits = EXACT - int(counts.max(initial=1)).bit_length()
-    if not has_huge_divisors(request.axes):
-        if dtype == FLOAT32 or (result == FLOAT64 and magnitude_bits(x) <= bits):  # these quotients are rounded once
-            return mean(x.astype(dtype))
-        if result.kind in "iu" and magnitude_bits(x) <= bits:
-            return np.where(counts, np.rint(mean(x.astype(dtype))), 0).astype(result)
+    if magnitude_bits(x) <= bits and result != FLOAT32 and not has_huge_divisors(request.axes):
+        y = mean(x.astype(dtype))
+        return y if result == FLOAT64 else np.where(counts, np.rint(y), 0).astype(result)
 
     def sums(piece: Piece) -> Array:
         total: Array = np.rint(np.where(counts, mean(piece(x).astype(dtype)), 0) * counts)

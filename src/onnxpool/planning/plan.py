@@ -456,7 +456,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if self._by_numpy:
             y[...] = integers.whole_means(x, self.request.pooled, self.request.keepdims, y.dtype)
             return
-        for part in wide._parts(Limit(None, CONVERTED, strict=False)):
+        quick = x.dtype.kind not in "biu" or integers.divides_once(wide.request, self.request)
+        for part in wide._parts(Limit(None, CONVERTED if quick else CONVERTED >> 2, strict=False)):
             mean, elements = partial(part, num_threads=team), x[part.inputs]
             if x.dtype.kind in "biu":
                 y[part.outputs] = integers.window_means(elements, mean, wide.request, self.request, part.outputs)

@@ -98,8 +98,9 @@ class Request(NamedTuple):
 
 
 def picked(request: Request) -> tuple[slice | int, ...] | None:
-    """The index of the results in X, if every window has a single element that the reduction does not change. Means give
-    NaNs the same bits, so only those of integers are elements."""
+    """The index of the results in X, if every window has a single element that the reduction does not change.
+
+    Means of floats are computed, because they give NaNs the same bits."""
     exact = request.reduction.name in MERGES or (request.reduction.name == "mean" and request.dtype.kind in "biu")
     if not exact or request.reduction.indexed or not request.windows:
         return None

@@ -242,9 +242,12 @@ class Run(NamedTuple):
 def runs(axis: Axis) -> list[Run]:
     """The windows that have elements: those inside the array as one run, and each at its border."""
     first, number, _ = kernels.windows_of(axis, 0, axis.out)
-    begins = np.flatnonzero((np.diff(number, prepend=-1) != 0) | (np.diff(first, prepend=0) != axis.stride))
-    return [Run(begin, end, int(first[begin]), int(number[begin]))
-            for begin, end in pairwise([*begins.tolist(), axis.out]) if number[begin]]
+    windows = np.flatnonzero(number)
+    first, number = first[windows], number[windows]
+    steps = np.stack([np.diff(windows) - 1, np.diff(first) - axis.stride, np.diff(number)])
+    cuts = [0, *(np.flatnonzero(steps.any(axis=0)) + 1).tolist(), len(windows)] if len(windows) else []
+    return [Run(int(windows[begin]), int(windows[end - 1]) + 1, int(first[begin]), int(number[begin]))
+            for begin, end in pairwise(cuts)]
 
 
 def missing_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
