@@ -129,11 +129,11 @@ def means(parts: list[Array], bits: int, divisors: Sequence[Array], result: np.d
     return y
 
 
-def divides_once(held: Request, request: Request) -> bool:
-    """Whether the quotients of floats are the means of any elements, rounded once."""
+def adds_pieces(held: Request, request: Request) -> bool:
+    """Whether exact sums are divided, perhaps of pieces, because quotients of floats do not determine all means."""
     bits = EXACT - largest_divisor(held.axes).bit_length()
-    short = held.dtype == FLOAT32 or (request.result_dtype == FLOAT64 and bits_of(request.dtype) <= bits)
-    return short and not has_huge_divisors(request.axes)
+    short = held.dtype == FLOAT32 or (request.result_dtype != FLOAT32 and bits_of(request.dtype) <= bits)
+    return not short or has_huge_divisors(request.axes)
 
 
 def window_means(x: Array, mean: Callable[[Array], Array], held: Request, request: Request,
@@ -152,7 +152,7 @@ def window_means(x: Array, mean: Callable[[Array], Array], held: Request, reques
         The results that `mean` returns.
     """
     dtype, result = held.dtype, request.result_dtype
-    if divides_once(held, request):
+    if result.kind == "f" and not adds_pieces(held, request):  # these quotients are rounded once
         return mean(x.astype(dtype))
     counts = math.prod(divisors_of(held, ranges), start=np.ones((), np.int64))
     bits = EXACT - int(counts.max(initial=1)).bit_length()

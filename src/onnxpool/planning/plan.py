@@ -456,8 +456,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if self._by_numpy:
             y[...] = integers.whole_means(x, self.request.pooled, self.request.keepdims, y.dtype)
             return
-        quick = x.dtype.kind not in "biu" or integers.divides_once(wide.request, self.request)
-        for part in wide._parts(Limit(None, CONVERTED if quick else CONVERTED >> 2, strict=False)):
+        adds_pieces = x.dtype.kind in "biu" and integers.adds_pieces(wide.request, self.request)
+        for part in wide._parts(Limit(None, CONVERTED >> 2 if adds_pieces else CONVERTED, strict=False)):
             mean, elements = partial(part, num_threads=team), x[part.inputs]
             if x.dtype.kind in "biu":
                 y[part.outputs] = integers.window_means(elements, mean, wide.request, self.request, part.outputs)

@@ -75,23 +75,23 @@ cdef inline bint between_floats(double value) noexcept nogil:
 
 
 cdef inline bint divided(result_t* y, int64_t total, int64_t count) noexcept nogil:
-    """Divide numbers that are doubles, unless their quotient as a double does not determine the result."""
-    cdef double near = <double> total / <double> count
+    """Divide numbers of 64 bits, unless their quotient as an integer or a double does not determine the result."""
+    cdef double near
     cdef int64_t whole, rest
-    if result_t is double:
-        y[0] = near
-    elif result_t is float:
-        y[0] = <float> near
-        return not between_floats(near)
+    if result_t is float or result_t is double:
+        if not (-EXACT <= total <= EXACT and count <= EXACT):
+            return False
+        near = <double> total / <double> count
+        y[0] = <result_t> near
+        return result_t is double or not between_floats(near)
     else:
         whole, rest = total // count, total % count  # as C divides
-        rest += rest
-        if rest > count or (rest == count and whole & 1):
+        if rest > count - rest or (rest == count - rest and whole & 1):
             whole += 1
-        elif -rest > count or (-rest == count and whole & 1):
+        elif -rest > count + rest or (-rest == count + rest and whole & 1):
             whole -= 1
         y[0] = <result_t> whole
-    return True
+        return True
 
 
 cdef void set_mean(result_t* y, const Means* means, Py_ssize_t i) noexcept nogil:
@@ -111,8 +111,7 @@ cdef void set_mean(result_t* y, const Means* means, Py_ssize_t i) noexcept nogil
     if high == 0 and low == 0:
         y[0] = 0
         return
-    if (means.factors == 1 and count <= EXACT and total.high == value >> 63 and -EXACT <= value <= EXACT
-            and divided(y, value, count)):
+    if means.factors == 1 and total.high == value >> 63 and divided(y, value, count):
         return
     if total.high < 0:
         low = 0 - low
