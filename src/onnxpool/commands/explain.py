@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from .. import PoolError, PoolTypeError, __version__
+from .. import PoolError, __version__
 from ..attributes import Choice
 from ..base import registry
+from ..errors import printable
 from ..explain import Explanation
 from ..hints import likely
 from ..schemas import ALL_SCHEMAS
 from . import OK
 from .operators import is_path, operator_of, unknown
-from .text import items, json_text, sizes
+from .text import items, json_text, print_lines, sizes
 
-MISTAKES: tuple[type[Exception], ...] = (PoolError, PoolTypeError)
 SHORTEST = 4  # minimum letters of a dtype name whose case is ignored; it matters in shorter codes, such as B and b
 OF_PLANS = ("shape", "dtype")  # arguments of plans, not of operators
 WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
@@ -78,7 +78,7 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
 
 def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]:
     """For each pooling node of a model: its name, its plan, and the reason if there is no plan."""
-    from ..onnx.protos import InputError, ModelError, load, title
+    from ..onnx.protos import InputError, load, title
     from ..onnx.survey import survey
     from .options import SHAPE, read_shapes
 
@@ -90,9 +90,7 @@ def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]
         return [(title(site.node), None if site.plan is None else site.plan.explain(), site.error or site.unknown)
                 for site in sites]
     except InputError as error:
-        raise PoolError(f"{error}; give {SHAPE}") from error
-    except ModelError as error:
-        raise PoolError(str(error)) from error
+        raise InputError(f"{error}; give {SHAPE}") from error
 
 
 def draw(plan: Explanation, args: argparse.Namespace) -> None:
@@ -122,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     if operator is not None:
         plan = pool(operator, args)
         draw(plan, args)
-        print(json_text(plan.to_dict()) if args.json else plan)
+        print_lines(*[json_text(plan.to_dict())] if args.json else plan.splitlines())
         return OK
     if not is_path(args.what):
         raise unknown(args.what, "neither a pooling operator nor a file",
@@ -135,10 +133,10 @@ def run(args: argparse.Namespace) -> int:
                             f"an operator and its attributes", attribute="what", value=args.what)
         draw(drawn[0], args)
     if args.json:
-        print(json_text({"model": args.what, "onnxpool": __version__, "nodes": [
+        print_lines(json_text({"model": args.what, "onnxpool": __version__, "nodes": [
             {"name": name, **({"unknown": reason} if plan is None else plan.to_dict())} for name, plan, reason in found
         ]}))
         return OK
     for name, node_plan, reason in found:
-        print(f"{name}: {reason if node_plan is None else node_plan}")
+        print_lines(*f"{printable(name)}: {reason if node_plan is None else node_plan}".splitlines())
     return OK
