@@ -6,25 +6,28 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from .. import PoolError, __version__
+from .. import PoolError, PoolTypeError, __version__
+from ..arrays import dtype_of
 from ..attributes import Choice
 from ..base import registry
+from ..dtypes import DTYPES
 from ..errors import printable
 from ..explain import Explanation
 from ..hints import likely
 from ..schemas import ALL_SCHEMAS
 from . import OK
+from .arguments import RESULT_DTYPE
 from .operators import is_path, operator_of, unknown
 from .text import items, json_text, print_lines, sizes
 
-SHORTEST = 4  # minimum letters of a dtype name whose case is ignored; it matters in shorter codes, such as B and b
+SHORTEST = 4  # letters of a dtype name whose case is ignored; it matters in codes, such as B and b or M8[s] and m8[s]
 OF_PLANS = ("shape", "dtype")  # arguments of plans, not of operators
 WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
 
 
 def number_of(text: str) -> Any:
-    """An integer, a float, or the text if it is neither."""
-    for kind in (int, float):
+    """An integer, a float, or the text if it is neither, or has more digits than Python reads as an integer."""
+    for kind in (int, *(() if text.strip("-+ ").isdecimal() else (float,))):
         with suppress(ValueError):
             return kind(text)
     return text
@@ -39,6 +42,18 @@ def value_of(operator: str, name: str, text: str) -> Any:
         return words[text.lower()]
     listed = items(text)
     return number_of(text) if listed is None else tuple(map(number_of, listed))
+
+
+def dtype_named(label: str, text: str) -> Any:
+    """The dtype of a name as NumPy reads it, or else in lower case."""
+    for spelling in (text, text.lower()) if text.isalnum() and len(text) >= SHORTEST else (text,):
+        try:
+            return dtype_of(label, spelling)
+        except PoolTypeError:
+            if spelling in DTYPES:  # ml_dtypes is not installed
+                raise
+    raise PoolTypeError(f"{label}: dtype must be a NumPy dtype, got {text!r}; give one of {', '.join(DTYPES)}, or a "
+                        f"code such as f4, >i2 or M8[s]", label, "dtype", value=text)
 
 
 def named(items: Iterable[str]) -> Iterable[tuple[str, str]]:
@@ -61,7 +76,13 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
             raise PoolError(f"{operator}: there is no argument {name}; give {near}", operator, name, value=text)
         if name in given:
             raise PoolError(f"{operator}: {name} is given twice; give it once", operator, name, value=text)
-        given[name] = value_of(operator, name, text)
+        given[name] = text if name == RESULT_DTYPE else value_of(operator, name, text)
+    result = given.pop(RESULT_DTYPE, "none")
+    if result.lower() != "none":
+        if "dtype" not in (cls.__init__.__kwdefaults__ or ()):
+            raise PoolError(f"{operator}: there is no argument {RESULT_DTYPE}, as only means have one; leave it out",
+                            operator, RESULT_DTYPE, value=result)
+        given["dtype"] = dtype_named(operator, result)
     made = cls(**given)
     if len(args.shape) != 1:
         raise PoolError(f"{operator}: give the shape of X once, as --shape 1,64,112,112", operator, "shape")
@@ -72,8 +93,7 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
         shape = None
     if shape is None or name.lower() not in ("", ALL_SCHEMAS[operator].inputs[0].lower()):
         raise PoolError(f"--shape {args.shape[0]}: give --shape 1,64,112,112", operator, "shape")
-    dtype = args.dtype or "float32"
-    return made.plan(shape, dtype.lower() if len(dtype) >= SHORTEST else dtype).explain()
+    return made.plan(shape, dtype_named(made.label, "float32" if args.dtype is None else args.dtype)).explain()
 
 
 def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]:
