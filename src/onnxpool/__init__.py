@@ -65,8 +65,8 @@ def _load_wisdom() -> None:
     """Load the wisdom that the environment names."""
     import os
 
-    path = os.environ.get("ONNXPOOL_WISDOM")
-    if path:
+    path = os.environ.get("ONNXPOOL_WISDOM", "")
+    if path.strip():
         from .tuning import load_file
 
         load_file(path)

@@ -3,11 +3,16 @@
 import importlib
 import os
 import sys
+import traceback
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from .commands import CANNOT, INTERRUPTED, UNREAD
 from .commands.arguments import read
+from .commands.text import print_lines
+from .errors import Refusal
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,20 +36,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # names in a model can contain any character
     try:
-        try:
-            return run(argv)
-        finally:  # also after a text of --help
-            sys.stdout.flush()
+        with warnings.catch_warnings():
+            warnings.showwarning = show_warning
+            try:
+                return run(argv)
+            finally:  # also after a text of --help
+                sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has left
         silence()
         return UNREAD
     except OSError as error:
         silence()
-        return refuse(f"cannot write the output: {error.strerror}")
+        return refuse(f"cannot write the output: {error.strerror or error}")
     except MemoryError:
         return refuse("there is not enough memory")
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as error:  # no user can correct it, so its traceback is for a report
+        print_lines(*"".join(traceback.format_exception(error)).splitlines(), file=sys.stderr)
+        return refuse(f"internal error: {type(error).__name__}: {error}; please report it with the lines above")
 
 
 def run(argv: Sequence[str] | None) -> int:
@@ -57,14 +67,20 @@ def run(argv: Sequence[str] | None) -> int:
     try:
         status: int = command.run(args)
         return status
-    except command.MISTAKES as error:
+    except Refusal as error:
         return refuse(str(error))
 
 
 def refuse(reason: str) -> int:
     """Print on one line why the command failed."""
-    print(f"onnxpool: {' '.join(reason.splitlines())}", file=sys.stderr)
+    with suppress(OSError, ValueError):  # of a reader that has left
+        print_lines(f"onnxpool: {reason}", file=sys.stderr)
     return CANNOT
+
+
+def show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print a warning of a package on one line."""
+    print_lines(f"onnxpool: {category.__name__}: {message}", file=sys.stderr)
 
 
 def silence() -> None:

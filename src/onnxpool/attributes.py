@@ -17,9 +17,24 @@ SIDES = {"kernel_shape": 1, "pooled_shape": 1, "strides": 1, "dilations": 1, "pa
 MOST_SHOWN = 200  # characters of a value that messages quote
 
 
+OTHERS = (bool, np.bool_, np.timedelta64)  # which Python or NumPy count as integers
+
+
 def is_integer(value: object) -> bool:
     """Whether a value is an integer. A bool does not count as one."""
-    return type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)))
+    return type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, OTHERS))
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number, which NumPy's scalars of dtypes from other packages, such as bfloat16, are."""
+    if isinstance(value, OTHERS):
+        return False
+    return isinstance(value, numbers.Real) or (isinstance(value, np.generic) and value.dtype.isbuiltin == 2)
+
+
+def scalar(value: Any) -> Any:
+    """The element of an array without axes, and any other value as it is."""
+    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 def shown(value: object) -> str:
@@ -33,6 +48,8 @@ def shown(value: object) -> str:
 
 def integer(where: Place, value: Any, minimum: int) -> int:
     """A value as an int, if it is an integer in [minimum, 2^63 - 1]."""
+    if type(value) is not int:  # most are, and calls come here
+        value = scalar(value)
     if not is_integer(value):
         raise PoolTypeError(f"{where} must be an integer, got {shown(value)} of type {type(value).__name__}; "
                             f"give an int of at least {minimum}", *where.names, value=value)
@@ -41,6 +58,30 @@ def integer(where: Place, value: Any, minimum: int) -> int:
         raise PoolError(f"{where} must be in [{minimum}, 2^63 - 1], got {shown(value)}; give {way}", *where.names,
                         value=value)
     return int(value)
+
+
+def as_float(value: Any) -> float:
+    """A real number as a float, or infinity for one of either sign whose magnitude no float has."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def positive(where: Place, value: Any, limit: float, such: float) -> float:
+    """A value as a float, if it is a real number above 0 and at most `limit`. Only float infinity is infinite."""
+    value = scalar(value)
+    way = f"give a float above 0, such as {such}"
+    if not is_real(value):
+        raise PoolTypeError(f"{where} must be a float, got {shown(value)} of type {type(value).__name__}; {way}",
+                            *where.names, value=value)
+    number = as_float(value)
+    if not isinstance(value, float) and value != math.inf:
+        limit = min(limit, sys.float_info.max)
+    if not 0 < number <= limit:
+        most = f" and at most {limit:.8g}" if limit < math.inf else ""
+        raise PoolError(f"{where} must be above 0{most}, got {shown(value)}; {way}", *where.names, value=value)
+    return number
 
 
 class Attribute:
@@ -89,6 +130,7 @@ class Ints(Attribute):
 
     def check(self, where: Place, value: Any) -> int | tuple[int, ...]:
         """The integers as an int or a tuple."""
+        value = scalar(value)
         if is_integer(value):
             return integer(where, value, self.minimum)
         if isinstance(value, np.ndarray) and value.ndim == 1:
@@ -144,6 +186,7 @@ class Flag(Attribute):
         """The value as an int."""
         *others, last = self.values
         known = f"{', '.join(map(str, others))} or {last}"
+        value = scalar(value)
         if not is_integer(value) and not isinstance(value, (bool, np.bool_)):
             raise PoolTypeError(f"{where} must be {known}, got {shown(value)} of type {type(value).__name__}; "
                                 f"give {known}", *where.names, value=value)
@@ -179,19 +222,7 @@ class Float(Attribute):
 
     def check(self, where: Place, value: Any) -> float:
         """The value as a float."""
-        if not isinstance(value, (float, np.floating)) and not is_integer(value):
-            raise PoolTypeError(f"{where} must be a float, got {shown(value)} of type {type(value).__name__}; "
-                                f"give a float above 0, such as {self.default}", *where.names, value=value)
-        try:
-            number = float(value)
-        except OverflowError:  # an integer beyond the limit, of either sign
-            number = math.inf
-        limit = min(self.limit, sys.float_info.max) if is_integer(value) else self.limit
-        if not 0 < number <= limit:
-            most = f" and at most {limit:.8g}" if limit < math.inf else ""
-            raise PoolError(f"{where} must be above 0{most}, got {shown(value)}; give a float above 0, such as "
-                            f"{self.default}", *where.names, value=value)
-        return number
+        return positive(where, value, self.limit, self.default)
 
 
 class Choice(Attribute):

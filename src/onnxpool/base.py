@@ -14,6 +14,7 @@ import numpy as np
 from . import schemas, windows
 from .arrays import as_array, dtype_name, dtype_of, native
 from .attributes import Axes, Flag, integer
+from .constants import MOST_AXES
 from .errors import Place, PoolError, PoolTypeError
 from .frozen import Frozen
 from .hints import hinted
@@ -177,6 +178,9 @@ class Operator(Frozen):
             raise PoolTypeError(f"{self.label}: shape must be a sequence of integers, got {shape!r} of type "
                                 f"{type(shape).__name__}; give the shape of X, such as (1, 3, 224, 224)",
                                 self.label, "shape", value=shape) from None
+        if len(sizes) > MOST_AXES:
+            raise PoolError(f"{self.label}: X has {len(sizes)} axes, but no array has more than {MOST_AXES}; give "
+                            f"fewer", self.label, "shape", value=len(sizes))
         return tuple(integer(Place(self.label, "shape", i), size, 0) for i, size in enumerate(sizes))
 
     def _check_rank(self, shape: tuple[int, ...]) -> None:

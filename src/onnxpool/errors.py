@@ -1,11 +1,26 @@
-"""The exceptions that onnxpool raises."""
+"""The exceptions that onnxpool raises, and how messages show text of unknown origin."""
 
+import re
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
+LOGGED = re.compile(r"##(?=\w*\[)")  # GitHub Actions and Azure Pipelines obey ##[...] and ##vso[...] anywhere in a line
+
+
+def printable(text: str) -> str:
+    """
+    Text that may be hostile, such as a name in a model, as messages and terminals can show it.
+
+    Control characters, line breaks, invisible and bidirectional characters, and lone surrogates become escapes, as in
+    `repr`. So does the second character of ``##[``, which build servers take for the beginning of a command.
+    """
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+    return LOGGED.sub(r"#\\x23", text)
+
 
 class Refusal(Exception):  # noqa: N818
-    """Base of errors, with the subject of the error as fields."""
+    """Base of errors, with the subject of the error as fields. The message is a single line."""
 
     operator: str | None
     attribute: str | None
@@ -14,7 +29,7 @@ class Refusal(Exception):  # noqa: N818
 
     def __init__(self, message: str = "", operator: str | None = None, attribute: str | None = None, *,
                  axis: int | None = None, value: Any = None) -> None:
-        super().__init__(message)
+        super().__init__(printable(message))
         self.operator = operator.partition("-")[0] if operator else None  # without the version of a label
         self.attribute = attribute
         self.axis = axis

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from .arrays import as_array, native
-from .errors import PoolError, PoolTypeError
+from .attributes import positive
+from .errors import Place, PoolError, PoolTypeError
 from .frozen import Frozen
 
 if TYPE_CHECKING:
@@ -334,15 +335,10 @@ class Plan(Frozen):
         >>> np.array_equal(plan.tuned(seconds=0.01)(x), y)
         True
         """
-        import math
+        import sys
 
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-            raise PoolTypeError(f"{self.label}: seconds must be a number, got {seconds!r}; give 0.1", self.label,
-                                "seconds", value=seconds)
-        if not 0 < seconds < math.inf:
-            raise PoolError(f"{self.label}: seconds={seconds} must be finite and above 0; give 0.1", self.label,
-                            "seconds", value=seconds)
-        return self._tuned(x, seconds, num_threads)
+        limit = positive(Place(self.label, "seconds"), seconds, sys.float_info.max, 0.1)
+        return self._tuned(x, limit, num_threads)
 
     def _tuned(self, x: ArrayLike | None, seconds: float, num_threads: int | None) -> Plan:
         return self

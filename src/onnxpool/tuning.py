@@ -10,7 +10,7 @@ from typing import Any
 from . import kernels
 from .base import clear_caches
 from .constants import MOST_THREADS
-from .errors import PoolTypeError
+from .errors import PoolTypeError, printable
 from .planning.steps import STEPS
 from .planning.ways import ROOMS, Way, learned
 from .version import __version__
@@ -145,4 +145,4 @@ def load_file(path: str) -> None:
 
 
 def ignored(reason: str) -> None:
-    warnings.warn(f"onnxpool: wisdom is ignored: {reason}; tune here", RuntimeWarning, stacklevel=3)
+    warnings.warn(f"onnxpool: wisdom is ignored: {printable(reason)}; tune here", RuntimeWarning, stacklevel=3)

@@ -1,14 +1,19 @@
 """Arguments as people type them: spellings, orders and mistakes, and shell completion."""
 
+import inspect
 import io
 import itertools
+import os
+import re
 import shlex
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
+import numpy as np
 import onnx
 import pytest
+from calls import FUNCTIONS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import parser
@@ -19,6 +24,7 @@ from onnxpool import schemas
 from onnxpool.attributes import Choice, Flag, Float, Ints
 from onnxpool.base import registry
 from onnxpool.commands import CANNOT, OK, arguments
+from onnxpool.dtypes import DTYPES
 
 pytestmark = pytest.mark.smoke
 
@@ -309,12 +315,105 @@ def test_answers_are_those_of_python(call):
     assert ended(words) == expected
 
 
+def codes():
+    """Spellings of dtypes that NumPy has: names, characters, and codes with sizes, units and byte orders."""
+    yield from {name for name in np.sctypeDict if isinstance(name, str)}.union(np.typecodes["All"]) - {"a"}  # not new
+    for order, code in itertools.product(("", "<", ">", "=", "|"), ("?", "i1", "i2", "u8", "f2", "f4", "f8", "M8[s]",
+                                                                    "m8[25us]", "c8", "M8")):
+        yield order + code
+    for name, unit in itertools.product(("datetime64", "timedelta64", "M8", "m8"), ("Y", "M", "W", "D", "h", "m", "s",
+                                                                                  "ms", "us", "ns", "25s")):
+        yield f"{name}[{unit}]"
+
+
+@pytest.mark.parametrize("text", sorted({*codes(), *DTYPES, "Float32", "DOUBLE", "BFloat16", "Bool"}))
+def test_dtypes_are_those_of_numpy(text):
+    """Each spelling is the dtype that Python calls take it for, or is refused with the dtypes that are accepted."""
+    operator = onnxpool.MaxPool(kernel_shape=2, axes=0)
+    meant = {"Float32": "float32", "DOUBLE": "float64", "BFloat16": "bfloat16", "Bool": "bool"}.get(text, text)
+    try:
+        expected = (OK, operator.plan((9,), meant).explain(), "")
+    except onnxpool.PoolTypeError as error:
+        expected = (CANNOT, "", f"onnxpool: {error}")
+    assert expected[0] == OK or "float64" in expected[2]  # among those that are accepted
+    assert ended(["explain", "MaxPool", "kernel_shape=2", "axes=0", "--shape", "9", "--dtype", text]) == expected
+
+
+@pytest.mark.parametrize("text", ["foo", "M8[S]", "DATETIME64[s]", "E", "F4", "float33", "f4 f4", "", "none", "[f4]"])
+def test_dtypes_that_are_none(text):
+    """NumPy does not know them, and case matters in codes."""
+    status, out, err = ended(["explain", "MaxPool", "kernel_shape=2", "axes=0", "--shape", "9", f"--dtype={text}"])
+    assert (status, out) == (CANNOT, "")
+    assert f"dtype must be a NumPy dtype, got {text!r}; give one of float16, bfloat16, float32, " in err
+
+
+def test_a_dtype_without_its_package(monkeypatch):
+    """The message says what to install."""
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    for text in ("bfloat16", "BFloat16"):
+        err = ended(["explain", "GlobalMaxPool", "--shape", "1,1,4", "--dtype", text])[2]
+        assert "arrays of bfloat16 need the package ml_dtypes" in err
+
+
+@pytest.mark.parametrize("text", ["uint16", "<u2", "f4", "float64", "none", "Float32"])
+@pytest.mark.parametrize("words", ["--result-dtype={}", "result_dtype={}", "Result-Dtype={}"])
+def test_the_dtype_of_means(words, text):
+    """It is an argument of means, and --dtype that of X."""
+    dtype = None if text == "none" else np.dtype(text if text != "Float32" else "f4")
+    plan = onnxpool.AveragePool(kernel_shape=2, axes=0, dtype=dtype).plan((9,), "uint16")
+    typed = ["explain", "AveragePool", "kernel_shape=2", "axes=0", "--shape", "9", "--dtype", "u2", words.format(text)]
+    assert ended(typed) == (OK, plan.explain(), "")
+
+
+@pytest.mark.parametrize("typed", [
+    "explain MaxPool kernel_shape=2 --shape 1,1,4 --dtype f4 --dtype f8",
+    "explain MaxPool kernel_shape=2 --shape 1,1,4 dtype=f4 --DTYPE=f4",
+    "explain MaxPool kernel_shape=2 --shape 1,1,4 --shape X=1,1,5",
+    "explain MaxPool kernel_shape=2 --kernel-shape=2 --shape 1,1,4",
+    "explain MaxPool kernel-shape=2 KERNEL_SHAPE=2 --shape 1,1,4",
+    "explain MaxPool kernel_shape=2 --shape 1,1,4 --ceil-mode --ceil-mode 0",
+    "explain AveragePool kernel_shape=2 axes=0 --shape 4 result_dtype=f4 --result-dtype f8",
+    "explain MaxPool kernel_shape=2 --shape 1,1,4 --svg a.svg --svg b.svg",
+    "explain MaxPool kernel_shape=2 --shape 1,1,4 --png a.png png=b.png",
+    "explain m.onnx --shape x=1,2,5 --shape x=1,2,6", "check m.onnx --shape x=1,2,5 --shape x=1,2,5",
+    "check m.onnx --runtime onnxruntime --runtime ONNXRuntime=1.20",
+    "run m.onnx --seed 1 --seed=2", "run m.onnx --seed 1 seed=1", "run m.onnx --rtol 1 --check --rtol 1",
+    "run m.onnx --atol 1 --check atol=1", "run m.onnx --output a.npz --out b.npz",
+    "run m.onnx --input x=a.npy --input x=b.npy", "bench m.onnx --threads 1 --threads 2",
+    "bench m.onnx --tune a --tune b", "--print-completion bash --print-completion zsh",
+    "--version --print-completion bash",
+])
+def test_what_is_given_twice_is_not_dropped(typed, model, monkeypatch):
+    """Whether both are equal or not, in any spelling."""
+    monkeypatch.chdir(model.parent)
+    before = os.listdir()
+    status, out, err = ended(shlex.split(typed))
+    assert (status, out) == (CANNOT, "")
+    assert "twice" in err or "once" in err or "are given together; give one of them" in err
+    assert os.listdir() == before
+
+
+def test_every_argument_of_python_can_be_given():
+    """The arguments of functions are options, attributes or operands; others of a call are no arguments of a plan."""
+    _, commands = arguments.parser()
+    of_calls = {"x", "indices", "out", "num_threads", *(name.lower() for schema in schemas.ALL_SCHEMAS.values()
+                                             for name in schema.inputs)}
+    for function in map(onnxpool.__dict__.get, FUNCTIONS.values()):
+        for name in inspect.signature(function).parameters.keys() - of_calls:
+            assert f"--{'result-dtype' if name == 'dtype' else name.replace('_', '-')}" in commands["explain"].known
+    for word in ("num_threads=2", "--num-threads=2", "out=x", "--out=x", "rois=1", "dtype_=f4"):
+        status, out, err = ended(["explain", "MaxPool", "kernel_shape=2", "--shape", "1,1,4", word])
+        assert (status, out) == (CANNOT, "")
+        assert "there is no" in err or "--out may be any of --output-height" in err
+
+
 def test_options_are_those_of_the_operators():
     """Each argument of each class is an option of explain, and appears in its help."""
     _, commands = arguments.parser()
     text = commands["explain"].format_help()
     for cls in registry.values():
-        for name in cls.__init__.__kwdefaults__:
+        for argument in cls.__init__.__kwdefaults__:
+            name = "result_dtype" if argument == "dtype" else argument
             assert f"--{name.replace('_', '-')}" in commands["explain"].known
             assert f"  --{name.replace('_', '-')} " in text
 
@@ -333,6 +432,33 @@ def test_completion(shell):
         done = subprocess.run(["bash", "-c", f"{out}\n{asked}"], stdout=subprocess.PIPE, text=True, timeout=60,
                               check=False)
         assert done.stdout.split() == ["--kernel-shape"]
+
+
+@pytest.mark.parametrize("words", [
+    "check {}", "run {}", "bench {}", "explain {}", "run --output {}", "bench --tune {}", "explain MaxPool --svg {}",
+    "explain --png {}", "run m.onnx --input {}",
+])
+def test_completion_of_files(words, tmp_path):
+    """Wherever a command takes the name of a file."""
+    pytest.importorskip("shtab")
+    (tmp_path / "weights.any").touch()
+    script = ended(["--print-completion", "bash"])[1]
+    line = ["onnxpool", *words.format("weig").split()]
+    asked = (f"COMP_WORDS=({' '.join(line)}); COMP_CWORD={len(line) - 1}; _shtab_onnxpool 2>/dev/null; "
+             'echo "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "-c", f"{script}\n{asked}"], stdout=subprocess.PIPE, text=True, timeout=60,
+                          check=False, cwd=tmp_path)
+    assert done.stdout.split() == ["weights.any"]
+
+
+def test_every_option_that_names_a_file_is_completed():
+    """In all shells, whose scripts have the same arguments."""
+    pytest.importorskip("shtab")
+    script = ended(["--print-completion", "bash"])[1]
+    for name, files in {"run": ["pos_0", "__input", "__output"], "check": ["pos_0"], "explain": ["pos_0", "__svg",
+                        "__png"], "bench": ["pos_0", "__input", "__tune"]}.items():
+        for place in files:
+            assert re.search(rf"^_shtab_onnxpool_{name}_{place}_COMPGEN=_shtab_compgen_files$", script, re.MULTILINE)
 
 
 def test_completion_without_shtab(monkeypatch):

@@ -1,10 +1,16 @@
 """Importing the library: the modules that it loads, those that the first plan loads, and forks in between."""
 
+import os
+import re
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from float_states import STATES, needs_states
 from programs import launch, program
+
+import onnxpool
 
 pytestmark = pytest.mark.smoke
 
@@ -36,6 +42,28 @@ def test_import_loads_only_what_a_first_call_needs() -> None:
     assert imported.isdisjoint(f"onnxpool.{name}" for name in later)
     rare = {"about", "dlpack", "explain", "onnx", "pictures", "planning.regions", "planning.unpooling"}
     assert called.isdisjoint([*(f"onnxpool.{name}" for name in rare), "numpy.typing"])
+
+
+@pytest.mark.parametrize("text", ["", " ", "\t\n "])
+def test_empty_variables_are_not_set(text: str) -> None:
+    """As in other programs, whose users empty a variable in order to unset it."""
+    names = ("ONNXPOOL_ISA", "ONNXPOOL_NUM_THREADS", "ONNXPOOL_WISDOM", "ONNXPOOL_MAX_OUTPUT_BYTES",
+             "ONNXPOOL_MAX_WORK")
+    read = {name for file in Path(onnxpool.__file__).parent.rglob("*.py")
+            for name in re.findall(r"[\"`](ONNXPOOL_[A-Z_]+[A-Z])[\"`]", file.read_text())}
+    assert read <= set(names)
+    code = "import onnxpool; print(onnxpool.config(), len(onnxpool.wisdom()['ways']))"
+    unset = {name: value for name, value in os.environ.items() if name not in names}
+    expected, found = (subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True,
+                                      env=variables, check=False, timeout=120)
+                       for variables in (unset, unset | dict.fromkeys(names, text)))
+    assert (found.returncode, found.stderr, found.stdout) == (0, "", expected.stdout)
+
+
+def test_the_name_of_an_instruction_set_may_have_spaces_around_it() -> None:
+    """As numbers of threads may."""
+    isa = onnxpool.kernels.isa
+    assert launch("-c", "import onnxpool; print(onnxpool.kernels.isa)", ONNXPOOL_ISA=f" {isa} ").stdout == f"{isa}\n"
 
 
 def test_every_public_name_is_there_at_once() -> None:

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
@@ -239,7 +240,12 @@ def test_plans_with_one_way_return_themselves(monkeypatch):
 @pytest.mark.parametrize(("arguments", "error", "place"), [
     ({"seconds": 0}, PoolError, "seconds"), ({"seconds": math.nan}, PoolError, "seconds"),
     ({"seconds": math.inf}, PoolError, "seconds"), ({"seconds": "1"}, PoolTypeError, "seconds"),
-    ({"seconds": True}, PoolTypeError, "seconds"), ({"num_threads": 0}, PoolError, "num_threads"),
+    ({"seconds": True}, PoolTypeError, "seconds"), ({"seconds": np.True_}, PoolTypeError, "seconds"),
+    ({"seconds": 10**400}, PoolError, "seconds"), ({"seconds": -10**400}, PoolError, "seconds"),
+    ({"seconds": Fraction(10**400)}, PoolError, "seconds"), ({"seconds": np.float32("inf")}, PoolError, "seconds"),
+    ({"seconds": np.array([1.0])}, PoolTypeError, "seconds"),
+    ({"seconds": np.timedelta64(1, "s")}, PoolTypeError, "seconds"), ({"seconds": 1j}, PoolTypeError, "seconds"),
+    ({"num_threads": 0}, PoolError, "num_threads"),
     ({"x": np.ones((1, 40, 40, 63), np.float32)}, PoolError, "X"),
     ({"x": np.ones((1, 40, 40, 64))}, PoolTypeError, "X")])
 def test_wrong_arguments_are_refused(plan, arguments, error, place):
@@ -249,6 +255,28 @@ def test_wrong_arguments_are_refused(plan, arguments, error, place):
     assert caught.value.attribute == place
     assert caught.value.operator == ("AveragePool" if place != "num_threads" else None)
     assert not ways.learned
+
+
+@pytest.mark.parametrize("seconds", [
+    np.float32(0.01), np.float16(0.01), np.float64(0.01), np.longdouble(0.01), Fraction(1, 100), np.array(0.01), 1,
+    np.int8(1), np.array(1)], ids=repr)
+def test_any_real_number_of_seconds(plan, monkeypatch, seconds):
+    """Of Python or NumPy. It is a float where time is measured."""
+    given = []
+    monkeypatch.setattr(ways, "fastest", lambda calls, seconds: given.append(seconds) or 0)
+    assert plan.tuned(seconds=seconds) is plan
+    assert given == [float(seconds)]
+    assert type(given[0]) is float
+
+
+def test_plans_too_large_to_measure():
+    """The default array must fit in memory, and no array has more than 64 axes."""
+    for shape in ((2**20, 2**20), (2**30, 2**30)):
+        with pytest.raises(PoolError, match="does not fit in the memory of this machine; tune a plan of a smaller"):
+            onnxpool.MaxPool(kernel_shape=2, axes=0).plan(shape, "float32").tuned()
+    for method in ("plan", "output_shape"):
+        with pytest.raises(PoolError, match="X has 65 axes, but no array has more than 64; give fewer"):
+            getattr(onnxpool.MaxPool(kernel_shape=1, axes=0), method)((1,) * 65, *["float32"] * (method == "plan"))
 
 
 def test_wisdom_is_data(plan):

@@ -1,5 +1,6 @@
 """The operators for onnx's ReferenceEvaluator: new_ops, and the Evaluator, which uses them everywhere."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 import onnxpool
-from onnxpool.onnx import checks, comparison, protos
+from onnxpool.__main__ import main
+from onnxpool.onnx import backend, checks, comparison, protos
 from onnxpool.onnx.reference import Evaluator, NodeError, new_ops
 
 X = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
@@ -182,6 +184,67 @@ def test_the_default_domain_under_both_names(imported, written):
 
     assert Evaluator(model).run(["z"], {"x": X})[0].item() == 54
     assert model.SerializeToString() == before
+
+
+CONTRADICTIONS = [[("", 21), ("ai.onnx", 7)], [("ai.onnx", 7), ("", 21)], [("", 21), ("", 7)],
+                  [("", 21), ("com.microsoft", 1), ("com.microsoft", 2)], [("ai.onnx", 21), ("ai.onnx", 20)]]
+
+
+def with_imports(proto, imports):
+    """A copy of a model or function with these opset imports."""
+    copy = type(proto)()
+    copy.CopyFrom(proto)
+    del copy.opset_import[:]
+    copy.opset_import.extend(helper.make_opsetid(*one) for one in imports)
+    return copy
+
+
+@pytest.mark.parametrize("imports", CONTRADICTIONS, ids=str)
+def test_a_domain_has_one_opset(imports, tmp_path, capsys):
+    """Two different ones are refused wherever imports are read, of models, functions and graphs: neither is dropped."""
+    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2])
+    function = helper.make_function("local", "F", ["x"], ["y"], [node], [helper.make_opsetid("", 21)])
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 4, 4])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
+    outer = helper.make_model(graph, ir_version=10, functions=[with_imports(function, imports)],
+                              opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("local", 1)])
+    message = r"domain '(|com.microsoft)'.* is imported with opsets \d+ and \d+; keep one of them"
+    for proto in (with_imports(model, imports), with_imports(function, imports), outer):
+        with pytest.raises(onnxpool.PoolError, match=message):
+            Evaluator(proto)
+    for proto in (with_imports(model, imports), outer):
+        with pytest.raises(onnxpool.PoolError, match=message):
+            backend.prepare(proto)
+        onnx.save(proto, tmp_path / "m.onnx")
+        for command in ("run", "check", "bench", "explain"):
+            assert main([command, str(tmp_path / "m.onnx")]) == 2
+            assert re.search(message, capsys.readouterr().err)
+    if len(dict(imports)) == len(imports):
+        opsets = dict(imports)
+        for call in (lambda: Evaluator(graph, opsets), lambda: onnxpool.from_node(node, opsets),
+                     lambda: ReferenceEvaluator(graph, opsets, new_ops=new_ops())):
+            with pytest.raises(onnxpool.PoolError, match=message):
+                call()
+
+
+@pytest.mark.parametrize("imports", [[("", 12), ("ai.onnx", 12)], [("", 12), ("", 12)], [("ai.onnx", 12)]], ids=str)
+def test_the_same_opset_twice(imports, tmp_path, capsys):
+    """Imports that agree are fine under either name, for a graph, too."""
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 4, 4])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    model = with_imports(helper.make_model(graph, ir_version=10), imports)
+    assert Evaluator(model).run(None, {"x": X})[0].shape == (1, 1, 3, 3)
+    assert Evaluator(graph, dict(imports)).run(None, {"x": X})[0].shape == (1, 1, 3, 3)
+    assert onnxpool.from_node(node, dict(imports)).opset == 12
+    assert onnxpool.from_node(node, {"": 12, "ai.onnx": np.int64(12)}).opset == 12
+    for other in (12.0, "12", None, np.array([12, 12])):
+        with pytest.raises(onnxpool.PoolError, match="imported with opsets"):
+            onnxpool.from_node(node, {"": 12, "ai.onnx": other})
+    onnx.save(model, tmp_path / "m.onnx")
+    assert main(["check", str(tmp_path / "m.onnx")]) == 0
+    assert capsys.readouterr().out.startswith("y: MaxPool-12, ")
 
 
 def test_what_can_be_evaluated(tmp_path):

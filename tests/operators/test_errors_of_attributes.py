@@ -3,12 +3,15 @@
 import math
 import sys
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from calls import FUNCTIONS
+from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 from oracle import expect
 from oracle_indices import expect_indices
@@ -105,6 +108,83 @@ def test_global_exponent_that_is_no_norm_is_refused(value: Any) -> None:
         text = refused(partial(onnxpool.global_lp_pool, board(dtype), p=value), error, dtype, (1, 1, 1, 1))
 
         says(text, "GlobalLpPool", ("p", str(value)))
+
+
+REALS = [np.float16(2), np.float32(2), np.float64(2), np.longdouble(2), np.int8(2), np.uint64(2), Fraction(2), 2, 2.0,
+         np.array(2.0), np.array(2), bfloat16(2)]
+
+
+@pytest.mark.parametrize("value", REALS, ids=repr)
+def test_any_real_number_is_a_float(value: Any) -> None:
+    """Where floats are expected: exponents and scales."""
+    for operator in (onnxpool.GlobalLpPool(p=value, opset=1), onnxpool.LpPool(kernel_shape=1, p=value, opset=1),
+                     onnxpool.RoiAlign(spatial_scale=value), onnxpool.MaxRoiPool(pooled_shape=2, spatial_scale=value)):
+        found = operator.attributes["p" if "Lp" in operator.label else "spatial_scale"]
+        assert (type(found), found) == (float, 2.0)
+    x, rois = np.ones((1, 1, 4, 4), np.float32), np.array([[0, 0, 0, 1, 1]], np.float32)
+    assert onnxpool.max_roi_pool(x, rois, 1, spatial_scale=value).item() == 1
+    assert onnxpool.global_lp_pool(x, p=value, opset=1).item() == 4
+
+
+@pytest.mark.parametrize("value", [True, np.True_, np.timedelta64(2, "s"), 2 + 0j, "2", np.str_("2"), Decimal(2), [2.0],
+                                   np.array([2.0]), np.array(True), np.datetime64(2, "s"), np.array("2")], ids=repr)
+def test_what_is_no_real_number(value: Any) -> None:
+    """A bool, and what NumPy or Python can only convert."""
+    for name, call in {"p": partial(onnxpool.GlobalLpPool, p=value, opset=1),
+                       "spatial_scale": partial(onnxpool.RoiAlign, spatial_scale=value)}.items():
+        with pytest.raises(PoolTypeError, match=f"{name} must be a float, got "):
+            call()
+
+
+@pytest.mark.parametrize("value", [Fraction(10**400), -10**400, np.longdouble("1e4000"), Fraction(1, 10**400),
+                                   Fraction(-1, 2), np.longdouble("1e-4000")], ids=str)
+def test_real_numbers_that_no_float_is(value: Any) -> None:
+    """Neither infinity nor zero stands for them."""
+    for call in (partial(onnxpool.GlobalLpPool, p=value, opset=1), partial(onnxpool.RoiAlign, spatial_scale=value)):
+        with pytest.raises(PoolError, match=r"must be above 0 and at most "):
+            call()
+
+
+@pytest.mark.parametrize("value", [np.int64(2), np.array(2), np.array(2, np.uint8)], ids=repr)
+def test_integers_of_numpy(value: Any) -> None:
+    """As scalars, and as arrays without axes, wherever integers are expected."""
+    x = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+    expected = onnxpool.max_pool(x, 2, strides=2)
+    for y in (onnxpool.max_pool(x, value, strides=value), onnxpool.max_pool(x, (value, 2), strides=[2, value]),
+              onnxpool.max_pool(x, 2, strides=2, num_threads=value),
+              onnxpool.max_pool(x, 2, strides=2, opset=10 + value)):
+        np.testing.assert_array_equal(y, expected)
+    plan = onnxpool.MaxPool(kernel_shape=2).plan((1, 1, 4, value), "float32")
+    assert plan.shape == (1, 1, 4, 2)
+    assert len(list(plan.tiles(value))) == 2
+    assert onnxpool.LpPool(kernel_shape=2, p=value).p == 2
+    with onnxpool.num_threads(value):
+        assert onnxpool.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("value", [np.timedelta64(2, "s"), np.array([[2]]), np.array(True), np.array(2.0), Fraction(2)],
+                         ids=repr)
+def test_what_is_no_integer(value: Any) -> None:
+    """NumPy counts a timedelta64 as an integer."""
+    x = np.ones((1, 1, 4, 4), np.float32)
+    for call in (partial(onnxpool.max_pool, x, value), partial(onnxpool.max_pool, x, 2, num_threads=value),
+                 partial(onnxpool.max_pool, x, 2, opset=value), partial(onnxpool.set_num_threads, value)):
+        with pytest.raises(PoolTypeError, match="must be an integer"):
+            call()
+
+
+@pytest.mark.parametrize("value", [1, Fraction(1), 1.0, np.float32(1), np.float64(1)], ids=repr)
+def test_scales_of_quantised_tensors(value: Any) -> None:
+    """Real numbers of Python are rounded to float32. Huge ones are infinite there."""
+    x, one = np.arange(16, dtype=np.uint8).reshape(1, 1, 4, 4), np.float32(1)
+    for call, inputs in ((onnxpool.qlinear_average_pool, (np.uint8(0), one, np.uint8(0), 2)),
+                         (onnxpool.qlinear_global_average_pool, (np.uint8(0), one, np.uint8(0)))):
+        np.testing.assert_array_equal(call(x, value, *inputs), call(x, one, *inputs))
+        for huge in (10**400, Fraction(10**400), 1e39):
+            with pytest.raises(PoolError, match="x_scale must be finite and above 0, got inf"):
+                call(x, huge, *inputs)
+        with pytest.raises(PoolTypeError, match="x_scale must be float32, got bool"):
+            call(x, True, *inputs)
 
 
 def test_lp_pool_1_without_a_kernel_is_refused() -> None:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from ..attributes import Flag
+from ..attributes import INT64_MAX, Flag, shown
 from ..base import registry
 from ..hints import likely
 from ..schemas import ALL_SCHEMAS
@@ -159,18 +159,19 @@ def tolerance(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"give a number of at least 0, such as 1e-3, not {text!r}")
+        raise argparse.ArgumentTypeError(f"give a number of at least 0, such as 1e-3, not {shown(text)}")
     return value
 
 
-def integer(text: str, minimum: int) -> int:
-    """An integer of at least `minimum`."""
+def integer(text: str, minimum: int, maximum: float = math.inf) -> int:
+    """An integer in [minimum, maximum]."""
     try:
         value = int(text)
     except ValueError:
         value = minimum - 1
-    if value < minimum:
-        raise argparse.ArgumentTypeError(f"give an integer of at least {minimum}, not {text!r}")
+    if not minimum <= value <= maximum:
+        limit = f"at most {maximum}" if value > maximum else f"at least {minimum}"
+        raise argparse.ArgumentTypeError(f"give an integer of {limit}, not {shown(text)}")
     return value
 
 
@@ -187,17 +188,19 @@ def add_model(command: Parser) -> None:
 def add_bench(bench: Parser) -> None:
     """The arguments of ``bench``."""
     add_model(bench)
-    bench.add_argument("--threads", type=partial(integer, minimum=1), metavar="N",
+    bench.add_argument("--threads", type=partial(integer, minimum=1, maximum=INT64_MAX), metavar="N",
                        help="number of threads of both (default: that of onnxpool)")
     bench.add_argument("--tune", metavar="FILE",
                        help="tune the plan of each node, time it again, and write the wisdom to FILE, as JSON")
 
 
+RESULT_DTYPE = "result_dtype"  # the argument `dtype` of means: here, --dtype is that of X
 METAVARS = {"ints": "N,N,...", "int": "N", "float": "NUMBER", "string": "NAME", "flag": "0|1", "axes": "N,N,...",
-            "opset": "N"}
+            "opset": "N", RESULT_DTYPE: "DTYPE"}
 OF_CALLS = {"axes": "the axes to pool (default: the spatial axes)", "channels_last": "X is (N, *spatial, C)",
             "keepdims": "whether the result keeps pooled axes", "opset": "the opset (default: the newest)",
-            "return_indices": "return Indices too"}  # arguments that are not ONNX attributes
+            "return_indices": "return Indices too",
+            RESULT_DTYPE: "the dtype of means along named axes"}  # arguments that are not ONNX attributes
 
 
 def settings() -> dict[str, str]:
@@ -206,10 +209,9 @@ def settings() -> dict[str, str]:
     for operator, cls in registry.items():
         kinds = ALL_SCHEMAS[operator].versions[-1].attributes
         for name, default in (cls.__init__.__kwdefaults__ or {}).items():
-            if name == "dtype":  # here, that of X
-                continue
             kind = kinds.get(name)
-            found[name] = "flag" if isinstance(default, bool) or isinstance(kind, Flag) else kind.type if kind else ""
+            flag = isinstance(default, bool) or isinstance(kind, Flag)
+            found[RESULT_DTYPE if name == "dtype" else name] = "flag" if flag else kind.type if kind else ""
     return found
 
 
@@ -304,7 +306,10 @@ def read(words: Sequence[str]) -> argparse.Namespace:
     top, commands = parser()
     first = next(iter(words), "")
     place = next((i for i, word in enumerate(words) if word.lower() in commands), None)
-    if set(ALONE).intersection(words[:place]):
+    alone = set(ALONE).intersection(words[:place])
+    if len(alone) > 1:
+        top.error(f"{' and '.join(ALONE)} are given together; give one of them")
+    if alone:
         place, words = None, words[:place]
     if place is not None and (place == 0 or first.startswith("-")):
         return commands[words[place].lower()].read([*words[:place], *words[place + 1:]])

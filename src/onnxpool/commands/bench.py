@@ -10,9 +10,8 @@ from ..onnx import models
 from ..onnx.protos import ModelError, shape_text
 from . import OK
 from .run import check_folder, chosen, executed
-from .text import attributes_text, counted, json_text, table
+from .text import attributes_text, counted, json_text, print_lines, table
 
-MISTAKES: tuple[type[Exception], ...] = (ModelError,)
 HEAD = ["node", "operator", "attributes", "in", "dtype", "calls", "onnxpool us", "tuned us", "onnxruntime us", "times",
         ""]
 RIGHT = [False] * 5 + [True] * 5 + [False]
@@ -67,16 +66,16 @@ def run(args: argparse.Namespace) -> int:
     if args.tune:
         write_wisdom(args.tune)
     if args.json:
-        print(json_text({"model": path, "onnxpool": __version__, "threads": threads,
-                         "nodes": [row(node) for node in done.nodes], "idle": done.idle}))
+        print_lines(json_text({"model": path, "onnxpool": __version__, "threads": threads,
+                               "nodes": [row(node) for node in done.nodes], "idle": done.idle}))
         return OK
     if done.nodes:
         rows = [HEAD, *map(cells, done.nodes)]
         shown = [place for place in range(len(HEAD)) if place != TUNED or args.tune]
-        print("\n".join(table([[row[place] for place in shown] for row in rows], [RIGHT[place] for place in shown])))
-    print(f"{counted(len(done.nodes), 'pooling node')}, {counted(threads, 'thread')}; median times of warm calls")
+        print_lines(*table([[row[place] for place in shown] for row in rows], [RIGHT[place] for place in shown]))
+    print_lines(f"{counted(len(done.nodes), 'pooling node')}, {counted(threads, 'thread')}; median times of warm calls")
     if not beside:
-        print("onnxruntime is not installed, so it was not timed")
+        print_lines("onnxruntime is not installed, so it was not timed")
     if done.idle:
-        print(f"not reached: {', '.join(done.idle)}")
+        print_lines(f"not reached: {', '.join(done.idle)}")
     return OK

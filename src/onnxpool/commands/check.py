@@ -10,9 +10,7 @@ from ..onnx.protos import InputError, ModelError, shape_text
 from . import DIFFERS, OK
 from .options import SHAPE, read_ignored, read_model, read_runtimes, read_shapes
 from .progress import Progress
-from .text import attributes_text, counted, json_text
-
-MISTAKES: tuple[type[Exception], ...] = (ModelError,)
+from .text import attributes_text, counted, json_text, print_lines
 
 
 def lines(node: NodeCheck) -> list[str]:
@@ -34,13 +32,13 @@ def lines(node: NodeCheck) -> list[str]:
 def show(checked: ModelCheck, counts: dict[str, int]) -> None:
     """Print the nodes and the summary."""
     for node in checked.nodes:
-        print("\n".join(lines(node)))
-    print(", ".join([counted(len(checked.nodes), "pooling node"), counted(counts["warnings"], "warning"),
-                     *([f"{counts['refused']} refused"] if counts["refused"] else []),
-                     *([f"{counts['unchecked']} not fully checked"] if counts["unchecked"] else [])]))
+        print_lines(*lines(node))
+    print_lines(", ".join([counted(len(checked.nodes), "pooling node"), counted(counts["warnings"], "warning"),
+                           *([f"{counts['refused']} refused"] if counts["refused"] else []),
+                           *([f"{counts['unchecked']} not fully checked"] if counts["unchecked"] else [])]))
     if counts["unchecked"]:
         for name in checked.open_inputs:
-            print(f"input {name!r} has unknown sizes: give --shape {name}=SIZE,SIZE,...")
+            print_lines(f"input {name!r} has unknown sizes: give --shape {name}=SIZE,SIZE,...")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
     counts = {"warnings": sum(len(node.warnings) for node in nodes), "refused": sum(bool(n.error) for n in nodes),
               "unchecked": sum(bool(node.unchecked) for node in nodes)}
     if args.json:
-        print(json_text({"model": model, "onnxpool": __version__, "nodes": [vars(node) for node in nodes],
-                         "open_inputs": checked.open_inputs, **counts}))
+        print_lines(json_text({"model": model, "onnxpool": __version__, "nodes": [vars(node) for node in nodes],
+                               "open_inputs": checked.open_inputs, **counts}))
     else:
         show(checked, counts)
     found = counts["warnings"] or counts["refused"] or (counts["unchecked"] and not args.partial)

@@ -7,8 +7,7 @@ from ..schemas import SCHEMAS
 from . import OK
 from .arguments import parser
 
-MISTAKES: tuple[type[Exception], ...] = (PoolError,)
-FILES = ("model", "what", "output")
+FILES = ("MODEL", "WHAT", "FILE")  # in the metavars of arguments that name files
 
 
 def run(args: argparse.Namespace) -> int:
@@ -21,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     top, commands = parser()
     for command in commands.values():
         for action in (*command.operands, *command.known.values()):
-            if action.dest in FILES:
+            if any(word in str(action.metavar) for word in FILES):
                 action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab reads it
             elif action.dest == "operators":
                 action.choices = list(SCHEMAS)

@@ -7,24 +7,27 @@ from contextlib import suppress
 from typing import Any
 
 from .. import PoolError, PoolTypeError, __version__
+from ..arrays import dtype_of
 from ..attributes import Choice
 from ..base import registry
+from ..dtypes import DTYPES
+from ..errors import printable
 from ..explain import Explanation
 from ..hints import likely
 from ..schemas import ALL_SCHEMAS
 from . import OK
+from .arguments import RESULT_DTYPE
 from .operators import is_path, operator_of, unknown
-from .text import items, json_text, sizes
+from .text import items, json_text, print_lines, sizes
 
-MISTAKES: tuple[type[Exception], ...] = (PoolError, PoolTypeError)
-SHORTEST = 4  # minimum letters of a dtype name whose case is ignored; it matters in shorter codes, such as B and b
+SHORTEST = 4  # letters of a dtype name whose case is ignored; it matters in codes, such as B and b or M8[s] and m8[s]
 OF_PLANS = ("shape", "dtype")  # arguments of plans, not of operators
 WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
 
 
 def number_of(text: str) -> Any:
-    """An integer, a float, or the text if it is neither."""
-    for kind in (int, float):
+    """An integer, a float, or the text if it is neither, or has more digits than Python reads as an integer."""
+    for kind in (int, *(() if text.strip("-+ ").isdecimal() else (float,))):
         with suppress(ValueError):
             return kind(text)
     return text
@@ -39,6 +42,18 @@ def value_of(operator: str, name: str, text: str) -> Any:
         return words[text.lower()]
     listed = items(text)
     return number_of(text) if listed is None else tuple(map(number_of, listed))
+
+
+def dtype_named(label: str, text: str) -> Any:
+    """The dtype of a name as NumPy reads it, or else in lower case."""
+    for spelling in (text, text.lower()) if text.isalnum() and len(text) >= SHORTEST else (text,):
+        try:
+            return dtype_of(label, spelling)
+        except PoolTypeError:
+            if spelling in DTYPES:  # ml_dtypes is not installed
+                raise
+    raise PoolTypeError(f"{label}: dtype must be a NumPy dtype, got {text!r}; give one of {', '.join(DTYPES)}, or a "
+                        f"code such as f4, >i2 or M8[s]", label, "dtype", value=text)
 
 
 def named(items: Iterable[str]) -> Iterable[tuple[str, str]]:
@@ -61,7 +76,13 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
             raise PoolError(f"{operator}: there is no argument {name}; give {near}", operator, name, value=text)
         if name in given:
             raise PoolError(f"{operator}: {name} is given twice; give it once", operator, name, value=text)
-        given[name] = value_of(operator, name, text)
+        given[name] = text if name == RESULT_DTYPE else value_of(operator, name, text)
+    result = given.pop(RESULT_DTYPE, "none")
+    if result.lower() != "none":
+        if "dtype" not in (cls.__init__.__kwdefaults__ or ()):
+            raise PoolError(f"{operator}: there is no argument {RESULT_DTYPE}, as only means have one; leave it out",
+                            operator, RESULT_DTYPE, value=result)
+        given["dtype"] = dtype_named(operator, result)
     made = cls(**given)
     if len(args.shape) != 1:
         raise PoolError(f"{operator}: give the shape of X once, as --shape 1,64,112,112", operator, "shape")
@@ -72,13 +93,12 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
         shape = None
     if shape is None or name.lower() not in ("", ALL_SCHEMAS[operator].inputs[0].lower()):
         raise PoolError(f"--shape {args.shape[0]}: give --shape 1,64,112,112", operator, "shape")
-    dtype = args.dtype or "float32"
-    return made.plan(shape, dtype.lower() if len(dtype) >= SHORTEST else dtype).explain()
+    return made.plan(shape, dtype_named(made.label, "float32" if args.dtype is None else args.dtype)).explain()
 
 
 def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]:
     """For each pooling node of a model: its name, its plan, and the reason if there is no plan."""
-    from ..onnx.protos import InputError, ModelError, load, title
+    from ..onnx.protos import InputError, load, title
     from ..onnx.survey import survey
     from .options import SHAPE, read_shapes
 
@@ -90,9 +110,7 @@ def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]
         return [(title(site.node), None if site.plan is None else site.plan.explain(), site.error or site.unknown)
                 for site in sites]
     except InputError as error:
-        raise PoolError(f"{error}; give {SHAPE}") from error
-    except ModelError as error:
-        raise PoolError(str(error)) from error
+        raise InputError(f"{error}; give {SHAPE}") from error
 
 
 def draw(plan: Explanation, args: argparse.Namespace) -> None:
@@ -122,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
     if operator is not None:
         plan = pool(operator, args)
         draw(plan, args)
-        print(json_text(plan.to_dict()) if args.json else plan)
+        print_lines(*[json_text(plan.to_dict())] if args.json else plan.splitlines())
         return OK
     if not is_path(args.what):
         raise unknown(args.what, "neither a pooling operator nor a file",
@@ -135,10 +153,10 @@ def run(args: argparse.Namespace) -> int:
                             f"an operator and its attributes", attribute="what", value=args.what)
         draw(drawn[0], args)
     if args.json:
-        print(json_text({"model": args.what, "onnxpool": __version__, "nodes": [
+        print_lines(json_text({"model": args.what, "onnxpool": __version__, "nodes": [
             {"name": name, **({"unknown": reason} if plan is None else plan.to_dict())} for name, plan, reason in found
         ]}))
         return OK
     for name, node_plan, reason in found:
-        print(f"{name}: {reason if node_plan is None else node_plan}")
+        print_lines(*f"{printable(name)}: {reason if node_plan is None else node_plan}".splitlines())
     return OK

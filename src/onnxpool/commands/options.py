@@ -1,6 +1,7 @@
 """Options of the form NAME=VALUE, parsed and checked."""
 
 import os
+import re
 from collections.abc import Iterable
 
 from ..onnx.disagreements import RUNTIMES, TABLE
@@ -9,6 +10,7 @@ from .operators import operator_of
 from .text import sizes
 
 SHAPE = "--shape NAME=SIZE,SIZE,..."
+VERSION = re.compile(r"\d{1,9}(\.\d{1,9})*")
 
 
 def enter(option: str, item: str, name: str, known: Iterable[str]) -> None:
@@ -61,7 +63,7 @@ def read_runtimes(items: Iterable[str]) -> dict[str, tuple[int, ...]] | None:
         runtime = RUNTIMES.get(name.lower())
         if runtime is None:
             raise ModelError(f"--runtime {item}: {name!r} is not a runtime; give one of {', '.join(RUNTIMES)}")
-        if given and not all(part.isdecimal() for part in version.split(".")):
+        if given and not VERSION.fullmatch(version):
             raise ModelError(f"--runtime {item}: {version!r} is not a version; give --runtime {name}=1.32")
         enter("--runtime", item, runtime, runtimes)
         runtimes[runtime] = tuple(map(int, version.split("."))) if given else ()

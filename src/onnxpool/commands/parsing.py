@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from ..errors import printable
 from ..hints import likely
 
 NUMBERS = re.compile(r"[\[(]*-?\.?\d[-\d.,x\s]*[\])]*,?", re.IGNORECASE)  # may continue a value: 3 or -1 or 3,3]
@@ -81,6 +82,7 @@ class Parser(argparse.ArgumentParser):
                 unfinished = operands if equals else None
                 continue
             option = self.option(name) if dashed else option_name(name)
+            self.once(option, options)
             options.append(option + word[len(name):])
             action = self.known[option]
             if not equals and action.nargs != 0:
@@ -107,6 +109,13 @@ class Parser(argparse.ArgumentParser):
             self.error(f"{typed} may be any of {', '.join(found)}; give one of them" if found else self.unknown(typed))
         return found[0]
 
+    def once(self, option: str, options: Sequence[str]) -> None:
+        """Refuse an option that is given again, of whose values only the last would count."""
+        action = self.known[option]
+        single = action.nargs != 0 and not isinstance(action.default, list)
+        if single and any(self.known.get(other.partition("=")[0]) is action for other in options):
+            self.error(f"{option} is given twice; give it once")
+
     def unknown(self, typed: str) -> str:
         """The message for an option that does not exist."""
         names = {option[2:].replace("-", "_"): option for option in self.known if option.startswith("--")}
@@ -116,7 +125,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with the usage and a message on one line."""
-        super().error(" ".join(message.splitlines()))
+        super().error(printable(message))
 
 
 def is_option(word: str) -> bool:

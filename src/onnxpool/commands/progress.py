@@ -7,6 +7,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self, TextIO
 
+from ..errors import printable
+
 LONGEST_PAUSE = 60.0  # seconds between two lines of a log
 
 
@@ -58,7 +60,7 @@ class Progress:
 
     def show(self) -> None:
         """Write a line."""
-        text = f"onnxpool: {time.monotonic() - self.start:.1f} s, {self.doing}"
+        text = printable(f"onnxpool: {time.monotonic() - self.start:.1f} s, {self.doing}")
         if self.terminal:
             self.write(f"\r{text[:shutil.get_terminal_size().columns - 1]}\x1b[K")
         else:

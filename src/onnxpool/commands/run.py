@@ -13,9 +13,8 @@ from ..onnx.protos import Array, InputError, ModelError, shape_text
 from . import DIFFERS, OK
 from .options import SHAPE, read_files, read_model, read_shapes
 from .progress import Progress
-from .text import attributes_text, counted, json_text, table
+from .text import attributes_text, counted, json_text, print_lines, table
 
-MISTAKES: tuple[type[Exception], ...] = (ModelError,)
 HEAD = ["node", "operator", "attributes", "in", "out", "dtype", "calls", "first us", "warm us"]
 NUMBERS = [False] * 6 + [True] * 3
 
@@ -76,9 +75,13 @@ def prepare(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, An
 
 
 def check_folder(path: str | None) -> None:
-    """Refuse a file to write whose directory does not exist: before the work, not after it."""
+    """Refuse a file that cannot be written because of its directory: before the work, not after it."""
     if path and not os.path.isdir(os.path.dirname(path) or "."):
         raise ModelError(f"cannot write {path}: no such directory")
+    if path == "":
+        raise ModelError("cannot write '': no file has that name")
+    if path and os.path.isdir(path):
+        raise ModelError(f"cannot write {path}: Is a directory")
 
 
 def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -120,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
         max((largest_difference(done.outputs[name], want) for name, want in expected.items()), default=None),
         all(agrees(done.outputs[name], want, rtol, atol) for name, want in expected.items()))
     if args.json:
-        print(json_text(report(outcome)))
+        print_lines(json_text(report(outcome)))
     else:
         show(outcome, stored=args.output)
     return outcome.status
@@ -187,25 +190,26 @@ def show(outcome: Outcome, *, stored: str | None) -> None:
     if done.nodes:
         differs = [] if check is None else ["onnxruntime differs by"]
         rows = [[*HEAD, *differs, ""], *(cells(node, check is not None) for node in done.nodes)]
-        print("\n".join(table(rows, [*NUMBERS, *(True for _ in differs), False])))
-    print(f"{counted(sum(node.calls for node in done.nodes), 'pooling call')}: {1e6 * outcome.pooling_seconds:.1f} us "
-          f"when warm; the run took {done.seconds:.3f} s, with other nodes on onnx's ReferenceEvaluator")
+        print_lines(*table(rows, [*NUMBERS, *(True for _ in differs), False]))
+    print_lines(f"{counted(sum(node.calls for node in done.nodes), 'pooling call')}: "
+                f"{1e6 * outcome.pooling_seconds:.1f} us when warm; the run took {done.seconds:.3f} s, with other "
+                f"nodes on onnx's ReferenceEvaluator")
     if done.idle:
-        print(f"not reached: {', '.join(done.idle)}")
+        print_lines(f"not reached: {', '.join(done.idle)}")
     for name, x in outcome.made.items():
-        print(f"input {name!r} was generated: {x.dtype.name} {shape_text(x.shape)}, seed {outcome.seed}")
+        print_lines(f"input {name!r} was generated: {x.dtype.name} {shape_text(x.shape)}, seed {outcome.seed}")
     if check is not None:
         same = sum(node.agrees is True for node in done.nodes)
         atol = "1e-06 of the largest input" if check.atol is None else f"{check.atol:g}"
-        print(f"onnxruntime agrees on {same} of {counted(len(done.nodes), 'pooling node')} "
-              f"(rtol {check.rtol:g}, atol {atol})")
+        print_lines(f"onnxruntime agrees on {same} of {counted(len(done.nodes), 'pooling node')} "
+                    f"(rtol {check.rtol:g}, atol {atol})")
     if done.whole is not None:
-        print(whole_text(done.whole))
+        print_lines(whole_text(done.whole))
     if outcome.far is not None:
-        print(f"largest difference from the expected output: {outcome.far:.3g} "
-              f"({'within' if outcome.reached else 'NOT within'} "
-              f"rtol {outcome.expected[0]:g}, atol {outcome.expected[1]:g})")
+        print_lines(f"largest difference from the expected output: {outcome.far:.3g} "
+                    f"({'within' if outcome.reached else 'NOT within'} "
+                    f"rtol {outcome.expected[0]:g}, atol {outcome.expected[1]:g})")
     for name, y in done.outputs.items() if stored else ():
         if y.dtype.isbuiltin == 2:  # from a package other than NumPy
-            print(f"output {name!r} is {y.dtype.name}, and {stored} stores only its bits: "
-                  f"read it with .view(ml_dtypes.{y.dtype.name})")
+            print_lines(f"output {name!r} is {y.dtype.name}, and {stored} stores only its bits: "
+                        f"read it with .view(ml_dtypes.{y.dtype.name})")

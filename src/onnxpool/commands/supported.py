@@ -5,9 +5,7 @@ import argparse
 from .. import PoolError, schemas
 from . import OK
 from .operators import operator_of, unknown
-from .text import json_text, table
-
-MISTAKES: tuple[type[Exception], ...] = (PoolError,)
+from .text import json_text, print_lines, table
 
 
 def run(args: argparse.Namespace) -> int:
@@ -23,10 +21,9 @@ def run(args: argparse.Namespace) -> int:
         chosen[name] = text
     rows = [row for row in schemas.supported() if not chosen or row["operator"] in chosen]
     if args.json:
-        print(json_text(rows))
+        print_lines(json_text(rows))
         return OK
     cells = [[f"{row['domain']}:{row['operator']}" if row["domain"] else row["operator"], str(row["version"]),
               ", ".join(row["dtypes"]), ", ".join(row["attributes"]) or "-"] for row in rows]
-    for line in table([["operator", "version", "dtypes", "attributes"], *cells], [False, True, False, False]):
-        print(line)
+    print_lines(*table([["operator", "version", "dtypes", "attributes"], *cells], [False, True, False, False]))
     return OK

@@ -4,8 +4,11 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TextIO
 
+from ..errors import LOGGED, printable
+
+LEADING = re.compile(r"^(\W*?):(?=:)")  # GitHub Actions obeys ::...:: where the first visible text of a line begins
 SEPARATOR = re.compile(r"\s*,\s*|\s+")
 CROSSED = re.compile(r"-?\d+(x-?\d+)+", re.IGNORECASE)
 
@@ -22,8 +25,9 @@ def plain(value: Any) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON on one line."""
-    return json.dumps(plain(value), allow_nan=False)
+    """A value as JSON on one line, made harmless in JSON's own escapes."""
+    text = json.dumps(plain(value), allow_nan=False).replace("\x7f", r"\u007f")
+    return LOGGED.sub(r"#\\u0023", text)
 
 
 def attribute_text(value: Any) -> str:
@@ -68,8 +72,15 @@ def sizes(text: str) -> tuple[int, ...]:
     return tuple(map(int, found))
 
 
+def print_lines(*lines: str, file: TextIO | None = None) -> None:
+    """Print lines, in which hostile names may occur. All that commands print comes here, to be made harmless."""
+    for line in lines:
+        print(LEADING.sub(r"\1\\x3a", printable(line)), file=file)
+
+
 def table(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
     """Lines of a table with aligned columns. Columns for which `right` is true are aligned on the right."""
+    rows = [[printable(text) for text in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(text.rjust(width) if number else text.ljust(width)
                       for text, width, number in zip(row, widths, right, strict=True)).rstrip() for row in rows]

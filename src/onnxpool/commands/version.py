@@ -11,9 +11,8 @@ from typing import Any
 from .. import __version__
 from ..about import config
 from . import OK
-from .text import json_text
+from .text import json_text, print_lines
 
-MISTAKES: tuple[type[Exception], ...] = ()
 DISTRIBUTION = "onnxpool"
 VARIABLES = ("ONNXPOOL_", "OMP_", "GOMP_", "KMP_")  # prefixes of variables that the library and OpenMP read
 
@@ -51,5 +50,5 @@ def report() -> dict[str, Any]:
 
 def run(args: argparse.Namespace) -> int:
     """The option ``--version``."""
-    print(json_text(report()) if args.json else f"onnxpool {__version__}")
+    print_lines(json_text(report()) if args.json else f"onnxpool {__version__}")
     return OK

@@ -23,8 +23,8 @@ available = cpu.instruction_sets
 
 def choose() -> str:
     """The instruction set named by `ONNXPOOL_ISA`, by default the best available one."""
-    asked = os.environ.get("ONNXPOOL_ISA")
-    if asked is None:
+    asked = os.environ.get("ONNXPOOL_ISA", "").strip()
+    if not asked:
         return available()[0]
     if asked not in available():
         raise ImportError(f"ONNXPOOL_ISA={asked!r} is not available here; choose one of {', '.join(available())}")

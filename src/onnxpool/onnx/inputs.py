@@ -5,8 +5,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
+from ..arrays import can_be
+from ..constants import MOST_AXES
 from ..dtypes import BYTES
-from .protos import Array, Input, InputError
+from .protos import Array, Input, InputError, shape_text
 
 MOST_BYTES = 2**30  # maximum size of a generated input
 FULL_RANGE = BYTES  # these integers are usually quantised values, and wider ones indices
@@ -31,6 +33,9 @@ def made_input(value: Input, given: tuple[int, ...] | None, generator: np.random
     if value.dtype is None or value.dtype.kind in "OSU":
         raise InputError(f"missing input {value.name!r} {value}, which cannot be generated")
     shape = made_shape(value, given)
+    if len(shape) > MOST_AXES or not can_be(shape, value.dtype):
+        raise InputError(f"missing input {value.name!r} {value} cannot have shape {shape_text(shape)}: NumPy has no "
+                         f"array of that size, or of more than {MOST_AXES} axes")
     size = math.prod(shape) * value.dtype.itemsize
     if size > MOST_BYTES:
         raise InputError(f"missing input {value.name!r} {value}: {size / 2**30:.3g} GiB is too much to generate")

@@ -24,7 +24,8 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     node : onnx.NodeProto or onnx_ir.Node
         Node. The domain ``"ai.onnx"`` is the same as ``""``.
     opsets : dict of str to int
-        Opset imports of the model, for example ``{"": 19, "com.microsoft": 1}``.
+        Opset imports of the model, for example ``{"": 19, "com.microsoft": 1}``. The domain ``"ai.onnx"`` is the same
+        as ``""``, so both must have the same opset.
 
     Returns
     -------
@@ -34,8 +35,8 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     Raises
     ------
     PoolError
-        If the operator is unknown, its domain is not imported, its version does not allow an attribute, or an attribute
-        refers to one of a function.
+        If the operator is unknown, its domain is not imported, a domain is imported with two opsets, the version does
+        not allow an attribute, or an attribute refers to one of a function.
     PoolTypeError
         If an attribute does not have the type that the version prescribes, or if `node` is not a node.
 
@@ -53,7 +54,7 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     """
     import onnx
 
-    from .protos import LONG_NAME, from_onnx_ir, value_of
+    from .protos import LONG_NAME, by_domain, from_onnx_ir, value_of
 
     node = from_onnx_ir(node)
     if not isinstance(node, onnx.NodeProto):
@@ -69,7 +70,7 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
         known = ", ".join(f"{s.domain + ':' if s.domain else ''}{name}" for name, s in SCHEMAS.items())
         raise PoolError(f"{domain + ':' if domain else ''}{node.op_type} is not a pooling operator of onnxpool; "
                         f"it has {known}", node.op_type)
-    imported = {"" if name == LONG_NAME else name: opset for name, opset in opsets.items()}
+    imported = by_domain(opsets.items())
     if domain not in imported:
         raise PoolError(f"{node.op_type}: domain {domain!r} is not among the model's opset imports {opsets}; "
                         f"add it with a version", node.op_type, "domain", value=domain)

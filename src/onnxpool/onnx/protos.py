@@ -14,8 +14,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import external_data_helper, helper
 
-from onnxpool.attributes import shown
-from onnxpool.errors import PoolTypeError
+from onnxpool.attributes import is_integer, shown
+from onnxpool.errors import PoolError, PoolTypeError
 
 Array = NDArray[Any]
 Shape = tuple[int | str, ...]  # unknown sizes are names or "?"
@@ -26,8 +26,8 @@ LARGEST_KEPT = 1024  # elements of an initializer whose values inference may nee
 LONGEST_REASON = 300  # characters of an error message from another package
 
 
-class ModelError(ValueError):
-    """Error about a model, file or input that cannot be used. Its message is a single line."""
+class ModelError(PoolError):
+    """Error about a model, file or input that cannot be used."""
 
 
 class InputError(ModelError):
@@ -215,6 +215,9 @@ def canonical(proto: Proto) -> Proto:
     if not isinstance(proto, (onnx.ModelProto, onnx.GraphProto, onnx.FunctionProto, onnx.NodeProto)):
         return proto
     functions = isinstance(proto, onnx.ModelProto) and len(proto.functions) > 0
+    for part in (proto, *getattr(proto, "functions", ())):
+        if isinstance(part, (onnx.ModelProto, onnx.FunctionProto)):
+            opsets_of(part)  # refuses contradictory ones
     if not functions and not any(part.domain == LONG_NAME for part in domains_of(proto)):
         return proto
     copy = type(proto)()
@@ -239,6 +242,17 @@ def unlinked(node: onnx.NodeProto, values: Mapping[str, Any]) -> onnx.NodeProto:
     return result
 
 
+def texts_of(proto: Any) -> Iterator[str | bytes]:
+    """Every name and other text in a proto. protobuf returns those that are not UTF-8 as bytes."""
+    for field, value in proto.ListFields():
+        values = [value] if isinstance(value, (str, bytes)) or hasattr(value, "ListFields") else value
+        if field.type == field.TYPE_STRING:
+            yield from values
+        elif field.type == field.TYPE_MESSAGE:
+            for part in values:
+                yield from texts_of(part)
+
+
 def load(path: str | Path, *, weights: bool = True) -> onnx.ModelProto:
     """The model in a file. Without `weights`, only small tensors are read from external files."""
     try:
@@ -249,6 +263,9 @@ def load(path: str | Path, *, weights: bool = True) -> onnx.ModelProto:
         raise ModelError(f"{path} is not an ONNX model: {one_line(error)}") from error
     if not model.HasField("graph") or not model.opset_import:
         raise ModelError(f"{path} is not an ONNX model: it has no graph or no opset")
+    for text in texts_of(model):
+        if isinstance(text, bytes):
+            raise ModelError(f"{path} is not an ONNX model: it has the text {shown(text)}, which is not UTF-8")
     folder = os.path.dirname(path)
     if weights:
         try:
@@ -261,7 +278,10 @@ def load(path: str | Path, *, weights: bool = True) -> onnx.ModelProto:
                 with suppress(Exception):  # as above; shapes may depend on the tensor
                     external_data_helper.load_external_data_for_tensor(tensor, folder)
                     tensor.data_location = onnx.TensorProto.DEFAULT
-    return canonical(model)
+    try:
+        return canonical(model)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from error
 
 
 def is_large(tensor: onnx.TensorProto) -> bool:
@@ -269,9 +289,22 @@ def is_large(tensor: onnx.TensorProto) -> bool:
     return bool(np.prod(tensor.dims, dtype=float) > LARGEST_KEPT)
 
 
-def opsets_of(proto: onnx.ModelProto | onnx.FunctionProto) -> dict[str, int]:
-    """The opset imports by domain."""
-    return {opset.domain: opset.version for opset in proto.opset_import}
+def by_domain(imports: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Opset imports by domain, with one of each domain under its short name. Two different ones are refused."""
+    found: dict[str, int] = {}
+    for name, version in imports:
+        domain = "" if name == LONG_NAME else name
+        first = found.setdefault(domain, version)
+        if first is not version and not (is_integer(first) and is_integer(version) and first == version):
+            also = "" if domain else f", which is also called {LONG_NAME!r},"
+            raise ModelError(f"domain {domain!r}{also} is imported with opsets {shown(first)} and {shown(version)}; "
+                             f"keep one of them", attribute="opsets", value=version)
+    return found
+
+
+def opsets_of(proto: Any) -> dict[str, int]:
+    """The opset imports of a model or function by domain."""
+    return by_domain((opset.domain, opset.version) for opset in proto.opset_import)
 
 
 def constants_of(graph: onnx.GraphProto) -> set[str]:
@@ -300,7 +333,11 @@ def tensor_of(value: onnx.TypeProto) -> tuple[np.dtype[Any] | None, Shape | None
         # Some exporters write unknown sizes as -1.
         shape = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or "?"
                       for d in tensor.shape.dim)
-    return np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)) if tensor.elem_type else None, shape
+    try:
+        return np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)) if tensor.elem_type else None, shape
+    except KeyError:
+        raise ModelError(f"a value has the element type {tensor.elem_type}, which onnx {onnx.__version__} does not "
+                         f"know; update onnx") from None
 
 
 def inputs_of(graph: onnx.GraphProto) -> list[Input]:

@@ -12,10 +12,10 @@ from onnxpool.errors import PoolError, PoolTypeError
 from onnxpool.schemas import SCHEMAS
 
 from .nodes import from_node
-from .protos import LONG_NAME, Array, ModelError, canonical, title, unlinked
+from .protos import LONG_NAME, Array, ModelError, by_domain, canonical, title, unlinked
 
 
-class NodeError(PoolError, ModelError):
+class NodeError(ModelError):
     """
     Error about a pooling node, raised on creation or when it runs. The message names the node.
 
@@ -136,4 +136,5 @@ class Evaluator(ReferenceEvaluator):
             proto = onnx.load(os.fspath(proto))
         elif isinstance(proto, bytes):
             proto = onnx.load_from_string(proto)
+        opsets = None if opsets is None else by_domain(opsets.items())
         super().__init__(canonical(proto), opsets, functions, verbose, [*(new_ops or ()), *self.pooling], **options)

@@ -65,7 +65,7 @@ from .abi cimport (
 
 from _thread import allocate_lock
 
-from ..errors import PoolError, PoolTypeError
+from ..errors import PoolError, PoolTypeError, printable
 from . import nodes
 
 cdef extern from *:
@@ -93,7 +93,7 @@ cdef enum:
 cdef OrtStatus* refusal(OrtApi api, BaseException error, str where="") noexcept:
     """An exception as a status."""
     cdef bint ours = isinstance(error, (PoolError, PoolTypeError))
-    text = str(error) if ours else f"{type(error).__name__}: {error}"
+    text = str(error) if ours else printable(f"{type(error).__name__}: {error}")
     cdef OrtStatus* status = create_status(api, INVALID_ARGUMENT if ours else FAIL,
                                            (where + text).encode(errors="replace"))
     if isinstance(error, KeyboardInterrupt):
@@ -107,7 +107,7 @@ cdef int check(OrtApi api, OrtStatus* status) except -1:
         return 0
     text = get_error_message(api, status).decode(errors="replace")
     release_status(api, status)
-    raise RuntimeError(f"onnxruntime says: {text}")
+    raise RuntimeError(f"onnxruntime says: {printable(text)}")
 
 
 cdef bint worked(OrtApi api, OrtStatus* status) noexcept:

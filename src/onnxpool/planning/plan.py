@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import budget, kernels, threads
-from ..arrays import Array, allocate, can_be, check_out, delivered
+from ..arrays import Array, allocate, can_be, check_out, delivered, machine_memory
 from ..constants import FULL_ROW
 from ..dtypes import MOMENTS
 from ..errors import PoolError, PoolTypeError
@@ -296,6 +296,9 @@ class WindowPlan(kernels.PlainCall, Reducing):
         team = self._team(num_threads)
         if not self._runs() or self._picked is not None or self._wide is not None:
             return self
+        if given is None and self._bytes > machine_memory():
+            raise PoolError(f"{self.label}: X of shape {self.shape} does not fit in the memory of this machine; tune a "
+                            f"plan of a smaller one, or give x=", self.label, "x", value=self.shape)
         x = np.empty(self.shape, self.dtype) if given is None else given
         y = self._result(x, None, self.dtype)
         indices = self._result(x, None, INDEX) if self.reduction.indexed else None

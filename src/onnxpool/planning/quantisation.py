@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import as_array
-from ..attributes import is_integer
+from ..attributes import as_float, is_integer, is_real
 from ..dtypes import BYTES
 from ..errors import PoolError, PoolTypeError
 
@@ -28,7 +28,9 @@ def scalar(label: str, name: str, value: Any) -> np.ndarray[Any, Any]:
 
 
 def scale(label: str, name: str, value: Any) -> np.float32:
-    """A scale: a float32, or a Python float that is rounded to one."""
+    """A scale: a float32, or a real number of Python that is rounded to one."""
+    if is_real(value) and not isinstance(value, np.generic):
+        value = as_float(value)
     if type(value) is np.float32:
         number = value
     else:
