@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..planning.plan import WindowPlan
 from ..schemas import SCHEMAS, resolve
+from ..scopes import Stack
 from ..windows import ceil_div
 
 DType = np.dtype[Any]
@@ -196,14 +196,14 @@ class NodeRecord:
     alive: bool = field(default=True, repr=False)  # whether the node still exists: optimisers create temporary ones
 
 
-records: ContextVar[list[NodeRecord] | None] = ContextVar("onnxpool.onnxruntime.records", default=None)
+records: Stack[list[NodeRecord]] = Stack("onnxpool.onnxruntime.records")
 
 
 def record(name: str, node: Node, left: bool) -> NodeRecord:
     """Record a new node for `record_nodes`. `left` means that onnxruntime's own kernel runs first."""
     made = NodeRecord(name, type(node.operator).__name__, node.dtype.name,
                       "onnxruntime" if left else "onnxpool")
-    seen = records.get()
+    seen = records.innermost()
     if seen is not None:
         seen.append(made)
     return made
