@@ -724,9 +724,9 @@ with ``size`` elements becomes one with ``(size - 1) * stride + kernel - begin -
         notes=(),
         see=("roi_align", "max_pool"),
         own_notes="""\
-Corners are multiplied by `spatial_scale` and rounded to the nearest integer, with ties away from zero. A region includes both of its corners. The maximum of a bin is 0
-if the bin lies outside the image, and NaN if it contains a NaN. A coordinate or a side of a region must be less than
-2^31.""",
+Corners are multiplied by `spatial_scale` and rounded to the nearest integer, with ties away from zero. A region
+includes both of its corners. The maximum of a bin is 0 if the bin lies outside the image, and NaN if it contains a NaN.
+A coordinate or a side of a region must be less than 2^31.""",
         example="""\
 >>> import numpy as np, onnxpool
 >>> x = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)

@@ -409,6 +409,6 @@ def test_errors_of_conversions_are_chained() -> None:
     wrong = [converting(fail), converting(lambda: None), converting(lambda: [1.0]),
              *(type("Interface", (), {"__array_interface__": given})() for given in ({}, 3, {"shape": (1,)}))]
     for x in wrong:
-        with pytest.raises(onnxpool.PoolTypeError, match="X is a .*which NumPy cannot convert") as caught:
+        with pytest.raises(onnxpool.PoolTypeError, match=r"X is a .*which NumPy cannot convert") as caught:
             onnxpool.max_pool(x, 2)
         assert caught.value.__cause__ is not None or "dtype object" in str(caught.value)

@@ -19,6 +19,7 @@ from onnxpool.errors import PoolTypeError
 
 Array = NDArray[Any]
 Shape = tuple[int | str, ...]  # unknown sizes are names or "?"
+Scope = dict[str, onnx.TypeProto]  # types by name
 Proto = TypeVar("Proto")
 
 LONG_NAME = "ai.onnx"  # the default domain, normally written ""
