@@ -93,7 +93,8 @@ CHAINS: dict[str, tuple[list[onnx.NodeProto], Any, Any, dict[str, Any]]] = {
     "torch interpolate": ([  # sizes from the shape, by floats
         node("Shape", ["x"], ["a"]), const("2", [2]), const("4", [4]), node("Slice", ["a", "2", "4"], ["hw"]),
         node("Cast", ["hw"], ["f"], to=TensorProto.FLOAT), const("s", [1.5, 2.5], np.float32),
-        node("Mul", ["f", "s"], ["m"]), node("Floor", ["m"], ["fl"]), node("Cast", ["fl"], ["i"], to=TensorProto.INT64), const("0", [0]),
+        node("Mul", ["f", "s"], ["m"]), node("Floor", ["m"], ["fl"]),
+        node("Cast", ["fl"], ["i"], to=TensorProto.INT64), const("0", [0]),
         node("Slice", ["a", "0", "2"], ["nc"]), node("Concat", ["nc", "i"], ["to"], axis=0),
         node("Resize", ["x", "", "", "to"], ["p"], mode="nearest")], ("n", 3, 7, 5), (None, 3, 10, 12), {}),
     "torch dynamo expand": ([
@@ -102,8 +103,9 @@ CHAINS: dict[str, tuple[list[onnx.NodeProto], Any, Any, dict[str, Any]]] = {
         node("Expand", ["m", "to"], ["p"])], ("n", 3, 8, 8), (None, 3, 9, 7), {}),
     "tf2onnx strided slice": ([  # shape[1:3] of channels last, then a pad of half of what is missing
         node("Shape", ["x"], ["a"]), node("Cast", ["a"], ["a32"], to=TensorProto.INT32), const("b", [2]),
-        const("e", [4]), const("ax", [0]), node("Slice", ["a32", "b", "e", "ax"], ["hw"]), const("16", [16, 16], np.int32),
-        node("Sub", ["16", "hw"], ["miss"]), const("2", [2], np.int32), node("Div", ["miss", "2"], ["half"]),
+        const("e", [4]), const("ax", [0]), node("Slice", ["a32", "b", "e", "ax"], ["hw"]),
+        const("16", [16, 16], np.int32), node("Sub", ["16", "hw"], ["miss"]), const("2", [2], np.int32),
+        node("Div", ["miss", "2"], ["half"]),
         node("Sub", ["miss", "half"], ["rest"]), const("00", [0, 0], np.int32),
         node("Concat", ["00", "half", "00", "rest"], ["pads32"], axis=0),
         node("Cast", ["pads32"], ["pads"], to=TensorProto.INT64), node("Pad", ["x", "pads"], ["p"])],

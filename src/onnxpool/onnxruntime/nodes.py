@@ -204,7 +204,11 @@ records: Stack[list[NodeRecord]] = Stack("onnxpool.onnxruntime.records")
 
 
 def record(name: str, node: Node, left: bool, reason: str) -> NodeRecord:
-    """Record a new node for `record_nodes`. `left` means that onnxruntime's own kernel runs first, else why it cannot."""
+    """
+    Record a new node for `record_nodes`.
+
+    `left` means that onnxruntime's own kernel runs first. `reason` says why that could not be made.
+    """
     made = NodeRecord(name, type(node.operator).__name__, node.dtype.name, "onnxruntime" if left else "onnxpool",
                       onnxruntime_error=reason)
     seen = records.innermost()
