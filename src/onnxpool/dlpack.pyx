@@ -148,8 +148,10 @@ cdef tuple extents(const DLTensor* tensor, object itemsize):
     return tuple(shape), tuple(strides)
 
 
-cdef cnp.ndarray array_of(const DLTensor* tensor, Owner owner, bint writeable):
+cdef cnp.ndarray array_of(const DLTensor* source, Owner owner, bint writeable):
     """A view of a tensor's memory, which `owner` keeps alive."""
+    cdef DLTensor own = source[0]  # so that what is checked is what is used, even if the producer changes it
+    cdef const DLTensor* tensor = &own
     cdef cnp.npy_intp shape[64]
     cdef cnp.npy_intp strides[64]
     cdef char* data = <char*> tensor.data

@@ -9,30 +9,30 @@ R = TypeVar("R")
 
 
 class Stack(Generic[T]):
-    """The values of the blocks around a call, from the outermost to the innermost."""
+    """The values of the blocks around a call, from the outermost to the innermost, each with its owner."""
 
     def __init__(self, name: str) -> None:
-        self._entries: ContextVar[tuple[tuple[object, T], ...]] = ContextVar(name, default=())
+        self.entries: ContextVar[tuple[tuple[object, T], ...]] = ContextVar(name, default=())
 
     def values(self) -> list[T]:
         """All values."""
-        return [value for _, value in self._entries.get()]
+        return [value for _, value in self.entries.get()]
 
     def innermost(self) -> T | None:
         """The value of the innermost block, or None outside of all blocks."""
-        entries = self._entries.get()
+        entries = self.entries.get()
         return entries[-1][1] if entries else None
 
     def push(self, owner: object, value: T) -> None:
         """Add the value of a block that is entered."""
-        self._entries.set((*self._entries.get(), (owner, value)))
+        self.entries.set((*self.entries.get(), (owner, value)))
 
     def pop(self, owner: object) -> T:
         """Remove and return the latest value of an owner. Blocks need not be left in the reverse order."""
-        entries = self._entries.get()
+        entries = self.entries.get()
         for place in reversed(range(len(entries))):
             if entries[place][0] is owner:
-                self._entries.set(entries[:place] + entries[place + 1:])
+                self.entries.set(entries[:place] + entries[place + 1:])
                 return entries[place][1]
         raise RuntimeError("onnxpool: a block is left in a context in which it was not entered; enter and leave it in "
                            "the same thread or task")

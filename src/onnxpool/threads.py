@@ -128,7 +128,8 @@ def get_num_threads() -> int:
     >>> onnxpool.get_num_threads() >= 1
     True
     """
-    return _scoped.innermost() or _setting or DEFAULT
+    entries = _scoped.entries.get()  # as `innermost` does, without a call
+    return entries[-1][1] if entries else _setting or DEFAULT
 
 
 def num_threads(n: int) -> AbstractContextManager[int]:

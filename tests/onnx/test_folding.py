@@ -296,6 +296,19 @@ def test_values_in_other_files_are_not_read(tmp_path: Any, monkeypatch: pytest.M
     assert folder._results == {}
 
 
+def test_broken_tensors_are_unknown() -> None:
+    """Tensors whose content does not fit their shape or type are no reason to refuse a model."""
+    for broken in (onnx.TensorProto(dims=[4], data_type=TensorProto.INT64, raw_data=b"abc"),
+                   onnx.TensorProto(dims=[2], data_type=TensorProto.INT64, int64_data=[1]),
+                   onnx.TensorProto(dims=[1], data_type=99)):
+        broken.name = "b"
+        made = model([node("Constant", [], ["a"], value=broken), node("Add", ["a", "b"], ["s"]),
+                      node("Shape", ["u"], ["w"])])
+        made.graph.initializer.append(broken)
+        made.graph.value_info.add(name="u").type.tensor_type.elem_type = 99
+        assert not folding.Folder(17).fold(made.graph, {}, {})
+
+
 def test_the_number_of_evaluations_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long chain of different nodes stops being folded; equal nodes are evaluated once."""
     monkeypatch.setattr(folding, "MOST_EVALUATIONS", 10)

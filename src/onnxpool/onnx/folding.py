@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 from onnx import external_data_helper, helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
 
-from .protos import LARGEST_KEPT, Array, Scope, bodies, is_large, tensor_of
+from .protos import LARGEST_KEPT, Array, Scope, bodies, is_large, sizes_of
 from .surroundings import constant_of
 
 OPAQUE = "onnxpool.survey"  # a domain that onnx does not know, to which pooling nodes are moved
+FOLDED = "folded by onnxpool"  # the description of constants that replace nodes
+
 MOST_EVALUATIONS = 5000  # different nodes of a model; each takes less than a millisecond
 KINDS = "biuf"  # of NumPy's dtypes
 
@@ -41,8 +42,12 @@ def exact(array: Array) -> Value:
     return Value(array, np.ones(array.shape, bool))
 
 
-def kept(array: Array | None) -> list[Value]:
-    """A constant, if its values matter."""
+def held_by(source: onnx.TensorProto | onnx.NodeProto) -> list[Value]:
+    """The value of a tensor or of a Constant node, or nothing if it is large, not a number, or invalid."""
+    try:
+        array = constant_of(source)
+    except Exception:  # of the onnx package or NumPy, because a tensor may have any content
+        return []
     return [] if array is None or array.dtype.kind not in KINDS or array.size > LARGEST_KEPT else [exact(array)]
 
 
@@ -171,7 +176,7 @@ class Folder:
             types[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
             values.pop(tensor.name, None)
             if not is_far(tensor):
-                values.update(zip([tensor.name], kept(constant_of(tensor)), strict=False))
+                values.update(zip([tensor.name], held_by(tensor), strict=False))
         nodes: list[onnx.NodeProto] = []
         changed = False
         for node in graph.node:
@@ -201,7 +206,7 @@ class Folder:
         if node.domain or not is_plain(node):
             return []
         if node.op_type == "Constant":
-            return kept(constant_of(node))
+            return held_by(node)
         if node.op_type in ("Shape", "Size"):
             return shape_of(node, types)
         if node.op_type not in SIZES or any(name and name not in values for name in node.input):
@@ -254,12 +259,12 @@ def is_far(tensor: onnx.TensorProto) -> bool:
 
 def constant(name: str, array: Array) -> onnx.NodeProto:
     """A node with this result."""
-    return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array))
+    return helper.make_node("Constant", [], [name], doc_string=FOLDED, value=numpy_helper.from_array(array))
 
 
 def shape_of(node: onnx.NodeProto, types: Scope) -> list[Value]:
     """The result of Shape or Size. Unknown sizes are unknown elements."""
-    shape = tensor_of(types.get(node.input[0] if node.input else "", onnx.TypeProto()))[1]
+    shape = sizes_of(types.get(node.input[0] if node.input else "", onnx.TypeProto()))
     if shape is None or len(shape) > LARGEST_KEPT or len(node.output) != 1:
         return []
     if node.op_type == "Size":
@@ -276,6 +281,8 @@ def evaluated(node: onnx.NodeProto, opset: int, inputs: Inputs) -> list[Array]:
     """The results of a node, if they are small."""
     if not SIZES[node.op_type](node, inputs) <= LARGEST_KEPT:
         return []
+    from onnx.reference import ReferenceEvaluator  # takes a while
+
     feeds = {str(i): array for i, array in enumerate(inputs) if array is not None}
     graph = helper.make_graph([node], "alone", [onnx.ValueInfoProto(name=name) for name in feeds],
                               [onnx.ValueInfoProto(name=name) for name in node.output if name])

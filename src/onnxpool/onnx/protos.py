@@ -293,15 +293,20 @@ def check_wiring(graph: onnx.GraphProto) -> None:
             raise ModelError(f"output {value.name!r} is not written by any node")
 
 
+def sizes_of(value: onnx.TypeProto) -> Shape | None:
+    """The shape of a type. None if the type does not define it."""
+    tensor = value.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    # Some exporters write unknown sizes as -1.
+    return tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or "?"
+                 for d in tensor.shape.dim)
+
+
 def tensor_of(value: onnx.TypeProto) -> tuple[np.dtype[Any] | None, Shape | None]:
     """The dtype and shape of a type, each None if the type does not define it."""
-    tensor = value.tensor_type
-    shape = None
-    if tensor.HasField("shape"):
-        # Some exporters write unknown sizes as -1.
-        shape = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or "?"
-                      for d in tensor.shape.dim)
-    return np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)) if tensor.elem_type else None, shape
+    element = value.tensor_type.elem_type
+    return np.dtype(helper.tensor_dtype_to_np_dtype(element)) if element else None, sizes_of(value)
 
 
 def inputs_of(graph: onnx.GraphProto) -> list[Input]:

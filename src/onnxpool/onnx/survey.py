@@ -19,7 +19,7 @@ from onnxpool.execution import Plan
 from onnxpool.planning.unpooling import UnpoolPlan
 from onnxpool.schemas import SCHEMAS, resolve
 
-from .folding import OPAQUE, Folder
+from .folding import FOLDED, OPAQUE, Folder
 from .nodes import from_node
 from .protos import (
     Array,
@@ -169,7 +169,7 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
             restore(graph, claimed)
         work = settled(work, sites, reached, folder)
         for graph, wiring in zip(graphs_of(work.graph), wirings, strict=False):  # functions are not folded
-            wiring.folded = {node.output[0]: value for node in graph.node if node.op_type == "Constant"
+            wiring.folded = {node.output[0]: value for node in graph.node if node.doc_string == FOLDED
                              and (value := constant_of(node)) is not None}
         if shapes:  # which optimisers do not know
             for site, plain in zip(sites, survey(model), strict=True):
