@@ -229,6 +229,12 @@ BOMBS: dict[str, list[onnx.NodeProto]] = {
     "broadcasting": [const("a", np.zeros((1000, 1))), const("b", np.zeros((1, 1000))),
                      *[node("Add", [f"v{i}" if i else "a", "b"], [f"v{i + 1}"]) for i in range(3)]],
     "doubling": [const("v0", [1]), *[node("Concat", [f"v{i}"] * 2, [f"v{i + 1}"], axis=0) for i in range(60)]],
+    "many inputs": [const("a", np.zeros(1000)), node("Concat", ["a"] * 50_000, ["v"], axis=0),
+                    node("Max", ["a"] * 50_000, ["w"]), node("Sum", ["a"] * 50_000, ["u"])],
+    "many results of one": [const("v0", np.zeros(1000)), *[
+        node("Identity", [f"v{i}"], [f"v{i + 1}"]) for i in range(20_000)]],
+    "many different results": [const("v0", np.zeros(1000)), const("b", np.ones(1000)), *[
+        node("Add", [f"v{i}", "b"], [f"v{i + 1}"]) for i in range(8000)]],
     "squaring": [const("a", np.zeros((32, 32))), const("i", np.zeros((32, 32))), node("Gather", ["a", "i"], ["v"])],
     "Split": [const("a", [1]), node("Split", ["a"], ["v"], num_outputs=HUGE)],
     "Split into none": [const("a", [1]), node("Split", ["a"], ["v"], num_outputs=0)],
@@ -265,7 +271,7 @@ def test_bombs_are_not_evaluated(name: str) -> None:
         folder.fold(made.graph, {}, {})
 
     seconds, grown = cost(run)
-    assert seconds < 5
+    assert seconds < 20
     assert grown < 2**27
     held = [value for results in folder._results.values() for value in results]
     assert all(value.size <= 1024 for value in held)

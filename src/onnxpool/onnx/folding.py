@@ -22,6 +22,8 @@ OPAQUE = "onnxpool.survey"  # a domain that onnx does not know, to which pooling
 FOLDED = "folded by onnxpool"  # the description of constants that replace nodes
 
 MOST_EVALUATIONS = 5000  # different nodes of a model; each takes less than a millisecond
+MOST_ELEMENTS = 2**18  # of all constants that replace nodes
+MOST_READ = 8 * LARGEST_KEPT  # elements of all inputs of a node
 KINDS = "biuf"  # of NumPy's dtypes
 
 
@@ -39,7 +41,7 @@ class Value(NamedTuple):
 
 def exact(array: Array) -> Value:
     """A tensor with known elements."""
-    return Value(array, np.ones(array.shape, bool))
+    return Value(array, np.broadcast_to(True, array.shape))
 
 
 def held_by(source: onnx.TensorProto | onnx.NodeProto) -> list[Value]:
@@ -163,7 +165,7 @@ class Folder:
 
     def __init__(self, opset: int) -> None:
         self.inputs: dict[int, dict[int, Array]] = {}
-        self._opset = opset
+        self._opset, self._room = opset, MOST_ELEMENTS
         self._results: dict[Any, list[Array]] = {}
 
     def fold(self, graph: onnx.GraphProto, types: Scope, outer: Mapping[str, Value]) -> bool:
@@ -187,8 +189,11 @@ class Folder:
                 values.pop(name, None)
             if len(results) == len(names):
                 values.update(zip(names, results, strict=True))
-            if names and node.op_type != "Constant" and all(name in values and values[name].whole for name in names):
+            size = sum(value.array.size + 1 for value in results)
+            if node.op_type != "Constant" and names and size <= self._room and all(
+                    name in values and values[name].whole for name in names):
                 nodes.extend(constant(name, values[name].array) for name in names)
+                self._room -= size
                 changed = True
             else:
                 nodes.append(node)
@@ -218,21 +223,24 @@ class Folder:
 
     def _partly(self, node: onnx.NodeProto, inputs: Sequence[Value | None]) -> list[Value]:
         """The results of a node some of whose inputs are not known completely."""
+        moved = MOVES[node.op_type][1] if node.op_type in MOVES else 0
+        if node.op_type not in MAPS and not all(one is None or one.whole for one in inputs[moved:]):
+            return []
         arrays = [None if one is None else one.array for one in inputs]
+        results = self._run(node, arrays)
+        if not results:
+            return []
         if node.op_type in MAPS:
-            results = self._run(node, arrays)
             known = [one.known for one in inputs if one is not None]
             return [Value(result, np.logical_and.reduce(np.broadcast_arrays(*known))) for result in results]
-        moved = MOVES.get(node.op_type, (None, 0))[1]
-        if not all(one is None or one.whole for one in inputs[moved:]):
-            return []
         masks = [array if one is None or i >= moved else one.known.astype(one.array.dtype)
                  for i, (array, one) in enumerate(zip(arrays, inputs, strict=True))]
-        results, known = self._run(node, arrays), self._run(node, masks)
-        return [Value(*both) for both in zip(results, [mask != 0 for mask in known], strict=False)]
+        return [Value(*both) for both in zip(results, [mask != 0 for mask in self._run(node, masks)], strict=False)]
 
     def _run(self, node: onnx.NodeProto, inputs: Inputs) -> list[Array]:
         """The results of a node for these inputs. Nothing, if they are too large, or if the node is not valid."""
+        if sum(array.size + 1 for array in inputs if array is not None) > MOST_READ:
+            return []
         alone = onnx.NodeProto(op_type=node.op_type, attribute=node.attribute)
         alone.input.extend("" if array is None else str(i) for i, array in enumerate(inputs))
         alone.output.extend(f"y{i}" if name else "" for i, name in enumerate(node.output))
