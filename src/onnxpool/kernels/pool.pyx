@@ -464,12 +464,13 @@ cdef class Pool:
             memset(memory, FENCE, team.threads * room)
         elif job.branches:
             memset(memory, 0, team.threads * room)
-        tasks = Tasks(job, &call, &team, memory, room)
-        if team.threads == 1:
-            run_all(&tasks)
-        elif not run_together(run_all, &tasks, signals):
-            team.threads = 1
-            run_all(&tasks)
+        if team.threads > 1:
+            tasks = Tasks(job, &call, &team, memory, room)
+            if not run_together(run_all, &tasks, signals):
+                team.threads = 1
+                run_tasks(job, &call, &team, memory, room)
+        else:
+            run_tasks(job, &call, &team, memory, room)
         close_fences(memory, team.threads, room, watched)
         leave_team(&team)
         free(allocated)
