@@ -97,9 +97,13 @@ def pieces(node: onnx.NodeProto, inputs: Inputs) -> float:
 
 
 def gathered(node: onnx.NodeProto, inputs: Inputs) -> float:
-    """Gather, for any axis."""
+    """Gather."""
     data, indices = inputs
-    return math.inf if data is None or indices is None else indices.size * data.size
+    if data is None or indices is None:
+        return math.inf
+    others: list[int] = list(data.shape)
+    others.pop(next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0))
+    return int(indices.size) * math.prod(others)
 
 
 def indexed(node: onnx.NodeProto, inputs: Inputs) -> float:
@@ -113,7 +117,12 @@ def filled(node: onnx.NodeProto, inputs: Inputs) -> float:
 
 
 def expanded(node: onnx.NodeProto, inputs: Inputs) -> float:
-    """Expand and Tile."""
+    """Expand."""
+    return math.inf if inputs[0] is None else product(np.broadcast_shapes(inputs[0].shape, tuple(numbers(inputs[1]))))
+
+
+def repeated(node: onnx.NodeProto, inputs: Inputs) -> float:
+    """Tile."""
     return first(node, inputs) * product(numbers(inputs[1]))
 
 
@@ -146,7 +155,7 @@ MAPS: dict[str, Size] = {
 OTHERS: dict[str, Size] = {
     **dict.fromkeys(("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "CumSum", "ScatterElements", "ScatterND"),
                     first),
-    "ConstantOfShape": filled, "Expand": expanded, "Tile": expanded, "Range": steps, "NonZero": places,
+    "ConstantOfShape": filled, "Expand": expanded, "Tile": repeated, "Range": steps, "NonZero": places,
 }
 SIZES: dict[str, Size] = {**{name: size for name, (size, _) in MOVES.items()}, **MAPS, **OTHERS}
 
