@@ -133,7 +133,8 @@ CHAINS: dict[str, tuple[list[onnx.NodeProto], Any, Any, dict[str, Any]]] = {
         {"constants": {"i": np.array([0, 0, 1, 0, 0, 0, 1, 0])}}),
     "elements of a long table": ([
         const("table", [0, 0, 1, 2] * 250), const("at", [0, 1, 2, 3, 0, 0, 2, 2]),
-        node("Gather", ["table", "at"], ["g"]), const("same", [8]), node("Expand", ["g", "same"], ["pads"]), node("Pad", ["x", "pads"], ["p"])],
+        node("Gather", ["table", "at"], ["g"]), const("same", [8]),
+        node("Expand", ["g", "same"], ["pads"]), node("Pad", ["x", "pads"], ["p"])],
         (1, 3, 8, 8), (1, 3, 10, 11), {}),
     "shape of a pooled array": ([
         node("AveragePool", ["x"], ["a"], **POOL, name="first"), node("Shape", ["a"], ["s"]), const("3", [3, 3, 1, 1]),
