@@ -224,8 +224,8 @@ maxima.""",
     "empty_maximum": "The maximum of a window entirely in padding is -inf, or the smallest integer of the dtype.",
     "empty_norm": "Padding adds nothing to a norm. The norm of a window entirely in padding is 0.",
     "quantised": """\
-An element represents the real value ``(x - x_zero_point) * x_scale``. The mean of a window is divided by `y_scale`,
-rounded to the nearest integer with ties to even, and clipped to the range of the dtype.""",
+An element represents the real value ``(x - x_zero_point) * x_scale``, and a result ``(y - y_zero_point) * y_scale``.
+Results beyond the range of the dtype are clipped.""",
     "lazy_windows": """\
 The function only builds a graph, and dask computes the result later. With any chunks, the result is bit-identical to
 that of the whole array.
@@ -638,14 +638,25 @@ indices : dask.array.Array of int64, of the shape of `y`
         notes=("size", "undilated", *WINDOWS[1:], "divisor", "quantised"),
         see=("average_pool", "qlinear_global_average_pool"),
         own_notes="""\
+A result is ``rint(mean / y_scale + y_zero_point)``, where `rint` rounds to the nearest integer, with ties to even. The
+zero point is added before rounding, so it decides which way ties go: a quotient of 1.5 gives 2 with a `y_zero_point` of
+0, and 2 with one of 1. Each step is rounded to float32: real values, their sum in the order of the taps, the mean, the
+quotient, and its sum with the zero point. If a single window without padding covers all spatial elements, the result is
+that of `qlinear_global_average_pool`, which adds the zero point after rounding.
+
 Results are bit-identical to those of onnxruntime, except for windows that reach beyond the padding at the end. Their
-divisor is that of AveragePool. Real values are added in float32, in the order of the taps. The result for a window
-entirely in padding is `y_zero_point`.""",
+divisor is that of AveragePool. The result for a window entirely in padding is `y_zero_point`.""",
         example="""\
 >>> import numpy as np, onnxpool
 >>> x = np.array([[[10, 20, 40]]], np.uint8)
 >>> onnxpool.qlinear_average_pool(x, 0.5, 0, 0.25, 0, 2).tolist()
-[[[30, 60]]]""",
+[[[30, 60]]]
+
+The mean of 1 and 2 is 1.5. With the zero point, that is 2.5, which rounds to 2:
+
+>>> x = np.array([[[2, 3, 9]]], np.int8)
+>>> onnxpool.qlinear_average_pool(x, 1.0, 1, 1.0, 1, 2, strides=2).tolist()
+[[[2]]]""",
         example_of_class="""\
 >>> import onnxpool
 >>> onnxpool.QLinearAveragePool(kernel_shape=3, auto_pad="SAME_UPPER").output_shape((1, 8, 7, 7))
@@ -659,12 +670,23 @@ entirely in padding is `y_zero_point`.""",
         notes=("quantised",),
         see=("qlinear_average_pool", "global_average_pool"),
         own_notes="""\
-Results are bit-identical to those of onnxruntime, unless its 32-bit sum overflows. Here, sums are exact.""",
+A result is ``rint(total * (x_scale / (y_scale * count))) + y_zero_point``, where `total` is the exact sum of ``x -
+x_zero_point`` over the `count` elements of a channel, and `rint` rounds to the nearest integer, with ties to even. Each
+other step is computed in float32. The zero point is added after rounding, as in QuantizeLinear but not in
+`qlinear_average_pool`: a product of 1.5 gives 2 with a `y_zero_point` of 0, and 3 with one of 1.
+
+Results are bit-identical to those of onnxruntime, unless its 32-bit sum overflows.""",
         example="""\
 >>> import numpy as np, onnxpool
 >>> x = np.array([[[[10, 20], [30, 40]]]], np.uint8)
 >>> onnxpool.qlinear_global_average_pool(x, 0.5, 0, 0.25, 0).tolist()
-[[[[50]]]]""",
+[[[[50]]]]
+
+The mean of 1 and 2 is 1.5, which rounds to 2. Then the zero point is added:
+
+>>> x = np.array([[[2, 3]]], np.int8)
+>>> onnxpool.qlinear_global_average_pool(x, 1.0, 1, 1.0, 1).tolist()
+[[[3]]]""",
         example_of_class="""\
 >>> import numpy as np, onnxpool
 >>> op = onnxpool.QLinearGlobalAveragePool(channels_last=1)
@@ -702,9 +724,9 @@ with ``size`` elements becomes one with ``(size - 1) * stride + kernel - begin -
         notes=(),
         see=("roi_align", "max_pool"),
         own_notes="""\
-Corners are multiplied by `spatial_scale` and rounded. A region includes both of its corners. The maximum of a bin is 0
-if the bin lies outside the image, and NaN if it contains a NaN. A coordinate or a side of a region must be less than
-2^31.""",
+Corners are multiplied by `spatial_scale` and rounded to the nearest integer, with ties away from zero. A region
+includes both of its corners. The maximum of a bin is 0 if the bin lies outside the image, and NaN if it contains a NaN.
+A coordinate or a side of a region must be less than 2^31.""",
         example="""\
 >>> import numpy as np, onnxpool
 >>> x = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)

@@ -33,11 +33,13 @@ def as_array(label: str, x: object, name: str = "X") -> Array:
         raise PoolTypeError(f"{label}: {name} is a {type(x).__name__}, which is not supported; "
                             f"give an ndarray, such as {way}", label, name, value=type(x).__name__)
     try:
-        array = np.asarray(x)
+        array = np.asanyarray(x)
     except MemoryError:
         raise
     except Exception as error:  # conversions of other types can raise anything
-        raise unreadable(label, x, name, str(error)) from None
+        raise unreadable(label, x, name, str(error)) from error
+    if type(array) is not np.ndarray:  # a subclass, which `__array__` may return too
+        return np.asarray(array) if array is x else as_array(label, array, name)
     if array.dtype.kind in "OSU":
         raise unreadable(label, x, name, f"it becomes an array of dtype {array.dtype}")
     return array

@@ -2,14 +2,13 @@
 
 import math
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from .attributes import INT64_MAX, integer
 from .errors import Place, PoolError
 from .kernels import pools
+from .scopes import Scope, Stack
 
 
 class Limits(NamedTuple):
@@ -36,8 +35,8 @@ HINT = {
     "max_work": "take fewer or smaller windows, compute the result in parts, or raise the limit",
 }
 
-_scoped: ContextVar[Limits | None] = ContextVar("onnxpool.limits", default=None)
-_lifted: ContextVar[bool] = ContextVar("onnxpool.limits.lifted", default=False)
+_scoped: Stack[Limits] = Stack("onnxpool.limits")
+_lifted: Stack[bool] = Stack("onnxpool.limits.lifted")
 _known = False  # whether any limit was ever set
 
 
@@ -104,21 +103,6 @@ def set_limits(*, max_output_bytes: int | None = None, max_work: int | None = No
     _process = _environment.and_(_checked(max_output_bytes, max_work))
 
 
-@contextmanager
-def _holding(variable: ContextVar[Any], value: object) -> Iterator[None]:
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)
-
-
-@contextmanager
-def _scope(limits: Limits) -> Iterator[None]:
-    with _holding(_scoped, limits.and_(_scoped.get() or NO_LIMITS)):
-        yield
-
-
 def limits(*, max_output_bytes: int | None = None, max_work: int | None = None) -> AbstractContextManager[None]:
     """
     Limit the calls within a ``with`` block of this thread or task, for attributes and data that are not trusted.
@@ -139,7 +123,8 @@ def limits(*, max_output_bytes: int | None = None, max_work: int | None = None) 
     Returns
     -------
     context manager
-        Context manager that yields None.
+        Context manager that yields None. It can be entered repeatedly, also within its own block and by several threads
+        or tasks at the same time, and it can decorate a function.
 
     Raises
     ------
@@ -169,20 +154,22 @@ def limits(*, max_output_bytes: int | None = None, max_work: int | None = None) 
     onnxpool.errors.PoolError: MaxPool-22: X of shape (1, 1, 100, 100) takes 6505101 steps of work, more than \
 max_work=1000000; take fewer or smaller windows, compute the result in parts, or raise the limit
     """
-    return _scope(_checked(max_output_bytes, max_work))
+    return Scope(_scoped, _checked(max_output_bytes, max_work), None)
 
 
 def lifted() -> AbstractContextManager[None]:
     """Leave the calls within a block unlimited: they are steps of a call that keeps its limits."""
-    return _holding(_lifted, True)
+    return Scope(_lifted, True, None)
 
 
 def in_force() -> Limits:
     """The limits of a call that is made now."""
-    if not _known or _lifted.get():
+    if not _known or _lifted.innermost():
         return NO_LIMITS
-    scoped = _scoped.get()
-    return _process if scoped is None else _process.and_(scoped)
+    limits = _process
+    for scoped in _scoped.values():
+        limits = limits.and_(scoped)
+    return limits
 
 
 def check(label: str, name: str, shape: tuple[int, ...], need: Need, limits: Limits) -> None:

@@ -4,6 +4,7 @@ The structures are those of DLPack 1.x (dmlc/dlpack, include/dlpack/dlpack.h).
 """
 import math
 import sys
+from operator import index
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsul
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from .attributes import shown
 from .constants import MOST_AXES
 from .errors import PoolError, PoolTypeError
 from .arrays import CPU, dtype_named, says
@@ -76,11 +78,40 @@ cdef class Owner:
             self.versioned.deleter(self.versioned)
 
 
-def check_device(int kind, obj=None):
+def has(obj, name):
+    """Whether an object has an attribute. Looking it up can raise anything."""
+    return says(obj, lambda x: hasattr(x, name))
+
+
+def check_device(kind, obj=None):
     if kind not in CPU:
-        way = next((f", by .{method}()" for method in ("get", "cpu") if hasattr(obj, method)), "")
+        way = next((f", by .{method}()" for method in ("get", "cpu") if has(obj, method)), "")
         raise PoolTypeError(f"from_dlpack: the tensor is on device {OTHER.get(kind, 'type')} ({kind}), but only CPU "
                             f"memory can be read; move it there{way}")
+
+
+def asked(obj, method, **given):
+    """What a method of a producer returns. The protocol defines BufferError; other errors become our own."""
+    try:
+        return getattr(obj, method)(**given)
+    except (BufferError, MemoryError):
+        raise
+    except Exception as error:
+        raise PoolTypeError(f"from_dlpack: {method} of a {type(obj).__name__} raised {type(error).__name__}: {error}; "
+                            f"give a tensor that supports DLPack, or np.asarray(...) of the object") from error
+
+
+def device_of(obj):
+    """The type of device that a producer names."""
+    device = asked(obj, "__dlpack_device__")
+    try:
+        kind, number = device if isinstance(device, (tuple, list)) else ()
+        index(number)
+        return index(kind)
+    except Exception:  # attributes of other types can raise anything
+        raise PoolTypeError(f"from_dlpack: __dlpack_device__ of a {type(obj).__name__} returned {shown(device)}, but "
+                            f"must return two integers: the type of the device and its number; give a tensor that "
+                            f"supports DLPack, or np.asarray(...) of the object") from None
 
 
 cdef element_of(const DLTensor* tensor):
@@ -117,8 +148,10 @@ cdef tuple extents(const DLTensor* tensor, object itemsize):
     return tuple(shape), tuple(strides)
 
 
-cdef cnp.ndarray array_of(const DLTensor* tensor, Owner owner, bint writeable):
+cdef cnp.ndarray array_of(const DLTensor* source, Owner owner, bint writeable):
     """A view of a tensor's memory, which `owner` keeps alive."""
+    cdef DLTensor own = source[0]  # so that what is checked is what is used, even if the producer changes it
+    cdef const DLTensor* tensor = &own
     cdef cnp.npy_intp shape[64]
     cdef cnp.npy_intp strides[64]
     cdef char* data = <char*> tensor.data
@@ -179,7 +212,8 @@ cdef consume(capsule):
         owner.legacy = legacy
         return array
     if not PyCapsule_CheckExact(capsule):
-        raise PoolTypeError(f"from_dlpack: __dlpack__ returned a {type(capsule).__name__}, but must return a capsule")
+        raise PoolTypeError(f"from_dlpack: __dlpack__ returned a {type(capsule).__name__}, but must return a capsule; "
+                            f"give a tensor that supports DLPack, or np.asarray(...) of the object")
     name = PyCapsule_GetName(capsule)
     label = "none" if name == NULL else (<bytes> name).decode(errors="replace")
     raise PoolError(f"from_dlpack: the capsule has the name {label}, but must have dltensor or dltensor_versioned; "
@@ -207,8 +241,11 @@ def from_dlpack(obj):
     PoolError
         If the tensor has a shape that no array can have, or if its capsule was read before.
     PoolTypeError
-        If `obj` is not a tensor, is not in CPU memory, or has elements of a type that NumPy lacks. Tensors of torch
-        with the negative bit are refused too, because their memory holds the negated numbers.
+        If `obj` is not a tensor, is not in CPU memory, or has elements of a type that NumPy lacks, or if its methods
+        raise errors or do not follow the protocol. Tensors of torch with the negative bit are refused too, because
+        their memory holds the negated numbers.
+    BufferError
+        If the framework refuses to export the tensor.
 
     See Also
     --------
@@ -224,17 +261,19 @@ def from_dlpack(obj):
     if PyCapsule_CheckExact(obj):
         return consume(obj)  # the caller keeps a reference
     for method in ("__dlpack__", "__dlpack_device__"):
-        if not hasattr(obj, method):
+        if not has(obj, method):
             raise PoolTypeError(f"from_dlpack: a {type(obj).__name__} has no {method}; give a tensor that supports "
                                 f"DLPack, or np.asarray(...) of the object")
-    check_device(obj.__dlpack_device__()[0], obj)
+    check_device(device_of(obj), obj)
     if says(obj, lambda x: x.is_neg()):  # torch exports the memory regardless
         raise PoolTypeError("from_dlpack: the tensor has its negative bit set, so its memory holds negated "
                             "numbers; give x.resolve_neg()")
     try:
-        capsule = obj.__dlpack__(max_version=VERSION)
-    except TypeError:  # a producer older than DLPack 1.0
-        capsule = obj.__dlpack__()
+        capsule = asked(obj, "__dlpack__", max_version=VERSION)
+    except TypeError as error:
+        if not isinstance(error.__cause__, TypeError):
+            raise
+        capsule = asked(obj, "__dlpack__")  # a producer older than DLPack 1.0
     try:
         return consume(capsule)
     except BaseException:

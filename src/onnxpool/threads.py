@@ -1,19 +1,18 @@
 """The number of threads of a call: from its argument, the context, the setting, the environment, or the machine."""
 
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager
 
 from .attributes import integer
 from .constants import MOST_THREADS
 from .errors import Place
+from .scopes import Scope, Stack
 
 SERIAL_BYTES = 1 << 19  # bytes of X; below, a second thread brings no gain (measured: 0.97x at 512 KiB, 1.7x at 1 MiB)
 
 PLACE = Place(None, "num_threads")
 
-_scoped: ContextVar[int | None] = ContextVar("onnxpool.num_threads", default=None)
+_scoped: Stack[int] = Stack("onnxpool.num_threads")
 _setting: int | None = None
 
 
@@ -129,16 +128,8 @@ def get_num_threads() -> int:
     >>> onnxpool.get_num_threads() >= 1
     True
     """
-    return _scoped.get() or _setting or DEFAULT
-
-
-@contextmanager
-def _scope(n: int) -> Iterator[int]:
-    token = _scoped.set(n)
-    try:
-        yield n
-    finally:
-        _scoped.reset(token)
+    entries = _scoped.entries.get()  # as `innermost` does, without a call
+    return entries[-1][1] if entries else _setting or DEFAULT
 
 
 def num_threads(n: int) -> AbstractContextManager[int]:
@@ -153,7 +144,8 @@ def num_threads(n: int) -> AbstractContextManager[int]:
     Returns
     -------
     context manager
-        Context manager that yields the number.
+        Context manager that yields the number. It can be entered repeatedly, also within its own block and by several
+        threads or tasks at the same time, and it can decorate a function.
 
     Raises
     ------
@@ -172,7 +164,8 @@ def num_threads(n: int) -> AbstractContextManager[int]:
     ...     onnxpool.get_num_threads()
     1
     """
-    return _scope(_checked(n))
+    number = _checked(n)
+    return Scope(_scoped, number, number)
 
 
 def team(asked: object, size: int) -> int:

@@ -553,3 +553,30 @@ def test_large_weights_are_not_copied_into_inference(check):
         }""", change=change)
     assert shapes(nodes) == [("y", [1, 4, 32, 8], [1, 4, 31, 7])]
     assert checks.NodeCheck(**nodes[0]).error == ""
+
+
+def test_pads_of_torch_are_checked_fully(check):
+    """The nodes that torch.onnx.export writes for F.pad are computed, so that nothing is left to `--partial`."""
+    nodes, status = check("""
+        <ir_version: 8, opset_import: ["" : 17]>
+        agraph (float[n, 3, 8, 8] x) => (float[a, b, c, d] y) {
+            pads = Constant <value_ints = [1, 2, 3, 4]> ()
+            more = Constant <value_ints = [4]> ()
+            zeros = ConstantOfShape <value = int64[1] {0}> (more)
+            all = Concat <axis = 0> (pads, zeros)
+            pairs = Constant <value_ints = [-1, 2]> ()
+            rows = Reshape (all, pairs)
+            start = Constant <value_ints = [-1]> ()
+            stop = Constant <value_ints = [-9223372036854775807]> ()
+            zero = Constant <value_ints = [0]> ()
+            back = Slice (rows, start, stop, zero, start)
+            turned = Transpose <perm = [1, 0]> (back)
+            flat = Reshape (turned, start)
+            cast = Cast <to = 7> (flat)
+            p = Pad (x, cast)
+            y = AveragePool <kernel_shape = [2, 2], strides = [2, 2]> (p)
+        }""")
+
+    assert [node["unchecked"] for node in nodes] == [""]
+    assert nodes[0]["input_shape"][1:] == [3, 15, 11]
+    assert status == (DIFFERS if nodes[0]["warnings"] else OK)

@@ -2,6 +2,7 @@
 
 import math
 import os
+import pickle
 import re
 import runpy
 import signal
@@ -20,6 +21,8 @@ from calls import FUNCTIONS, SeededChoices, draw_pool
 from numpy.typing import NDArray
 
 import onnxpool
+from onnxpool.planning.cutting import MOST_TILES
+from onnxpool.planning.plan import WindowPlan
 
 da = pytest.importorskip("dask.array")
 import onnxpool.dask as pools  # noqa: E402
@@ -216,6 +219,42 @@ def test_graphs_grow_with_chunks() -> None:
     for call in calls:
         few, many = (len(graph_of(call(da.zeros((8 * n, 64), dtype=np.float32, chunks=8)))) for n in (40, 80))
         assert 1.95 < many / few < 2.05
+
+
+@pytest.mark.parametrize(("pool", "most"), [
+    (lambda x: pools.max_pool(x, 3, pads=1, axes=(0, 1)), 9),
+    (lambda x: pools.max_pool(x, 3, pads=1, axes=(0, 1), return_indices=True)[1], 9),
+    (lambda x: pools.average_pool(x, 2, strides=2, axes=(0, 1)), 1),
+    (lambda x: pools.average_pool(x.astype("int32"), 5, strides=5, axes=0), 2),
+    (lambda x: pools.global_average_pool(x, axes=(0, 1)), 1),
+    (lambda x: pools.global_lp_pool(x, axes=0), 1),
+])
+def test_chunks_of_equal_geometry_share_a_plan(pool: Any, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans are made for each situation at a border, not for each chunk, and do not make graphs larger."""
+    made = []
+    like = WindowPlan._like
+
+    def counted(plan: Any, shape: Any, *rest: Any) -> Any:
+        made.append(shape)
+        return like(plan, shape, *rest)
+
+    monkeypatch.setattr(WindowPlan, "_like", counted)
+    x = np.random.default_rng(1).standard_normal((120, 120)).astype(np.float32)
+    y = pool(da.from_array(x, chunks=10))
+    size = len(pickle.dumps(graph_of(y)))
+    assert computed(y).shape
+    assert 1 <= len(made) <= most
+    assert len(pickle.dumps(graph_of(y))) == size
+
+
+def test_plans_of_parts_are_bounded() -> None:
+    """A plan does not keep the plans of any number of different parts."""
+    plan = onnxpool.MaxPool(kernel_shape=2, axes=0).plan((2000,), np.float32)
+    for size in range(1, 1000):
+        plan.tile(slice(0, size))
+    assert len(plan._tiles) <= MOST_TILES
+    assert plan.tile(slice(3, 9))._plan is plan.tile(slice(4, 10))._plan
+    assert plan.tile(slice(3, 9))._plan is not plan.tile(slice(3, 10))._plan
 
 
 def test_nothing_is_computed_before_the_result_is() -> None:

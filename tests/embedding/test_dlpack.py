@@ -1,5 +1,6 @@
 """Tensors of other frameworks are read in place, kept alive by their arrays, and deleted once; errors are ours."""
 
+import enum
 import gc
 import sys
 import weakref
@@ -270,6 +271,102 @@ def test_errors_of_the_producer_are_passed_on() -> None:
 
     with pytest.raises(BufferError, match="conjugate bit"):
         onnxpool.from_dlpack(Refusing(some()))
+
+
+class Raising:
+    """An object whose conversions and operators raise."""
+
+    def __index__(self) -> int:
+        raise RuntimeError("no index")
+
+
+DEVICES = {
+    "nothing": None, "empty": (), "one": (1,), "three": (1, 0, 0), "text": "10", "bytes": b"10", "strings": ("1", "0"),
+    "floats": (1.0, 0.0), "number_float": (1, 0.5), "none": (None, None), "number": 1, "mapping": {1: 0, 0: 1},
+    "set": {1, 0}, "raising": (Raising(), 0),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
+def test_what_is_no_device_is_refused(device: Any) -> None:
+    """A `__dlpack_device__` that does not return two integers is refused before anything is exported."""
+    producer = Producer(some())
+    producer.device = device
+    with pytest.raises(onnxpool.PoolTypeError, match=r"__dlpack_device__ of a Producer returned .* two integers"):
+        onnxpool.from_dlpack(producer)
+    assert producer.asked == []
+
+
+@pytest.mark.parametrize("kind", [2**70, -(2**70), -1, 2**31])
+def test_types_of_devices_may_be_any_integer(kind: int) -> None:
+    """Integers that are no known type of device are refused as such, whatever their size."""
+    producer = Producer(some())
+    producer.device = (kind, 0)
+    with pytest.raises(onnxpool.PoolTypeError, match=rf"is on device type \({kind}\)"):
+        onnxpool.from_dlpack(producer)
+
+
+def test_devices_may_be_enumerations() -> None:
+    """The type of a device may be a member of an enumeration, or an integer of NumPy."""
+    kinds = enum.IntEnum("kinds", {"CPU": 1})
+    for kind in (kinds.CPU, np.int32(1)):
+        producer = Producer(some())
+        producer.device = (kind, np.int64(0))  # type: ignore[assignment]
+        assert onnxpool.from_dlpack(producer).shape == (2, 3, 4)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("lost"), TypeError("lost"), IndexError("lost"), AttributeError("lost")])
+@pytest.mark.parametrize("method", ["__dlpack_device__", "__dlpack__"])
+def test_methods_that_raise_are_named(method: str, error: Exception) -> None:
+    """An error of a producer that the protocol does not define is chained to one that says where it comes from."""
+
+    def fail(self: Any, **given: Any) -> Any:
+        raise error
+
+    producer = type("Failing", (Producer,), {method: fail})(some())
+    with pytest.raises(onnxpool.PoolTypeError, match=f"{method} of a Failing raised .*lost; give") as caught:
+        onnxpool.from_dlpack(producer)
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("method", ["__dlpack_device__", "__dlpack__"])
+def test_methods_that_cannot_be_looked_up_are_missing(method: str) -> None:
+    """A property that raises is the same as a missing method, and so is a method that is None."""
+
+    def fail(self: Any) -> Any:
+        raise RuntimeError
+
+    with pytest.raises(onnxpool.PoolTypeError, match=f"has no {method}"):
+        onnxpool.from_dlpack(type("Failing", (Producer,), {method: property(fail)})(some()))
+    with pytest.raises(onnxpool.PoolTypeError, match=f"{method} of a Empty raised TypeError"):
+        onnxpool.from_dlpack(type("Empty", (Producer,), {method: None})(some()))
+
+
+def test_classes_are_no_tensors() -> None:
+    """A class has the methods of its objects, but is no tensor."""
+    with pytest.raises(onnxpool.PoolTypeError, match="__dlpack_device__ of a type raised TypeError"):
+        onnxpool.from_dlpack(np.ndarray)
+
+
+@pytest.mark.parametrize("result", [None, (), 0, "capsule", b"dltensor", object(), some()], ids=repr)
+def test_results_that_are_no_capsules_are_refused(result: Any) -> None:
+    """A `__dlpack__` that returns anything but a capsule is refused by type."""
+    producer = type("Odd", (Producer,), {"__dlpack__": lambda self, **given: result})(some())
+    with pytest.raises(onnxpool.PoolTypeError, match=f"__dlpack__ returned a {type(result).__name__}, but must"):
+        onnxpool.from_dlpack(producer)
+
+
+@BOTH
+def test_producers_of_used_capsules_are_refused(versioned: bool) -> None:
+    """A producer that hands out the same capsule twice is refused the second time, and the tensor is not touched."""
+    producer = Producer(some(), versioned=versioned)
+    capsule = producer.capsule()
+    again = type("Again", (Producer,), {"__dlpack__": lambda self, **given: capsule})(some())
+    y = onnxpool.from_dlpack(again)
+    with pytest.raises(onnxpool.PoolError, match="can be read once, so export the tensor again"):
+        onnxpool.from_dlpack(again)
+    assert y[0, 0, 1] == 1
+    assert producer.deleted == 0
 
 
 @pytest.mark.parametrize("thing", [None, 3, [1.0], memoryview(b"abc"), onnxpool])

@@ -22,6 +22,18 @@ def test_forks(name: str) -> None:
     scenario("forks", name)
 
 
+@pytest.mark.parametrize("name", scenarios_forks.RETURNING)
+def test_children_return_from_handlers(name: str) -> None:
+    """A handler that runs during a parallel call may fork, and return in the child too."""
+    scenario("forks", "return_from_a_handler", name)
+
+
+@pytest.mark.parametrize("error", ["interrupt", "exit"])
+def test_children_raise_in_handlers(error: str) -> None:
+    """A handler that forks during a parallel call may raise in the child."""
+    scenario("forks", "raise_in_the_child", error)
+
+
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_multiprocessing(method: str) -> None:
     """Pools and executors of every start method work after a parallel call, and receive operators and plans."""

@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -380,3 +381,34 @@ def test_plans_of_regions_are_explained_in_words():
     plan = onnxpool.MaxRoiPool(pooled_shape=2).plan(X.shape, "f4")
     assert plan.explain().geometry == (
         "for each region, corners times 1: 2 x 2 bins, each the largest of its elements",)
+
+
+def converting(convert):
+    """An object with this conversion to an array."""
+    return type("Converting", (), {"__array__": lambda self, dtype=None, copy=None: convert()})()
+
+
+def test_a_mask_is_not_lost_by_a_conversion() -> None:
+    """A masked array or matrix that an object converts itself to is refused like one that is given."""
+    masked = np.ma.masked_less(np.ones((1, 1, 4, 4)), 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        matrix = np.matrix(np.ones((4, 4)))
+    for array in (masked, matrix):
+        with pytest.raises(onnxpool.PoolTypeError, match=f"X is a {type(array).__name__}, which is not supported"):
+            onnxpool.max_pool(converting(lambda array=array: array), 2)
+    x = np.ones((1, 1, 4, 4)).view(type("Plain", (np.ndarray,), {}))
+    assert type(onnxpool.max_pool(converting(lambda: x), 2)) is np.ndarray
+
+
+def test_errors_of_conversions_are_chained() -> None:
+    """Whatever a conversion raises is the cause of an error that names the input."""
+    def fail():
+        raise LookupError("gone")
+
+    wrong = [converting(fail), converting(lambda: None), converting(lambda: [1.0]),
+             *(type("Interface", (), {"__array_interface__": given})() for given in ({}, 3, {"shape": (1,)}))]
+    for x in wrong:
+        with pytest.raises(onnxpool.PoolTypeError, match=r"X is a .*which NumPy cannot convert") as caught:
+            onnxpool.max_pool(x, 2)
+        assert caught.value.__cause__ is not None or "dtype object" in str(caught.value)

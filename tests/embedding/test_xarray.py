@@ -839,3 +839,28 @@ def test_the_oracle_of_windows() -> None:
             if not windows:
                 continue
             assert op.output_shape((size,)) == (len(windows),)
+
+
+FUNCTIONS_OF_COORDINATES = ["mean", "median", "min", "max", "sum", "prod", "std", "var", "count", "all", "any", "first",
+                            "last", np.ptp, lambda windows, axis: np.quantile(windows, 0.25, axis=axis)]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS_OF_COORDINATES, ids=str)
+@pytest.mark.parametrize("dtype", ["f4", "i8", "M8[s]"])
+def test_chunks_of_coordinates_may_be_empty(function: Any, dtype: str) -> None:
+    """Empty chunks of lazy coordinates have no effect, and neither do batch axes without elements, lazy or not."""
+    da = pytest.importorskip("dask.array")
+    if dtype == "M8[s]" and function not in ("mean", "min", "max", "first", "last", "count"):
+        return
+    for shape, chunks in (((2, 8, 4), ((0, 2), (0, 8, 0), (0, 4))), ((2, 8, 4), ((1, 0, 1), (3, 0, 5), (0, 2, 0, 2))),
+                          ((0, 8, 4), ((0,), (8,), (4,))), ((0, 8, 4), ((0, 0), (3, 5), (4, 0)))):
+        values = np.arange(math.prod(shape)).reshape(shape)
+        whole, lazy = (xr.DataArray(one(values.astype(float)), dims=("n", "y", "x"), name="v",
+                                    coords={"lat": (("n", "y", "x"), one(values.astype(dtype)))})
+                       for one in (np.asarray, lambda array, chunks=chunks: da.from_array(array, chunks=chunks)))
+        for pads in (0, {"y": (1, 0)}, {"y": 3, "x": 0}):
+            given: dict[str, Any] = {"strides": {"y": 3}, "pads": pads, "coord_func": function}
+            y, later = (pools.max_pool(x, {"y": 2, "x": 2}, **given) for x in (whole, lazy))
+            assert later.lat.chunks is not None
+            xr.testing.assert_identical(later.compute(scheduler="sync"), y)
+            assert later.lat.dtype == y.lat.dtype

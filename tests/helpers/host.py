@@ -70,11 +70,11 @@ def long_plane(team: int) -> None:
     onnxpool.qlinear_average_pool(x, 0.5, None, 0.5, None, 301, num_threads=team)
 
 
-def long_regions(team: int) -> Any:
+def long_regions(team: int, count: int = 20000) -> Any:
     """Like `long_call`, for regions."""
     x = np.broadcast_to(np.float32(3), (1, 64, 128, 128))
-    rois = np.tile(np.array([[0, 0, 127, 127]], np.float32), (20000, 1))
-    return onnxpool.roi_align(x, rois, np.zeros(20000, np.int64), mode="max", output_height=7, output_width=7,
+    rois = np.tile(np.array([[0, 0, 127, 127]], np.float32), (count, 1))
+    return onnxpool.roi_align(x, rois, np.zeros(count, np.int64), mode="max", output_height=7, output_width=7,
                               num_threads=team)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 from host import (
     LARGE,
     LIBOMP,
@@ -19,6 +20,7 @@ from host import (
     first_parallel_call_works,
     fork,
     long_call,
+    long_regions,
     main,
     next_parallel_call_works,
     parallel,
@@ -112,6 +114,83 @@ def serial_only() -> None:
     parallel_call_works()
     assert LIBOMP or running() == before
     ended_well(fork(parallel_call_works))
+
+
+def return_from_a_handler(name: str) -> None:
+    """A child that returns from the handler, to a call whose workers it lacks, completes the call, and can pool."""
+    run = RETURNING[name]()
+    expected = run(1).tobytes()
+    children: list[int] = []
+
+    def split(*_: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            children.append(os.fork())
+        if not children[0]:
+            signal.alarm(LIMIT)
+
+    signal.signal(signal.SIGALRM, split)
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    result = run(2).tobytes()
+    assert children
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    assert result == expected
+    parallel_call_works()
+    if children[0]:
+        ended_well(*children)
+        ended_well(fork(first_parallel_call_works))
+    else:
+        ended_well(fork(parallel_call_works))
+        os._exit(0)
+
+
+def returning_unpool() -> Callable[[int], Any]:
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((24, 1, 1000, 1000)).astype(np.float16)
+    places = rng.integers(0, 4 * 10**6, x.shape) + np.arange(24)[:, None, None, None] * 4 * 10**6
+    return lambda team: onnxpool.max_unpool(x, places, (2, 2), strides=(2, 2), num_threads=team)
+
+
+def returning_whole() -> Callable[[int], Any]:
+    x = np.random.default_rng(1).standard_normal((1, 1, 4 * 10**7), np.float32)
+    return lambda team: onnxpool.global_lp_pool(x, p=2.5, opset=1, num_threads=team)
+
+
+def returning_windows() -> Callable[[int], Any]:
+    return lambda team: long_call(team, images=2)
+
+
+def returning_regions() -> Callable[[int], Any]:
+    return lambda team: long_regions(team, 500)
+
+
+RETURNING = {"windows": returning_windows, "regions": returning_regions, "unpool": returning_unpool,
+             "whole": returning_whole}
+
+
+def raise_in_the_child(error: str) -> None:
+    """A handler that forks and then raises in the child interrupts the call there, and not in the parent."""
+    onnxpool.max_pool(LARGE[:, :1], 2, num_threads=1)
+    children: list[int] = []
+
+    def split(*_: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            children.append(os.fork())
+        if not children[0]:
+            signal.alarm(LIMIT)
+            raise SystemExit(0) if error == "exit" else KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, split)
+    signal.setitimer(signal.ITIMER_REAL, 0.15)
+    try:
+        long_call(2, images=8)
+    except KeyboardInterrupt:
+        assert not children[0]
+        parallel_call_works()
+        os._exit(0)
+    assert children[0]
+    ended_well(*children)
 
 
 def multiprocess(method: str) -> None:

@@ -453,6 +453,45 @@ def test_records_tell_who_runs_a_node():
     assert who(refused[1]) == [("pool", "MaxPool", "float32", "onnxruntime", 1, 0)]
 
 
+def test_records_tell_why_onnxruntime_does_not_run_a_node():
+    """The first message of onnxruntime's kernel is kept, and the kernel is tried once for each shape."""
+    deep, flat = data((1, 1, 4, 4, 4, 4)), data((1, 1, 4, 4))
+    proto = node_model("MaxPool", [deep], {"kernel_shape": [2] * 4}, opset=12, shape=None)
+    made, (node,) = recorded(proto, "missing")
+    assert node.onnxruntime_error == ""
+    for _ in range(5):
+        made.run(None, {"x0": deep})
+    assert "pooling size" in node.onnxruntime_error
+    assert (node.onnxpool_calls, node.onnxruntime_calls) == (5, 0)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: made.run(None, {"x0": deep}), range(100)))
+    assert (node.onnxpool_calls, node.onnxruntime_calls) == (105, 0)
+    made, (node,) = recorded(node_model("LpPool", [flat], {"kernel_shape": [3, 3]}, opset=18), "missing", opset=18)
+    made.run(None, {"x0": flat})
+    assert (node.onnxruntime_error, node.onnxruntime_calls) == ("", 1)
+    double = flat.astype(float)
+    made, (node,) = recorded(node_model("AveragePool", [double], {"kernel_shape": [3, 3]}, opset=19), "missing")
+    assert node.runs_on == "onnxpool"
+    assert "AveragePool" in node.onnxruntime_error
+
+
+def test_values_that_are_refused_do_not_end_the_use_of_onnxruntime():
+    """An error that both report, because values are wrong, does not keep onnxruntime's kernel from later calls."""
+    x = data((1, 1, 4, 4))
+    rois = np.array([[0, 0, 0, 3, 3]], np.float32)
+    proto = node_model("MaxRoiPool", [x, rois], {"pooled_shape": [2, 2]}, opset=1)
+    made, (node,) = recorded(proto, "missing")
+    made.run(None, {"x0": x, "x1": rois})
+    assert (node.onnxpool_calls, node.onnxruntime_calls) == (0, 1)
+    wrong = rois + np.array([[7, 0, 0, 0, 0]], np.float32)
+    with pytest.raises(Exception, match="rois"):
+        made.run(None, {"x0": x, "x1": wrong})
+    assert node.onnxruntime_error
+    assert node.onnxpool_calls == 1
+    made.run(None, {"x0": x, "x1": rois})
+    assert (node.onnxpool_calls, node.onnxruntime_calls) == (1, 2)
+
+
 def test_records_are_of_their_block():
     """Sessions created before, after, or in another thread are not in the list; a nested block has its own list."""
     proto = node_model("GlobalMaxPool", [data((1, 1, 4, 4))], {}, opset=13)

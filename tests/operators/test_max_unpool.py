@@ -1,6 +1,9 @@
 """MaxUnpool: where values go, what is refused, and the round trip with MaxPool."""
 
 import math
+import re
+import threading
+from pathlib import Path
 from typing import NamedTuple
 
 import hypothesis.strategies as st
@@ -305,3 +308,37 @@ def test_shape_functions():
     assert op.output_shape((1, 2, 4, 5)) == (1, 2, *(math.prod((size - 1, 2)) + 1 for size in (4, 5)))
     x, indices = square(), places([[0, 1], [2, 3]])
     assert_same_bits(op(x, indices), unpooled(x, indices, {"kernel_shape": 3, "strides": 2, "pads": (1,) * 4}))
+
+
+def test_indices_are_loaded_once_before_they_are_used():
+    """Another thread may change an index between its check and its use, so the code that stores loads it just once."""
+    source = (Path(__file__).parents[2] / "src/onnxpool/kernels/other/unpool.pyx").read_text()
+    stores = re.search(r"cdef void store_run\(.*?\n\n\n", source, re.DOTALL).group()
+    assert stores.count("load_once(indices + i)") == 2
+    assert "indices[" not in stores
+
+
+def test_indices_that_change_meanwhile_stay_inside():
+    """A thread that writes wrong indices during calls changes nothing but values, or causes a clean error."""
+    x = np.ones((4, 8, 64, 64), np.float32)
+    indices = np.arange(x.size).reshape(x.shape) * 4
+    stop = threading.Event()
+
+    def disturb():
+        while not stop.is_set():
+            indices[...] = 2**62
+            indices[...] = -5
+            indices[...] = np.arange(x.size).reshape(x.shape) * 4
+
+    writer = threading.Thread(target=disturb)
+    writer.start()
+    try:
+        for _ in range(200):
+            try:
+                y = onnxpool.max_unpool(x, indices, 2, strides=2)
+            except onnxpool.PoolError:
+                continue
+            assert set(np.unique(y)) <= {0, 1}
+    finally:
+        stop.set()
+        writer.join()

@@ -26,18 +26,19 @@ MOST_MERGED = 16  # partial results per merging task
 INDEX = np.dtype(np.int64)
 
 
-class Piece(NamedTuple):
-    """The piece of a chunk that a task reads, along one axis."""
+class Cut(NamedTuple):
+    """The part of a chunk that a task reads, along one axis."""
 
-    chunk: int  # number of the chunk
     size: int  # size of the whole chunk
-    begin: int  # position within the chunk
+    begin: int
     end: int
 
-    @property
-    def whole(self) -> bool:
-        """Whether the piece is the whole chunk."""
-        return self.end - self.begin == self.size
+
+class Piece(NamedTuple):
+    """A part of a chunk, along one axis."""
+
+    chunk: int  # number of the chunk
+    cut: Cut
 
 
 def pooled(x: Any, op: Operator, chunks: Any = None, num_threads: int | None = 1) -> Any:
@@ -120,7 +121,7 @@ def pieces(begins: Sequence[int], begin: int, end: int) -> list[Piece]:
         if low >= end:
             break
         if max(low, begin) < min(high, end):
-            taken.append(Piece(chunk, high - low, max(low, begin) - low, min(high, end) - low))
+            taken.append(Piece(chunk, Cut(high - low, max(low, begin) - low, min(high, end) - low)))
     return taken
 
 
@@ -130,6 +131,7 @@ class Reads(NamedTuple):
     place: int  # number of the chunk
     result: Range
     pieces: list[Piece]
+    sizes: Shape  # of the pieces
 
 
 def reads(plan: Reducing, chunks: Sequence[Shape], results: Sequence[Shape]) -> Iterator[list[Reads]]:
@@ -139,7 +141,8 @@ def reads(plan: Reducing, chunks: Sequence[Shape], results: Sequence[Shape]) -> 
         begins, found = bounds(sizes), []
         for place, (begin, end) in enumerate(pairwise(bounds(next(wanted) if line.kept else (1,)))):
             low, high, _ = line.part(begin, end)
-            found.append(Reads(place, (begin, end), pieces(begins, low, high)))
+            own = pieces(begins, low, high)
+            found.append(Reads(place, (begin, end), own, tuple(piece.cut.end - piece.cut.begin for piece in own)))
         yield found
 
 
@@ -149,18 +152,22 @@ def tiled(x: Any, plan: Reducing, results: tuple[Shape, ...], num_threads: int |
     name, cuts = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-cut-{token}"
     kept = kept_axes(plan)
     graph: dict[Any, Any] = {}
+    crops: dict[Any, Any] = {}  # the functions that cut pieces, None for whole chunks; tasks share them
     for taken in product(*reads(plan, x.chunks, results)):
-        place = tuple(taken[axis].place for axis in kept)
+        place = tuple([taken[axis].place for axis in kept])
         blocks: list[Any] = []
-        for each in product(*(axis.pieces for axis in taken)):
-            key = (x.name, *(piece.chunk for piece in each))
-            if not all(piece.whole for piece in each):
-                cut = (cuts, *place, len(blocks))
-                graph[cut] = partial(crop, plan.label, plan.dtype, each), key
-                key = cut
+        for each in product(*[axis.pieces for axis in taken]):
+            key = (x.name, *[piece.chunk for piece in each])
+            cut = tuple([piece.cut for piece in each])
+            if cut not in crops:
+                whole = all(begin == 0 and end == size for size, begin, end in cut)
+                crops[cut] = None if whole else partial(crop, plan.label, plan.dtype, cut)
+            if (cropped := crops[cut]) is not None:
+                graph[cuts, *place, len(blocks)] = cropped, key
+                key = (cuts, *place, len(blocks))
             blocks.append(key)
-        ranges = tuple(taken[axis].result for axis in kept)
-        sizes = tuple(tuple(piece.end - piece.begin for piece in axis.pieces) for axis in taken)
+        ranges = tuple([taken[axis].result for axis in kept])
+        sizes = tuple([axis.sizes for axis in taken])
         graph[name, *place] = partial(pool, plan, ranges, sizes, num_threads), blocks
     y = array_of(name, graph, x, results, plan.result_dtype)
     if not plan.reduction.indexed:
@@ -189,10 +196,10 @@ def checked(label: str, dtype: np.dtype[Any], shape: Shape, block: Any) -> Array
     return array
 
 
-def crop(label: str, dtype: np.dtype[Any], taken: Sequence[Piece], block: Any) -> Array:
+def crop(label: str, dtype: np.dtype[Any], cuts: Sequence[Cut], block: Any) -> Array:
     """A piece of a chunk. It is a copy, because a view would keep the whole chunk in memory."""
-    array = checked(label, dtype, tuple(piece.size for piece in taken), block)
-    return array[tuple(slice(piece.begin, piece.end) for piece in taken)].copy()
+    array = checked(label, dtype, tuple(cut.size for cut in cuts), block)
+    return array[tuple(slice(cut.begin, cut.end) for cut in cuts)].copy()
 
 
 def pool(plan: Reducing, ranges: Sequence[Range], sizes: Sequence[Shape], num_threads: int | None,
@@ -221,15 +228,15 @@ def shared(x: Any, plan: Reducing, num_threads: int | None) -> Any:
     token = tokenize(x.name, repr(plan), num_threads)
     name, partials = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-partial-{token}"
     places, kept = {axis for axis, line in enumerate(plan.lines) if line.windows}, kept_axes(plan)
-    numbered = [[Piece(chunk, size, 0, size) for chunk, size in enumerate(sizes) if size or not any(sizes)]
+    numbered = [[Piece(chunk, Cut(size, 0, size)) for chunk, size in enumerate(sizes) if size or not any(sizes)]
                 for sizes in x.chunks]
     graph: dict[Any, Any] = {}
     for batch in product(*([None] if axis in places else list(enumerate(own)) for axis, own in enumerate(numbered))):
         along = [own if one is None else [one[1]] for one, own in zip(batch, numbered, strict=True)]
-        own_plan = plan.operator.plan(tuple(sum(piece.size for piece in own) for own in along), plan.dtype)
+        own_plan = plan.operator.plan(tuple(sum(piece.cut.size for piece in own) for own in along), plan.dtype)
         place = tuple(0 if (one := batch[axis]) is None else one[0] for axis in kept)
         keys: list[Any] = []
-        ranges = (list(pairwise(bounds(piece.size for piece in own))) for own in along)
+        ranges = (list(pairwise(bounds(piece.cut.size for piece in own))) for own in along)
         for each, cuts in zip(product(*along), product(*ranges), strict=True):
             key = (partials, *place, 0, len(keys))
             graph[key] = partial(reduce, own_plan, cuts, num_threads), (x.name, *(piece.chunk for piece in each))

@@ -17,7 +17,7 @@ from .core.floats cimport (
     float_state,
     leave_default_floats,
 )
-from .core.interrupts cimport Interrupts, raised_by_handler
+from .core.interrupts cimport Interrupts, raised_by_handler, run_together
 from .core.job cimport (
     CACHE_LINE,
     MOST_AXES,
@@ -242,6 +242,19 @@ cdef void run_tasks(const Job* job, const Call* call, Team* team, char* memory, 
     leave_default_floats(saved)
 
 
+cdef struct Tasks:
+    const Job* job
+    const Call* call
+    Team* team
+    char* memory
+    Py_ssize_t room
+
+
+cdef void run_all(void* tasks) noexcept nogil:
+    cdef const Tasks* own = <const Tasks*> tasks
+    run_tasks(own.job, own.call, own.team, own.memory, own.room)
+
+
 cdef Operand operand_of(cnp.ndarray array):
     return Operand(<char*> cnp.PyArray_DATA(array), <const Py_ssize_t*> cnp.PyArray_STRIDES(array), array.ndim,
                    cnp.PyArray_ITEMSIZE(array), not cnp.PyArray_ISNOTSWAPPED(array))
@@ -433,6 +446,7 @@ cdef class Pool:
         cdef char* allocated
         cdef Py_ssize_t room, shared, watched = onnxpool_read(&fence)
         cdef Team team
+        cdef Tasks tasks
         cdef const Job* job = self.jobs
         cdef int a, last = job.rank - 1
         call.x_apart = self._describe(&call.x, &operands.x, self.x_axis)
@@ -469,7 +483,13 @@ cdef class Pool:
             memset(memory, FENCE, team.threads * room)
         elif job.branches:
             memset(memory, 0, team.threads * room)
-        run_tasks(job, &call, &team, memory, room)
+        if team.threads > 1:
+            tasks = Tasks(job, &call, &team, memory, room)
+            if not run_together(run_all, &tasks, signals):
+                team.threads = 1
+                run_tasks(job, &call, &team, memory, room)
+        else:
+            run_tasks(job, &call, &team, memory, room)
         close_fences(memory, team.threads, room, watched)
         leave_team(&team)
         free(allocated)

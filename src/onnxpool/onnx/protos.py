@@ -19,6 +19,7 @@ from onnxpool.errors import PoolError, PoolTypeError
 
 Array = NDArray[Any]
 Shape = tuple[int | str, ...]  # unknown sizes are names or "?"
+Scope = dict[str, onnx.TypeProto]  # types by name
 Proto = TypeVar("Proto")
 
 LONG_NAME = "ai.onnx"  # the default domain, normally written ""
@@ -325,19 +326,24 @@ def check_wiring(graph: onnx.GraphProto) -> None:
             raise ModelError(f"output {value.name!r} is not written by any node")
 
 
+def sizes_of(value: onnx.TypeProto) -> Shape | None:
+    """The shape of a type. None if the type does not define it."""
+    tensor = value.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    # Some exporters write unknown sizes as -1.
+    return tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or "?"
+                 for d in tensor.shape.dim)
+
+
 def tensor_of(value: onnx.TypeProto) -> tuple[np.dtype[Any] | None, Shape | None]:
     """The dtype and shape of a type, each None if the type does not define it."""
-    tensor = value.tensor_type
-    shape = None
-    if tensor.HasField("shape"):
-        # Some exporters write unknown sizes as -1.
-        shape = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or "?"
-                      for d in tensor.shape.dim)
+    element = value.tensor_type.elem_type
     try:
-        return np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)) if tensor.elem_type else None, shape
+        return np.dtype(helper.tensor_dtype_to_np_dtype(element)) if element else None, sizes_of(value)
     except KeyError:
-        raise ModelError(f"a value has the element type {tensor.elem_type}, which onnx {onnx.__version__} does not "
-                         f"know; update onnx") from None
+        raise ModelError(f"a value has the element type {element}, which onnx {onnx.__version__} does not know; "
+                         f"update onnx") from None
 
 
 def inputs_of(graph: onnx.GraphProto) -> list[Input]:

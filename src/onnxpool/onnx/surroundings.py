@@ -1,7 +1,7 @@
 """The neighbours of a pooling node that runtimes' optimisers merge with it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from onnx import external_data_helper, helper, numpy_helper
 
 from .protos import bodies
 
-PLAIN_VALUES = ("value_float", "value_floats", "value_int", "value_ints")  # attributes of Constant besides tensors
+PLAIN_VALUES = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
 PAD_BY_INPUTS = 11  # since this opset, the pads of Pad are an input
 
 
@@ -60,11 +60,27 @@ class Surroundings(NamedTuple):
 NOTHING = Surroundings()
 
 
+def constant_of(source: onnx.TensorProto | onnx.NodeProto) -> NDArray[Any] | None:
+    """The value of a tensor or of a Constant node. None if it was not read from its file, or for other nodes."""
+    tensor = source if isinstance(source, onnx.TensorProto) else None
+    if isinstance(source, onnx.NodeProto) and source.op_type == "Constant":
+        for attribute in source.attribute:
+            if attribute.ref_attr_name:  # it depends on the caller of a function
+                return None
+            if attribute.name in PLAIN_VALUES:
+                return np.asarray(helper.get_attribute_value(attribute), PLAIN_VALUES[attribute.name])
+            tensor = attribute.t if attribute.name == "value" else tensor
+    if tensor is None or external_data_helper.uses_external_data(tensor):
+        return None
+    return numpy_helper.to_array(tensor)
+
+
 class Wiring:
     """The connections of a graph or function: which nodes write and read each value. `outer` is that around a body."""
 
     def __init__(self, graph: Any, opset: int, outer: "Wiring | None" = None) -> None:
         self.opset, self._outer = opset, outer
+        self.folded: Mapping[str, NDArray[Any]] = {}  # results of nodes that turned out to be constant
         self._writers = {name: node for node in graph.node for name in node.output if name}
         self._readers: dict[str, list[onnx.NodeProto]] = {}
         self._uses = Counter(getattr(value, "name", value) for value in graph.output)
@@ -80,19 +96,13 @@ class Wiring:
 
     def constant(self, name: str) -> NDArray[Any] | None:
         """The value of a constant. None if it is not constant, or if its value was not read from its file."""
+        if name in self.folded:
+            return self.folded[name]
         tensor, writer = self._constants.get(name), self._writers.get(name)
         if tensor is None and writer is None and self._outer is not None and name not in self._inputs:
             return self._outer.constant(name)
-        if tensor is None and writer is not None and writer.op_type == "Constant":
-            for attribute in writer.attribute:
-                if attribute.ref_attr_name:  # it depends on the caller of a function
-                    return None
-                if attribute.name in PLAIN_VALUES:
-                    return np.asarray(helper.get_attribute_value(attribute))
-                tensor = attribute.t if attribute.name == "value" else tensor
-        if tensor is None or external_data_helper.uses_external_data(tensor):
-            return None
-        return numpy_helper.to_array(tensor)
+        source = writer if tensor is None else tensor
+        return None if source is None else constant_of(source)
 
     def around(self, node: onnx.NodeProto) -> Surroundings:
         """The neighbours of a node."""

@@ -19,10 +19,13 @@ from onnxpool.execution import Plan
 from onnxpool.planning.unpooling import UnpoolPlan
 from onnxpool.schemas import SCHEMAS, resolve
 
+from .folding import FOLDED, OPAQUE, Folder
 from .nodes import from_node
 from .protos import (
+    Array,
     InputError,
     ModelError,
+    Scope,
     Shape,
     bodies,
     is_large,
@@ -31,14 +34,12 @@ from .protos import (
     shape_text,
     tensor_of,
 )
-from .surroundings import Surroundings, Wiring
+from .surroundings import Surroundings, Wiring, constant_of
 
 UNNAMED = "unk__"  # how the names begin that onnx gives to sizes that it cannot infer
-OPAQUE = "onnxpool.survey"  # a domain that onnx does not know
+MOST_ROUNDS = 20  # of folding; a round suffices for what does not depend on pooling nodes or inference of onnx
 FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
 WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # warnings about them do not depend on sizes
-
-Scope = dict[str, onnx.TypeProto]
 
 
 @dataclass
@@ -52,8 +53,8 @@ class Site:
         Node as it is in the model.
     opsets : dict of str to int
         Opset imports that apply to the node.
-    around : Surroundings
-        Neighbouring nodes.
+    wiring : Wiring
+        Connections of the graph or function that contains the node.
     version : int, optional
         Version of the operator. None if the opset does not have it.
     operator : Operator, optional
@@ -72,7 +73,7 @@ class Site:
 
     node: onnx.NodeProto
     opsets: Mapping[str, int]
-    around: Surroundings
+    wiring: Wiring
     version: int | None = None
     operator: Operator | None = None
     dtype: np.dtype[Any] | None = None
@@ -92,8 +93,13 @@ class Site:
         except (PoolError, PoolTypeError) as error:
             self.error = one_line(error)
 
-    def reach(self, inputs: Sequence[tuple[np.dtype[Any] | None, Shape | None]]) -> None:
-        """Set everything that follows from the dtypes and shapes of the inputs."""
+    @property
+    def around(self) -> Surroundings:
+        """The neighbouring nodes."""
+        return self.wiring.around(self.node)
+
+    def reach(self, inputs: Sequence[tuple[np.dtype[Any] | None, Shape | None]], values: Mapping[int, Array]) -> None:
+        """Set everything that follows from the dtypes and shapes of the inputs, and from the values of some."""
         self.dtype, self.shape = inputs[0]
         operator, shape = self.operator, self.shape
         if operator is None or shape is None:
@@ -113,8 +119,14 @@ class Site:
                 self.error = one_line(error)
                 return
             self.plan = None if open_sizes else plan
-            if not isinstance(plan, UnpoolPlan) or not "".join(self.node.input[2:]):  # otherwise, values set it
+            if not isinstance(plan, UnpoolPlan) or not "".join(self.node.input[2:]):
                 output = list(plan.output_shape)
+            elif 2 in values and whole == shape:
+                try:
+                    output = list(plan.result_shape(None, values[2]))
+                except (PoolError, PoolTypeError) as error:
+                    self.error = one_line(error)
+                    return
         if self.dtype is None and not self.unknown:
             self.unknown = "its dtype is not known"
         output[0], output[channel] = shape[0], shape[channel]
@@ -148,13 +160,20 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
     try:
         work = inliner.inline_local_functions(without_weights(model))
         give_shapes(work.graph, shapes or {}, {value.name for value in model.graph.input})
-        sites = hide(work)
+        sites, wirings = hide(work)
         claims = [taken(graph) for graph in graphs_of(work.graph)]
-        reached: dict[int, list[tuple[np.dtype[Any] | None, Shape | None]]] = {}
-        work = settled(work, sites, reached)
+        folder = Folder(opsets_of(work).get("", 1))
+        reached: dict[int, Any] = {}
+        work = settled(work, sites, reached, folder)
         for graph, claimed in zip(graphs_of(work.graph), claims, strict=True):
             restore(graph, claimed)
-        settled(work, sites, reached)
+        work = settled(work, sites, reached, folder)
+        for graph, wiring in zip(graphs_of(work.graph), wirings, strict=False):  # functions are not folded
+            wiring.folded = {node.output[0]: value for node in graph.node if node.doc_string == FOLDED
+                             and (value := constant_of(node)) is not None}
+        if shapes:  # which optimisers do not know
+            for site, plain in zip(sites, survey(model), strict=True):
+                site.wiring = plain.wiring
         return sites
     except ModelError:
         raise
@@ -162,18 +181,21 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
         raise ModelError(one_line(error)) from error
 
 
-def settled(work: onnx.ModelProto, sites: Sequence[Site],
-            reached: dict[int, list[tuple[np.dtype[Any] | None, Shape | None]]]) -> onnx.ModelProto:
-    """Infer shapes until those that reach the pooling nodes, which are kept in `reached`, no longer change."""
-    for _ in range(2 * len(sites) + 2):  # a round for each node suffices, unless the model contradicts itself
+def settled(work: onnx.ModelProto, sites: Sequence[Site], reached: dict[int, Any], folder: Folder) -> onnx.ModelProto:
+    """Infer shapes and fold constants until what reaches the pooling nodes, kept in `reached`, no longer changes."""
+    for _ in range(2 * len(sites) + 2 + MOST_ROUNDS):  # enough, unless the model contradicts itself
         work = onnx.shape_inference.infer_shapes(work, data_prop=True)
         changed = False
         for number, scope, graph, node in hidden(work.graph, {}):
             inputs = [tensor_of(scope.get(name, onnx.TypeProto())) for name in node.input]
-            if inputs and inputs[0][1] is not None and reached.get(number) != inputs:
-                reached[number], changed = inputs, True
-                sites[number].reach(inputs)
+            values = folder.inputs.get(number, {})
+            both = inputs, {i: value.tolist() for i, value in values.items()}
+            if inputs and inputs[0][1] is not None and reached.get(number) != both:
+                reached[number], changed = both, True
+                sites[number].reach(inputs, values)
                 declare(graph, scope, node, sites[number])
+        if sites and folder.fold(work.graph, {}, {}):
+            changed = True
         if not changed:
             break
     return work
@@ -261,29 +283,31 @@ def give_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]], n
         tensor.CopyFrom(helper.make_tensor_type_proto(tensor.elem_type, sizes).tensor_type)
 
 
-def hide(model: onnx.ModelProto) -> list[Site]:
-    """Move the pooling nodes to a domain that onnx's inference ignores, and return their sites."""
+def hide(model: onnx.ModelProto) -> tuple[list[Site], list[Wiring]]:
+    """Move the pooling nodes to a domain that onnx's inference ignores; return them, and the wiring of each graph."""
     sites: list[Site] = []
+    wirings: list[Wiring] = []
     for part in (model.graph, *model.functions):
-        hide_in(part, opsets_of(part if isinstance(part, onnx.FunctionProto) else model), sites)
+        hide_in(part, opsets_of(part if isinstance(part, onnx.FunctionProto) else model), sites, wirings)
     for holder in (model, *model.functions):
         holder.opset_import.append(helper.make_opsetid(OPAQUE, 1))
-    return sites
+    return sites, wirings
 
 
 def hide_in(graph: onnx.GraphProto | onnx.FunctionProto, opsets: Mapping[str, int], sites: list[Site],
-            outer: Wiring | None = None) -> None:
+            wirings: list[Wiring], outer: Wiring | None = None) -> None:
     """Hide the pooling nodes of a graph and of its bodies."""
     wiring = Wiring(graph, opsets.get("", 1), outer)
+    wirings.append(wiring)
     for node in graph.node:
         if (node.op_type, node.domain) in FAMILY:
             own = onnx.NodeProto()
             own.CopyFrom(node)
             node.domain = OPAQUE
             node.doc_string = str(len(sites))
-            sites.append(Site(own, opsets, wiring.around(own)))
+            sites.append(Site(own, opsets, wiring))
         for body in bodies(node):
-            hide_in(body, opsets, sites, wiring)
+            hide_in(body, opsets, sites, wirings, wiring)
 
 
 def hidden(graph: onnx.GraphProto, outer: Scope) -> Iterator[tuple[int, Scope, onnx.GraphProto, onnx.NodeProto]]:

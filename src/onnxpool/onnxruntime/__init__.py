@@ -1,8 +1,8 @@
 """onnxpool's operators in onnxruntime sessions. Importing onnxpool does not import this module."""
 
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, ContextDecorator
 from typing import Any
 
 from ..attributes import integer
@@ -95,8 +95,20 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     switch_off(session_options, nodes.unwanted(names, delegates, release))
 
 
-@contextmanager
-def record_nodes() -> Iterator[list[NodeRecord]]:
+class Recording(ContextDecorator):
+    """What `record_nodes` returns."""
+
+    def __enter__(self) -> list[NodeRecord]:
+        made: list[NodeRecord] = []
+        nodes.records.push(self, made)
+        return made
+
+    def __exit__(self, *error: object) -> None:
+        made = nodes.records.pop(self)
+        made[:] = [node for node in made if node.alive]
+
+
+def record_nodes() -> AbstractContextManager[list[NodeRecord]]:
     """
     Record which nodes run on onnxpool, for the sessions created in a ``with`` block.
 
@@ -106,7 +118,8 @@ def record_nodes() -> Iterator[list[NodeRecord]]:
     Returns
     -------
     context manager
-        Context manager that yields a list of `NodeRecord`, for the sessions that this thread or task creates.
+        Context manager that yields a list of `NodeRecord`, for the sessions that this thread or task creates. It can be
+        entered repeatedly, and yields a new list each time.
 
     Examples
     --------
@@ -122,13 +135,7 @@ def record_nodes() -> Iterator[list[NodeRecord]]:
     >>> [(node.name, node.operator, node.runs_on, node.onnxpool_calls) for node in nodes]
     [('y', 'AveragePool', 'onnxpool', 1)]
     """
-    made: list[NodeRecord] = []
-    token = nodes.records.set(made)
-    try:
-        yield made
-    finally:
-        nodes.records.reset(token)
-        made[:] = [node for node in made if node.alive]
+    return Recording()
 
 
 def release_of_onnxruntime() -> tuple[int, ...]:

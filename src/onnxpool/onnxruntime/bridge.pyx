@@ -86,6 +86,7 @@ cnp.import_array()
 cdef enum:
     MOST_PORTS = 5
     MOST_ATTRIBUTES = 16
+    MOST_REFUSED = 64  # shapes that a node remembers
 
 
 # Statuses, which carry errors across the boundary in both directions
@@ -103,11 +104,19 @@ cdef OrtStatus* refusal(OrtApi api, BaseException error, str where="") noexcept:
 
 cdef int check(OrtApi api, OrtStatus* status) except -1:
     """Raise an error if a status describes one."""
+    text = message(api, status)
+    if text:
+        raise RuntimeError(f"onnxruntime says: {text}")
+    return 0
+
+
+cdef str message(OrtApi api, OrtStatus* status):
+    """The message of a status, or "" if it describes no error."""
     if status == NULL:
-        return 0
+        return ""
     text = get_error_message(api, status).decode(errors="replace")
     release_status(api, status)
-    raise RuntimeError(f"onnxruntime says: {printable(text)}")
+    return printable(text) or "an error without a message"
 
 
 cdef bint worked(OrtApi api, OrtStatus* status) noexcept:

@@ -8,6 +8,7 @@ cdef class Kernel:
     cdef object record
     cdef object counting  # the lock of the record's counters: threads may run the same session at once
     cdef OrtOp* theirs  # onnxruntime's own operator, if it is preferred and exists
+    cdef set refused  # shapes for which that failed, but onnxpool's did not
 
     def __dealloc__(self):
         if self.theirs != NULL:
@@ -17,6 +18,16 @@ cdef class Kernel:
         """Add one to a counter of the record."""
         with self.counting:
             setattr(self.record, calls, getattr(self.record, calls) + 1)
+        return 0
+
+    cdef int refuse(self, str reason, shapes=None) except -1:
+        """Note that onnxruntime's operator failed, and not to try it again for these shapes of inputs."""
+        with self.counting:
+            self.record.onnxruntime_error = self.record.onnxruntime_error or reason
+            if shapes is not None:
+                if len(self.refused) >= MOST_REFUSED:
+                    self.refused.clear()
+                self.refused.add(shapes)
         return 0
 
     cdef object input(self, OrtKernelContext* context, size_t index, const OrtValue** out):
@@ -68,16 +79,17 @@ cdef OrtStatus* create(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* i
     where = ""
     try:
         node, kernel = NodeInfo(), Kernel()
-        node.api, node.info, kernel.api, kernel.counting = api, info, api, allocate_lock()
+        node.api, node.info, kernel.api, kernel.counting, kernel.refused = api, info, api, allocate_lock(), set()
         name = node.name()
         where = f"node {name!r}: "
         kind = <object>(<const Operator*>op).kind
         values = {key: node.value(key.encode(), type) for key, type in kind.attributes.items()}
         kernel.node = kind.node({key: value for key, value in values.items() if value is not None},
                                 node.input_dtypes(), node.output_name(1) != "")
+        reason = ""
         if kernel.node.theirs is not None:
-            kernel.theirs = their_operator(api, info, kernel.node)
-        kernel.record = nodes.record(name, kernel.node, kernel.theirs != NULL)
+            reason = make_theirs(kernel, info)
+        kernel.record = nodes.record(name, kernel.node, kernel.theirs != NULL, reason)
     except BaseException as error:
         return refusal(api, error, where)
     Py_INCREF(kernel)
@@ -85,15 +97,15 @@ cdef OrtStatus* create(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* i
     return NULL
 
 
-cdef OrtOp* their_operator(OrtApi api, const OrtKernelInfo* info, node) except? NULL:
-    """onnxruntime's own operator for a node, or NULL if it has none for this version and element type."""
-    cdef OrtOp* made = NULL
+cdef str make_theirs(Kernel kernel, const OrtKernelInfo* info):
+    """Make onnxruntime's own operator for a node. The result is why it has none for this version and element type."""
+    cdef OrtApi api = kernel.api
     cdef OrtOpAttr* attributes[MOST_ATTRIBUTES]
     cdef const char* constraints[MOST_PORTS]
     cdef int types[MOST_PORTS]
     cdef int count = 0
     cdef size_t inputs = 0
-    theirs = node.theirs
+    theirs = kernel.node.theirs
     cdef bytes name = theirs.operator.encode()
     cdef list texts = [constraint.encode() for constraint, _ in theirs.types]
     for i, (_, number) in enumerate(theirs.types):
@@ -103,14 +115,15 @@ cdef OrtOp* their_operator(OrtApi api, const OrtKernelInfo* info, node) except? 
         for key, value in theirs.attributes.items():
             attributes[count] = new_attribute(api, key.encode(), value)
             count += 1
-        if not worked(api, create_op(api, info, name, b"", theirs.version, constraints, types, len(texts),
-                                     <const OrtOpAttr* const*>attributes, count, inputs, len(node.output_dtypes),
-                                     &made)):
-            made = NULL
+        reason = message(api, create_op(api, info, name, b"", theirs.version, constraints, types, len(texts),
+                                        <const OrtOpAttr* const*>attributes, count, inputs,
+                                        len(kernel.node.output_dtypes), &kernel.theirs))
+        if reason:
+            kernel.theirs = NULL
     finally:
         for i in range(count):
             release_attribute(api, attributes[i])
-    return made
+    return reason
 
 
 cdef OrtOpAttr* new_attribute(OrtApi api, bytes name, value) except NULL:
@@ -157,25 +170,37 @@ cdef int run(Kernel kernel, OrtKernelContext* context) except -1:
     cdef OrtValue* made[MOST_PORTS]
     cdef size_t count = 0, results = len(kernel.node.output_dtypes)
     cdef OrtStatus* status
-    cdef void* work
     check(kernel.api, get_input_count(kernel.api, context, &count))
     inputs = tuple([kernel.input(context, i, &given[i]) for i in range(count)])
     plan = kernel.node.plan(inputs[0])
     shape = kernel.node.result_shape(plan, inputs)
     outputs = tuple([kernel.output(context, i, shape, &made[i]) for i in range(results)])
-    if kernel.theirs != NULL:
-        while given[count - 1] == NULL:
-            count -= 1
-        with nogil:
-            status = invoke_op(kernel.api, context, kernel.theirs, given, count, made, results)
-        if worked(kernel.api, status):
-            kernel.count("onnxruntime_calls")
-            return 0
+    if kernel.theirs == NULL:
+        return run_ours(kernel, context, plan, inputs, outputs)
+    shapes = tuple([None if array is None else array.shape for array in inputs])
+    if shapes in kernel.refused:
+        return run_ours(kernel, context, plan, inputs, outputs)
+    while given[count - 1] == NULL:
+        count -= 1
+    with nogil:
+        status = invoke_op(kernel.api, context, kernel.theirs, given, count, made, results)
+    reason = message(kernel.api, status)
+    if not reason:
+        return kernel.count("onnxruntime_calls")
+    kernel.refuse(reason)
+    run_ours(kernel, context, plan, inputs, outputs)
+    return kernel.refuse(reason, shapes)  # the values of the inputs, which onnxpool accepts, were not the reason
+
+
+cdef int run_ours(Kernel kernel, OrtKernelContext* context, plan, tuple inputs, tuple outputs) except -1:
+    """Run a node on onnxpool."""
+    cdef size_t count
+    cdef OrtStatus* status
+    cdef void* work
     kernel.count("onnxpool_calls")
     cdef list pieces = nodes.pieces(plan, inputs, outputs if len(outputs) > 1 else outputs[0])
     if len(pieces) == 1:
-        call(pieces[0])
-        return 0
+        return call(pieces[0])
     work, count = <void*>pieces, len(pieces)
     with nogil:
         status = parallel_for(kernel.api, context, call_piece, count, work)

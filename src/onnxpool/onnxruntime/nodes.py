@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
 from ..planning.plan import WindowPlan
 from ..schemas import SCHEMAS, resolve
+from ..scopes import Stack
 from ..windows import ceil_div
 
 DType = np.dtype[Any]
@@ -182,9 +182,12 @@ class NodeRecord:
     dtype : str
         Dtype of X.
     runs_on : str
-        "onnxpool", or "onnxruntime" if onnxruntime's own kernel runs first and onnxpool's only if that fails.
+        "onnxpool", or "onnxruntime" if onnxruntime's own kernel runs first and onnxpool's only if that fails. It is not
+        tried again for shapes for which it failed.
     onnxpool_calls, onnxruntime_calls : int
         Number of times that each has run the node.
+    onnxruntime_error : str
+        Message of the first error of onnxruntime's own kernel, when it was made or called, or "".
     """
 
     name: str
@@ -193,17 +196,22 @@ class NodeRecord:
     runs_on: str
     onnxpool_calls: int = 0
     onnxruntime_calls: int = 0
+    onnxruntime_error: str = ""
     alive: bool = field(default=True, repr=False)  # whether the node still exists: optimisers create temporary ones
 
 
-records: ContextVar[list[NodeRecord] | None] = ContextVar("onnxpool.onnxruntime.records", default=None)
+records: Stack[list[NodeRecord]] = Stack("onnxpool.onnxruntime.records")
 
 
-def record(name: str, node: Node, left: bool) -> NodeRecord:
-    """Record a new node for `record_nodes`. `left` means that onnxruntime's own kernel runs first."""
-    made = NodeRecord(name, type(node.operator).__name__, node.dtype.name,
-                      "onnxruntime" if left else "onnxpool")
-    seen = records.get()
+def record(name: str, node: Node, left: bool, reason: str) -> NodeRecord:
+    """
+    Record a new node for `record_nodes`.
+
+    `left` means that onnxruntime's own kernel runs first. `reason` says why that could not be made.
+    """
+    made = NodeRecord(name, type(node.operator).__name__, node.dtype.name, "onnxruntime" if left else "onnxpool",
+                      onnxruntime_error=reason)
+    seen = records.innermost()
     if seen is not None:
         seen.append(made)
     return made

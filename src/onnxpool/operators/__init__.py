@@ -2011,9 +2011,14 @@ def qlinear_average_pool(x: ArrayLike, x_scale: ArrayLike, x_zero_point: ArrayLi
     -----
     This is com.microsoft QLinearAveragePool [1]_, version 1.
 
+    A result is ``rint(mean / y_scale + y_zero_point)``, where `rint` rounds to the nearest integer, with ties to even.
+    The zero point is added before rounding, so it decides which way ties go: a quotient of 1.5 gives 2 with a
+    `y_zero_point` of 0, and 2 with one of 1. Each step is rounded to float32: real values, their sum in the order of
+    the taps, the mean, the quotient, and its sum with the zero point. If a single window without padding covers all
+    spatial elements, the result is that of `qlinear_global_average_pool`, which adds the zero point after rounding.
+
     Results are bit-identical to those of onnxruntime, except for windows that reach beyond the padding at the end.
-    Their divisor is that of AveragePool. Real values are added in float32, in the order of the taps. The result for a
-    window entirely in padding is `y_zero_point`.
+    Their divisor is that of AveragePool. The result for a window entirely in padding is `y_zero_point`.
 
     The number of windows ``out`` along an axis of ``size`` elements, padded by ``begin`` and ``end``, is::
 
@@ -2040,8 +2045,8 @@ def qlinear_average_pool(x: ArrayLike, x_scale: ArrayLike, x_zero_point: ArrayLi
     the padding also count, as zeros. Taps beyond the padding, which ``ceil_mode=1`` can add, never count. Neither do
     NaNs with `skipna`.
 
-    An element represents the real value ``(x - x_zero_point) * x_scale``. The mean of a window is divided by `y_scale`,
-    rounded to the nearest integer with ties to even, and clipped to the range of the dtype.
+    An element represents the real value ``(x - x_zero_point) * x_scale``, and a result
+    ``(y - y_zero_point) * y_scale``. Results beyond the range of the dtype are clipped.
 
     References
     ----------
@@ -2053,6 +2058,12 @@ def qlinear_average_pool(x: ArrayLike, x_scale: ArrayLike, x_zero_point: ArrayLi
     >>> x = np.array([[[10, 20, 40]]], np.uint8)
     >>> onnxpool.qlinear_average_pool(x, 0.5, 0, 0.25, 0, 2).tolist()
     [[[30, 60]]]
+
+    The mean of 1 and 2 is 1.5. With the zero point, that is 2.5, which rounds to 2:
+
+    >>> x = np.array([[[2, 3, 9]]], np.int8)
+    >>> onnxpool.qlinear_average_pool(x, 1.0, 1, 1.0, 1, 2, strides=2).tolist()
+    [[[2]]]
     """
     op = made(QLinearAveragePool, kernel_shape=kernel_shape, strides=strides, pads=pads, auto_pad=auto_pad,
               ceil_mode=ceil_mode, count_include_pad=count_include_pad, opset=opset, channels_last=channels_last)
@@ -2179,10 +2190,15 @@ def qlinear_global_average_pool(x: ArrayLike, x_scale: ArrayLike, x_zero_point: 
     -----
     This is com.microsoft QLinearGlobalAveragePool [1]_, version 1.
 
-    Results are bit-identical to those of onnxruntime, unless its 32-bit sum overflows. Here, sums are exact.
+    A result is ``rint(total * (x_scale / (y_scale * count))) + y_zero_point``, where `total` is the exact sum of
+    ``x - x_zero_point`` over the `count` elements of a channel, and `rint` rounds to the nearest integer, with ties to
+    even. Each other step is computed in float32. The zero point is added after rounding, as in QuantizeLinear but not
+    in `qlinear_average_pool`: a product of 1.5 gives 2 with a `y_zero_point` of 0, and 3 with one of 1.
 
-    An element represents the real value ``(x - x_zero_point) * x_scale``. The mean of a window is divided by `y_scale`,
-    rounded to the nearest integer with ties to even, and clipped to the range of the dtype.
+    Results are bit-identical to those of onnxruntime, unless its 32-bit sum overflows.
+
+    An element represents the real value ``(x - x_zero_point) * x_scale``, and a result
+    ``(y - y_zero_point) * y_scale``. Results beyond the range of the dtype are clipped.
 
     References
     ----------
@@ -2194,6 +2210,12 @@ def qlinear_global_average_pool(x: ArrayLike, x_scale: ArrayLike, x_zero_point: 
     >>> x = np.array([[[[10, 20], [30, 40]]]], np.uint8)
     >>> onnxpool.qlinear_global_average_pool(x, 0.5, 0, 0.25, 0).tolist()
     [[[[50]]]]
+
+    The mean of 1 and 2 is 1.5, which rounds to 2. Then the zero point is added:
+
+    >>> x = np.array([[[2, 3]]], np.int8)
+    >>> onnxpool.qlinear_global_average_pool(x, 1.0, 1, 1.0, 1).tolist()
+    [[[3]]]
     """
     op = made(QLinearGlobalAveragePool, opset=opset, channels_last=channels_last)
     return op(x, x_scale, x_zero_point, y_scale, y_zero_point, out=out, num_threads=num_threads)
@@ -2479,9 +2501,9 @@ def max_roi_pool(x: ArrayLike, rois: ArrayLike, pooled_shape: Ints, *, spatial_s
     -----
     This is ONNX MaxRoiPool [1]_, versions 1 and 22.
 
-    Corners are multiplied by `spatial_scale` and rounded. A region includes both of its corners. The maximum of a bin
-    is 0 if the bin lies outside the image, and NaN if it contains a NaN. A coordinate or a side of a region must be
-    less than 2^31.
+    Corners are multiplied by `spatial_scale` and rounded to the nearest integer, with ties away from zero. A region
+    includes both of its corners. The maximum of a bin is 0 if the bin lies outside the image, and NaN if it contains a
+    NaN. A coordinate or a side of a region must be less than 2^31.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Cuts a plan into plans for parts of its result, or for shares of its input."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..windows import Axis, whole_windows
 from .request import MERGES, Reduction
 
 INDEX_BYTES = 8
+MOST_TILES = 256  # plans of parts that a plan keeps
 
 
 class Line(NamedTuple):
@@ -46,6 +47,7 @@ class Cuttable(Plan):
     __slots__ = ()
 
     reduction: Reduction
+    _tiles: dict[str, Plan]  # of parts, by their geometry
 
     def _places(self) -> Sequence[int]:
         """The pooled axes of the array."""
@@ -72,6 +74,15 @@ class Cuttable(Plan):
         """The axes of the array that the result has."""
         return list(range(len(self.shape)))
 
+    def _known(self, geometry: str, make: Callable[[], Plan]) -> Plan:
+        """The plan of all parts that have the same geometry."""
+        plan = self._tiles.get(geometry)
+        if plan is None:
+            if len(self._tiles) >= MOST_TILES:
+                self._tiles.clear()
+            plan = self._tiles[geometry] = make()
+        return plan
+
     @property
     def lines(self) -> tuple[Line, ...]:
         """The dependence of results on elements along each axis of the array."""
@@ -79,8 +90,8 @@ class Cuttable(Plan):
         return tuple(Line(size, along.get(axis), self._least(axis), axis in kept)
                      for axis, size in enumerate(self.shape))
 
-    def _part(self, ranges: Sequence[Range], known: dict[Any, Plan] | None = None) -> Part:
-        """A part. Parts of equal shape share a plan through `known`."""
+    def _part(self, ranges: Sequence[Range]) -> Part:
+        """A part. Parts of equal geometry share a plan."""
         wanted = iter(ranges)
         lows, sizes, windows, crop = [], [], {}, []
         for axis, line in enumerate(self.lines):
@@ -92,14 +103,13 @@ class Cuttable(Plan):
                 crop.append(slice(begin - low, end - low) if own is None else slice(0, end - begin))
             lows.append(low)
             sizes.append(high - low)
-        key = str((sizes, windows, crop))
-        plan = None if known is None else known.get(key)
-        if plan is None:
+        shape = tuple(end - begin for begin, end in ranges)
+
+        def made() -> Plan:
             plan = self._like(tuple(sizes), windows, self.dtype, self.result_dtype)
-            if plan.output_shape != tuple(end - begin for begin, end in ranges):
-                plan = self._cropped(plan, tuple(crop))
-            if known is not None:
-                known[key] = plan
+            return plan if plan.output_shape == shape else self._cropped(plan, tuple(crop))
+
+        plan = self._known(str((sizes, windows, crop)), made)
         renumbering = None
         if self.reduction.indexed:
             order = self._numbering()
@@ -122,8 +132,7 @@ class Cuttable(Plan):
             return read * self.dtype.itemsize + math.prod(blocks) * each
 
         blocks = limit.blocks(self.label, self.output_shape, reads, held)
-        known: dict[Any, Plan] = {}
-        return (self._part(ranges, known) for ranges in grid(self.output_shape, blocks))
+        return (self._part(ranges) for ranges in grid(self.output_shape, blocks))
 
     def share(self, slices: Sequence[slice]) -> Share:
         """A share of a global operator's input."""
@@ -131,7 +140,7 @@ class Cuttable(Plan):
         places = self._places()
         windows = whole_windows(self.label, tuple(sizes[axis] for axis in places), places)
         dtype = np.dtype(self._wide_dtype() or self.dtype)
-        plan = self._like(sizes, dict(zip(places, windows, strict=True)), dtype)
+        plan = self._known(str(sizes), lambda: self._like(sizes, dict(zip(places, windows, strict=True)), dtype))
         return Share(self, plan, tuple(slices), tuple(slice(0, size) for size in self.output_shape))
 
     def _wide_dtype(self) -> str | None:

@@ -142,6 +142,8 @@ class Coordinate(NamedTuple):
     def applied(self, windows: Array, ndim: int) -> Array:
         """The values of the function for windows, whose elements lie along the axes from `ndim` on."""
         axes = tuple(range(ndim, windows.ndim))
+        if not windows.size:  # not every function accepts arrays without elements
+            return np.empty(windows.shape[:ndim], self.result_dtype(windows.dtype, windows.shape[ndim:]))
         if callable(self.function):
             try:
                 y = np.asarray(self.function(windows, axis=axes))
@@ -164,12 +166,15 @@ class Coordinate(NamedTuple):
                                 self.call.label, "coord_func", value=self.function) from None
         return reduced
 
+    def result_dtype(self, dtype: np.dtype[Any], taps: Sequence[int]) -> np.dtype[Any]:
+        """The dtype of the function's values, for windows with these numbers of elements."""
+        ndim = len(self.dims)
+        return dtype if dtype.kind == "O" else self.applied(np.ones([*[1] * ndim, *taps], dtype), ndim).dtype
+
     def lazy(self, data: Any) -> Any:
         """The values of the function for a dask array, whose chunks are joined along pooled axes."""
-        windows, dtype = self.windows(data.shape), data.dtype
-        if dtype.kind != "O":
-            taps = [1] * data.ndim + [own.most for own in windows.values()]
-            dtype = self.applied(np.ones(taps, dtype), data.ndim).dtype
+        windows = self.windows(data.shape)
+        dtype = self.result_dtype(data.dtype, [own.most for own in windows.values()])
         if any(own.empty for own in windows.values()):
             dtype = missing_dtype(dtype)
         chunks = tuple((windows[axis].out,) if axis in windows else own for axis, own in enumerate(data.chunks))

@@ -2,26 +2,42 @@
  *
  * If a handler raises, as that of Ctrl-C does, the remaining tasks are skipped. Python runs handlers only in its main
  * thread. On Linux, no other thread waits for the GIL here; elsewhere the main thread cannot be told from others.
+ *
+ * A handler may fork. The child has only the calling thread, which would wait at the end of a parallel region for the
+ * others. There it leaves the region by a jump instead, and the call starts again, single-threaded.
  */
 #ifndef ONNXPOOL_INTERRUPTS_H
 #define ONNXPOOL_INTERRUPTS_H
 
 #include <Python.h>
+#include <setjmp.h>
 #include <stdint.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 #ifndef _WIN32
 #include <time.h>
+#include <unistd.h>
 #endif
 #ifdef __linux__
 #include <sys/syscall.h>
-#include <unistd.h>
+#endif
+
+#ifdef _WIN32 /* which has no fork */
+#define getpid() 0
+typedef jmp_buf Escape;
+#define set_escape(escape) setjmp(escape)
+#define take_escape(escape) longjmp(escape, 1)
+#else
+typedef sigjmp_buf Escape;
+#define set_escape(escape) sigsetjmp(escape, 0) /* the mask of signals is that of the handler's end */
+#define take_escape(escape) siglongjmp(escape, 1)
 #endif
 
 typedef struct {
     int64_t due; /* nanoseconds; 0 before the first task */
     int raised;
+    Escape *escape; /* from a parallel region that is running; otherwise NULL */
 } Interrupts;
 
 enum { INTERVAL = 50000000 };
@@ -66,14 +82,34 @@ static inline int interrupted(Interrupts *state) {
             state->due = INT64_MAX;
             return 0;
         }
+        int process = (int)getpid();
         PyGILState_STATE gil = PyGILState_Ensure();
         if (PyErr_CheckSignals())
             __atomic_store_n(&state->raised, 1, __ATOMIC_RELAXED);
         PyGILState_Release(gil);
+        if (state->escape && (int)getpid() != process)
+            take_escape(*state->escape);
         now = clock_now();
     }
     state->due = now + INTERVAL;
     return state->raised;
+}
+
+/* Run parallel regions. Returns 0 if that ended in a forked child, where the work has to start again on this thread. */
+static inline int run_together(void (*run)(void *), void *work, Interrupts *state) {
+    Escape escape;
+    if (!state) { /* no handler runs */
+        run(work);
+        return 1;
+    }
+    state->escape = &escape;
+    if (set_escape(escape)) {
+        state->escape = 0;
+        return 0;
+    }
+    run(work);
+    state->escape = 0;
+    return 1;
 }
 
 /* Must hold the GIL. Returns -1 if a handler raised an exception, which is then set, and otherwise 0. */

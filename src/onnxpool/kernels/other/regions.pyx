@@ -15,7 +15,7 @@ cimport numpy as cnp
 
 from .rows cimport Images, read_row, write_row
 from ..core.floats cimport enter_default_floats, float_state, leave_default_floats
-from ..core.interrupts cimport Interrupts, interrupted, raised_by_handler
+from ..core.interrupts cimport Interrupts, interrupted, raised_by_handler, run_together
 from ..core.job cimport TOO_LARGE
 from ..core.team cimport Team, enter_team, leave_team
 
@@ -394,6 +394,24 @@ cdef void run_region(const Regions* job, const void* rois, const int64_t* images
     leave_default_floats(saved)
 
 
+cdef struct Tasks:
+    const Regions* job
+    const void* rois
+    const int64_t* images
+    Py_ssize_t count
+    int threads
+    char* memory
+    Interrupts* signals
+
+
+cdef void run_regions(void* tasks) noexcept nogil:
+    cdef const Tasks* own = <const Tasks*> tasks
+    cdef Py_ssize_t r
+    for r in prange(own.count, num_threads=own.threads, schedule="dynamic", use_threads_if=own.threads > 1):
+        if not interrupted(own.signals):
+            run_region(own.job, own.rois, own.images, r, own.memory + threadid() * own.job.scratch)
+
+
 cdef Images images_of(cnp.ndarray source, int half, bint channels_last):
     cdef int channel = 3 if channels_last else 1, first = 1 if channels_last else 2
     return Images(<char*> cnp.PyArray_DATA(source), half,
@@ -482,11 +500,9 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
     All arguments have been checked."""
     cdef int half = DTYPES[x.dtype.name].digits if cnp.PyArray_ITEMSIZE(x) == 2 else 0
     cdef Regions job
-    cdef Py_ssize_t r, count = rois.shape[0]
-    cdef const void* corners = cnp.PyArray_DATA(rois)
-    cdef const int64_t* image = <const int64_t*> cnp.PyArray_DATA(images)
-    cdef const Regions* fixed = &job  # so that threads do not each take a copy
+    cdef Py_ssize_t count = rois.shape[0]
     cdef char* memory
+    cdef Tasks tasks
     cdef Interrupts signals
     cdef Team team
     job.x, job.y = images_of(x, half, channels_last), images_of(y, half, channels_last)
@@ -498,10 +514,14 @@ def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarra
     if memory == NULL:
         leave_team(&team)
         raise MemoryError(f"onnxpool: cannot allocate {team.threads * job.scratch} bytes of scratch memory")
+    tasks = Tasks(&job, cnp.PyArray_DATA(rois), <const int64_t*> cnp.PyArray_DATA(images), count, team.threads, memory,
+                  &signals)
     with nogil:
-        for r in prange(count, num_threads=team.threads, schedule="dynamic", use_threads_if=team.threads > 1):
-            if not interrupted(&signals):
-                run_region(fixed, corners, image, r, memory + threadid() * job.scratch)
+        if team.threads == 1:
+            run_regions(&tasks)
+        elif not run_together(run_regions, &tasks, &signals):
+            team.threads = tasks.threads = 1
+            run_regions(&tasks)
     leave_team(&team)
     free(memory)
     raised_by_handler(&signals)

@@ -10,10 +10,17 @@ from libc.string cimport memset
 cimport numpy as cnp
 
 from ..core.job cimport MOST_AXES, ceil_div
-from ..core.interrupts cimport Interrupts, interrupted, raised_by_handler
+from ..core.interrupts cimport Interrupts, interrupted, raised_by_handler, run_together
 from ..core.team cimport Team, begin_task, end_task, enter_team, leave_team
 
 cnp.import_array()
+
+cdef extern from *:
+    """
+    /* One load, whatever other threads store meanwhile. A compiler may read a plain variable again after its check. */
+    #define onnxpool_load(place) __atomic_load_n(place, __ATOMIC_RELAXED)
+    """
+    int64_t load_once "onnxpool_load"(const int64_t* place) noexcept nogil
 
 cdef enum:
     LOOKS = 1 << 16  # elements between two checks for signals
@@ -138,12 +145,12 @@ cdef void store_run(const Unpool* job, const bits_t* x, const int64_t* indices, 
     if job.alike and not (job.channels_last or crossing):
         y += home
         for i in range(n):
-            index = <uint64_t> indices[i] - low
+            index = <uint64_t> load_once(indices + i) - low
             if index < target:
                 y[index] = x[i]
         return
     for i in range(n):
-        index = <uint64_t> indices[i] - low
+        index = <uint64_t> load_once(indices + i) - low
         if index < target:
             y[home + place_in_plane(job, index)] = x[i]
         elif crossing and index + low < limit:
@@ -195,27 +202,35 @@ cdef void store_all(Unpool* job, const bits_t* x, const int64_t* indices, bits_t
         end_task(team)
 
 
-cdef Py_ssize_t unpool_elements(Unpool* job, cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, Team* team,
-                                Interrupts* signals) noexcept:
-    """Like `unpool`, for a team that was entered. A handler's exception is left to the caller."""
-    cdef const int64_t* places = <const int64_t*> cnp.PyArray_DATA(indices)
-    cdef void* source = cnp.PyArray_DATA(x)
-    cdef void* target = cnp.PyArray_DATA(y)
-    cdef int itemsize = cnp.PyArray_ITEMSIZE(x), found = 0
-    cdef Py_ssize_t number, bad
-    with nogil:
-        for number in prange(job.tasks, num_threads=team.threads, schedule="static", use_threads_if=team.threads > 1):
-            found |= check_task(job, places, number, signals)
-        bad = find_bad(job, places) if found & BAD else -1
-        if bad >= 0 or signals.raised:  # another thread of the caller may have corrected the index
-            return bad
-        if itemsize == 2:
-            store_all(job, <uint16_t*> source, places, <uint16_t*> target, found & CROSSING, team, signals)
-        elif itemsize == 4:
-            store_all(job, <uint32_t*> source, places, <uint32_t*> target, found & CROSSING, team, signals)
-        else:
-            store_all(job, <uint64_t*> source, places, <uint64_t*> target, found & CROSSING, team, signals)
-    return -1
+cdef struct Tasks:
+    Unpool* job
+    void* x
+    const int64_t* indices
+    void* y
+    int itemsize
+    Team* team
+    Interrupts* signals
+    Py_ssize_t bad  # the result of `unpool`
+
+
+cdef void run_all(void* tasks) noexcept nogil:
+    cdef Tasks* own = <Tasks*> tasks
+    cdef Unpool* job = own.job
+    cdef const int64_t* indices = own.indices
+    cdef Interrupts* signals = own.signals
+    cdef int found = 0, threads = own.team.threads
+    cdef Py_ssize_t number
+    for number in prange(job.tasks, num_threads=threads, schedule="static", use_threads_if=threads > 1):
+        found |= check_task(job, indices, number, signals)
+    own.bad = find_bad(job, indices) if found & BAD else -1
+    if own.bad >= 0 or signals.raised:  # another thread of the caller may have corrected the index
+        return
+    if own.itemsize == 2:
+        store_all(job, <uint16_t*> own.x, indices, <uint16_t*> own.y, found & CROSSING, own.team, signals)
+    elif own.itemsize == 4:
+        store_all(job, <uint32_t*> own.x, indices, <uint32_t*> own.y, found & CROSSING, own.team, signals)
+    else:
+        store_all(job, <uint64_t*> own.x, indices, <uint64_t*> own.y, found & CROSSING, own.team, signals)
 
 
 def unpool(cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, addressed, bint channels_last, int threads):
@@ -228,7 +243,7 @@ def unpool(cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, addressed, bint ch
     cdef Unpool job
     cdef Interrupts signals
     cdef Team team
-    cdef Py_ssize_t bad
+    cdef Tasks tasks
     cdef int a, first = 1 if channels_last else 2
     job.channels_last, job.axes, job.alike = channels_last, len(addressed), True
     job.images, job.channels = x.shape[0], x.shape[x.ndim - 1] if channels_last else x.shape[1]
@@ -242,7 +257,14 @@ def unpool(cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, addressed, bint ch
     memset(&signals, 0, sizeof(Interrupts))
     team = enter_team(threads if job.images * job.channels > 1 else 1)
     cut_tasks(&job, max(1, ceil_div(job.channels, team.threads)) if channels_last else 1)
-    bad = unpool_elements(&job, x, indices, y, &team, &signals)
+    tasks = Tasks(&job, cnp.PyArray_DATA(x), <const int64_t*> cnp.PyArray_DATA(indices), cnp.PyArray_DATA(y),
+                  cnp.PyArray_ITEMSIZE(x), &team, &signals, -1)
+    with nogil:
+        if team.threads == 1:
+            run_all(&tasks)
+        elif not run_together(run_all, &tasks, &signals):
+            team.threads = 1
+            run_all(&tasks)
     leave_team(&team)
     raised_by_handler(&signals)
-    return bad
+    return tasks.bad
