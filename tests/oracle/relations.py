@@ -18,7 +18,9 @@ from calls import (
     layouts,
 )
 from calls_family import draw_call
+from inapplicable import InapplicableError, require
 from oracle import FORMATS, MAX, NHWC_MAX, QLINEAR_AVERAGE, QLINEAR_GLOBAL, covers_all, native, per_axis
+from relations_axes import RELATIONS_ALONG_AXES
 from support import assert_same_bits, assert_same_values, least, taps, to_first, to_last
 
 import onnxpool
@@ -32,16 +34,6 @@ MOST_TAPS = 10**6  # of windows that NumPy reduces
 MOST_DILATION = 3
 MOST_BORDER = 12
 SHIFT = 16  # which moves all small integers to positive ones
-
-
-class InapplicableError(Exception):
-    """A drawn call that the library refuses, or of which a relation says nothing."""
-
-
-def require(condition):
-    """Leave out calls that a relation does not concern."""
-    if not condition:
-        raise InapplicableError
 
 
 def results(call):
@@ -413,4 +405,4 @@ def opsets(choices):
 
 RELATIONS = {function.__name__: function for function in (
     threads_and_styles, memory, layout, batch, channels, identity, minimum, monotone, maxima, powers_of_two,
-    global_pool, stride, border, axis_of_one, separable, dilation, places, there_and_back, opsets)}
+    global_pool, stride, border, axis_of_one, separable, dilation, places, there_and_back, opsets)} | RELATIONS_ALONG_AXES

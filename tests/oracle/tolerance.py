@@ -5,7 +5,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from oracle import AVERAGE, DECIMALS, FORMATS, LP, MAX, Mean, Norm
+from oracle import AVERAGE, DECIMALS, FORMATS, LP, MAX, Copied, Mean, Norm, exact_array, widened
 from oracle_regions import Sample
 
 # Errors of means are compared in units of 2**-(bits of the accumulator + FRACTION).
@@ -119,14 +119,24 @@ def cell_error(value, cell, truth):
 
 
 def bits_differ(values, cells, dtype, signed_zeros):
-    """For each output, whether its bits differ from the expected ones. All NaNs count as equal. So do both zeros, as
-    for maxima, unless `signed_zeros`."""
-    expected = np.array(cells, np.float64 if dtype.name in FORMATS else np.int64).astype(dtype)
+    """For each output, whether its bits differ from the expected ones. All NaNs count as equal, except those that are
+    copied from elements. So do both zeros, as for maxima, unless `signed_zeros`. A bool is true for any byte but 0."""
+    expected = exact_array(cells, dtype)
     pattern = np.dtype(f"u{dtype.itemsize}")
-    differ = values.view(pattern) != expected.view(pattern)
+    found = values.view(pattern)
+    if dtype.kind == "b":
+        return (found != 0) != expected
+    differ = found != expected.view(pattern)
+    if dtype.name not in FORMATS:
+        return differ
+    values, expected = widened(values), widened(expected)
     if not signed_zeros:
         differ &= (values != 0) | (expected != 0)
-    return differ & ~((values != values) & (expected != expected))
+    differ &= ~((values != values) & (expected != expected))
+    for place in np.flatnonzero(expected != expected):
+        if isinstance(cells[place], Copied):
+            differ[place] = int(found[place]) not in cells[place].patterns
+    return differ
 
 
 def judge(truth, y):
@@ -135,9 +145,9 @@ def judge(truth, y):
         return Verdict(math.inf, f"dtype {y.dtype!r}, expected {truth.dtype!r}")
     if y.shape != truth.shape:
         return Verdict(math.inf, f"shape {y.shape}, expected {truth.shape}")
-    values = truth.cells_of(np.ascontiguousarray(y))
+    values = truth.cells_of(np.ascontiguousarray(y).reshape(y.shape))
     if truth.operator in (*AVERAGE, *LP, "RoiAlign"):
-        numbers = values.astype(np.float64).tolist()
+        numbers = widened(values).tolist()
         errors = [cell_error(value, cell, truth) for value, cell in zip(numbers, truth.cells, strict=True)]
     else:
         signed_zeros = truth.operator not in (*MAX, "MaxRoiPool")
