@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from oracle import DTYPES as BY_NAME
-from oracle import FORMATS
+from oracle import FORMATS, widened
 
 Array = NDArray[Any]
 
@@ -59,7 +59,7 @@ def assert_same_bits(first: Array, second: Array) -> None:
 
 def assert_same_values(first: Array, second: Array) -> None:
     """Assert that numbers are equal or both NaN, whatever the sign of a zero."""
-    np.testing.assert_array_equal(first.astype(np.float64), second.astype(np.float64), strict=True)
+    np.testing.assert_array_equal(widened(first), widened(second), strict=True)
 
 
 def elements(shape: tuple[int, ...], dtype: np.dtype[Any], odd: bool = False) -> Array:

@@ -13,7 +13,6 @@ from calls import (
     MOST_TAPS,
     NHWC_MAX,
     OUTS,
-    POOLS,
     QLINEAR,
     QLINEAR_AVERAGE,
     REGIONS,
@@ -247,7 +246,7 @@ def draw_long_axis(choices, size, kernel):
 
 
 def draw_long_window(choices, attributes, sizes):
-    """Windows of which one axis at least has as many taps as some threshold. Flags and `p` are those of `attributes`."""
+    """Windows that have as many taps as some threshold along one axis at least. `attributes` has flags and `p`."""
     rows = []
     room = MOST_DIVISOR
     long = choices.integer(0, len(sizes) - 1)

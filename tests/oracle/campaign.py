@@ -97,7 +97,8 @@ class Guards:
             return out, slot.around
 
         inputs, used = moved(call.inputs, self.slots, lambda: choices.chance(60))
-        assert len(used) == sum(isinstance(value, np.ndarray) for value in inputs), "an array has no room between the pages"
+        arrays = sum(isinstance(value, np.ndarray) for value in inputs)
+        assert len(used) == arrays, "an array has no room between the pages"
         out = choices.pick(("contiguous", "strided")) if call.out == "absent" else call.out
         for slot in used:
             slot.freeze()
@@ -130,9 +131,10 @@ def check_result(truth, y, out, memory):
 
 def check_refusal(call, reason, before):
     """Make a call that does not fit its input; the library must refuse it."""
+    wanted = onnxpool.PoolTypeError if isinstance(reason, KindError) else onnxpool.PoolError
     try:
         y = call.run(onnxpool)
-    except (onnxpool.PoolTypeError if isinstance(reason, KindError) else onnxpool.PoolError):
+    except wanted:
         return Outcome(refused=True, problem=None if contents(call) == before else "wrote to its input")
     except Exception as error:  # any other kind of failure is a finding
         return Outcome(math.inf, True, f"a refusal expected ({reason}), raised {type(error).__name__}: {error}")

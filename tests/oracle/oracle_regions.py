@@ -6,7 +6,7 @@ because they decide which elements belong to a bin; values are Python numbers.
 
 import math
 import sys
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple
 
 import numpy as np
@@ -98,7 +98,7 @@ def expect_max_roi_pool(inputs, attributes, *, channels_last=False):
         rows, columns = bins(top, bottom, pooled[0], height, real), bins(left, right, pooled[1], width, real)
         windows = [[row * width + column for row, column in product(*pair)] for pair in product(rows, columns)]
         for plane, bits in zip(images[int(image)], patterns[int(image)], strict=True):
-            cells += extrema(sum(plane, []), windows, 0.0, sum(bits, []))
+            cells += extrema([*chain(*plane)], windows, 0.0, [*chain(*bits)])
     shape = region_shape(x, len(rois), pooled, channels_last)
     return Truth("MaxRoiPool", native(x.dtype), shape, channels_last, cells)
 
