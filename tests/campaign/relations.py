@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 from .figures import Figure, none
 
-QUICK, FULL = 400, 50_000  # cases of each relation
+QUICK, FULL = 200, 50_000  # cases of each relation
 SHARE = 200  # cases of a task
 SHOWN = 20  # broken relations
 

@@ -64,7 +64,7 @@ MOST_DIVISOR = 2**62
 class AxesCall(Call):
     """One call with named axes. None means that an argument is not given."""
 
-    axes: tuple | int = ()
+    axes: tuple | int | None = ()
     keepdims: bool | None = None
     dtype: object = None
     skipna: bool | None = None
@@ -89,9 +89,14 @@ class AxesCall(Call):
 
     @property
     def keywords(self):
-        given = {"axes": self.axes, "opset": self.opset, "keepdims": self.keepdims, "dtype": self.dtype,
+        given = {"axes": self.axes, "channels_last": self.channels_last or None, "opset": self.opset, "keepdims": self.keepdims, "dtype": self.dtype,
                  "skipna": self.skipna, "return_indices": True if self.indexed else None}
         return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def misplaced(self):
+        """Whether arguments exclude each other, or are given without axes."""
+        return self.channels_last or self.axes is None
 
 
 # Values
@@ -316,6 +321,15 @@ def respelled(choices, call):
     return replace(call, **change)
 
 
+def misplaced(choices, call):
+    """The call with arguments that exclude each other: it has to be refused."""
+    if "Min" in call.operator:  # which has no other layout, and no default
+        return call
+    if call.skipna or call.dtype is not None:
+        return replace(call, axes=None, keepdims=None)
+    return replace(call, channels_last=choices.pick((True, 1)))
+
+
 def draw_any(choices, operators=EVERY):
     """One call of one of these operators, of any kind."""
     operator = choices.pick(operators)
@@ -323,6 +337,7 @@ def draw_any(choices, operators=EVERY):
         call = draw_long(choices, operator)
     elif operator in FUNCTIONS_ALONG_AXES:
         call = draw_along_axes(choices, operator)
+        call = misplaced(choices, call) if choices.chance(1) else call
     else:
         call = draw_call(choices, (operator,))
     return respelled(choices, call) if choices.chance(30) else call

@@ -56,6 +56,7 @@ def equal(first, second):
 def drawn(choices, operators):
     """A random call without `out`, of the axes' numbers from 0 on."""
     call = replace(draw_any(choices, operators), out="absent")
+    require(not call.misplaced)
     axes = (call.axes,) if isinstance(call.axes, int) else call.axes
     require(all(-call.x.ndim <= axis < call.x.ndim for axis in axes))
     return replace(call, axes=tuple(axis % call.x.ndim for axis in axes))
