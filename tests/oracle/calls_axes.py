@@ -89,8 +89,9 @@ class AxesCall(Call):
 
     @property
     def keywords(self):
-        given = {"axes": self.axes, "channels_last": self.channels_last or None, "opset": self.opset, "keepdims": self.keepdims, "dtype": self.dtype,
-                 "skipna": self.skipna, "return_indices": True if self.indexed else None}
+        given = {"axes": self.axes, "opset": self.opset, "keepdims": self.keepdims, "dtype": self.dtype,
+                 "channels_last": self.channels_last or None, "skipna": self.skipna,
+                 "return_indices": self.indexed or None}
         return {name: value for name, value in given.items() if value is not None}
 
     @property
