@@ -16,6 +16,7 @@ from calls import (
     QLINEAR,
     QLINEAR_AVERAGE,
     REGIONS,
+    SHORT_AXIS,
     STYLES,
     THREADS,
     UNPOOL,
@@ -51,6 +52,7 @@ BFLOAT16_NORMS_SINCE = 22
 STRANGE = ("complex64", "complex128", "longdouble", "datetime64[s]", "timedelta64[ns]")  # dtypes, most of them refused
 WRONG_DTYPES = ("float16", "int64", "uint8", "bool", "complex64")  # of means, refused for most dtypes of x
 BATCH = (1, 2, 3, 5, 17, 67)
+LONG_LINE = 300  # elements along some of the pooled axes
 
 # Numbers of taps at which loops, accumulators or formulas change, and some that exceed every array.
 THRESHOLDS = (16, 17, 64, 255, 256, 257, 258, 32767, 32768, 32769, 65535, 65536, 65537, 2**20, 2**31 - 1, 2**31, 2**32)
@@ -196,8 +198,10 @@ def draw_along_axes(choices, operator):
     shape = [1] * ndim
     for axis in pooled + [axis for axis in range(ndim) if axis not in pooled]:
         room = max(1, MOST_ELEMENTS // max(1, math.prod(shape)))
-        shape[axis] = choices.integer(1, min(room, 300 if choices.chance(10) else 9)) if axis in pooled else \
-            0 if choices.chance(2) else min(room, choices.pick(BATCH))
+        if axis in pooled:
+            shape[axis] = choices.integer(1, min(room, LONG_LINE if choices.chance(10) else SHORT_AXIS))
+        else:
+            shape[axis] = 0 if choices.chance(2) else min(room, choices.pick(BATCH))
     sizes = [shape[axis % ndim] for axis in named]
     attributes = {}
     if not base.startswith("Global"):
