@@ -18,7 +18,7 @@ from relations import RELATIONS
 import onnxpool
 from tests.campaign import arguments, fuzz, slowest
 
-FUZZED, GUARDED, RELATED, TIMED = 4000, 4000, 100, 4000  # draws; of each relation
+FUZZED, GUARDED, RELATED, TIMED = 4000, 4000, 200, 4000  # draws; of each relation
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
