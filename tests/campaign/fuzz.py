@@ -23,11 +23,11 @@ def compare(first: int) -> tuple[int, list[str], float]:
     """How many of some calls were legal, what is wrong with others, and the largest error in units of the bound."""
     import campaign
     from calls import SeededChoices
-    from calls_family import WEIGHTED, draw_call
+    from calls_axes import draw_any
 
     legal, problems, worst = 0, [], 0.0
     for seed in range(first, first + SHARE):
-        call = draw_call(SeededChoices(seed), WEIGHTED)
+        call = draw_any(SeededChoices(seed))
         outcome = campaign.check(call)
         legal += not outcome.refused
         if outcome.problem is None:

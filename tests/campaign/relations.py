@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 from .figures import Figure, none
 
-QUICK, FULL = 400, 50_000  # cases of each relation
+QUICK, FULL = 200, 50_000  # cases of each relation
 SHARE = 200  # cases of a task
 SHOWN = 20  # broken relations
 
@@ -17,7 +17,8 @@ SHOWN = 20  # broken relations
 def attempt(name: str, first: int) -> tuple[int, list[str]]:
     """How many of some calls a relation concerns, and the seeds of those for which it does not hold."""
     from calls import SeededChoices
-    from relations import RELATIONS, InapplicableError
+    from inapplicable import InapplicableError
+    from relations import RELATIONS
 
     applied, broken = 0, []
     for seed in range(first, first + SHARE):

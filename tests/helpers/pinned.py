@@ -1,4 +1,4 @@
-"""Results that must have the same bits everywhere: about 250 cases, whose hashes are in `data/hashes.txt`.
+"""Results that must have the same bits everywhere: about 320 cases, whose hashes are in `data/hashes.txt`.
 
     python tests/helpers/pinned.py --write
 
@@ -132,6 +132,23 @@ def data(shape: tuple[int, ...], name: str, odd: bool) -> Array:
     return made
 
 
+def with_nans(shape: tuple[int, ...], name: str, signalling: bool) -> Array:
+    """Numbers and infinities among NaNs of both signs with any payloads. Some windows have infinities of both signs."""
+    x = data(shape, name, True).copy()
+    kind = np.dtype(f"u{x.dtype.itemsize}")
+    width, digits = 8 * kind.itemsize, ml_dtypes.finfo(x.dtype).nmant
+    few, more = raw(shape, 20 + len(shape)), raw(shape, 30 + len(shape))
+    quiet = np.uint64(1 << digits - 1) * (np.uint64(1) if not signalling else (few >> np.uint64(40)) & np.uint64(1))
+    payload = np.maximum(more >> np.uint64(64 - digits), np.uint64(1)) | quiet
+    signs = (few >> np.uint64(50) & np.uint64(1)) << np.uint64(width - 1)
+    nans = (signs | np.uint64((1 << width - 1) - (1 << digits)) | payload).astype(kind).view(x.dtype)
+    place = few % np.uint64(64)
+    infinities = np.where(few >> np.uint64(51) & np.uint64(1), np.inf, -np.inf).astype(x.dtype)
+    made: Array = np.where(place < 3, nans, np.where(place < 6, infinities, x))
+    made.flags.writeable = False
+    return made
+
+
 class Case(NamedTuple):
     """
     A case. If its result depends on the layout, there is one for each.
@@ -147,6 +164,8 @@ class Case(NamedTuple):
     attributes : dict
     lasts : tuple of bool
         The layouts that must have the same bits: channels last, or not.
+    nans : bool
+        Whether the bits of NaNs are pinned too.
     """
 
     name: str
@@ -155,6 +174,7 @@ class Case(NamedTuple):
     further: tuple[Any, ...]
     attributes: dict[str, Any]
     lasts: tuple[bool, ...]
+    nans: bool = False
 
     def make(self, last: bool) -> Any:
         """The operator in a layout."""
@@ -230,6 +250,12 @@ def cases() -> Iterator[Case]:
     for name, (dtype, more) in AXES.items():
         x = data((3, 29, 31, 5), dtype, "skipna" in more)
         yield Case(f"{name}, axes, {dtype}", name.split()[0], x, (), {**more, "axes": (1, 2)}, (False,))
+    yield from cases_on_floats()
+    yield from cases_of_nans()
+
+
+def cases_on_floats() -> Iterator[Case]:
+    """Those of operators with regions or indices."""
     for number, dtype in enumerate(FLOAT_NAMES):
         x = data((2, 3, 12, 14), dtype, number % 2 > 0)
         corners = (raw((9, 4), number) % np.uint64(60)).astype(np.float64) / 2 - 2
@@ -243,11 +269,57 @@ def cases() -> Iterator[Case]:
         yield Case(f"MaxUnpool, {dtype}", "MaxUnpool", x, (indices,), {"kernel_shape": 2, "strides": 2}, (False, True))
 
 
-def hash_of(results: list[Array]) -> str:
-    """The hash of dtypes, shapes and bits, where every NaN is as good as another."""
+NAN_WINDOWS = ("sliding", "strided", "disjoint", "dilated", "wide", "line", "long windows", "many channels", "far taps")
+NAN_AXES: dict[str, dict[str, Any]] = {  # attributes of calls with named axes
+    "MinPool": {"kernel_shape": (3, 4), "strides": 2},
+    "MinPool Indices": {"kernel_shape": 3, "return_indices": True},
+    "MaxPool numbers": {"kernel_shape": 2, "skipna": True, "pads": (2, 0, 2, 0)},
+    "MinPool numbers": {"kernel_shape": 2, "skipna": True, "return_indices": True},
+    "AveragePool numbers": {"kernel_shape": 2, "skipna": True, "pads": (2, 0, 2, 0)},
+    "AveragePool counted": {"kernel_shape": 2, "skipna": True, "pads": 1, "count_include_pad": 1},
+    "LpPool numbers": {"kernel_shape": 2, "skipna": True, "p": 2},
+    "GlobalMinPool": {},
+    "GlobalAveragePool": {},
+    "GlobalAveragePool numbers": {"skipna": True, "keepdims": False},
+    "GlobalLpPool": {"p": 1},
+}
+
+
+def cases_of_nans() -> Iterator[Case]:
+    """Cases in which the bits of NaNs are pinned: computed ones are positive, quiet and without payload, and extrema
+    are elements. Signalling ones are left out where numpy converts arrays, because it warns of them."""
+    dtype: str
+    for operator, (dtypes, more) in WINDOWED.items():
+        for place, kind in enumerate(NAN_WINDOWS if set(dtypes) - {*BYTE_NAMES} else ()):
+            shape, windows = WINDOWS[kind]
+            dtype = [name for name in dtypes if name in FLOAT_NAMES][place % len(FLOAT_NAMES)]
+            yield Case(f"{operator}, {kind}, {dtype}, any NaN", operator.split()[0], with_nans(shape, dtype, True), (),
+                       {**windows, **more}, (False, True), nans=True)
+    for operator, (dtypes, more) in WHOLE.items():
+        for place, (kind, shape) in enumerate(PLANES.items() if set(dtypes) == {*FLOAT_NAMES} else ()):
+            last, dtype = place % 2 > 0, dtypes[place]
+            yield Case(f"{operator}, {kind}, {dtype}, channels {'last' if last else 'first'}, any NaN",
+                       operator.split()[0], with_nans(shape, dtype, True), (), more, (last,), nans=True)
+    for number, (name, more) in enumerate(NAN_AXES.items()):
+        kept = FLOAT_NAMES[number % len(FLOAT_NAMES)]
+        yield Case(f"{name}, axes, {kept}, any NaN", name.split()[0], with_nans((3, 29, 31, 5), kept, True), (),
+                   {**more, "axes": (1, 2)}, (False,), nans=True)
+    for narrow, wider in (("float16", "float32"), ("bfloat16", "float64"), ("float32", "float64")):
+        yield Case(f"AveragePool wider, axes, {narrow}, quiet NaN", "AveragePool",
+                   with_nans((3, 29, 31, 5), narrow, False), (),
+                   {"kernel_shape": 3, "pads": 1, "dtype": wider, "axes": (1, 2)}, (False,), nans=True)
+    for case in cases_on_floats():
+        x = with_nans(case.x.shape, case.x.dtype.name, case.operator == "MaxUnpool")
+        yield case._replace(name=f"{case.name}, {'any' if case.operator == 'MaxUnpool' else 'quiet'} NaN", x=x,
+                            nans=True)
+
+
+def hash_of(results: list[Array], every_bit: bool = False) -> str:
+    """The hash of dtypes, shapes and bits, where every NaN is as good as another unless `every_bit` counts."""
     found = hashlib.sha256()
     for y in results:
         held = y.view(np.int64) if y.dtype.kind == "M" else y
+        held = np.ascontiguousarray(held).view(f"u{y.dtype.itemsize}") if every_bit else held
         pattern, nans = bits(held)
         little = np.ascontiguousarray(pattern.astype(pattern.dtype.newbyteorder("<")))
         found.update(f"{y.dtype} {y.shape} ".encode() + little.tobytes() + np.ascontiguousarray(nans).tobytes())
@@ -290,7 +362,7 @@ def hashes(few: bool) -> tuple[int, dict[str, dict[str, str]]]:
     for case in cases():
         known = found.setdefault(case.name, {})
         for name, run in circumstances(case, few):
-            known.setdefault(hash_of(run()), name)
+            known.setdefault(hash_of(run(), case.nans), name)
             count += 1
     return count, found
 
@@ -304,7 +376,7 @@ def pinned() -> dict[str, str]:
 
 def write() -> None:
     """Write the file."""
-    lines = [f"{hash_of(case.whole(case.lasts[0], 1))} {case.name}" for case in cases()]
+    lines = [f"{hash_of(case.whole(case.lasts[0], 1), case.nans)} {case.name}" for case in cases()]
     FILE.write_text("# Written by: python tests/helpers/pinned.py --write\n" + "\n".join(lines) + "\n",
                     encoding="utf-8")
 

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from oracle import DTYPES, FORMATS, NHWC_MAX, QLINEAR_AVERAGE, QLINEAR_GLOBAL
+from oracle import DTYPES, FORMATS, NHWC_MAX, QLINEAR_AVERAGE, QLINEAR_GLOBAL, widened
 
 FUNCTIONS = {
     "AveragePool": "average_pool",
@@ -41,6 +41,7 @@ SINCE = {
     INDICES: {"storage_order": 8, "ceil_mode": 10, "dilations": 10},
     QLINEAR_AVERAGE: {"count_include_pad": 1, "dilations": None},
     NHWC_MAX: {},
+    "MinPool": {"storage_order": 1},
 }
 FIRST_OPSETS = {INDICES: 8, UNPOOL: 9, "RoiAlign": 10}
 BFLOAT16_SINCE = 22
@@ -53,6 +54,7 @@ MOST_ELEMENTS = 3000
 MOST_TAPS = 40_000
 SHORT_AXIS, LONG_AXIS = 9, 150  # most axes are short; a long one exercises vectors and large windows
 STYLES = ("function", "object", "plan")
+MOST_PARTS = 4  # of a result that is computed in parts
 THREADS = (None, 1, 2, 3, 7)
 AUTO_PADS = ("NOTSET", "", "VALID", "SAME_UPPER", "SAME_LOWER")
 OUTS = ("absent", "contiguous", "strided", "unaligned", "backwards", "transposed", "byte-swapped")
@@ -106,33 +108,69 @@ class Call:
         """The inputs of the operator in ONNX order."""
         return (self.x, *self.further)
 
-    def run(self, library, out=None):
-        """Make the call in its style."""
-        options = {"out": out, "num_threads": self.num_threads}
+    @property
+    def function(self):
+        """The name of the function."""
+        return FUNCTIONS[self.operator]
+
+    @property
+    def layout(self):
+        """The layout in words."""
+        return "channels last" if self.channels_last else "channels first"
+
+    @property
+    def keywords(self):
+        """The arguments that are neither inputs nor attributes of ONNX."""
         keywords = {} if self.opset is None else {"opset": self.opset}
         if self.operator != NHWC_MAX:
             keywords["channels_last"] = int(self.channels_last) if self.operator in QLINEAR else self.channels_last
         if self.operator == INDICES:
             keywords["return_indices"] = True
+        return keywords
+
+    def run(self, library, out=None):
+        """Make the call in its style."""
+        options = {"out": out, "num_threads": self.num_threads}
         if self.style == "function":
             attributes = dict(self.attributes)
             window = [attributes.pop(name) for name in ("kernel_shape", "pooled_shape") if name in attributes]
             before = 2 if self.operator == UNPOOL else len(self.inputs)
             arguments = (*self.inputs[:before], *window, *self.inputs[before:])
-            return getattr(library, FUNCTIONS[self.operator])(*arguments, **attributes, **keywords, **options)
-        made = getattr(library, self.operator.split()[0])(**self.attributes, **keywords)
-        if self.style == "plan":
-            made = made.plan(self.x.shape, self.x.dtype)
+            return getattr(library, self.function)(*arguments, **attributes, **self.keywords, **options)
+        if self.style == "tiles":
+            return tiled(self.planned(library), *self.inputs, **options)
+        made = self.made(library) if self.style == "object" else self.planned(library)
         return made(*self.inputs, **options)
+
+    def made(self, library):
+        """The operator of the call."""
+        return getattr(library, self.operator.split()[0])(**self.attributes, **self.keywords)
+
+    def planned(self, library):
+        """The plan of the call."""
+        return self.made(library).plan(self.x.shape, self.x.dtype)
 
     def describe(self):
         """Everything about the call except the values of x."""
-        given = {"opset": self.opset, **self.attributes, "channels_last": self.channels_last}
+        given = {"opset": self.opset, **self.attributes, **self.keywords}
         given |= {"out": self.out, "num_threads": self.num_threads}
         arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
         x = f"{self.x.dtype.name}{list(self.x.shape)} of {self.values} values in {self.memory} memory"
         extra = "".join(f", {value!r}" for value in self.further)
         return f"{self.operator} ({self.style}) of {x}{extra}: {arguments}"
+
+
+def tiled(plan, x, *further, out=None, num_threads=None):
+    """The results of a plan, one part after another."""
+    dtypes = [plan.result_dtype, np.dtype(np.int64)][:1 + plan.operator.return_indices]
+    outs = out if isinstance(out, tuple) else (out,) * len(dtypes)
+    results = [np.empty(plan.output_shape, dtype) if given is None else given
+               for given, dtype in zip(outs, dtypes, strict=True)]
+    for part in plan.tiles(MOST_PARTS):
+        y = part(x[part.inputs], *further, num_threads=num_threads)
+        for result, one in zip(results, y if isinstance(y, tuple) else (y,), strict=True):
+            result[part.outputs] = one
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 # Attributes
@@ -298,7 +336,21 @@ def draw_values(choices, dtype, shape):
         wide = np.ldexp(generator.uniform(-1, 1, shape), exponents)
     else:
         wide = generator.standard_normal(shape)
-    return wide.astype(dtype), kind
+    x = wide.astype(dtype)
+    return (any_nans(generator, x) if kind == "special" else x), kind
+
+
+def any_nans(generator, x):
+    """An array of floats whose NaNs have random signs and payloads. Some of them are signalling."""
+    kind = np.dtype(f"u{x.dtype.itemsize}")
+    bits = kind.itemsize * 8
+    fraction = FORMATS[x.dtype.name].precision - 1
+    exponent = (1 << bits - 1) - (1 << fraction)
+    payloads = generator.integers(1, 1 << fraction, x.shape, np.uint64)
+    payloads = np.where(generator.random(x.shape) < 0.3, np.uint64(1 << fraction - 1), payloads)
+    signs = generator.integers(0, 2, x.shape, np.uint64) << np.uint64(bits - 1)
+    nans = (signs | np.uint64(exponent) | payloads).astype(kind).view(x.dtype)
+    return np.where(np.isnan(widened(x)), nans, x)
 
 
 # Memory
@@ -406,6 +458,8 @@ def make_out(kind, shape, dtype):
     """The array that a call passes for a result, and the whole memory around it."""
     if kind == "absent":
         return None, None
+    if not shape:
+        kind = "contiguous"
     if kind == "strided":
         return gapped(shape, dtype)
     if kind == "unaligned":

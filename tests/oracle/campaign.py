@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 from calls import FUNCTIONS, JUNK, SeededChoices, make_out
-from calls_family import WEIGHTED, draw_call
+from calls_axes import EVERY, FUNCTIONS_ALONG_AXES, draw_any
 from guarded import Slot, moved
-from oracle import GeometryError, native
+from oracle import GeometryError, KindError, native
 from tolerance import judge
 from truths import truths
 
@@ -97,7 +97,8 @@ class Guards:
             return out, slot.around
 
         inputs, used = moved(call.inputs, self.slots, lambda: choices.chance(60))
-        assert len(used) == sum(value is not None for value in inputs), "an array has no room between the pages"
+        arrays = sum(isinstance(value, np.ndarray) for value in inputs)
+        assert len(used) == arrays, "an array has no room between the pages"
         out = choices.pick(("contiguous", "strided")) if call.out == "absent" else call.out
         for slot in used:
             slot.freeze()
@@ -110,8 +111,8 @@ class Guards:
 
 
 def contents(call):
-    """The bytes of all inputs."""
-    return [array.tobytes() for array in call.inputs if array is not None]
+    """The bytes of all arrays among the inputs."""
+    return [value.tobytes() for value in call.inputs if isinstance(value, np.ndarray)]
 
 
 def check_result(truth, y, out, memory):
@@ -130,14 +131,15 @@ def check_result(truth, y, out, memory):
 
 def check_refusal(call, reason, before):
     """Make a call that does not fit its input; the library must refuse it."""
+    wanted = onnxpool.PoolTypeError if isinstance(reason, KindError) else onnxpool.PoolError
     try:
         y = call.run(onnxpool)
-    except onnxpool.PoolError:
+    except wanted:
         return Outcome(refused=True, problem=None if contents(call) == before else "wrote to its input")
     except Exception as error:  # any other kind of failure is a finding
-        return Outcome(math.inf, True, f"PoolError expected ({reason}), raised {type(error).__name__}: {error}")
+        return Outcome(math.inf, True, f"a refusal expected ({reason}), raised {type(error).__name__}: {error}")
     shape = y[0].shape if isinstance(y, tuple) else y.shape
-    return Outcome(math.inf, True, f"PoolError expected ({reason}), got a result of shape {shape}")
+    return Outcome(math.inf, True, f"a refusal expected ({reason}), got a result of shape {shape}")
 
 
 class Report:
@@ -162,9 +164,8 @@ class Report:
             self.refused += 1
             return
         dtype = call.x.dtype.name
-        layout = "channels last" if call.channels_last else "channels first"
         self.counts[call.operator][dtype] += 1
-        self.counts[call.operator][layout] += 1
+        self.counts[call.operator][call.layout] += 1
         self.counts[call.operator][f"rank {call.x.ndim - 2}"] += 1
         for kind in (call.memory, f"out {call.out}", call.style):
             self.counts["any operator"][kind] += 1
@@ -187,10 +188,9 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=20_000)
     parser.add_argument("--seed", type=int, help="of the campaign (default: random)")
-    known = f"of {', '.join(FUNCTIONS)} (default: all); repeat them together with --only"
-    parser.add_argument(
-        "--operators", nargs="+", choices=tuple(FUNCTIONS), default=WEIGHTED, metavar="OPERATOR", help=known
-    )
+    names = (*FUNCTIONS, *FUNCTIONS_ALONG_AXES)
+    known = f"of {', '.join(names)} (default: all); repeat them together with --only"
+    parser.add_argument("--operators", nargs="+", choices=names, default=EVERY, metavar="OPERATOR", help=known)
     parser.add_argument("--only", type=int, metavar="SEED", help="make the one call of this seed")
     parser.add_argument("--guarded", action="store_true", help="put arrays next to inaccessible pages")
     options = parser.parse_args(arguments)
@@ -203,7 +203,7 @@ def main(arguments=None):
     faulthandler.enable()
     told = time.monotonic()
     for one in seeds:
-        call = draw_call(SeededChoices(one), options.operators)
+        call = draw_any(SeededChoices(one), options.operators)
         if guards is None:
             outcome = check(call)
         else:

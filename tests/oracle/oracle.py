@@ -61,6 +61,10 @@ class GeometryError(ValueError):
     """The attributes do not fit the input; the library must refuse the call with PoolError."""
 
 
+class KindError(GeometryError):
+    """The operator does not accept a dtype; the library must refuse the call with PoolTypeError."""
+
+
 # Windows
 
 
@@ -99,9 +103,14 @@ def axis_windows(size, kernel, stride, dilation, pads, auto_pad, ceil_mode):
     for output in range(count):
         start = output * stride - begin
         window = range(start, start + kernel * dilation, dilation)
-        taps.append(tuple(t for t in window if 0 <= t < size))
-        counted.append(sum(t < size + end for t in window))
+        taps.append(tuple(window[below(window, 0):below(window, size)]))
+        counted.append(below(window, size + end))
     return Axis(tuple(taps), tuple(counted))
+
+
+def below(window, limit):
+    """How many positions of a window are below a limit, however many it has."""
+    return min(len(window), max(0, -((window.start - limit) // window.step)))
 
 
 def per_axis(value, rank, default):
@@ -171,16 +180,34 @@ class Norm(NamedTuple):
     taps: int
 
 
-def maxima(plane, windows, nothing):
-    """The maximum of each window, where zeros of both signs are equal; NaN wins; `nothing` if the window is empty."""
+class Copied(float):
+    """A NaN that must be one of the elements of its window, bit for bit."""
+
+    __slots__ = ("patterns",)
+
+    def __new__(cls, patterns):
+        """A NaN with one of these bit patterns."""
+        made = super().__new__(cls, math.nan)
+        made.patterns = patterns
+        return made
+
+
+def extrema(plane, windows, nothing, patterns, choose=max):
+    """The maximum (or minimum) of each window, where zeros of both signs are equal; NaN wins; `nothing` if the window
+    is empty. `patterns` are the bits of the elements."""
     cells = []
     for window in windows:
         values = [plane[i] for i in window]
         if any(v != v for v in values):
-            cells.append(math.nan)
+            cells.append(Copied({patterns[i] for i in window if plane[i] != plane[i]}))
         else:
-            cells.append(max(values, default=nothing))
+            cells.append(choose(values, default=nothing))
     return cells
+
+
+def patterns_of(planes):
+    """The bits of some elements as lists of integers."""
+    return np.ascontiguousarray(planes).view(f"u{planes.dtype.itemsize}").tolist()
 
 
 def means(plane, windows, counts, form):
@@ -284,13 +311,19 @@ class Truth:
 
     def result(self):
         """The expected result as an array, every cell rounded to float64 and then to the dtype."""
-        numbers = [as_number(cell, self.dtype.name) for cell in self.cells]
-        with np.errstate(over="ignore"):
-            y = np.array(numbers, np.float64).astype(self.dtype)
+        y = exact_array([as_number(cell, self.dtype.name) for cell in self.cells], self.dtype)
         if not self.channels_last:
             return y.reshape(self.shape)
         first = (self.shape[0], self.shape[-1], *self.shape[1:-1])
         return np.moveaxis(y.reshape(first), 1, -1)
+
+
+def exact_array(numbers, dtype):
+    """Numbers as an array: integers as they are, times as integers, floats rounded from float64."""
+    if dtype.name in FORMATS:
+        with np.errstate(over="ignore"):
+            return np.array(numbers, np.float64).astype(dtype)
+    return np.array(numbers, np.int64 if dtype.kind in "mM" else dtype).view(dtype)
 
 
 def as_number(cell, name):
@@ -309,6 +342,17 @@ def native(dtype):
     return dtype if dtype.name == "bfloat16" else dtype.newbyteorder("=")
 
 
+def widened(x):
+    """Floats as float64."""
+    with np.errstate(invalid="ignore"):  # from signalling NaNs
+        return x.astype(np.float64)
+
+
+def native_order(x):
+    """An array in the byte order of this machine."""
+    return x.astype(native(x.dtype), copy=False)
+
+
 def expect(operator, inputs, attributes=None, *, channels_last=False):
     """The truth about one call; raises GeometryError if the library must refuse it."""
     x, *quantisation = inputs
@@ -319,13 +363,14 @@ def expect(operator, inputs, attributes=None, *, channels_last=False):
     first = np.moveaxis(x, -1, 1) if channels_last else x
     spatial = first.shape[2:]
     axes = axes_of(operator, spatial, attributes)
-    wide = first.astype(np.float64 if dtype.name in FORMATS else np.int64)
+    wide = widened(first) if dtype.name in FORMATS else first.astype(np.int64)
     planes = wide.reshape(math.prod(first.shape[:2]), math.prod(spatial)).tolist()
+    patterns = patterns_of(native_order(first).reshape(len(planes), math.prod(spatial)))
     windows = flat_windows(axes, spatial)
     p = None
     if operator in MAX:
         nothing = -math.inf if dtype.name in FORMATS else int(np.iinfo(dtype).min)
-        cells = [maxima(plane, windows, nothing) for plane in planes]
+        cells = [extrema(plane, windows, nothing, row) for plane, row in zip(planes, patterns, strict=True)]
     elif operator in AVERAGE:
         counts = divisors(axes, windows, attributes.get("count_include_pad"))
         cells = [means(plane, windows, counts, FORMATS[dtype.name]) for plane in planes]

@@ -3,17 +3,18 @@
 import math
 
 import numpy as np
-from oracle import GeometryError, Truth, axes_of, flat_windows
+from oracle import GeometryError, Truth, axes_of, flat_windows, widened
 
 NOTHING = -1  # the index of an empty window
 
 
-def first_maximum(plane, window):
-    """The position of the first NaN of a window, or else of its first maximal element, in the order of the window."""
+def first_extremum(plane, window, choose=max):
+    """The position of the first NaN of a window, or else of its first maximal (or minimal) element, in the order of the
+    window."""
     for place in window:
         if plane[place] != plane[place]:
             return place
-    return max(window, key=plane.__getitem__, default=NOTHING)  # max() keeps the first of equal elements
+    return choose(window, key=plane.__getitem__, default=NOTHING)  # max() and min() keep the first of equal elements
 
 
 def column_major(place, spatial):
@@ -35,11 +36,11 @@ def expect_indices(x, attributes, *, channels_last=False):
     axes = axes_of("MaxPool", spatial, attributes)
     windows = flat_windows(axes, spatial)
     size = math.prod(spatial)
-    planes = first.astype(np.float64).reshape(math.prod(first.shape[:2]), size).tolist()
+    planes = widened(first).reshape(math.prod(first.shape[:2]), size).tolist()
     cells = []
     for number, plane in enumerate(planes):
         for window in windows:
-            place = first_maximum(plane, window)
+            place = first_extremum(plane, window)
             if place != NOTHING and attributes.get("storage_order"):
                 place = column_major(place, spatial)
             cells.append(place if place == NOTHING else number * size + place)

@@ -6,11 +6,11 @@ because they decide which elements belong to a bin; values are Python numbers.
 
 import math
 import sys
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple
 
 import numpy as np
-from oracle import GeometryError, Truth, maxima, native
+from oracle import GeometryError, Truth, extrema, native, native_order, patterns_of, per_axis, widened
 
 MOST_SAMPLES = 2**22
 MOST_REACH = 2**31  # limit of corners and sides that are rounded to elements
@@ -37,7 +37,7 @@ def planes_of(x, channels_last):
     first = np.moveaxis(x, -1, 1) if channels_last else x
     if 0 in first.shape[2:]:
         raise GeometryError("an empty spatial axis")
-    return first.astype(np.float64).tolist(), first.shape[2:]
+    return widened(first).tolist(), first.shape[2:]
 
 
 def region_shape(x, regions, pooled, channels_last):
@@ -88,7 +88,8 @@ def expect_max_roi_pool(inputs, attributes, *, channels_last=False):
     check_finite(rois)
     real = coordinate_type(x.dtype)
     scale = real(attributes.get("spatial_scale", 1.0))
-    pooled = tuple(attributes["pooled_shape"])
+    pooled = per_axis(attributes["pooled_shape"], 2, None)
+    patterns = patterns_of(native_order(np.moveaxis(x, -1, 1) if channels_last else x))
     cells = []
     for image, *corners in rois.astype(real):
         if image != math.floor(image) or not 0 <= image < len(images):
@@ -96,9 +97,8 @@ def expect_max_roi_pool(inputs, attributes, *, channels_last=False):
         left, top, right, bottom = (round_away(float(place)) for place in scaled(np.array(corners), scale, MOST_REACH))
         rows, columns = bins(top, bottom, pooled[0], height, real), bins(left, right, pooled[1], width, real)
         windows = [[row * width + column for row, column in product(*pair)] for pair in product(rows, columns)]
-        for plane in images[int(image)]:
-            flat = [value for row in plane for value in row]
-            cells += maxima(flat, windows, 0.0)
+        for plane, bits in zip(images[int(image)], patterns[int(image)], strict=True):
+            cells += extrema([*chain(*plane)], windows, 0.0, [*chain(*bits)])
     shape = region_shape(x, len(rois), pooled, channels_last)
     return Truth("MaxRoiPool", native(x.dtype), shape, channels_last, cells)
 

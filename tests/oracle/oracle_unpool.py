@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from oracle import GeometryError, Truth, native, per_axis
+from oracle import Copied, GeometryError, Truth, native, native_order, patterns_of, per_axis, widened
 
 
 def inferred(spatial, attributes):
@@ -37,11 +37,13 @@ def expect_unpool(inputs, attributes, *, channels_last=False):
             raise GeometryError(f"output_shape {outer} does not hold {inner}")
     size = math.prod(inner)
     flat = [0.0] * size
-    for value, place in zip(values.astype(np.float64).ravel().tolist(), places.ravel().tolist(), strict=True):
+    patterns = patterns_of(native_order(values).ravel())
+    rows = zip(widened(values).ravel().tolist(), patterns, places.ravel().tolist(), strict=True)
+    for value, bits, place in rows:
         if not 0 <= place < size:
             raise GeometryError(f"index {place} outside {inner}")
-        flat[place] = value
-    y = np.zeros(outer)
-    y[tuple(map(slice, inner))] = np.reshape(flat, inner)
+        flat[place] = Copied({bits}) if value != value else value
+    y = np.zeros(outer, object)
+    y[tuple(map(slice, inner))] = np.reshape(np.array(flat, object), inner)
     shape = (outer[0], *outer[2:], outer[1]) if channels_last else outer
     return Truth("MaxUnpool", native(x.dtype), shape, channels_last, y.ravel().tolist())

@@ -17,8 +17,10 @@ from calls import (
     WINDOWED,
     layouts,
 )
-from calls_family import draw_call
-from oracle import FORMATS, MAX, NHWC_MAX, QLINEAR_AVERAGE, QLINEAR_GLOBAL, covers_all, native, per_axis
+from calls_axes import draw_any
+from inapplicable import InapplicableError, require
+from oracle import FORMATS, MAX, NHWC_MAX, QLINEAR_AVERAGE, QLINEAR_GLOBAL, covers_all, native, per_axis, widened
+from relations_axes import RELATIONS_ALONG_AXES
 from support import assert_same_bits, assert_same_values, least, taps, to_first, to_last
 
 import onnxpool
@@ -32,16 +34,6 @@ MOST_TAPS = 10**6  # of windows that NumPy reduces
 MOST_DILATION = 3
 MOST_BORDER = 12
 SHIFT = 16  # which moves all small integers to positive ones
-
-
-class InapplicableError(Exception):
-    """A drawn call that the library refuses, or of which a relation says nothing."""
-
-
-def require(condition):
-    """Leave out calls that a relation does not concern."""
-    if not condition:
-        raise InapplicableError
 
 
 def results(call):
@@ -70,8 +62,9 @@ def equal(first, second):
 
 
 def drawn(choices, operators):
-    """A random call without `out`."""
-    return replace(draw_call(choices, operators), out="absent")
+    """A random call without `out`, which is not made in parts."""
+    call = draw_any(choices, operators)
+    return replace(call, out="absent", style="plan" if call.style == "tiles" else call.style)
 
 
 def whole(choices, call):
@@ -220,7 +213,7 @@ def minimum(choices):
     call, kernel, strides, dilations, pads = plain_window(call)
     x = to_first(call.x, call.channels_last)
     require(x.size * math.prod(kernel) < MOST_TAPS and max(pads) <= MOST_BORDER)
-    wide = x.astype(np.float64 if x.dtype.name not in ("int8", "uint8") else np.int64)
+    wide = widened(x) if x.dtype.name in FORMATS else x.astype(np.int64)
     turned = -wide if wide.dtype == np.float64 else -1 - wide if x.dtype == np.int8 else 255 - wide
     y = results(with_first(call, turned))[0].astype(wide.dtype)
     y = -y if wide.dtype == np.float64 else -1 - y if x.dtype == np.int8 else 255 - y
@@ -261,8 +254,9 @@ def powers_of_two(choices):
     with np.errstate(over="ignore"):  # beyond the range of the dtype, both are infinite
         wanted = np.ldexp(y, power).astype(call.x.dtype).astype(np.float64)
     sizes = np.minimum(np.abs(y), np.abs(np.ldexp(y, power)))
-    normal = (y == 0) | (y != y) | (sizes >= math.ldexp(1.0, form.precision - 1 - form.unit))
+    normal = (y != y) | (sizes >= math.ldexp(1.0, form.precision - 1 - form.unit))
     assert_same_values(scaled[normal], wanted[normal])
+    assert np.all(np.abs(scaled[y == 0]) <= math.ldexp(1.0, max(power, 0) - form.unit))
     if "Average" in call.operator and not call.attributes.get("count_include_pad"):
         moved = results(with_array(call, x + SHIFT))[0].astype(np.float64)
         assert np.all((np.abs(moved - SHIFT - y) <= 2 * SHIFT * 2.0 ** (1 - form.precision)) | (y != y))
@@ -414,3 +408,4 @@ def opsets(choices):
 RELATIONS = {function.__name__: function for function in (
     threads_and_styles, memory, layout, batch, channels, identity, minimum, monotone, maxima, powers_of_two,
     global_pool, stride, border, axis_of_one, separable, dilation, places, there_and_back, opsets)}
+RELATIONS |= RELATIONS_ALONG_AXES

@@ -5,6 +5,7 @@ from dataclasses import replace
 import hypothesis.strategies as st
 import numpy as np
 from calls import FUNCTIONS, POOLS, Choices
+from calls_axes import draw_any
 from calls_family import draw_call
 from hypothesis import HealthCheck, assume, settings
 from oracle import DTYPES, GeometryError
@@ -28,7 +29,7 @@ class DrawnChoices(Choices):
 @st.composite
 def any_call(draw, operators=tuple(FUNCTIONS)):
     """Any call of some operators."""
-    return draw_call(DrawnChoices(draw), operators)
+    return draw_any(DrawnChoices(draw), operators)
 
 
 @st.composite

@@ -2,14 +2,16 @@
 
 import pytest
 from calls import FUNCTIONS, SeededChoices
-from calls_family import draw_call
+from calls_axes import FUNCTIONS_ALONG_AXES, draw_any
 from campaign import check
 from hypothesis import given, settings
 from strategies import any_call, pools
 
+OPERATORS = (*FUNCTIONS, *FUNCTIONS_ALONG_AXES)
+
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("operator", FUNCTIONS)
+@pytest.mark.parametrize("operator", OPERATORS)
 def test_any_call_agrees_with_the_oracle(operator):
     """A call with any opset, attributes, dtype, layout, memory and style returns the true result within its bound."""
 
@@ -23,10 +25,10 @@ def test_any_call_agrees_with_the_oracle(operator):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("operator", FUNCTIONS)
+@pytest.mark.parametrize("operator", OPERATORS)
 def test_many_calls_agree_with_the_oracle(operator):
     """The same for thousands of calls that are determined by seeds."""
     for seed in range(3000):
-        call = draw_call(SeededChoices(seed), (operator,))
+        call = draw_any(SeededChoices(seed), (operator,))
         outcome = check(call)
         assert outcome.problem is None, f"{seed}: {call.describe()}: {outcome.problem}"

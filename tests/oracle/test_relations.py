@@ -4,7 +4,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import UnsatisfiedAssumption
-from relations import RELATIONS, InapplicableError
+from inapplicable import InapplicableError
+from relations import RELATIONS
 from strategies import DrawnChoices, pools
 
 

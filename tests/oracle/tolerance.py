@@ -5,7 +5,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from oracle import AVERAGE, DECIMALS, FORMATS, LP, MAX, Mean, Norm
+from oracle import AVERAGE, DECIMALS, FORMATS, LP, MAX, Copied, Mean, Norm, exact_array, patterns_of, widened
 from oracle_regions import Sample
 
 # Errors of means are compared in units of 2**-(bits of the accumulator + FRACTION).
@@ -16,6 +16,7 @@ ACCUMULATORS = {"float16": (24, 149), "bfloat16": (24, 149), "float32": (24, 149
 
 # The error allowed for an interpolated value, relative to the largest element it was computed from.
 INTERPOLATION = {"float16": 1e-6, "bfloat16": 1e-6, "float32": 1e-6, "float64": 1e-14}
+COMPUTED = (*AVERAGE, *LP, "RoiAlign", "exact")  # whose NaNs all have the same bits
 OVERFLOWING = ("float64",)  # dtypes whose sums of samples may exceed the range of the accumulator
 
 
@@ -119,14 +120,31 @@ def cell_error(value, cell, truth):
 
 
 def bits_differ(values, cells, dtype, signed_zeros):
-    """For each output, whether its bits differ from the expected ones. All NaNs count as equal. So do both zeros, as
-    for maxima, unless `signed_zeros`."""
-    expected = np.array(cells, np.float64 if dtype.name in FORMATS else np.int64).astype(dtype)
+    """For each output, whether its bits differ from the expected ones. All NaNs count as equal, except those that are
+    copied from elements. So do both zeros, as for maxima, unless `signed_zeros`. A bool is true for any byte but 0."""
+    expected = exact_array(cells, dtype)
     pattern = np.dtype(f"u{dtype.itemsize}")
-    differ = values.view(pattern) != expected.view(pattern)
+    found = values.view(pattern)
+    if dtype.kind == "b":
+        return (found != 0) != expected
+    differ = found != expected.view(pattern)
+    if dtype.name not in FORMATS:
+        return differ
+    values, expected = widened(values), widened(expected)
     if not signed_zeros:
         differ &= (values != 0) | (expected != 0)
-    return differ & ~((values != values) & (expected != expected))
+    differ &= ~((values != values) & (expected != expected))
+    for place in np.flatnonzero(expected != expected):
+        if isinstance(cells[place], Copied):
+            differ[place] = int(found[place]) not in cells[place].patterns
+    return differ
+
+
+def odd_nans(values):
+    """For each output, whether it is a NaN other than the positive quiet one without payload."""
+    form, bits = FORMATS[values.dtype.name], 8 * values.dtype.itemsize
+    usual = (1 << bits - 1) - (1 << form.precision - 2)
+    return np.isnan(widened(values)) & (values.view(f"u{values.dtype.itemsize}") != usual)
 
 
 def judge(truth, y):
@@ -135,13 +153,16 @@ def judge(truth, y):
         return Verdict(math.inf, f"dtype {y.dtype!r}, expected {truth.dtype!r}")
     if y.shape != truth.shape:
         return Verdict(math.inf, f"shape {y.shape}, expected {truth.shape}")
-    values = truth.cells_of(np.ascontiguousarray(y))
+    values = np.ascontiguousarray(truth.cells_of(np.ascontiguousarray(y).reshape(y.shape)))
+    if truth.operator in COMPUTED and truth.dtype.name in FORMATS and (odd := odd_nans(values)).any():
+        where = int(odd.argmax())
+        return Verdict(math.inf, f"output {where} is the NaN {patterns_of(values)[where]:#x}, not the usual one")
     if truth.operator in (*AVERAGE, *LP, "RoiAlign"):
-        numbers = values.astype(np.float64).tolist()
+        numbers = widened(values).tolist()
         errors = [cell_error(value, cell, truth) for value, cell in zip(numbers, truth.cells, strict=True)]
     else:
         signed_zeros = truth.operator not in (*MAX, "MaxRoiPool")
-        differ = bits_differ(np.ascontiguousarray(values), truth.cells, truth.dtype, signed_zeros)
+        differ = bits_differ(values, truth.cells, truth.dtype, signed_zeros)
         errors = np.where(differ, math.inf, 0.0).tolist()
     worst = max(errors, default=0.0)
     if worst <= 1:

@@ -1,7 +1,9 @@
 """The expected results of any random call."""
 
 from calls import INDICES, UNPOOL
-from oracle import expect
+from calls_axes import AxesCall
+from oracle import GeometryError, expect
+from oracle_axes import expect_along_axes
 from oracle_indices import expect_indices
 from oracle_regions import expect_max_roi_pool, expect_roi_align
 from oracle_unpool import expect_unpool
@@ -9,6 +11,11 @@ from oracle_unpool import expect_unpool
 
 def truths(call):
     """The truth about each output of a call; raises GeometryError if the library must refuse it."""
+    if isinstance(call, AxesCall):
+        if call.misplaced:
+            raise GeometryError("arguments that exclude each other")
+        return expect_along_axes(call.base, call.x, call.attributes, call.axes, keepdims=call.keepdims is not False,
+                                 dtype=call.dtype, skipna=bool(call.skipna), indexed=call.indexed)
     layout = {"channels_last": call.channels_last}
     if call.operator == INDICES:
         values = expect("MaxPool", call.inputs, call.attributes, **layout)
