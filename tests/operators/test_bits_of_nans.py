@@ -28,9 +28,9 @@ OPERATORS = [
     onnxpool.AveragePool(kernel_shape=70, axes=-1), onnxpool.AveragePool(kernel_shape=2, strides=2, axes=-1, pads=3),
     onnxpool.AveragePool(kernel_shape=3, axes=-1, skipna=True), onnxpool.GlobalAveragePool(axes=(0, 1)),
     onnxpool.GlobalAveragePool(axes=0), onnxpool.GlobalAveragePool(axes=0, skipna=True),
-    *[onnxpool.LpPool(kernel_shape=3, axes=-1, p=p) for p in (1, 2, 3, 5)],
+    *[onnxpool.LpPool(kernel_shape=3, axes=-1, p=p) for p in (1, 2, 3, 5, 2**53)],
     onnxpool.LpPool(kernel_shape=3, axes=-1, pads=4, skipna=True), onnxpool.GlobalLpPool(axes=1, p=2),
-    onnxpool.GlobalLpPool(axes=(0, 1), p=3),
+    onnxpool.GlobalLpPool(axes=(0, 1), p=3), onnxpool.GlobalLpPool(axes=0, p=2**60),
 ]
 
 

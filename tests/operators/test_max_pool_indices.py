@@ -344,3 +344,20 @@ def test_windows_across_more_places_than_32_bits_count(monkeypatch, dtype):
     for result, wanted in zip(plan(x), expected, strict=True):
         assert result.dtype == wanted.dtype
         assert np.array_equal(result, wanted)
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_dilations_as_long_as_an_axis(dtype):
+    """Windows that begin in the padding, with a single tap inside along one axis and several along another."""
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        sizes = rng.integers(1, 6, 2).tolist()
+        kernel, dilations = rng.integers(1, 4, 2).tolist(), rng.integers(1, 8, 2).tolist()
+        pads = [dilation * (taps - 1) for taps, dilation in zip(kernel, dilations, strict=True)] * 2
+        x = rng.permutation(math.prod(sizes)).reshape(1, 1, *sizes).astype(DTYPES[dtype])
+        y, indices = onnxpool.max_pool(x, kernel, dilations=dilations, pads=pads, return_indices=True)
+        found = indices >= 0
+        assert np.array_equal(x.ravel()[indices[found]], y[found])
+        last = onnxpool.max_pool(np.moveaxis(x, 1, -1), kernel, dilations=dilations, pads=pads, return_indices=True,
+                                 channels_last=True)[1]
+        assert np.array_equal(np.moveaxis(last, -1, 1), indices)

@@ -373,3 +373,17 @@ def test_byte_swapped_integers(dtype):
             np.testing.assert_array_equal(pool(x, *kernel, axes=0, dtype=result),
                                           pool(native, *kernel, axes=0, dtype=result))
     assert onnxpool.average_pool(np.array([2**63 + 10, 2**63 + 20], ">u8"), 2, axes=0).item() == 2.0**63
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_results_of_another_byte_order(dtype: str) -> None:
+    """Arrays that receive means may have the other byte order, and so may the elements."""
+    x = np.arange(12).reshape(3, 4).astype(dtype)
+    for result in results(x.dtype):
+        out = np.empty((1, 4), np.dtype(result).newbyteorder())
+        expected = onnxpool.global_average_pool(x, axes=0, dtype=result)
+        assert onnxpool.global_average_pool(x.astype(x.dtype.newbyteorder()), axes=0, dtype=result, out=out) is out
+        assert np.array_equal(out, expected)
+        out = np.empty((2, 4), np.dtype(result).newbyteorder())
+        onnxpool.average_pool(x, 2, axes=0, dtype=result, out=out)
+        assert np.array_equal(out, onnxpool.average_pool(x, 2, axes=0, dtype=result))

@@ -308,7 +308,8 @@ cdef class Pool:
             raise MemoryError("onnxpool: cannot allocate memory for a pool")
         memset(self.jobs, 0, sizeof(self.jobs))
         self.p, self.divides, self.low, self.high = setup.p, setup.divides, setup.low, setup.high
-        self.order.mask, self.order.flip, self.order.shift, self.order.truth = setup.order
+        (self.order.mask, self.order.flip, self.order.shift, self.order.truth,
+         self.order.infinity) = setup.order
         self.counted, self.left_out, self.most = setup.valid
         self.is_other, self.few, self.careful = setup.is_other, setup.few, setup.careful
         self._set_axes()

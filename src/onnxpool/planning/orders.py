@@ -20,6 +20,7 @@ class Order(NamedTuple):
     flip: int = 0
     shift: int = 0
     truth: int = 0
+    infinity: int = 0
 
 
 def repeated(bits: int, value: int) -> int:
@@ -50,7 +51,8 @@ def order_of(extremum: str, dtype: np.dtype[Any], skips: bool = False) -> Order:
             shift = -1 if skips else 1
         if name not in SIGNED:
             flip ^= sign
-    return Order(repeated(bits, mask), repeated(bits, flip), repeated(bits, shift), -(name == "bool") & (1 << 64) - 1)
+    truth, largest = -(name == "bool"), infinity(dtype) if extremum == "magnitude" else 0
+    return Order(*[repeated(bits, pattern) for pattern in (mask, flip, shift, truth, largest)])
 
 
 def indexed_order_of(extremum: str, dtype: np.dtype[Any], skips: bool = False) -> Order:

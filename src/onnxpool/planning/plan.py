@@ -457,7 +457,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
     def _average(self, wide: "WindowPlan", x: Array, y: Array, team: int) -> None:
         """Take means of elements that are converted to a wider dtype."""
         if self._by_numpy:
-            y[...] = integers.whole_means(x, self.request.pooled, self.request.keepdims, y.dtype)
+            y[...] = integers.whole_means(x, self.request.pooled, self.request.keepdims, self.result_dtype)
             return
         adds_pieces = x.dtype.kind in "biu" and integers.adds_pieces(wide.request, self.request)
         for part in wide._parts(Limit(None, CONVERTED >> 2 if adds_pieces else CONVERTED, strict=False)):

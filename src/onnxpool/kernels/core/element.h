@@ -157,7 +157,14 @@ INLINE vec_t vec_key(vec_t v, const Rule *rule) {
     return (vec_t)(((pattern_t)masked((pattern_t)v, rule) ^ ORDER(flip)) - ORDER(shift));
 }
 INLINE vec_t vec_bits(vec_t key, const Rule *rule) {
-    return masked(((pattern_t)key + ORDER(shift)) ^ ORDER(flip), rule);
+    vec_t bits = masked(((pattern_t)key + ORDER(shift)) ^ ORDER(flip), rule);
+#if defined(REDUCTION_extremum)
+    if (rule->order.infinity) { /* magnitudes */
+        const vec_t infinity = (vec_t)repeated(rule->order.infinity);
+        bits = BLEND(vec_t, bits > infinity, infinity | infinity >> 1, bits);
+    }
+#endif
+    return bits;
 }
 #else
 INLINE vec_t vec_key(vec_t v, const Rule *rule) { (void)rule; return v; }

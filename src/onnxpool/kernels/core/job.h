@@ -36,8 +36,10 @@ typedef int64_t wide_int;
 /* The places from the first tap of a window to the last one. */
 static inline ptrdiff_t span_of(const Axis *a) { return (a->kernel - 1) * a->dilation + 1; }
 
-/* The places from one tap to the next. Taps that are further apart than the array is long are never both inside. */
-static inline ptrdiff_t gap_of(const Axis *a) { return a->dilation < a->size ? a->dilation : a->size; }
+/* The distance from one tap to the next, if places are `step` apart. It wraps only if no two taps are inside. */
+static inline ptrdiff_t tap_distance(const Axis *a, ptrdiff_t step) {
+    return (ptrdiff_t)((size_t)a->dilation * (size_t)step);
+}
 
 /* The range of elements that windows [begin, end) may read. */
 static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t *low, ptrdiff_t *high) {
@@ -166,9 +168,9 @@ static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
 /* How elements become signed integers of the same order, or of the reverse order for minima: if an element is negative as
  * an integer, the bits of the mask are flipped; then the other bits are flipped; then the shift is subtracted, which moves
  * the least integers, those of NaNs, to the top. Each pattern is repeated to fill 64 bits. The bits of `truth` are set for
- * bools, of which any byte but 0 is true. */
+ * bools, of which any byte but 0 is true. `infinity` has the bits of the float, if larger magnitudes become the same NaN. */
 typedef struct {
-    uint64_t mask, flip, shift, truth;
+    uint64_t mask, flip, shift, truth, infinity;
 } Order;
 
 /* Parameters of a reduction. */

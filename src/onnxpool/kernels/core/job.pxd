@@ -16,7 +16,7 @@ cdef extern from "job.h" nogil:
         Window window
 
     Py_ssize_t span_of(const Axis* axis) noexcept
-    Py_ssize_t gap_of(const Axis* axis) noexcept
+    Py_ssize_t tap_distance(const Axis* axis, Py_ssize_t step) noexcept
     void elements_of(const Axis* axis, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t* low, Py_ssize_t* high) noexcept
     bint touch(const Axis* axis, Py_ssize_t begin, Py_ssize_t end) noexcept
     void touching_of(const Axis* axis, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t* low, Py_ssize_t* high) noexcept
@@ -25,7 +25,7 @@ cdef extern from "job.h" nogil:
     Run run_at(const Axis* axis, Py_ssize_t window, Py_ssize_t end) noexcept
 
     ctypedef struct Order:
-        uint64_t mask, flip, shift, truth
+        uint64_t mask, flip, shift, truth, infinity
 
     ctypedef struct Rule:
         double p, low, high

@@ -30,7 +30,7 @@ from .element cimport (
     write,
 )
 from .fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
-from .job cimport LEAST_SLIDING, Axis, Rule, Run, Tile, gap_of, round_up, run_at
+from .job cimport LEAST_SLIDING, Axis, Rule, Run, Tile, round_up, run_at, tap_distance
 
 cdef enum:
     MOST_COLUMN = 3  # maximum taps of a column along an axis, and columns of a window
@@ -95,8 +95,8 @@ cdef inline void prepare_slide(const Tile* tile, Slide* s) noexcept nogil:
     s.fresh, s.kept = s.axis.stride, s.axis.kernel - s.axis.stride
     find_columns(tile, &s.first, &s.second)
     first = &tile.axis[s.first]
-    s.tap, s.stride, s.y_step = gap_of(first) * tile.x_stride[s.first], tile.x_stride[last], tile.y_stride[last]
-    s.line = 0 if s.second < 0 else gap_of(&tile.axis[s.second]) * tile.x_stride[s.second]
+    s.tap, s.stride, s.y_step = tap_distance(first, tile.x_stride[s.first]), tile.x_stride[last], tile.y_stride[last]
+    s.line = 0 if s.second < 0 else tap_distance(&tile.axis[s.second], tile.x_stride[s.second])
     s.lanes, s.rule, s.rows = tile.lanes, tile.rule, 0
     if s.kept == 0 and tile.far or s.kept == 1 and tile.far >= DISTANT:
         s.rows = first.stride

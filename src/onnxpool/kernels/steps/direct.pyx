@@ -27,7 +27,7 @@ from ..core.element cimport (
 )
 from ..core.empty cimport finish_without_taps
 from ..core.fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
-from ..core.job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, Window, fetch, gap_of, run_at, window_at
+from ..core.job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, Window, fetch, run_at, tap_distance, window_at
 from ..core.slide cimport Slide, can_slide, prepare_slide, slide_room, slide_row
 
 cdef enum:
@@ -337,7 +337,7 @@ cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
     t.last = 0 if alone else t.axes - 1  # the first axis is the innermost loop, or the last axis if others have one tap
     for a in range(rank):
         place = t.last if a == rank - 1 else a + alone
-        t.stride[place] = gap_of(&tile.axis[a]) * tile.x_stride[a]
+        t.stride[place] = tap_distance(&tile.axis[a], tile.x_stride[a])
         t.tree[place] = ORDERED and tile.axis[a].kernel > FEW
         taps = min(<Py_ssize_t> MOST_TAPS + 1, taps * min(tile.axis[a].kernel, tile.axis[a].size))
         t.many |= t.tree[place] or taps > MOST_TAPS

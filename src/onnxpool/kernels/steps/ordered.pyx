@@ -25,7 +25,7 @@ from ..core.element cimport (
     vec_none,
     vec_read,
 )
-from ..core.job cimport TOO_LARGE, Axis, Rule, Tile, Window, gap_of, window_at
+from ..core.job cimport TOO_LARGE, Axis, Rule, Tile, Window, tap_distance, window_at
 from ..core.lines cimport (
     Line,
     Lines,
@@ -329,11 +329,11 @@ cdef void prepare_taps(Room* room) noexcept nogil:
     cdef int last = tile.rank - 1
     cdef Py_ssize_t t
     room.taps = RowTaps(room.lines.values, room.lines.taps, 0, room.lines.tap,
-                        gap_of(&tile.axis[last]) * tile.pace[last] if PLACES else 0, 0)
+                        tap_distance(&tile.axis[last], tile.pace[last]) if PLACES else 0, 0)
     if room.direct:
         room.taps.values = tile.lanes
         for t in range(room.taps.n):
-            room.taps.distance[t] = t * gap_of(&tile.axis[last]) * tile.x_stride[last]
+            room.taps.distance[t] = tap_distance(&tile.axis[last], t * tile.x_stride[last])
 
 
 cdef void prepare_indices(Room* room, Py_ssize_t begin) noexcept nogil:
