@@ -310,6 +310,8 @@ def smaller(block: int) -> int:
 
 def grid(sizes: Sequence[int], blocks: Sequence[int]) -> Iterator[list[Range]]:
     """The ranges of all blocks, in row-major order."""
+    if 0 in sizes:  # other axes may be of any size
+        return iter(())
     rows = ([(begin, min(size, begin + block)) for begin in range(0, size, max(1, block))]
             for size, block in zip(sizes, blocks, strict=True))
     return map(list, product(*rows))

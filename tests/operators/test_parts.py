@@ -323,3 +323,10 @@ def test_partial_minima_merge_in_the_dtype_of_their_elements() -> None:
 
     assert result is not None
     assert (result.dtype, result.tolist()) == (np.int8, [-1, -7])
+
+
+def test_empty_results_have_no_parts():
+    """However long their other axes are."""
+    for shape in ((0, 3, 2**61), (2**61, 0, 5)):
+        plan = onnxpool.MaxPool(kernel_shape=2).plan(shape, np.uint8)
+        assert [*plan.tiles(n=4)] == [*plan.tiles(max_bytes=1 << 20)] == []

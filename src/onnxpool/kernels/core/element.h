@@ -156,13 +156,17 @@ INLINE vec_t masked(pattern_t v, const Rule *rule) { /* patterns, because sums a
 INLINE vec_t vec_key(vec_t v, const Rule *rule) {
     return (vec_t)(((pattern_t)masked((pattern_t)v, rule) ^ ORDER(flip)) - ORDER(shift));
 }
-INLINE vec_t vec_bits(vec_t key, const Rule *rule) {
-    vec_t bits = masked(((pattern_t)key + ORDER(shift)) ^ ORDER(flip), rule);
 #if defined(REDUCTION_extremum)
-    if (rule->order.infinity) { /* magnitudes */
-        const vec_t infinity = (vec_t)repeated(rule->order.infinity);
-        bits = BLEND(vec_t, bits > infinity, infinity | infinity >> 1, bits);
-    }
+RARE vec_t plain_magnitudes(vec_t bits, const Rule *rule) {
+    const vec_t infinity = (vec_t)repeated(rule->order.infinity);
+    return BLEND(vec_t, bits > infinity, infinity | infinity >> 1, bits);
+}
+#endif
+INLINE vec_t vec_bits(vec_t key, const Rule *rule) {
+    const vec_t bits = masked(((pattern_t)key + ORDER(shift)) ^ ORDER(flip), rule);
+#if defined(REDUCTION_extremum)
+    if (rule->order.infinity)
+        return plain_magnitudes(bits, rule);
 #endif
     return bits;
 }
