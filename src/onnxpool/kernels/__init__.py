@@ -16,6 +16,7 @@ from .pool import Pool as Pool
 from .pool import Pools as Pools
 from .pool import RecentCall as RecentCall
 from .pool import locate_pools as locate_pools
+from .pool import round_quotients as round_quotients
 from .pool import windows_of as windows_of
 
 available = cpu.instruction_sets

@@ -498,6 +498,7 @@ cdef class Pool:
 
 
 include "plain_calls.pxi"
+include "quotients.pxi"
 
 
 cdef bint run_pool(void* pool, const Operands* operands, int threads) noexcept nogil:

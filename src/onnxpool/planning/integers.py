@@ -114,8 +114,6 @@ def means(parts: list[Array], bits: int, divisors: Sequence[Array], result: np.d
         The factors of divisors, shaped to be multiplied.
     result : numpy.dtype
     """
-    from ..kernels.other.quotients import round_quotients
-
     shape = np.broadcast_shapes(parts[0].shape, *[factor.shape for factor in divisors])
     factors = [np.ones((), np.int64)]  # as few as have no product beyond 63 bits
     for factor in divisors:
@@ -125,7 +123,7 @@ def means(parts: list[Array], bits: int, divisors: Sequence[Array], result: np.d
             factors[-1] = factors[-1] * factor
     y = np.empty(shape, result.str)  # of the usual number for this size
     parts, factors = ([np.ascontiguousarray(np.broadcast_to(one, shape)) for one in some] for some in (parts, factors))
-    round_quotients(parts, bits, factors, y)
+    kernels.round_quotients(parts, bits, factors, y)
     return y
 
 

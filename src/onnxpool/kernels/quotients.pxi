@@ -1,12 +1,6 @@
 """Means of integers from exact sums: quotients that are rounded once, to the nearest value, with ties to even."""
-cimport numpy as cnp
 from libc.math cimport NAN
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
-
-from ..core.job cimport MOST_AXES
-
-cnp.import_array()
+from libc.stdint cimport int8_t, int16_t, int32_t
 
 cdef extern from "quotients.h" nogil:
     ctypedef struct Natural:
@@ -24,26 +18,19 @@ cdef extern from "quotients.h" nogil:
     uint64_t nearest_integer(Quotient quotient) noexcept
 
 cdef enum:
-    MOST_PARTS = 64
+    MOST_PIECES = 64
 
 cdef int64_t EXACT = 1 << 53  # integers up to here are doubles
 
 ctypedef fused result_t:
-    int8_t
-    uint8_t
-    int16_t
-    uint16_t
-    int32_t
-    uint32_t
-    int64_t
-    uint64_t
+    int64_t  # integers of all sizes: the lowest bits
     float
     double
 
 
 cdef struct Means:
     int parts, bits, factors
-    const int64_t* part[MOST_PARTS]      # sums of pieces of elements, the highest first
+    const int64_t* part[MOST_PIECES]      # sums of pieces of elements, the highest first
     const int64_t* factor[MOST_AXES]     # of divisors
 
 
@@ -137,6 +124,21 @@ cdef void set_means(result_t* y, Py_ssize_t n, const Means* means) noexcept nogi
         set_mean(y + i, means, i)
 
 
+cdef void set_integers(void* y, int itemsize, Py_ssize_t n, const Means* means) noexcept nogil:
+    cdef int64_t value
+    cdef Py_ssize_t i
+    for i in range(n):
+        set_mean(&value, means, i)
+        if itemsize == 1:
+            (<int8_t*> y)[i] = <int8_t> value
+        elif itemsize == 2:
+            (<int16_t*> y)[i] = <int16_t> value
+        elif itemsize == 4:
+            (<int32_t*> y)[i] = <int32_t> value
+        else:
+            (<int64_t*> y)[i] = value
+
+
 def round_quotients(list parts, int bits, list factors, cnp.ndarray y):
     """Store the means of sums: parts, the highest first and each `bits` bits above the next one, over the product of
     factors, which are at least 0. All arrays are contiguous and have the size of y, parts and factors those of int64.
@@ -147,7 +149,7 @@ def round_quotients(list parts, int bits, list factors, cnp.ndarray y):
     cdef void* data = cnp.PyArray_DATA(y)
     cdef int i, typenum = cnp.PyArray_TYPE(y)
     means.parts, means.bits, means.factors = <int> len(parts), bits, <int> len(factors)
-    if not (0 < means.parts <= MOST_PARTS and 0 < bits < 64 and 0 < means.factors <= MOST_AXES):
+    if not (0 < means.parts <= MOST_PIECES and 0 < bits < 64 and 0 < means.factors <= MOST_AXES):
         raise ValueError(f"onnxpool: {means.parts} parts of {bits} bits, {means.factors} factors")
     for i, array in enumerate((*parts, *factors, y)):
         if not cnp.PyArray_ISCARRAY_RO(array) or cnp.PyArray_SIZE(array) != n or (
@@ -158,22 +160,8 @@ def round_quotients(list parts, int bits, list factors, cnp.ndarray y):
         elif i < means.parts + means.factors:
             means.factor[i - means.parts] = <const int64_t*> cnp.PyArray_DATA(array)
     with nogil:
-        if typenum == cnp.NPY_INT8:
-            set_means(<int8_t*> data, n, &means)
-        elif typenum == cnp.NPY_UINT8:
-            set_means(<uint8_t*> data, n, &means)
-        elif typenum == cnp.NPY_INT16:
-            set_means(<int16_t*> data, n, &means)
-        elif typenum == cnp.NPY_UINT16:
-            set_means(<uint16_t*> data, n, &means)
-        elif typenum == cnp.NPY_INT32:
-            set_means(<int32_t*> data, n, &means)
-        elif typenum == cnp.NPY_UINT32:
-            set_means(<uint32_t*> data, n, &means)
-        elif typenum == cnp.NPY_INT64:
-            set_means(<int64_t*> data, n, &means)
-        elif typenum == cnp.NPY_UINT64:
-            set_means(<uint64_t*> data, n, &means)
+        if cnp.PyArray_ISINTEGER(y):
+            set_integers(data, cnp.PyArray_ITEMSIZE(y), n, &means)
         elif typenum == cnp.NPY_FLOAT32:
             set_means(<float*> data, n, &means)
         elif typenum == cnp.NPY_FLOAT64:
