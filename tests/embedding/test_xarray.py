@@ -845,7 +845,8 @@ FUNCTIONS_OF_COORDINATES = ["mean", "median", "min", "max", "sum", "prod", "std"
                             "last", np.ptp, lambda windows, axis: np.quantile(windows, 0.25, axis=axis)]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS_OF_COORDINATES, ids=lambda function: getattr(function, "__name__", function))
+@pytest.mark.parametrize("function", FUNCTIONS_OF_COORDINATES,
+                         ids=lambda function: getattr(function, "__name__", function))
 @pytest.mark.parametrize("dtype", ["f4", "i8", "M8[s]"])
 def test_chunks_of_coordinates_may_be_empty(function: Any, dtype: str) -> None:
     """Empty chunks of lazy coordinates have no effect, and neither do batch axes without elements, lazy or not."""
