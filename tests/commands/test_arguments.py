@@ -1,15 +1,14 @@
 """Arguments as people type them: spellings, orders and mistakes, and shell completion."""
 
 import inspect
-import io
 import itertools
 import os
 import re
 import shlex
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
 
+import command_line
 import numpy as np
 import onnx
 import pytest
@@ -19,7 +18,6 @@ from hypothesis import strategies as st
 from onnx import parser
 
 import onnxpool
-from onnxpool import __main__ as command
 from onnxpool import schemas
 from onnxpool.attributes import Choice, Flag, Float, Ints
 from onnxpool.base import registry
@@ -79,13 +77,8 @@ TYPED = [
 
 def ended(words):
     """The exit status of the command line, its output, and the last line of standard error."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            status = command.main(words)
-        except SystemExit as end:
-            status = end.code
-    return status, out.getvalue().removesuffix("\n"), err.getvalue().rstrip("\n").rpartition("\n")[2]
+    status, out, err = command_line.ended(words)
+    return status, out.removesuffix("\n"), err.rstrip("\n").rpartition("\n")[2]
 
 
 @pytest.mark.parametrize(("typed", "meant"), TYPED, ids=[typed for typed, _ in TYPED])

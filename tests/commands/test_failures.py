@@ -1,18 +1,16 @@
 """Whatever is wrong, a command ends with one of its exit statuses and a message, not with a traceback."""
 
-import io
 import os
 import random
 import re
 import shlex
-from contextlib import redirect_stderr, redirect_stdout
 
 import numpy as np
 import pytest
+from command_line import ended
 from model_files import BFLOAT16, BYTE, FLOAT, HALVES, MICROSOFT, node, save, value
 from onnx import TensorProto, helper
 
-from onnxpool import __main__ as command
 from onnxpool.base import registry
 from onnxpool.commands import CANNOT, DIFFERS, OK
 from onnxpool.schemas import ALL_SCHEMAS
@@ -21,17 +19,6 @@ pytestmark = pytest.mark.smoke
 
 HUGE = 10**30
 AXES = ",".join(["1"] * 65)
-
-
-def ended(words):
-    """The exit status of the command line, its output, and standard error."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            status = command.main(words)
-        except SystemExit as end:
-            status = end.code
-    return status, out.getvalue(), err.getvalue()
 
 
 def failed(words):

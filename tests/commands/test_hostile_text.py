@@ -45,7 +45,7 @@ PLAIN = ("Größe", "模型/池化", "модель", "नमूना", "نمو�
 
 
 def harmless(written):
-    """Whether text does nothing but appear. Lines are those of the program."""
+    """Whether a terminal only displays the text. Line breaks are those that the command prints."""
     lines = written.split("\n")
     return all(line.isprintable() and not re.match(r"\W*::", line) and not re.search(r"##\w*\[", line)
                for line in lines)
